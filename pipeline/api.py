@@ -184,7 +184,7 @@ class Lake(AnsweringLake):
 
 def reopened(lake: Lake, as_of: int | None = None) -> Lake:
     """The same lake in its latest state, or after an ingest, with the metrics added to it."""
-    return with_metrics(open_lake(str(lake.path), as_of), lake._added)
+    return with_metrics(stored.reopened(lake, as_of), lake._added)
 
 
 def open_lake(path: str | Path, as_of: int | None = None) -> Lake:

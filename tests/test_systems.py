@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from event_tables import assert_same
-from rawlogs import chatarena, encode
+from rawlogs import chameleon, chatarena, encode
 
 import pipeline
 from pipeline.api import Lake
@@ -137,6 +137,138 @@ def test_a_lake_of_one_system_is_that_everywhere(place: Path) -> None:
         lake.of_system("chat")
 
 
+PROVENANCE = ("source", "ingest_id", "n_bytes", "n_files", "assigned_model")
+PAGES: dict[str, dict[str, str]] = {
+    **{name: {} for name in ("leaderboard", "completeness", "missing", "audit", "games")},
+    "documents": {"path": "."},
+    "evidence": {"metric": "judgement"},
+    "model": {"model": SHARED_MODEL},
+    "search": {"words": "i"},
+}
+SOME = ("games", "results", "messages", "votes", "documents", "quarantine")
+A_VOTE = "SELECT game_id FROM evidence.judgement"
+
+
+def searched(lake: Lake, size: int = 50) -> pl.DataFrame:
+    """All messages that hold a word, page by page."""
+    pages = [lake.search("i", limit=size)]
+    while pages[-1].key:
+        pages.append(lake.search("i", limit=size, after=pages[-1].key))
+    assert pages[-1].n_searched == lake.table("messages").collect().height
+    return pl.concat(page.rows for page in pages).sort("game_id", "message_index")
+
+
+def shown_games(lake: Lake) -> pl.DataFrame:
+    ids = pipeline.open_lake(lake.path).table("games").select("game_id").sort("game_id").collect()
+    return pl.concat(game.messages for game in lake.transcripts(ids["game_id"].to_list()))
+
+
+def one_game(lake: Lake) -> pl.DataFrame:
+    (game,) = lake.games(limit=1)["game_id"]
+    return lake.game(game).messages
+
+
+DOORS: dict[str, Callable[[Lake], pl.DataFrame]] = {
+    **{f"table {name}": lambda lake, name=name: lake.table(name).collect() for name in SOME},
+    **{f"sql {name}": lambda lake, name=name: lake.sql(f"FROM {name}") for name in SOME},
+    **{
+        f"page {name}": lambda lake, name=name: lake.page(name, **PAGES[name]).rows
+        for name in PAGES
+    },
+    "tables": lambda lake: lake.tables().filter(~pl.col("table").is_in(["ingests", "roles"])),
+    "games": lambda lake: lake.games(),
+    "game": one_game,
+    "transcripts": shown_games,
+    "documents": lambda lake: lake.documents(),
+    "document_counts": lambda lake: lake.document_counts(),
+    "quarantine": lambda lake: lake.quarantine(raw=True),
+    "search": searched,
+    "audit": lambda lake: lake.audit(by="model"),
+    "findings": lambda lake: lake.findings("voted_outcomes"),
+    "settings": lambda lake: lake.settings(),
+    "judgement_by_chance": lambda lake: lake.judgement_by_chance(),
+    "sql": lambda lake: lake.sql(f"{A_VOTE} ORDER BY ALL"),
+    "board": lambda lake: lake.board().ranking,
+    "leaderboard": lambda lake: lake.leaderboard(),
+    "metrics": lambda lake: lake.metrics(by=["system", "model"]),
+    "metrics by SQL": lambda lake: lake.metrics(engine="duckdb"),
+    "compare": lambda lake: lake.compare(),
+    "contrast": lambda lake: lake.contrast(OTHER, "role", metric="win_rate"),
+    "settings_apart": lambda lake: lake.settings_apart(OTHER, SHARED_MODEL, metric="win_rate"),
+    "plan": lambda lake: lake.plan("win_rate", difference=0.1),
+    "completeness": lambda lake: lake.completeness(),
+    "missing": lambda lake: lake.missing(),
+    "readability": lambda lake: lake.readability(),
+    "evidence": lambda lake: lake.evidence("judgement"),
+    "evidence_page": lambda lake: lake.evidence_page("judgement"),
+    "evidence_sum": lambda lake: lake.evidence_sum("judgement"),
+    "diff": lambda lake: lake.diff(pipeline.open_lake(lake.path)),
+    "diff_games": lambda lake: lake.diff_games(pipeline.open_lake(lake.path)),
+    "cite": lambda lake: pl.DataFrame({"n": [lake.cite().n_games, lake.cite().n_finished]}),
+    "present": lambda lake: lake.present("games").rows,
+}
+# What gives no rows, and what is made of the doors above.
+NO_DOORS = {
+    *(
+        "by_system",
+        "connect",
+        "contract_version",
+        "counts",
+        "damage",
+        "delta",
+        "file_schema",
+        "files",
+    ),
+    *("folder", "game_types", "has_others", "ingest_id", "is_mixed", "is_newest", "last_ingest"),
+    *("latest_version", "may_have_type", "of_one_system", "of_system", "own_tables", "path"),
+    *("sizes", "state", "states", "system", "systems", "unknown_tables", "unknown_types"),
+    *("plot_compare", "plot_metric", "plot_profile", "report", "schema", "verify", "with_metric"),
+    *("with_metric_file", "write_catalog", "page", "table"),
+}
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, Lake]:
+    """ChatArena's games in files that also have MAgIC's, and the same in a lake without others.
+
+    One game of MAgIC has a faulty part.
+    """
+    top = tmp_path_factory.mktemp("mixed")
+    (top / "magic").mkdir()
+    for number, flag in enumerate((0, 1, 2)):
+        log = chameleon(model=SHARED_MODEL, flag=flag)
+        if number == 0:
+            del log["pgm_metric"]
+        (top / "magic" / f"{number}.json").write_bytes(encode(log))
+    more = [more_games(top / "more"), more_games(top / "again", first=3)]
+    ingest(top / "magic", top / "both")
+    for name in ("both", "alone"):
+        ingest(more[0], top / name, model=OTHER)
+        ingest(more[1], top / name, model=SHARED_MODEL)
+        maintain(top / name)
+    assert pipeline.open_lake(top / "both").table("quarantine").collect().height == 1
+    return pipeline.open_lake(top / "both").of_system("chatarena"), pipeline.open_lake(
+        top / "alone"
+    )
+
+
+def test_every_door_is_tried() -> None:
+    """Whoever adds a method to `Lake` says here what it gives in a lake of one system."""
+    public = {name for name in dir(Lake) if not name.startswith("_")}
+    assert public <= {*DOORS, *NO_DOORS}
+
+
+@pytest.mark.parametrize("name", DOORS)
+def test_no_door_shows_another_system(mixed: tuple[Lake, Lake], name: str) -> None:
+    """Where rows of both are in the same files, a lake of one system is as if it were alone."""
+    of_system, alone = mixed
+    here, there = (
+        DOORS[name](lake).drop(PROVENANCE, strict=False).sort(pl.all())
+        for lake in (of_system, alone)
+    )
+    assert here.equals(there)
+
+
 def test_by_system_gives_each_as_if_alone(place: Path) -> None:
     lake = opened(place, "both")
     found = lake.metrics(by=["system", "model"])
@@ -206,6 +338,11 @@ def test_lakes_are_compared_in_one_system(place: Path) -> None:
     assert opened(place, "magic").diff_games(place / "both").is_empty()
     with pytest.raises(UsageError, match="no game of the system `chatarena`"):
         opened(place, "both").of_system("chatarena").diff(opened(place, "magic"))
+    both = opened(place, "both")
+    of_chatarena = both.of_system("chatarena")
+    assert set(both.diff(of_chatarena)["model"]) == {OTHER, SHARED_MODEL}
+    with pytest.raises(UsageError, match="are of magic and of chatarena: a diff is of one system"):
+        both.of_system("magic").diff(of_chatarena)
 
 
 def magic(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
@@ -330,7 +467,7 @@ def real(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, 
     top = tmp_path_factory.mktemp("real")
     sources = [shared / "corpus" / "magic-public.tar.zst", *sorted((shared / "real").glob("*.zst"))]
     ingest(sources, top / "beside", model="gpt-3.5")
-    beside = pipeline.open_lake(top / "beside")
+    beside = pipeline.pipeline.open_lake(top / "beside")
     # An archive holds the games of one system, or none that are read; two hold ChatArena's.
     by_source = beside.table("games").select("source", "system").unique().collect().iter_rows()
     sources_of: dict[str, list[str]] = {}
@@ -339,7 +476,7 @@ def real(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, 
     assert len(sources_of) == len(beside.systems) >= 10
     for system, own in sources_of.items():
         ingest([one for one in sources if str(one) in own], top / system, model="gpt-3.5")
-    lakes = [pipeline.open_lake(top / system) for system in beside.systems]
+    lakes = [pipeline.pipeline.open_lake(top / system) for system in beside.systems]
     assert [[*lake.systems] for lake in lakes] == [[system] for system in beside.systems]
     return beside, lakes
 

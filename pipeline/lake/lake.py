@@ -38,6 +38,7 @@ from pipeline.stores import Location, location
 T = TypeVar("T")
 # By file, the least and the most of a column, null where the log does not say.
 _Ranges: TypeAlias = dict[str, tuple[str | None, str | None]]
+_NO_GAME = pl.DataFrame({"game_id": [None]}, {"game_id": pl.String})
 
 
 class StoredLake:
@@ -196,7 +197,9 @@ class StoredLake:
     def of_system(self, system: str) -> Self:
         """The lake with the games of one system alone, in every table that has games.
 
-        Raises UsageError for a system that ran none of its games.
+        Of documents and of the quarantine, it leaves out what belongs to games of other systems. A
+        document without a game is of no system, so it stays. Raises UsageError for a system that
+        ran none of its games.
 
         >>> lake.of_system("magic")
         <Lake ...lake after ingest 1, magic alone>
@@ -244,16 +247,41 @@ class StoredLake:
         return self._of_files(table, self._logged(table, "size_bytes"))
 
     def counts(self, table: str) -> dict[str, int]:
-        """The rows of each of these files: as its log says, or if it does not, its own footer."""
+        """The rows of each of these files: as its log says, or if it does not, its own footer.
+
+        In a lake of one system only its own rows are counted.
+        """
         logged = self._of_files(table, self._logged(table, "num_records"))
-        return known_rows(self.folder(table), logged)
+        n_rows = known_rows(self.folder(table), logged)
+        others = [name for name in n_rows if self._has_other_rows(table, name)]
+        own = [
+            self._own(table, scan(table, [str(self.folder(table) / name)])).select(pl.len())
+            for name in others
+        ]
+        counted = (rows.item() for rows in pl.collect_all(own, engine="streaming"))
+        return n_rows | dict(zip(others, counted, strict=True))
 
     def is_mixed(self, table: str) -> bool:
         """Whether these files have, or may have, rows of other systems than the lake's own."""
-        if self.system is None or not _has_system(table):
+        return _has_system(table) and any(
+            self._has_other_rows(table, name) for name in self.sizes(table)
+        )
+
+    def _has_other_rows(self, table: str, name: str) -> bool:
+        """Whether a file has, or may have, rows of other systems than the lake's own."""
+        if self.system is None:
             return False
-        ranges = self._of_files(table, self._ranges(table, "system"))
-        return any(ends != (self.system, self.system) for ends in ranges.values())
+        if _has_system(table):
+            return self._ranges(table, "system")[name] != (self.system, self.system)
+        return self.has_others(table)
+
+    def has_others(self, table: str) -> bool:
+        """Whether rows of the table can belong to games of other systems, by their `game_id` alone.
+
+        The tables of documents have no system, since most of their rows are known before a game is.
+        """
+        is_of_games = "game_id" in polars_schema(table) and not _has_system(table)
+        return is_of_games and self.system is not None and len(self.systems) > 1
 
     def _of_files(self, table: str, by_file: dict[str, T]) -> dict[str, T]:
         """The entries of `by_file` whose files may have rows of the lake's system."""
@@ -309,6 +337,13 @@ class StoredLake:
             return role_rows().lazy()  # an older lake has no other games
         files = self.files(table)
         rows = scan(table, files) if files else no_rows(table).lazy()
+        return self._own(table, rows)
+
+    def _own(self, table: str, rows: pl.LazyFrame) -> pl.LazyFrame:
+        """The rows of a table without those of other systems."""
+        if self.has_others(table):
+            own = pl.concat([self.table("games").select("game_id"), _NO_GAME.lazy()])
+            return rows.join(own, on="game_id", how="semi", nulls_equal=True)
         return rows.filter(system=self.system) if self.is_mixed(table) else rows
 
 

@@ -111,6 +111,12 @@ def open_lake(
     return lake
 
 
+def reopened(lake: L, as_of: int | None = None) -> L:
+    """The same lake, of the same system, in its latest state or after the ingest `as_of`."""
+    opened = open_lake(lake.path, as_of, type(lake))
+    return opened if lake.system is None else opened.of_system(lake.system)
+
+
 def _refuse_deleted(lake: StoredLake, as_of: int) -> None:
     """Raises LakeError for an old state without its files, if the newest one has all of its own.
 

@@ -8,6 +8,9 @@ import polars as pl
 from pipeline.events.contracts import polars_schema
 
 if TYPE_CHECKING:
+    from pyarrow import RecordBatch, Table
+    from pyarrow.parquet import ParquetFile
+
     from pipeline.lake.lake import StoredLake
     from pipeline.stores import Location
 
@@ -21,30 +24,47 @@ def stream(
 
     The order is the same whenever the lake is opened in this state. Rows before `start` are left
     out, and their row groups are not read. Memory is that of one column chunk of a row group.
+    In a lake of one system, rows are its own, and so are their numbers.
     """
+    schema = pl.Schema({name: polars_schema(table)[name] for name in columns})
+    system = lake.system if lake.is_mixed(table) else None
     first = 0
     for name, n_rows in sorted(lake.counts(table).items()):
         if first + n_rows > start:
-            yield from _of_file(lake.folder(table) / name, table, columns, first, start)
+            skipped = max(0, start - first)
+            at = first + skipped
+            for rows in _of_file(lake.folder(table) / name, schema, system, skipped):
+                yield at, rows
+                at += rows.height
         first += n_rows
 
 
 def _of_file(
-    file: "Location", table: str, columns: Sequence[str], first: int, start: int
-) -> Iterator[tuple[int, pl.DataFrame]]:
+    file: "Location", schema: pl.Schema, system: str | None, skipped: int
+) -> Iterator[pl.DataFrame]:
     # Imported here, so that whoever reads with polars does not wait for Arrow.
     import pyarrow.parquet as pq
 
-    schema = pl.Schema({name: polars_schema(table)[name] for name in columns})
+    read = schema.names() if system is None else [*schema, "system"]
     with file.open() as opened, pq.ParquetFile(opened) as parquet:
         for group in range(parquet.num_row_groups):
-            n_rows = parquet.metadata.row_group(group).num_rows
-            if first + n_rows <= start:
-                first += n_rows
+            n_rows = _n_rows(parquet, group, system)
+            if n_rows <= skipped:
+                skipped -= n_rows
                 continue
-            for batch in parquet.iter_batches(BATCH_ROWS, row_groups=[group], columns=columns):
-                if first + batch.num_rows > start:
-                    rows = pl.DataFrame(batch).select(columns).cast(schema)
-                    skipped = max(0, start - first)
-                    yield first + skipped, rows.slice(skipped)
-                first += batch.num_rows
+            for batch in parquet.iter_batches(BATCH_ROWS, row_groups=[group], columns=read):
+                rows = pl.DataFrame(batch) if system is None else _own(batch, system)
+                if rows.height > skipped:
+                    yield rows.slice(skipped).select(schema.names()).cast(schema)
+                skipped = max(0, skipped - rows.height)
+
+
+def _n_rows(parquet: "ParquetFile", group: int, system: str | None) -> int:
+    """The rows of a row group, or those of one system, for which one column is read."""
+    if system is None:
+        return int(parquet.metadata.row_group(group).num_rows)
+    return _own(parquet.read_row_group(group, columns=["system"]), system).height
+
+
+def _own(rows: "RecordBatch | Table", system: str) -> pl.DataFrame:
+    return pl.DataFrame(rows).filter(pl.col("system").cast(pl.String) == system)

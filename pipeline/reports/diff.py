@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from pipeline import column
 from pipeline.column import Column, listed, schema
+from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered, metric
@@ -139,12 +140,19 @@ def diff(
 def _of_same_system(
     before: StoredLake, after: StoredLake | str | Path
 ) -> tuple[StoredLake, StoredLake]:
-    """The lakes of one system: that of the earlier one, or its largest."""
+    """The lakes of one system: that of the earlier one, else of the other, else its largest.
+
+    Raises UsageError for lakes of two systems.
+    """
     if not isinstance(after, StoredLake):
         after = open_lake(after)
-    before = before.of_one_system()
+    before = before.of_one_system(before.system or after.system)
     if before.system is None or not after.systems:
         return before, after.of_one_system()
+    if after.system not in (None, before.system):
+        raise UsageError(
+            f"the lakes are of {before.system} and of {after.system}: a diff is of one system"
+        )
     return before, after.of_system(before.system)
 
 

@@ -13,7 +13,7 @@ from pipeline.column import Column, listed, schema
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES, no_rows
 from pipeline.games import names
-from pipeline.lake import StoredLake, open_lake
+from pipeline.lake import StoredLake, reopened
 from pipeline.lake.stream import stream
 from pipeline.metrics.request import several
 from pipeline.metrics.validation import check_players, check_words
@@ -145,7 +145,7 @@ def _begun(lake: StoredLake, after: str | None) -> tuple[StoredLake, int]:
     if key is None:
         raise UsageError(f"`{after}` is not a key that a search ended with, such as 3.20000")
     ingest_id, row = map(int, key.groups())
-    return lake if ingest_id == lake.ingest_id else open_lake(lake.path, ingest_id), row
+    return lake if ingest_id == lake.ingest_id else reopened(lake, ingest_id), row
 
 
 def _wanted(

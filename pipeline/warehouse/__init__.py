@@ -235,7 +235,7 @@ def _make_views(
     of_each(lake.sizes, tables)  # opened here, several at once; below they are known
     files = _shown(connection, lake)
     for table in tables:
-        create_lake_view(connection, lake, table, files.of(table))
+        create_lake_view(connection, lake, table, files.of)
     for name, view in needed.items():
         if isinstance(view, Computed):
             file = files.computed(f"{name}.json", partial(_json_lines, view, lake))

@@ -60,8 +60,7 @@ def _make_views(
     if remote:
         connection.register_filesystem(remote)
     for table in TABLES:
-        files = remote.of(table) if remote else lake.files(table)
-        create_lake_view(connection, lake, table, files)
+        create_lake_view(connection, lake, table, remote.of if remote else lake.files)
     for name, view in views.items():
         create_view(connection, name, view)
 

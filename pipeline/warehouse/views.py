@@ -173,41 +173,51 @@ def _words(query: str) -> set[str]:
 
 
 def create_lake_view(
-    connection: duckdb.DuckDBPyConnection, lake: StoredLake, table: str, files: Sequence[str]
+    connection: duckdb.DuckDBPyConnection,
+    lake: StoredLake,
+    table: str,
+    files: Callable[[str], Sequence[str]],
 ) -> None:
-    """Makes the view of one of the lake's tables, whose files have these names here."""
+    """Makes the view of one of the lake's tables; `files` gives the names of their files here."""
     if table == ROLES and ROLES not in lake.own_tables:
         create_roles_view(connection, role_rows())
-    else:
-        system = lake.system if lake.is_mixed(table) else None
-        create_table_view(connection, files, table, system, lake.file_schema(table))
+        return
+    is_own = f"system = {literal(str(lake.system))}"
+    wanted = is_own if lake.is_mixed(table) else None
+    if lake.has_others(table):
+        own = f"SELECT game_id FROM {_parquet(files('games'))} WHERE {is_own}"
+        wanted = f"game_id IS NULL OR game_id IN ({own})"
+    create_table_view(connection, files(table), table, wanted, lake.file_schema(table))
 
 
 def create_table_view(
     connection: duckdb.DuckDBPyConnection,
     files: Sequence[str],
     table: str,
-    system: str | None = None,
+    wanted: str | None = None,
     known: Collection[str] | None = None,
 ) -> None:
-    """Makes the view of a table, which are these files, or the rows of one system in them.
+    """Makes the view of a table, which are these files, or the rows in them that are `wanted`.
 
     `known` are the columns of the files where they lack some: the others are null.
     """
     schema = arrow_schema(table)
     if files:
         columns = ", ".join(_read(connection, schema, schema.names if known is None else known))
-        # Without the option a folder such as `model=x` above the lake would become a column.
-        listed = f"[{', '.join(map(literal, files))}], hive_partitioning = false"
-        rows = f"SELECT {columns} FROM read_parquet({listed})"
+        rows = f"SELECT {columns} FROM {_parquet(files)}"
     else:
         types = connection.from_arrow(pa.Table.from_batches([], schema)).types
         nulls = zip(schema.names, types, strict=True)
         columns = ", ".join(f"CAST(NULL AS {dtype}) AS {identifier(name)}" for name, dtype in nulls)
         rows = f"SELECT {columns} LIMIT 0"
-    if system is not None:
-        rows = f"FROM ({rows}) WHERE system = {literal(system)}"
+    if wanted is not None:
+        rows = f"FROM ({rows}) WHERE {wanted}"
     connection.execute(f"CREATE VIEW {identifier(table)} AS {rows}")
+
+
+def _parquet(files: Iterable[str]) -> str:
+    # Without the option a folder such as `model=x` above the lake would become a column.
+    return f"read_parquet([{', '.join(map(literal, files))}], hive_partitioning = false)"
 
 
 def _read(
