@@ -67,8 +67,8 @@ class Lake(AnsweringLake):
         >>> game.text.splitlines()[0]
         'undercover: caught'
         """
-        transcript = super().game(game, edition=edition, num_of_game=num_of_game)
-        return Game(transcript.tables, transcript.counted, transcript.edition, self)
+        one = super().game(game, edition=edition, num_of_game=num_of_game)
+        return Game(one.tables, one.counted, one.edition, one.sources, self)
 
     @method
     def plot_metric(

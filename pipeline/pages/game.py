@@ -84,7 +84,7 @@ def _title(one: Transcript) -> str:
 
 def _one_game(transcript: Transcript, asked: Parameters, *, hides_roles: bool) -> OneGame:
     is_wanted = pl.lit(value=True) if not asked.metric else pl.col("metric") == asked.metric
-    shown = parts(transcript.tables, transcript.counted.filter(is_wanted))
+    shown = parts(transcript.tables, transcript.counted.filter(is_wanted), transcript.sources)
     return OneGame(
         game=transcript.game,
         players=tuple(seats(transcript.tables).to_dicts()),

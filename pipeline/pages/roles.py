@@ -7,6 +7,7 @@ rows of events, and what metrics counted, since a metric of roles counts only th
 from collections.abc import Mapping
 
 import polars as pl
+from msgspec.structs import replace
 
 from pipeline.games import kinds
 from pipeline.reports.parts import EVERYBODY
@@ -51,7 +52,7 @@ def without_roles(transcript: Transcript) -> Transcript:
         for name, rows in transcript.tables.items()
     }
     tables["messages"] = _messages(tables["messages"], str(transcript.game["game_type"]))
-    return Transcript(tables, transcript.counted.clear(), transcript.edition)
+    return replace(transcript, tables=tables, counted=transcript.counted.clear())
 
 
 def _messages(messages: pl.DataFrame, game_type: str) -> pl.DataFrame:

@@ -16,6 +16,7 @@ _SAID_ELSEWHERE = ("text", "share_text", "number")
 # Shown even if null, since a vote may name nobody.
 _AIMED_AT = ("target", "candidate")
 Rows = list[dict[str, Any]]
+Sources = Mapping[str, frozenset[object]]
 
 
 class Act(Struct, frozen=True):
@@ -44,14 +45,16 @@ class Places(NamedTuple):
     """Where a transcript shows acts and counted rows: by message index, None before the first.
 
     `acts` and `counted` are those of the message; `silent` acts have none and are shown after it.
+    `sources` are the tables whose rows each metric counts.
     """
 
     acts: Mapping[int, list[Act]]
     counted: Mapping[int | None, Rows]
     silent: Mapping[int | None, list[Group]]
+    sources: Sources
 
 
-def places(tables: Mapping[str, pl.DataFrame], counted: pl.DataFrame) -> Places:
+def places(tables: Mapping[str, pl.DataFrame], counted: pl.DataFrame, sources: Sources) -> Places:
     """The place of each act of a game, and of each row that a metric counted."""
     acts: dict[int, list[Act]] = {}
     silent: list[Act] = []
@@ -62,14 +65,14 @@ def places(tables: Mapping[str, pl.DataFrame], counted: pl.DataFrame) -> Places:
                 (silent if index is None else acts.setdefault(index, [])).append(_act(table, row))
     of_message = _by_message(counted)
     left = of_message.pop(None, [])
-    groups = _groups(silent, left, tables) if silent or left else {}
+    groups = _groups(silent, left, tables, sources) if silent or left else {}
     last = last_index(tables["messages"])
     if last in groups and (rows_at_end := of_message.get(last)):
         # The result is known when everything is done, which is after the last message.
         of_message[last] = [row for row in rows_at_end if row["round"] is not None]
         if of_game := [row for row in rows_at_end if row["round"] is None]:
             groups[last].append(Group(None, None, [], of_game))
-    return Places(acts, of_message, groups)
+    return Places(acts, of_message, groups, sources)
 
 
 def _by_message(counted: pl.DataFrame) -> dict[int | None, Rows]:
@@ -80,7 +83,7 @@ def _by_message(counted: pl.DataFrame) -> dict[int | None, Rows]:
 
 
 def _groups(
-    silent: list[Act], counted: Rows, tables: Mapping[str, pl.DataFrame]
+    silent: list[Act], counted: Rows, tables: Mapping[str, pl.DataFrame], sources: Sources
 ) -> dict[int | None, list[Group]]:
     course = Course(tables)
     left: dict[tuple[object, object], Rows] = {}
@@ -94,7 +97,7 @@ def _groups(
         return place, act.table, act.round
 
     for (place, table, round_), group in groupby(silent, key):
-        acts = [(act, _take(left, act)) for act in group]
+        acts = [(act, _take(left, act, sources)) for act in group]
         placed.setdefault(place, []).append(Group(table, round_, acts, []))
     rows = list(chain.from_iterable(left.values()))
     rows.sort(key=lambda row: (row["round"] is None, row["round"] or 0))
@@ -104,24 +107,26 @@ def _groups(
     return placed
 
 
-def _take(left: dict[tuple[object, object], Rows], act: Act) -> Rows:
+def _take(left: dict[tuple[object, object], Rows], act: Act, sources: Sources) -> Rows:
     """The rows that were counted in an act; they are taken out of those that are left."""
     rows = left.get((act.player, act.round), [])
-    counted = [row for row in rows if act.table in _tables_of(row["metric"])]
+    counted = [row for row in rows if act.table in sources[row["metric"]]]
     if counted:
-        rows[:] = [row for row in rows if act.table not in _tables_of(row["metric"])]
+        rows[:] = [row for row in rows if act.table not in sources[row["metric"]]]
     return counted
 
 
-@cache
-def _tables_of(name: str) -> frozenset[object]:
-    """The tables whose rows a metric counts."""
-    return frozenset(rows.table for rows in metric(name).rows)
+def sources_of(names: Iterable[str]) -> Sources:
+    """The tables whose rows each of these metrics counts, for a time when they may be unknown.
+
+    Two lakes may have metrics of one name, and a transcript is shown when its lake is not asked.
+    """
+    return {name: frozenset(rows.table for rows in metric(name).rows) for name in names}
 
 
-def uncounted(acts: Iterable[Act], counted: Rows) -> list[Act]:
+def uncounted(acts: Iterable[Act], counted: Rows, sources: Sources) -> list[Act]:
     """The acts of a message that no metric counted."""
-    tables = {table for row in counted for table in _tables_of(row["metric"])}
+    tables = {table for row in counted for table in sources[row["metric"]]}
     return [act for act in acts if act.table not in tables]
 
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from pipeline import column
 from pipeline.cells import NULL, printable
-from pipeline.reports.acts import Group, Places, new_rounds, places, uncounted
+from pipeline.reports.acts import Group, Places, Sources, new_rounds, places, uncounted
 from pipeline.reports.marks import Mark, marks
 from pipeline.reports.wording import line, lines, shared, words
 
@@ -98,9 +98,11 @@ def seats(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     return players.drop(name for name in more if players[name].is_null().all())
 
 
-def parts(tables: Mapping[str, pl.DataFrame], counted: pl.DataFrame) -> list[Part]:
+def parts(
+    tables: Mapping[str, pl.DataFrame], counted: pl.DataFrame, sources: Sources
+) -> list[Part]:
     """All messages of a game, and what was done and counted, in their places."""
-    there = places(tables, counted)
+    there = places(tables, counted, sources)
     shown = list(_silent(there, None))
     for message in tables["messages"].iter_rows(named=True):
         shown.append(_message(message, there))
@@ -159,7 +161,7 @@ def _message(row: Mapping[str, Any], there: Places) -> Part:
         aside=f"{row['phase']}{_of_round(row['round'])}",
         round=row["round"],
         message=row,
-        done=tuple(Done(*one) for one in lines(uncounted(acts, counted), player)),
+        done=tuple(Done(*one) for one in lines(uncounted(acts, counted, there.sources), player)),
         marks=marks(counted, player),
     )
 

@@ -18,6 +18,7 @@ from pipeline.machine import cores
 from pipeline.metrics.evidence import COLUMNS, of_tables
 from pipeline.metrics.known import metric, names
 from pipeline.metrics.request import DEFAULT_GAMES, PAPER, Request
+from pipeline.reports.acts import Sources, sources_of
 from pipeline.reports.parts import EVERYBODY, Part, as_text, parts, title
 from pipeline.sqlfiles import literal
 from pipeline.vocabulary import Edition
@@ -32,12 +33,14 @@ class Transcript(Struct, frozen=True):
     """One game: its rows in each table, and the rows that metrics counted in it.
 
     `tables` has a frame for each table of games by its name, with the table's columns. `counted`
-    has the rows of `Lake.evidence` in the `edition` that are of this game.
+    has the rows of `Lake.evidence` in the `edition` that are of this game, and `sources` the tables
+    whose rows each metric counts.
     """
 
     tables: dict[str, pl.DataFrame]
     counted: pl.DataFrame
     edition: Edition
+    sources: Sources
 
     @property
     def game(self) -> dict[str, object]:
@@ -63,7 +66,7 @@ class Transcript(Struct, frozen=True):
     @property
     def parts(self) -> list[Part]:
         """Messages, and acts without words, each with what was done and counted in it."""
-        return parts(self.tables, self.counted)
+        return parts(self.tables, self.counted, self.sources)
 
     def seen_by(self, seat: int) -> pl.DataFrame:
         """The messages that were shown to a seat.
@@ -119,7 +122,7 @@ def transcripts(
     names(edition)  # an unknown one is refused before anything is read
     tables = _tables(lake, game_ids)
     counted = _counted(lake, tables, Request(edition=edition, num_of_game=num_of_game))
-    return _split(game_ids, tables, counted, edition)
+    return _split(game_ids, tables, counted, edition, sources_of(counted["metric"].unique()))
 
 
 def _split(
@@ -127,6 +130,7 @@ def _split(
     tables: dict[str, pl.DataFrame],
     counted: pl.DataFrame,
     edition: Edition,
+    sources: Sources,
 ) -> Iterator[Transcript]:
     """The rows of all, by game."""
     order = ("round", "seat", "message_index")
@@ -140,7 +144,7 @@ def _split(
             rows_of_game = {
                 name: parts[name].get(game_id, rows.clear()) for name, rows in tables.items()
             }
-            yield Transcript(rows_of_game, of_game.get(game_id, counted.clear()), edition)
+            yield Transcript(rows_of_game, of_game.get(game_id, counted.clear()), edition, sources)
 
 
 def _tables(lake: StoredLake, game_ids: Sequence[str]) -> dict[str, pl.DataFrame]:

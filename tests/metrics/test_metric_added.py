@@ -96,6 +96,18 @@ def test_its_pages_and_plots(given: Lake) -> None:
     assert re.search(r">\s*silence\s*<", given.page("compare", metric="silence").html)
 
 
+def test_lakes_with_a_metric_of_one_name_do_not_mix(lake: Lake) -> None:
+    """A transcript is also shown when no method of its lake runs."""
+    (game_id,) = lake.games(game_type="undercover", limit=1)["game_id"]
+    for table in ("messages", "votes"):
+        own = {"what": pl.lit("asked"), "hit": pl.lit(1.0)}
+        is_of_term = pl.col("game_type").is_in(HIDDEN_ROLE_GAMES)
+        rows = Rows(table, pl.lit("votes"), where=is_of_term, **own)
+        game = lake.with_metric(Metric(TERMS, (rows,)), name="mine").game(game_id)
+        assert game.sources["mine"] == {table}
+        assert "mine: asked" in game.text
+
+
 def test_a_copy_for_another_process_knows_it_and_the_first_lake_does_not(
     given: Lake, lake: Lake
 ) -> None:

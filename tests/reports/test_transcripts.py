@@ -150,7 +150,7 @@ def test_a_proposal_is_one_line_and_its_votes_come_before_reflections(lake: Lake
         round=pl.lit(2, pl.Int32), phase=pl.lit("reflection"), message_index=pl.lit(12, pl.Int32)
     )
     tables = found.tables | {"messages": pl.concat([messages, thought])}
-    heads = [part.heading for part in parts_of(tables, found.counted)]
+    heads = [part.heading for part in parts_of(tables, found.counted, found.sources)]
     place = heads.index("proposal votes")
     assert heads[place - 1 : place + 2] == [
         *("11  Moderator → all", "proposal votes", "12  Moderator → all")
