@@ -22,6 +22,7 @@ from pipeline.sqlfiles import header_of, with_clause, without_end
 from pipeline.statistics.sums import ROUNDING
 from pipeline.vocabulary import Engine
 
+_SUMS = ("hits", "counted", "n_unreadable", "n_unknown")
 # What the leaderboard and its page have beside the value of each metric.
 _ENDS = tuple(filter(None, (*OF_A_METRIC, *OF_A_CELL)))
 
@@ -96,7 +97,7 @@ def _check_sql(lake: StoredLake, name: str, sql: str) -> None:
 
 
 def _counted(lake: StoredLake, name: str, metric: Added, engine: Engine) -> pl.DataFrame:
-    """model, game_type, term, hits, counted, n_unreadable, as one of the engines counts."""
+    """model, game_type, term and `_SUMS`, as one of the engines counts."""
     request = Request()
     with knowing({name: metric}):
         try:
@@ -105,7 +106,9 @@ def _counted(lake: StoredLake, name: str, metric: Added, engine: Engine) -> pl.D
         except (pl.exceptions.PolarsError, QueryError, TypeError) as error:
             what = str(error).splitlines()[0]
             raise MetricError(f"`{name}` cannot be counted by {engine}: {what}") from None
-    return sums.drop("metric").filter(pl.col("counted") + pl.col("n_unreadable") > 0)
+    # SQL has no sum of no hits.
+    sums = sums.drop("metric").with_columns(pl.col("hits").fill_null(0))
+    return sums.filter(pl.sum_horizontal(_SUMS[1:]) > 0)
 
 
 def _check(name: str, declared: Metric, sums: pl.DataFrame) -> None:
@@ -137,14 +140,15 @@ def _check_same(name: str, one: pl.DataFrame, other: pl.DataFrame) -> None:
     """Raises MetricError where polars and SQL do not count the same, with the first difference."""
     keys = ["model", "game_type", "term"]
     both = one.join(other, on=keys, how="full", coalesce=True, nulls_equal=True, suffix="_in_sql")
-    sums = ("hits", "counted", "n_unreadable")
-    both = both.with_columns(pl.col(*sums, *(f"{name}_in_sql" for name in sums)).cast(pl.Float64))
+    both = both.with_columns(pl.col(*_SUMS, *(f"{name}_in_sql" for name in _SUMS)).cast(pl.Float64))
     # Two ways to divide may differ in the last digits.
     is_same = [
-        (pl.col(name).round(9)).eq_missing(pl.col(f"{name}_in_sql").round(9)) for name in sums
+        (pl.col(name).round(9)).eq_missing(pl.col(f"{name}_in_sql").round(9)) for name in _SUMS
     ]
     differs = ~pl.all_horizontal(is_same)
     for row in both.filter(differs).sort(keys, nulls_last=True).head(1).iter_rows(named=True):
+        is_of_both = row["n_unknown"] == row["n_unknown_in_sql"]
+        sums = _SUMS[:-1] if is_of_both else _SUMS
         of_polars = ", ".join(f"{_number(row[name])} {name}" for name in sums)
         of_sql = ", ".join(f"{_number(row[f'{name}_in_sql'])} {name}" for name in sums)
         raise MetricError(

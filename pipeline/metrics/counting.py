@@ -99,12 +99,14 @@ def _rows(
     table = tables(declared.table) if isinstance(declared.table, str) else declared.table(tables)
     is_counted = pl.col("hit").is_not_null() if declared.counted is None else declared.counted
     if request.edition != RELEASE:
-        is_counted = is_counted & IS_READABLE
+        is_counted = is_counted & pl.col("is_readable")
     wanted = with_game(table, tables, request.of_game)
     return (
         (games.of(wanted) if games else wanted)
         .filter("is_tested", is_wanted(request), in_scope(request), declared.where)
-        .with_columns(term=declared.term, what=declared.what, hit=declared.hit)
+        .with_columns(
+            term=declared.term, what=declared.what, hit=declared.hit, is_readable=IS_READABLE
+        )
         .with_columns(is_counted=is_counted.fill_null(value=False))
     )
 
@@ -165,6 +167,7 @@ def _sums(
         hits=pl.when("is_counted").then(hit).sum().cast(HITS),
         counted=_IS_COUNTED.sum().cast(pl.Int64),
         n_unreadable=(pl.col("parse_status") != "ok").sum().cast(pl.Int64),
+        n_unknown=(_IS_UNKNOWN & pl.col("is_readable")).sum().cast(pl.Int64),
         n_hits_unknown=(_IS_COUNTED & _IS_UNKNOWN).sum().cast(pl.Int64)
         if question.can_be_unknown(name)
         else pl.lit(0, pl.Int64).first(),
@@ -184,7 +187,7 @@ def _games(name: str, tables: Tables, question: Question, games: _Chosen | None)
         .group_by(question.request.fine)
         .agg(
             n_games=_n_games() if counts_games else none,
-            n_unknown=_n_games(_IS_UNKNOWN) if can_be_unknown else none,
+            n_games_unknown=_n_games(_IS_UNKNOWN) if can_be_unknown else none,
         )
         .select(pl.lit(name).alias("metric"), *question.request.fine, *GAMES)
     )

@@ -73,6 +73,7 @@ def _sums(name: str, question: Question) -> str:
     sum(CASE WHEN is_counted THEN CAST(hit AS {HITS}) END) AS hits,
     count(*) FILTER (WHERE is_counted) AS counted,
     count(*) FILTER (WHERE parse_status <> 'ok') AS n_unreadable,
+    count(*) FILTER (WHERE hit IS NULL AND parse_status <> 'outage') AS n_unknown,
     count(*) FILTER (WHERE is_counted AND hit IS NULL) AS n_hits_unknown
 FROM ({_rows(name, question)}) AS attempts
 GROUP BY {_listed(keys)} term"""
@@ -88,7 +89,7 @@ def _games(name: str, question: Question) -> str:
     {literal(name)} AS metric,
     {fine}
     {n_games} AS n_games,
-    {n_unknown if can_be_unknown else none} AS n_unknown
+    {n_unknown if can_be_unknown else none} AS n_games_unknown
 FROM ({_rows(name, question)}) AS attempts
 WHERE is_counted
 GROUP BY {fine.removesuffix(",")}"""

@@ -14,8 +14,8 @@ from pipeline.metrics.request import Request
 
 HITS = pl.Decimal(38, 18)
 """Hits are summed as decimals, so that a sum is the same in any order of its rows."""
-SUMS = ("hits", "counted", "n_unreadable", "n_hits_unknown")
-GAMES = ("n_games", "n_unknown")
+SUMS = ("hits", "counted", "n_unreadable", "n_unknown", "n_hits_unknown")
+GAMES = ("n_games", "n_games_unknown")
 CLUSTER = ("stratum", "cluster")
 # Above so many games of a competition, games that are clusters are put together in groups.
 MANY_GAMES = 50_000
@@ -55,8 +55,10 @@ class Counts(NamedTuple):
 
     sums   metric, group, stratum and cluster (if asked for), term, hits (the sum of the counted
            rows' hits), counted (rows), n_unreadable (rows whose text could not be read for sure,
-           counted or not), n_hits_unknown (counted rows without a hit)
-    games  metric, group, n_games (with a counted row), n_unknown (with a counted row without a hit)
+           counted or not), n_unknown (rows that could be read and have no hit, counted or not),
+           n_hits_unknown (counted rows without a hit)
+    games  metric, group, n_games (with a counted row), n_games_unknown (with a counted row without
+           a hit)
     sides  group, n_unfinished (games in scope without an end): all groups that a tested side is in;
            no rows where `results` lacks a column of the group
     """

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from pipeline.metrics.counts import Counts
+from pipeline.metrics.counts import GAMES, Counts
 from pipeline.metrics.declaration import POOLED, Combine, Metric
 from pipeline.metrics.request import Request
 from pipeline.metrics.results import VALUES
@@ -28,7 +28,7 @@ VALUE = {
         _HITS / pl.col("counted").sum()
     ),
 }
-_OF_GAMES = ("n_games", "n_unfinished", "n_unreadable")
+_OF_GAMES = ("n_games", "n_unfinished", "n_unreadable", "n_unknown")
 VALUE_COLUMNS = pl.Schema(
     (name, VALUES[name].dtype)
     for name in ("value", "hits", "counted", "terms", *_OF_GAMES, "reason")
@@ -89,7 +89,7 @@ def _dropped(name: str, schema: pl.Schema, request: Request) -> pl.DataFrame:
     """The row of a metric of which the condition leaves nothing: it has a reason and no group."""
     columns = ", ".join(request.where.columns) if request.where else ""
     reason = f"no row meets the condition; `magic schema` explains {columns or 'the columns'}"
-    none = {"n_games": 0, "n_unreadable": 0, "reason": reason}
+    none = {"n_games": 0, "n_unreadable": 0, "n_unknown": 0, "reason": reason}
     return pl.DataFrame([{"edition": request.edition, "metric": name, **none}], schema=schema)
 
 
@@ -99,8 +99,8 @@ def _values(name: str, declared: Metric, counts: Counts, request: Request) -> pl
         frame.lazy().filter(metric=name) for frame in (counts.sums, counts.games)
     )
     of_group = _groups(name, declared, counts, request)
-    games = rolled(own_games, request, pl.col("n_games", "n_unknown").sum())
-    n_rows = rolled(own_sums, request, pl.col("n_unreadable").sum())
+    games = rolled(own_games, request, pl.col("n_games", "n_games_unknown").sum())
+    n_rows = rolled(own_sums, request, pl.col("n_unreadable", "n_unknown").sum())
     terms = _terms(declared, own_sums, of_group, request)
     is_one_ratio = pl.lit(value=True) if declared.combine in POOLED else _IS_OF_ONE_TERM
     combined = terms.group_by(keys, maintain_order=True).agg(
@@ -117,8 +117,8 @@ def _values(name: str, declared: Metric, counts: Counts, request: Request) -> pl
     for frame in (combined, games, n_rows):
         joined = join(joined, frame, keys)
     return (
-        joined.with_columns(pl.col("n_games", "n_unknown", "n_unreadable").fill_null(0))
-        .with_columns(value=pl.when(pl.col("n_unknown") == 0).then("value"))
+        joined.with_columns(pl.col(*GAMES, "n_unreadable", "n_unknown").fill_null(0))
+        .with_columns(value=pl.when(pl.col("n_games_unknown") == 0).then("value"))
         .with_columns(reason=_reason(declared, request), edition=pl.lit(request.edition))
         .select("edition", "metric", *request.by, *VALUE_COLUMNS)
         .cast(VALUE_COLUMNS)
@@ -199,7 +199,7 @@ def _declared(declared: Metric, request: Request) -> pl.LazyFrame:
 
 def _reason(declared: Metric, request: Request) -> pl.Expr:
     """Why there is no value; null if there is a value."""
-    unknown = pl.format(declared.unknown, "n_unknown")
+    unknown = pl.format(declared.unknown, "n_games_unknown")
     hint = (
         pl.when("has_some")
         .then(pl.lit(request.hint(declared.game_types)))
@@ -208,5 +208,5 @@ def _reason(declared: Metric, request: Request) -> pl.Expr:
     )
     missing = pl.format("nothing to count: {}{}", "missing", hint)
     return pl.when(pl.col("value").is_null()).then(
-        pl.when(pl.col("n_unknown") > 0).then(unknown).otherwise(missing)
+        pl.when(pl.col("n_games_unknown") > 0).then(unknown).otherwise(missing)
     )

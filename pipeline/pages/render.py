@@ -59,6 +59,7 @@ def environment() -> Environment:
         "words": words,
         "brief": brief,
         "cut": cut,
+        "counted": cells.counted,
         "settings": cells.few,
     }
     templates.globals |= {

@@ -37,7 +37,7 @@ def metrics(rows: pl.DataFrame, lake: StoredLake | None = None, **_: Any) -> Tab
         {**group_columns(rows), **VALUES, **INFLUENCE},
         estimates=(VALUE, WITHOUT_ONE),
         hidden=_OF_PROGRAMS,
-        optional=("n_unfinished", "n_unreadable", "reason"),
+        optional=("n_unfinished", "n_unreadable", "n_unknown", "reason"),
         brief=with_ids,
         folds=(
             folds.below("reason"),
@@ -57,7 +57,7 @@ def evidence_sum(rows: pl.DataFrame, **_: Any) -> Table:
         rows,
         evidence_sums.COLUMNS,
         estimates=(replace(VALUE, counted=None),),
-        optional=("weight", "reason"),
+        optional=("weight", "n_unknown", "reason"),
         brief=lambda one: one.with_columns(pl.col("term").fill_null("value")),
         notes=thin_note(rows, "thin"),
     )

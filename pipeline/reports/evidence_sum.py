@@ -26,7 +26,10 @@ COLUMNS: Mapping[str, Column] = {
     "value": column.share(
         "what the term adds to the value; in the last row the value, null if it is undefined"
     ),
-    **{name: VALUES[name] for name in ("ci_low", "ci_high", "n_games", "thin", "reason")},
+    **{
+        name: VALUES[name]
+        for name in ("ci_low", "ci_high", "n_games", "n_unknown", "thin", "reason")
+    },
 }
 
 
@@ -85,8 +88,10 @@ def _term(
 def sentence(name: str, rows: pl.DataFrame) -> str:
     """The sum in a line, as in `judgement: 32 of 80 = 0.4000, interval .25 to .56, 40 games`."""
     *terms, whole = rows.to_dicts() or [dict.fromkeys(COLUMNS)]
+    n_unknown = whole["n_unknown"]
+    unknown = f"; {counted(n_unknown, 'row')} of unknown hit not counted" if n_unknown else ""
     if whole["value"] is None:
-        return f"{name}: no value: {whole['reason'] or 'nothing was counted'}"
+        return f"{name}: no value: {whole['reason'] or 'nothing was counted'}{unknown}"
     parts = [
         f"{name}: {_added(whole, terms)} = {texts([whole['value']], COLUMNS['value'].decimals)[0]}"
     ]
@@ -94,7 +99,7 @@ def sentence(name: str, rows: pl.DataFrame) -> str:
         parts.append(f"interval {ends(whole['ci_low'], whole['ci_high'])}")
     thin = ", ".join(term["term"] or "in all" for term in whole["thin"] or ())
     line = ", ".join([*parts, counted(whole["n_games"], "game")])
-    return f"{line}; thin: {thin}" if thin else line
+    return f"{line}; thin: {thin}{unknown}" if thin else f"{line}{unknown}"
 
 
 def _added(whole: dict[str, Any], terms: Sequence[dict[str, Any]]) -> str:

@@ -17,12 +17,15 @@ WITH attempts AS (
         END AS what,
         CAST(CASE WHEN side = 'hidden' THEN is_win ELSE NOT guess_is_correct END AS DOUBLE) AS hit,
         parse_status <> 'outage'
-            AND CASE WHEN side = 'hidden' THEN is_win ELSE guess_is_correct END IS NOT NULL
+            AND (side <> 'hidden' OR is_win IS NOT NULL)
             AS is_counted
     FROM results
     WHERE is_tested
         AND is_finished
-        AND (side = 'hidden' OR (side = 'civilian' AND game_type = 'chameleon'))
+        AND (
+            side = 'hidden'
+            OR (side = 'civilian' AND game_type = 'chameleon' AND guess_is_correct IS NOT NULL)
+        )
 ),
 counted AS (
     SELECT

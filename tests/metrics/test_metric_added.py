@@ -14,6 +14,7 @@ from pipeline.api import Lake
 from pipeline.errors import MetricError, QueryError, UsageError
 from pipeline.ingest import ingest
 from pipeline.metrics.declaration import Metric, Rows, Term
+from pipeline.reports.evidence_sum import sentence
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "adding.md").read_text(encoding="utf-8")
@@ -210,6 +211,36 @@ def test_wrong_sql_is_shown_with_its_line(lake: Lake) -> None:
     said = str(refusal.value).splitlines()
     heading = f"LINE {line}: "
     assert said[1:] == [f"{heading}    sum(hitss) AS hits,", f"{'':{len(heading) + 8}}^^^^^"]
+
+
+def test_rows_of_unknown_hit_are_counted_and_named(lake: Lake) -> None:
+    """They are not in the value, so whoever reads it has to know how many there are."""
+    target = pl.col("target")
+    hit = pl.when(target != "Player 1").then((target == "Player 2").cast(pl.Float64))
+    is_known = "parse_status <> 'outage' AND target <> 'Player 1'"
+    as_sql = "CASE WHEN target <> 'Player 1' THEN CAST(target = 'Player 2' AS DOUBLE) END"
+    sql = SQL.replace("CAST(target IS NULL AS DOUBLE)", as_sql)
+    mine = lake.with_metric(
+        declared(hit=hit), name="first", sql=sql.replace("parse_status <> 'outage'", is_known)
+    )
+    votes = lake.table("votes").filter("is_tested", "is_finished", target="Player 1")
+    (n_unknown,) = votes.select(pl.len()).collect()["len"]
+    values = mine.metrics(metric="first", by="model")
+    assert values["n_unknown"].sum() == n_unknown > 0
+    assert_frame_equal(mine.metrics(metric="first", by="model", engine="duckdb"), values)
+    assert "unknown" in mine.present("metrics", metric="first", by="model").text()
+    whole = mine.evidence_sum("first")
+    assert whole["n_unknown"].to_list() == [None, n_unknown]
+    said = f"{n_unknown} rows of unknown hit not counted"
+    assert said in sentence("first", whole)
+    assert said in mine.page("evidence", metric="first").html
+    assert lake.metrics()["n_unknown"].sum() == 0
+    with pytest.raises(MetricError, match=r"polars counts .* 1 n_unknown; SQL .* 0 n_unknown"):
+        lake.with_metric(
+            declared(hit=hit),
+            name="first",
+            sql=sql.replace("WHERE is_tested", f"WHERE {is_known}\n        AND is_tested"),
+        )
 
 
 WRONG = {

@@ -24,4 +24,5 @@ def test_case(name, engine, edition, tmp_path):
     # A game that was added later has a term of its own, and the case has no such game.
     known = expected["terms"].explode().struct.field("term").unique().implode()
     of_case = pl.element().filter(pl.element().struct.field("term").is_in(known))
-    assert_same(found.with_columns(pl.col("terms").list.eval(of_case)), expected)
+    found = found.with_columns(pl.col("terms").list.eval(of_case))
+    assert_same(found.select(expected.columns), expected)
