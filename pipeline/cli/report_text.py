@@ -19,7 +19,7 @@ def report_text(report: "Report", form: str) -> Iterator[str]:
     yield write.heading(report.title, level=1)
     yield f"{write.escaped(report.citation.sentence)}\n"
     tables = {
-        "Leaderboard": present("leaderboard", report.board),
+        "Leaderboard": present("leaderboard", report.board, confidence=report.confidence),
         "Metrics": Table.of("metrics", _definitions(report)),
         "Comparison": present("compare", report.comparisons),
         "Completeness": present("completeness", report.completeness),

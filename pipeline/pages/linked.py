@@ -9,6 +9,7 @@ from jinja2 import pass_context
 from jinja2.runtime import Context
 from markupsafe import Markup
 
+from pipeline.metrics import DEFAULT_CONFIDENCE
 from pipeline.metrics.known import metric, names
 from pipeline.metrics.request import PAPER
 from pipeline.pages.bar import bar
@@ -16,9 +17,9 @@ from pipeline.present import html, present
 from pipeline.present.html import Around, Row, Sorting
 from pipeline.present.table import Table
 from pipeline.sqlfiles import identifier, literal
+from pipeline.statistics.families import reaches
 from pipeline.vocabulary import ALL, Edition
 
-SIGNIFICANT = 0.05
 # What a page and its files have besides, of tables that a terminal has no room for.
 ALSO = {
     "audit": ("title", "effect"),
@@ -233,7 +234,7 @@ def _attributes(row: Row) -> dict[str, str | None]:
     p_holm = row.get("p_holm")
     kinds = {
         "incomplete": row.get("is_complete") is False and "metric" not in row,
-        "differs": p_holm is not None and p_holm < SIGNIFICANT,
+        "differs": p_holm is not None and reaches(p_holm, DEFAULT_CONFIDENCE),
     }
     return {
         "class": " ".join(kind for kind, is_so in kinds.items() if is_so) or None,

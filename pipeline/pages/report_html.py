@@ -11,12 +11,12 @@ from markupsafe import Markup
 from pipeline import cells
 from pipeline.cells import NULL
 from pipeline.pages import style
-from pipeline.pages.linked import SIGNIFICANT
 from pipeline.pages.page import TEMPLATES
 from pipeline.pages.render import environment
 from pipeline.pages.report import Report
 from pipeline.present import present
 from pipeline.reports.parts import seats
+from pipeline.statistics.families import reaches
 
 LONGEST_TEXT = 20_000
 """A message with more characters is cut; `magic show` prints it whole."""
@@ -41,7 +41,7 @@ def report_html(report: Report) -> Iterator[str]:
             link=partial(_link, models),
             asked=report.citation,
             LONGEST=LONGEST_TEXT,
-            notes_of=lambda name, rows: present(name, rows).notes,
+            notes_of=lambda name, rows: present(name, rows, confidence=report.confidence).notes,
             seats=seats,
             matrix=_matrix,
         )
@@ -75,13 +75,13 @@ def _matrix(report: Report) -> Iterator[tuple[str, list[tuple[str, list[dict[str
     for part in report.comparisons.partition_by("metric", maintain_order=True):
         cells = {}
         for row in part.iter_rows(named=True):
-            cells[row["model"], row["other"]] = _compared(row, 1)
-            cells[row["other"], row["model"]] = _compared(row, -1)
+            cells[row["model"], row["other"]] = _compared(row, 1, report.confidence)
+            cells[row["other"], row["model"]] = _compared(row, -1, report.confidence)
         lines = [(one, [cells.get((one, other)) for other in models]) for one in models]
         yield part["metric"][0], lines
 
 
-def _compared(row: Mapping[str, Any], sign: int) -> dict[str, Any]:
+def _compared(row: Mapping[str, Any], sign: int, confidence: float) -> dict[str, Any]:
     """A comparison as seen from one of its models."""
     p, difference = row["p_holm"], row["difference"]
     ends = [None if row[end] is None else sign * row[end] for end in ("ci_low", "ci_high")][::sign]
@@ -89,6 +89,6 @@ def _compared(row: Mapping[str, Any], sign: int) -> dict[str, Any]:
         "difference": None if difference is None else sign * difference + 0.0,  # not −0
         "title": f"{cells.ends(*ends)}; p (Holm) {NULL if p is None else cells.p_value(p)}",
         "mark": cells.mark([*(row["thin"] or []), *(row["other_thin"] or [])]),
-        "is_apart": p is not None and p < SIGNIFICANT,
+        "is_apart": p is not None and reaches(p, confidence),
         "reason": row["reason"],
     }

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from pipeline.column import Column
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
+from pipeline.metrics import DEFAULT_CONFIDENCE
 from pipeline.metrics.intervals import EXPLANATION
 from pipeline.metrics.results import INFLUENCE, OF_A_CELL, VALUES, leaderboard_columns
 from pipeline.present import folds
@@ -85,7 +86,7 @@ def _self_play(lake: StoredLake, rows: pl.DataFrame) -> list[str]:
     return self_play_notes(games)
 
 
-def leaderboard(rows: pl.DataFrame, **_: Any) -> Table:
+def leaderboard(rows: pl.DataFrame, confidence: float = DEFAULT_CONFIDENCE, **_: Any) -> Table:
     """The rows of the leaderboard, or those of its page, which also have what was counted."""
     columns = leaderboard_columns()
     names = [name for name in rows.columns if f"{name}_thin" in columns]
@@ -102,13 +103,13 @@ def leaderboard(rows: pl.DataFrame, **_: Any) -> Table:
         star=Star("model", "is_complete", where=False),
         turned="model",
         asides=("letters", "n_games", "n_missing"),
-        notes=_of_leaderboard(rows, names) if "reasons" in rows.columns else (),
+        notes=_of_leaderboard(rows, names, confidence) if "reasons" in rows.columns else (),
     )
 
 
-def _of_leaderboard(rows: pl.DataFrame, names: Sequence[str]) -> list[str]:
+def _of_leaderboard(rows: pl.DataFrame, names: Sequence[str], confidence: float) -> list[str]:
     return [
-        *letters_note(rows),
+        *letters_note(rows, confidence),
         *thin_note(rows, *(f"{name}_thin" for name in names)),
         *_incomplete(rows),
         *_reasons(rows, names),
@@ -123,7 +124,7 @@ def thin_note(rows: pl.DataFrame, *columns: str) -> list[str]:
     return [EXPLANATION] if is_thin else []
 
 
-def letters_note(rows: pl.DataFrame) -> list[str]:
+def letters_note(rows: pl.DataFrame, confidence: float) -> list[str]:
     """How many comparisons the letters are adjusted for: of other models it is another number."""
     # Only a leaderboard has letters: the values of metrics need not wait for numpy.
     from pipeline.reports import ranking
@@ -133,7 +134,7 @@ def letters_note(rows: pl.DataFrame) -> list[str]:
     return [
         f"letters: the win rates of two models differ significantly only if they share no letter; "
         f"{size} pair{' of ranked models is' if size == 1 else 's of ranked models are'} compared "
-        "at the 5 % level, adjusted by Holm"
+        f"at the {100 * (1 - confidence):g} % level, adjusted by Holm"
         for size in rows["family"].drop_nulls().unique()
         if size
     ]

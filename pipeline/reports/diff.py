@@ -22,12 +22,12 @@ from pipeline.reports.compare.columns import COLUMNS as COMPARED
 from pipeline.reports.compare.differences import compared
 from pipeline.reports.compare.pairs import entities
 from pipeline.reports.compare.verdicts import adjusted, check_margin
+from pipeline.statistics.families import reaches
 from pipeline.statistics.margins import fall_seen, p_fall
 from pipeline.statistics.pairs import of_basis
 from pipeline.statistics.sums import exact_sum
 from pipeline.vocabulary import Edition
 
-LEVEL = 0.05
 SAME_GAMES = "the same games"
 _STATES = ("before", "after")
 _OF_GAMES: Mapping[str, Column] = {
@@ -67,8 +67,8 @@ COLUMNS: Mapping[str, Column] = {
 OF_MARGIN: Mapping[str, Column] = {
     "p_fall": column.p_value("one-sided, adjusted by Holm: the value fell by more than the margin"),
     "fall_seen": column.share(
-        "the smallest fall that this test sees with power .8, at the level of .05 divided by the "
-        "number of tests; null if even a fall to 0 would not be seen"
+        "the smallest fall that this test sees with power .8, at the level of 1 − `confidence` "
+        "divided by the number of tests; null if even a fall to 0 would not be seen"
     ),
     "is_regression": column.flag("whether the value fell by more than the margin"),
 }
@@ -129,8 +129,9 @@ def diff(
     )
     rows = adjusted(rows, [])
     if margin is not None:
-        rows = _with_falls(rows, margin)
-    is_beyond = pl.when(is_same).then(pl.col("difference") != 0).otherwise(pl.col("p_holm") < LEVEL)
+        rows = _with_falls(rows, margin, confidence)
+    is_told_apart = reaches(pl.col("p_holm"), confidence)
+    is_beyond = pl.when(is_same).then(pl.col("difference") != 0).otherwise(is_told_apart)
     columns = () if margin is None else OF_MARGIN
     return rows.with_columns(is_beyond_noise=is_beyond).select(
         [*list(COLUMNS)[:-1], *columns, "reason"]
@@ -156,16 +157,20 @@ def _of_same_system(
     return before, after.of_system(before.system)
 
 
-def _with_falls(rows: pl.DataFrame, margin: float) -> pl.DataFrame:
+def _with_falls(rows: pl.DataFrame, margin: float, confidence: float) -> pl.DataFrame:
     """The rows with p_fall (one-sided, adjusted), fall_seen and is_regression."""
-    level = LEVEL / max(1, rows["p_value"].count())
+    level = (1 - confidence) / max(1, rows["p_value"].count())
     falls = [
         _fall(basis, p, margin, level) if p is not None else (None, None)
         for basis, p in rows.select("basis", "p_value").iter_rows()
     ]
     of_falls = pl.DataFrame(falls, {"raw": pl.Float64, "fall_seen": pl.Float64}, orient="row")
     is_beyond = pl.col("difference") < -margin
-    is_seen = pl.when(pl.col("raw").is_null()).then(is_beyond).otherwise(pl.col("p_fall") <= LEVEL)
+    is_seen = (
+        pl.when(pl.col("raw").is_null())
+        .then(is_beyond)
+        .otherwise(reaches(pl.col("p_fall"), confidence))
+    )
     tested = adjusted(pl.concat([rows, of_falls], how="horizontal"), [], "raw", "p_fall")
     return tested.with_columns(is_regression=is_seen)
 

@@ -18,7 +18,7 @@ from pipeline.reports.compare.differences import compared
 from pipeline.reports.compare.pairs import of_models
 from pipeline.reports.compare.verdicts import adjusted
 from pipeline.reports.lacking import lacking
-from pipeline.statistics.families import letter_groups
+from pipeline.statistics.families import letter_groups, reaches
 from pipeline.statistics.sums import DIGITS
 from pipeline.vocabulary import Edition, Engine
 
@@ -62,7 +62,7 @@ def leaderboard(
         with_games=("win_rate",),
         confidence=confidence,
     )
-    return _ranked(lake, answer, include_incomplete=include_incomplete)
+    return _ranked(lake, answer, confidence, include_incomplete=include_incomplete)
 
 
 class Board(NamedTuple):
@@ -84,17 +84,19 @@ def board(lake: StoredLake, *, edition: Edition = PAPER) -> Board:
     (4, 32)
     """
     answer = answered(lake, Request(edition=edition, game_types=(ALL,)))
-    return Board(_ranked(lake, answer), answer.rows)
+    return Board(_ranked(lake, answer, DEFAULT_CONFIDENCE), answer.rows)
 
 
-def _ranked(lake: StoredLake, answer: Answer, *, include_incomplete: bool = False) -> pl.DataFrame:
+def _ranked(
+    lake: StoredLake, answer: Answer, confidence: float, *, include_incomplete: bool = False
+) -> pl.DataFrame:
     assert answer.settings is not None, "values with intervals have settings"
     lacks = lacking(lake, answer.settings)
     board = ranked(answer.rows, lacks, include_incomplete=include_incomplete)
     with_rank = board.filter(pl.col("rank").is_not_null())["model"]
     is_ranked = pl.col("model").is_in(with_rank.implode())
     won = answer._replace(rows=answer.rows.filter(is_ranked, metric="win_rate"))
-    of_models = letters(won)
+    of_models = letters(won, confidence)
     joined = board.join(of_models, on="model", how="left", maintain_order="left")
     return joined.select(list(leaderboard_columns()))
 
@@ -141,7 +143,7 @@ def _beside(parts: re.Match[str]) -> str:
     return parts[2] if parts[1] == "value" else f"{parts[2]}_{parts[1]}"
 
 
-def letters(answer: Answer, *, level: float = 0.05) -> pl.DataFrame:
+def letters(answer: Answer, confidence: float = DEFAULT_CONFIDENCE) -> pl.DataFrame:
     """model, letters, family: models that share a letter do not differ significantly.
 
     All pairs of models are compared; their p-values are adjusted by Holm for the number of pairs,
@@ -157,8 +159,8 @@ def letters(answer: Answer, *, level: float = 0.05) -> pl.DataFrame:
         return without.with_columns(family=pl.lit(None, pl.Int64))
     is_apart = np.zeros((len(models), len(models)), np.bool_)
     pairs = list(combinations(models, 2))
-    differences = adjusted(compared(valued, of_models(valued, pairs), DEFAULT_CONFIDENCE), [])
-    apart = differences.filter(pl.col("p_holm") < level)
+    differences = adjusted(compared(valued, of_models(valued, pairs), confidence), [])
+    apart = differences.filter(reaches(pl.col("p_holm"), confidence))
     for one, other in apart.select("model", "other").iter_rows():
         pair = models.index(one), models.index(other)
         is_apart[pair] = is_apart[pair[::-1]] = True

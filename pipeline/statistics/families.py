@@ -1,9 +1,25 @@
 """Many comparisons at once: p-values adjusted for their number, and groups not told apart."""
 
 from collections.abc import Sequence
+from typing import overload
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
+
+from pipeline.statistics.sums import ROUNDING
+
+
+@overload
+def reaches(p: float, confidence: float) -> bool: ...
+@overload
+def reaches(p: pl.Expr, confidence: float) -> pl.Expr: ...
+def reaches(p: float | pl.Expr, confidence: float) -> bool | pl.Expr:
+    """Whether a p-value tells apart at the level 1 − confidence: whether it is no larger.
+
+    A last digit is no difference: 1 − 0.9 is a little less than 0.1, and 6 · 0.05 more than 0.3.
+    """
+    return p <= 1 - confidence + ROUNDING
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

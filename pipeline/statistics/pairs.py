@@ -38,6 +38,7 @@ from pipeline.statistics.contrast import (
     shrunk_correlation,
     z_at,
 )
+from pipeline.statistics.families import reaches
 from pipeline.statistics.games import dealt_p
 from pipeline.statistics.influence import changes, extremes
 from pipeline.statistics.interval import RATE, rates
@@ -49,8 +50,8 @@ from pipeline.statistics.tails import Floats
 LEAST_PAIRED = 0.5
 REPLAYED = 1.5
 """So many times as many games of common settings as the other model: it replayed them."""
-# A larger p-value of flipped signs tells nobody apart, so games are not dealt for it.
-_LEAST_DOUBT = 0.2
+# A p-value of flipped signs that does not even reach this tells nobody apart: nothing is dealt.
+_SURELY_APART = 0.8
 NEXT_TO_0 = 1e-9
 """Where an end of an interval is put that p has beyond 0: next to it."""
 # Of all pairs that are worked out at once: more would take more memory.
@@ -287,7 +288,7 @@ def _agreed(basis: dict[str, Any], p: float, confidence: float) -> Interval:
     """MOVER's interval, with the end next to 0 on that side of it where p has it."""
     one, other, correlation = of_basis(basis)
     interval = difference(one, other, _z(confidence), correlation)
-    is_apart = p <= 1 - confidence
+    is_apart = reaches(p, confidence)
     if is_apart == _excludes_zero(interval):
         return interval
     end = NEXT_TO_0 if is_apart else 0.0
@@ -319,7 +320,7 @@ def _with_replays(
             dealt = _dealt(part, games_of_model[row.one], games_of_model[row.other])
         is_replayed = dealt is not None and _is_replayed(dealt)
         p = row.p_value
-        is_doubtful = row.method == PAIRED and p <= max(_LEAST_DOUBT, 1 - confidence)
+        is_doubtful = row.method == PAIRED and reaches(p, min(_SURELY_APART, confidence))
         if dealt is not None and is_replayed and is_doubtful:
             p = max(p, dealt_p(dealt))
         changed = row._replace(is_replayed=is_replayed)

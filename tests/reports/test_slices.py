@@ -13,11 +13,12 @@ from random_tables import event_tables
 from pipeline.errors import UsageError
 from pipeline.metrics import NAMES, metrics
 from pipeline.metrics.request import EDITIONS
+from pipeline.present import present
 from pipeline.reports.compare import compare, contrast
 from pipeline.reports.diff import diff
 from pipeline.reports.plan import plan
 from pipeline.reports.ranking import leaderboard
-from pipeline.statistics.families import holm
+from pipeline.statistics.families import holm, reaches
 
 ROLES = {"A": (1, 1), "B": (1, 0)}
 
@@ -270,6 +271,33 @@ def test_a_fall_is_tested_against_the_margin():
     same = diff(before, before, margin=0.15).filter(metric="win_rate").row(0, named=True)
     assert (same["p_fall"], same["fall_seen"], same["is_regression"]) == (None, None, False)
     assert "p_fall" not in diff(before, before).columns
+
+
+@pytest.mark.parametrize("confidence", [0.95, 1 - 2.0**-5, 0.97])
+def test_one_level_is_asked_everywhere(confidence):
+    """Five games lost that the other won: p is 1/32, which the second level is exactly."""
+    all_won, none = won("a", [1] * 5), won("b", [0] * 5, 10)
+    lake, level = Frames({"results": pl.concat([all_won, none])}), {"confidence": confidence}
+    before = Frames({"results": won("m", [1] * 5)})
+    fallen = diff(before, Frames({"results": won("m", [0] * 5, 10)}), margin=0.1, **level)
+    board = leaderboard(lake, **level)
+    row = compare(lake, ("a", "b"), metric="win_rate", margin=0.1, **level).row(0, named=True)
+    is_apart = confidence != 0.97
+    assert (row["verdict"] == "better") is is_apart
+    assert (row["ci_low"] > 0) is is_apart
+    assert (board["letters"].n_unique() == 2) is is_apart
+    (fell,) = fallen.filter(metric="win_rate").to_dicts()
+    assert fell["is_beyond_noise"] is is_apart
+    assert fell["is_regression"] is (fell["p_fall"] <= 1 - confidence)
+    (note,) = [n for n in present("leaderboard", board, **level).notes if n.startswith("letters")]
+    assert f"at the {100 * (1 - confidence):g} % level" in note
+
+
+@pytest.mark.parametrize(("p", "confidence"), [(0.05, 0.95), (0.1, 0.9), (6 * 0.05, 0.7)])
+def test_a_last_digit_is_no_difference(p, confidence):
+    assert reaches(p, confidence)
+    assert pl.select(reaches(pl.lit(p), confidence)).item()
+    assert not reaches(p + 1e-9, confidence)
 
 
 def test_letters_are_as_before():

@@ -41,9 +41,10 @@ def diff(
 
     If both lakes count the same games, the difference is exact and has no p-value. Otherwise the
     two states are compared like two models, paired by setting if possible. With
-    `--fail-on-regression`, `p fall` tests whether the value fell by more than MARGIN: at .05 or
-    less, adjusted by Holm's method, it did, and this is a regression. `fall seen` is the smallest
-    fall that this test detects with a probability of .8; smaller falls can stay undetected.
+    `--fail-on-regression`, `p fall` tests whether the value fell by more than MARGIN, adjusted by
+    Holm's method. At .05 or less (1 − SHARE with `--confidence`) it did: this is a regression.
+    `fall seen` is the smallest fall that this test detects with a probability of .8; smaller falls
+    can stay undetected.
     A value that cannot be compared is no regression: `reason` says why.
 
     \b

@@ -9,7 +9,7 @@ from pipeline.errors import UsageError
 from pipeline.metrics import metric
 from pipeline.metrics.known import names as edition_names
 from pipeline.metrics.request import several
-from pipeline.statistics.families import holm
+from pipeline.statistics.families import holm, reaches
 from pipeline.statistics.margins import p_alike
 from pipeline.statistics.pairs import of_basis
 from pipeline.vocabulary import Edition
@@ -61,12 +61,11 @@ def finished(
     p_values = [None if basis is None else _p_alike(basis, margin) for basis in rows["basis"]]
     tested = rows.drop("basis").with_columns(p_alike=pl.Series(p_values, dtype=pl.Float64))
     tested = adjusted(tested, by, "p_alike", "p_alike_holm")
-    level = 1 - confidence
-    is_apart, is_above = pl.col("p_holm") <= level, pl.col("difference") > 0
+    is_apart, is_above = reaches(pl.col("p_holm"), confidence), pl.col("difference") > 0
     verdict = (
         pl.when(pl.col("difference").is_null())
         .then(None)
-        .when(pl.col("p_alike_holm") <= level)
+        .when(reaches(pl.col("p_alike_holm"), confidence))
         .then(pl.lit(ALIKE))
         .when(is_apart & is_above)
         .then(pl.lit(BETTER))
