@@ -55,6 +55,10 @@ class DeniedError(LakeError):
     """The user has no permission to read or write a file of the lake. It need not be damaged."""
 
 
+class MachineError(PipelineError):
+    """The machine lacks memory, room on a disk or open files: no file is to blame."""
+
+
 class MetricError(PipelineError):
     """A metric cannot be added: it is incomplete, or polars and SQL count it differently."""
 

@@ -4,11 +4,12 @@
 classes: to import the classes would load the libraries.
 """
 
+import errno
 import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from pipeline.errors import DeniedError, PipelineError
+from pipeline.errors import DeniedError, MachineError, PipelineError
 
 # What no user needs: polars' advice to its developers, who would see the whole of a path; colours;
 # and where in its code something written in Rust failed.
@@ -70,6 +71,56 @@ _DENIED = re.compile(
     r"permission ?denied|os error 13\b|access ?denied|lacked the necessary privileges",
     re.IGNORECASE,
 )
+
+
+class _Lack(NamedTuple):
+    """What a machine can lack: the text for a user, the system's numbers of such errors, and how
+    the libraries' texts say it."""
+
+    text: str
+    numbers: tuple[int, ...]
+    words: re.Pattern[str]
+
+
+_LACKS = (
+    _Lack(
+        "not enough memory: process less at a time, raise `ulimit -v`, or use a larger machine",
+        (errno.ENOMEM, errno.EAGAIN),
+        re.compile(
+            r"cannot allocate memory|failed to map segment|alloc(?:ation)? of size|bad_alloc"
+            r"|not enough memory|out of memory|resource temporarily unavailable|os error 1[12]\b"
+            r"|can't start new thread",
+            re.IGNORECASE,
+        ),
+    ),
+    _Lack(
+        "a disk is full: free some room, or name a larger folder for temporary files by TMPDIR",
+        (errno.ENOSPC, errno.EDQUOT),
+        re.compile(r"no space left|quota exceeded|os error (?:28|122)\b", re.IGNORECASE),
+    ),
+    _Lack(
+        "too many files are open: raise `ulimit -n`",
+        (errno.EMFILE, errno.ENFILE),
+        re.compile(r"too many open files|os error 2[34]\b", re.IGNORECASE),
+    ),
+)
+
+
+def lack(error: BaseException) -> str | None:
+    """What the machine lacked and what to do, if that is why something failed; else None."""
+    if isinstance(error, PipelineError):
+        return str(error) if isinstance(error, MachineError) else None
+    if isinstance(error, MemoryError):
+        return _LACKS[0].text
+    number = getattr(error, "errno", None)
+    is_it = (number in one.numbers if number else one.words.search(str(error)) for one in _LACKS)
+    return next((one.text for one, is_one in zip(_LACKS, is_it, strict=True) if is_one), None)
+
+
+def check_machine(error: BaseException) -> None:
+    """Raises MachineError if the machine lacked something. For whoever would blame a file."""
+    if text := lack(error):
+        raise MachineError(text) from None
 
 
 def _library(error: BaseException) -> Library:

@@ -3,7 +3,6 @@
 import atexit
 import gc
 import os
-import re
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -23,15 +22,11 @@ from pipeline.cli.damage import with_damage
 from pipeline.cli.exits import FAILED, INTERRUPTED, WRONG_USAGE
 from pipeline.cli.options import with_safe
 from pipeline.errors import DENIED_HINT, PipelineError, QueryError, UsageError
-from pipeline.library_errors import reason
+from pipeline.library_errors import lack, reason
 from pipeline.version import __version__
 
-_NO_MEMORY = "memory ran out; process less at a time, raise `ulimit -v`, or use a larger machine"
 # In the environment where a shell asks what to offer after Tab.
 _COMPLETION = "_MAGIC_COMPLETE"
-# The system's message for a library that does not fit into the memory limit.
-_UNMAPPED = re.compile("failed to map segment|cannot allocate memory", re.IGNORECASE)
-
 
 TASKS = {
     "Logs": ("ingest", "documents", "quarantine", "convert", "validate", "simulate"),
@@ -174,7 +169,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     except (KeyboardInterrupt, typer.Abort) as error:
         terminal.complain(": ".join(["interrupted", *error.args]))
         return INTERRUPTED
-    except Exception as error:
+    except BaseException as error:  # where a thread cannot be started, what is in Rust panics
         if (text := _complaint(error)) is None:
             raise
         terminal.complain(text, getattr(error, "place", ""))
@@ -196,22 +191,20 @@ def _called(arguments: list[str]) -> int:
     return 0
 
 
-def _complaint(error: Exception) -> str | None:
+def _complaint(error: BaseException) -> str | None:
     """What to do about an error, in a line; null for a bug."""
     if isinstance(error, PipelineError):
         return f"{error.message if isinstance(error, QueryError) else error}{_gone()}"
     if isinstance(error, OSError):
         return _of_system(error)
-    if isinstance(error, MemoryError):
-        return _NO_MEMORY
     if isinstance(error, EOFError):
         return _ENDED_EARLY
-    if isinstance(error, ImportError) and _UNMAPPED.search(str(error)):
-        return f"{_NO_MEMORY}: a library could not be loaded"
+    if text := lack(error):
+        return text
     return _usage(error) if _is_of_typer(error) else None
 
 
-def _is_of_typer(error: Exception) -> bool:
+def _is_of_typer(error: BaseException) -> bool:
     return hasattr(error, "format_message")  # its class has no public name
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from pipeline.errors import DAMAGE_HINT, DENIED_HINT, DeniedError, LakeError
 from pipeline.lake.names import hash_of, hashed
-from pipeline.library_errors import is_denied, reason
+from pipeline.library_errors import check_machine, is_denied, reason
 from pipeline.stores import Location
 
 DENIED = "denied"
@@ -37,6 +37,7 @@ def difference(
     try:
         return _changed(folder / name, hash_of(name)) if read else _cut(folder / name, logged)
     except OSError as error:
+        check_machine(error)
         why = reason(error)
         if is_denied(error):
             return Difference(DENIED, f"may not be read: {why}", {"error": why})

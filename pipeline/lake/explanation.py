@@ -5,19 +5,22 @@ The libraries complain wherever rows are asked for, and do not say of which file
 
 from collections.abc import Iterable
 
-from pipeline.errors import LakeError, PipelineError
+from pipeline.errors import LakeError, MachineError, PipelineError
 from pipeline.lake.damage import damage
 from pipeline.lake.lake import StoredLake
-from pipeline.library_errors import one_line
+from pipeline.library_errors import lack, one_line
 
 
 def explanation(error: BaseException, states: Iterable[StoredLake]) -> BaseException:
     """What to raise for an error that reading a file of these states may have caused.
 
-    This is an error that names the damaged file, if one is found. Otherwise it is the error itself
-    if its text is clear to a user, and else one that quotes it and blames no file. The path of a
-    single lake is left out: the user of a command knows it, and a query should not show it.
+    This is an error that names the damaged file, if one is found, but not where the machine lacked
+    something. Otherwise it is the error itself if its text is clear to a user, and else one that
+    quotes it and blames no file. The path of a single lake is left out: the user of a command knows
+    it, and a query should not show it.
     """
+    if text := lack(error):
+        return MachineError(text)
     is_clear = isinstance(error, PipelineError | OSError)
     try:
         states = list(states)

@@ -32,7 +32,7 @@ from pipeline.lake.tables import (
     scan,
     table_states,
 )
-from pipeline.library_errors import one_line
+from pipeline.library_errors import check_machine, one_line
 from pipeline.stores import Location, location
 
 T = TypeVar("T")
@@ -93,6 +93,7 @@ class StoredLake:
                 ingests = ingests.filter(pl.col("ingest_id") <= self._as_of)
             rows = ingests.sort("ingest_id").tail(1).collect()
         except (OSError, pl.exceptions.PolarsError) as error:
+            check_machine(error)
             raise self.damage([COMMITS]) or LakeError(
                 f"{self.path}: the lake is damaged, the table `{COMMITS}` cannot be read: "
                 f"{one_line(error)}"

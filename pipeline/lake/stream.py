@@ -1,6 +1,6 @@
 """The rows of a table in the order of its files, some at a time, from any row on."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -8,13 +8,14 @@ import polars as pl
 from pipeline.events.contracts import polars_schema
 
 if TYPE_CHECKING:
-    from pyarrow import RecordBatch, Table
-    from pyarrow.parquet import ParquetFile
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
     from pipeline.lake.lake import StoredLake
     from pipeline.stores import Location
 
 BATCH_ROWS = 10_000
+BATCH_BYTES = 2**25
 
 
 def stream(
@@ -52,19 +53,37 @@ def _of_file(
             if n_rows <= skipped:
                 skipped -= n_rows
                 continue
-            for batch in parquet.iter_batches(BATCH_ROWS, row_groups=[group], columns=read):
+            for batch in batches(parquet, BATCH_ROWS, read, [group]):
                 rows = pl.DataFrame(batch) if system is None else _own(batch, system)
                 if rows.height > skipped:
                     yield rows.slice(skipped).select(schema.names()).cast(schema)
                 skipped = max(0, skipped - rows.height)
 
 
-def _n_rows(parquet: "ParquetFile", group: int, system: str | None) -> int:
+def _n_rows(parquet: "pq.ParquetFile", group: int, system: str | None) -> int:
     """The rows of a row group, or those of one system, for which one column is read."""
     if system is None:
         return int(parquet.metadata.row_group(group).num_rows)
     return _own(parquet.read_row_group(group, columns=["system"]), system).height
 
 
-def _own(rows: "RecordBatch | Table", system: str) -> pl.DataFrame:
+def _own(rows: "pa.RecordBatch | pa.Table", system: str) -> pl.DataFrame:
     return pl.DataFrame(rows).filter(pl.col("system").cast(pl.String) == system)
+
+
+def batches(
+    parquet: "pq.ParquetFile",
+    rows: int,
+    columns: Sequence[str] | None = None,
+    groups: Iterable[int] | None = None,
+) -> "Iterator[pa.RecordBatch]":
+    """The rows of a file, at most so many at once, and fewer if they are long.
+
+    A batch is of one row group, since Arrow would put long rows of many groups together.
+    """
+    footer = parquet.metadata
+    for number in range(footer.num_row_groups) if groups is None else groups:
+        group = footer.row_group(number)
+        n_rows = BATCH_BYTES * group.num_rows // max(group.total_byte_size, 1)
+        most = max(1, min(rows, n_rows))
+        yield from parquet.iter_batches(most, row_groups=[number], columns=columns)

@@ -11,7 +11,7 @@ from deltalake.exceptions import DeltaError
 from pipeline.errors import DAMAGE_HINT, DENIED_HINT, DeniedError, LakeError
 from pipeline.events.contracts import polars_schema
 from pipeline.lake.contents import Contents, contents_of, empty_commits
-from pipeline.library_errors import is_denied, one_line
+from pipeline.library_errors import check_machine, is_denied, one_line
 from pipeline.stores import Location
 
 VERSION_KEY = "magic.contractVersion"
@@ -73,6 +73,7 @@ def _footer_rows(file: Location) -> int:
         with file.open() as opened:
             return int(read_metadata(opened).num_rows)
     except (OSError, ArrowException) as error:
+        check_machine(error)
         raise LakeError(f"{file}: {one_line(error)}; {DAMAGE_HINT}") from None
 
 
@@ -131,6 +132,7 @@ def open_table(folder: Location, version: int | None = None) -> DeltaTable:
     try:
         return DeltaTable(str(folder), version=version)
     except (DeltaError, OSError) as error:
+        check_machine(error)
         if is_denied(error):
             raise DeniedError(
                 f"{folder}: the table may not be read: {one_line(error)}; {DENIED_HINT}"

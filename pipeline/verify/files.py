@@ -15,7 +15,8 @@ from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.lake import StoredLake
 from pipeline.lake.contents import empty_commits
 from pipeline.lake.damage import DENIED, difference
-from pipeline.library_errors import is_denied, one_line
+from pipeline.lake.stream import batches
+from pipeline.library_errors import check_machine, is_denied, one_line
 from pipeline.stores import Location
 from pipeline.verify.finding import ERROR, WARNING, Finding
 
@@ -39,7 +40,7 @@ FINDS = {
 }
 WARNINGS = {"latest_version", "log_empty", "not_installed"}
 
-# How reading a damaged file fails.
+# How reading a damaged file fails, and how any file where the machine lacks something.
 _DAMAGED = (OSError, EOFError, ValueError, pa.ArrowException, pl.exceptions.PolarsError)
 
 
@@ -80,6 +81,7 @@ def look(lake: StoredLake, table: str, limit: int) -> Looked:
         logged = pl.DataFrame(lake.delta(table).get_add_actions(flatten=True))
         latest = lake.latest_version(table)
     except (LakeError, OSError) as error:
+        check_machine(error)
         looked.is_readable = False
         looked.add(DENIED if is_denied(error) else "log", {"error": str(error)}, limit)
         return looked
@@ -105,7 +107,8 @@ def _foreign(lake: StoredLake) -> frozenset[str]:
     """The game types whose roles the lake has, of packages that are not installed."""
     try:
         return frozenset(lake.unknown_types)
-    except (LakeError, *_DAMAGED):
+    except (LakeError, *_DAMAGED) as error:
+        check_machine(error)
         return frozenset()  # the table `roles` is itself looked at
 
 
@@ -125,6 +128,7 @@ def _look_into(
             found_statistics.add(rows)
             _look_at(_whole(rows, looked.table), looked, limit)
     except _DAMAGED as error:
+        check_machine(error)
         looked.is_readable = False
         looked.add("file_damaged", {"file": name, "error": one_line(error)}, limit)
         return
@@ -141,8 +145,7 @@ def _batches(file: Location) -> Iterator[pl.DataFrame]:
             buffer_size=_BUFFER_BYTES,
             page_checksum_verification=True,
         )
-        for batch in parquet.iter_batches(BATCH_ROWS):
-            yield pl.DataFrame(batch)
+        yield from map(pl.DataFrame, batches(parquet, BATCH_ROWS))
 
 
 def _whole(rows: pl.DataFrame, table: str) -> pl.DataFrame:

@@ -18,10 +18,11 @@ import duckdb
 import polars as pl
 import pyarrow as pa
 
-from pipeline.errors import DAMAGE_HINT, LakeError, QueryError
+from pipeline.errors import DAMAGE_HINT, LakeError, MachineError, QueryError
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
 from pipeline.lake.tables import of_each
+from pipeline.library_errors import check_machine
 from pipeline.machine import cores
 from pipeline.plugins import PluginError
 from pipeline.sqlfiles import View, identifier, literal
@@ -120,6 +121,7 @@ def connect(
         raise
     except duckdb.Error as error:
         connection.close()
+        check_machine(error)
         raise LakeError(f"the lake is damaged: {plain_message(error)}; {DAMAGE_HINT}") from None
     return connection
 
@@ -130,7 +132,8 @@ def bounded(
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection as by `connect` that takes `BOUNDED_MEMORY` bytes, whatever the lake's size.
 
-    What is more goes to a temporary folder. Only for statements of our own.
+    What is more goes to a temporary folder. Only for statements of our own. Raises MachineError
+    where neither has room.
     """
     # A sort holds the texts of 122,880 rows in each thread, so one thread has the most room.
     threads = 1 if sorts_texts else _threads(BOUNDED_MEMORY)
@@ -145,7 +148,17 @@ def bounded(
             threads=threads,
         ) as connection,
     ):
-        yield connection
+        try:
+            yield connection
+        except (duckdb.Error, QueryError) as error:
+            cause = error.__context__ if isinstance(error, QueryError) else error
+            if isinstance(cause, duckdb.OutOfMemoryException):
+                raise MachineError(
+                    "not enough memory, or no room in the temporary folder: ask for less, as by "
+                    "--model, or name a larger folder by TMPDIR"
+                ) from None
+            check_machine(cause or error)
+            raise
 
 
 def columns(name: str, views: Views) -> pl.Schema:
@@ -409,12 +422,6 @@ def _bound(
 
 def parts(connection: duckdb.DuckDBPyConnection, select: str) -> Iterator[pl.DataFrame]:
     """The result of a SELECT of our own as it comes, some rows at a time; at least one part."""
-    try:
-        yield pl.DataFrame(connection.sql(select).limit(0).to_arrow_table())
-        for batch in batches(connection, select, BATCH_ROWS):
-            yield pl.DataFrame(batch)
-    except duckdb.OutOfMemoryException:
-        raise LakeError(
-            "memory or the temporary folder is full: ask for less, as by --model, "
-            "or name a larger folder by TMPDIR"
-        ) from None
+    yield pl.DataFrame(connection.sql(select).limit(0).to_arrow_table())
+    for batch in batches(connection, select, BATCH_ROWS):
+        yield pl.DataFrame(batch)

@@ -1,7 +1,9 @@
 """What the system refuses, each in one line: which path, why, and what to do. None is damage."""
 
 import ctypes
+import errno
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -9,7 +11,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import duckdb
+import polars as pl
+import pyarrow as pa
 import pytest
+from deltalake.exceptions import DeltaError
 
 import pipeline
 from pipeline.cli.app import main
@@ -87,6 +93,66 @@ def test_a_lake_that_may_not_be_read_is_not_damaged(what: str, command: str, lak
     if command != "verify" or what in (".", "ingests/*.parquet"):
         assert run.stderr.endswith(f"; {DENIED_HINT}\n")
         assert run.stderr.count("\n") == 1
+
+
+# What a library raises where the machine lacks something, by what calls it.
+LACKING = {
+    "pyarrow.parquet.ParquetFile.iter_batches": [
+        (pa.ArrowMemoryError("realloc of size 2147483648 failed"), "not enough memory"),
+        (OSError("ZSTD decompression failed: Allocation error : not enough memory"), "not enough"),
+        (OSError(errno.ENFILE, "Too many open files in system"), "too many files are open"),
+    ],
+    "pipeline.verify.files.checks.broken": [(MemoryError(), "not enough memory")],
+    "pipeline.lake.damage.hashed": [(OSError(errno.ENOMEM, "x"), "not enough memory")],
+    "pipeline.lake.tables.DeltaTable": [
+        (DeltaError("Kernel error: Cannot allocate memory (os error 12)"), "not enough memory"),
+        (DeltaError("Generic LocalFileSystem error: Too many open files"), "too many files are"),
+    ],
+    "polars.LazyFrame.collect": [
+        (pl.exceptions.ComputeError("No space left on device (os error 28)"), "a disk is full"),
+        (pl.exceptions.PanicException("Os { code: 11 }: os error 11"), "not enough memory"),
+    ],
+    "pipeline.warehouse._make_views": [
+        (duckdb.OutOfMemoryException("Out of Memory Error: failed to pin"), "not enough memory")
+    ],
+    "pipeline.warehouse._fetched": [
+        (duckdb.OutOfMemoryException("failed to pin block"), "not enough memory"),
+        (duckdb.IOException("Could not write: No space left on device"), "a disk is full"),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("called", "case"), [(called, case) for called, cases in LACKING.items() for case in cases]
+)
+def test_what_a_machine_lacks_is_no_damage(
+    called: str, case: tuple[BaseException, str], lake: Path, monkeypatch, capsys
+) -> None:
+    error, text = case
+
+    def fails(*_: object, **__: object) -> None:
+        raise type(error)(*error.args)  # a new one, whose traceback goes with it
+
+    monkeypatch.setattr(called, fails)
+    assert main(["verify", "--lake", str(lake)]) == 1
+    written = capsys.readouterr()
+    assert written.err.startswith(f"magic: {text}")
+    assert written.err.count("\n") == 1
+    assert "damage" not in written.out + written.err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["verify", "audit", f"ingest {SAMPLE}"])
+def test_too_few_open_files_are_no_damage(command: str, lake: Path, tmp_path: Path) -> None:
+    """With so few files, it is a library that meets the limit, while it reads a log or rows."""
+    shutil.copytree(lake, tmp_path / "lake")
+    for most in (18, 24):
+        limited = f"ulimit -n {most}; exec {' '.join(MAGIC)} {command} --lake {tmp_path}/lake"
+        run = subprocess.run(
+            ["bash", "-c", limited], cwd=TOP, capture_output=True, text=True, check=False
+        )
+        assert "damaged" not in run.stdout + run.stderr.replace("undamaged", "")
+        assert run.returncode == 0 or re.search("(?i)too many (files are )?open", run.stderr)
 
 
 def test_python_tells_them_apart(lake: Path) -> None:
@@ -172,7 +238,7 @@ def test_a_current_folder_that_was_deleted(command: str, lake: Path, tmp_path: P
     ("error", "expected"),
     [
         (EOFError("marshal data too short"), "magic: a compiled Python file is cut or a process"),
-        (ImportError("duckdb.so: failed to map segment from shared object"), "magic: memory ran"),
+        (ImportError("duckdb.so: failed to map segment from shared object"), "magic: not enough"),
     ],
 )
 def test_what_is_not_ctrl_c(
