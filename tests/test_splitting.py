@@ -15,7 +15,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.archives import Document, documents
-from pipeline.archives.splitting import Splitter, entries, lines, rows, sections, whole
+from pipeline.archives.splitting import (
+    Splitter,
+    begins_json,
+    entries,
+    is_spread,
+    lines,
+    rows,
+    sections,
+    values,
+    whole,
+)
 
 GAME = re.compile(rb"=+\n +GAME \d+")
 TRANSCRIPT = b"""
@@ -129,6 +139,50 @@ def test_what_has_no_such_list_stays_whole(data: bytes) -> None:
 
 
 # Whole and lines
+
+
+JSON = st.recursive(
+    st.none() | st.integers() | st.text(alphabet='ab "\\[]{}\n\u2028', max_size=5),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(alphabet='a"}', max_size=2), inner),
+    max_leaves=8,
+)
+OBJECTS = st.lists(st.dictionaries(st.text(max_size=3), JSON), min_size=1, max_size=4)
+
+
+@given(OBJECTS, st.sampled_from([None, 0, 1, "\t"]), st.integers(1, 40))
+def test_values_are_parts_however_they_are_written(
+    objects: list[object], indent: int | str | None, size: int
+) -> None:
+    texts = [json.dumps(value, indent=indent).encode() for value in objects]
+    data = b"\n\n" + b"\n".join(texts) + b"\n\n"
+    numbers = [None] if len(texts) == 1 else range(1, len(texts) + 1)
+    assert cut(values, *pieces_of(data, size)) == list(zip(numbers, texts, strict=True))
+    head = data[: size * 10]
+    assert begins_json(head) is bool(head.strip())
+    assert not (is_spread(data) and indent is None)
+
+
+def test_values_that_are_too_large_or_damaged_are_one_part_each() -> None:
+    large = b'{\n"a": "' + b"x" * 100 + b'"\n}'
+    good, unended = b'{\n"b": 1\n}', b'{\n"c": [\n}\n{"d": 1}'
+    data = b"\n".join([large, good, b"words", unended])
+    parts = [(1, None), (2, good), (3, b"words"), (4, unended)]
+    assert cut(values, data, limit=90) == parts
+
+
+NO_JSON = [b"", b"[INFO] started", b"[1] A. Name, 2020", b"{{ name }}", b"{'a': 1}", b"[x] done"]
+DAMAGED_LINES = b'{"a": "b\n{"a": "c"}\n{"a": "d"}\n'
+
+
+@pytest.mark.parametrize("head", NO_JSON)
+def test_other_texts_are_not_taken_for_json(head: bytes) -> None:
+    assert not begins_json(head)
+    assert not begins_json(head + b"\nand more\n")
+    assert not is_spread(head + b"\nand more\n")
+
+
+def test_a_line_that_is_cut_does_not_make_lines_one_value() -> None:
+    assert not is_spread(DAMAGED_LINES)
 
 
 def test_whole_and_lines() -> None:

@@ -11,7 +11,15 @@ from pipeline.archives.failures import UNREADABLE, LostArchiveError, check_size,
 from pipeline.archives.member import Member
 from pipeline.archives.names import PLAIN, Form, form_of, label, unlike_a_part, why_passed_over
 from pipeline.archives.repeats import Distinct
-from pipeline.archives.splitting import Splitter, lines, read_whole, whole
+from pipeline.archives.splitting import (
+    Splitter,
+    begins_json,
+    is_spread,
+    lines,
+    read_whole,
+    values,
+    whole,
+)
 from pipeline.archives.tar import tar_members
 from pipeline.archives.unclaimed import why_unclaimed
 from pipeline.archives.zip import spooled, zip_members
@@ -37,7 +45,6 @@ Opener = Callable[[], AbstractContextManager[Readable]]
 Choose = Callable[[str, bytes], Splitter | None]
 
 HEAD_BYTES = 1 << 12
-_BY_KIND: dict[str | None, Splitter] = {"json": whole, "jsonl": lines}
 
 
 class Reading(NamedTuple):
@@ -83,7 +90,7 @@ def _loss(last: str | None, error: BaseException) -> str:
 def _logs(pieces: Iterator[bytes], path: str, form: Form, reading: Reading) -> Iterator[Part]:
     """Yield the documents of what is no archive, at a path within the file."""
     head, content = _with_head(decompressed(pieces, form.codec, reading.expansion))
-    splitter = reading.choose(reading.path + path, head) or _BY_KIND.get(form.kind)
+    splitter = reading.choose(reading.path + path, head) or _by_form(form, head)
     if splitter is None:
         yield Part(unlike_a_part(path), reason=why_unclaimed(head))
         return
@@ -96,6 +103,15 @@ def _logs(pieces: Iterator[bytes], path: str, form: Form, reading: Reading) -> I
             yield Part(place, None, too_large(reading.limit), is_broken=True)
         else:
             yield Part(place, data)
+
+
+def _by_form(form: Form, head: bytes) -> Splitter | None:
+    """Return how a file that no format asks for is cut; null where it is no JSON."""
+    if form.kind == "json":
+        return whole
+    if form.kind == "jsonl":
+        return values if is_spread(head) else lines
+    return values if begins_json(head) else None
 
 
 def _with_head(pieces: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:

@@ -22,6 +22,10 @@ _LINE_BYTES = 1 << 20  # of a longer line so many are looked at together
 # Each row carries its header: with a longer one, a row could cost more than a document.
 _HEADER_BYTES = 1 << 14
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# No end of a line can be in a text of JSON, so each is whole on its line.
+_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*+"')
+_CUT = "Input data was truncated"
+_OF_NUMBER = b"0123456789.-+eE"
 
 
 class Cut(NamedTuple):
@@ -57,6 +61,23 @@ def lines(pieces: Iterator[bytes], limit: int) -> Iterator[Cut]:
             yield Cut(number, line.rstrip(b"\r\n"))
         else:
             number += _pass_blank(file)
+
+
+def values(pieces: Iterator[bytes], limit: int) -> Iterator[Cut]:
+    """Yield each JSON value, over however many lines it goes; one alone is the file as a whole.
+
+    A line that ends a value ends the part. Where brackets do not match, the rest is one part.
+    """
+    file, held, number, depth = _as_file(pieces), _Held(limit), 0, 0
+    _pass_blank(file)
+    while line := file.readline(limit + 1):
+        held.add(line)
+        bare = _TEXT.sub(b"", line)
+        depth += bare.count(b"{") + bare.count(b"[") - bare.count(b"}") - bare.count(b"]")
+        if depth <= 0 or not file.peek():
+            _pass_blank(file)
+            depth, number = 0, number + 1
+            yield from held.cut(number if number > 1 or file.peek() else None)
 
 
 def sections(begin: re.Pattern[bytes]) -> Splitter:
@@ -130,6 +151,37 @@ _LIST = msgspec.json.Decoder(list[msgspec.Raw])
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
+_RAW = msgspec.json.Decoder(msgspec.Raw)
+
+
+def is_spread(head: bytes) -> bool:
+    """Say whether JSON that begins so goes over several lines, as programs write it for people."""
+    first, _, rest = head.removeprefix(_BYTE_ORDER_MARK).lstrip().partition(b"\n")
+    second = rest.partition(b"\n")[0].strip()
+    return bool(second) and _why_no_value(first) == _CUT and _is_begun(first + second)
+
+
+def begins_json(head: bytes) -> bool:
+    """Say whether what begins so is a JSON object, or a list of such, or some of them in lines."""
+    head = head.removeprefix(_BYTE_ORDER_MARK).lstrip()
+    is_opened = head[:1] == b"{" or (head[:1] == b"[" and head[1:].lstrip()[:1] == b"{")
+    return is_opened and (_is_begun(head) or _is_begun(head.partition(b"\n")[0]))
+
+
+def _is_begun(data: bytes) -> bool:
+    """Say whether the data are a JSON value, or what one begins with, cut anywhere."""
+    return _why_no_value(data) in (None, _CUT) or _why_no_value(data.rstrip(_OF_NUMBER)) == _CUT
+
+
+def _why_no_value(data: bytes) -> str | None:
+    """Return why the data are no JSON value; null if they are one."""
+    try:
+        _RAW.decode(data)
+    except (msgspec.DecodeError, RecursionError) as error:
+        return str(error)
+    return None
+
+
 def _listed(data: bytes, key: str | None) -> list[msgspec.Raw] | None:
     """Return the entries, not decoded; null for what is no such list."""
     try:
@@ -153,7 +205,7 @@ class _Held:
         else:
             self._pieces.append(piece)
 
-    def cut(self, number: int) -> Iterator[Cut]:
+    def cut(self, number: int | None) -> Iterator[Cut]:
         """Yield the part, unless it is blank, and begin the next."""
         data = self.take()
         if data is None or data.strip():

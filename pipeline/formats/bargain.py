@@ -31,7 +31,11 @@ NAME = SYSTEM = "bargain"
 NAMES_MODELS = True
 WITHOUT_TALLY, WITH_TALLY = "1", "2"
 
-_KEYS = {"config", "consensus_reached", "conversation_logs"}
+_KEYS = {
+    *("config", "consensus_reached", "conversation_logs"),
+    *("agent_performance", "final_round", "final_utilities"),
+}
+_FEWEST_KEYS = 4
 _PHASES: dict[str, str] = {
     "discussion": "talk",
     "proposal": Phase.PROPOSAL,
@@ -43,7 +47,7 @@ _PHASES: dict[str, str] = {
 
 
 def claims(look: Look) -> bool:
-    return look.first == "{" and look.keys >= _KEYS
+    return look.has(_KEYS, _FEWEST_KEYS)
 
 
 def read(look: Look, model: str | None) -> GameRecord:

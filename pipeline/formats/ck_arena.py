@@ -92,16 +92,21 @@ class Record(Struct):
 
 
 _RECORD = msgspec.json.Decoder(Record)
-_AT = "$.game_record"
+_KEY = "game_record"
+_AT = f"$.{_KEY}"
+_PARTS = frozenset(Record.__struct_fields__)
+_FEWEST_PARTS = 3
 
 
 def claims(look: Look) -> bool:
-    return look.first == "{" and "game_record" in look.keys
+    """Whether the document has a record with most of the parts of a game."""
+    is_record = look.first == "{" and _KEY in look.keys
+    return is_record and len(_PARTS & look.within(_KEY)) >= _FEWEST_PARTS
 
 
 def read(look: Look, model: str | None) -> GameRecord:
     """The game in the document's record."""
-    return _game(decode(_RECORD, look.top["game_record"], _AT))
+    return _game(decode(_RECORD, look.top[_KEY], _AT))
 
 
 def _game(record: Record) -> GameRecord:

@@ -136,7 +136,7 @@ _START = "GameStartRoleDataEntry"
 
 
 def claims(look: Look) -> bool:
-    is_episode = look.first == "{" and look.keys >= _KEYS
+    is_episode = look.has(_KEYS, len(_KEYS) - 1)
     return is_episode and bytes(look.top.get("name", b"")) == b'"werewolf"'
 
 

@@ -1,5 +1,6 @@
 """What every format is shown of a document, to say whether it is one of its own."""
 
+import json
 import re
 from collections.abc import Iterator, KeysView, Mapping, Sequence, Set
 from itertools import chain
@@ -8,11 +9,17 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw, Struct
 
+from pipeline.archives.splitting import is_spread, values
+
 Shapes = Sequence[msgspec.json.Decoder[Any]]
 
 _OPENING = (b"{", b"[")
+_SPREAD_BYTES = 1 << 12
+_BLANK = re.compile(r"[ \t\r\n]*")
+_VALUE = json.JSONDecoder()
 _NOT_BLANK = re.compile(rb"[^ \t\r\n]")
 _OBJECT = msgspec.json.Decoder(dict[str, Raw])
+_NOTHING = Raw(b"{}")
 _LIST = msgspec.json.Decoder(list[Raw])
 _UNDECODABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 
@@ -43,7 +50,7 @@ class Look:
     def top(self) -> Mapping[str, Raw]:
         """The values of a JSON object by key, not decoded; nothing for another document.
 
-        Where each line is an object, it is the one on the first line.
+        Where several follow one another, as in lines, it is the first.
         """
         if self._top is None:
             self._top = _top(self.data) if self.first == "{" else {}
@@ -70,9 +77,50 @@ class Look:
             return {name for name in whole.__struct_fields__ if getattr(whole, name) is not UNSET}
         return frozenset()
 
-    def lists(self, key: str) -> bool:
-        """Whether any object in a JSON list has the key; the first that has it is the last read."""
-        return self.first == "[" and any(key in entry for entry in _entries(self.data))
+    def has(self, keys: Set[str], least: int) -> bool:
+        """Whether the document is an object with at least so many of the keys."""
+        return self.first == "{" and len(keys & self.keys) >= least
+
+    def within(self, key: str) -> Set[str]:
+        """The keys of the object at a key of the document; none for another value."""
+        try:
+            return _OBJECT.decode(self.top.get(key, _NOTHING)).keys()
+        except _UNDECODABLE:
+            return frozenset()
+
+    def lists(self, key: str, *others: str) -> bool:
+        """Whether any object in a JSON list has the key, and one of the others if there are some.
+
+        The first that has is the last that is read.
+        """
+        return self.first == "[" and any(
+            key in entry and (not others or not entry.keys().isdisjoint(others))
+            for entry in _entries(self.data)
+        )
+
+
+def begun(head: bytes) -> dict[str, Any]:
+    """The values of the JSON object that a head begins with; null for the last if that is cut."""
+    text = head.decode(errors="replace").lstrip()
+    members: dict[str, Any] = {}
+    end, sign = 0, text[:1]
+    try:
+        while sign in ("{", ","):
+            key, end = _VALUE.raw_decode(text, _after(text, end + 1))
+            members[key] = None
+            # After the colon that stands between them.
+            members[key], end = _VALUE.raw_decode(text, _after(text, _after(text, end) + 1))
+            end = _after(text, end)
+            sign = text[end : end + 1]
+    except (ValueError, TypeError, RecursionError):
+        pass
+    return members
+
+
+def _after(text: str, start: int) -> int:
+    """The place of the first sign from a place on that is not blank."""
+    found = _BLANK.match(text, start)
+    return start if found is None else found.end()
 
 
 def _first(data: bytes) -> str:
@@ -90,7 +138,14 @@ def _top(data: bytes) -> Mapping[str, Raw]:
     try:
         return _OBJECT.decode(data)
     except _UNDECODABLE:
-        return _object(data.lstrip().partition(b"\n")[0])
+        return _object(_first_value(data))
+
+
+def _first_value(data: bytes) -> bytes:
+    if not is_spread(data[:_SPREAD_BYTES]):
+        return data.lstrip().partition(b"\n")[0]
+    first = next(values(iter((data,)), len(data)))
+    return (first.data or b"").lstrip()
 
 
 def _keys(data: bytes) -> KeysView[str]:
@@ -99,12 +154,16 @@ def _keys(data: bytes) -> KeysView[str]:
 
 
 def _entries(data: bytes) -> Iterator[Mapping[str, Raw]]:
-    """The values of each object in a JSON list by key; none for another document."""
+    """The values of each object in a JSON list by key, the first maybe twice; else none."""
+    # Mostly the first has all that is asked for, and the others need not be found.
+    start = data.find(b"{")
+    if data[:start].strip() == b"[" and (first := _object(data[start : data.find(b"}") + 1])):
+        yield first
     try:
         entries = _LIST.decode(data)
     except _UNDECODABLE:
-        return iter(())
-    return map(_object, map(bytes, entries))
+        return
+    yield from map(_object, map(bytes, entries))
 
 
 def _object(data: bytes) -> Mapping[str, Raw]:

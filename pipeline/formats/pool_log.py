@@ -3,7 +3,6 @@
 A position such as `$[3].round` is in the line of that number, counted from 0 without blank lines.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Annotated, TypeVar, cast, get_args
@@ -11,9 +10,9 @@ from typing import Annotated, TypeVar, cast, get_args
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
-from pipeline.archives.splitting import Splitter, whole
+from pipeline.archives.splitting import Splitter, is_spread, lines, values, whole
 from pipeline.formats.broken import broken, decode
-from pipeline.formats.look import Look
+from pipeline.formats.look import Look, begun
 from pipeline.formats.players import ModelName, check_players
 from pipeline.game import Fault
 
@@ -90,8 +89,9 @@ class _Type(Struct, gc=False):
 
 T = TypeVar("T", bound=Line)
 
+_KEY, _IN_HEAD = "short_name_map", b'"short_name_map"'
 _INIT = Raw(b'"init"')
-_HEAD = re.compile(rb"\s{0,99}\{\"game_id\": ?[^,{}]{1,99}, ?\"type\": ?\"init\"")
+_HEAD_BYTES = 1 << 12
 _OBJECT = msgspec.json.Decoder(dict[str, Raw])
 _UNDECODABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 _TYPE = msgspec.json.Decoder(_Type)
@@ -102,19 +102,20 @@ _KINDS = tuple(str(kind.__struct_config__.tag) for kind in get_args(_Event))
 
 def opens(look: Look, *, punishes: bool) -> bool:
     """Whether the first line is that of a game with, or without, a setting for punishments."""
-    is_first = look.first == "{" and "short_name_map" in look.keys
-    if not is_first or look.top.get("type") != _INIT:
+    if look.first != "{" or _KEY not in look.keys or not {"type", "settings"} & look.keys:
         return False
-    try:
-        settings = _OBJECT.decode(look.top.get("settings", Raw(b"{}")))
-    except _UNDECODABLE:
+    if look.top.get("type", _INIT) != _INIT:
         return False
-    return ("enable_punishments" in settings) == punishes
+    return ("enable_punishments" in look.within("settings")) == punishes
 
 
 def splitter(path: str, head: bytes) -> Splitter | None:
-    """The whole file, of either system: known by how its first line begins."""
-    return whole if _HEAD.match(head) else None
+    """The whole file, of either system: known by what its first line begins with."""
+    if _IN_HEAD not in head:
+        return None
+    first = begun(head)
+    is_init = _KEY in first and not first.keys().isdisjoint({"type", "settings"})
+    return whole if is_init and first.get("type") in ("init", None) else None
 
 
 class Log:
@@ -128,9 +129,11 @@ class Log:
             events[type(line)].append((number, line))
         self.init = self._one_init()
         _check_one_game(lines, self.init.game_id)
-        self.players = list(self.init.short_name_map.values())
+        # By their labels, P1 before P10, as the keys of an object have no order.
+        listed = sorted(self.init.short_name_map.items(), key=_by_label)
+        self.players = [player for _, player in listed]
         # The seats of players by their ids.
-        self.seats = {name: number for number, name in enumerate(self.init.short_name_map, 1)}
+        self.seats = {name: number for number, (name, _) in enumerate(listed, 1)}
         self._check_players()
 
     def of(self, kind: type[T]) -> list[tuple[int, T]]:
@@ -155,10 +158,11 @@ class Log:
         except _UNDECODABLE:
             events = []
         # All at once is quicker; but it takes an object in several lines for one, too.
-        if len(events) == data.count(b"\n") + (not data.endswith(b"\n")):
+        cut = values if is_spread(data[:_HEAD_BYTES]) else lines
+        if (events and cut is values) or len(events) == data.count(b"\n") + (data[-1:] != b"\n"):
             return events
-        lines = filter(None, map(bytes.strip, data.split(b"\n")))
-        return [self._event(line, number) for number, line in enumerate(lines)]
+        parts = enumerate(cut(iter((data,)), len(data)))
+        return [self._event(part.data or b"", number) for number, part in parts]
 
     def _event(self, line: bytes, number: int) -> Line | None:
         kind = decode(_TYPE, line, at(number)).type
@@ -183,6 +187,11 @@ class Log:
         if n_players != self.init.settings.players:
             rule = "there are as many players as the settings say"
             raise broken(where, rule, f"{n_players} players")
+
+
+def _by_label(listed: tuple[str, Player]) -> tuple[int, str]:
+    label = listed[1].short_label
+    return len(label), label
 
 
 def _check_one_game(lines: Sequence[Line | None], game_id: int | str) -> None:

@@ -29,7 +29,11 @@ SYSTEM = "werewolf_arena"
 VERSION = "1"
 NAMES_MODELS = True
 
-_KEYS = {"players", "rounds", "werewolves", "winner"}
+_KEYS = {
+    *("players", "rounds", "winner", "session_id"),
+    *("villagers", "werewolves", "seer", "doctor"),
+}
+_FEWEST_KEYS = 6
 _OUTCOMES = {"Villagers": "villagers_won", "Werewolves": "werewolves_won"}
 
 
@@ -67,7 +71,7 @@ _PLAYERS = msgspec.json.Decoder(dict[str, Player])
 
 
 def claims(look: Look) -> bool:
-    return look.first == "{" and look.keys >= _KEYS
+    return look.has(_KEYS, _FEWEST_KEYS)
 
 
 def read(look: Look, model: str | None) -> GameRecord:

@@ -118,7 +118,7 @@ def test_the_last_of_a_type_that_comes_twice_counts() -> None:
 
 @pytest.mark.parametrize("settings", [{}, PUNISHING])
 def test_a_file_is_one_document(settings: dict[str, object]) -> None:
-    assert splitter("a.jsonl", lines([init(1, **settings)])[:300]) is whole
+    assert splitter("a.jsonl", lines([init(1, **settings)])[:600]) is whole
     assert splitter("a.jsonl", lines([put(1, 1, 4)])) is None
     assert splitter("a.jsonl", b'{"type": "init"}\n') is None
 

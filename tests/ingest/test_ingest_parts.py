@@ -130,7 +130,7 @@ def test_a_refused_part_is_retried(
 @pytest.mark.parametrize("name", ["lines.jsonl", "b.csv", "c.json", "a.txt"])
 def test_a_cut_part_whose_file_stays_is_not_gone(lab: Lab, name: str) -> None:
     broken = {
-        "lines.jsonl": b'{"history": []' + LONG + b"}\n",
+        "lines.jsonl": b'{"win_flag": 0, "history": []' + LONG + b"}\n",
         "b.csv": b"tiny,put\n1,nobody" + LONG + b".\n",
         "c.json": b'{"tiny_games": [{"tiny_put": {' + LONG + b"}}]}",
         "a.txt": b"=\n TINY GAME 1" + LONG + b".",

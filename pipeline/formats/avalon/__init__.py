@@ -20,7 +20,8 @@ SYSTEM = "multi_round_avalon"
 VERSION = "1"
 NAMES_MODELS = True
 
-_KEYS = {"players", "missions", "winner"}
+# All but one, as logs of other systems have players, missions and a winner, too.
+_KEYS = {"config", "players", "missions", "winner", "assassin_phase"}
 # The log's words for roles that have another name here.
 _ROLES = {"good": "servant", "evil": "minion"}
 _FAILED = 3  # quests by which evil wins
@@ -28,7 +29,7 @@ _LOG = msgspec.json.Decoder(Log)
 
 
 def claims(look: Look) -> bool:
-    return look.first == "{" and look.keys >= _KEYS
+    return look.has(_KEYS, len(_KEYS) - 1)
 
 
 def read(look: Look, model: str | None) -> GameRecord:

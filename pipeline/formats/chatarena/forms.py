@@ -18,9 +18,8 @@ from pipeline.formats.rows import Row
 from pipeline.game import Fault
 
 _ROWS = msgspec.json.Decoder(list[Row])
-_LISTED = re.compile(rb"\[\s{0,99}\{\s{0,99}\"agent_name\"")
 _COLUMNS = {"agent_name", "content", "turn", "visible_to", "msg_type"}
-_HEADER = re.compile(rb"[\w\" ]{0,40},?\"?agent_name\"?,[^\r\n]{1,200}(?=\r?\n)")
+_LONGEST_HEADER = 400
 _BANNER = re.compile(rb"={3,200}\r?\n[ \t]{0,20}GAME [0-9]{1,9}/[0-9]{1,9}[ \t]{0,20}\r?(?:\n|$)")
 _OF_BANNER = re.compile(rb"={3,}|[ \t]*GAME [0-9]+/[0-9]+")
 _TRANSCRIPT = re.compile(rb"\s*" + _BANNER.pattern + rb"={3,200}\s{0,99}(?:Message\(|===|$)")
@@ -36,7 +35,7 @@ def splitter(path: str, head: bytes) -> Splitter | None:
 def claims(look: Look) -> bool:
     """Whether a document is in one of the forms: by its keys, its columns or its banner."""
     if look.first == "[":
-        return _LISTED.match(look.data) is not None or look.lists("agent_name")
+        return look.lists("agent_name", "visible_to", "msg_type")
     if look.first == "=":
         return _TRANSCRIPT.match(look.data) is not None
     return look.first != "{" and _is_table(look.data)
@@ -52,8 +51,10 @@ def rows(look: Look) -> tuple[list[Row], list[Fault]]:
 
 
 def _is_table(head: bytes) -> bool:
-    header = _HEADER.match(head)
-    return header is not None and set(next(csv.reader([header[0].decode("latin-1")]))) >= _COLUMNS
+    header, end, _ = head[:_LONGEST_HEADER].partition(b"\n")
+    if not end or b"agent_name" not in header:
+        return False
+    return set(next(csv.reader([header.rstrip(b"\r").decode("latin-1")]))) >= _COLUMNS
 
 
 def _of_table(data: bytes) -> Iterator[dict[str, object]]:

@@ -32,18 +32,26 @@ _LOG = msgspec.json.Decoder(Log)
 
 # Files of settings have keys of `_SETUP` too, and none of an ending.
 _SETUP = ("game_setting", "player_backends")
+# Of these a log has one at least: other programs call what was said a history, too.
+_OWN = (
+    *_SETUP,
+    *("chameleon", "undercover", "test_player_name", "win_flag", "nego_turn"),
+    *("player_votes", "player_vote", "consistency_metric", "pgm_metric"),
+)
 _ENDING = ("result", "win_flag", "scores", "nego_turn", "player_votes", "player_vote", "vote")
 
 
 def claims(look: Look) -> bool:
-    """Whether the document is a log: it has a history, or lost it.
+    """Whether the document is a log: it has a history and a key of its own, or lost the history.
 
     A document without one that says how a game was set up and how it ended has lost it.
     """
     if look.first != "{":
         return False
     keys = look.keys
-    return "history" in keys or (not keys.isdisjoint(_SETUP) and not keys.isdisjoint(_ENDING))
+    if "history" in keys:
+        return not keys.isdisjoint(_OWN)
+    return not keys.isdisjoint(_SETUP) and not keys.isdisjoint(_ENDING)
 
 
 def read(look: Look, model: str | None) -> GameRecord:

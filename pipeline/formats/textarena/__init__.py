@@ -27,7 +27,7 @@ SYSTEM = "textarena"
 VERSION = "1"
 NAMES_MODELS = True
 
-_KEYS = {"env_id", "game_info", "logs"}
+_KEYS = {"agent", "game_info", "logs"}
 # TextArena has other environments.
 _ENVIRONMENT = b'"Avalon'
 # Agents that follow rules: what they say is one of four lines.
@@ -59,8 +59,8 @@ _LOG = msgspec.json.Decoder(Log)
 
 
 def claims(look: Look) -> bool:
-    is_log = look.first == "{" and look.keys >= _KEYS
-    return is_log and bytes(look.top["env_id"]).startswith(_ENVIRONMENT)
+    is_log = look.has(_KEYS, len(_KEYS) - 1)
+    return is_log and bytes(look.top.get("env_id", b"")).startswith(_ENVIRONMENT)
 
 
 def read(look: Look, model: str | None) -> GameRecord:
@@ -108,9 +108,10 @@ def _seats(log: Log) -> Iterator[Seat]:
     agents = log.seat_agents or [log.agent] * len(log.game_info)
     if len(agents) != len(log.game_info):
         raise broken("$.seat_agents", "every player has an agent", f"{len(agents)} agents")
-    for number, ((key, info), agent) in enumerate(zip(log.game_info.items(), agents, strict=True)):
-        if key != str(number):
-            raise broken("$.game_info", "players are numbered in order, from 0", repr(key[:50]))
+    for number, agent in enumerate(agents):
+        info = log.game_info.get(str(number))
+        if info is None:
+            raise broken("$.game_info", "players are numbered from 0", f"there is no {number}")
         is_known = agent != MIXED
         yield Seat(
             rows.name(number),
@@ -138,7 +139,7 @@ def _outcome(log: Log) -> str | None:
 
 
 def _reason(log: Log) -> str | None:
-    return next((info.reason for info in log.game_info.values()), None)
+    return log.game_info["0"].reason if log.game_info else None
 
 
 def _ended_by(log: Log) -> str | None:
