@@ -20,7 +20,7 @@ from pipeline.formats.village import (
     Village,
     role_of,
 )
-from pipeline.game import GameRecord, Seat
+from pipeline.game import BrokenDocument, GameRecord, Seat
 
 NAME = "aiwolf"
 SYSTEM = "aiwolf"
@@ -62,18 +62,18 @@ class _Play:
 
     def vote(self, line: Line) -> None:
         self.last_day = max(self.last_day, line.day)
-        self.village.vote(self.actor(line), self.player(line, 1), line.day)
+        self.village.vote(self.actor(line), self.target(line), line.day)
 
     def attack_vote(self, line: Line) -> None:
-        self.village.use(self.actor(line), "attack_vote", self.player(line, 1), line.day)
+        self.village.use(self.actor(line), "attack_vote", self.target(line), line.day)
 
     def divine(self, line: Line) -> None:
         finding = _FINDINGS[line.word(2, _FINDINGS)]
-        self.village.use(self.actor(line), "divine", self.player(line, 1), line.day, finding)
+        self.village.use(self.actor(line), "divine", self.target(line), line.day, finding)
 
     def guard(self, line: Line) -> None:
         """Adds a guard; the role is the log's remark, which the bodyguard does not learn."""
-        self.village.use(self.actor(line), "guard", self.player(line, 1), line.day)
+        self.village.use(self.actor(line), "guard", self.target(line), line.day)
 
     def execute(self, line: Line) -> None:
         self.executed[line.day] = self.actor(line)
@@ -115,6 +115,14 @@ class _Play:
 
     def doubt(self, line: Line, rule: str) -> None:
         self.village.faults.append(line.fault(rule))
+
+    def target(self, line: Line) -> str | None:
+        """The player at whom an act is aimed; None for nobody, also where that cannot be read."""
+        try:
+            return self.player(line, 1)
+        except BrokenDocument as error:
+            self.village.faults.append(error.fault)
+            return None
 
     def player(self, line: Line, place: int) -> str | None:
         """The player whose seat is the value at a place; None for nobody."""

@@ -3,7 +3,7 @@
 See docs/formats/bargain.md, also for what the logs leave out.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
 from msgspec.structs import replace
@@ -128,7 +128,7 @@ def _spoken(log: Log) -> Iterator[Spoken]:
         reader = row.to if row.reflection_content is None else row.player
         yield Spoken(
             player=MODERATOR if is_system else row.player,
-            content=row.content if row.reflection_content is None else row.reflection_content,
+            content=row.reflection_content or row.content or "",
             phase=_PHASES.get(row.phase, Phase.OTHER),
             round=None if is_system else row.round,
             visible_to=EVERYONE if reader is None else reader,
@@ -155,7 +155,7 @@ def _proposals(built: GameRecord, log: Log, numbers: Mapping[str, int]) -> list[
         key = numbers[row.player], row.round
         if key in proposed:
             raise broken(f"{ROWS}[{index}]", "an agent proposes once a round", f"round {row.round}")
-        if row.proposal is None:
+        if row.proposal is None or row.proposal.allocation is None:
             built.faults.append(
                 Fault(f"{ROWS}[{index}].proposal", "a proposal says who gets what", "it is missing")
             )
@@ -170,17 +170,19 @@ def _proposals(built: GameRecord, log: Log, numbers: Mapping[str, int]) -> list[
             party,
             numbers.get(party),
             position,
-            share_text=str(items),
+            share_text=None if items is None else str(items),
             is_last=round_ == last[seat],
             share=None if proposal.is_fallback else _share(items, log.config.m_items),
             is_logged=True,
         )
         for (seat, round_), (index, proposal) in proposed.items()
-        for position, (party, items) in enumerate(proposal.allocation.items(), start=1)
+        for position, (party, items) in enumerate((proposal.allocation or {}).items(), start=1)
     ]
 
 
-def _share(items: Sequence[int], n_items: int) -> float | None:
+def _share(items: object, n_items: int) -> float | None:
     """The part of all items that these are, None unless each is one of them and given once."""
+    if not isinstance(items, list) or not all(type(item) is int for item in items):
+        return None
     is_whole = len(set(items)) == len(items) and all(0 <= item < n_items for item in items)
     return len(items) / n_items if is_whole else None

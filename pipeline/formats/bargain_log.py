@@ -1,7 +1,7 @@
 """The document of a game of `bargain`: settings, what was said and proposed, and how it ended."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct, field
@@ -47,15 +47,15 @@ class Performance(Struct, gc=False):
 
 
 class Proposed(Struct, gc=False):
-    """Who would get which items, by their numbers from 0."""
+    """Who would get which items: a list of their numbers from 0, if the agent kept to that."""
 
-    allocation: dict[str, list[int]]
-    reasoning: str = ""
+    allocation: dict[str, Any] | None
+    reasoning: str | None = None
 
     @property
     def is_fallback(self) -> bool:
         """Whether the agent itself proposed nothing that could be read."""
-        return self.reasoning.startswith(FALLBACK)
+        return (self.reasoning or "").startswith(FALLBACK)
 
 
 class Enumerated(Struct, gc=False):
@@ -64,7 +64,7 @@ class Enumerated(Struct, gc=False):
 
 
 class Ballot(Struct, gc=False):
-    vote: str
+    vote: str | None
 
 
 class Row(Struct, gc=False):
@@ -72,7 +72,7 @@ class Row(Struct, gc=False):
 
     phase: str
     round: Count
-    content: str
+    content: str | None
     player: str = field(name="from")
     to: str | None = None
     reflection_content: str | None = None

@@ -38,7 +38,7 @@ def _agreed(rows: Sequence[Row], n_agents: int) -> str | None:
     proposers = {
         one.proposal_number: one.proposer for row in rows for one in row.enumerated_proposals
     }
-    tallies = [row.content for row in rows if row.phase == "vote_tabulation"]
+    tallies = [row.content or "" for row in rows if row.phase == "vote_tabulation"]
     accepted = [
         int(number)
         for tally in tallies

@@ -5,7 +5,7 @@ alone, and judges put out whoever makes a poor statement. What the judges score 
 """
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 from pipeline.formats.broken import broken, decode
 from pipeline.formats.building import Spoken, messages, team_results
 from pipeline.formats.look import Look
-from pipeline.formats.players import ModelName, check_players
+from pipeline.formats.players import ModelName, check_players, target
 from pipeline.formats.rows import Int64
 from pipeline.game import Elimination, Fault, GameRecord, Seat, Vote
 from pipeline.games.undercover import KIND
@@ -44,13 +44,15 @@ class Player(Struct):
 
 class Statement(Struct):
     player_id: Int64
-    content: str
+    content: str | None
     statement_round: RoundNumber
 
 
 class Ballot(Struct):
+    """A vote; what the voter's answer named can be anything."""
+
     voter_id: Int64
-    voted_for: Int64
+    voted_for: Any = None
 
 
 class Out(Struct):
@@ -123,7 +125,12 @@ def _game(record: Record) -> GameRecord:
         for name, player in zip(names, record.players, strict=True)
     ]
     spoken = [
-        Spoken(_name(statement.player_id), statement.content, Phase.CLUE, statement.statement_round)
+        Spoken(
+            _name(statement.player_id),
+            statement.content or "",
+            Phase.CLUE,
+            statement.statement_round,
+        )
         for statement in process.statements
     ]
     game = GameRecord(
@@ -171,16 +178,16 @@ def _check_speakers(process: Process, numbers: dict[int, int]) -> None:
 
 def _votes(process: Process, numbers: dict[int, int], faults: list[Fault]) -> Iterator[Vote]:
     """The votes as cast: silent, in the round of the statements before them."""
+    known: dict[int | str, str] = {}
+    for player in numbers:
+        known |= dict.fromkeys((player, str(player), _name(player)), _name(player))
     for place, decision in enumerate(process.voting_rounds):
         at = f"{_AT}.game_process.voting_rounds[{place}].votes"
         for number, ballot in enumerate(decision.votes):
             voter = _seat(numbers, ballot.voter_id, f"{at}[{number}].voter_id")
-            is_known = ballot.voted_for in numbers
-            if not is_known and ballot.voted_for != NOBODY:
-                rule = "a vote is for a player, or 0"
-                faults.append(Fault(f"{at}[{number}].voted_for", rule, str(ballot.voted_for)))
-            target = _name(ballot.voted_for) if is_known else None
-            yield Vote(voter, decision.after_statement_round, None, target)
+            named = None if ballot.voted_for == NOBODY else ballot.voted_for
+            voted_for = target(named, known, f"{at}[{number}].voted_for", faults)
+            yield Vote(voter, decision.after_statement_round, None, voted_for)
 
 
 def _eliminations(process: Process, numbers: dict[int, int]) -> Iterator[Elimination]:

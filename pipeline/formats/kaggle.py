@@ -34,7 +34,7 @@ from pipeline.formats.village import (
     Village,
     role_of,
 )
-from pipeline.game import GameRecord, JsonValue, Seat
+from pipeline.game import BrokenDocument, Fault, GameRecord, JsonValue, Seat
 
 NAME = "kaggle"
 SYSTEM = "kaggle"
@@ -144,9 +144,11 @@ def read(look: Look, model: str | None) -> GameRecord:
     """The game; without a winner, or with an agent that failed, it is unfinished."""
     episode = decode(EPISODE, look.data)
     end = episode.info.end or End()
-    acts = [(entry.data_type, act) for entry, act in _acts(episode.info.entries)]
+    faults: list[Fault] = []
+    acts = [(entry.data_type, act) for entry, act in _acts(episode.info.entries, faults)]
     players = end.all_players or _players_at_the_start(episode, acts)
     village = Village(_seats(players))
+    village.faults += faults
     for kind, act in acts:
         if kind in _ACTS:
             _ACTS[kind](village, act)
@@ -163,13 +165,17 @@ def read(look: Look, model: str | None) -> GameRecord:
     )
 
 
-def _acts(steps: list[list[Entry]]) -> Iterator[tuple[Entry, Act]]:
-    """The entries that say what is done, or who has which role."""
+def _acts(steps: list[list[Entry]], faults: list[Fault]) -> Iterator[tuple[Entry, Act]]:
+    """The entries that say what is done, or who has which role; a fault for one that is neither."""
     for number, entries in enumerate(steps):
         for place, entry in enumerate(entries):
             if entry.data_type in _ACTS or entry.data_type == _START:
                 at = f"$.info.MODERATOR_OBSERVATION[{number}][{place}].json_str"
-                event = decode(EVENT, entry.json_str.encode(), at)
+                try:
+                    event = decode(EVENT, entry.json_str.encode(), at)
+                except BrokenDocument as error:
+                    faults.append(error.fault)
+                    continue
                 yield entry, Act(event.day, event.data, event.public, at)
 
 

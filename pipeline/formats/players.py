@@ -2,8 +2,8 @@
 
 import json
 from collections import Counter
-from collections.abc import Collection, Sequence
-from typing import Annotated
+from collections.abc import Collection, Mapping, Sequence
+from typing import Annotated, Any
 
 from msgspec import Meta, Raw, UnsetType
 
@@ -15,6 +15,8 @@ ModelName = Annotated[str, Meta(min_length=1)]
 MOST_PLAYERS = 1_000
 LONGEST_NAME = 1_000
 NOT_NAMES = frozenset({MODERATOR, EVERYONE})
+# What programs write for an answer that named nobody.
+_NOBODY = frozenset({"", "null", "none", "nil", "nan", "undefined", "nobody", "abstain", "n/a"})
 
 
 def check_number(n_players: int, at: str, most: int = MOST_PLAYERS) -> None:
@@ -56,6 +58,23 @@ def check_distinct(part: Raw | UnsetType, n_players: int, n_quotes: int, at: str
         names = Counter(name for name, _ in pairs)
         alike = next(name for name, n in names.items() if n > 1)
         raise broken(at, "no two players have the same name", repr(alike))
+
+
+def is_nobody(name: object) -> bool:
+    """Whether a log writes this in the place of a player's name where there is no player."""
+    return name is None or (isinstance(name, str) and name.strip().lower() in _NOBODY)
+
+
+def target(value: object, known: Mapping[Any, str], at: str, faults: list[Fault]) -> str | None:
+    """The player at whom an act is aimed, by all that a log may call players; None for nobody.
+
+    For a value that is neither there is a fault: the act is for nobody, and the game is kept.
+    """
+    if isinstance(value, str | int | float) and not isinstance(value, bool) and value in known:
+        return known[value]
+    if not is_nobody(value):
+        faults.append(Fault(at, "an act is aimed at a player, or at nobody", repr(value)[:50]))
+    return None
 
 
 def unseated(

@@ -5,7 +5,7 @@ A position such as `$[3].round` is in the line of that number, counted from 0 wi
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Annotated, TypeVar, cast, get_args
+from typing import Annotated, Any, TypeVar, cast, get_args
 
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
@@ -17,7 +17,7 @@ from pipeline.formats.players import ModelName, check_players
 from pipeline.game import Fault
 
 Round = Annotated[int, Meta(ge=1, le=1_000_000)]
-Tokens = Annotated[float, Meta(ge=0)]
+Tokens = Any  # `tokens` reads it: of an act that it cannot read the game is kept
 
 
 class Settings(Struct, gc=False, kw_only=True):
@@ -54,21 +54,21 @@ class Init(Line, gc=False, tag="init"):
 class Message(Line, gc=False, tag="public_message"):
     round: Round
     player_id: str
-    message: str
+    message: str | None
 
 
 class Contribution(Line, gc=False, tag="contribution"):
     round: Round
     player_id: str
-    contribution: Tokens
+    contribution: Tokens = None
 
 
 class Punishment(Line, gc=False, tag="punishment"):
     round: Round
     punisher_id: str
     target_id: str
-    punisher_spend: Tokens
-    target_damage: Tokens
+    punisher_spend: Tokens = None
+    target_damage: Tokens = None
 
 
 class Final(Line, gc=False, tag="final"):
@@ -92,6 +92,7 @@ T = TypeVar("T", bound=Line)
 _KEY, _IN_HEAD = "short_name_map", b'"short_name_map"'
 _INIT = Raw(b'"init"')
 _HEAD_BYTES = 1 << 12
+_TOO_MANY = 1e300
 _OBJECT = msgspec.json.Decoder(dict[str, Raw])
 _UNDECODABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 _TYPE = msgspec.json.Decoder(_Type)
@@ -150,6 +151,14 @@ class Log:
     def label(self, player: str, number: int, name: str = "player_id") -> str:
         """What players call a player in the game, such as `P1`."""
         return self.players[self.seat(player, number, name) - 1].short_label
+
+    def tokens(self, value: Any, number: int, name: str) -> float | None:
+        """A number of tokens, a field of a line; null, and a fault, for what is none."""
+        if type(value) in (int, float) and 0 <= value < _TOO_MANY:
+            return float(value)
+        rule = "an amount is a number of tokens, 0 or more"
+        self.faults.append(Fault(at(number, name), rule, repr(value)[:50]))
+        return None
 
     def _read(self, data: bytes) -> Sequence[Line | None]:
         """The lines that are not blank, null for one of an unknown type."""

@@ -5,6 +5,7 @@ Players put in by a number alone, so contributions and punishments have no messa
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from math import floor
 
 from msgspec import UNSET
 from msgspec.structs import asdict
@@ -12,7 +13,7 @@ from msgspec.structs import asdict
 from pipeline.formats.broken import broken
 from pipeline.formats.building import Put, Spoken, messages, pooled, results
 from pipeline.formats.pool_log import Contribution, Final, Log, Message, Punishment, Settings, at
-from pipeline.game import GameRecord, JsonValue, Seat, Transfer
+from pipeline.game import Fault, GameRecord, JsonValue, Seat, Transfer
 from pipeline.vocabulary import GameType, Outcome, Role
 
 TALK = "talk"
@@ -23,16 +24,12 @@ VERSION = "1"
 def game(data: bytes, system: str) -> GameRecord:
     """The game in a document that `pool_log.opens`; raises BrokenDocument."""
     log = Log(data)
-    scores = _scores(log)
+    puts, transfers = _puts(log), list(_transfers(log))
+    scores = _scores(log, puts, transfers)
+    of_seats: Sequence[float | None] = scores or [None] * len(log.players)
     seats = [
-        Seat(
-            player=player.short_label,
-            model=player.model_name,
-            role=Role.PLAYER,
-            is_tested=True,
-            final_score=None if scores is None else scores[player.model_name],
-        )
-        for player in log.players
+        Seat(player.short_label, player.model_name, Role.PLAYER, is_tested=True, final_score=score)
+        for player, score in zip(log.players, of_seats, strict=True)
     ]
     built = GameRecord(
         game_type=GameType.PUBLIC_GOOD,
@@ -46,8 +43,8 @@ def game(data: bytes, system: str) -> GameRecord:
         seats=seats,
         messages=messages(_spoken(log), seats),
     )
-    built.contributions = pooled(_puts(log), len(seats))
-    built.transfers = list(_transfers(log))
+    built.contributions = pooled(puts, len(seats))
+    built.transfers = transfers
     built.results = results(built, _wins(seats))
     built.faults += log.faults
     return built
@@ -57,10 +54,11 @@ def _setting(settings: Settings) -> dict[str, JsonValue]:
     return {name: value for name, value in asdict(settings).items() if value is not UNSET}
 
 
-def _scores(log: Log) -> dict[str, float] | None:
-    """The final balance of each model, None where the game was cut off before its end.
+def _scores(log: Log, puts: list[Put], transfers: list[Transfer]) -> list[float] | None:
+    """The final balance of each seat, None where it is not known: the game has no end.
 
-    Balances are by model, so a game that ended has to have one for each seat.
+    Balances are logged by model, of several seats of one model the last. Those of a game with such
+    seats are worked out, and known if the log says the same as far as it goes.
     """
     finals = log.of(Final)
     if not finals:
@@ -68,10 +66,41 @@ def _scores(log: Log) -> dict[str, float] | None:
     (number, final), *others = finals
     if others:
         raise broken(at(others[0][0]), "a game ends once", "a second `final`")
-    if sorted(final.final_tokens) != sorted(player.model_name for player in log.players):
-        rule = "each player's model has a balance of its own"
-        raise broken(at(number, "final_tokens"), rule, ", ".join(final.final_tokens))
-    return final.final_tokens
+    models, logged = [player.model_name for player in log.players], final.final_tokens
+    if logged.keys() != set(models):
+        rule = "each player's model has a balance"
+        raise broken(at(number, "final_tokens"), rule, ", ".join(logged))
+    if len(logged) == len(models):
+        return [logged[model] for model in models]
+    balances = _balances(log, puts, transfers)
+    if balances and set(zip(models, balances, strict=True)) >= set(logged.items()):
+        return balances
+    rule = "balances of several players of one model follow from what each put in"
+    log.faults.append(Fault(at(number, "final_tokens"), rule, "they do not: who won is not known"))
+    return None
+
+
+def _balances(log: Log, puts: list[Put], transfers: list[Transfer]) -> list[float] | None:
+    """The balance of each seat in the end, None where an amount is missing.
+
+    The pool is multiplied, and each gets the same whole number of it; the rest stays in it.
+    """
+    settings, left = log.init.settings, 0.0
+    held = [settings.starting_amount] * len(log.players)
+    for round_ in range(1, settings.rounds + 1):
+        amounts = {seat: amount for seat, of, amount, _ in puts if of == round_}
+        if len(amounts) < len(held) or None in amounts.values():
+            return None
+        put_in = [amounts[seat] or 0 for seat in range(1, len(held) + 1)]
+        each, left = divmod(floor((left + sum(put_in)) * settings.multiplier), len(held))
+        held = [tokens - amount + each for tokens, amount in zip(held, put_in, strict=True)]
+    seats = {player.short_label: number for number, player in enumerate(log.players)}
+    for transfer in transfers:
+        if transfer.amount is None or transfer.cost is None:
+            return None
+        held[transfer.seat - 1] -= transfer.cost
+        held[seats[transfer.target or ""]] += transfer.amount
+    return held
 
 
 def _wins(seats: Sequence[Seat]) -> dict[int, bool | None]:
@@ -87,13 +116,18 @@ def _wins(seats: Sequence[Seat]) -> dict[int, bool | None]:
 def _spoken(log: Log) -> Iterator[Spoken]:
     for number, line in log.of(Message):
         player = log.label(line.player_id, number)
-        yield Spoken(player, line.message, TALK, line.round, msg_type="public_message")
+        yield Spoken(player, line.message or "", TALK, line.round, msg_type="public_message")
 
 
 def _puts(log: Log) -> list[Put]:
     lines, seats = log.of(Contribution), log.seats
     puts: list[Put] = [
-        (seats.get(put.player_id) or log.seat(put.player_id, n), put.round, put.contribution, None)
+        (
+            seats.get(put.player_id) or log.seat(put.player_id, n),
+            put.round,
+            log.tokens(put.contribution, n, "contribution"),
+            None,
+        )
         for n, put in lines
     ]
     if len({put[:2] for put in puts}) < len(puts):
@@ -111,6 +145,7 @@ def _transfers(log: Log) -> Iterator[Transfer]:
     for number, line in log.of(Punishment):
         seat = log.seat(line.punisher_id, number, "punisher_id")
         numbers[seat, line.round] += 1
+        damage = log.tokens(line.target_damage, number, "target_damage")
         yield Transfer(
             seat,
             line.round,
@@ -118,6 +153,6 @@ def _transfers(log: Log) -> Iterator[Transfer]:
             number=numbers[seat, line.round],
             target=log.label(line.target_id, number, "target_id"),
             kind=PUNISHMENT,
-            amount=-line.target_damage,
-            cost=line.punisher_spend,
+            amount=None if damage is None else -damage,
+            cost=log.tokens(line.punisher_spend, number, "punisher_spend"),
         )

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from pipeline.formats.broken import broken
 from pipeline.formats.building import Spoken, messages, team_results
+from pipeline.formats.players import is_nobody
 from pipeline.formats.rows import EVERYONE
 from pipeline.game import Ability, Elimination, Fault, GameRecord, JsonValue, Seat, Vote
 from pipeline.games.werewolf import KIND
@@ -83,15 +84,19 @@ class Village:
 
     def vote(self, player: str, target: str | None, day: int) -> None:
         """Adds a vote, in place of the player's vote before if a tie is voted on again."""
-        self._votes[day, player] = Vote(self._numbers[player], day, None, target)
+        self._votes[day, player] = Vote(self._numbers[player], day, None, self._named(target))
 
     def use(
         self, player: str, kind: str, target: str | None, day: int, finding: str | None = None
     ) -> None:
         """Adds the use of an ability, and what the player learnt by it."""
         number = self._n_used[day, player] = self._n_used.get((day, player), 0) + 1
-        seat = self._numbers[player]
-        self.abilities.append(Ability(seat, day, None, number, kind, target, finding))
+        seat, named = self._numbers[player], self._named(target)
+        self.abilities.append(Ability(seat, day, None, number, kind, named, finding))
+
+    def _named(self, target: str | None) -> str | None:
+        """The target; None for what stands for nobody, unless a player is called so."""
+        return None if target not in self._roles and is_nobody(target) else target
 
     def attack(self, target: str, day: int, at: str) -> None:
         """Adds an attack on a player, which is that of all living werewolves."""

@@ -5,7 +5,7 @@ night of the log's first round belongs to round 0, and its day is round 1.
 """
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Raw, Struct
@@ -54,8 +54,8 @@ class Round(Struct, gc=False):
     protected: str | None = None
     unmasked: str | None = None
     exiled: str | None = None
-    debate: list[tuple[str, str]] = []
-    votes: list[dict[str, str | None]] = []
+    debate: list[tuple[str, str | None]] = []
+    votes: list[dict[str, Any]] = []
     success: bool = True
 
 
@@ -130,11 +130,11 @@ def _night(village: Village, one: Round, day: int, at: str) -> None:
 def _day(village: Village, one: Round, day: int, at: str) -> None:
     for number, (player, text) in enumerate(one.debate):
         village.check_player(player, f"{at}.debate[{number}]")
-        village.say(player, text, day)
+        village.say(player, text or "", day)
     # In an interrupted round the last tally decided nothing.
     for player, target in one.votes[-1].items() if one.votes and one.success else ():
         village.check_player(player, f"{at}.votes[{len(one.votes) - 1}]")
-        village.vote(player, target, day)
+        village.vote(player, None if target is None else str(target), day)
     if one.exiled is not None:
         village.check_living(one.exiled, f"{at}.exiled")
         village.eliminate(one.exiled, day, EXECUTED)

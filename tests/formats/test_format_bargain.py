@@ -201,11 +201,6 @@ BENT: dict[str, tuple[Callable[[], Log], str, str]] = {
         "$.conversation_logs[2].proposal",
         "its type",
     ),
-    "items in words": (
-        _with("conversation_logs.2.proposal", {"allocation": {"alpha_1": ["Apple"]}}),
-        "$.conversation_logs[2].proposal.allocation[...][0]",
-        "its type",
-    ),
     "two proposals in a round": (
         lambda: one_round((1, 2), propose("alpha_1", 1, MINE)),
         "$.conversation_logs[6]",

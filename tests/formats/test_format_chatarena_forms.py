@@ -57,7 +57,7 @@ def test_empty_cells_are_null() -> None:
 
 
 @pytest.mark.parametrize(
-    "columns", [["", *COLUMNS], [*COLUMNS, "note"], COLUMNS[:2] + COLUMNS[:1:-1]]
+    "columns", [["", *COLUMNS], [*COLUMNS, "note"], COLUMNS[:2] + COLUMNS[:1:-1], COLUMNS[::-1]]
 )
 def test_columns_may_be_added_or_change_places(columns: list[str]) -> None:
     assert game_in(table(chatarena(), columns), TABLE).outcome == "voted_wrong"

@@ -47,8 +47,8 @@ def _game(log: Log) -> GameRecord:
     ]
     sizes = log.config.mission_team_sizes
     acts = Acts(seats)
-    for mission in log.missions:
-        acts.add_mission(mission)
+    for place, mission in enumerate(log.missions):
+        acts.add_mission(mission, f"$.missions[{place}]")
     n_rounds = max((mission.mission_number for mission in log.missions), default=0)
     if log.assassin_phase is not None:
         acts.add_assassination(log.assassin_phase, max(n_rounds, 1))
@@ -70,6 +70,7 @@ def _game(log: Log) -> GameRecord:
         seats=seats,
         messages=messages(acts.spoken, seats),
         events=acts.events,
+        faults=acts.faults,
     )
     game.results = team_results(game, KIND)
     return game

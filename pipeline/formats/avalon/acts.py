@@ -2,10 +2,13 @@
 
 from pipeline.formats.avalon.log import Choice, Mission, Proposal
 from pipeline.formats.building import Spoken
+from pipeline.formats.players import target
 from pipeline.formats.rows import EVERYONE
-from pipeline.game import Event, Seat
+from pipeline.game import Event, Fault, Seat
 from pipeline.games.avalon import KIND, Assassination, QuestPlay, TeamProposal, TeamVote
 from pipeline.vocabulary import Side
+
+_VOTES, _PLAYS = ("approve", "reject"), ("success", "fail")
 
 
 class Acts:
@@ -16,24 +19,34 @@ class Acts:
         self.spoken: list[Spoken] = []
         self.events: dict[str, list[Event]] = {name: [] for name in KIND.tables}
         self._numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
+        self.faults: list[Fault] = []
         self._evil = tuple(seat.player for seat in seats if sides[seat.role] == Side.HIDDEN)
 
-    def add_mission(self, mission: Mission) -> None:
+    def add_mission(self, mission: Mission, at: str) -> None:
         """A quest: all discuss once, leaders propose teams until one goes, its players play."""
         number = mission.mission_number
         has_failed = None if mission.mission_result is None else mission.mission_result == "fail"
         self.spoken += [
-            Spoken(said.player, said.content, "talk", number) for said in mission.discussion
+            Spoken(said.player, said.content or "", "talk", number) for said in mission.discussion
         ]
         for attempt, proposal in enumerate(mission.proposals, start=1):
-            self._add_proposal(proposal, number, attempt, has_failed)
-        self.events["quest_plays"] += [
-            QuestPlay(self._numbers[play.player], number, None, play.action == "fail", has_failed)
-            for play in mission.quest_actions or ()
-        ]
+            path = f"{at}.proposals[{attempt - 1}]"
+            self._add_proposal(proposal, number, attempt, path, has_failed=has_failed)
+        for place, play in enumerate(mission.quest_actions or ()):
+            if self._is_read(play.action, _PLAYS, f"{at}.quest_actions[{place}].action"):
+                seat, is_fail = self._numbers[play.player], play.action == "fail"
+                self.events["quest_plays"].append(
+                    QuestPlay(seat, number, None, is_fail, has_failed)
+                )
+
+    def _is_read(self, word: object, words: tuple[str, ...], at: str) -> bool:
+        """Whether an act is one of these words; if not, it is a fault and has no row."""
+        if word not in words:
+            self.faults.append(Fault(at, f"it is {' or '.join(words)}", repr(word)[:50]))
+        return word in words
 
     def _add_proposal(
-        self, proposal: Proposal, number: int, attempt: int, has_failed: bool | None
+        self, proposal: Proposal, number: int, attempt: int, at: str, *, has_failed: bool | None
     ) -> None:
         leader, team = proposal.leader, tuple(proposal.team_members)
         is_approved = proposal.vote_result == "approved"
@@ -50,9 +63,11 @@ class Acts:
                 is_quest_failed=has_failed if is_approved else None,
             )
         )
-        for ballot in proposal.votes:
+        for place, ballot in enumerate(proposal.votes):
             # What a vote was given for is shown to nobody else.
             index = self._say(ballot.player, ballot.comment, "team_vote", number, ballot.player)
+            if not self._is_read(ballot.vote, _VOTES, f"{at}.votes[{place}].vote"):
+                continue
             seat, approves = self._numbers[ballot.player], ballot.vote == "approve"
             vote = TeamVote(seat, number, index, attempt, leader, team, approves, is_approved)
             self.events["team_votes"].append(vote)
@@ -60,12 +75,13 @@ class Acts:
     def add_assassination(self, choice: Choice, number: int) -> None:
         """After the last quest, the evil players discuss, and the assassin chooses."""
         for said in choice.evil_discussion:
-            self._say(said.player, said.content, "assassination", number, self._evil)
+            self._say(said.player, said.content or "", "assassination", number, self._evil)
         assassin = choice.assassin
         index = self._say(assassin, choice.reasoning, "assassination", number, assassin)
-        target = choice.guess if choice.guess in self._numbers else None
+        known = dict(zip(self._numbers, self._numbers, strict=True))
+        chosen = target(choice.guess, known, "$.assassin_phase.guess", self.faults)
         self.events["assassinations"].append(
-            Assassination(self._numbers[assassin], number, index, target, choice.correct)
+            Assassination(self._numbers[assassin], number, index, chosen, choice.correct)
         )
 
     def _say(

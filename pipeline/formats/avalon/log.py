@@ -1,7 +1,7 @@
 """What a log of multi-round Avalon holds, and whom it names."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
@@ -24,12 +24,12 @@ class Player(Struct):
 
 class Speech(Struct):
     player: str
-    content: str
+    content: str | None
 
 
 class Ballot(Struct):
     player: str
-    vote: Literal["approve", "reject"]
+    vote: Any
     comment: str | None = None
 
 
@@ -43,7 +43,7 @@ class Proposal(Struct):
 
 class Play(Struct):
     player: str
-    action: Literal["success", "fail"]
+    action: Any
 
 
 class Mission(Struct):
@@ -57,7 +57,7 @@ class Mission(Struct):
 class Choice(Struct):
     assassin: str
     evil_discussion: list[Speech]
-    guess: str
+    guess: Any
     correct: bool
     reasoning: str | None = None
 

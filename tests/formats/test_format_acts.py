@@ -1,0 +1,119 @@
+"""Of an act that cannot be read, only the act is lost: the game stays, and odd values are named."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from logs import aiwolf, ck_arena, kaggle
+from rawlogs import Game, game_of
+from test_format_keys import json_logs
+
+from pipeline.formats import formats, read
+
+ODD = (None, "", "null", "N/A", "no idea", -7, 99, 0.5, True, [], ["x"], {})
+TEXTS = {"content", "message"}
+# The keys of what a player decided, by format; of an object of votes by player, its own key.
+ACTS = {
+    "avalon": {"vote", "action", "guess"} | TEXTS,
+    "bargain": {"content"},
+    "ck_arena": {"voted_for"} | TEXTS,
+    "goods": {"contribution"},
+    "pgg_bench": {"contribution", "punisher_spend", "target_damage"} | TEXTS,
+    "werewolf_arena": {"votes"},
+}
+FORMATS = {format_.NAME: format_ for format_ in formats()}
+
+
+def places_of_acts(value: Any, keys: set[str]) -> Iterator[tuple[Any, Any, bool]]:
+    """Whatever holds an act, the act's key there, and whether it is a text."""
+    if isinstance(value, list):
+        for part in value:
+            yield from places_of_acts(part, keys)
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            if key == "votes" and key in keys:
+                yield from ((vote, voter, False) for vote in part for voter in vote)
+            elif key in keys and not isinstance(part, list | dict):
+                yield value, key, key in TEXTS
+            else:
+                yield from places_of_acts(part, keys)
+
+
+@pytest.mark.parametrize("name", ACTS)
+def test_a_game_with_an_odd_act_is_kept(name: str) -> None:
+    n_acts = 0
+    for file, listed in json_logs(FORMATS[name]):
+        whole = read("\n".join(map(json.dumps, listed)).encode(), None, file)
+        assert whole is not None
+        for holder, key, is_text in places_of_acts(listed, ACTS[name]):
+            logged, n_acts = holder[key], n_acts + 1
+            for odd in (None,) if is_text else ODD:
+                holder[key] = odd
+                game = read("\n".join(map(json.dumps, listed)).encode(), None, file)
+                assert game is not None, (key, odd)
+                assert (game.outcome, len(game.seats)) == (whole.outcome, len(whole.seats))
+                assert len(game.messages) == len(whole.messages)
+            holder[key] = logged
+    assert n_acts > 5
+
+
+def votes_of(game: Game) -> list[tuple[int, str | None, str]]:
+    return [(vote.seat, vote.target, vote.parse_status) for vote in game.votes]
+
+
+@pytest.mark.parametrize("value", [None, "", " ", "null", "None", 0])
+def test_a_vote_for_nobody_is_unreadable_and_no_fault(value: object) -> None:
+    game = game_of(with_vote(value))
+    assert votes_of(game)[0] == (game.votes[0].seat, None, "unreadable")
+    assert game.faults == []
+
+
+@pytest.mark.parametrize("write", [int, str, float, "Player_{}".format])
+def test_a_vote_names_a_player_however_it_is_written(write: Any) -> None:
+    log = json.loads(ck_arena.LOGS[0])
+    voted_for = first_vote(log)["voted_for"]
+    assert votes_of(game_of(with_vote(write(voted_for)))) == votes_of(game_of(log))
+
+
+def with_vote(value: object) -> Any:
+    log = json.loads(ck_arena.LOGS[0])
+    first_vote(log)["voted_for"] = value
+    return log
+
+
+def first_vote(log: Any) -> Any:
+    return log["game_record"]["game_process"]["voting_rounds"][0]["votes"][0]
+
+
+@pytest.mark.parametrize("target", ["9", "one", "", "null"])
+def test_a_line_with_an_odd_target_is_named(target: str) -> None:
+    text = next(log for log in aiwolf.LOGS if b",vote,3,1" in log)
+    game = game_of(text.replace(b",vote,3,1", b",vote,3," + target.encode(), 1))
+    assert (3, None, "unreadable") in votes_of(game)
+    assert len(game.faults) == 1
+
+
+def test_an_entry_that_cannot_be_read_is_named() -> None:
+    log = json.loads(kaggle.LOGS[0])
+    entries = [one for step in log["info"]["MODERATOR_OBSERVATION"] for one in step]
+    next(one for one in entries if one["data_type"] == "ChatDataEntry")["json_str"] = "{"
+    game, whole = game_of(log), game_of(json.loads(kaggle.LOGS[0]))
+    assert len(game.messages) == len(whole.messages) - 1
+    assert [fault.json_path.rpartition(".")[2] for fault in game.faults] == ["json_str"]
+
+
+def test_items_that_are_no_list_of_numbers_have_no_share() -> None:
+    log = json.loads(next(data for _, data in bargains()))
+    rows = [row for row in log["conversation_logs"] if row.get("proposal")]
+    for items, row in zip(("all", ["Apple"], None, [0, None]), rows, strict=False):
+        row["proposal"]["allocation"] = dict.fromkeys(row["proposal"]["allocation"], items)
+    game = game_of(log)
+    odd = [one for one in game.proposals if one.share is None]
+    assert len(odd) >= 4
+    assert {one.parse_status for one in odd} == {"unreadable"}
+
+
+def bargains() -> Iterator[tuple[str, bytes]]:
+    for file, listed in json_logs(FORMATS["bargain"]):
+        yield file, json.dumps(listed[0]).encode()
