@@ -3,6 +3,7 @@
 import errno
 import gzip
 import io
+import json
 import lzma
 import os
 import pickle
@@ -743,6 +744,39 @@ def test_member_with_damage_of_its_own(tmp_path: Path, ending: str, packed: str)
         (f"1.jsonl{packed}", True),
         ("2.json", False),
     ]
+
+
+@pytest.mark.parametrize("damage", ["junk", "cut"])
+@pytest.mark.parametrize("codec", [".gz", ".zst", ".xz"])
+@pytest.mark.parametrize("outer", ["", ".tar", ".tar.gz", ".zip"])
+def test_the_whole_lines_of_a_short_file_are_kept(
+    tmp_path: Path, outer: str, codec: str, damage: str
+) -> None:
+    """As those of a longer one: all that comes out of it is within what a format is shown."""
+    games = [json.dumps({"game": number}).encode() for number in range(4)]
+    *whole, last = [COMPRESS[codec](game + b"\n") for game in games]
+    data = b"".join(whole) + (b"junk" if damage == "junk" else last[: len(last) // 2])
+    name, packed = f"a.jsonl{codec}", tmp_path / f"x{outer}"
+    if outer:
+        archive(packed, {name: data, "b.json": b"{}"})
+    else:
+        packed = tmp_path / name
+        packed.write_bytes(data)
+    found = list(documents(packed))
+    assert [document.data for document in found[:3]] == games[:3]
+    assert found[3].is_broken
+    assert "everything after #3 is lost" in str(found[3].reason)
+    assert [document.path for document in found[4:]] == (["b.json"] if outer else [])
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_whole_games_of_a_short_tar_that_is_cut_are_kept(tmp_path: Path, indent: int) -> None:
+    game = json.dumps({"game": 1}, indent=indent).encode()
+    data = tar({"a.json": game, "b.jsonl": game + b"\n" + game + b"\n" + b" " * 999 + game})
+    (tmp_path / "x.tar").write_bytes(data[: data.index(b" " * 99) + 99])
+    *found, last = documents(tmp_path / "x.tar")
+    assert [document.data for document in found] == [game] * 3
+    assert last.is_broken
 
 
 def test_lines_in_a_cut_tar_are_lost_with_the_tar(tmp_path: Path) -> None:

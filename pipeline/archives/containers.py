@@ -115,14 +115,26 @@ def _by_form(form: Form, head: bytes) -> Splitter | None:
 
 
 def _with_head(pieces: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
-    """Return what the pieces begin with, and all of them."""
-    head = next(pieces, b"")
-    if len(head) < HEAD_BYTES:
+    """Return what the pieces begin with, and all of them.
+
+    Where reading fails so early, what was read until then comes before the failure.
+    """
+    head = b""
+    try:
         for piece in pieces:
             head += piece
             if len(head) >= HEAD_BYTES:
                 break
+    except (*UNREADABLE, LostArchiveError) as error:
+        if not head:
+            raise
+        return head, _then_fail(head, error)
     return head[:HEAD_BYTES], chain((head,), pieces)
+
+
+def _then_fail(head: bytes, error: Exception) -> Iterator[bytes]:
+    yield head
+    raise error
 
 
 def _archived(file: Readable, form: Form, reading: Reading) -> Iterator[Part]:

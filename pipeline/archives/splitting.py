@@ -68,16 +68,23 @@ def values(pieces: Iterator[bytes], limit: int) -> Iterator[Cut]:
 
     A line that ends a value ends the part. Where brackets do not match, the rest is one part.
     """
-    file, held, number, depth = _as_file(pieces), _Held(limit), 0, 0
+    file, held, number, depth = _as_file(pieces), _Held(limit), 1, 0
     _pass_blank(file)
     while line := file.readline(limit + 1):
         held.add(line)
         bare = _TEXT.sub(b"", line)
         depth += bare.count(b"{") + bare.count(b"[") - bare.count(b"}") - bare.count(b"]")
-        if depth <= 0 or not file.peek():
+        if depth > 0:
+            continue
+        try:
             _pass_blank(file)
-            depth, number = 0, number + 1
-            yield from held.cut(number if number > 1 or file.peek() else None)
+            is_alone = number == 1 and not file.peek()
+        except Exception:
+            yield from held.cut(number)
+            raise
+        yield from held.cut(None if is_alone else number)
+        number, depth = number + 1, 0
+    yield from held.cut(None if number == 1 else number)
 
 
 def sections(begin: re.Pattern[bytes]) -> Splitter:
