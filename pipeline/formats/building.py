@@ -148,6 +148,12 @@ def results(game: GameRecord, is_win: Mapping[int, bool | None]) -> list[Result]
     ]
 
 
+def most_points(scores: Sequence[float | None]) -> list[bool | None]:
+    """Whether each score is the highest, shared or not; null for all where one is unknown."""
+    known = [score for score in scores if score is not None]
+    return [None if len(known) < len(scores) else score == max(known) for score in scores]
+
+
 def _closing(game: GameRecord) -> int | None:
     """The index of the last message, None where there is none."""
     return len(game.messages) - 1 if game.messages.content else None

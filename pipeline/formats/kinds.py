@@ -1,19 +1,23 @@
 """What a format gives held against the kind of its game: roles, outcome and tables of its own.
 
-Contracts allow the words of all games in a column; a game is held to those of its own kind.
+Contracts allow the words of all games in a column; a game is held to those of its own kind. Whether
+it ended is said in several places, which agree.
 """
 
 from functools import cache
 from typing import NamedTuple
 
 from pipeline.formats.broken import broken
-from pipeline.game import GameRecord
+from pipeline.game import BrokenDocument, GameRecord
 from pipeline.games import kinds
+
+_DECIDED = "a result of a finished game has `is_win` and `win_credit`"
+_UNDECIDED = "a result of an unfinished game has neither `is_win` nor `win_credit`"
 
 
 class _Words(NamedTuple):
     roles: frozenset[str]
-    outcomes: frozenset[str | None]
+    outcomes: frozenset[str]
     tables: frozenset[str]
 
 
@@ -24,7 +28,7 @@ def _words(game_type: str) -> _Words | None:
         return None
     return _Words(
         roles=frozenset(role.name for role in kind.roles),
-        outcomes=frozenset([None, *(ending.outcome for ending in kind.endings)]),
+        outcomes=frozenset(ending.outcome for ending in kind.endings),
         tables=frozenset(kind.tables),
     )
 
@@ -36,15 +40,40 @@ def check_kind(game: GameRecord) -> None:
         raise broken("$", "the kind of game is known", repr(game.game_type))
     for seat in game.seats:
         if seat.role not in words.roles:
-            _refuse("role", seat.role, words.roles, game)
-    if game.outcome not in words.outcomes:
-        _refuse("outcome", game.outcome, words.outcomes, game)
+            raise _refused("a role", seat.role, words.roles, game)
     for table in game.events:
         if table not in words.tables:
-            _refuse("table", table, words.tables, game)
+            raise _refused("a table", table, words.tables, game)
+    check_end(game)
+    check_winners(game)
 
 
-def _refuse(what: str, word: object, known: frozenset[str | None], game: GameRecord) -> None:
-    listed = ", ".join(sorted(filter(None, known))) or "none"
-    article = "an" if what == "outcome" else "a"
-    raise broken("$", f"{article} {what} of {game.game_type} is one of: {listed}", repr(str(word)))
+def check_end(game: GameRecord, at: str = "$") -> None:
+    """Raises BrokenDocument unless the outcome is one of its kind, and there where it is finished.
+
+    `at` is where the document has its outcome.
+    """
+    outcome, words = game.outcome, _words(game.game_type)
+    if outcome is not None and not game.is_finished:
+        raise broken(at, "an unfinished game has no outcome", repr(str(outcome)))
+    if game.is_finished and words and outcome not in words.outcomes:
+        raise _refused("an outcome", outcome, words.outcomes, game, at)
+
+
+def check_winners(game: GameRecord, at: str = "$") -> None:
+    """Raises BrokenDocument unless each result says who won if the game is finished, and only then.
+
+    `at` is where the document has its results.
+    """
+    for one in game.results:
+        if {one.is_win is not None, one.win_credit is not None} != {game.is_finished}:
+            rule = _DECIDED if game.is_finished else _UNDECIDED
+            has = f"is_win {one.is_win}, win_credit {one.win_credit} ({one.role}, seat {one.seat})"
+            raise broken(at, rule, has)
+
+
+def _refused(
+    what: str, word: str | None, known: frozenset[str], game: GameRecord, at: str = "$"
+) -> BrokenDocument:
+    rule = f"{what} of {game.game_type} is one of: {', '.join(sorted(known)) or 'none'}"
+    return broken(at, rule, "there is none" if word is None else repr(str(word)))

@@ -11,7 +11,7 @@ from msgspec import UNSET
 from msgspec.structs import asdict
 
 from pipeline.formats.broken import broken
-from pipeline.formats.building import Put, Spoken, messages, pooled, results
+from pipeline.formats.building import Put, Spoken, messages, most_points, pooled, results
 from pipeline.formats.pool_log import Contribution, Final, Log, Message, Punishment, Settings, at
 from pipeline.game import Fault, GameRecord, JsonValue, Seat, Transfer
 from pipeline.vocabulary import GameType, Outcome, Role
@@ -45,7 +45,8 @@ def game(data: bytes, system: str) -> GameRecord:
     )
     built.contributions = pooled(puts, len(seats))
     built.transfers = transfers
-    built.results = results(built, _wins(seats))
+    wins = most_points([seat.final_score for seat in seats])
+    built.results = results(built, dict(enumerate(wins, start=1)))
     built.faults += log.faults
     return built
 
@@ -101,16 +102,6 @@ def _balances(log: Log, puts: list[Put], transfers: list[Transfer]) -> list[floa
         held[transfer.seat - 1] -= transfer.cost
         held[seats[transfer.target or ""]] += transfer.amount
     return held
-
-
-def _wins(seats: Sequence[Seat]) -> dict[int, bool | None]:
-    """Whether each seat has the most points, alone or with others; null if unfinished."""
-    scores = [seat.final_score for seat in seats]
-    best = max([score for score in scores if score is not None], default=None)
-    return {
-        number: None if best is None else score == best
-        for number, score in enumerate(scores, start=1)
-    }
 
 
 def _spoken(log: Log) -> Iterator[Spoken]:

@@ -71,7 +71,7 @@ class GameKind(Struct, frozen=True, eq=False):
     `order` is how a round goes, for readers of a transcript: phases, and the tables of acts that
     have no message. `eliminations.vote` are the rows of a table of that `cause` or `kind`. What it
     leaves out comes last, in the order of the tables. In a phase of `secret_phases`, whoever speaks
-    has a certain role.
+    has a certain role. `most_points_win` says that the highest score wins, also a shared one.
     """
 
     name: str
@@ -81,6 +81,7 @@ class GameKind(Struct, frozen=True, eq=False):
     tables: Mapping[str, EventTable] = {}
     order: tuple[str, ...] = ()
     secret_phases: tuple[str, ...] = ()
+    most_points_win: bool = False
 
     def role(self, name: str) -> Role | None:
         """The role of this name, None if the game has no such role."""
@@ -111,7 +112,8 @@ def of_players(
     *endings: Ending,
     phases: tuple[str, ...] = (),
     order: tuple[str, ...] = (),
+    most_points_win: bool = False,
 ) -> GameKind:
     """A game without roles: each player plays for itself, and all compete in one."""
     roles = (Role("player", Side.NONE, name),)
-    return GameKind(name, roles, endings, phases, order=order)
+    return GameKind(name, roles, endings, phases, order=order, most_points_win=most_points_win)

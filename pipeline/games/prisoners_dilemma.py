@@ -2,4 +2,4 @@
 
 from pipeline.games.kind import Ending, of_players
 
-KIND = of_players("prisoners_dilemma", Ending("completed"))
+KIND = of_players("prisoners_dilemma", Ending("completed"), most_points_win=True)

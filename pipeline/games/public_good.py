@@ -2,4 +2,4 @@
 
 from pipeline.games.kind import Ending, of_players
 
-KIND = of_players("public_good", Ending("completed"), phases=("talk",))
+KIND = of_players("public_good", Ending("completed"), phases=("talk",), most_points_win=True)

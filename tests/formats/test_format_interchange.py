@@ -142,11 +142,15 @@ def test_what_follows_from_the_rest_need_not_be_stated() -> None:
 def test_what_is_stated_is_kept_where_it_is_not_what_follows() -> None:
     document = json.loads(json.dumps(PUBLIC_GOOD))
     document["events"][1]["acts"][0] |= {"is_least": None, "round_total": 99.0}
-    document["results"] = [{"role": "player", "seat": 2, "is_win": True}]
+    result = {"role": "player", "win_credit": 1.0, "is_win": True}
+    document["results"] = [
+        result | {"model": "model-a", "seat": 1},
+        result | {"model": "model-b", "seat": 2},
+    ]
     game = read_document(document)
     assert (game.contributions[0].is_least, game.contributions[0].round_total) == (None, 99)
     assert content_id(read_document(json.loads(encoded(game)))) == content_id(game)
-    assert [one.seat for one in game.results] == [2]
+    assert [(one.seat, one.is_win) for one in game.results] == [(1, True), (2, True)]
 
 
 def test_the_phase_of_a_text_is_what_is_done_by_it() -> None:
@@ -195,6 +199,29 @@ def changed(change: Callable[[dict[str, Any]], object], document: dict[str, Any]
             "$.results[0].seat",
             "a seat is one of 5",
         ),
+        (lambda d: d.update(results=[]), "$.results", "one result for each side under test"),
+        (lambda d: d.pop("end"), "$.end.outcome", "an outcome of werewolf is one of"),
+        (lambda d: d.update(is_finished=False), "$.end.outcome", "an unfinished game has no"),
+        (
+            lambda d: d["events"][2]["acts"][0].update(target="Al"),
+            "$.events[2].acts[0].target",
+            "whoever is named has a seat",
+        ),
+        (
+            lambda d: d["events"][0]["acts"][0].update(target="Al"),
+            "$.events[0].acts[0].target",
+            "whoever is named has a seat",
+        ),
+        (
+            lambda d: d["events"][1].update(acts=[{"act": "votes", "player": "Wu"}]),
+            "$.events[1].acts[0].player",
+            "only who says it",
+        ),
+        (
+            lambda d: d["events"].append(d["events"][2]),
+            "$.events[7].acts[0]",
+            "no two rows have one seat, round",
+        ),
     ],
 )
 def test_a_broken_rule_is_named_with_its_place(
@@ -204,6 +231,71 @@ def test_a_broken_rule_is_named_with_its_place(
     assert fault.json_path.startswith(json_path)
     assert rule in fault.rule
     assert fault.message
+
+
+def of_points(*seats: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """A Prisoner's Dilemma that ended, with two seats under test."""
+    named = [{"player": "A", "model": "a"} | seats[0], {"player": "B", "model": "b"} | seats[1]]
+    kind = {"magic_interchange": 1, "system": "s", "game_type": "prisoners_dilemma"}
+    return kind | {"is_finished": True, "seats": named} | changes
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "won"),
+    [
+        ({"score": 3}, {"score": 3}, [True, True]),
+        ({"score": 3}, {"score": 5}, [False, True]),
+        # What is stated stays, also against the scores: the audit names it.
+        ({"score": 3, "is_win": True}, {"score": 5}, [True, True]),
+        ({"is_win": True}, {"is_win": False}, [True, False]),
+        ({"is_win": True}, {"is_tested": False}, [True]),
+        ({"score": 3}, {"score": 5, "is_bot": True}, [False]),
+    ],
+)
+def test_the_scores_say_who_won_a_game_of_points_unless_it_is_stated(
+    first: dict[str, Any], second: dict[str, Any], won: list[bool]
+) -> None:
+    game = read_document(of_points(first, second))
+    assert game.outcome == "completed"
+    assert [one.is_win for one in game.results] == won
+    assert [one.win_credit for one in game.results] == list(map(float, won))
+
+
+@pytest.mark.parametrize(
+    ("document", "json_path"),
+    [
+        (of_points({"score": 3}, {}), "$.seats[0]"),
+        (of_points({"is_win": True}, {"score": 5}), "$.seats[1]"),
+        (of_points({}, {}), "$.seats[0]"),
+        (of_points({}, {"is_win": False}, is_finished=False), "$.seats[1].is_win"),
+        (of_points({}, {}, is_finished=False, end={"outcome": "completed"}), "$.end.outcome"),
+        (of_points({}, {}, game_type="cost_sharing"), "$.end.outcome"),
+        (
+            of_points(
+                {"is_win": True}, {}, game_type="cost_sharing", end={"outcome": "not_agreed"}
+            ),
+            "$.seats[0].is_win",
+        ),
+    ],
+)
+def test_a_game_says_who_won_if_it_ended_and_only_then(
+    document: dict[str, Any], json_path: str
+) -> None:
+    assert fault_of(document).json_path == json_path
+
+
+def test_a_name_without_a_seat_has_to_be_listed() -> None:
+    """Real games registered votes for players that they did not have; a slip is not one of them."""
+    document = changed(lambda d: d["events"][2]["acts"][0].update(target="Al"))
+    game = read_document(document | {"unseated": ["Al"]})
+    assert game.votes[0].target == "Al"
+    assert json.loads(encoded(game))["unseated"] == ["Al"]
+
+
+def test_a_text_shown_to_a_name_without_a_seat_is_a_fault_of_its_part() -> None:
+    document = changed(lambda d: d["events"][1].update(visible_to=["Eve", "wolves", "Moderator"]))
+    (fault,) = read_document(document).faults
+    assert (fault.json_path, fault.message) == ("$.events[1].visible_to", "'wolves'")
 
 
 def test_a_speaker_who_has_no_seat_is_a_fault_of_its_part() -> None:

@@ -30,6 +30,22 @@ def with_type(game: GameRecord) -> None:
     game.game_type = "cabal"
 
 
+def without_outcome(game: GameRecord) -> None:
+    game.outcome = None
+
+
+def unfinished(game: GameRecord) -> None:
+    game.is_finished = False
+
+
+def without_winner(game: GameRecord) -> None:
+    game.results = [replace(one, is_win=None) for one in game.results]
+
+
+def won_though_unfinished(game: GameRecord) -> None:
+    game.is_finished, game.outcome = False, None
+
+
 @pytest.mark.parametrize(
     ("change", "rule", "value"),
     [
@@ -37,9 +53,21 @@ def with_type(game: GameRecord) -> None:
         (with_outcome, "an outcome of public_good is one of: completed", "'werewolves_won'"),
         (with_table, "a table of public_good is one of: none", "'team_vote'"),
         (with_type, "the kind of game is known", "'cabal'"),
+        (without_outcome, "an outcome of public_good is one of: completed", "there is none"),
+        (unfinished, "an unfinished game has no outcome", "'completed'"),
+        (
+            without_winner,
+            "a result of a finished game has `is_win` and `win_credit`",
+            "is_win None, win_credit 1.0 (player, seat 1)",
+        ),
+        (
+            won_though_unfinished,
+            "a result of an unfinished game has neither `is_win` nor `win_credit`",
+            "is_win True, win_credit 1.0 (player, seat 1)",
+        ),
     ],
 )
-def test_a_word_of_another_kind_is_refused(
+def test_what_no_game_of_its_kind_says_is_refused(
     change: Callable[[GameRecord], None], rule: str, value: str
 ) -> None:
     game = read(encode(public_good()))

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from pipeline.formats.broken import broken
-from pipeline.formats.building import results
+from pipeline.formats.building import most_points, results
 from pipeline.formats.chatarena.talk import FORMAT, SYSTEM, VERSION, Talk
 from pipeline.formats.given import models_of
 from pipeline.formats.magic.point_game import TIMELINES
@@ -67,13 +67,8 @@ def leave_open(built: GameRecord) -> None:
 
 def add_results(built: GameRecord, points: Sequence[float]) -> None:
     """Adds who won: each with the most points of all, if the game is finished."""
-    built.results = results(
-        built,
-        {
-            seat: points[seat - 1] == max(points) if built.is_finished else None
-            for seat in range(1, len(built.seats) + 1)
-        },
-    )
+    known = points if built.is_finished else [None] * len(built.seats)
+    built.results = results(built, dict(enumerate(most_points(known), start=1)))
 
 
 def _check_decisions(course: Course, phase: Phase, n_players: int, n_rounds: int) -> None:

@@ -13,7 +13,7 @@ from msgspec.structs import FieldInfo, fields
 from pipeline.column import Column
 from pipeline.game import Event, GameRecord
 from pipeline.games import kinds
-from pipeline.games.kind import EventTable
+from pipeline.games.kind import SEATED, EventTable
 from pipeline.vocabulary import Choice, ParseStatus
 
 MOST = 2**31 - 1
@@ -23,6 +23,15 @@ Number = Annotated[int, Meta(ge=1, le=MOST)]
 OF_EVENT = tuple(field.name for field in fields(Event))
 # What the game registered; if it is left out, the text decides.
 REGISTERED = {"votes": "target", "proposals": "share", "proposal_votes": "candidate"}
+# Fields that name players, one or several, who have seats.
+_PLAYERS = (*SEATED, "candidate", "team")
+# What tells the acts of a player in a round apart, where there may be several.
+_TELLING = {
+    "proposals": ("position",),
+    "transfers": ("number",),
+    "abilities": ("number",),
+    "role_analyses": ("gold", "inter"),
+}
 _HIGHEST = {"Int32": MOST, "Int64": 2**63 - 1}
 
 
@@ -111,7 +120,7 @@ class Transfer(Act, frozen=True, kw_only=True, tag="transfers"):
     target: str | None
     kind: str
     amount: float | None = None
-    cost: float | None = None
+    cost: Annotated[float, Meta(ge=0)] | None = None
     number: Number | UnsetType = UNSET
 
 
@@ -178,3 +187,19 @@ ACTS: dict[str, type[Act]] = {
 }
 TABLE_OF = {act: table for table, act in ACTS.items()}
 AnyAct: Any = Union[tuple(ACTS.values())]  # noqa: UP007 - made of what is there
+NAMING = {
+    table: [name for name in _PLAYERS if name in act.__struct_fields__]
+    for table, act in ACTS.items()
+}
+
+
+def _key(table: str) -> tuple[str, ...]:
+    """The fields by which no two acts of a table are alike: a player leaves a game once."""
+    if table == "eliminations":
+        return ("seat",)
+    columns = kinds()[OWN_TABLES[table]].tables[table].columns if table in OWN_TABLES else {}
+    own = [name for name, column in columns.items() if column.primary_key]
+    return ("seat", "round", *_TELLING.get(table, own))
+
+
+KEYS = {table: _key(table) for table in ACTS}

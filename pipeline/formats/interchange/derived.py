@@ -56,14 +56,14 @@ def _contributions(rows: Rows, around: Around) -> list[dict[str, Any]]:
 def _proposals(rows: Rows, around: Around) -> list[dict[str, Any]]:
     """The place of each share in its proposal, and whether that is its seat's last."""
     proposal = [(row["seat"], row["round"], row["message_index"]) for row in rows]
-    last = {seat: (seat, *rest) for seat, *rest in proposal}
+    last = dict(sorted(of[:2] for of in proposal))
     n_shares: Counter[tuple[Any, ...]] = Counter()
     values = []
     for row, of in zip(rows, proposal, strict=True):
         n_shares[of] += 1
         seat = around.seats.get(row["party"])
         values.append(
-            {"party_seat": seat, "position": n_shares[of], "is_last": last[row["seat"]] == of}
+            {"party_seat": seat, "position": n_shares[of], "is_last": last[of[0]] == of[1]}
         )
     return values
 

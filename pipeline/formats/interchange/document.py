@@ -89,8 +89,9 @@ class Document(_Part, kw_only=True):
 
     `system` is the harness that ran it. `setting` is what was fixed before play, without models;
     `is_repeatable` says that games of equal settings repeat one another. `n_rounds` is by default
-    the highest round of any event. `game_index` is the game's number in its competition, and
-    `format_version` the variant of the log that the document was made of.
+    the highest round of any event. `unseated` are names that acts may name although no player has
+    them, as in a vote for somebody who is not in the game. `game_index` is the game's number in its
+    competition, and `format_version` the variant of the log that the document was made of.
     """
 
     magic_interchange: Literal[1]
@@ -105,6 +106,7 @@ class Document(_Part, kw_only=True):
     format_version: Name = str(VERSION)
     n_rounds: Round | UnsetType = UNSET
     seats: list[Seat]
+    unseated: tuple[str, ...] = ()
     events: list[Event] = []
     results: list[Result] | UnsetType = UNSET
 

@@ -1,26 +1,35 @@
 """A document made into a game: rows of acts completed by what is derived, and rules checked."""
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from itertools import compress
 from operator import attrgetter, ne
 from typing import Any, TypeAlias
 
-import msgspec
 from msgspec import UNSET
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from pipeline import games
 from pipeline.formats.broken import broken
-from pipeline.formats.building import Spoken, messages, results, team_results
-from pipeline.formats.interchange.acts import ACTS, EVENTS, OWN_TABLES, REGISTERED, TABLE_OF
+from pipeline.formats.building import Spoken, messages, most_points, results, team_results
+from pipeline.formats.interchange.acts import (
+    ACTS,
+    EVENTS,
+    KEYS,
+    NAMING,
+    OWN_TABLES,
+    REGISTERED,
+    TABLE_OF,
+)
 from pipeline.formats.interchange.derived import Around, derived
 from pipeline.formats.interchange.document import Document, End, Event, Seat
 from pipeline.formats.interchange.setting import check_setting
-from pipeline.formats.players import check_players, unseated
+from pipeline.formats.kinds import check_end, check_winners
+from pipeline.formats.players import NOT_NAMES, check_players, unseated
 from pipeline.formats.rows import EVERYONE, MODERATOR
 from pipeline.game import Event as Row
-from pipeline.game import GameRecord, Result
+from pipeline.game import Fault, GameRecord, Result
 from pipeline.game import Seat as PlayedSeat
 from pipeline.games.kind import GameKind
 from pipeline.vocabulary import GameType, Phase
@@ -46,6 +55,7 @@ _MODERATION, _OTHER = Phase.MODERATION, Phase.OTHER
 _OF_TEXT = {"phase": UNSET, "visible_to": EVERYONE, "turn": None, "msg_type": None}
 _of_text, _UNSAID = attrgetter(*_OF_TEXT), tuple(_OF_TEXT.values())
 _AGREEMENTS = {"agreed": True, "not_agreed": False}
+_side = attrgetter("model", "role", "seat")
 
 
 def game_of(document: Document) -> GameRecord:
@@ -54,11 +64,10 @@ def game_of(document: Document) -> GameRecord:
     check_setting(document.setting)
     seats = _seats(document.seats, kind)
     end = document.end or End()
-    if end.outcome is not None and kind.ending(end.outcome) is None:
-        known = ", ".join(ending.outcome for ending in kind.endings)
-        raise broken("$.end.outcome", f"an outcome of {kind.name} is one of {known}", end.outcome)
+    if end.outcome is None and document.is_finished and len(kind.endings) == 1:
+        end = replace(end, outcome=kind.endings[0].outcome)
     numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
-    rows = _rows(document.events, numbers, kind)
+    rows = _rows(document, numbers, kind)
     n_rounds = document.n_rounds
     game = GameRecord(
         game_type=kind.name,
@@ -77,10 +86,13 @@ def game_of(document: Document) -> GameRecord:
         seats=seats,
         messages=messages(_spoken(document.events), seats),
     )
+    check_end(game, "$.end.outcome")
     _add_rows(game, rows, Around(numbers, game.word))
-    given = document.results
-    wins = [seat.is_win for seat in document.seats]
-    game.results = derived_results(game, wins) if given is UNSET else _stated(given, game, kind)
+    game.results = derived_results(game, _wins(document, game, kind))
+    if document.results is not UNSET:
+        game.results = _stated(document.results, game, kind)
+        check_winners(game, "$.results")
+    game.faults += _unshown(document.events, numbers)
     at_event = [number for number, event in enumerate(document.events) if event.text is not None]
     game.faults += unseated(game.messages.course, "$.events", at_event)
     return game
@@ -92,12 +104,48 @@ def derived_results(game: GameRecord, wins: list[bool | None]) -> list[Result]:
     if kind.has_sides:
         truths = (guess.is_correct for guess in game.guesses)
         return team_results(game, kind, guess_is_correct=next(truths, None))
-    agreed = None
-    if game.game_type == GameType.COST_SHARING:
-        agreed = _AGREEMENTS.get(game.outcome or "")
-        wins = [agreed] * len(wins)
+    agreed = _agreed(game)
+    wins = wins if agreed is None else [agreed] * len(wins)
     tested = {n: wins[n - 1] for n, seat in enumerate(game.seats, start=1) if seat.is_tested}
-    return [msgspec.structs.replace(one, agreed=agreed) for one in results(game, tested)]
+    return [replace(one, agreed=agreed) for one in results(game, tested)]
+
+
+def _agreed(game: GameRecord) -> bool | None:
+    """Whether a negotiation ended in agreement, by which all win; null if it did not end."""
+    is_negotiation = game.game_type == GameType.COST_SHARING
+    return _AGREEMENTS.get(game.outcome or "") if is_negotiation else None
+
+
+def _wins(document: Document, game: GameRecord, kind: GameKind) -> list[bool | None]:
+    """Who won, by seat: as stated, or else by the scores; of some games the outcome says it.
+
+    Raises BrokenDocument where it is stated of a game that is not won so, and where nothing says
+    whether a player under test won.
+    """
+    wins = [seat.is_win for seat in document.seats]
+    for number, is_win in enumerate(wins):
+        if is_win is not None and (rule := _why_not_won(is_win, game, kind)):
+            raise broken(f"$.seats[{number}].is_win", rule, str(is_win).lower())
+    if kind.has_sides or not game.is_finished or _agreed(game) is not None:
+        return wins
+    if kind.most_points_win:
+        by_score = most_points([seat.score for seat in document.seats])
+        wins = [score if own is None else own for own, score in zip(wins, by_score, strict=True)]
+    for number, (seat, is_win) in enumerate(zip(game.seats, wins, strict=True)):
+        if is_win is None and seat.is_tested and document.results is UNSET:
+            rule = "of a finished game it is known who won: each seat under test has `is_win`"
+            or_scores = ", or each seat has a `score`" if kind.most_points_win else ""
+            raise broken(f"$.seats[{number}]", rule + or_scores, f"{seat.player!r} has none")
+    return wins
+
+
+def _why_not_won(is_win: bool, game: GameRecord, kind: GameKind) -> str | None:
+    """The rule that a seat breaks which says whether it won, null if it may."""
+    if kind.has_sides:
+        return "in a game with sides, the outcome says who won"
+    if not game.is_finished:
+        return "nobody has won an unfinished game"
+    return None if _agreed(game) in (None, is_win) else f"the outcome {game.outcome} says who won"
 
 
 def phase_of(event: Event) -> str:
@@ -128,9 +176,6 @@ def _seats(given: list[Seat], kind: GameKind) -> list[PlayedSeat]:
             rule = f"a role of {kind.name} is one of {', '.join(roles)}"
             has = "there is none" if role is UNSET else repr(role)
             raise broken(f"$.seats[{number}].role", rule, has)
-        if seat.is_win is not None and kind.has_sides:
-            rule = "in a game with sides, the outcome says who won"
-            raise broken(f"$.seats[{number}].is_win", rule, "a seat has it")
         is_tested = not seat.is_bot if seat.is_tested is UNSET else seat.is_tested
         played = PlayedSeat(seat.player, seat.model, role, is_tested, seat.score, seat.is_bot)
         seats.append(played)
@@ -165,11 +210,12 @@ def _spoken(events: list[Event]) -> Iterator[Spoken]:
         )
 
 
-def _rows(events: list[Event], numbers: dict[str, int], kind: GameKind) -> Rows:
+def _rows(document: Document, numbers: dict[str, int], kind: GameKind) -> Rows:
     """The rows that acts are, by table, as far as they are stated."""
     rows: Rows = {}
     n_texts = 0
-    for number, event in enumerate(events):
+    known = {*numbers, *document.unseated}
+    for number, event in enumerate(document.events):
         index = None
         if event.text is None:
             _check_silent(event, number)
@@ -184,16 +230,47 @@ def _rows(events: list[Event], numbers: dict[str, int], kind: GameKind) -> Rows:
             player = row.pop("player")
             if player is UNSET:
                 player = event.actor
+            row["at"] = at = _at(number, place)
             if (seat := numbers.get(player)) is None:
-                raise broken(_at(number, place), "an act is by a player at the table", repr(player))
+                raise broken(at, "an act is by a player at the table", repr(player))
+            if index is not None and player != event.actor and table != "eliminations":
+                rule = (
+                    "by a text, only who says it does something, though anybody can be out: "
+                    "another's act is an event without a text"
+                )
+                raise broken(f"{at}.player", rule, repr(player))
             if row["round"] is UNSET:
                 row["round"] = event.round
             if row["round"] is None:
-                rule = "an act has a round, its own or its event's"
-                raise broken(_at(number, place), rule, "neither has one")
+                raise broken(at, "an act has a round, its own or its event's", "neither has one")
+            for name in NAMING[table]:
+                _check_named(row[name], known, f"{at}.{name}")
+            if (row.get("party_seat") or 0) > len(numbers):
+                rule = f"a seat is one of {len(numbers)}"
+                raise broken(f"{at}.party_seat", rule, str(row["party_seat"]))
             row["seat"], row["message_index"] = seat, index
             of_table.append(row)
     return rows
+
+
+def _check_named(named: Any, known: set[str], at: str) -> None:
+    """Raises BrokenDocument for a player who is named, alone or with others, and not known."""
+    for player in (named,) if isinstance(named, str) else named or ():
+        if player not in known:
+            rule = "whoever is named has a seat, or is listed in `unseated`"
+            raise broken(at, rule, repr(player))
+
+
+def _unshown(events: list[Event], numbers: dict[str, int]) -> list[Fault]:
+    """A fault for each name that a text is shown to and nobody has, at the first such text."""
+    first: dict[str, int] = {}
+    for number, event in enumerate(events):
+        shown = event.visible_to
+        for name in (shown,) if isinstance(shown, str) else shown:
+            if name not in numbers and name not in NOT_NAMES:
+                first.setdefault(name, number)
+    rule = f"a text is shown to players who have seats, or to {' or '.join(sorted(NOT_NAMES))}"
+    return [Fault(f"$.events[{n}].visible_to", rule, repr(name)) for name, n in first.items()]
 
 
 def _check_table(table: str, kind: GameKind, at: str) -> None:
@@ -232,11 +309,24 @@ def _add_rows(game: GameRecord, rows: Rows, around: Around) -> None:
             for name, value in values.items():
                 if row[name] is UNSET:
                     row[name] = value
+        _check_distinct(table, of_table)
         made = [_event(table, row) for row in of_table]
         if table in OWN_TABLES:
             game.events[table] = made
         else:
             getattr(game, table).extend(made)
+
+
+def _check_distinct(table: str, of_table: list[dict[str, Any]]) -> None:
+    """Raises BrokenDocument for an act that its player did before, in the same round."""
+    names, known = KEYS[table], set()
+    for row in of_table:
+        key = tuple([row[name] for name in names])
+        if key in known:
+            rule = f"no two rows have one {', '.join(names)}"
+            values = ", ".join(f"{name} {value}" for name, value in zip(names, key, strict=True))
+            raise broken(row["at"], f"the contract of {table}: {rule}", f"{rule} ({values})")
+        known.add(key)
 
 
 def _event(table: str, row: dict[str, Any]) -> Row:
@@ -248,10 +338,12 @@ def _event(table: str, row: dict[str, Any]) -> Row:
     elif row.get("secret") is UNSET:
         rule = "a guess has its secret, or the setting has the word"
         raise broken("$.setting.code", rule, "neither has it")
+    del row["at"]
     return EVENTS[table](**row)
 
 
 def _stated(given: list[Any], game: GameRecord, kind: GameKind) -> list[Result]:
+    """The results as stated, of the sides that `game.results` has."""
     for number, one in enumerate(given):
         at = f"$.results[{number}]"
         if kind.role(one.role) is None:
@@ -262,4 +354,10 @@ def _stated(given: list[Any], game: GameRecord, kind: GameKind) -> list[Result]:
                 raise broken(f"{at}.{name}", rule, str(getattr(one, name)))
         if (one.message_index or 0) >= max(len(game.messages), 1):
             raise broken(f"{at}.message_index", "it is that of a text", str(one.message_index))
+    stated, follow = (Counter(map(_side, of)) for of in (given, game.results))
+    if stated != follow:
+        rule = "there is one result for each side under test, by model, role and seat"
+        missing = ", ".join(map(str, follow - stated)) or "none"
+        surplus = ", ".join(map(str, stated - follow)) or "none"
+        raise broken("$.results", rule, f"missing: {missing}; surplus: {surplus}")
     return [Result(**asdict(one)) for one in given]

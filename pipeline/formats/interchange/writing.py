@@ -2,13 +2,22 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
 from pipeline.formats.interchange import document as parts
-from pipeline.formats.interchange.acts import ACTS, EVENTS, OWN_TABLES, REGISTERED, Act
+from pipeline.formats.interchange.acts import (
+    ACTS,
+    EVENTS,
+    NAMING,
+    OWN_TABLES,
+    REGISTERED,
+    TABLE_OF,
+    Act,
+)
 from pipeline.formats.interchange.derived import Around, derived
 from pipeline.formats.interchange.document import ENCODER, VERSION, Document, End, Event
 from pipeline.formats.interchange.reading import derived_results, phase_of
@@ -44,10 +53,28 @@ def document_of(game: GameRecord) -> Document:
         game_index=game.game_index,
         format_version=game.format_version,
         n_rounds=UNSET if game.n_rounds == max(rounds, default=0) else game.n_rounds,
-        seats=[_seat(seat, win) for seat, win in zip(game.seats, wins, strict=True)],
+        seats=[
+            _seat(seat, win if is_derived else None)
+            for seat, win in zip(game.seats, wins, strict=True)
+        ],
+        unseated=_unseated(game, events),
         events=events,
         results=UNSET if is_derived else [parts.Result(**asdict(one)) for one in game.results],
     )
+
+
+def _unseated(game: GameRecord, events: list[Event]) -> tuple[str, ...]:
+    """The names in acts that no player has, in their order."""
+    seated = {seat.player for seat in game.seats}
+    acts = [
+        (act, name)
+        for event in events
+        for act in event.acts
+        for name in NAMING[TABLE_OF[type(act)]]
+    ]
+    named = [getattr(act, name) or () for act, name in acts]
+    names = chain.from_iterable((one,) if isinstance(one, str) else one for one in named)
+    return tuple(dict.fromkeys(name for name in names if name not in seated))
 
 
 def _end(game: GameRecord) -> End | None:

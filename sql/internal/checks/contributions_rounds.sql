@@ -1,5 +1,5 @@
 -- finds: a round of the Public Good whose total or least contributors do not follow from the amounts
--- severity: error
+-- severity: contradiction
 -- by: game
 SELECT game_id, seat, round, amount, is_least, round_total, least, total
 FROM (

@@ -1,5 +1,5 @@
 -- finds: a guess of the secret word that contradicts the outcome or the result
--- severity: error
+-- severity: contradiction
 -- systems: magic, chatarena
 -- by: game
 SELECT

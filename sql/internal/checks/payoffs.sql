@@ -1,5 +1,5 @@
 -- finds: a round of the Prisoner's Dilemma whose points do not follow from its choices
--- severity: error
+-- severity: contradiction
 -- systems: magic
 -- by: game
 WITH paid AS (

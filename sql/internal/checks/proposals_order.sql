@@ -1,5 +1,5 @@
 -- finds: a proposal that is wrongly marked as a player's last, or wrongly not marked
--- severity: error
+-- severity: contradiction
 -- by: game
 SELECT game_id, seat, round, is_last, last
 FROM (

@@ -1,5 +1,5 @@
 -- finds: in a game with hidden roles or a negotiation, a win or its credit that does not follow from the outcome
--- severity: error
+-- severity: contradiction
 -- systems: magic, chatarena
 -- by: game
 WITH endings (game_type, outcome, side, is_win, win_credit) AS (
