@@ -12,7 +12,7 @@ from pipeline.plugins import package_of, points
 PARTS = (
     *("archives", "column", "errors", "events", "formats", "game", "games", "ingest", "lake"),
     *("library_errors", "machine", "plugins", "processes", "provenance", "sqlfiles", "stores"),
-    *("version", "vocabulary", "warehouse"),
+    *("thoughts", "version", "vocabulary", "warehouse"),
 )
 """The parts of this package that `pipeline.ingest` imports, as a test checks.
 

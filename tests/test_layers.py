@@ -13,7 +13,7 @@ PACKAGE = Path(pipeline.__file__).parent
 
 # From the ground up; each may use those before it. What is in one set knows nothing of the other.
 LAYERS: list[set[str]] = [
-    {"cells", "errors", "machine", "processes", "vocabulary", "stores", "version"},
+    {"cells", "errors", "machine", "processes", "thoughts", "vocabulary", "stores", "version"},
     {"library_errors"},
     {"replacing", "plugins"},
     {"column", "game", "sqlfiles", "archives", "simulate", "extras"},
@@ -42,8 +42,8 @@ RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}
 # Beyond the order: who may use of the lower layers only what is named here.
 ONLY = {
     "games": {"column", "game", "plugins", "vocabulary"},
-    "formats": {"archives", "column", "game", "games", "plugins", "vocabulary"},
-    "events": {"column", "game", "games", "vocabulary"},
+    "formats": {"archives", "column", "game", "games", "plugins", "thoughts", "vocabulary"},
+    "events": {"column", "game", "games", "thoughts", "vocabulary"},
     "sandbox": {"answers", "errors", "lake", "processes"},
     "simulate": {"cells", "errors", "machine", "processes", "replacing"},
     "archives": {"errors", "stores"},
@@ -74,6 +74,7 @@ WITHOUT_POLARS = {
     "errors",
     "library_errors",
     "replacing",
+    "thoughts",
     "vocabulary",
     "stores",
     "game",

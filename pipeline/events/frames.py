@@ -174,6 +174,10 @@ class _Batch:
         """The text of each row's message, as `text`."""
         return self._content.gather(self._message(rows)).alias("text")
 
+    def answer_of(self, rows: pl.DataFrame) -> pl.Series:
+        """The answer in the text of each row's message, without thoughts, as `answer`."""
+        return prose.answers(self.text_of(rows)).alias("answer")
+
     def status_of(self, rows: pl.DataFrame) -> pl.Series:
         """The parse status of each row's message, null where there is none."""
         return self._status.gather(self._message(rows)).alias("parse_status")
@@ -191,8 +195,11 @@ class _Batch:
         return self.seats["side"].gather(rows[_PLAYER_ROW])
 
     def spoken(self, phase: Phase) -> pl.DataFrame:
-        """The messages of one phase of all games."""
-        return self.tables["messages"].filter(phase=str(phase)).cast({"message_index": pl.Int32})
+        """The messages of one phase of all games, with the answer in each as its `content`."""
+        of_phase = (
+            self.tables["messages"].filter(phase=str(phase)).cast({"message_index": pl.Int32})
+        )
+        return of_phase.with_columns(prose.answers(of_phase["content"]))
 
     def _message(self, rows: pl.DataFrame) -> pl.Series:
         index = rows["message_index"].cast(pl.Int64)
@@ -361,8 +368,8 @@ def _proposal_votes(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
 
 def _with_stated(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     """The rows with the players that their texts name, as `stated`."""
-    rows = rows.with_columns(batch.text_of(rows), batch.name_of(rows))
-    return rows.with_columns(stated=prose.stated_players(pl.col("text"), pl.col("player")))
+    rows = rows.with_columns(batch.answer_of(rows), batch.name_of(rows))
+    return rows.with_columns(stated=prose.stated_players(pl.col("answer"), pl.col("player")))
 
 
 def _chosen(name: str) -> pl.Expr:
@@ -373,7 +380,7 @@ def _chosen(name: str) -> pl.Expr:
 def _vote_status(name: str) -> pl.Expr:
     """How clearly the text says what was registered or, where nothing is logged, who is named."""
     registered, stated = pl.col(name), prose.only(pl.col("stated"))
-    is_lost = pl.col("text").is_null() & registered.is_not_null()
+    is_lost = pl.col("answer").is_null() & registered.is_not_null()
     is_other = pl.col("is_logged") & stated.is_not_null() & stated.ne_missing(registered)
     status = (
         pl.when(is_lost)
@@ -382,7 +389,7 @@ def _vote_status(name: str) -> pl.Expr:
         .then(pl.lit(str(ParseStatus.AMBIGUOUS)))
         .otherwise(prose.certainty(pl.col("stated")))
     )
-    return prose.outage_or(pl.col("text"), status).alias("parse_status")
+    return prose.outage_or(pl.col("answer"), status).alias("parse_status")
 
 
 def _acts(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
@@ -416,23 +423,23 @@ def _analyses(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
 
 
 def _decisions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    rows = rows.with_columns(batch.text_of(rows))
-    text = pl.col("text")
-    status = prose.choice_status(text, pl.col("choice"))
-    return rows.with_columns(parse_status=_silent_or("choice", prose.outage_or(text, status)))
+    rows = rows.with_columns(batch.text_of(rows), batch.answer_of(rows))
+    answer = pl.col("answer")
+    status = prose.choice_status(answer, pl.col("choice"))
+    return rows.with_columns(parse_status=_silent_or("choice", prose.outage_or(answer, status)))
 
 
 def _contributions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    text = pl.col("text")
-    rows = rows.with_columns(batch.text_of(rows))
-    rows = rows.with_columns(stated_amount=prose.stated_amount(text))
+    answer = pl.col("answer")
+    rows = rows.with_columns(batch.text_of(rows), batch.answer_of(rows))
+    rows = rows.with_columns(stated_amount=prose.stated_amount(answer))
     status = prose.amount_status(pl.col("amount"), pl.col("stated_amount"))
-    return rows.with_columns(parse_status=_silent_or("amount", prose.outage_or(text, status)))
+    return rows.with_columns(parse_status=_silent_or("amount", prose.outage_or(answer, status)))
 
 
 def _silent_or(registered: str, status: pl.Expr) -> pl.Expr:
     """The status of what a text says; what was registered without one, nothing contradicts."""
-    is_silent = pl.col("text").is_null() & pl.col(registered).is_not_null()
+    is_silent = pl.col("answer").is_null() & pl.col(registered).is_not_null()
     return pl.when(is_silent).then(_OK).otherwise(status)
 
 

@@ -7,6 +7,7 @@ and gives an expression; a null text says nothing.
 
 import polars as pl
 
+from pipeline import thoughts
 from pipeline.game import OUTAGE_MARK
 from pipeline.vocabulary import Choice, ParseStatus
 
@@ -36,6 +37,45 @@ _DEFECT = r"(?i)\b(?:defect|betray)"
 def is_outage(text: pl.Expr) -> pl.Expr:
     """Whether the text stands where a player's API failed to answer; false for no text."""
     return text.str.starts_with(OUTAGE_MARK).fill_null(value=False)
+
+
+def answers(texts: pl.Series) -> pl.Series:
+    """The texts without the thoughts before their answers, see `pipeline.thoughts`."""
+    may_think = texts.str.contains_any(thoughts.SIGNS)
+    if not may_think.any():
+        return texts
+    read = texts.filter(may_think).to_frame("text").select(answer(pl.col("text"))).to_series()
+    return texts.clone().scatter(may_think.arg_true(), read)
+
+
+def answer(text: pl.Expr) -> pl.Expr:
+    """The same of any texts, as an expression: dearer where few texts hold a thought."""
+    said = text.str.replace(thoughts.BEFORE_ANSWER, "")
+    outside = text.str.replace_all(thoughts.BLOCKS, "").str.replace(thoughts.BEFORE_ANSWER, "")
+    said = pl.when(said.str.strip_chars() == "").then(outside).otherwise(said)
+    written = said.str.extract(thoughts.OBJECT)
+    fields = [_plain(written.str.extract(field)) for field in thoughts.FIELDS]
+    of_object = pl.coalesce(*fields, written.str.replace_all(thoughts.THOUGHT_FIELDS, ""))
+    is_cut_off = said.str.contains(thoughts.CUT_OFF)
+    return pl.when(is_cut_off).then(pl.lit("")).otherwise(of_object.fill_null(said))
+
+
+def has_thoughts(text: pl.Expr) -> pl.Expr:
+    """Whether texts hold thoughts, before an answer or in place of one."""
+    rest = text.str.replace(thoughts.BEFORE_ANSWER, "")
+    marks = rest.str.contains(thoughts.CUT_OFF) | text.str.contains(thoughts.HELD)
+    written = rest.str.extract(thoughts.OBJECT).fill_null("")
+    return marks | written.str.contains(thoughts.THOUGHT_FIELDS)
+
+
+def _plain(value: pl.Expr) -> pl.Expr:
+    """A value of JSON as a text; as written where it is none."""
+    is_text = value.str.starts_with('"')
+    # Polars reads all rows of a branch, and refuses what is no JSON.
+    listed = pl.format("[{}]", pl.when(is_text).then(value).otherwise(pl.lit('""')))
+    return (
+        pl.when(is_text).then(listed.str.json_path_match("$[0]").fill_null(value)).otherwise(value)
+    )
 
 
 def stated_players(text: pl.Expr, speaker: pl.Expr) -> pl.Expr:

@@ -8,6 +8,7 @@ import re
 from functools import lru_cache
 
 from pipeline.game import OUTAGE_MARK
+from pipeline.thoughts import answer
 from pipeline.vocabulary import ParseStatus
 
 # Bounded, so that no text makes a search slow: a guess is a word or two.
@@ -41,6 +42,7 @@ def stated_guess(text: str) -> tuple[str | None, ParseStatus]:
     """
     if is_outage(text):
         return None, ParseStatus.OUTAGE
+    text = answer(text)
     words = {_bare(quoted or bare) for quoted, bare in _GUESS.findall(text)}
     if words:
         words |= {_bare(other) for other in _SECOND_GUESS.findall(text)}

@@ -11,10 +11,13 @@ from typing import NamedTuple, TypeAlias
 from msgspec import Struct
 
 from pipeline.formats.players import opponents
-from pipeline.formats.rows import EVERYONE, Outline, Timeline, course
+from pipeline.formats.rows import EVERYONE, Outline, Timeline, course, is_thought
 from pipeline.game import Contribution, GameRecord, Messages, Result, Seat
 from pipeline.games.kind import Ending, GameKind
 from pipeline.vocabulary import Phase
+
+# Their class looks a phase up by a function, and this is asked of each message.
+_THOUGHT = Phase.REFLECTION
 
 
 class Spoken(Struct, frozen=True, gc=False):
@@ -44,7 +47,8 @@ def messages(spoken: Iterable[Spoken], seats: Iterable[Seat]) -> Messages:
         msg_type=tuple([row.msg_type for row in rows]),
         prompted=(),
     )
-    timeline = Timeline([row.phase for row in rows], [row.round for row in rows])
+    phases = [_THOUGHT if is_thought(row.player, row.visible_to) else row.phase for row in rows]
+    timeline = Timeline(phases, [row.round for row in rows])
     players = [seat.player for seat in seats]
     return Messages(course(outline, timeline, players), tuple([row.content for row in rows]))
 

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import lru_cache
+from itertools import compress
 from typing import Annotated, NamedTuple, TypeVar
 
 from msgspec import Meta, Struct
@@ -101,7 +102,34 @@ def _prompted(logged: History, prompts: Prompts) -> tuple[Phase | None, ...]:
 # Among the benchmark's 1,430 public games there are 67 courses, so few have to be worked out.
 @lru_cache(MOST_COURSES)
 def _course(timing: Timing, outline: Outline, seats: tuple[str, ...]) -> Course:
-    return course(outline, timing(outline), seats)
+    return course(outline, _of_heard(timing, outline), seats)
+
+
+def is_thought(player: str, visible_to: str | tuple[str, ...]) -> bool:
+    """Whether nobody hears what a player says: it is then no act in the game, and no turn."""
+    return not visible_to and player != MODERATOR
+
+
+def _of_heard(timing: Timing, outline: Outline) -> Timeline:
+    """Each row's phase and round: thoughts, which do not move the game on, in the round so far."""
+    is_heard = [not thought for thought in map(is_thought, outline.player, outline.visible_to)]
+    if all(is_heard):
+        return timing(outline)
+    heard = Outline(
+        player=tuple(compress(outline.player, is_heard)),
+        turn=tuple(compress(outline.turn, is_heard)),
+        visible_to=tuple(compress(outline.visible_to, is_heard)),
+        msg_type=tuple(compress(outline.msg_type, is_heard)),
+        prompted=outline.prompted,
+    )
+    known = zip(*timing(heard), strict=True)
+    found, round_ = Timeline([], []), None
+    for is_said in is_heard:
+        phase, of_row = next(known) if is_said else (Phase.REFLECTION, round_)
+        round_ = of_row or round_
+        found.phase.append(phase)
+        found.round.append(of_row)
+    return found
 
 
 def course(outline: Outline, timeline: Timeline, seats: Iterable[str]) -> Course:

@@ -1,7 +1,9 @@
 """Rationality: betrayals over decisions, and least contributions over contributions."""
 
 import polars as pl
+from msgspec.structs import replace
 
+from pipeline.events.prose import answer, has_thoughts
 from pipeline.metrics.compared import COMPARED, number, text_of
 from pipeline.metrics.declaration import Combine, Metric, Rows, Tables, Term, as_hit, either, one
 from pipeline.vocabulary import Choice, GameType
@@ -29,6 +31,15 @@ def _with_least(rows: pl.LazyFrame, tables: Tables) -> pl.LazyFrame:
     return rows.join(least, on=keys, how="left").with_columns(_AMOUNTS)
 
 
+_LEAST = Rows(
+    "contributions",
+    term=one("least_contributions"),
+    what=either(pl.col("is_least"), "least", "not least"),
+    hit=as_hit(pl.col("is_least")),
+    compared_with=_with_least,
+)
+
+
 def _rounds_of_three(tables: Tables) -> pl.LazyFrame:
     """The tested seat's contribution of each three in a row, with the least amount among them.
 
@@ -51,19 +62,60 @@ def _rounds_of_three(tables: Tables) -> pl.LazyFrame:
     return tested.join(contributions, on=["game_id", "seat"])
 
 
+# The systems whose engine reads choices and amounts from texts.
+_READS_TEXTS = pl.col("system").is_in(["magic", "chatarena"])
+
+
+def _choices_as_read(tables: Tables) -> pl.LazyFrame:
+    """The decisions; of a text that holds thoughts, the choice that the answer alone makes."""
+    text = pl.col("text")
+    said = answer(text)
+    choice = (
+        pl.when(said.str.to_lowercase().str.contains(Choice.COOPERATE, literal=True))
+        .then(pl.lit(str(Choice.COOPERATE)))
+        .when(said.str.contains(r"\S"))
+        .then(pl.lit(str(Choice.DEFECT)))
+    )
+    is_read = _READS_TEXTS & has_thoughts(text)
+    return tables("decisions").with_columns(
+        choice=pl.when(is_read).then(choice).otherwise("choice")
+    )
+
+
+def _amounts_as_read(tables: Tables) -> pl.LazyFrame:
+    """The contributions, read like that, with the least of their round."""
+    games = tables("games").select("game_id", "format_version", "n_players")
+    text, amount, is_read = pl.col("text"), pl.col("amount"), pl.col("is_read")
+    said, is_pgm = answer(text), pl.col("format_version") == "pgm"
+    of_pgm, first = said.str.extract(r"I contribute ([0-9]+)"), said.str.extract(r"\b([0-9]+)\b")
+    stated = pl.when(is_pgm).then(of_pgm).otherwise(first).cast(pl.Float64)
+    of_round = ["game_id", "round"]
+    is_whole = amount.count() == pl.col("n_players").max()
+    is_least = pl.when(is_whole.over(of_round)).then(amount == pl.col("least"))
+    return (
+        tables("contributions")
+        .join(games, on="game_id")
+        .with_columns(is_read=(_READS_TEXTS & has_thoughts(text)).fill_null(value=False))
+        .with_columns(amount=pl.when(is_read).then(stated).otherwise(amount))
+        .with_columns(least=amount.min().over(of_round))
+        .with_columns(
+            is_least=pl.when(is_read.any().over(of_round)).then(is_least).otherwise("is_least")
+        )
+        .drop("format_version", "n_players")
+    )
+
+
 PAPER = Metric(
     terms=_TERMS,
-    rows=(
-        _BETRAYALS,
-        Rows(
-            "contributions",
-            term=one("least_contributions"),
-            what=either(pl.col("is_least"), "least", "not least"),
-            hit=as_hit(pl.col("is_least")),
-            compared_with=_with_least,
-        ),
-    ),
+    rows=(_BETRAYALS, _LEAST),
     high=2.0,
+)
+AUDITED = replace(
+    PAPER,
+    rows=(
+        replace(_BETRAYALS, table=_choices_as_read),
+        replace(_LEAST, table=_amounts_as_read, compared_with=text_of(_AMOUNTS)),
+    ),
 )
 RELEASE = Metric(
     terms=_TERMS,

@@ -89,11 +89,12 @@ def shared(num_of_game: int = DEFAULT_GAMES) -> dict[str, View]:
     """The views that the metrics' files name. The release edition counts games below a number."""
     files = sqlfiles.names("shared")
 
-    def n_named(file: str) -> int:
-        return sum(other in sqlfiles.text(f"shared/{file}") for other in files)
+    def depth(file: str) -> int:
+        text = sqlfiles.text(f"shared/{file}")
+        return 1 + max((depth(other) for other in files if f"shared.{other}" in text), default=0)
 
     # A view is made after those that it names.
-    by_name = {f"shared.{file}": _of_file(f"shared/{file}") for file in sorted(files, key=n_named)}
+    by_name = {f"shared.{file}": _of_file(f"shared/{file}") for file in sorted(files, key=depth)}
     parameters = f"SELECT CAST({num_of_game} AS BIGINT) AS num_of_game"
     name = "shared.release_parameters"
     return by_name | {name: by_name[name]._replace(select=parameters)}

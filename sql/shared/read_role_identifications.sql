@@ -6,8 +6,8 @@
 -- column: claimed_role | the role that the text claims, null if it names none or both
 -- column: is_correct_as_read | whether the answer is right according to its text, null if this cannot be decided
 WITH answers AS (
-    SELECT game_id, message_index, lower(content) AS content
-    FROM messages
+    SELECT game_id, message_index, lower(answer) AS content
+    FROM shared.answers
     WHERE phase = 'identification'
 ),
 stated AS (

@@ -3,8 +3,8 @@
 -- column: viewer | whose view it is
 -- column: suspect | the player whom the viewer thinks is hidden, null if none or several
 WITH analyses AS (
-    SELECT game_id, message_index, player, lower(content) AS content
-    FROM messages
+    SELECT game_id, message_index, player, lower(answer) AS content
+    FROM shared.answers
     WHERE phase = 'analysis'
 ),
 -- Chameleon's form: a heading says whose view follows, then a line rates each player.

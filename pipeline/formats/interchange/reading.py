@@ -27,7 +27,7 @@ from pipeline.formats.interchange.document import Document, End, Event, Seat
 from pipeline.formats.interchange.setting import check_setting
 from pipeline.formats.kinds import check_end, check_winners
 from pipeline.formats.players import NOT_NAMES, check_players, unseated
-from pipeline.formats.rows import EVERYONE, MODERATOR
+from pipeline.formats.rows import EVERYONE, MODERATOR, is_thought
 from pipeline.game import Event as Row
 from pipeline.game import Fault, GameRecord, Result
 from pipeline.game import Seat as PlayedSeat
@@ -50,7 +50,7 @@ _PHASE_OF = {
     ACTS["proposal_votes"]: Phase.PROPOSAL_VOTE,
 }
 # Their class looks a phase up by a function, and this is asked of each message.
-_MODERATION, _OTHER = Phase.MODERATION, Phase.OTHER
+_MODERATION, _OTHER, _THOUGHT = Phase.MODERATION, Phase.OTHER, Phase.REFLECTION
 # What is said of a text, with the values of an event that does not say it.
 _OF_TEXT = {"phase": UNSET, "visible_to": EVERYONE, "turn": None, "msg_type": None}
 _of_text, _UNSAID = attrgetter(*_OF_TEXT), tuple(_OF_TEXT.values())
@@ -152,6 +152,8 @@ def phase_of(event: Event) -> str:
     """What an event's text is if it does not say so: what its first act is."""
     if event.actor is None or event.actor == MODERATOR:
         return _MODERATION
+    if not event.visible_to:
+        return _THOUGHT
     for act in event.acts:
         if (phase := _PHASE_OF.get(type(act))) is not None:
             return phase
@@ -221,6 +223,12 @@ def _rows(document: Document, numbers: dict[str, int], kind: GameKind) -> Rows:
             _check_silent(event, number)
         else:
             index, n_texts = n_texts, n_texts + 1
+            if event.acts and is_thought(event.actor or MODERATOR, event.visible_to):
+                rule = (
+                    "a text that nobody is shown is a thought, without acts: name who is shown it "
+                    f"(the game itself is {MODERATOR}), or put the acts into an event without text"
+                )
+                raise broken(f"$.events[{number}].visible_to", rule, "nobody, and there are acts")
         for place, act in enumerate(event.acts):
             table = TABLE_OF[type(act)]
             if (of_table := rows.get(table)) is None:

@@ -23,6 +23,7 @@ from pipeline.formats.magic.log import (
 from pipeline.formats.players import ModelName, check_distinct, check_players, opponents, seat_of
 from pipeline.formats.rows import MODERATOR, PUBLIC, Outline, Timeline, messages
 from pipeline.game import Fault, GameRecord, Proposal, ProposalVote, Result, Seat
+from pipeline.thoughts import answer
 from pipeline.vocabulary import GameType, Outcome, Phase, Role
 
 AGREE, FAIL = "agree", "fail"
@@ -141,7 +142,7 @@ def _proposals(built: GameRecord, log: Log) -> list[Proposal]:
         is_last = last[seat] == index
         shares = logged.pop(course.player[index], None) if is_last else None
         if not isinstance(shares, dict):
-            shares = _stated_shares(texts[index], built)
+            shares = _stated_shares(answer(texts[index]), built)
         rows += _rows(built, shares, seat, round_, index, is_last=is_last)
     for player, shares in logged.items():
         # Logged, though no message of the player's is left: a history that was cut short.

@@ -13,6 +13,7 @@ from pipeline.formats.building import Spoken
 from pipeline.formats.rows import EVERYONE, MODERATOR, Int64
 from pipeline.game import Event, Fault, Seat
 from pipeline.games.avalon import KIND, TeamProposal, TeamVote
+from pipeline.thoughts import answer
 from pipeline.vocabulary import Phase, Side
 
 ENGINE = -1
@@ -176,7 +177,7 @@ def votes(players: Sequence[Moment], faults: list[Fault]) -> Iterator[Event]:
     for place, row, state, later in players:
         if state is None or state.phase != "Voting":
             continue
-        stated = _VOTE.search(row.message)
+        stated = _VOTE.search(answer(row.message))
         vote = later.votes.get(str(row.sender)) if later else stated and stated[1].lower()
         if vote not in ("approve", "reject"):
             rule = "a vote is registered as `approve` or `reject`"

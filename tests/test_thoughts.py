@@ -1,0 +1,236 @@
+"""What a model writes before its answer: not read in any format, and found by the audit."""
+
+import json
+
+import duckdb
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rawlogs import fault_of, game_of
+
+from pipeline import sqlfiles
+from pipeline.events import prose
+from pipeline.formats.answers import stated_guess
+from pipeline.ingest import ingest
+from pipeline.lake import StoredLake, open_lake
+from pipeline.metrics import metrics
+from pipeline.metrics.evidence import evidence
+from pipeline.reports.audit import audit
+from pipeline.simulate import simulate
+from pipeline.thoughts import answer
+
+# Each with its answer, and whether it holds thoughts.
+TEXTS = [
+    ("I vote for Wu.", "I vote for Wu.", False),
+    ("<think>Ida? Eve? no</think>\nWu", "Wu", True),
+    ("<think>Ida\nor Eve</think> <think>no</think> Wu", "Wu", True),
+    ("Ida or Eve, no</think>Wu", "Wu", True),
+    ("<Thinking>Ida</THINKING>Wu", "Wu", True),
+    ("<seed:think>Ida</seed:think>Wu", "Wu", True),
+    ("<inner_monologue>Ida</inner_monologue>Wu", "Wu", True),
+    ("<reasoning>Ida</reasoning><answer>Wu</answer>", "Wu</answer>", True),
+    ("Ida lies, or Wu.\n<final_answer>Wu", "Wu", True),
+    ("<answer>Wu</answer>", "Wu</answer>", False),
+    ("[THINK]Ida[/THINK]Wu", "Wu", True),
+    ("\u25c1think\u25b7Ida\u25c1/think\u25b7Wu", "Wu", True),
+    ("<|channel|>analysis<|message|>Ida<|end|><|channel|>final<|message|>Wu", "Wu", True),
+    ("analysisIda lies.assistantfinalWu", "Wu", True),
+    ("<think></think>\n\nWu", "Wu", False),
+    ("I vote for Wu.<reflection>Or Ida?</reflection>", "I vote for Wu.", True),
+    ("<think>Ida or Eve, and so", "", True),
+    ("  <|channel|>analysis<|message|>Ida or", "", True),
+    ("<think>Ida</think>", "", True),
+    ("I think Ida lies <3", "I think Ida lies <3", False),
+    ('{"thinking": "Ida, Eve", "vote": "Wu"}', "Wu", True),
+    ('```json\n{"Reasoning": "Ida", "action": "vote", "target": "Wu"}\n```', "Wu", True),
+    ('<think>Ida</think>{"reason": "Eve", "contribution": 20}', "20", True),
+    ('{"thought": "say \\"vote\\": \\"Ida\\"", "final answer": "Wu", "why": "Eve"}', "Wu", True),
+    ('{"rationale": "Ida", "player_out": "Wu"}', '{, "player_out": "Wu"}', True),
+    ('{"vote": ["Wu", "Ida"]}', '["Wu", "Ida"]', False),
+    ("{Wu}", "{Wu}", False),
+    ("", "", False),
+]
+
+
+@pytest.mark.parametrize(("text", "expected", "has_thoughts"), TEXTS)
+def test_the_answer_in_a_text(text: str, expected: str, has_thoughts: bool) -> None:
+    assert answer(text).strip() == expected
+    said = pl.select(prose.has_thoughts(pl.lit(text))).item()
+    assert said is has_thoughts
+
+
+def test_an_answer_in_json_is_a_text_of_its_own() -> None:
+    assert answer('{"reason": "a", "vote": "\\u674e\\n\\"x\\""}') == '李\n"x"'
+
+
+def read_by_duckdb(texts: list[str]) -> list[tuple[str, bool]]:
+    """The answers and whether there are thoughts, as the SQL view has them."""
+    columns = "message_index, content, 'g' AS game_id, 'vote' AS phase, 1 AS round, 1 AS seat"
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE texts (message_index INTEGER, content VARCHAR)")
+        connection.executemany("INSERT INTO texts VALUES (?, ?)", list(enumerate(texts)))
+        connection.execute(
+            f"CREATE VIEW messages AS SELECT {columns}, '' player, '' model, '' role FROM texts"
+        )
+        return connection.sql(
+            f"SELECT answer, has_thoughts FROM ({sqlfiles.text('shared/answers')}) "
+            "ORDER BY message_index"
+        ).fetchall()
+
+
+def test_three_readings_give_the_same() -> None:
+    """Python, polars and SQL; SQL leaves the quotation marks around a text in JSON."""
+    texts = [text for text, _, _ in TEXTS]
+    by_polars = prose.answers(pl.Series([*texts, None])).to_list()
+    assert by_polars == [*map(answer, texts), None]
+    found = read_by_duckdb(texts)
+    assert [said.strip('"').strip() for said, _ in found] == [expected for _, expected, _ in TEXTS]
+    assert [thinks for _, thinks in found] == [thinks for _, _, thinks in TEXTS]
+
+
+PIECES = st.lists(
+    st.sampled_from(
+        [
+            *(
+                "<think>",
+                "</think>",
+                "<answer>",
+                "[THINK]",
+                "[/THINK]",
+                "analysis",
+                "assistantfinal",
+            ),
+            *("<|channel|>", "final", "<|message|>", "{", "}", '"', '"vote"', ":", '"why": ', "\\"),
+            *("```json", "```", "\n", " ", "Wu", "20", ",", "[", "]", "\u25c1/think\u25b7"),
+        ]
+    )
+).map("".join)
+
+
+@given(st.lists(st.text() | PIECES, min_size=1))
+def test_any_texts_are_read_alike_by_python_and_polars(texts: list[str]) -> None:
+    assert prose.answers(pl.Series(texts)).to_list() == [answer(text) for text in texts]
+
+
+def test_a_guess_is_read_from_the_answer() -> None:
+    text = '<think>The code is "Lion"? </think>I guess the code is "Tiger".'
+    assert stated_guess(text) == ("Tiger", "ok")
+
+
+def voting(*events: dict[str, object]) -> dict[str, object]:
+    """A game of Undercover in interchange JSON with these events."""
+    seats = [
+        {"player": f"Player {n}", "model": "m", "role": "civilian" if n > 1 else "undercover"}
+        for n in (1, 2, 3)
+    ]
+    return {
+        "magic_interchange": 1,
+        "system": "lab",
+        "game_type": "undercover",
+        "is_finished": True,
+        "end": {"outcome": "caught"},
+        "seats": seats,
+        "events": [{"round": 1, **event} for event in events],
+    }
+
+
+def vote(text: str, **more: object) -> dict[str, object]:
+    return {"actor": "Player 2", "text": text, "acts": [{"act": "votes"}], **more}
+
+
+def test_votes_are_read_from_the_answers() -> None:
+    texts = [
+        "<think>Player 3? I vote for Player 3?</think>Player 1",
+        '{"thinking": "Player 3", "vote": "Player 1"}',
+        "<think>I vote for Player 3, since",
+    ]
+    events = [vote(text, round=n) for n, text in enumerate(texts, start=1)]
+    votes = game_of(voting(*events)).votes
+    assert [(one.target, one.parse_status) for one in votes] == [
+        ("Player 1", "ok"),
+        ("Player 1", "ok"),
+        (None, "unreadable"),
+    ]
+
+
+def test_what_nobody_is_shown_is_a_thought() -> None:
+    thought = {"actor": "Player 2", "text": "Who?", "visible_to": []}
+    game = game_of(voting(thought, {**thought, "phase": "clue"}, vote("Player 1")))
+    phases = [message.phase for message in game.messages]
+    assert phases == ["reflection", "reflection", "vote"]
+
+
+def test_a_thought_does_nothing() -> None:
+    fault = fault_of(voting(vote("Player 1", visible_to=[])))
+    assert fault.json_path == "$.events[0].visible_to"
+    assert "Moderator" in fault.rule
+    assert len(game_of(voting(vote("Player 1", visible_to=["Moderator"]))).votes) == 1
+
+
+# --- MAgIC's own logs, and the edition that reads the answers ------------------------------------
+
+THOUGHTS = "<think>In round 1 I could cooperate or defect, or put in 3.</think>\n"
+
+
+@pytest.fixture(scope="module")
+def lakes(tmp_path_factory: pytest.TempPathFactory) -> tuple[StoredLake, StoredLake]:
+    """The same games twice: as they are, and with thoughts before what players decide."""
+    top = tmp_path_factory.mktemp("thoughts")
+    results = simulate(top / "logs", models=2, games=3, seed=9).results
+    for log in sorted(results.glob("p*/*/*.json")):
+        games = json.loads(log.read_bytes())
+        if "history" not in games:
+            continue
+        for name, before in (("plain", ""), ("thinking", THOUGHTS)):
+            for row in games["history"]:
+                if row["visible_to"] == "Moderator":
+                    row["content"] = before + row["content"].removeprefix(THOUGHTS)
+            place = top / name / log.relative_to(results)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(json.dumps(games), encoding="utf-8")
+    for name in ("plain", "thinking"):
+        ingest(top / name, top / f"{name}-lake", jobs=1)
+    return open_lake(top / "plain-lake"), open_lake(top / "thinking-lake")
+
+
+def rationality(lake: StoredLake, edition: str, engine: str) -> dict[str, tuple[float, float]]:
+    rows = metrics(lake, metric="rationality", edition=edition, engine=engine)
+    named = rows.filter(pl.col("game_type") != "all").select(
+        "model", "game_type", "hits", "counted"
+    )
+    return {f"{model} {kind}": (hits, counted) for model, kind, hits, counted in named.iter_rows()}
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_audited_reads_the_answer_alone(lakes: tuple[StoredLake, StoredLake], engine: str) -> None:
+    """By its engine all cooperate, and mostly put in the 1 of `round 1`; not so the answers."""
+    plain, thinking = lakes
+    by_answer = rationality(plain, "paper", engine)
+    assert rationality(thinking, "audited", engine) == by_answer
+    assert rationality(plain, "audited", engine) == by_answer
+    as_played = rationality(thinking, "paper", engine)
+    assert as_played != by_answer
+    assert {hits for name, (hits, _) in as_played.items() if "dilemma" in name} == {0}
+
+
+def test_evidence_of_audited_is_what_the_answers_say(lakes: tuple[StoredLake, StoredLake]) -> None:
+    columns = ["term", "what", "hit", "compared_with"]
+    found = [
+        evidence(lake, "rationality", edition="audited").select(columns).sort(columns)
+        for lake in lakes
+    ]
+    assert found[0].equals(found[1])
+
+
+def test_the_audit_names_the_messages_with_thoughts(
+    lakes: tuple[StoredLake, StoredLake],
+) -> None:
+    plain, thinking = lakes
+    assert audit(plain, kind="thoughts")["found"].to_list() == [0]
+    n_decided = sum(
+        thinking.table(table).collect().height for table in ("decisions", "contributions")
+    )
+    by_model = audit(thinking, kind="thoughts", by="model")
+    assert by_model["found"].sum() == n_decided
+    assert by_model["model"].n_unique() > 1
