@@ -4,12 +4,16 @@ A Delta log has no checksum: if a line of it is lost, the table still opens, wit
 each ingest records what every table consists of, and whoever opens a table compares.
 """
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Mapping
 from hashlib import sha256
 
 from msgspec import Struct
 
-from pipeline.stores import Location
+from pipeline.stores import File, Location
+
+# A commit is written under another name, `NUMBER.json#1`, and takes its own when it is whole.
+_LOGGED = re.compile(r"\d{20}\.(json|checkpoint[^#]*)")
 
 
 class Contents(Struct, frozen=True):
@@ -46,18 +50,24 @@ def contents_of(counts: Mapping[str, int | None]) -> Contents:
 EMPTY = contents_of({})
 
 
+def has_log(folder: Location) -> bool:
+    """Whether a table's log names a version: what a writer that was killed had begun names none."""
+    return any(not _is_empty(file) for file in _logged(folder))
+
+
 def empty_commits(folder: Location, version: int | None = None) -> list[str]:
     """The names of a log's commits up to the version without an action, as a power loss leaves.
 
     Delta takes such a file for a commit that changes nothing.
     """
-    commits: Iterable[tuple[str, int]] = (
-        (file.name, file.n_bytes)
-        for file in (folder / "_delta_log").files()
-        if file.name.endswith(".json") and file.name[:-5].isdecimal()
-    )
-    return [
-        name
-        for name, n_bytes in commits
-        if n_bytes <= 1 and (version is None or int(name[:-5]) <= version)
-    ]
+    names = [file.name for file in _logged(folder) if _is_empty(file)]
+    return [name for name in names if version is None or int(name[:20]) <= version]
+
+
+def _logged(folder: Location) -> list[File]:
+    """The commits and the checkpoints of a table's log."""
+    return [file for file in (folder / "_delta_log").files() if _LOGGED.fullmatch(file.name)]
+
+
+def _is_empty(file: File) -> bool:
+    return file.n_bytes <= 1

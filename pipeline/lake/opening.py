@@ -11,6 +11,7 @@ from deltalake.exceptions import DeltaError
 
 from pipeline.errors import DENIED_HINT, DeniedError, LakeError
 from pipeline.events.contracts import OLDEST_VERSION, TABLES, VERSION, row_meaning
+from pipeline.lake.contents import has_log
 from pipeline.lake.lake import StoredLake
 from pipeline.lake.names import CATALOG, WRITING
 from pipeline.lake.tables import COMMITS, VERSION_KEY, OpenTable, of_each, open_table
@@ -28,7 +29,7 @@ _NOT_IN_PATHS = "%?\\"
 def is_lake(path: str | Path | Location) -> bool:
     """Whether a lake is at the path, in any version."""
     try:
-        return bool((location(path) / COMMITS / "_delta_log").files())
+        return has_log(location(path) / COMMITS)
     except OSError as error:
         if isinstance(error, NotADirectoryError):
             raise LakeError(f"{path}: not a lake: a lake is a folder, and this is a file") from None
@@ -173,10 +174,9 @@ def _refuse_damaged(folder: Location) -> None:
 
     With a new one, all that they hold would count as left behind by an ingest that was killed.
     """
-    if is_lake(folder):
-        return
-    used = [table for table in TABLES if _has_rows(folder / table)]
-    if used:
+    used = [] if is_lake(folder) else [table for table in TABLES if _has_rows(folder / table)]
+    # Asked again: an ingest that makes the lake may have ended since.
+    if used and not is_lake(folder):
         raise LakeError(
             f"{folder}: the lake is damaged: its table `{COMMITS}` is gone, but {len(used)} "
             "other tables have rows; restore it from a copy, or ingest the logs again into a "
@@ -186,10 +186,12 @@ def _refuse_damaged(folder: Location) -> None:
 
 def _has_rows(folder: Location) -> bool:
     """Whether a table has files of rows, or a log that cannot be read and may name some."""
-    if not (folder / "_delta_log").files():
+    if not has_log(folder):
         return False
     try:
         return bool(OpenTable(open_table(folder)).logged("path"))
+    except DeniedError:
+        raise
     except LakeError:
         return True
 
@@ -200,6 +202,10 @@ def create_tables(folder: Location, tables: Collection[str]) -> None:
     from pipeline.lake.schema import arrow_schema
 
     def create(table: str) -> None:
+        if not has_log(folder / table):
+            # An empty commit, as a power loss leaves, would count as the table's first.
+            for file in (log := folder / table / "_delta_log").files():
+                (log / file.name).unlink(missing_ok=True)
         DeltaTable.create(
             str(folder / table),
             schema=arrow_schema(table),

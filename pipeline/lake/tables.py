@@ -10,7 +10,7 @@ from deltalake.exceptions import DeltaError
 
 from pipeline.errors import DAMAGE_HINT, DENIED_HINT, DeniedError, LakeError
 from pipeline.events.contracts import polars_schema
-from pipeline.lake.contents import Contents, contents_of, empty_commits
+from pipeline.lake.contents import Contents, contents_of, empty_commits, has_log
 from pipeline.library_errors import check_machine, is_denied, one_line
 from pipeline.stores import Location
 
@@ -147,6 +147,6 @@ def _reason(folder: Location, error: Exception) -> str:
     """Why a table cannot be opened; the library's text of a missing folder is hard to read."""
     if not folder.exists():
         return "the folder is missing"
-    if not (folder / "_delta_log").files():
+    if not has_log(folder):
         return "its log is missing"
     return one_line(error)

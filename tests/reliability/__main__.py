@@ -13,6 +13,7 @@ HERE = Path(__file__).resolve().parent
 # Each is a script in this folder, and says with --help what it can be told.
 SCRIPTS: dict[str, list[str]] = {
     "kills": ["--kills", "300", "--interrupts", "60", "--games", "2016"],
+    "instants": ["--every", "1"],
     "upkeeps": ["--times", "120", "--games", "280"],
     "writers": ["--writers", "4", "--rounds", "25", "--readers", "2"],
     "disk": [],

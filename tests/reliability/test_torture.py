@@ -13,6 +13,7 @@ from pipeline.formats import formats
 HERE = Path(__file__).resolve().parent
 SCRIPTS = {
     "kills": "--kills 2 --interrupts 1 --games 70 --patience 30",
+    "instants": "--every 60 --games 28",
     "upkeeps": "--times 2 --games 56",
     "writers": "--writers 2 --rounds 2 --readers 1 --games 56",
     "disk": "128 8192",
