@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
@@ -252,6 +253,34 @@ def test_every_change_renews_it(lake: Path, tmp_path: Path, capsys) -> None:
     assert ingest_ids()[0] >= (4, 4)
     assert query(lake, "SELECT count(*) FROM evidence.metrics")[0] > (0,)
     assert CATALOG not in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_it_answers_while_maintain_deletes_files(
+    lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_killed: bool
+) -> None:
+    """It names the merged files before those that they replace are deleted."""
+    ingest(write_logs(tmp_path / "more", "second"), lake)
+    renew(lake)
+    upkeep = import_module("pipeline.lake.maintain")
+    delete = upkeep._delete_dead
+    deleted: list[object] = []
+
+    def looked_at(*asked: object) -> list[object]:
+        assert query(lake, "SELECT count(*) > 0 FROM votes") == [(True,)]
+        deleted.extend(found := delete(*asked))
+        assert query(lake, "SELECT count(*) > 0 FROM votes") == [(True,)]
+        if is_killed and found:
+            raise KeyboardInterrupt
+        return found
+
+    monkeypatch.setattr(upkeep, "_delete_dead", looked_at)
+    now = ["--keep-days", "0", "--older-than-hours", "0"]
+    assert main(["maintain", *now, "--lake", str(lake)]) == (130 if is_killed else 0)
+    assert deleted
+    assert query(lake, "SELECT ingest_id FROM about") == [(3,)]
 
 
 @pytest.mark.long

@@ -5,7 +5,7 @@ commits meanwhile wins. It is done one chunk of rows at a time, so that memory s
 """
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import uuid4
@@ -66,12 +66,14 @@ def maintain(
     keep_days: float = KEEP_DAYS,
     older_than_hours: float = OLDER_THAN_HOURS,
     dry_run: bool = False,
+    on_merged: Callable[[], None] = lambda: None,
 ) -> pl.DataFrame:
     """Merges small files and deletes unreachable ones; returns a row for each table.
 
     What any state of the last `keep_days` refers to stays, what a running process is writing, and
     any file that is younger than `older_than_hours`. With `dry_run` nothing is
     changed; the files after are a guess then, and the bytes of what is not written yet are null.
+    `on_merged` is called before anything is deleted, for whoever has to learn of the merged files.
     Raises LakeError for what is no lake, UsageError for a span of time that is none.
     """
     if not keep_days >= 0 or math.isnan(older_than_hours):
@@ -92,7 +94,10 @@ def maintain(
         lake = open_lake(path)
         after = {table: lake.sizes(table) for table in lake.own_tables}
         replaced = {}
+    # The state that is the newest now stays, also if others commit in the meantime.
     kept, young = _ago(days=keep_days), _ago(hours=older_than_hours)
+    if not dry_run:
+        on_merged()
     rows = []
     for table in lake.own_tables:
         if dry_run:

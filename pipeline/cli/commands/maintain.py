@@ -1,8 +1,10 @@
 """`magic maintain`: upkeep of a lake."""
 
+from functools import partial
+
 from pipeline.cli import options, terminal
 from pipeline.cli.options import flag, option
-from pipeline.cli.renewal import renewing_catalog
+from pipeline.cli.renewal import renew_catalog
 
 
 def maintain(
@@ -32,7 +34,11 @@ def maintain(
     from pipeline.present.table import Table
 
     rows = maintain_lake(
-        lake, keep_days=keep_days, older_than_hours=older_than_hours, dry_run=dry_run
+        lake,
+        keep_days=keep_days,
+        older_than_hours=older_than_hours,
+        dry_run=dry_run,
+        on_merged=partial(renew_catalog, lake),
     )
     table = Table.of("maintain", rows)
     if dry_run:
@@ -41,5 +47,5 @@ def maintain(
         is_unknown = rows["bytes_after"].has_nulls()
         terminal.note(f"dry run: nothing was changed{sizes if is_unknown else ''}")
         return
-    with renewing_catalog(lake), terminal.reporting("the lake is maintained"):
+    with terminal.reporting("the lake is maintained"):
         show(table, form)
