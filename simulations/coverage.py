@@ -37,7 +37,7 @@ Z = 1.959964
 MEAN = 0.93
 # Of one cell: of large shapes fewer draws.
 MOST_PLAYS = 400_000
-# With a streak of 1 a game is one trial, and of ten trials Wilson's interval covers in .914.
+# With a streak of 1 a game is one trial: docs/statistics.md has what few trials come to.
 ALL_OR_NOTHING = 1.0
 # Shapes that hold too little to do better: the page names them and says by how much.
 SHORT = (

@@ -56,7 +56,7 @@ def plans(shape: Shape, rate: float, draws: int) -> Found:
     sums = named[0].vstack(named[1])
     wanted = terms(shape, sums, "model")
     pairs = [(f"a-{draw}", f"b-{draw}") for draw in range(draws)]
-    rows = rates_of(sums.lazy(), wanted.lazy(), ["model"]).collect().iter_rows(named=True)
+    rows = rates_of(sums.lazy(), wanted.lazy(), ["model"], 0.95).collect().iter_rows(named=True)
     of_model = {row["model"]: Rate.of(row) for row in rows}
     differences = [
         of_model[one].range * (of_model[one].rate - of_model[other].rate) for one, other in pairs

@@ -81,7 +81,7 @@ def with_intervals(
     )
     clusters = by_cluster(sums, request)
     kinds = pl.col("cluster_kind").unique().sort(descending=True).str.join(" or ")
-    method = pl.format("wilson, clustered by {}", kinds).alias("ci_method")
+    method = pl.format("mid-p, clustered by {}", kinds).alias("ci_method")
     of_groups = (
         statistics.intervals(clusters, terms, keys, confidence),
         rolled(sums.lazy(), request, method),

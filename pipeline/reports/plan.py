@@ -98,7 +98,7 @@ def plan(
     sums = answer.sums.lazy()
     common = in_common(sums, terms, pairs)
     alone = dict(zip(known, in_common(sums, terms, [(m, m) for m in known]), strict=True))
-    of_model = rates(sums, terms, ["model"]).collect().iter_rows(named=True)
+    of_model = rates(sums, terms, ["model"], confidence).collect().iter_rows(named=True)
     rate_of = {row["model"]: Rate.of(row) for row in of_model}
     parts = _squares(lake, metric, edition)
     test = {"power": power, "level": level / n_pairs}

@@ -1,4 +1,4 @@
-"""Two models' values: the difference, its interval, and the level at which that holds a number.
+"""Two models' values: the difference, its interval, and the level at which one holds a number.
 
 From the intervals of both, MOVER's: with the distances l_A = A − low_A, u_A = high_A − A, and so
 on, and the correlation ρ of their contributions by setting,
@@ -10,6 +10,10 @@ R. G. Newcombe, Statistics in Medicine 17 (1998) 873–890, method 10 at ρ = 0,
 pairs; G. Y. Zou and A. Donner, Statistics in Medicine 27 (2008) 1693–1702. ρ is shrunk by
 (n−1)/(n+1) over n effective settings, which is this project's own choice: two settings with nearly
 all of the variance correlate at ±1, whatever the models are like.
+
+A printed difference is of the ends that `interval` gives. A level is searched for with Wilson's
+ends in their place (E. B. Wilson, JASA 22 (1927) 209–212): they have a formula for every z, and
+are nearly the same.
 """
 
 import math
@@ -67,7 +71,7 @@ class Rate(NamedTuple):
         return self._replace(rate=rate, terms=terms)
 
     def interval(self, z: float) -> Interval:
-        """Its interval, as in `interval`: as wide as its terms' own intervals make it."""
+        """Its interval with Wilson's ends: as wide as its terms' own intervals make it."""
         whole = wilson(self.rate, self.effective_items, z)
         if len(self.terms) > 1:
             ends = [(term.share, wilson(term.rate, term.effective_items, z)) for term in self.terms]
@@ -89,7 +93,7 @@ def wilson(rate: float, effective_items: float, z: float) -> Interval:
 
 
 def difference(a: Rate, b: Rate, z: float, correlation: float = 0.0) -> Interval:
-    """The difference A − B with MOVER's interval at z."""
+    """The difference A − B with MOVER's interval at z, of Wilson's ends."""
     return mover(a.interval(z), b.interval(z), correlation)
 
 

@@ -1,4 +1,4 @@
-"""Intervals of weighted sums of ratios: Wilson's, for an effective number of items.
+"""Intervals of weighted sums of ratios: mid-p Clopper–Pearson, for an effective number of items.
 
 What is independent is a cluster: a setting with all its games. For terms k of weight w_k, W = Σ w_k
 and a_k = w_k / W; cluster s has h hits of c counted items, and a term C items and the ratio
@@ -15,9 +15,9 @@ r = H / C. In each stratum of two or more clusters, κ' = Σc² / (Σc)² of tha
     V = Σ_s (Σ_k a_k √λ_k z_ks)²,   K = Σ_s (Σ_k a_k √(1 − λ_k) c_ks / C_k)²
     1 / n = V / (y(1−y)) + K                       (y = 0 or 1: K)
 
-and the interval is W times Wilson's for y of n = `effective_items`. With m clusters of one size,
-1 / (1 − κ') is m / (m − 1), and g is a number of clusters. With one item a cluster it is Wilson's
-interval itself.
+and the interval is W times that of `midp` for y of n = `effective_items`. With m clusters of one
+size, 1 / (1 − κ') is m / (m − 1), and g is a number of clusters. With one item a cluster it is the
+mid-p Clopper–Pearson interval itself.
 A cluster that feeds two terms adds their covariance, since it is squared after they are added up.
 
 What a thin term does not show of its variance is taken from y(1−y) of the whole value. Where terms
@@ -31,20 +31,21 @@ Example: one term, three clusters with 2 of 2, 1 of 2 and 0 of 2 hits. r = 1/2, 
 clusters have a hit, two have a miss: g = min(4, 4) / (6 · 1/3) = 2 and λ = 2/3. 1 / n =
 2/3 · (1/12) / (1/4) + 1/3 · 1/3 = 1/3: the six items are worth three.
 
-Sources: E. B. Wilson, JASA 22 (1927) 209–212; n: L. Kish, Survey Sampling (1965); for
-proportions of clusters: J. N. K. Rao and A. J. Scott, Biometrics 48 (1992) 577–585, P. S. Kott,
-Survey Practice 10 (2017). A plain n undercovers where items cluster: C. Franco, R. Little,
-T. Louis and E. Slud, J. Survey Statistics and Methodology 7 (2019) 334–364. The weight λ, by which
-terms of few informative clusters lean on κ, is this project's own, as is 1 / (1 − κ'): both were
-chosen by simulation, see docs/statistics.md. MOVER: G. Y. Zou and A. Donner, Statistics in Medicine
-27 (2008) 1693–1702; that the wider of both ends counts is this project's choice, too.
+Sources: n: L. Kish, Survey Sampling (1965); for proportions of clusters: J. N. K. Rao and A. J.
+Scott, Biometrics 48 (1992) 577–585, P. S. Kott, Survey Practice 10 (2017); Clopper–Pearson with
+such an n: E. L. Korn and B. I. Graubard, Survey Methodology 24 (1998) 193–201. A plain n
+undercovers where items cluster: C. Franco, R. Little, T. Louis and E. Slud, J. Survey Statistics
+and Methodology 7 (2019) 334–364. The weight λ, by which terms of few informative clusters lean on
+κ, is this project's own, as is 1 / (1 − κ'): both were chosen by simulation, see
+docs/statistics.md. MOVER: G. Y. Zou and A. Donner, Statistics in Medicine 27 (2008) 1693–1702; that
+the wider of both ends counts is this project's choice, too.
 """
 
 from collections.abc import Sequence
-from statistics import NormalDist
 
 import polars as pl
 
+from pipeline.statistics.midp import ENDS, ends
 from pipeline.statistics.sums import exact_sum, scaled_sum
 
 INTERVAL = pl.Schema(
@@ -56,17 +57,18 @@ INTERVAL = pl.Schema(
 )
 RATE = pl.Schema(
     {
+        **INTERVAL,
         "rate": pl.Float64(),
-        "effective_items": pl.Float64(),
         "range": pl.Float64(),
         "terms": pl.List(
             pl.Struct(dict.fromkeys(("share", "rate", "effective_items"), pl.Float64()))
         ),
     }
 )
-"""A value's share of its range, its effective number of items, that range, and its terms' own."""
+"""A value's interval, its share of its range, that range, and its terms' own."""
 _H, _C, _R, _A, _N = map(pl.col, ("h", "c", "r", "a", "n"))
-_Y, _OWN = pl.col("y"), pl.col("own")
+_Y = pl.col("y")
+_LOW, _HIGH = (pl.col("ends").struct[end] for end in ENDS)
 
 
 def intervals(
@@ -79,31 +81,25 @@ def intervals(
     and terms of which nothing is counted in `sums` have no part. `effective_items` is a number of
     items, not of games.
     """
-    z = NormalDist().inv_cdf((1 + confidence) / 2)
-    low, high = _wilson(_R, _OWN, z)
-    reach = {
-        name: scaled_sum((_A * end) ** 2).sqrt()
-        for name, end in (("down", _R - low), ("up", high - _R))
-    }
-    of_groups = _groups(sums, terms, by, **reach)
-    low, high = _wilson(_Y, _N, z)
-    # The sum of the terms' reaches is no more than the whole range, but for a last digit.
-    low = pl.min_horizontal(low, (_Y - pl.col("down")).clip(0))
-    high = pl.max_horizontal(high, (_Y + pl.col("up")).clip(upper_bound=1))
-    ends = {"ci_low": low * pl.col("range"), "ci_high": high * pl.col("range")}
-    return of_groups.select(*by, **ends, effective_items=_N).cast(INTERVAL)
+    return rates(sums, terms, by, confidence).select(*by, *INTERVAL)
 
 
-def rates(sums: pl.LazyFrame, terms: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
+def rates(
+    sums: pl.LazyFrame, terms: pl.LazyFrame, by: Sequence[str], confidence: float
+) -> pl.LazyFrame:
     """A row for each group of `by`, with the columns of `RATE`: what its interval is made of.
 
     The arguments are those of `intervals`.
     """
-    parts = pl.struct(share="a", rate="r", effective_items="own").sort_by("k")
-    of_groups = _groups(sums, terms, by, parts=parts)
+    # The sum of the terms' reaches is no more than the whole range, but for a last digit.
+    low = pl.min_horizontal(_LOW, (_Y - pl.col("down")).clip(0))
+    high = pl.max_horizontal(_HIGH, (_Y + pl.col("up")).clip(upper_bound=1))
+    of_groups = _groups(sums, terms, by, confidence).with_columns(ends=ends(_Y, _N, confidence))
     columns = {
-        "rate": _Y,
+        "ci_low": low * pl.col("range"),
+        "ci_high": high * pl.col("range"),
         "effective_items": _N,
+        "rate": _Y,
         "range": pl.col("range"),
         "terms": pl.col("parts"),
     }
@@ -177,15 +173,16 @@ def _terms(clusters: pl.LazyFrame, shares: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _groups(
-    sums: pl.LazyFrame, terms: pl.LazyFrame, by: Sequence[str], **of_terms: pl.Expr
+    sums: pl.LazyFrame, terms: pl.LazyFrame, by: Sequence[str], confidence: float
 ) -> pl.LazyFrame:
-    """Of each group y, n and its range, and what else is asked `of_terms`: of all its k."""
+    """Of each group y, n, its range, its terms as `parts`, and how far these reach down and up."""
     # Each of these is asked for twice; the optimizer does not always see it.
     numbered = terms.sort(*by, "term").with_row_index("k").cache()
     cells = _cells(sums, numbered, by).cache()
     shares = _shares(cells, numbered, by).cache()
     clusters = _clusters(cells, shares).cache()
-    of_terms_k = _terms(clusters, shares).cache()
+    of_terms_k = _terms(clusters, shares)
+    of_terms_k = of_terms_k.with_columns(ends=ends(_R, pl.col("own"), confidence)).cache()
     spread = (
         clusters.join(of_terms_k.select("k", "group", "of_z", "of_c"), on="k")
         .group_by("group", "cluster")
@@ -197,15 +194,12 @@ def _groups(
     # Decided by what was counted, since a sum of shares may be 1 but for its last digit.
     y = pl.when(~has_miss).then(1.0).when(~has_hit).then(0.0).otherwise(scaled_sum(_A * _R))
     of_group = of_terms_k.group_by("group").agg(
-        pl.col(*by, "range").first(), y=y, is_mixed=has_hit & has_miss, **of_terms
+        pl.col(*by, "range").first(),
+        y=y,
+        is_mixed=has_hit & has_miss,
+        down=scaled_sum((_A * (_R - _LOW)) ** 2).sqrt(),
+        up=scaled_sum((_A * (_HIGH - _R)) ** 2).sqrt(),
+        parts=pl.struct(share="a", rate="r", effective_items="own").sort_by("k"),
     )
     observed = pl.when("is_mixed").then(pl.col("V") / (_Y * (1 - _Y))).otherwise(0.0)
     return of_group.join(spread, on="group").with_columns(n=1 / (observed + pl.col("K")))
-
-
-def _wilson(y: pl.Expr, n: pl.Expr, z: float) -> tuple[pl.Expr, pl.Expr]:
-    """The ends of Wilson's interval."""
-    middle = y + z**2 / (2 * n)
-    half = z * (y * (1 - y) / n + z**2 / (4 * n**2)).sqrt()
-    low, high = (middle - half) / (1 + z**2 / n), (middle + half) / (1 + z**2 / n)
-    return pl.when(y > 0).then(low).otherwise(0.0), pl.when(y < 1).then(high).otherwise(1.0)

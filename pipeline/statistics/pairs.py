@@ -15,15 +15,16 @@ a_k of the metric's range,
 p is that of flipped signs of x (`signs`). Where one model played `REPLAYED` times as many games of
 these settings as the other, p is also that of dealing the games anew (`games`), and the larger
 counts. The interval is MOVER's, of both models' intervals over these sums and the correlation of
-their deviations by setting. It is another method than p, so near the level asked for one may hold
-0 and the other not. Then the end next to 0 is moved to 0 or just beyond, and the other end stays.
+their deviations by setting.
 
-Elsewhere the comparison is unpaired: the difference is that of the models' own values, and p is the
-level at which its interval begins to hold 0.
+Elsewhere the comparison is unpaired: the difference and MOVER's interval are those of the models'
+own values, and p is the level at which it begins to hold 0, with Wilson's ends.
+
+Either p is another method than the interval, so near the level asked for one may hold 0 and the
+other not. Then the end next to 0 is moved to 0 or just beyond, and the other end stays.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,8 +33,8 @@ import polars as pl
 from pipeline.statistics.contrast import (
     Interval,
     Rate,
-    difference,
     effective_settings,
+    mover,
     p_of,
     shrunk_correlation,
     z_at,
@@ -119,7 +120,7 @@ def differences(
     # Numbers in the same order as the names: they are joined and grouped by much faster.
     cells = named.with_columns(pl.col("stratum", "cluster").rank("dense"))
     weighted = _weighted(cells, terms)
-    rates_of = _rates(cells, weighted, ["model"])
+    rates_of = _rates(cells, weighted, ["model"], confidence)
 
     def numbered(models: Sequence[str]) -> pl.DataFrame:
         assert games_of is not None
@@ -240,7 +241,7 @@ def _rows(
 ) -> Iterator[_Row]:
     """The rows of the pairs, as flipped signs have them."""
     pairs = list(of_pairs.iter_rows())
-    even = _rates(_sides(common), _sides_terms(common), [*_PAIR, "side"])
+    even = _rates(_sides(common), _sides_terms(common), [*_PAIR, "side"], confidence)
     by_setting = _by_setting(common)
     p_values = _p_values([one.x for one in by_setting.values()])
     flipped = dict(zip(by_setting, p_values, strict=True))
@@ -252,16 +253,14 @@ def _rows(
             correlation = shrunk_correlation(common_of.u_one, common_of.u_other)
             basis = _basis(*sides, correlation)
             method, p = PAIRED, flipped[pair]
-            interval = _agreed(basis, p, confidence)
         else:
             basis = _basis(rates_of[pair[0],], rates_of[pair[1],], 0.0)
             one, other, _ = of_basis(basis)
             method, p = UNPAIRED, p_of(z_at(one, other, 0.0))
-            interval = difference(one, other, _z(confidence))
         one_name, other_name = pair
         yield _Row(
             *(one_name, other_name),
-            *interval,
+            *_agreed(basis, p, confidence),
             p_value=p,
             method=method,
             n_settings=n_settings,
@@ -280,14 +279,13 @@ def of_basis(basis: dict[str, Any]) -> tuple[Rate, Rate, float]:
     return Rate.of(basis["one"]), Rate.of(basis["other"]), basis["correlation"]
 
 
-def _z(confidence: float) -> float:
-    return NormalDist().inv_cdf((1 + confidence) / 2)
-
-
 def _agreed(basis: dict[str, Any], p: float, confidence: float) -> Interval:
     """MOVER's interval, with the end next to 0 on that side of it where p has it."""
-    one, other, correlation = of_basis(basis)
-    interval = difference(one, other, _z(confidence), correlation)
+    one, other = (
+        Interval(side["rate"] * side["range"], side["ci_low"], side["ci_high"])
+        for side in (basis["one"], basis["other"])
+    )
+    interval = mover(one, other, basis["correlation"])
     is_apart = reaches(p, confidence)
     if is_apart == _excludes_zero(interval):
         return interval
@@ -379,10 +377,10 @@ def _weighted(cells: pl.DataFrame, terms: pl.LazyFrame) -> pl.DataFrame:
 
 
 def _rates(
-    cells: pl.DataFrame, terms: pl.DataFrame, by: Sequence[str]
+    cells: pl.DataFrame, terms: pl.DataFrame, by: Sequence[str], confidence: float
 ) -> dict[Any, dict[str, Any]]:
     """The rate of each group, a row of `RATE`."""
-    of_groups = rates(cells.lazy(), terms.lazy(), by).collect()
+    of_groups = rates(cells.lazy(), terms.lazy(), by, confidence).collect()
     rows = of_groups.select(RATE.names()).iter_rows(named=True)
     return dict(zip(of_groups.select(by).iter_rows(), rows, strict=True))
 

@@ -172,9 +172,9 @@ def test_the_method_says_what_was_clustered(tmp_path):
         lake = Frames({"votes": own, "results": sides})
         methods[name] = metrics(lake, metric="judgement", by=["model"])["ci_method"].item()
     assert methods == {
-        "setting": "wilson, clustered by setting",
-        "game": "wilson, clustered by game",
-        "both": "wilson, clustered by setting or game",
+        "setting": "mid-p, clustered by setting",
+        "game": "mid-p, clustered by game",
+        "both": "mid-p, clustered by setting or game",
     }
 
 
@@ -219,7 +219,7 @@ def test_a_setting_that_was_only_begun_is_none(tmp_path, engine):
         played = {"results": table("results", "\n".join(lines), game_type="public_good")}
         lake = lake_of(tmp_path / str(len(lines)), played)
         found += metrics(lake, metric="win_rate", by="model", engine=engine).to_dicts()
-    assert {row["ci_method"] for row in found} == {"wilson, clustered by game"}
+    assert {row["ci_method"] for row in found} == {"mid-p, clustered by game"}
     assert len({row["ci_low"] for row in found}) == 1
 
 

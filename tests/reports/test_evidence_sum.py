@@ -51,11 +51,11 @@ def test_a_slice_is_added_up_alone(lake: Lake) -> None:
 @pytest.mark.parametrize(
     ("name", "asked", "expected"),
     [
-        ("judgement", {}, "judgement: 8 of 16 = 0.500, interval .29 to .71, 8 games"),
+        ("judgement", {}, "judgement: 8 of 16 = 0.500, interval .28 to .72, 8 games"),
         (
             "deception",
             {"game_type": "undercover"},
-            "deception: 0 of 4 = 0.000, interval .00 to .49, 4 games; thin: hidden_wins",
+            "deception: 0 of 4 = 0.000, interval .00 to .53, 4 games; thin: hidden_wins",
         ),
         ("judgement", {"game_type": "public_good"}, "judgement: no value: nothing to count: votes"),
     ],

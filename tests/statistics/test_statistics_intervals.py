@@ -1,21 +1,21 @@
-"""Intervals: against closed forms, statsmodels, a naive twin, and examples worked by hand."""
+"""Intervals: against scipy, statsmodels, a naive twin, and examples worked by hand."""
 
 from collections import defaultdict
 from fractions import Fraction
-from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 import pytest
 import statsmodels.api as sm
+from exact_ends import exact_ends
 from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
-from statsmodels.stats.proportion import proportion_confint
+from scipy.stats import binom
 
 from pipeline.statistics import INTERVAL, intervals, rates
-from pipeline.statistics.contrast import Rate
+from pipeline.statistics.midp import ends
 
 
 class Cell(NamedTuple):
@@ -51,21 +51,44 @@ def one_term(
 
 @pytest.mark.parametrize("n", [1, 2, 5, 20, 100])
 @pytest.mark.parametrize("confidence", [0.9, 0.95, 0.99])
-def test_with_one_item_a_cluster_it_is_wilsons(n, confidence):
+def test_with_one_item_a_cluster_it_is_the_exact_one_by_mid_p(n, confidence):
+    """At each end, what is beyond and half of what was seen has half of 1 − confidence."""
     for hits in range(0, n + 1, max(1, n // 10)):
         found = one_term([(1, 1)] * hits + [(0, 1)] * (n - hits), confidence=confidence)
-        low, high = proportion_confint(hits, n, 1 - confidence, "wilson")
         assert found["effective_items"] == pytest.approx(n)
-        assert found["ci_low"] == pytest.approx(low if hits else 0.0, abs=1e-12)
-        assert found["ci_high"] == pytest.approx(high if hits < n else 1.0, abs=1e-12)
+        low, high = found["ci_low"], found["ci_high"]
+        if 0 < hits < n:
+            tails = binom.sf(hits, n, low), binom.cdf(hits - 1, n, high)
+            seen = [binom.pmf(hits, n, end) for end in (low, high)]
+            assert [tail + one / 2 for tail, one in zip(tails, seen, strict=True)] == (
+                pytest.approx([(1 - confidence) / 2] * 2)
+            )
+        else:
+            most = 1 - (1 - confidence) ** (1 / n)
+            assert (low, high) == pytest.approx((1 - most, 1.0) if hits else (0.0, most))
 
 
-# Newcombe, Statistics in Medicine 17 (1998) 857–872, table I, method 3: Wilson's score interval.
+@pytest.mark.parametrize("confidence", [0.5, 0.8, 0.95, 0.999])
+def test_the_ends_are_scipys(confidence):
+    """To 1e-11, for whole numbers of items and others, up to a million, and less than a hit."""
+    rates = [0.0, 1e-4, 0.003, 0.02, 0.1, 0.3, 0.5, 0.8, 0.95, 0.997, 1.0]
+    items = [1.0, 1.02, 2, 3.7, 8, 50.5, 300, 10_000.5, 1e6]
+    asked = pl.DataFrame([(y, n) for n in items for y in rates], ["y", "n"], orient="row")
+    found = asked.select(ends(pl.col("y"), pl.col("n"), confidence)).unnest("y")
+    expected = [exact_ends(y, n, confidence) for y, n in asked.rows()]
+    assert np.abs(found.to_numpy() - np.array(expected)).max() < 1e-11
+    # No row depends on the others, but for the last digits.
+    (few,) = asked[40:41].select(ends(pl.col("y"), pl.col("n"), confidence)).rows()
+    assert tuple(few[0].values()) == pytest.approx(expected[40], abs=1e-11)
+    assert asked.clear().select(ends(pl.col("y"), pl.col("n"), confidence)).is_empty()
+
+
+# Newcombe, Statistics in Medicine 17 (1998) 857–872, table I, method 6: mid-p.
 NEWCOMBE = {
-    (81, 263): (0.2553, 0.3662),
-    (15, 148): (0.0624, 0.1605),
-    (0, 20): (0.0, 0.1611),
-    (1, 29): (0.0061, 0.1718),
+    (81, 263): (0.2544, 0.3658),
+    (15, 148): (0.0601, 0.1581),
+    (0, 20): (0.0, 0.1391),
+    (1, 29): (0.0017, 0.1585),
 }
 
 
@@ -136,7 +159,7 @@ def test_a_sum_of_terms_has_an_interval_over_its_range():
     v = (Fraction(64, 100) * Fraction(2, 27) + Fraction(4, 100) / 8) / 2
     kappa = (Fraction(64, 100) / 3 + Fraction(4, 100) / 2) / 2
     effective_items = float(1 / (v / (y * (1 - y)) + kappa))
-    low, high = proportion_confint(float(y) * effective_items, effective_items, 0.05, "wilson")
+    low, high = exact_ends(float(y), effective_items)
     found = interval_of(hidden + guesses, {"hidden": 1.0, "guesses": 0.25})
     assert found["effective_items"] == pytest.approx(effective_items)
     assert found["ci_low"] <= 1.25 * low + 1e-12
@@ -198,29 +221,29 @@ def test_a_fixed_denominator_lowers_a_terms_weight():
     )
     terms = pl.LazyFrame({"model": ["m"], "term": ["t"], "weight": [1.0], "counted": [20]})
     found = intervals(sums, terms, ["model"], 0.95).collect().row(0, named=True)
-    low, high = proportion_confint(5, 10, 0.05, "wilson")
+    low, high = exact_ends(0.5, 10)
     assert (found["ci_low"], found["ci_high"]) == pytest.approx((low / 2, high / 2))
 
 
 def test_a_thin_term_of_another_rate_widens_the_interval():
     """Six competitions of 100 games at .99 and one of two, both lost: it may well be at .5.
 
-    The seventh may be anything from 0 to .66 (Wilson's interval of 0 of 2), the value up to
-    .849 + .66 / 7.
+    The seventh may be anything from 0 to .78 (1 − .05^(1/2) of 0 of 2), the value up to
+    .849 + .78 / 7.
     """
     cells = [Cell(t, t, f"{t}{n}", float(n > 0), 1) for t in "abcdef" for n in range(100)]
     cells += [Cell("g", "g", f"g{n}", 0, 1) for n in range(2)]
     weights = dict.fromkeys("abcdefg", 1 / 7)
     found = interval_of(cells, weights)
-    _, up = proportion_confint(0, 2, 0.05, "wilson")
+    _, up = exact_ends(0, 2)
     assert found["ci_high"] >= 6 / 7 * 0.99 + up / 7
-    _, low, high = whole(cells, weights, 1.0, 1.959963984540054)
+    _, low, high = whole(cells, weights, 1.0)
     assert found["ci_high"] > high
     assert found["ci_low"] == pytest.approx(low)
 
 
 def test_rates_are_what_the_intervals_are_made_of():
-    """A `Rate` of a row gives the same interval, at any level."""
+    """A row of `rates` has the interval; without terms of their own it is that of the rate."""
     generator = np.random.default_rng(11)
     cells = [
         Cell(term, term, f"{term}{n}", float(generator.integers(0, 4)), 3.0)
@@ -231,13 +254,20 @@ def test_rates_are_what_the_intervals_are_made_of():
     weight = pl.col("term").replace_strict({"x": 1.0, "y": 0.25, "z": 2.0})
     terms = sums.group_by("model", "term").agg(counted=pl.col("c").sum())
     terms = terms.with_columns(weight=weight)
-    (row,) = rates(sums, terms, ["model"]).collect().to_dicts()
     for confidence in (0.8, 0.95, 0.999):
-        found = intervals(sums, terms, ["model"], confidence).collect().row(0, named=True)
-        z = NormalDist().inv_cdf((1 + confidence) / 2)
-        _, low, high = Rate.of(row).interval(z)
-        assert (low, high) == pytest.approx((found["ci_low"], found["ci_high"]))
-        assert row["effective_items"] == found["effective_items"]
+        found = intervals(sums, terms, ["model"], confidence).collect()
+        (row,) = rates(sums, terms, ["model"], confidence).collect().to_dicts()
+        assert found.row(0, named=True) == {name: row[name] for name in found.columns}
+        low, high = exact_ends(row["rate"], row["effective_items"], confidence)
+        own = [
+            (one["share"], one["rate"], exact_ends(one["rate"], one["effective_items"], confidence))
+            for one in row["terms"]
+        ]
+        down = sum((share * (rate - end)) ** 2 for share, rate, (end, _) in own) ** 0.5
+        up = sum((share * (end - rate)) ** 2 for share, rate, (_, end) in own) ** 0.5
+        wider = min(low, row["rate"] - down), max(high, row["rate"] + up)
+        expected = [row["range"] * min(1, max(0, end)) for end in wider]
+        assert (row["ci_low"], row["ci_high"]) == pytest.approx(expected)
 
 
 def test_groups_are_apart_and_null_is_one():
@@ -257,30 +287,30 @@ def test_groups_are_apart_and_null_is_one():
         assert row["ci_high"] == pytest.approx(alone["ci_high"])
 
 
-def twin(cells: list[Cell], weights: dict[str, float], z: float = 1.959963984540054) -> list[float]:
+def twin(cells: list[Cell], weights: dict[str, float]) -> list[float]:
     """The formula of the module, written naively: effective items, low, high."""
     terms = sorted({one.term for one in cells})
     range_ = sum(weights[term] for term in terms)
     if len(terms) > 1:
-        return envelope(cells, weights, range_, z)
-    return whole(cells, weights, range_, z)
+        return envelope(cells, weights, range_)
+    return whole(cells, weights, range_)
 
 
-def envelope(cells: list[Cell], weights: dict[str, float], range_: float, z: float) -> list[float]:
+def envelope(cells: list[Cell], weights: dict[str, float], range_: float) -> list[float]:
     """The wider ends of the whole value's interval, and of MOVER's over those of its terms."""
-    n, low, high = whole(cells, weights, range_, z)
+    n, low, high = whole(cells, weights, range_)
     value = down = up = 0.0
     for term in {one.term for one in cells}:
         own = [one for one in cells if one.term == term]
         rate = sum(one.h for one in own) / sum(one.c for one in own)
-        _, own_low, own_high = whole(own, weights, weights[term], z)
+        _, own_low, own_high = whole(own, weights, weights[term])
         value += weights[term] * rate
         down += (weights[term] * rate - own_low) ** 2
         up += (own_high - weights[term] * rate) ** 2
     return [n, min(low, value - np.sqrt(down)), max(high, value + np.sqrt(up))]
 
 
-def whole(cells: list[Cell], weights: dict[str, float], range_: float, z: float) -> list[float]:
+def whole(cells: list[Cell], weights: dict[str, float], range_: float) -> list[float]:
     """The interval of all terms by one effective number of items."""
     y, by_cluster, shares = 0.0, defaultdict(float), defaultdict(float)
     hits = misses = 0.0
@@ -313,9 +343,8 @@ def whole(cells: list[Cell], weights: dict[str, float], range_: float, z: float)
     if hits and misses:
         inverse += sum(e**2 for e in by_cluster.values()) / (y * (1 - y))
     n = 1 / inverse
-    half = z * np.sqrt(max(0.0, y * (1 - y)) / n + z**2 / (4 * n**2))
-    ends = [(y + z**2 / (2 * n) + sign * half) / (1 + z**2 / n) for sign in (-1, 1)]
-    return [n, range_ * (ends[0] if hits else 0.0), range_ * (ends[1] if misses else 1.0)]
+    low, high = exact_ends(y if hits and misses else float(hits > 0), n)
+    return [n, range_ * low, range_ * high]
 
 
 _CELLS = st.tuples(

@@ -6,10 +6,18 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from exact_ends import exact_ends
 from polars.testing import assert_frame_equal
 
-from pipeline.statistics.contrast import Rate, difference, mover, wilson
-from pipeline.statistics.pairs import LEAST_PAIRED, PAIRED, UNPAIRED, differences, in_common
+from pipeline.statistics.contrast import Interval, Rate, difference, mover
+from pipeline.statistics.pairs import (
+    LEAST_PAIRED,
+    NEXT_TO_0,
+    PAIRED,
+    UNPAIRED,
+    differences,
+    in_common,
+)
 
 Z = 1.959963984540054
 
@@ -28,6 +36,10 @@ def sums_of(model: str, cells: dict[str, tuple[float, float]], term: str = "t") 
         for setting, (h, c) in cells.items()
     ]
     return pl.LazyFrame(rows)
+
+
+def exact(rate: float, n: float) -> Interval:
+    return Interval(rate, *exact_ends(rate, n))
 
 
 def compared(*sums: pl.LazyFrame, pair: tuple[str, str] = ("a", "b"), confidence: float = 0.95):
@@ -103,14 +115,14 @@ def test_a_setting_weighs_by_what_both_counted_in_it():
 
 
 def test_the_interval_is_movers_where_it_agrees_with_p():
-    """One item a setting, 12 and 9 of 20: Wilson's intervals and the shrunk correlation."""
+    """One item a setting, 12 and 9 of 20: their mid-p intervals and the shrunk correlation."""
     hits_a, hits_b = [1] * 12 + [0] * 8, [1] * 6 + [0] * 6 + [1] * 3 + [0] * 5
     a = sums_of("a", {f"{n:02}": (h, 1) for n, h in enumerate(hits_a)})
     b = sums_of("b", {f"{n:02}": (h, 1) for n, h in enumerate(hits_b)})
     u = [np.square(np.array(hits) - np.mean(hits)) for hits in (hits_a, hits_b)]
     n = 1 / float((np.mean([one / one.sum() for one in u], axis=0) ** 2).sum())
     rho = float(np.corrcoef(hits_a, hits_b)[0, 1]) * (n - 1) / (n + 1)
-    expected = mover(wilson(0.6, 20, Z), wilson(0.45, 20, Z), rho)
+    expected = mover(exact(0.6, 20), exact(0.45, 20), rho)
     found = compared(a, b)
     assert (found["difference"], found["ci_low"], found["ci_high"]) == pytest.approx(
         tuple(expected)
@@ -138,6 +150,18 @@ def test_interval_and_p_value_agree():
             assert is_apart is (found["p_value"] <= 1 - confidence), draw
 
 
+def test_interval_and_p_value_agree_where_nothing_is_paired():
+    """p is of Wilson's ends, the interval of mid-p ends: of all pairs of 30 games a few differ."""
+    sums = [sums_of(f"{h:02}", {f"{h} {n}": (n < h, 1) for n in range(30)}) for h in range(31)]
+    pairs = [(f"{a:02}", f"{b:02}") for a in range(31) for b in range(a)]
+    found = all_compared(sums, pairs)
+    assert set(found["method"]) == {UNPAIRED}
+    is_apart = (found["ci_low"] > 0) | (found["ci_high"] < 0)
+    assert (is_apart == (found["p_value"] <= 0.05)).all()
+    moved = found.filter(pl.col("ci_low").is_in([0.0, NEXT_TO_0]))
+    assert 0 < moved.height < 0.02 * found.height
+
+
 def test_too_little_in_common_is_unpaired():
     """Each model's own value and interval; half of the items of one term are not enough."""
     a = sums_of("a", {str(n): (n % 2, 1) for n in range(20)})
@@ -146,7 +170,7 @@ def test_too_little_in_common_is_unpaired():
     assert found["share_paired"] == 9 / 20 < LEAST_PAIRED
     assert found["method"] == UNPAIRED
     assert (found["difference"], found["ci_low"], found["ci_high"]) == pytest.approx(
-        tuple(difference(Rate(0.5, 20), Rate(0.5, 20), Z))
+        tuple(mover(exact(0.5, 20), exact(0.5, 20)))
     )
     apart = compared(a, sums_of("b", {"x": (1, 1)}))
     assert (apart["share_paired"], apart["n_settings"]) == (0.0, 0)

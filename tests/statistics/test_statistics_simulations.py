@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "simulations"))
@@ -11,19 +12,38 @@ import differences
 import false_alarms
 import margins
 import plans
+import rare_rates
 from coverage import Cell, cell, least, table, uneven_table
 from document import write
 from shapes import METRICS, UNEVEN, is_one_trial, of_metric
 
 SOME = 400
-# What is exact is exact: Wilson's interval at ten games of one item and a rate of .05.
-WILSON = 0.9139
+# What is exact is exact: at ten games of one item and a rate of .05, 0 to 2 hits hold the rate.
+OF_TEN = 0.95**10 + 10 * 0.05 * 0.95**9 + 45 * 0.05**2 * 0.95**8
 
 
-def test_wilsons_coverage_is_met():
+def test_exact_coverage_is_met():
     assert cell(of_metric("cooperation", 10), 0.05, 20_000).coverage == pytest.approx(
-        WILSON, abs=0.008
+        OF_TEN, abs=0.004
     )
+    exact = rare_rates.exact(rare_rates.of_numbers([10]), np.array([0.05]))
+    assert exact == pytest.approx([OF_TEN])
+
+
+@pytest.mark.parametrize(("n", "promised"), [(5, 0.91), (20, 0.915), (rare_rates.MANY, 0.915)])
+def test_intervals_cover_rare_rates(n, promised):
+    """Wilson's ends held .83 to .84 of the rates just below that of one hit."""
+    rows = rare_rates.of_numbers([n])
+    assert rare_rates.least(rows) >= promised
+    assert rare_rates.least(rows, "former_") < 0.85
+
+
+def test_rare_rates_of_several_things_a_setting_are_covered():
+    """Of 1,000 draws, .90 is two standard errors below .92; no wider than with Wilson's ends."""
+    shape = rare_rates.SHAPES["20 settings of 5 things"]._replace(streak=0.95)
+    found = rare_rates.drawn(shape, 0.008, 1000)
+    assert found.coverage >= 0.90
+    assert found.width < rare_rates.WIDEST * found.former_width
 
 
 @pytest.mark.parametrize("metric", METRICS)
