@@ -83,7 +83,7 @@ class Games(OfGame):
     )
     format = column.text("the log format that it was read from")
     format_version = column.text("the variant of the format")
-    source = column.text("the folder or archive in which its document was first found")
+    source = column.text("the folder or archive in which its document was found")
     path = column.text("its document's path within the source")
     n_players = column.small("seats at the table")
     n_rounds = column.small("rounds played, or fixed by the setting", low=0)

@@ -251,8 +251,12 @@ def _commit(
 ) -> IngestSummary:
     _refuse_lost_race(resolution)
     _account(resolution, collected.n_documents)
-    for table in GAME_TABLES if resolution.superseded else ():
-        change.remove(table, _of_games(resolution.superseded))
+    outdated_games = resolution.superseded_or_moved
+    for table in GAME_TABLES if outdated_games else ():
+        if gone := outdated_games if table == "games" else resolution.superseded:
+            change.remove(table, _of_games(gone))
+    if len(outdated_games) > len(resolution.superseded):
+        change.write("games", resolution.moved_games())
     for worker, left in enumerate(staged):
         surplus = resolution.surplus(worker)
         for table in GAME_TABLES:

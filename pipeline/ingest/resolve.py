@@ -61,7 +61,10 @@ def _steps() -> dict[str, str]:
         "further_locations": statement("further_locations"),
         "last_elsewhere": statement("last_at", locations="further_locations"),
         "last_seen": "FROM last_here UNION ALL FROM last_elsewhere",
-        **{name: statement(name) for name in (*of_games, "resolved", "superseded", "surplus")},
+        **{
+            name: statement(name)
+            for name in (*of_games, "resolved", "superseded", "surplus", "moved")
+        },
     }
 
 
@@ -70,8 +73,9 @@ class Resolution:
 
     `statuses` are the numbers of documents by status; `games` has the columns game_type, n_games
     (new in the lake); `n_in_other_form` of them have the content of another game; `superseded` are
-    the lake's games that are to go; `ignored` has the columns reason, n_documents, example. Of
-    `n_known_by_content` documents, which name no model, the lake has the games.
+    the lake's games that are to go, `superseded_or_moved` also those that are in another document
+    now; `ignored` has the columns reason, n_documents, example. Of `n_known_by_content` documents,
+    which name no model, the lake has the games.
     """
 
     def __init__(
@@ -92,6 +96,8 @@ class Resolution:
             "GROUP BY game_type ORDER BY game_type"
         )
         self.superseded = database.ids(connection, "FROM superseded", "superseded")
+        with_moved = "FROM superseded UNION ALL SELECT game_id FROM moved"
+        self.superseded_or_moved = database.ids(connection, with_moved, "superseded_or_moved")
         self.n_in_other_form: int = (
             self._answer(statement("in_other_form")).item() if self.games.height else 0
         )
@@ -105,6 +111,14 @@ class Resolution:
             return GameIds()
         select = f"SELECT game_id FROM surplus WHERE worker = {worker}"
         return self._database.ids(self._connection, select, f"surplus-{worker}")
+
+    def moved_games(self) -> Iterator["pa.Table"]:
+        """The rows of `games` of those that moved, with their new places, some at a time."""
+        from pipeline.warehouse import batches
+
+        columns = "lake_games.* REPLACE (moved.source AS source, moved.path AS path)"
+        select = f"SELECT {columns} FROM lake_games INNER JOIN moved USING (game_id)"
+        return batches(self._connection, select, ROWS_AT_ONCE)
 
     def lost(self) -> pl.DataFrame:
         """The documents whose game was known when the ingest began and is not there any more."""

@@ -31,6 +31,7 @@ from pipeline.game import FIXED
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
 from pipeline.reports.audit import findings
+from pipeline.verify import verify
 
 SETTING = {"topic": "Rivers", "code": "Danube", "chameleon_name": "Player 1"}
 
@@ -43,6 +44,12 @@ def game(name: str) -> bytes:
 def models(lake: Path) -> list[str]:
     """The models tested in the lake's games, one for each game made by `game`."""
     return sorted(table(lake, "results")["model"])
+
+
+def paths(lake: Path) -> dict[str, str]:
+    """By the model that played it, where each game is."""
+    games = table(lake, "games").select("game_id", "path")
+    return dict(table(lake, "results").join(games, on="game_id").select("model", "path").rows())
 
 
 def ids(lake: Path) -> dict[str, str]:
@@ -246,6 +253,7 @@ def test_a_moved_game_stays_when_its_old_place_is_taken(lab: Lab) -> None:
     assert statuses(lab.lake) == {"a.json": "replacing", "b.json": "duplicate"}
     assert report.n_superseded == 0
     assert models(lab.lake) == ["a", "b"]
+    assert paths(lab.lake) == {"a": "b.json", "b": "a.json"}
     # The place that holds it now is the last one.
     lab.write("b.json", game("c"))
     report = lab.ingest()
@@ -264,7 +272,9 @@ def test_games_that_change_places(lab: Lab) -> None:
     report = lab.ingest()
     assert nonzero(report) == {"duplicate": 2}
     assert report.n_superseded == 0
-    assert rows(lab.lake) == before
+    after = rows(lab.lake)
+    assert {name for name in after if after[name] != before[name]} == {"games"}
+    assert paths(lab.lake) == {"a": "b.json", "b": "a.json"}
     assert lab.rehearse() == {"unchanged": 2}
 
 
@@ -298,6 +308,8 @@ def test_a_known_place_unseen_still_holds_its_game(lab: Lab) -> None:
     lab.write("one/a.json", game("b"))
     assert lab.ingest("one").n_superseded == 0
     assert models(lab.lake) == ["a", "b"]
+    assert paths(lab.lake) == {"a": "two/a.json", "b": "a.json"}
+    assert verify(lab.lake).faults.is_empty()
     lab.write("two/a.json", game("b"))
     assert lab.ingest("two").n_superseded == 1
     assert models(lab.lake) == ["b"]

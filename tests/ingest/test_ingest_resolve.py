@@ -48,11 +48,15 @@ Game = dict[str, Any]
 
 
 class Expected(NamedTuple):
-    """What an ingest does: rows of `documents`, new games, games to go, and copies by worker."""
+    """What an ingest does: rows of `documents`, new games, games to go, moved ones, and copies.
+
+    A game moved where the document in its place holds another; copies are by worker.
+    """
 
     rows: list[dict[str, Any]]
     borne: list[Game]
     superseded: set[str]
+    moved: dict[str, tuple[str, str]]
     surplus: set[tuple[int, str]]
 
 
@@ -116,18 +120,40 @@ class Oracle:
             and any(b["game_index"] is not None and bytes_of(b) == bytes_of(game) for b in borne)
         }
         gone |= {b["game_id"] for b in borne} & {game["game_id"] for game in self.games}
+        moved = self._moved(rows, held, gone)
+        for row in rows:
+            if row["game_id"] in moved and row["status"] == "duplicate":
+                row["reason"] = row["reason"].replace("the same game as", "the game that was in")
         of_chosen = {(worker, s.game_id) for s, worker in seen if s.source_order in chosen}
         copies = {
             (worker, str(s.game_id))
             for s, worker in seen
             if s.found == GAME and s.source_order not in chosen
         }
-        return Expected(rows, borne, gone, copies - of_chosen)
+        return Expected(rows, borne, gone, moved, copies - of_chosen)
+
+    def _moved(
+        self, rows: Sequence[dict[str, Any]], held: set[tuple[str, str]], gone: set[str]
+    ) -> dict[str, tuple[str, str]]:
+        """The games whose place holds another now, each with the first place that holds it."""
+        here = [(row["location"], row["game_id"]) for row in rows if row["game_id"]]
+        seen = {place for place, _ in here}
+        elsewhere = sorted(one for one in held if one[0] not in seen)
+        moved = {}
+        for game in self.games:
+            place, id = f"{game['source']}/{game['path']}", game["game_id"]
+            if (place, id) in held and place in seen and (place, id) not in here and id not in gone:
+                first = next(where for where, what in [*here, *elsewhere] if what == id)
+                moved[id] = (SOURCE, first.removeprefix(f"{SOURCE}/"))
+        return moved
 
     def take(self, done: Expected) -> None:
         """Is the lake after the ingest."""
         self.n_ingests += 1
         self.games = [game for game in self.games if game["game_id"] not in done.superseded]
+        for game in self.games:
+            if game["game_id"] in done.moved:
+                game["source"], game["path"] = done.moved[game["game_id"]]
         self.games += done.borne
         self.documents += [row | {"ingest_id": self.n_ingests} for row in done.rows]
 
@@ -218,6 +244,11 @@ def test_what_becomes_of_documents(
                     for row in expected.rows
                 ]
                 assert_ids(found.superseded, expected.superseded)
+                moved = [row for table in found.moved_games() for row in table.to_pylist()]
+                assert {row["game_id"]: (row["source"], row["path"]) for row in moved} == (
+                    expected.moved
+                )
+                assert_ids(found.superseded_or_moved, expected.superseded | {*expected.moved})
                 for worker in range(2):
                     copies = {id for of, id in expected.surplus if of == worker}
                     assert_ids(found.surplus(worker), copies)

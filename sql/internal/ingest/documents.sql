@@ -15,11 +15,16 @@ SELECT
     resolved.sha256,
     resolved.format,
     resolved.status,
-    coalesce('the same game as ' || games_copied.location, resolved.reason) AS reason,
+    coalesce(
+        CASE WHEN moved.game_id IS NULL THEN 'the same game as ' ELSE 'the game that was in ' END
+        || games_copied.location,
+        resolved.reason
+    ) AS reason,
     resolved.game_id,
     resolved.game_index,
     resolved.assigned_model
 FROM resolved
 LEFT JOIN (FROM games_copied WHERE game_id IN (FROM copied)) AS games_copied
     ON resolved.status = 'duplicate' AND resolved.game_id = games_copied.game_id
+LEFT JOIN moved ON resolved.game_id = moved.game_id
 ORDER BY resolved.source_order, resolved.location
