@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from pipeline.metrics import metrics
 from pipeline.metrics.evidence import evidence
 from pipeline.metrics.known import names
 from pipeline.metrics.request import EDITIONS
+from pipeline.reports.alike import alike_models
 from pipeline.reports.audit import KINDS, audit, findings
 from pipeline.simulate import simulate
 
@@ -348,6 +350,48 @@ def test_models_without_a_name_and_bots_are_listed(tmp_path: Path) -> None:
         ("bots",): (1, 4),
     }
     assert [findings(lake, kind)["seat"].to_list() for kind in kinds] == [[2], [3]]
+
+
+GROUPS = [
+    ["gpt-4o", "gpt-4o ", "GPT-4o", "openai/gpt-4o", "gpt\u200b-4o", "gpt_4o", "\ufeffgpt\u20114o"],
+    ["caf\u00e9", "cafe\u0301", "a/b/CAF\u00c9"],
+    ["None", "unknown", " ", "N/A", "\u200b"],
+]
+APART = [
+    "gpt-4",
+    "gpt-4o-mini",
+    "gpt-4o-0806",
+    "claude-2.1",
+    "claude-21",
+    "cafe",
+    "o/",
+    "m",
+    "m'\"x",
+]
+
+
+def test_models_whose_names_look_alike_are_named_and_counted_apart(tmp_path: Path) -> None:
+    """One game each, of three players: of none of the others is anything found."""
+    names = [*APART, *(name for group in GROUPS for name in group)]
+    logs = [json.loads(interchange.LOGS[0]) for _ in names]
+    for number, (log, name) in enumerate(zip(logs, names, strict=True)):
+        log["setting"], log["seats"] = {"number": number}, deepcopy(log["seats"])
+        for seat in log["seats"]:
+            seat["model"], seat["is_tested"] = name, seat is log["seats"][0]
+    (tmp_path / "games.jsonl").write_text("\n".join(map(json.dumps, logs)))
+    ingest(tmp_path / "games.jsonl", tmp_path / "lake")
+    lake = open_lake(tmp_path / "lake")
+    found = findings(lake, "alike_models")
+    assert sorted(found["model"]) == sorted(name for group in GROUPS for name in group)
+    assert counts(audit(lake, kind="alike_models"), "kind") == {
+        ("alike_models",): (found.height, len(names))
+    }
+    says = dict(found.select("model", "says").rows())
+    assert says["gpt-4o"].count("1 game") == len(GROUPS[0]) - 1
+    assert '"gpt-4o " (7 characters, 1 game)' in says["gpt-4o"]
+    assert {says[name] for name in GROUPS[2]} == {"no model"}
+    assert len(alike_models(lake)) == len(GROUPS)
+    assert set(lake.table("players").filter("is_tested").collect()["model"]) == set(names)
 
 
 @pytest.fixture(scope="module")

@@ -123,6 +123,21 @@ def _show_summary(
         )
     if dry_run:
         terminal.note("dry run: nothing was written")
+    elif report.games.height:
+        _name_alike(lake)
+
+
+def _name_alike(lake: str) -> None:
+    """Says which models of the lake may be one, or none: they are counted as they are called."""
+    from pipeline.lake import open_lake
+    from pipeline.reports.alike import alike_models
+
+    if groups := alike_models(open_lake(lake)):
+        more = ", …" if len(groups) > 1 else ""
+        terminal.note(
+            f"{counted(len(groups), 'group')} of model names that look alike, or stand for none: "
+            f"{groups[0]}{more}; each is counted by itself: run `magic audit alike_models`"
+        )
 
 
 def _team(engine: str, master: str | None) -> "Team | None":
