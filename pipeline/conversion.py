@@ -59,7 +59,7 @@ def convert(
         else:
             if game.game_index is None:
                 game.game_index = game_index(document.path)
-            yield _converted(location, game)
+            yield _converted(location, game, sha256(document.data))
 
 
 def validate(sources: Sources, max_document: int = MAX_DOCUMENT) -> Iterator[Checked]:
@@ -84,9 +84,9 @@ def _unread(document: Document) -> tuple[tuple[Fault, ...], bool]:
     return faults, document.is_broken
 
 
-def _converted(location: str, game: GameRecord) -> Converted:
+def _converted(location: str, game: GameRecord, log_sha256: str) -> Converted:
     """The game's line, read again: what it does not say as the log does is not to pass for it."""
-    line = encoded(game)
+    line = encoded(game, log_sha256)
     try:
         again = read(line)
     except BrokenDocument as error:

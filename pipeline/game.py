@@ -241,7 +241,8 @@ class GameRecord(Struct, kw_only=True, omit_defaults=True):
     `faults` are the parts of the log that could not be used. `assigned_model` is the one that
     whoever ingested the log gave, where the log itself names none. `ended_by` is why a game ended
     that did not run its course, in the log's words. `events` are the rows of tables that only
-    games of this type have.
+    games of this type have. `order` is how messages and acts without one follow each other, where
+    the log says it: null for the next message, and for the next such act the name of its table.
     """
 
     game_type: str
@@ -274,6 +275,7 @@ class GameRecord(Struct, kw_only=True, omit_defaults=True):
     eliminations: list[Elimination] = field(default_factory=list)
     events: dict[str, list[Event]] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
+    order: Sequence[str | None] = ()
 
     @property
     def topic(self) -> JsonValue:

@@ -127,6 +127,56 @@ def test_a_silent_act_has_no_message_and_keeps_its_place() -> None:
     ]  # fmt: skip
 
 
+def silent(actor: str, act: str, **fields: Any) -> dict[str, Any]:
+    return {"actor": actor, "round": 1, "acts": [{"act": act, **fields}]}
+
+
+SHARED = {
+    "magic_interchange": 1,
+    "system": "s",
+    "game_type": "cost_sharing",
+    "is_finished": True,
+    "end": {"outcome": "agreed"},
+    "seats": [{"player": "Ann", "model": "a"}, {"player": "Bo", "model": "b"}],
+}
+EVENTS_OF_ALL_SORTS = [
+    silent("Ann", "transfers", kind="gift", target="Bo"),
+    silent("Ann", "proposal_votes", candidate="Ann"),
+    silent("Ann", "transfers", kind="fine", target="Bo"),
+    silent("Bo", "proposal_votes", candidate="Bo") | {"text": "Bo!"},
+    {"text": "A tie: Ann voted first.", "round": 1},
+    silent("Bo", "transfers", kind="gift", target="Ann"),
+]
+
+
+@pytest.mark.parametrize("step", [1, -1])
+def test_events_keep_their_order_when_converted(step: int) -> None:
+    """A silent vote stays before one in words: of two for two candidates, the first decides."""
+    game = read_document(SHARED | {"events": EVENTS_OF_ALL_SORTS[::step]})
+    again = read(encoded(game))
+    assert again is not None
+    events = json.loads(encoded(game))["events"]
+    assert [event["actor"] for event in events if "actor" in event] == [
+        event["actor"] for event in EVENTS_OF_ALL_SORTS[::step] if "actor" in event
+    ]
+    assert json.loads(encoded(again))["events"] == events
+    rows = tables_of([game, again])["results"].sort("game_index", "seat")
+    assert rows["proposed_agreement"].to_list() == [True, False][::step] * 2
+
+
+def test_one_game_in_two_writings_stays_two_when_converted(tmp_path: Path) -> None:
+    """And a copy of the same bytes is none."""
+    (tmp_path / "logs").mkdir()
+    for name, indent in {"a": None, "b": 1, "c": 1}.items():
+        (tmp_path / "logs" / f"{name}.json").write_text(json.dumps(PUBLIC_GOOD, indent=indent))
+    lines = tmp_path / "games.jsonl"
+    lines.write_bytes(b"".join(b"%s\n" % (one.line or b"") for one in convert(tmp_path / "logs")))
+    for number, source in enumerate((tmp_path / "logs", lines)):
+        report = ingest(source, tmp_path / f"lake {number}", jobs=1)
+        assert (report.statuses["ingested"], report.statuses["duplicate"]) == (2, 1)
+        assert report.n_in_other_form == 2
+
+
 def test_what_follows_from_the_rest_need_not_be_stated() -> None:
     game = read_document(PUBLIC_GOOD)
     assert [(one.is_least, one.round_total) for one in game.contributions] == [

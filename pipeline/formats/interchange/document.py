@@ -91,7 +91,8 @@ class Document(_Part, kw_only=True):
     `is_repeatable` says that games of equal settings repeat one another. `n_rounds` is by default
     the highest round of any event. `unseated` are names that acts may name although no player has
     them, as in a vote for somebody who is not in the game. `game_index` is the game's number in its
-    competition, and `format_version` the variant of the log that the document was made of.
+    competition. `format_version` is the variant of the log that the document was made of, and
+    `log_sha256` the hash of that log's bytes, by which two writings of one game stay two games.
     """
 
     magic_interchange: Literal[1]
@@ -104,6 +105,7 @@ class Document(_Part, kw_only=True):
     started_at: Annotated[datetime, Meta(tz=True)] | None = None
     game_index: Annotated[int, Meta(ge=0, le=10**9 - 1)] | None = None
     format_version: Name = str(VERSION)
+    log_sha256: Name | None = None
     n_rounds: Round | UnsetType = UNSET
     seats: list[Seat]
     unseated: tuple[str, ...] = ()

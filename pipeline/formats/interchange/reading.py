@@ -85,6 +85,7 @@ def game_of(document: Document) -> GameRecord:
         game_index=document.game_index,
         seats=seats,
         messages=messages(_spoken(document.events), seats),
+        order=_order(document.events),
     )
     check_end(game, "$.end.outcome")
     _add_rows(game, rows, Around(numbers, game.word))
@@ -279,6 +280,15 @@ def _unshown(events: list[Event], numbers: dict[str, int]) -> list[Fault]:
                 first.setdefault(name, number)
     rule = f"a text is shown to players who have seats, or to {' or '.join(sorted(NOT_NAMES))}"
     return [Fault(f"$.events[{n}].visible_to", rule, repr(name)) for name, n in first.items()]
+
+
+def _order(events: list[Event]) -> list[str | None]:
+    """A null for each text, and for each act without one the name of its table."""
+    order: list[str | None] = []
+    for event in events:
+        is_silent = event.text is None
+        order += [TABLE_OF[type(act)] for act in event.acts] if is_silent else [None]
+    return order
 
 
 def _check_table(table: str, kind: GameKind, at: str) -> None:

@@ -1,9 +1,9 @@
 """A game made into a document: it states what `reading` would not derive."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import UNSET
 from msgspec.structs import asdict, replace
@@ -26,15 +26,22 @@ from pipeline.game import Event as Row
 from pipeline.game import GameRecord, Seat
 from pipeline.games import kind
 
-_Acts = dict[int | None, list[tuple[Row, Act]]]
+_Done = tuple[Row, Act]
 
 
-def encoded(game: GameRecord) -> bytes:
-    """The game as JSON on one line, without an end of line."""
-    return ENCODER.encode(document_of(game))
+class _Acts(NamedTuple):
+    """Acts in their order: by the index of their message, and those without one by table."""
+
+    spoken: dict[int, list[_Done]]
+    silent: dict[str, list[_Done]]
 
 
-def document_of(game: GameRecord) -> Document:
+def encoded(game: GameRecord, log_sha256: str | None = None) -> bytes:
+    """The game as JSON on one line, without an end of line; the hash is that of its log's bytes."""
+    return ENCODER.encode(document_of(game, log_sha256))
+
+
+def document_of(game: GameRecord, log_sha256: str | None = None) -> Document:
     """The game as a document."""
     events = _events(game)
     wins = _wins(game)
@@ -52,6 +59,7 @@ def document_of(game: GameRecord) -> Document:
         started_at=game.started_at,
         game_index=game.game_index,
         format_version=game.format_version,
+        log_sha256=log_sha256,
         n_rounds=UNSET if game.n_rounds == max(rounds, default=0) else game.n_rounds,
         seats=[
             _seat(seat, win if is_derived else None)
@@ -103,27 +111,40 @@ def _seat(seat: Seat, is_win: bool | None) -> parts.Seat:
 
 
 def _events(game: GameRecord) -> list[Event]:
-    """The texts with the acts read from them, and each silent act after the texts of its round."""
+    """The texts with the acts read from them, and the silent acts, in the order of the game."""
     acts = _acts(game)
+    silent = {
+        table: iter([_silent(game, row, act) for row, act in of_table])
+        for table, of_table in acts.silent.items()
+    }
+    texts = (
+        _spoken(game, index, acts.spoken.get(index, [])) for index in range(len(game.messages))
+    )
+    order = game.order or _order(game, acts.silent)
+    return [next(texts if table is None else silent[table]) for table in order]
+
+
+def _order(game: GameRecord, silent: Mapping[str, Sequence[_Done]]) -> Iterator[str | None]:
+    """Where the log does not say it, each silent act comes after the texts of its round."""
     rounds = game.messages.course.round
-    silent = defaultdict(list)
     place: dict[int, int] = {}
-    for row, act in acts.get(None, ()):
-        if row.round not in place:
-            later = (i for i, round_ in enumerate(rounds) if (round_ or 0) > row.round)
-            place[row.round] = next(later, len(rounds))
-        silent[place[row.round]].append(_silent(game, row, act))
-    events = []
+    before = defaultdict(list)
+    for table, rows in silent.items():
+        for row, _ in rows:
+            if row.round not in place:
+                later = (i for i, round_ in enumerate(rounds) if (round_ or 0) > row.round)
+                place[row.round] = next(later, len(rounds))
+            before[place[row.round]].append(table)
     for index in range(len(rounds)):
-        events += [*silent[index], _spoken(game, index, acts.get(index, []))]
-    return events + silent[len(rounds)]
+        yield from (*before[index], None)
+    yield from before[len(rounds)]
 
 
 def _silent(game: GameRecord, row: Row, act: Act) -> Event:
     return Event(actor=game.seats[row.seat - 1].player, round=row.round, acts=[act])
 
 
-def _spoken(game: GameRecord, index: int, acts: list[tuple[Row, Act]]) -> Event:
+def _spoken(game: GameRecord, index: int, acts: list[_Done]) -> Event:
     course = game.messages.course
     player = course.player[index]
     event = Event(
@@ -156,14 +177,17 @@ def _placed(game: GameRecord, row: Row, act: Act, player: str, round_: int | Non
 
 
 def _acts(game: GameRecord) -> _Acts:
-    """The acts by the index of the message that each was read from."""
+    """The acts, those read from a message apart from the silent ones."""
     around = Around({seat.player: n for n, seat in enumerate(game.seats, start=1)}, game.word)
-    acts: _Acts = {}
+    acts = _Acts(defaultdict(list), defaultdict(list))
     for table in EVENTS:
-        rows = _ordered(game.events.get(table, []) if table in OWN_TABLES else getattr(game, table))
+        rows = game.events.get(table, []) if table in OWN_TABLES else getattr(game, table)
+        rows = rows if game.order else _ordered(rows)
         fields = list(map(asdict, rows))
         for row, stated in zip(rows, _stated(table, fields, around), strict=True):
-            acts.setdefault(row.message_index, []).append((row, ACTS[table](**stated)))
+            is_silent = row.message_index is None
+            of = acts.silent[table] if is_silent else acts.spoken[row.message_index]
+            of.append((row, ACTS[table](**stated)))
     return acts
 
 
