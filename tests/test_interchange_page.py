@@ -12,6 +12,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 import zstandard
+from rawlogs import games_of
 
 from pipeline.conversion import validate
 from pipeline.formats import read
@@ -33,7 +34,11 @@ def test_the_game_on_the_page_is_read() -> None:
     game = read(block("json").encode())
     assert game is not None
     assert game.faults == []
-    assert len(game.votes) == 2
+    (frame,) = games_of([game])
+    votes = {
+        vote.player: (vote.target, vote.stated_target, vote.parse_status) for vote in frame.votes
+    }
+    assert votes == {"Ida": ("Wu", "Wu", "ok"), "Wu": ("Eve", None, "ok")}
 
 
 @pytest.fixture(scope="module")

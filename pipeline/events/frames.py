@@ -27,7 +27,7 @@ from pipeline.events.contracts import (
     polars_schema,
 )
 from pipeline.events.identity import Setting, identified_setting
-from pipeline.events.readings import read_analyses, read_identifications
+from pipeline.events.readings import IS_NUMBERED, read_analyses, read_identifications
 from pipeline.events.roles import role_rows
 from pipeline.game import (
     FIXED,
@@ -110,6 +110,8 @@ class _Batch:
         self._of_player = {name: _encoded(players[name]) for name in _OF_PLAYER}
         self._names = players["player"]
         self.seats = players.select(GAME_ROW, "player", "seat", "side", "is_sought")
+        # The games whose seats are not all called `Player N`.
+        self.named = players.filter(~IS_NUMBERED).select(GAME_ROW).unique()
         messages = self._message_rows()
         self._content, self._status = messages["content"], messages["parse_status"]
         self.tables = {"games": games, "players": players, "messages": messages}
@@ -369,7 +371,29 @@ def _proposal_votes(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
 def _with_stated(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     """The rows with the players that their texts name, as `stated`."""
     rows = rows.with_columns(batch.answer_of(rows), batch.name_of(rows))
-    return rows.with_columns(stated=prose.stated_players(pl.col("answer"), pl.col("player")))
+    rows = rows.with_columns(stated=prose.stated_players(pl.col("answer"), pl.col("player")))
+    return rows if batch.named.is_empty() else _with_named(rows, batch)
+
+
+def _with_named(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
+    """The rows, those of games whose seats have names of their own with the names they state."""
+    rows = rows.with_row_index("row")
+    asked = rows.join(batch.named, on=GAME_ROW, how="semi").rename({"answer": "text"})
+    if asked.is_empty():
+        return rows
+    seats = batch.seats.join(batch.named, on=GAME_ROW, how="semi")
+    found = asked.select("row", GAME_ROW, number=prose.stated_seats(asked, seats))
+    names = seats.select(GAME_ROW, pl.col("seat").cast(pl.String).alias("number"), name="player")
+    # Nobody has the seats of a name in doubt, but they count among the names that are stated.
+    named = (
+        found.explode("number", empty_as_null=True)
+        .join(names, on=[GAME_ROW, "number"], how="left")
+        .with_columns(pl.coalesce("name", "number").alias("name"))
+        .group_by("row")
+        .agg(named=pl.col("name").drop_nulls())
+    )
+    rows = rows.join(named, on="row", how="left", maintain_order="left")
+    return rows.with_columns(stated=pl.coalesce("named", "stated"))
 
 
 def _chosen(name: str) -> pl.Expr:
@@ -417,7 +441,7 @@ def _analyses(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
         kind=pl.lit(list(AnalysisKind), _TEXTS), is_correct=pl.concat_list(*AnalysisKind)
     )
     rows = rows.explode("kind", "is_correct").filter(pl.col("is_correct").is_not_null())
-    asked = rows.with_columns(batch.game_type_of(rows), batch.side_of(rows))
+    asked = rows.with_columns(batch.name_of(rows), batch.game_type_of(rows), batch.side_of(rows))
     read = read_analyses(asked, batch.spoken(Phase.ANALYSIS), batch.seats)
     return rows.with_columns(read["is_own_view_stated"], read["is_correct_as_read"])
 

@@ -8,6 +8,7 @@ and gives an expression; a null text says nothing.
 import polars as pl
 
 from pipeline import thoughts
+from pipeline.events.names import MARK, exact, loose, marked
 from pipeline.game import OUTAGE_MARK
 from pipeline.vocabulary import Choice, ParseStatus
 
@@ -20,12 +21,26 @@ _NUMBER_WORDS = {
 _NUMBER_OF_PLAYER = rf"(\d+|{'|'.join(_NUMBER_WORDS)})"
 _PLAYER = rf"player[\s_]*{_NUMBER_OF_PLAYER}\b"
 _MENTION = rf"(?i){_PLAYER}"
-_VOTE = (
-    rf"(?i)\bvot(?:e|es|ing)\b[^\d\n.]{{0,40}}?{_PLAYER}"
-    rf"(?:(?:\s*,|\s+or|\s+and)\s+{_PLAYER})?"
-)
 _OWN_PROPOSAL = r"(?i)\bmy own proposal\b"
+
+
+def _vote(player: str, words: str = r"\bvot(?:e|es|ing)\b") -> str:
+    """The pattern of a vote for a player, or for two, whose name has this pattern."""
+    return rf"(?i)(?:{words})[^\d\n.。]{{0,40}}?{player}(?:(?:\s*,|\s+or|\s+and)\s+{player})?"
+
+
+_VOTE = _vote(_PLAYER)
 _INTRODUCTION = rf"(?i)\b(?:as|i am|i'm)\s+(?:player\s+)?{_PLAYER}"
+# The same for names of any kind, in some more languages.
+_VOTE_WORDS = r"\bvot(?:e|es|ing|o|ar|ons)\b|\b(?:stimme|wähle|голосую)\b|투표|投"
+_NAMED_VOTE = _vote(MARK, _VOTE_WORDS) + (
+    rf"|[给給]{MARK}投|{MARK}(?:さん|くん|君|様|氏)?に(?:投票|一票|入れ)"
+    rf"|{MARK}\s?[씨님]?(?:에게|한테|을|를)?\s?(?:투표|한 표)"
+)
+_NAMED_INTRODUCTION = (
+    rf"(?i)\b(?:as|i am|i['’]m|ich bin|als|soy|como|je suis)\s+(?:player\s+)?{MARK}"
+    rf"|(?:我是|我叫|作为|作為|私は){MARK}|{MARK}として"
+)
 
 _NUMBER = r"\d+(?:[.,]\d+)*"
 _SHARE_NUMBER = r"^(?:\d+(?:[.,]\d{1,2}|[.,]\d{4,})?|\d+[.]\d+)$"
@@ -91,6 +106,37 @@ def stated_players(text: pl.Expr, speaker: pl.Expr) -> pl.Expr:
     own = pl.when(~says_vote & text.str.contains(_OWN_PROPOSAL)).then(pl.concat_list(speaker))
     nobody = pl.lit([], pl.List(pl.String))
     return pl.when(is_outage(text) | text.is_null()).then(nobody).otherwise(own.fill_null(named))
+
+
+def stated_seats(rows: pl.DataFrame, seats: pl.DataFrame) -> pl.Series:
+    """The numbers of the seats that a vote's text names, as texts: a list without repetition.
+
+    The same for seats of any names. `rows` have game, `text` and the speaker's `seat`, those of a
+    game one after the other; `seats` have game, `player` and `seat`. What is written as a seat's
+    name comes first, and counts in any case only where nothing is.
+    """
+    written = marked(rows, seats, exact)
+    # Nearly always a vote has its words and a name as it is written.
+    is_open = written.str.extract_all(_NAMED_VOTE).list.len() == 0
+    others = pl.Series([None] * rows.height, dtype=pl.String)
+    others = others.scatter(is_open.arg_true(), marked(rows.filter(is_open), seats, loose))
+    said = rows.with_columns(exact=written, loose=others)
+    voted, named = [], []
+    for text in (pl.col("exact"), pl.col("loose")):
+        voted.append(text.str.extract_all(_NAMED_VOTE).list.join(""))
+        named.append(text.str.replace_all(_NAMED_INTRODUCTION, ""))
+    speaker = pl.concat_list(pl.col("seat").cast(pl.String))
+    own = pl.when(pl.col("text").str.contains(_OWN_PROPOSAL)).then(speaker)
+    lists = [*map(_seats, voted), own, *map(_seats, named)]
+    first = pl.coalesce(*[pl.when(found.list.len() > 0).then(found) for found in lists])
+    is_silent = is_outage(pl.col("text")) | pl.col("text").is_null()
+    stated = pl.when(~is_silent).then(first).fill_null(pl.lit([], pl.List(pl.String)))
+    return said.select(stated.alias("stated")).to_series()
+
+
+def _seats(text: pl.Expr) -> pl.Expr:
+    numbers = text.str.extract_all(MARK).list.join(",").str.replace_all(r"[\x02\x03]", "")
+    return numbers.str.split(",").list.eval(pl.element().filter(pl.element() != "")).list.unique()
 
 
 def _names(text: pl.Expr) -> pl.Expr:

@@ -15,6 +15,8 @@ from pipeline.events.contracts import GAME_ROW
 from pipeline.games import kind
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES, AnalysisKind, GameType, Side
 
+# The questions and the forms of their answers are for players with such names.
+IS_NUMBERED = pl.col("player").str.contains(r"^Player [1-9][0-9]*$")
 _MESSAGE = [GAME_ROW, "message_index"]
 
 # Over text in lower case. Classes are spelt out, since engines differ in what `\w` and `\s` are.
@@ -126,7 +128,7 @@ def read_analyses(rows: pl.DataFrame, spoken: pl.DataFrame, players: pl.DataFram
         read = read.join(found, on="message", how="left")
     return _with(rows, read.select(*_MESSAGE, "is_hidden", "is_right")).with_columns(
         is_own_view_stated=pl.col("is_hidden").is_not_null(),
-        is_correct_as_read=pl.when(pl.col("message_index").is_not_null()).then(judged),
+        is_correct_as_read=pl.when(pl.col("message_index").is_not_null(), IS_NUMBERED).then(judged),
     )
 
 
@@ -170,7 +172,9 @@ def read_identifications(rows: pl.DataFrame, spoken: pl.DataFrame) -> pl.DataFra
     is_right = is_own_name & (pl.col("read_side") == pl.col("side"))
     return _with(rows, read).with_columns(
         claimed_role=_role_of("read_side"),
-        is_correct_as_read=pl.when(named.is_not_null()).then(is_right.fill_null(value=False)),
+        is_correct_as_read=pl.when(named.is_not_null(), IS_NUMBERED).then(
+            is_right.fill_null(value=False)
+        ),
     )
 
 

@@ -48,6 +48,7 @@ SELECT
     own_views.player IS NOT NULL AS is_own_view_stated,
     CASE
         WHEN role_analyses.message_index IS NULL THEN NULL
+        WHEN NOT regexp_matches(role_analyses.player, '^Player [1-9][0-9]*$') THEN NULL
         WHEN kind = 'inter' THEN compared.n_right = compared.n_views
         WHEN own_views.player IS NOT NULL THEN hidden_players.player IS NOT NULL
         -- The chameleon is asked what others think, not what it knows.

@@ -60,6 +60,7 @@ SELECT
     END AS claimed_role,
     CASE
         WHEN roles.message_index IS NULL THEN NULL
+        WHEN NOT regexp_matches(role_identifications.player, '^Player [1-9][0-9]*$') THEN NULL
         WHEN is_either OR is_hidden = is_civilian THEN FALSE
         ELSE coalesce(
             named.lowest = named.highest
