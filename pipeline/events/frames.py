@@ -16,7 +16,7 @@ import pyarrow as pa
 from msgspec import Struct
 from msgspec.structs import astuple, fields
 
-from pipeline.events import arrow, checks, prose
+from pipeline.events import amounts, arrow, checks, prose
 from pipeline.events.contracts import (
     GAME_ROW,
     GAME_TABLES,
@@ -456,8 +456,10 @@ def _decisions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
 def _contributions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     answer = pl.col("answer")
     rows = rows.with_columns(batch.text_of(rows), batch.answer_of(rows))
-    rows = rows.with_columns(stated_amount=prose.stated_amount(answer))
-    status = prose.amount_status(pl.col("amount"), pl.col("stated_amount"))
+    written = pl.when(~prose.is_outage(answer)).then(amounts.written_amount(answer))
+    rows = rows.with_columns(written=written)
+    rows = rows.with_columns(stated_amount=amounts.amount(pl.col("written")))
+    status = prose.amount_status(pl.col("amount"), pl.col("written"), pl.col("stated_amount"))
     return rows.with_columns(parse_status=_silent_or("amount", prose.outage_or(answer, status)))
 
 

@@ -1,4 +1,4 @@
-"""What texts say, read for all texts of a batch at once: a player named, an amount, a share.
+"""What texts say, read for all texts of a batch at once: a player named, a choice, a share.
 
 Every reading is strict: a text that says two things is `ambiguous`, one that says none is
 `unreadable`, and neither is given a value. Each function takes columns of texts, as expressions,
@@ -44,7 +44,6 @@ _NAMED_INTRODUCTION = (
 
 _NUMBER = r"\d+(?:[.,]\d+)*"
 _SHARE_NUMBER = r"^(?:\d+(?:[.,]\d{1,2}|[.,]\d{4,})?|\d+[.]\d+)$"
-_STATED_AMOUNT = r"(?i)contribut\w*[^\d\n.]{0,80}?(\d+(?:\.\d+)?)"
 _COOPERATE = r"(?i)\bcooperat"
 _DEFECT = r"(?i)\b(?:defect|betray)"
 
@@ -199,17 +198,10 @@ def _share_number(numbers: pl.Expr) -> pl.Expr:
     return pl.when(number.str.contains(_SHARE_NUMBER)).then(number)
 
 
-def stated_amount(text: pl.Expr) -> pl.Expr:
-    """The number after `contribute` (or `contribution`), or the only number that there is."""
-    alone = only(numbers(text)).str.replace_all(",", "", literal=True)
-    stated = text.str.extract(_STATED_AMOUNT).fill_null(alone).cast(float, strict=False)
-    return pl.when(~is_outage(text)).then(stated)
-
-
-def amount_status(amount: pl.Expr, stated: pl.Expr) -> pl.Expr:
+def amount_status(amount: pl.Expr, written: pl.Expr, stated: pl.Expr) -> pl.Expr:
     """Whether the amount that the game registered is the one that the text plainly states."""
     return (
-        pl.when(amount.is_null() & stated.is_null())
+        pl.when(amount.is_null() & written.is_null())
         .then(_word(ParseStatus.UNREADABLE))
         .when(amount == stated)
         .then(_word(ParseStatus.OK))

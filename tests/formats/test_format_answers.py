@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rawlogs import OUTAGE
 
-from pipeline.events import prose
+from pipeline.events import amounts, prose
 from pipeline.formats.answers import is_outage, player_number, stated_guess
 from pipeline.vocabulary import ParseStatus
 
@@ -41,8 +41,9 @@ def share(text: str | None) -> tuple[float | None, str]:
 
 def stated_amount(text: str, registered: float = 8) -> tuple[float | None, str]:
     """The amount, and how surely the text states what the game registered."""
-    amount = prose.stated_amount(TEXT)
-    return read_in(text, amount, prose.amount_status(pl.lit(registered), amount))
+    written = amounts.written_amount(TEXT)
+    stated = amounts.amount(written)
+    return read_in(text, stated, prose.amount_status(pl.lit(registered), written, stated))
 
 
 ONE, TWO = ("Player 1", OK), ("Player 2", OK)
@@ -151,6 +152,32 @@ AMOUNTS = [
     ("I'll put in 8 points and keep the rest.", 8),
     ("8", 8),
     ("I contribute\n8", 8),
+    ("I contribute 1,000 points", 1000),
+    ("I contribute $1,000.50!", 1000.5),
+    ("I contribute 1,234,567", 1234567),
+    ("I contribute 1 000 points", 1000),
+    ("I contribute 1\u202f000 points", 1000),
+    ("I contribute 1'000 points", 1000),
+    ("I contribute 1.000,50 points", 1000.5),
+    ("I contribute 1.000.000 points", 1000000),
+    ("I contribute 20,5 points", 20.5),
+    ("I contribute 0.125 points", 0.125),
+    ("I contribute 2.5k", 2500),
+    ("I contribute 2 thousand points", 2000),
+    ("I contribute all 100 points.", 100),
+    ("I put in 1,000 points.", 1000),
+    ("My contribution in round 3 is 10 points.", 10),
+    ("As Player 2, I put in 8 points.", 8),
+    ("Agent-2 puts in 8 points.", 8),
+    ("I contribute twenty-five points.", 25),
+    ("I contribute one hundred coins.", 100),
+    ("I contribute 1.000 points", None),
+    ("I contribute 50% of my points", None),
+    ("I contribute 1/3 of my points", None),
+    ("I contribute 10-20 points", None),
+    ("I contribute 10 or 20 points", None),
+    ("I contribute -5 points", None),
+    ("I contribute as much as the last one.", None),
     ("I keep 60 of my 100 points.", None),
     ("I contribute nothing.", None),
     ("", None),
