@@ -14,7 +14,7 @@ from pipeline.archives.splitting import Splitter, sections, whole
 from pipeline.formats.broken import broken, decode
 from pipeline.formats.chatarena import reprs
 from pipeline.formats.look import Look
-from pipeline.formats.rows import Row
+from pipeline.formats.rows import EVERYONE, Row
 from pipeline.game import Fault
 
 _ROWS = msgspec.json.Decoder(list[Row])
@@ -93,7 +93,7 @@ def _of_row(fields: dict[str, str], at: str) -> dict[str, object]:
         "turn": int(turn) if turn else None,
         "visible_to": reprs.texts(visible_to, f"{at}.visible_to")
         if visible_to.startswith("[")
-        else visible_to,
+        else visible_to or EVERYONE,
         "msg_type": fields["msg_type"] or None,
     }
 
