@@ -12,9 +12,9 @@ from typing import NamedTuple
 from pipeline.errors import DeniedError, MachineError, PipelineError
 
 # What no user needs: polars' advice to its developers, who would see the whole of a path; colours;
-# and where in its code something written in Rust failed.
+# where in its code something written in Rust failed, and what that knows of a log's files.
 _NOT_FOR_USERS = re.compile(
-    r" *\(set POLARS_\w+=[^)]*\)|\x1b\[[0-9;]*m|\s+0: <unknown>.*", re.DOTALL
+    r" *\(set POLARS_\w+=[^)]*\)|\x1b\[[0-9;]*m|\s+0: <unknown>.*|: ParsedLogPath \{.*", re.DOTALL
 )
 _CAUSE = "↳"
 

@@ -14,7 +14,7 @@ from pipeline.events.contracts import OLDEST_VERSION, TABLES, VERSION, row_meani
 from pipeline.lake.contents import has_log
 from pipeline.lake.lake import StoredLake
 from pipeline.lake.names import CATALOG, WRITING
-from pipeline.lake.tables import COMMITS, VERSION_KEY, OpenTable, of_each, open_table
+from pipeline.lake.tables import COMMITS, VERSION_KEY, OpenTable, of_each
 from pipeline.lake.writing import check_clock
 from pipeline.library_errors import is_denied, one_line, reason
 from pipeline.stores import Location, location
@@ -189,7 +189,7 @@ def _has_rows(folder: Location) -> bool:
     if not has_log(folder):
         return False
     try:
-        return bool(OpenTable(open_table(folder)).logged("path"))
+        return bool(OpenTable(folder).logged("path"))
     except DeniedError:
         raise
     except LakeError:

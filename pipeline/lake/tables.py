@@ -20,6 +20,11 @@ ROLES = "roles"
 # Most of what is done with a table is to wait for a disk, or for an object store.
 _AT_ONCE = 8
 
+# As deltalake names what magic has it do; others merge files, delete old ones or rows, and so on.
+_OWN_OPERATIONS = ("CREATE TABLE", "WRITE", "RESTORE")
+# Any table may name these; it needs nothing for them.
+_KNOWN_FEATURES = {"appendOnly", "invariants"}
+
 T = TypeVar("T")
 
 
@@ -78,11 +83,15 @@ def _footer_rows(file: Location) -> int:
 
 
 class OpenTable:
-    """A Delta table at one version, and what its log says of its files there."""
+    """A Delta table at one version, and what its log says of its files there.
 
-    def __init__(self, delta: DeltaTable) -> None:
-        self.delta = delta
-        self._files = delta.get_add_actions(flatten=True)
+    Raises LakeError where rows are not just those of its files, as another tool can have it.
+    """
+
+    def __init__(self, folder: Location, version: int | None = None) -> None:
+        self.delta = open_table(folder, version)
+        _refuse_features(folder, self.delta)
+        self._files = self.delta.get_add_actions(flatten=True)
 
     def logged(self, column: str) -> dict[str, Any]:
         """What the log says of each file, null where it does not say."""
@@ -94,7 +103,7 @@ class OpenTable:
 
 def opened_at(folder: Location, state: TableState) -> OpenTable:
     """A table at a recorded state; raises LakeError where its log says otherwise."""
-    table = OpenTable(open_table(folder, state.version))
+    table = OpenTable(folder, state.version)
     contents = contents_of(table.logged("num_records"))
     if not contents.agrees(state.contents):
         raise LakeError(
@@ -106,16 +115,66 @@ def opened_at(folder: Location, state: TableState) -> OpenTable:
 
 
 def opened_journal(folder: Location, version: int | None) -> OpenTable:
-    """The table `ingests`. Each version of it adds a row, so its own log is enough to check it."""
-    table = OpenTable(open_table(folder, version))
+    """The table `ingests`. Each version of it adds a row, so its own log is enough to check it.
+
+    Only those do not that another tool added to arrange its files anew, or to delete old ones.
+    """
+    table = OpenTable(folder, version)
     n_rows = sum(known_rows(folder, table.logged("num_records")).values())
     n_ingests = table.delta.version()
-    if n_rows != n_ingests:
+    foreign = foreign_commits(table.delta) if n_rows != n_ingests else []
+    if n_rows != n_ingests - len(foreign):
         raise LakeError(
             f"{folder}: the lake is damaged: the table's log names {n_rows:,} ingests, but there "
-            f"were {n_ingests:,}{_emptied(folder, n_ingests)}; {DAMAGE_HINT}"
+            f"were {n_ingests - len(foreign):,}{_emptied(folder, n_ingests)}{by_others(foreign)}; "
+            f"{DAMAGE_HINT}"
         )
     return table
+
+
+def foreign_commits(delta: DeltaTable) -> list[str]:
+    """The commits of a table that only another tool makes, the newest first, as in `OPTIMIZE`."""
+    return [
+        f"{commit['operation']} in {commit['version']:020d}.json"
+        for commit in delta.history()
+        if commit.get("operation") not in (None, *_OWN_OPERATIONS)
+    ]
+
+
+def by_others(commits: Sequence[str]) -> str:
+    """What to add to an error about a table with such commits."""
+    if not commits:
+        return ""
+    more = f" and {len(commits) - 1:,} more" if commits[1:] else ""
+    return f" (another tool changed the table: {commits[0]}{more})"
+
+
+def _refuse_features(folder: Location, delta: DeltaTable) -> None:
+    """Raises LakeError for a table that is more than its Parquet files, all their rows and names.
+
+    No table is made so; a vector of deleted rows, for one, would come to life in a merge.
+    """
+    protocol = delta.protocol()
+    named = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
+    if unknown := sorted(named - _KNOWN_FEATURES):
+        what = f"features of Delta that magic does not know: {', '.join(unknown)}"
+    elif protocol.min_reader_version == 2 or 2 < protocol.min_writer_version < 7:
+        what = "a newer protocol of Delta than magic knows"
+    elif _has_deletion_vectors(delta):
+        what = "deletion vectors, so some rows of its files do not count"
+    else:
+        return
+    raise LakeError(
+        f"{folder}: the table has {what}. Another tool changed it: restore the lake from a copy, "
+        "or ingest the logs into a new lake"
+    )
+
+
+def _has_deletion_vectors(delta: DeltaTable) -> bool:
+    try:
+        return any(batch.num_rows for batch in delta.deletion_vectors())
+    except DeltaError:  # there is one, and its file cannot be read
+        return True
 
 
 def _emptied(folder: Location, version: int) -> str:

@@ -26,10 +26,12 @@ from pipeline.lake.lake import StoredLake
 from pipeline.lake.opening import LOCK, LOCK_SECONDS, create_tables, open_lake
 from pipeline.lake.removal import Removal, rewritten
 from pipeline.lake.schema import arrow_schema
-from pipeline.lake.tables import COMMITS, TableState, of_each
+from pipeline.lake.tables import COMMITS, TableState, by_others, foreign_commits, of_each
 from pipeline.lake.writing import check_clock
 from pipeline.library_errors import is_denied, one_line
 from pipeline.stores import Location, location
+
+_APPEND_ONLY = "delta.appendOnly"
 
 
 @contextmanager
@@ -136,6 +138,7 @@ class Transaction:
         Raises LakeError where files that were added are not there any more.
         """
         of_each(self._refuse_lost, self._added)
+        of_each(self._refuse_append_only, self._removed)
         self._written = []
         after = of_each(self._after, sorted(self.lake.states))
         row |= {
@@ -161,6 +164,15 @@ class Transaction:
             raise LakeError(
                 f"{folder}: {len(lost):,} files that were written for this ingest are gone or cut, "
                 f"for example {lost[0]}; nothing was changed: run the same command again"
+            )
+
+    def _refuse_append_only(self, table: str) -> None:
+        """Raises LakeError where files are to be replaced in a table that only takes new ones."""
+        if self.lake.delta(table).metadata().configuration.get(_APPEND_ONLY) == "true":
+            raise LakeError(
+                f"{self.lake.folder(table)}: another tool made the table append-only "
+                f"({_APPEND_ONLY}), so its files cannot be merged, nor games replaced; nothing was "
+                "changed: restore the lake from a copy, or ingest the logs into a new lake"
             )
 
     def _contents(self, table: str) -> Contents:
@@ -230,6 +242,13 @@ def _name(file: str) -> str:
 def _restore(lake: StoredLake, table: str, version: int) -> None:
     delta = lake.delta(table)
     delta.update_incremental()
-    if delta.version() != version:
-        delta.restore(version)
-        delta.update_incremental()
+    if delta.version() == version:
+        return
+    try:
+        # What another tool turned on in the meantime goes with its commits.
+        delta.restore(version, protocol_downgrade_allowed=True)
+    except DeltaError as error:
+        damaged = lake.damage([table]) or LakeError(one_line(error))
+        others = by_others(foreign_commits(delta))
+        raise LakeError(f"{damaged}{others}") from None
+    delta.update_incremental()

@@ -1,0 +1,125 @@
+"""What another tool did to a lake's tables: survived, or refused in words that name it."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+from lakes import check, rows, table
+
+from pipeline.errors import LakeError
+from pipeline.ingest import ingest
+from pipeline.lake import open_lake
+from pipeline.lake.maintain import maintain
+from pipeline.verify import verify
+
+VECTOR = {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^", "sizeInBytes": 40}
+FEATURES = {
+    "minReaderVersion": 3,
+    "minWriterVersion": 7,
+    "readerFeatures": ["deletionVectors"],
+    "writerFeatures": ["deletionVectors"],
+}
+
+
+@pytest.fixture
+def lake(used_lake: Path, tmp_path: Path) -> Path:
+    shutil.copytree(used_lake, tmp_path / "lake")
+    return tmp_path / "lake"
+
+
+def merge(delta: DeltaTable) -> None:
+    delta.optimize.compact()
+
+
+def merge_and_delete(delta: DeltaTable) -> None:
+    delta.optimize.compact()
+    delta.vacuum(0, dry_run=False, enforce_retention_duration=False)
+
+
+def set_property(delta: DeltaTable) -> None:
+    delta.alter.set_table_properties({"delta.appendOnly": "true"})
+
+
+@pytest.mark.parametrize("act", [merge, merge_and_delete, set_property])
+def test_a_table_of_ingests_that_another_tool_arranged_anew(
+    lake: Path, more: Path, act: Callable[[DeltaTable], None]
+) -> None:
+    """Its rows are the same, so the lake is, too; only its versions are more than its rows."""
+    before = rows(lake, but_for=())
+    act(DeltaTable(lake / "ingests"))
+    assert rows(lake, but_for=()) == before
+    assert verify(lake).is_whole
+    assert ingest(more, lake).statuses["ingested"] == 5
+    check(lake)
+
+
+def test_rows_of_ingests_that_another_tool_deleted(lake: Path) -> None:
+    DeltaTable(lake / "ingests").delete("ingest_id = 2")
+    with pytest.raises(LakeError, match=r"\(another tool changed the table: DELETE in 0*4\.json\)"):
+        open_lake(lake)
+
+
+def test_an_ingest_after_another_tool_deleted_files(lake: Path, more: Path) -> None:
+    """The state that the lake names is gone."""
+    merge_and_delete(DeltaTable(lake / "votes"))
+    with pytest.raises(LakeError) as caught:
+        ingest(more, lake)
+    for text in ("of the table `votes` is missing", "another tool changed", "VACUUM", "a copy"):
+        assert text in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def in_log(lake: Path, name: str, action: str, entries: dict[str, Any]) -> None:
+    """Adds entries to each such action of a table's log."""
+    for log in (lake / name / "_delta_log").glob("*.json"):
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+        for line in lines:
+            if action in line:
+                line[action] |= entries
+        log.write_text("\n".join(map(json.dumps, lines)))
+
+
+@pytest.mark.parametrize("name", ["votes", "ingests"])
+@pytest.mark.parametrize(
+    ("action", "entries", "says"),
+    [
+        ("add", {"deletionVector": VECTOR | {"offset": 4, "cardinality": 1}}, "deletion vectors"),
+        ("protocol", {"minReaderVersion": 2, "minWriterVersion": 5}, "newer protocol"),
+        ("protocol", FEATURES, "does not know: deletionVectors"),
+    ],
+)
+def test_a_table_that_is_more_than_its_files(
+    lake: Path, name: str, action: str, entries: dict[str, Any], says: str
+) -> None:
+    """A merge would bring deleted rows back, and a renamed column would be null."""
+    in_log(lake, name, action, entries)
+    before = sorted(lake.rglob("*.parquet"))
+    for act in (lambda: table(lake, name), lambda: maintain(lake)):
+        with pytest.raises(LakeError, match=says) as caught:
+            act()
+        assert name in str(caught.value)
+        assert "a copy" in str(caught.value)
+    assert sorted(lake.rglob("*.parquet")) == before
+
+
+def test_a_table_that_only_takes_new_files(lake: Path, more: Path) -> None:
+    in_log(lake, "votes", "metaData", {"configuration": {"delta.appendOnly": "true"}})
+    before = rows(lake)
+    with pytest.raises(LakeError, match=r"votes: .* append-only .*; nothing was changed"):
+        maintain(lake)
+    assert rows(lake) == before
+    assert ingest(more, lake).statuses["ingested"] == 5
+
+
+def test_what_another_tool_turned_on_goes_with_its_commit(lake: Path, more: Path) -> None:
+    """The next ingest restores the table, and its protocol."""
+    newest = max((lake / "votes" / "_delta_log").glob("*.json"))
+    newest.with_name(f"{int(newest.stem) + 1:020d}.json").write_text(
+        json.dumps({"protocol": FEATURES})
+    )
+    assert ingest(more, lake).statuses["ingested"] == 5
+    check(lake)
