@@ -16,6 +16,7 @@ from pipeline.lake.damage import DENIED
 from pipeline.stores import Location
 from pipeline.verify import checks, files
 from pipeline.verify.finding import CONTRADICTION, ERROR, LIMIT, Finding
+from pipeline.verify.unseen import UNSEEN, unseen
 
 __all__ = ["CONTRADICTION", "ERROR", "FAULT_SCHEMA", "LIMIT", "Verification", "verify"]
 
@@ -47,13 +48,17 @@ class Verification(Struct):
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is damaged: warnings and contradictions within logs are no damage."""
+        """Whether nothing is damaged or unseen: warnings and contradictions are neither."""
         return not self.left_out and ERROR not in self.faults["severity"]
 
     @property
     def is_damaged(self) -> bool:
-        """Whether damage was found; if the lake is not whole either, files may not be read."""
-        return not self.faults.filter(pl.col("check") != DENIED, severity=ERROR).is_empty()
+        """Whether damage was found.
+
+        If not, and the lake is not whole, files may not be read, or an ingest did not end.
+        """
+        is_damage = ~pl.col("check").is_in([DENIED, UNSEEN])
+        return not self.faults.filter(is_damage, severity=ERROR).is_empty()
 
     @property
     def is_contradicted(self) -> bool:
@@ -89,6 +94,8 @@ def verify(
     known = checks.all_checks()
     possible = [check for check in known if not checks.tables_of(check) & unreadable]
     findings += checks.run(lake, possible, limit, on_progress)
+    # Of the newest state, since an ingest may have ended meanwhile.
+    findings += filter(None, [unseen(open_lake(path))])
     left_out = [checks.title(check) for check in known if check not in possible]
     rows = [
         (
@@ -100,7 +107,7 @@ def verify(
     ]
     return Verification(
         faults=pl.DataFrame(rows, FAULT_SCHEMA, orient="row"),
-        n_checks=len(known) + len(files.FINDS),
+        n_checks=len(known) + len(files.FINDS) + len((UNSEEN,)),
         n_files=n_files,
         n_rows=n_rows,
         left_out=left_out,

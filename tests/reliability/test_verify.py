@@ -18,7 +18,7 @@ from rawlogs import encode
 
 from pipeline import sqlfiles, warehouse
 from pipeline.cli import main
-from pipeline.cli.exits import CHECK_FAILED, CONTRADICTED
+from pipeline.cli.exits import CHECK_FAILED, CONTRADICTED, FAILED
 from pipeline.errors import LakeError
 from pipeline.events.contracts import GAME_TABLES, TABLES, OfGame, OfSeat
 from pipeline.ingest import ingest
@@ -27,6 +27,7 @@ from pipeline.lake.maintain import maintain
 from pipeline.lake.names import hash_of
 from pipeline.simulate import simulate
 from pipeline.verify import Verification, checks, files, verify
+from pipeline.verify.unseen import FINDS, UNSEEN
 
 
 @pytest.fixture(scope="session")
@@ -505,6 +506,32 @@ def test_a_commit_begun_and_not_completed_is_a_warning(lake: Path, whole: Path) 
     assert found(lake) == set()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("n_lost", [1, 2])
+def test_an_ingest_that_the_table_of_ingests_lost(
+    lake: Path, capsysbinary: pytest.CaptureFixture[bytes], n_lost: int
+) -> None:
+    """All numbers are of the state before; the other tables show what is not in them."""
+    logs = lake.parent / "more"
+    n_games = {1: 0, 2: 0}
+    for seed in n_games:
+        results = simulate(logs / str(seed), models=1, games=1, seed=seed + 10).results
+        n_games[seed] = ingest(results, lake).statuses["ingested"]
+    for _ in range(n_lost):
+        log_of(lake, "ingests").unlink()
+    assert main(["verify", "--lake", str(lake), "--format", "json"]) == FAILED
+    output = capsysbinary.readouterr()
+    assert b"undamaged" not in output.err
+    n_unseen = sum(list(n_games.values())[-n_lost:])
+    assert f"with {n_unseen} games {'is' if n_lost == 1 else 'are'} not in the numbers" in (
+        output.err.decode()
+    )
+    unseen = [row for row in json.loads(output.out) if row["check"] == UNSEEN]
+    assert [json.loads(row["row"])["ingest_id"] for row in unseen] == [3, 4][-n_lost:]
+    ingest(logs, lake)
+    assert found(lake) == set()
+
+
 # The checks themselves
 
 
@@ -582,7 +609,7 @@ def test_every_check_is_described() -> None:
     for name in sqlfiles.names(checks.FOLDER):
         (finds,) = sqlfiles.header(f"{checks.FOLDER}/{name}")["finds"]
         assert f"| `{name}` | {finds} |" in text
-    for name, finds in files.FINDS.items():
+    for name, finds in (files.FINDS | {UNSEEN: FINDS}).items():
         assert f"| `{name}` | {finds} |" in text
 
 

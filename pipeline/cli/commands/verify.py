@@ -28,10 +28,10 @@ def verify(
     It compares every file with its hash and with the log of its table, every row with its contract,
     the parts of each game with each other, and the ingests with the tables. It changes nothing.
 
-    Exit codes: 0 no finding, or only warnings; 1 a file may not be read, or the machine lacks
-    memory, disk space or open files; 4 an error: the lake is damaged; 5 no error, but a
-    contradiction: a log contradicts itself, and the lake holds what the log says. Use
-    --allow-contradictions to accept contradictions, for example in CI.
+    Exit codes: 0 no finding, or only warnings; 1 a file may not be read, an ingest is not in the
+    numbers, or the machine lacks memory, disk space or open files; 4 an error: the lake is
+    damaged; 5 no error, but a contradiction: a log contradicts itself, and the lake holds what the
+    log says. Use --allow-contradictions to accept contradictions, for example in CI.
 
     \b
     Examples:
