@@ -29,6 +29,7 @@ from pipeline.lake.tables import (
     open_table,
     opened_at,
     opened_journal,
+    refuse_forked,
     scan,
     table_states,
 )
@@ -154,6 +155,7 @@ class StoredLake:
         return self._open(table).delta
 
     def _open(self, table: str) -> "OpenTable":
+        refuse_forked()
         if table not in TABLES:
             raise UsageError(self._no_table(table))
         if table not in self._opened:

@@ -14,7 +14,7 @@ from pipeline.events.contracts import OLDEST_VERSION, TABLES, VERSION, row_meani
 from pipeline.lake.contents import has_log
 from pipeline.lake.lake import StoredLake
 from pipeline.lake.names import CATALOG, WRITING
-from pipeline.lake.tables import COMMITS, VERSION_KEY, OpenTable, of_each
+from pipeline.lake.tables import COMMITS, VERSION_KEY, OpenTable, of_each, refuse_forked
 from pipeline.lake.writing import check_clock
 from pipeline.library_errors import is_denied, one_line, reason
 from pipeline.stores import Location, location
@@ -200,6 +200,8 @@ def create_tables(folder: Location, tables: Collection[str]) -> None:
     """Creates those of the tables that are missing, empty."""
     # Imported here, so that whoever reads does not wait for Arrow, which loads numpy.
     from pipeline.lake.schema import arrow_schema
+
+    refuse_forked()
 
     def create(table: str) -> None:
         if not has_log(folder / table):

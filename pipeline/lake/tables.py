@@ -1,7 +1,9 @@
 """The Delta tables of a lake, each opened at one version and held against what was recorded."""
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
 import polars as pl
@@ -187,7 +189,27 @@ def _emptied(folder: Location, version: int) -> str:
     return f" (the commit {names[0]} is empty, perhaps after a power loss{mend})"
 
 
+@cache
+def _first_process() -> int:
+    """The process that opened the first lake; a fork of it has the same."""
+    return os.getpid()
+
+
+def refuse_forked() -> None:
+    """Raises LakeError in a process that was forked from one that had opened a lake before.
+
+    The libraries that read a lake use threads, which a fork does not have: it would wait for ever.
+    """
+    if os.getpid() != _first_process():
+        raise LakeError(
+            "this process was forked from one that had opened a lake, and would wait for ever: "
+            'start processes with multiprocessing.get_context("spawn"), or open lakes only in the '
+            "forked ones"
+        )
+
+
 def open_table(folder: Location, version: int | None = None) -> DeltaTable:
+    refuse_forked()
     try:
         return DeltaTable(str(folder), version=version)
     except (DeltaError, OSError) as error:
