@@ -192,7 +192,7 @@ def _in_scope(lake: StoredLake, settings: pl.DataFrame, request: Request) -> pl.
     """The settings of games that the edition takes, of all that were `played`."""
     if request.edition == RELEASE:
         return played(lake, in_scope(request))
-    return settings.filter("is_finished")
+    return settings.filter(pl.col("n_finished") > 0)
 
 
 def _of_own_games(counts: Counts, metrics: Mapping[str, Metric]) -> Counts:

@@ -22,7 +22,8 @@ LOW = column.share("the lower end of its confidence interval, in the metric's un
 HIGH = column.share("the upper end of its confidence interval, in the metric's unit")
 IS_THIN = Column(THIN, "the terms with very few settings of their own: the interval can be far off")
 IS_COMPLETE = column.flag(
-    "whether the model finished a game of every setting that any model played"
+    "whether the model finished as many games of each setting as others did: the median of the "
+    "models that finished one"
 ).shown("complete")
 
 # The columns of `metrics`; those of the groups are between the metric and the value.
@@ -88,9 +89,13 @@ LEADERBOARD: Mapping[str, Column] = {
     ),
     "family": column.count("for how many comparisons the letters are adjusted"),
     "n_games": column.count("number of games that the win rate counts").shown("games"),
-    "n_missing": column.count(
-        "settings that any model played and this model has not finished"
-    ).shown("missing"),
+    "n_missing": column.count("games that the model has not finished, of `n_expected`").shown(
+        "missing"
+    ),
+    "n_expected": column.count(
+        "games expected: of each setting that any model played, the median of what the models that "
+        "finished one have"
+    ).shown("expected"),
     "n_self_play": column.count(
         "games in which the model plays every seat: it wins and loses each of them"
     ).shown("self-play"),

@@ -25,5 +25,5 @@ def content(lake: AnsweringLake, asked: Parameters) -> CompletenessContent:
     return CompletenessContent(
         title="Completeness",
         rows=lake.completeness(expected=asked.expected),
-        readability=lake.readability(edition=asked.edition),
+        readability=lake.readability(edition=asked.edition, expected=asked.expected),
     )

@@ -21,7 +21,10 @@ from pipeline.present import present
 from pipeline.vocabulary import ALL, Edition
 
 LANE = "long"
-OF_MODEL = ("rank", "letters", "n_games", "n_missing", "n_self_play", "is_complete", "lacks")
+OF_MODEL = (
+    *("rank", "letters", "n_games", "n_missing", "n_expected", "n_self_play", "is_complete"),
+    "lacks",
+)
 
 
 # These come first, then the groups, and the metrics last.

@@ -1,4 +1,4 @@
-"""The settings that a model has still to play or to finish."""
+"""The settings of which a model has games still to play or to finish."""
 
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
@@ -28,8 +28,8 @@ class Parameters(Sorted, frozen=True, kw_only=True):
 
 
 class MissingContent(Content, frozen=True, kw_only=True):
-    """`rows` are those of `missing`, a page of them. `competitions` has their number by competition
-    of the models asked for; `fixed` are the columns of what is fixed in a setting.
+    """`rows` are those of `missing`, a page of them. `competitions` has the games that the models
+    asked for lack in each; `fixed` are the columns of what is fixed in a setting.
     """
 
     competitions: dict[str, int]
@@ -44,7 +44,8 @@ def content(lake: AnsweringLake, asked: Parameters) -> MissingContent:
         rows = lake.missing(model=asked.model or None)
     with faults.of("competition"):
         check_competitions(lake, several(asked.competition or None))
-    counts = dict(rows.group_by("competition", maintain_order=True).len().iter_rows())
+    by_competition = rows.group_by("competition", maintain_order=True)
+    counts = dict(by_competition.agg(pl.col("n_missing").sum()).iter_rows())
     if asked.competition and not faults:
         rows = rows.filter(competition=asked.competition)
 

@@ -26,7 +26,7 @@ def completeness(
         "completeness",
         rows,
         games.COLUMNS,
-        hidden=("game_type",),
+        hidden=("game_type", "n_missing"),
         folds=(
             folds.alike(*_OF_GAMES),
             folds.titled("model"),
@@ -42,7 +42,9 @@ def _complete(rows: pl.DataFrame, models: Sequence[str] | None) -> str:
         return NO_GAMES
     if not lacking:
         return f"complete: {', '.join(models)}" if models else "every model is complete"
-    names = ", ".join("–" if name is None else name for name in lacking)
+    counts = rows.group_by("model").agg(pl.col("n_missing", "expected").sum())
+    of = {model: f"{n:,} of {expected:,}" for model, n, expected in counts.iter_rows()}
+    names = ", ".join(f"{'–' if name is None else name} ({of[name]} missing)" for name in lacking)
     return f"incomplete: {names}; run `magic completeness --missing` to list what is missing"
 
 
@@ -76,7 +78,10 @@ def readability(rows: pl.DataFrame, **_: Any) -> Table:
 
 def missing(rows: pl.DataFrame, **_: Any) -> Table:
     """The settings without the JSON that repeats them."""
-    kept = ("model", "competition", "setting_id", "game_index", "n_unfinished", "paths")
+    kept = (
+        *("model", "competition", "setting_id", "game_index", "n_missing", "n_expected"),
+        *("n_unfinished", "paths"),
+    )
     return Table(
         "missing",
         rows,
@@ -85,7 +90,7 @@ def missing(rows: pl.DataFrame, **_: Any) -> Table:
         optional=[name for name in rows.columns if name not in kept],
         folds=(
             folds.begun("setting_id"),
-            folds.alike("game_index", "n_unfinished", "paths"),
+            folds.alike("game_index", "n_missing", "n_expected", "n_unfinished", "paths"),
             folds.titled("model"),
             folds.titled("competition"),
         ),

@@ -96,7 +96,7 @@ def leaderboard(rows: pl.DataFrame, confidence: float = DEFAULT_CONFIDENCE, **_:
         {**group_columns(rows), **columns},
         estimates=[of_metric(name) for name in names],
         hidden=(
-            *("family", "is_complete", "lacks", "reasons"),
+            *("family", "n_expected", "is_complete", "lacks", "reasons"),
             *(f"{name}{end}" for name in names for end in OF_A_CELL),
         ),
         optional=("rank", "letters", "n_games", "n_missing", "n_self_play", *names),
@@ -141,20 +141,22 @@ def letters_note(rows: pl.DataFrame, confidence: float) -> list[str]:
 
 
 def _incomplete(rows: pl.DataFrame) -> list[str]:
-    """Who lacks settings, and who a whole competition."""
-    lacking = rows.filter(~rows["is_complete"]).select("rank", "model", "n_missing", "lacks").rows()
-    some = ", ".join(f"{model}: {n}" for _, model, n, lacks in lacking if not lacks)
+    """Who lacks games, how many of how many, and who a whole competition."""
+    of_model = ("rank", "model", "n_missing", "n_expected", "lacks")
+    lacking = rows.filter(~rows["is_complete"]).select(of_model).rows()
+    some = ", ".join(f"{model}: {n:,} of {of:,}" for _, model, n, of, lacks in lacking if not lacks)
     notes = [
-        f"* lacks settings that others played; run `magic completeness` for details ({some})"
+        "* lacks games of settings that others finished; run `magic completeness` for details "
+        f"({some} games missing)"
     ] * bool(some)
-    for rank, model, _, lacks in lacking:
+    for rank, model, n, of, lacks in lacking:
         if lacks:
             rankless = (
                 "has no rank" if rank is None else "is ranked because of --include-incomplete"
             )
             notes.append(
                 f"* {model} {rankless}: its win rate covers fewer competitions than that of "
-                f"others; it lacks {', '.join(lacks)}"
+                f"others; it lacks {n:,} of {of:,} games, with all of {', '.join(lacks)}"
             )
     return notes
 

@@ -1,9 +1,10 @@
 """Which games of each model the lake has, which are missing, and how far values could move.
 
-A model is expected to finish a game of every setting that any model played in a competition, or a
-given number of games. The bounds of a value are Manski's (C. F. Manski, American Economic Review
-80:2 (1990) 319–323): everything missing is counted as a miss for the lower bound, and as a hit for
-the upper one. They are not intervals, and do not order models. Terms are combined as in the value.
+A model is expected to finish as many games of every setting in a competition as other models did
+(see `metrics.completeness`), or a given number of games. The bounds of a value are Manski's (C. F.
+Manski, American Economic Review 80:2 (1990) 319–323): everything missing is counted as a miss for
+the lower bound, and as a hit for the upper one. They are not intervals, and do not order models.
+Terms are combined as in the value.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,7 @@ from pipeline.errors import UsageError
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics import PAPER, metric, metrics
 from pipeline.metrics.completeness import competitions, played
-from pipeline.metrics.completeness import expected as expected_settings
+from pipeline.metrics.completeness import expected as expected_games
 from pipeline.metrics.counting import in_scope, is_unfinished, rows
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.known import names
@@ -34,11 +35,12 @@ COLUMNS: Mapping[str, Column] = {
     "competition": _COMPETITION,
     "game_type": column.text("its game"),
     "expected": column.count(
-        "settings that any model played, or of games that nobody can repeat those that this model "
-        "played; or games, if `expected` is given"
+        "games: of each setting that any model played, the median of what the models that finished "
+        "one have; of games that nobody can repeat, those of this model; or `expected`, if given"
     ),
-    "found": column.count("how many of these the lake has"),
-    "finished": column.count("how many of these with an end"),
+    "found": column.count("how many of these the lake has; games beyond are of no use for others"),
+    "finished": column.count("how many of these with an end: the others are missing"),
+    "n_missing": column.count("how many of these are missing").shown("missing"),
     "n_games": column.count("its games").shown("games"),
     "n_unfinished": column.count("its games without an end").shown("unfinished"),
     "n_quarantined": column.count("parts of its games that could not be used").shown("quarantined"),
@@ -57,12 +59,12 @@ READABILITY: Mapping[str, Column] = {
     "n_ambiguous": column.count("how many of these are ambiguous").shown("ambiguous"),
     "n_outages": column.count("how many of these are outages").shown("outages"),
     "n_missing": column.count(
-        "rows of missing games, estimated, and rows that were counted although their game is "
-        "unfinished"
+        "rows of missing games, estimated, beside the model that finished most games of a setting; "
+        "and rows that were counted although their game is unfinished"
     ).shown("missing"),
-    "is_complete": column.flag("whether there is neither a missing row nor an outage").shown(
-        "complete"
-    ),
+    "is_complete": column.flag(
+        "whether as many games are finished as `completeness` expects, and no row is an outage"
+    ).shown("complete"),
 }
 MOST_EXPECTED = 1_000_000_000
 _OF_SIDE = ("model", "competition")
@@ -89,8 +91,7 @@ def completeness(
     >>> games.select("competition", "expected", "finished", "is_complete").rows()[0]
     ('chameleon_as_chameleon', 4, 4, True)
     """
-    if expected is not None and not 1 <= expected <= MOST_EXPECTED:
-        raise UsageError(f"the number of expected games must be 1 to {MOST_EXPECTED:,}")
+    _check_expected(expected)
     models = several(model)
     check_models(lake, models)
     results = lake.table("results").filter("is_tested")
@@ -98,7 +99,7 @@ def completeness(
         n_games=pl.col("game_id").n_unique().cast(pl.Int64),
         n_complete=pl.col("game_id").filter("is_finished").n_unique().cast(pl.Int64),
     )
-    settings = competitions(played(lake)).lazy().cast({pl.UInt32: pl.Int64})
+    settings = competitions(played(lake)).lazy()
     # Not of all columns: of each refused document there are up to 64 KiB.
     quarantined = lake.table("quarantine").select("game_id")
     broken = (
@@ -115,12 +116,14 @@ def completeness(
             *_OF_SIDE,
             "game_type",
             **_counts(expected),
+            n_missing=pl.lit(0, pl.Int64),
             n_games="n_games",
             n_unfinished=pl.col("n_games") - pl.col("n_complete"),
             n_quarantined="n_quarantined",
         )
         .filter((pl.col("expected") > 0) | (pl.col("n_games") > 0))
-        .with_columns(is_complete=pl.col("finished") >= pl.col("expected"))
+        .with_columns(n_missing=(pl.col("expected") - pl.col("finished")).clip(0))
+        .with_columns(is_complete=pl.col("n_missing") == 0)
         .sort(_OF_SIDE, nulls_last=True)
         .collect()
     )
@@ -132,9 +135,14 @@ def completeness(
     return pl.concat([games, pl.DataFrame({"n_quarantined": [whole]})], how="diagonal_relaxed")
 
 
+def _check_expected(expected: int | None) -> None:
+    if expected is not None and not 1 <= expected <= MOST_EXPECTED:
+        raise UsageError(f"the number of expected games must be 1 to {MOST_EXPECTED:,}")
+
+
 def _counts(expected: int | None) -> dict[str, str | pl.Expr]:
     if expected is None:
-        return {"expected": "n_played", "found": "n_found", "finished": "n_finished"}
+        return {"expected": "n_expected", "found": "n_found", "finished": "n_finished"}
     n_expected = pl.lit(expected, pl.Int64)
     return {"expected": n_expected, "found": pl.col("n_games"), "finished": pl.col("n_complete")}
 
@@ -142,24 +150,30 @@ def _counts(expected: int | None) -> dict[str, str | pl.Expr]:
 @of_one_system
 @listed(READABILITY)
 def readability(
-    lake: StoredLake, *, edition: Edition = PAPER, model: str | Sequence[str] | None = None
+    lake: StoredLake,
+    *,
+    edition: Edition = PAPER,
+    expected: int | None = None,
+    model: str | Sequence[str] | None = None,
 ) -> pl.DataFrame:
     """What could not be read, and how far the value could move: a row for each model and metric.
 
     The bounds count each `unreadable` row once as a miss and once as a hit. An `ambiguous` row
     counts as the game registered it. Bounds are not a confidence interval, and do not order models.
+    `expected` is that of `completeness`.
 
-    Raises UsageError for an unknown model or edition.
+    Raises UsageError for an unknown model or edition, and for a wrong number of expected games.
 
     >>> bounds = lake.readability(model="sim-atlas").filter(metric="judgement")
     >>> bounds.select("value", "value_min", "value_max", "n_unreadable").row(0)
     (0.5, 0.5, 0.625, 3)
     """
+    _check_expected(expected)
     models = several(model)
     check_models(lake, models)
     request = Request(edition=edition, by=("model",))
     by_model = metrics(lake, by=request.by, edition=edition, confidence=None)
-    missing = _missing(lake, request)
+    missing = _missing(lake, request, expected)
     bounds = [
         _bounds(
             metric(name, edition), by_model.filter(metric=name), _rows(lake, name, request), missing
@@ -191,20 +205,37 @@ def _rows(lake: StoredLake, name: str, request: Request) -> pl.DataFrame:
             ambiguous=_AMBIGUOUS.sum().cast(pl.Int64),
             outages=_OUTAGE.sum().cast(pl.Int64),
             unfinished=(is_counted & ~pl.col("is_finished")).sum().cast(pl.Int64),
+            begun=((is_counted | _OUTAGE) & ~pl.col("is_finished")).sum().cast(pl.Int64),
         )
         .collect(engine="streaming")
     )
 
 
-def _missing(lake: StoredLake, request: Request) -> pl.DataFrame:
-    """The settings of each competition without a finished game of the model that counts."""
+def _missing(lake: StoredLake, request: Request, expected: int | None) -> pl.DataFrame:
+    """The games that are missing of those that count: model, competition, setting_id, and n_games.
+
+    Beside the model that finished most games of a setting, or of the number that is expected of a
+    competition, whatever their settings. `is_lacking` says whether they make it incomplete.
+    """
     settings = played(lake, in_scope(request) | is_unfinished(request))
     models = lake.table("results").filter("is_tested").select("model").unique().collect()
-    finished = settings.filter("is_finished")
-    return (
-        expected_settings(settings, models)
-        .drop("game_type")
-        .join(finished, on=[*_OF_SIDE, "setting_id"], how="anti", nulls_equal=True)
+    games = expected_games(settings, models)
+    if expected is not None:
+        finished = settings.group_by(_OF_SIDE).agg(pl.col("n_finished").sum())
+        sides = models.join(settings.select("competition").unique(), how="cross")
+        games = sides.join(finished, on=_OF_SIDE, how="left", nulls_equal=True).select(
+            *_OF_SIDE,
+            pl.col("n_finished").fill_null(0),
+            setting_id=pl.lit(None, pl.String),
+            n_most=pl.lit(expected, pl.Int64),
+            n_expected=pl.lit(expected, pl.Int64),
+        )
+    n_finished = pl.col("n_finished")
+    return games.filter(n_finished < pl.col("n_most")).select(
+        *_OF_SIDE,
+        "setting_id",
+        n_games=pl.col("n_most") - n_finished,
+        is_lacking=n_finished < pl.col("n_expected"),
     )
 
 
@@ -232,6 +263,7 @@ def _bounds(
         n_ambiguous=pl.col("ambiguous").sum(),
         n_outages=pl.col("outages").sum(),
         n_missing=(pl.col("missing") + pl.col("unfinished")).sum(),
+        is_lacking=(pl.col("lacking") + pl.col("unfinished")).sum() > 0,
     )
     least = _bound("value_min", metric, terms, pl.col("hits") - pl.col("lost"))
     most = _bound("value_max", metric, terms, pl.col("hits") + pl.col("gained") + pl.col("added"))
@@ -246,7 +278,7 @@ def _bounds(
         .with_columns(
             value_min=pl.when(has_value).then("value_min"),
             value_max=pl.when(has_value).then(pl.min_horizontal("value_max", highest)),
-            is_complete=(pl.col("n_missing") == 0) & (pl.col("n_outages") == 0),
+            is_complete=~pl.col("is_lacking") & (pl.col("n_outages") == 0),
         )
         .select(list(READABILITY))
     )
@@ -269,7 +301,7 @@ def _lacking(counts: pl.DataFrame, missing: pl.DataFrame) -> pl.DataFrame:
 
     A missing game is taken to have the rows that a game of its setting has on average, for the
     model where this is most; if there is none, those of a game of its competition. Rows that the
-    model has in unfinished games are subtracted.
+    model has in unfinished games are subtracted. `lacking` are those that make it incomplete.
     """
     there = counts.with_columns(there=pl.col("counted") + pl.col("uncounted"))
     a_game = there.filter(pl.col("n_games") > 0).with_columns(
@@ -278,12 +310,16 @@ def _lacking(counts: pl.DataFrame, missing: pl.DataFrame) -> pl.DataFrame:
     of_setting = ["competition", "setting_id", "term"]
     elsewhere = a_game.group_by(of_setting).agg(pl.col("size").max())
     largest = a_game.group_by("competition", "term").agg(largest=pl.col("size").max())
-    own = there.select("model", *of_setting, "there")
-    lacking = pl.coalesce("size", "largest") - pl.col("there").fill_null(0)
+    begun = counts.select("model", *of_setting, "begun")
+    size, n_begun = pl.coalesce("size", "largest"), pl.col("begun").fill_null(0)
+    rows = (pl.col("n_games") * size - n_begun).clip(0)
     return (
         missing.join(largest, on="competition")
         .join(elsewhere, on=of_setting, how="left")
-        .join(own, on=["model", *of_setting], how="left", nulls_equal=True)
+        .join(begun, on=["model", *of_setting], how="left", nulls_equal=True)
         .group_by("model", "term")
-        .agg(missing=exact_sum(lacking.clip(0)).ceil().cast(pl.Int64))
+        .agg(
+            exact_sum(of).ceil().cast(pl.Int64).alias(name)
+            for name, of in (("missing", rows), ("lacking", rows.filter("is_lacking")))
+        )
     )

@@ -1,4 +1,4 @@
-"""What limits a model's win rate: settings and competitions that it lacks, and self-play."""
+"""What limits a model's win rate: games and competitions that it lacks, and self-play."""
 
 import polars as pl
 
@@ -9,14 +9,14 @@ from pipeline.vocabulary import Side
 
 @of_one_system
 def lacking(lake: StoredLake, settings: pl.DataFrame) -> pl.DataFrame:
-    """A row for each tested model: model, n_missing, lacks, n_self_play.
+    """A row for each tested model: model, n_missing, n_expected, lacks, n_self_play.
 
-    `n_missing` is the number of settings that any model played and this one did not finish. `lacks`
-    lists the competitions that others finished and this one did not: its win rate is a mean over
-    fewer competitions, so it is not comparable. `n_self_play` is its number of games of
+    `n_missing` is the number of games that this model has not finished, of the `n_expected`.
+    `lacks` lists the competitions that others finished and this one did not: its win rate is a mean
+    over fewer competitions, so it is not comparable. `n_self_play` is its number of games of
     `self_play`. `settings` are the rows of `played`.
     """
-    n_finished = pl.col("n_finished")
+    n_finished, n_expected = pl.col("n_finished"), pl.col("n_expected")
     is_lacking = (n_finished == 0) & (n_finished.max().over("competition") > 0)
     of_model = (
         competitions(settings)
@@ -24,7 +24,8 @@ def lacking(lake: StoredLake, settings: pl.DataFrame) -> pl.DataFrame:
         .sort("competition")
         .group_by("model", maintain_order=True)
         .agg(
-            n_missing=(pl.col("n_played") - n_finished).sum().cast(pl.Int64),
+            n_missing=(n_expected - n_finished).sum(),
+            n_expected=n_expected.sum(),
             lacks=pl.col("competition").filter("is_lacking").drop_nulls(),
         )
     )

@@ -26,6 +26,8 @@ COLUMNS: Mapping[str, Column] = {
     "game_type": _OF_GAMES["game_type"],
     "setting_id": _OF_GAMES["setting_id"],
     "game_index": column.count("the lowest number of a game of this setting and competition"),
+    "n_missing": column.count("games of it that the model has still to finish").shown("missing"),
+    "n_expected": column.count("how many were expected: as in `completeness`").shown("expected"),
     "n_unfinished": column.count("the model's games of it without an end").shown("unfinished"),
     "paths": column.texts("the logs of these"),
     **{name: _OF_GAMES[name] for name in SETTING},
@@ -40,9 +42,10 @@ def missing(
     model: str | Sequence[str] | None = None,
     competition: str | Sequence[str] | None = None,
 ) -> pl.DataFrame:
-    """The missing games: a row for each model and setting without a finished game of the model.
+    """The missing games: a row for each model and setting of which it finished fewer than expected.
 
-    The settings are those that any model played. A game that cannot be repeated is a setting of its
+    The settings are those that any model played; of each the median of what the models that
+    finished one have is expected. A game that cannot be repeated is a setting of its
     own, and is missing only if the model began it and did not finish it.
 
     Raises UsageError for a model without games, and for an unknown competition.
@@ -60,13 +63,14 @@ def missing(
         .group_by("competition", "setting_id")
         .agg(pl.col("game_index").min())
     )
-    asked = expected(settings).lazy()
+    asked, n_missing = expected(settings).lazy(), pl.col("n_expected") - pl.col("n_finished")
     if models is not None:
         asked = asked.filter(pl.col("model").is_in(models))
     if wanted is not None:
         asked = asked.filter(pl.col("competition").is_in(wanted))
     return (
-        asked.join(settings.lazy().filter("is_finished"), on=_OF_SIDE, how="anti", nulls_equal=True)
+        asked.filter(n_missing > 0)
+        .with_columns(n_missing=n_missing)
         .join(number, on=["competition", "setting_id"], how="left")
         .join(_unfinished(lake), on=_OF_SIDE, how="left", nulls_equal=True)
         .join(_settings(lake), on="setting_id", how="left")

@@ -1,11 +1,18 @@
 """Comparisons, completeness, plans and differences, on lakes written by hand."""
 
+import sys
+from pathlib import Path
+
 import polars as pl
 import pytest
 from event_tables import Frames, assert_same, lake_of, table
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from random_tables import event_tables
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "simulations"))
+
+import lost_games
 
 from pipeline.errors import UsageError
 from pipeline.metrics import metric, metrics
@@ -186,6 +193,94 @@ def test_completeness_counts_games_where_a_number_is_given(tmp_path):
         (3, 3, True),
         (4, 3, False),
     ]
+
+
+def replayed(**times: list[int]) -> Frames:
+    """Models with so many finished games of each setting, every one of them won."""
+    rows = [
+        (model, setting, replay, 1.0)
+        for model, of_settings in times.items()
+        for setting, n in enumerate(of_settings)
+        for replay in range(n)
+    ]
+    return Frames({"results": results(rows)})
+
+
+REPLAYS = {
+    "one lost games": ({"a": [5, 2, 0], "b": [5, 5, 5], "c": [5, 5, 5]}, {"a": (8, 15)}),
+    "one lost games, of two models": ({"a": [5, 2, 0], "b": [5, 5, 5]}, {"a": (8, 15)}),
+    "one played twice": ({"a": [10, 10, 10], "b": [5, 5, 5], "c": [5, 5, 5]}, {}),
+    "one of two played twice": ({"a": [10, 10, 10], "b": [5, 5, 5]}, {}),
+    "two of four played twice": ({"a": [2, 2], "b": [2, 2], "c": [1, 1], "d": [1, 1]}, {}),
+    "one began a second time": ({"a": [2, 1, 1], "b": [1, 1, 1], "c": [1, 1, 1]}, {}),
+    "half of four lost games": (
+        {"a": [2, 2, 2], "b": [2, 2, 2], "c": [2, 1, 1], "d": [2, 2, 1]},
+        {"c": (2, 6), "d": (1, 6)},
+    ),
+    "numbers differ by setting": ({"a": [3, 1, 1], "b": [3, 1, 1]}, {}),
+    "none of a setting": (
+        {"a": [2, 2, 0], "b": [2, 2, 2], "c": [2, 2, 0]},
+        {"a": (2, 6), "c": (2, 6)},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REPLAYS)
+def test_lost_games_of_replayed_settings_are_missing(case):
+    """Of a setting as many games are expected as the median of who finished one; every form says
+    how many are missing of how many."""
+    times, lacking = REPLAYS[case]
+    lake = replayed(**times)
+    games, board = completeness(lake), leaderboard(lake)
+    for rows, expected in ((games, "expected"), (board, "n_expected")):
+        found = rows.filter(~pl.col("is_complete")).select("model", "n_missing", expected)
+        assert {model: counts for model, *counts in found.iter_rows()} == {
+            model: list(counts) for model, counts in lacking.items()
+        }
+        assert set(rows.filter("is_complete")["n_missing"]) <= {0}
+    by_model = missing(lake).group_by("model").agg(pl.col("n_missing").sum())
+    assert dict(by_model.iter_rows()) == {model: n for model, (n, _) in lacking.items()}
+    notes = [*present("completeness", games).notes, *present("leaderboard", board).notes]
+    for model, (n, of) in lacking.items():
+        assert sum(f"{model}: {n} of {of}" in note for note in notes) == 1
+        assert sum(f"{model} ({n} of {of} missing)" in note for note in notes) == 1
+    read = readability(lake).filter(metric="win_rate")
+    assert set(read.filter(~pl.col("is_complete"))["model"]) == set(lacking)
+
+
+@pytest.mark.parametrize("name", lost_games.LOSSES)
+def test_bounds_hold_the_value_of_all_games(name):
+    """Dropping the games that a model lost took its win rate from .45 to 1, bounds 1 to 1."""
+    assert lost_games.lost(name, 2)[:3] == (2, 2, 0)
+
+
+def test_bounds_are_beside_the_model_that_finished_most():
+    """5 of 5 won where another has 10 games: 5/10 to 10/10, though the median is 5."""
+    lake = replayed(a=[10], b=[5], c=[5])
+    row = readability(lake, model="b").filter(metric="win_rate").row(0, named=True)
+    assert (row["value_min"], row["value_max"], row["n_missing"]) == (0.5, 1.0, 5)
+    assert row["is_complete"] is True
+
+
+def test_the_number_of_expected_games_reaches_the_bounds():
+    """3 of 3 won of 4: 3/4 to 1; what others have beyond the number plays no part."""
+    rows = readability(replayed(a=[2, 1], b=[9, 9]), expected=4).filter(metric="win_rate")
+    found = rows.select("model", "value_min", "value_max", "n_missing", "is_complete").rows()
+    assert found == [("a", 0.75, 1.0, 1, False), ("b", 1.0, 1.0, 0, True)]
+    with pytest.raises(UsageError, match="must be 1 to"):
+        readability(Frames({}), expected=0)
+
+
+def test_a_game_of_two_tested_seats_is_one():
+    """Two games of two seats are as many as two games of one seat."""
+    text = [
+        "game | seat | model | role | setting_id",
+        *(f"{n} | 1 | a | player | {0:032x}" for n in (1, 2)),
+    ]
+    text += [f"{n} | {seat} | b | player | {0:032x}" for n in (3, 4) for seat in (1, 2)]
+    lake = Frames({"results": table("results", "\n".join(text), game_type="public_good")})
+    found = completeness(lake).select("model", "expected", "finished", "n_games").rows()
+    assert found == [("a", 2, 2, 2), ("b", 2, 2, 2)]
 
 
 def test_missing_settings_are_named_with_what_was_fixed_in_them(tmp_path):

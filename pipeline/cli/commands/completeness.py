@@ -17,13 +17,13 @@ def completeness(
     incomplete: bool = flag("--incomplete", "Only rows that are not complete."),
     missing: bool = flag(
         "--missing",
-        "List every setting without a finished game of the model, with what was fixed in "
+        "List every setting of which the model has finished too few games, with what was fixed in "
         "it, and the unfinished games.",
     ),
     expected: int | None = option(
         "N",
-        "Expect N games of each model in each competition; default: every setting that "
-        "any model played.",
+        "Expect N games of each model in each competition; default: of every setting that any "
+        "model played, as many as others finished.",
         min=1,
     ),
     readability: bool = flag(
@@ -38,12 +38,13 @@ def completeness(
 ) -> None:
     """Show which games of each model the lake has, and which are missing.
 
-    A row is a model and a competition: the settings expected (those that any model played), found
-    and finished; its games, unfinished games and quarantined parts. With --missing, a row is a
-    missing setting. With --readability, a row is a model and a metric: the texts that could not be
-    read, the outages and the rows of missing games, and the lowest and highest value that the
-    metric could have if these were known. These bounds are not confidence intervals; do not use
-    them to rank models.
+    A row is a model and a competition: the games expected (of each setting that any model played,
+    the median of what the models that finished one have), how many of these are found and finished;
+    its games, unfinished games and quarantined parts. With --missing, a row is a setting of which
+    games are missing. With --readability, a row is a model and a metric: the texts that could not
+    be read, the outages and the rows of missing games (beside the model that finished most), and
+    the lowest and highest value that the metric could have if these were known. These bounds are
+    not confidence intervals; do not use them to rank models.
 
     \b
     Examples:
@@ -53,8 +54,8 @@ def completeness(
       magic completeness --incomplete --fail-if-incomplete
       magic completeness --readability
     """
-    if sum([readability, missing, expected is not None]) > 1:
-        raise UsageError("use only one of --expected, --missing and --readability")
+    if missing and (readability or expected is not None):
+        raise UsageError("--missing works with neither --expected nor --readability")
     if edition != "paper" and not readability:
         raise UsageError("--edition works only with --readability")
 
@@ -69,7 +70,7 @@ def completeness(
     opened = options.lake_of(lake, system)
     has_games = any(opened.counts("games").values())
     if readability:
-        rows = texts(opened, edition=edition, model=model)
+        rows = texts(opened, edition=edition, expected=expected, model=model)
         table = present("readability", rows, lake=opened, edition=edition)
         table = table if has_games else table.noting(NO_GAMES)
     else:
