@@ -26,6 +26,8 @@ import zstandard
 from pipeline.archives import Document, documents, measure, read_unit, units
 from pipeline.archives.repeats import Distinct
 from pipeline.errors import SourceError
+from pipeline.formats import read
+from pipeline.game import BrokenDocument
 
 # In the order of whole paths as text: "-" and "." come before "/".
 TREE = {
@@ -777,6 +779,38 @@ def test_whole_games_of_a_short_tar_that_is_cut_are_kept(tmp_path: Path, indent:
     *found, last = documents(tmp_path / "x.tar")
     assert [document.data for document in found] == [game] * 3
     assert last.is_broken
+
+
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
+FETCHED = (".json", ".jsonl", ".csv", ".log", ".json.gz", ".jsonl.zst", ".txt.xz")
+
+
+@pytest.mark.parametrize("outer", ["", ".tar.gz", ".zip"])
+def test_a_pointer_of_git_lfs_is_named_in_place_of_any_file(tmp_path: Path, outer: str) -> None:
+    endings = FETCHED if outer else (*FETCHED, *ARCHIVES)
+    tree = {f"{n}{ending}": POINTER for n, ending in enumerate(endings)}
+    if outer:
+        archive(tmp_path / f"x{outer}", tree)
+    for name, data in {} if outer else tree.items():
+        (tmp_path / name).write_bytes(data)
+    found = list(documents(tmp_path))
+    assert len(found) == len(endings)
+    for document in found:
+        if document.data is None:
+            assert document.is_broken
+            assert "git lfs pull" in str(document.reason)
+        else:
+            with pytest.raises(BrokenDocument) as error:
+                read(document.data, None, document.path)
+            assert "git lfs pull" in error.value.fault.message
+
+
+def test_a_file_in_another_encoding_is_one_document(tmp_path: Path) -> None:
+    for name in ("a.json", "b.jsonl", "c.csv"):
+        (tmp_path / name).write_bytes('{"a": "b"}\n{"c": "d"}\n'.encode("utf-16"))
+    *found, text = documents(tmp_path)
+    assert [document.path for document in found] == ["a.json", "b.jsonl"]
+    assert "UTF-16" in str(text.reason)
 
 
 def test_lines_in_a_cut_tar_are_lost_with_the_tar(tmp_path: Path) -> None:

@@ -4,11 +4,14 @@ import lzma
 import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 from typing import Protocol
 
 import zstandard
 
 from pipeline.archives.expansion import Expansion
+from pipeline.archives.failures import UnfitError
+from pipeline.archives.unclaimed import POINTER, is_pointer
 
 # What comes out of one piece is in memory at once: 32,768 times as much at worst, of zstd. Pieces
 # eight times as large read no faster.
@@ -59,7 +62,15 @@ def decompressed(
     """
     if codec is None:
         return pieces
-    return expansion.counted(_decompress(pieces, _UNITS[codec]))
+    return expansion.counted(_decompress(fetched(pieces), _UNITS[codec]))
+
+
+def fetched(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Return the pieces; raises `UnfitError` where they are a pointer to a file not fetched."""
+    first = next(pieces, b"")
+    if is_pointer(first):
+        raise UnfitError(POINTER)
+    return chain((first,), pieces)
 
 
 def _decompress(pieces: Iterator[bytes], new_unit: Callable[[], _Unit]) -> Iterator[bytes]:

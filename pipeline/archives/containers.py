@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from itertools import chain
 from typing import BinaryIO, NamedTuple, cast
 
-from pipeline.archives.compression import Readable, chunks, decompressed
+from pipeline.archives.compression import Readable, chunks, decompressed, fetched
 from pipeline.archives.expansion import Expansion
 from pipeline.archives.failures import UNREADABLE, LostArchiveError, check_size, too_large, why
 from pipeline.archives.member import Member
@@ -21,7 +21,7 @@ from pipeline.archives.splitting import (
     whole,
 )
 from pipeline.archives.tar import tar_members
-from pipeline.archives.unclaimed import why_unclaimed
+from pipeline.archives.unclaimed import encoding_of, is_pointer, why_unclaimed
 from pipeline.archives.zip import spooled, zip_members
 
 
@@ -107,10 +107,10 @@ def _logs(pieces: Iterator[bytes], path: str, form: Form, reading: Reading) -> I
 
 def _by_form(form: Form, head: bytes) -> Splitter | None:
     """Return how a file that no format asks for is cut; null where it is no JSON."""
-    if form.kind == "json":
+    if form.kind == "json" or is_pointer(head):
         return whole
     if form.kind == "jsonl":
-        return values if is_spread(head) else lines
+        return whole if encoding_of(head) else values if is_spread(head) else lines
     return values if begins_json(head) else None
 
 
@@ -147,7 +147,8 @@ def _archived(file: Readable, form: Form, reading: Reading) -> Iterator[Part]:
 
 def _members(file: Readable, form: Form, expansion: Expansion) -> Iterator[Member]:
     if form.kind == "tar":
-        yield from tar_members(decompressed(chunks(file), form.codec, expansion), expansion)
+        pieces = fetched(chunks(file))
+        yield from tar_members(decompressed(pieces, form.codec, expansion), expansion)
     elif form.codec is None:
         yield from zip_members(cast(BinaryIO, file), expansion)
     else:

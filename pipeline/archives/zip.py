@@ -12,11 +12,13 @@ from typing import BinaryIO, cast
 from pipeline.archives.expansion import Expansion
 from pipeline.archives.failures import UnfitError
 from pipeline.archives.member import Member
+from pipeline.archives.unclaimed import POINTER, is_pointer
 
 _IS_ENCRYPTED = 1  # bit of a zip member's flags
 _IS_SPECIAL = 0x61  # encrypted in one way or another, or a patch
 _HEADER = struct.Struct("<4s22xHH")
 _MOST_AT_ONCE = 1 << 20
+_LONGEST_POINTER = 1 << 10
 _MOST_IN_MEMORY = 1 << 26
 _MOST_UNPACKED = 1 << 32
 
@@ -24,6 +26,9 @@ _MOST_UNPACKED = 1 << 32
 def zip_members(file: BinaryIO, expansion: Expansion) -> Iterator[Member]:
     """Yield the members; a failure in one is its own, the next one is read from its place."""
     if not zipfile.is_zipfile(file):
+        file.seek(0)
+        if is_pointer(file.read(_LONGEST_POINTER)):
+            raise UnfitError(POINTER)
         raise zipfile.BadZipFile(
             "no directory at its end: it is cut short, or it is not a zip file"
         )

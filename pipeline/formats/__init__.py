@@ -18,7 +18,8 @@ import msgspec
 
 from pipeline.archives.failures import UnfitError
 from pipeline.archives.names import document_form
-from pipeline.archives.splitting import Cut, Splitter, whole
+from pipeline.archives.splitting import Cut, Splitter, begins_json, whole
+from pipeline.archives.unclaimed import is_pointer
 from pipeline.formats.broken import broken, decode
 from pipeline.formats.kinds import check_kind
 from pipeline.formats.look import Look, Shapes
@@ -31,6 +32,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _NEEDED = ("NAME", "NAMES_MODELS", "claims", "read")
 _WELL_FORMED = msgspec.json.Decoder()
 _TEXT_LIMIT = 500
+_HEAD_BYTES = 1 << 12
 NO_ERROR = "its format reads it without an unexpected error"
 
 _Choose = Callable[[str, bytes], Splitter | None]
@@ -154,7 +156,7 @@ def read(data: bytes, model: str | None = None, path: str = "") -> GameRecord | 
     look = Look(path, data.removeprefix(BYTE_ORDER_MARK), shapes())
     format_ = _claimant(look)
     if format_ is None:
-        if not _is_text(path):
+        if not _is_text(path) or is_pointer(data) or begins_json(data[:_HEAD_BYTES]):
             decode(_WELL_FORMED, look.data)
         return None
     game = _game(format_, look, model)

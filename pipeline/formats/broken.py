@@ -1,15 +1,22 @@
 """Decoding that names the place and the rule where a document, or a part of one, is broken."""
 
+import json
+import math
 import re
-from typing import TypeVar
+from collections.abc import Iterator
+from typing import Any, TypeVar
 
 import msgspec
 
+from pipeline.archives.unclaimed import why_no_utf8
 from pipeline.game import BrokenDocument, Fault
 
 T = TypeVar("T")
 
 _AT = re.compile(r"^(?P<message>.*) - at `(?P<path>[^`]*)`$", re.DOTALL)
+_ODD = re.compile(rb"NaN|Infinity|\\u[dD][89a-fA-F]")
+_HALF = re.compile(r"[\ud800-\udfff]")
+_MOST_SEARCHED = 1 << 23
 WELL_FORMED = "the document is well-formed JSON in UTF-8"
 
 
@@ -31,7 +38,8 @@ def decode(decoder: msgspec.json.Decoder[T], data: bytes | msgspec.Raw, at: str 
 
 def not_json(error: Exception, data: bytes, at: str) -> BrokenDocument:
     """The error to raise for data at `at` that a decoder refuses because they are no JSON."""
-    return broken(at, WELL_FORMED, _why_not_json(error, data))
+    path, why = _odd_value(data) or ("", _why_not_json(error, data))
+    return broken(at + path, WELL_FORMED, why)
 
 
 def _fault(error: Exception, data: bytes, at: str) -> Fault:
@@ -45,6 +53,8 @@ def _fault(error: Exception, data: bytes, at: str) -> Fault:
 
 def _why_not_json(error: Exception, data: bytes) -> str:
     """Why a text does not decode, without Python's own words."""
+    if why := why_no_utf8(data):
+        return why
     try:
         data.decode()
     except UnicodeDecodeError as wrong:
@@ -55,4 +65,45 @@ def _why_not_json(error: Exception, data: bytes) -> str:
         return "lists or objects are nested too deeply"
     if str(error) == "Input data was truncated":
         return "the text ends too early, or an escape such as \\ud83e lacks its second half"
-    return str(error)
+    why, at, place = str(error).partition(" (byte ")
+    if not at:
+        return why
+    before = data[: int(place.rstrip(")"))].decode(errors="replace")
+    column = len(before) - before.rfind("\n")
+    return f"{why} in line {before.count(chr(10)) + 1:,}, column {column:,}"
+
+
+def _odd_value(data: bytes) -> tuple[str, str] | None:
+    """The first value that programs write and JSON does not have: its path, and what it is."""
+    if len(data) > _MOST_SEARCHED or not _ODD.search(data):
+        return None
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return next(filter(None, map(_why_odd, _leaves(value))), None)
+
+
+def _why_odd(leaf: tuple[str, Any]) -> tuple[str, str] | None:
+    path, value = leaf
+    if isinstance(value, float) and not math.isfinite(value):
+        sign = json.dumps(value)
+        return path, f"{sign} is no number of JSON: write null, or another number"
+    if isinstance(value, str) and (half := _HALF.search(value)):
+        escape = half[0].encode("ascii", "backslashreplace").decode()
+        return path, f"{escape} is half of a character, the other half is missing"
+    return None
+
+
+def _leaves(value: Any) -> Iterator[tuple[str, Any]]:
+    """Each key and each value that holds no other, in order, with its path below `$`."""
+    left = [("", value)]
+    while left:
+        path, part = left.pop()
+        if isinstance(part, dict):
+            yield from ((path, key) for key in part)
+            left += [(f"{path}.{key}", inner) for key, inner in part.items()][::-1]
+        elif isinstance(part, list):
+            left += [(f"{path}[{place}]", inner) for place, inner in enumerate(part)][::-1]
+        else:
+            yield path, part

@@ -1,21 +1,35 @@
 """Why a document that no format claims is no log, in words that many documents share."""
 
+import msgspec
+
 from pipeline.archives.unclaimed import why_unclaimed
 from pipeline.formats.look import Look
 
 _N_KEYS = 3
 _LONGEST_KEY = 30
+_NO_KEYS = "not a log: JSON without keys"
+_JSON = msgspec.json.Decoder()
 
 
 def why_no_log(look: Look) -> str:
     """What the document is; keys are named where they are words, not numbers or texts of a log."""
     if look.first not in ("{", "["):
-        return why_unclaimed(look.data)
+        return _NO_KEYS if _is_json(look.data) else why_unclaimed(look.data)
+    if not look.keys:
+        return _NO_KEYS
     first = [key for key, _ in zip(look.keys, range(_N_KEYS), strict=False)]
-    if not first or not all(map(_is_word, first)):
+    if not all(map(_is_word, first)):
         return "not a log: JSON with other keys"
     more = ", …" if len(look.keys) > _N_KEYS else ""
     return f"not a log: JSON with other keys ({', '.join(first)}{more})"
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        _JSON.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return True
 
 
 def _is_word(key: str) -> bool:

@@ -139,7 +139,7 @@ def test_other_lines_are_a_fault_of_the_game() -> None:
 
 
 def test_a_game_without_messages_is_refused() -> None:
-    assert "0 messages of the moderator" in fault_in(banner(1).encode(), TRANSCRIPT).message
+    assert "the moderator says nothing" in fault_in(banner(1).encode(), TRANSCRIPT).message
 
 
 @pytest.mark.parametrize(

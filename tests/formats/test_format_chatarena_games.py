@@ -149,8 +149,17 @@ def test_who_won_is_unknown_without_an_amount() -> None:
     ("rows", "rule", "message"),
     [
         (cost_sharing()["history"], "Cost Sharing", "registered"),
-        ([moderate("Tic-tac-toe!"), say("Player 1", "X: (1, 2)")], "Chameleon, Undercover", "none"),
-        ([say("Player 1", "You are the chameleon!")], "Chameleon, Undercover", "0 messages"),
+        (
+            [say("Player 1", "X"), moderate("Tic-tac-toe!"), moderate("Next")],
+            "Chameleon, Undercover",
+            "the first are 'Tic-tac-toe!'",
+        ),
+        ([say("Player 1", "You are the chameleon!")], "Chameleon, Undercover", "says nothing"),
+        (
+            [moderate("The scoring is as follows: 7 points to defect."), say("Player 1", "X")],
+            "Prisoner's Dilemma",
+            "pays: 'The scoring is as follows: 7 points to defect.'",
+        ),
         (pool()[:1], "at least one player", "only the moderator"),
         (chatarena()[1:2] + chatarena()[3:], "Chameleon", "0 players"),
     ],

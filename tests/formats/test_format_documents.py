@@ -14,7 +14,7 @@ from pipeline.events.checks import broken
 from pipeline.events.contracts import GAME_TABLES, TABLES, polars_schema
 from pipeline.events.frames import Frames, IdentifiedGame, frames
 from pipeline.events.identity import content_id, game_id, sha256
-from pipeline.formats import formats, read, shapes
+from pipeline.formats import formats, read, shapes, why_ignored
 from pipeline.formats.look import Look
 from pipeline.game import BrokenDocument, GameRecord
 
@@ -141,6 +141,13 @@ NO_LOGS = {
 }
 
 
+@pytest.mark.parametrize(
+    "data", [b"null", b"7", b'"history"', b"[]", b"{}", b"[1, [2]]", b" true\n"]
+)
+def test_json_without_keys_is_not_called_text(data: bytes) -> None:
+    assert why_ignored(data, "a.json") == "not a log: JSON without keys"
+
+
 @pytest.mark.parametrize("document", NO_LOGS.values(), ids=NO_LOGS)
 def test_settings_and_other_json_are_no_logs(document: object) -> None:
     assert read(encode(document)) is None
@@ -156,7 +163,36 @@ REASONS = {
     b'{"history": [], "topic": "\xff"}': "byte 0xff at position 26 is not UTF-8",
     b"[" * 100_000: "lists or objects are nested too deeply",
     b'{"topic": "Rivers"': "the text ends too early",
+    b'{\n "topic": "\xc3\xa9", x}': "JSON is malformed: object keys must be strings in line 2",
+    '{"topic": "é"}'.encode("utf-16"): "text in UTF-16: convert it by `iconv -f UTF-16 -t UTF-8`",
+    '{"topic": "é"}'.encode("utf-16-le"): "text in UTF-16LE: convert it",
+    '["é"]'.encode("utf-16-be"): "text in UTF-16BE: convert it",
+    '["é"]'.encode("utf-32"): "text in UTF-32: convert it",
+    '["é"]'.encode("utf-32-be"): "text in UTF-32BE: convert it",
+    b"version https://git-lfs.github.com/spec/v1\noid sha256:4d\n": "a Git LFS pointer in place of",
 }
+
+
+ODD: dict[str, tuple[float | str, str]] = {
+    "NaN": (float("nan"), "NaN is no number of JSON"),
+    "infinity": (float("inf"), "Infinity is no number of JSON"),
+    "less than all": (float("-inf"), "-Infinity is no number of JSON"),
+    "a first half": ("a \ud83e", "\\ud83e is half of a character"),
+    "a second half": ("\udd8e b", "\\udd8e is half of a character"),
+}
+
+
+@pytest.mark.parametrize(("value", "message"), ODD.values(), ids=ODD)
+@pytest.mark.parametrize("build", [*BUILDERS, chatarena])
+def test_what_json_does_not_have_is_named_with_its_place(
+    build: Callable[..., Any], value: object, message: str
+) -> None:
+    log = build()
+    (log["history"] if isinstance(log, dict) else log)[2]["more"] = ["NaN", {"x": value}]
+    fault = fault_of(log, MODEL)
+    start = "$.history" if isinstance(log, dict) else "$"
+    assert fault.json_path == f"{start}[2].more[1].x"
+    assert fault.message.startswith(message)
 
 
 @pytest.mark.parametrize("data", REASONS, ids=REASONS.values())

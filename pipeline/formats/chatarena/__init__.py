@@ -11,8 +11,9 @@ from types import ModuleType
 
 from pipeline.formats.broken import broken
 from pipeline.formats.chatarena import forms
-from pipeline.formats.chatarena.talk import Talk
+from pipeline.formats.chatarena.talk import SHOWN, Talk
 from pipeline.formats.look import Look
+from pipeline.formats.rows import MODERATOR
 from pipeline.game import GameRecord
 from pipeline.games import names
 
@@ -40,4 +41,7 @@ def read(look: Look, model: str | None) -> GameRecord:
             return game
     known = ", ".join(module.TITLE for module in GAMES)
     rule = f"the moderator's words are those of a known game ({known})"
-    raise broken("$", rule, f"{len(talk.sentences)} messages of the moderator, none of them such")
+    for place, row in enumerate(rows):
+        if row.agent_name == MODERATOR:
+            raise broken(f"$[{place}]", rule, f"the first are {row.content[:SHOWN]!r}")
+    raise broken("$", rule, "the moderator says nothing")

@@ -34,7 +34,8 @@ def game(talk: Talk, model: str | None) -> GameRecord:
     """The game with every choice as MAgIC registers it; raises BrokenDocument."""
     scoring = talk.last(_SCORING)
     if scoring is None:
-        raise lacking(TITLE, "it does not say what every combination of three choices pays")
+        what = "it does not say what every combination of three choices pays"
+        raise lacking(TITLE, what, next(filter(claims, talk.sentences)))
     payoffs, n_rounds = Payoffs(*map(float, scoring.groups()[:4])), int(scoring[5])
     setting: dict[str, JsonValue] = {"payoffs": to_builtins(payoffs), "rounds": n_rounds}
     built = point_game.game(talk, GameType.PRISONERS_DILEMMA, setting, n_rounds, model)

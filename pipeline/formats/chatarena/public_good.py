@@ -29,7 +29,8 @@ def game(talk: Talk, model: str | None) -> GameRecord:
     """The game with every contribution as MAgIC registers it; raises BrokenDocument."""
     background = talk.last(_BACKGROUND)
     if background is None:
-        raise lacking(TITLE, "it does not say how many rounds are played")
+        what = "it does not say how many rounds are played"
+        raise lacking(TITLE, what, next(filter(claims, talk.sentences)))
     start, n_rounds = map(int, background.groups())
     setting: dict[str, JsonValue] = {"starting_points": start, "rounds": n_rounds}
     built = point_game.game(talk, GameType.PUBLIC_GOOD, setting, n_rounds, model)

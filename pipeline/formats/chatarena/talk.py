@@ -12,6 +12,7 @@ from pipeline.game import BrokenDocument
 
 SYSTEM = FORMAT = "chatarena"
 VERSION = "1"
+SHOWN = 200
 
 
 class Talk:
@@ -67,6 +68,10 @@ def _readers(visible_to: str | tuple[str, ...]) -> list[str]:
     return [reader for reader in readers if reader not in NOT_NAMES]
 
 
-def lacking(title: str, what: str) -> BrokenDocument:
-    """The error for a game that is known, and whose rows do not say what is needed."""
-    return broken("$", f"the moderator's words say all that a game of {title} needs", what)
+def lacking(title: str, what: str, sentence: str | None = None) -> BrokenDocument:
+    """The error for a game that is known, and whose rows do not say what is needed.
+
+    `sentence` is what should say it, and cannot be read.
+    """
+    why = what if sentence is None else f"{what}: {sentence[:SHOWN]!r}"
+    return broken("$", f"the moderator's words say all that a game of {title} needs", why)
