@@ -34,15 +34,15 @@ CUT_OFF = (
     rf"(?i)^\s*(?:<\|?{_TAG}\|?>|\[think\]|\u25c1think\u25b7|<\|begin_of_thought\|>"
     r"|(?:<\|start\|>assistant)?<\|channel\|>(?:analysis|commentary)\b)"
 )
-# Thoughts behind an answer.
-BLOCKS = rf"(?is)<{_TAG}>.*?</{_TAG}>"
+# Thoughts behind an answer. What is looked for is bounded, so that no text makes a search slow.
+BLOCKS = rf"(?i)<{_TAG}>[^<>]*</{_TAG}>"
 
-OBJECT = r"(?s)^(?:.*```[a-z]*)?\s*(\{\s*\".*\})\s*(?:```)?\s*$"
+OBJECT = r"(?s)^(?:[^`]*```[a-z]*)?\s*(\{\s*\".*\})\s*(?:```)?\s*$"
 _STRING = r"\"(?:[^\"\\]|\\.)*\""
-_VALUE = rf"({_STRING}|\[[^\]]*\]|\{{[^}}]*\}}|[^\"\[{{\s][^,}}\]]*)"
+_VALUE = rf"({_STRING}|\[[^\]]{{0,300}}\]|\{{[^}}]{{0,300}}\}}|[^\"\[{{\s][^,}}\]]*)"
 _ANSWERS = (
     r"(?:(?:final|my|your)[ _-]?)?(?:votes?|voted|voting|answer|target|choice|chosen|choose|pick"
-    r"|decision|contribution|contribute|amount|guess|candidate|nominee|suspect|accus(?:e|ed|ation))"
+    r"|decision|投票|答案|目标|选择|回答|contribution|contribute|amount|guess|candidate|nominee|suspect|accus(?:e|ed|ation))"
     r"(?:[ _-]?(?:for|to|player|name|id|target|amount|points|word))?"
 )
 _ACTS = (
@@ -51,7 +51,8 @@ _ACTS = (
 # Of several such fields the last one answers; what is done comes after what it is done to.
 FIELDS = tuple(rf"(?is)^.*\"(?:{keys})\"\s*:\s*{_VALUE}" for keys in (_ANSWERS, _ACTS))
 THOUGHT_FIELDS = (
-    rf"(?is)\"[^\"\\:]{{0,40}}?(?:{_THOUGHT}|why|comment)[^\"\\:]{{0,40}}?\"\s*:\s*{_VALUE}"
+    rf"(?is)\"[^\"\\:]{{0,40}}?(?:{_THOUGHT}|why|comment|思考|理由|推理|分析|想法)"
+    rf"[^\"\\:]{{0,40}}?\"\s*:\s*{_VALUE}"
 )
 
 # A text without any of these is all answer.

@@ -1,6 +1,7 @@
 """What a model writes before its answer: not read in any format, and found by the audit."""
 
 import json
+from time import process_time
 
 import duckdb
 import polars as pl
@@ -111,6 +112,18 @@ PIECES = st.lists(
 @given(st.lists(st.text() | PIECES, min_size=1))
 def test_any_texts_are_read_alike_by_python_and_polars(texts: list[str]) -> None:
     assert prose.answers(pl.Series(texts)).to_list() == [answer(text) for text in texts]
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ['```{"', '"vote":[', "<think>", "} ", '"', "<", '"why":{', "\\", "<|channel|>final"],
+)
+def test_no_text_makes_a_search_slow(piece: str) -> None:
+    """A search that is quadratic in the text would take minutes."""
+    text = f'{{"{piece * 20_000}}}<answer>'
+    started = process_time()
+    answer(text)
+    assert process_time() - started < 2
 
 
 def test_a_guess_is_read_from_the_answer() -> None:

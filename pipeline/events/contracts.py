@@ -223,7 +223,7 @@ class RoleIdentifications(OfSeat):
     )
     is_correct_as_read = column.flag(
         "whether it is right according to its text, which must also name the right player; null if "
-        "the log has no text",
+        "the log has no text, or the player has another name than Player 1 and so on",
         nullable=True,
     )
 
