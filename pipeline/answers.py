@@ -204,6 +204,8 @@ class AnsweringLake(stored.StoredLake):
         | kind | checked | found | share | games | metric | as logged | as read |
         | --- | --: | --: | --: | --: | --- | --: | --: |
         | stated_votes | 96 | 4 | 0.042 | 3 | judgement | 0.703 | 0.688 |
+        <BLANKLINE>
+        - system magic
         """
         if not isinstance(name, str):
             raise UsageError(f"name the method, such as `present({NAMES[0]!r})`, not its result")
@@ -297,7 +299,7 @@ class AnsweringLake(stored.StoredLake):
 
         Columns:
 
-        - `model`, `game_type`: whose votes, and in which game.
+        - `system`, `model`, `game_type`: whose votes, and in which game.
         - `value`: judgement, hits / counted, in 0..1.
         - `chance`: the value that chance alone leads to, expected / counted.
         - `hits`, `expected`: right votes, and how many of them to expect by chance, the sum of the
@@ -309,8 +311,7 @@ class AnsweringLake(stored.StoredLake):
         ('all', 0.5, 0.5)
         """
         return self.of_one_system().sql(
-            "SELECT * EXCLUDE (system) FROM judgement_by_chance "
-            "ORDER BY model NULLS LAST, game_type"
+            "FROM judgement_by_chance ORDER BY model NULLS LAST, game_type"
         )
 
     @cached_property

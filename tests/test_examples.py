@@ -26,7 +26,7 @@ WITHOUT = {
         "delta",
         "file_schema",
     ),
-    *("files", "folder", "is_mixed", "is_newest", "latest_version", "may_have_type"),
+    *("files", "folder", "has_others", "is_mixed", "is_newest", "latest_version", "may_have_type"),
     *("of_one_system", "sizes"),
 }
 

@@ -258,6 +258,28 @@ def test_every_door_is_tried() -> None:
     assert public <= {*DOORS, *NO_DOORS}
 
 
+OF_EDITION = ("leaderboard", "metrics", "compare", "plan", "readability", "evidence", "diff")
+NUMBERED = (*OF_EDITION, "completeness", "missing", "audit", "judgement_by_chance")
+
+
+def test_numbers_say_of_what_they_are(mixed: tuple[Lake, Lake]) -> None:
+    """So that who keeps them in a file knows; also the pages, the catalogue and documents."""
+    of_system, _ = mixed
+    board = of_system.page("leaderboard").rows
+    for rows in (*(DOORS[name](of_system) for name in NUMBERED), board):
+        assert set(rows["system"]) <= {"chatarena"}
+    for rows in (*(DOORS[name](of_system) for name in OF_EDITION), board):
+        assert set(rows["edition"]) <= {"paper"}
+    values = of_system.sql("SELECT DISTINCT system, edition FROM audited.leaderboard")
+    assert values.rows() == [("chatarena", "audited")]
+    shown = of_system.present("leaderboard", edition="audited")
+    assert "system" not in {one.name for one in shown.fields}
+    for text in (shown.markdown(), shown.latex(), shown.html()):
+        assert text.count("edition audited") == text.count("edition audited, system chatarena") == 1
+    several = of_system.audit(by="system"), pipeline.open_lake(of_system.path).audit()
+    assert [set(rows["system"]) for rows in several] == [{"chatarena"}, {None}]
+
+
 @pytest.mark.parametrize("name", DOORS)
 def test_no_door_shows_another_system(mixed: tuple[Lake, Lake], name: str) -> None:
     """Where rows of both are in the same files, a lake of one system is as if it were alone."""
@@ -274,7 +296,7 @@ def test_by_system_gives_each_as_if_alone(place: Path) -> None:
     found = lake.metrics(by=["system", "model"])
     for system in lake.systems:
         alone = opened(place, system).metrics(by=["model"])
-        assert found.filter(system=system).drop("system").equals(alone)
+        assert found.filter(system=system).select(alone.columns).equals(alone)
     assert found.columns[:4] == ["edition", "metric", "system", "model"]
     some = lake.metrics(by=["model", "system"], model=[OTHER], metric="win_rate")
     assert some.select("model", "system").rows() == [(OTHER, "chatarena")]
@@ -294,9 +316,9 @@ def test_views_have_a_row_for_each_system(place: Path, edition: str) -> None:
     for system in lake.systems:
         one = lake.of_system(system)
         own = one.metrics(edition=edition)
-        assert_same(values.filter(system=system).drop("system"), own)
-        of_board = board.filter(system=system).drop("system")
-        assert_same(of_board, one.leaderboard(edition=edition))
+        assert_same(values.filter(system=system).select(own.columns), own)
+        of_python = one.leaderboard(edition=edition)
+        assert_same(board.filter(system=system).select(of_python.columns), of_python)
         for name in ("win_rate", "judgement", "deception"):
             view = lake.sql(
                 f"FROM {schema}{name} WHERE system = $system", parameters={"system": system}

@@ -70,7 +70,7 @@ def _show(first: Table, others: Iterable[Table], form: str) -> None:
         return
     for text in DOCUMENTS[form].table(first, others):
         terminal.out_bytes(text.encode())
-    terminal.out_bytes(DOCUMENTS[form].items(first.notes).encode())
+    terminal.out_bytes(DOCUMENTS[form].items(first.cited).encode())
 
 
 def heading(text: str, form: str, level: int = 2) -> None:

@@ -22,8 +22,9 @@ from pipeline.metrics.influence import with_influence
 from pipeline.metrics.intervals import sums_by_cluster, with_intervals
 from pipeline.metrics.known import NAMES, TITLES, metric
 from pipeline.metrics.known import names as edition_names
+from pipeline.metrics.origin import origin
 from pipeline.metrics.request import DEFAULT_BY, DEFAULT_GAMES, PAPER, RELEASE, Request, several
-from pipeline.metrics.results import VALUES
+from pipeline.metrics.results import SYSTEM, VALUES
 from pipeline.metrics.validation import check, check_models, condition_on, tested
 from pipeline.metrics.values import values
 from pipeline.vocabulary import ALL, MAGIC, Edition, Engine, GameType
@@ -62,7 +63,7 @@ class Answer(NamedTuple):
     by_game: Callable[[str, Sequence[str]], pl.DataFrame] | None = None
 
 
-@listed(VALUES)
+@listed({**VALUES, "system": SYSTEM})
 def metrics(
     lake: StoredLake,
     *,
@@ -125,7 +126,8 @@ def metrics(
         return with_influence(answer.rows, names, answer.sums, request)
 
     if _SYSTEM not in by:
-        return of(lake.of_one_system(), request)
+        one = lake.of_one_system()
+        return of(one, request).with_columns(origin(one, edition))
     check_models(lake, models)
     rows = by_system(lake, lambda one: of(one, replace(request, models=tested(one, models))))
     keys = ("edition", "metric", *by)

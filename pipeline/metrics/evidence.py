@@ -8,7 +8,7 @@ from typing import TypedDict, Unpack
 
 import polars as pl
 
-from pipeline.column import Column, listed
+from pipeline.column import Column
 from pipeline.errors import UsageError
 from pipeline.events.contracts import GAME_TABLES, TABLES
 from pipeline.lake import StoredLake, of_one_system
@@ -17,6 +17,7 @@ from pipeline.metrics.counting import rows
 from pipeline.metrics.counting_sql import counted_rows
 from pipeline.metrics.declaration import Tables
 from pipeline.metrics.known import metric as declaration
+from pipeline.metrics.origin import counted_in
 from pipeline.metrics.paging import check_limit, is_from, start_of
 from pipeline.metrics.request import DEFAULT_GAMES, PAPER, Request, several
 from pipeline.metrics.results import METRIC
@@ -61,8 +62,7 @@ class Choices(TypedDict, total=False):
     where: str | None
 
 
-@of_one_system
-@listed(COLUMNS)
+@counted_in(COLUMNS)
 def evidence(
     lake: StoredLake,
     metric: str,
@@ -106,7 +106,7 @@ def evidence(
     return counted.select(pl.lit(metric).alias("metric"), *_OF_ROW).sort(_ORDER, nulls_last=True)
 
 
-@of_one_system
+@counted_in({})
 def evidence_parts(
     lake: StoredLake,
     metric: str,
@@ -136,8 +136,7 @@ def _by_duckdb(
     return _parts(lake, request, select)
 
 
-@of_one_system
-@listed(COLUMNS)
+@counted_in(COLUMNS)
 def evidence_page(
     lake: StoredLake,
     metric: str,

@@ -6,6 +6,7 @@ import polars as pl
 
 from pipeline.answers import AnsweringLake
 from pipeline.metrics.known import names
+from pipeline.metrics.origin import origin
 from pipeline.metrics.results import OF_A_CELL
 from pipeline.pages.content import (
     Content,
@@ -45,7 +46,7 @@ class LeaderboardContent(Content, frozen=True, kw_only=True):
 
     The columns of `rows` are those of `leaderboard`, but without `reasons`, and for each metric
     `<metric>`, `<metric>_low`, `<metric>_high`, `<metric>_thin`, `<metric>_counted`,
-    `<metric>_games`, `<metric>_reason`.
+    `<metric>_games`, `<metric>_reason`. At the end are the edition and the system.
     """
 
     groups: tuple[str, ...]
@@ -75,7 +76,7 @@ def content(lake: AnsweringLake, asked: Parameters) -> LeaderboardContent:
     notes += [f"{row['metric']}: {row['reason']}." for row in left_out.iter_rows(named=True)]
     return LeaderboardContent(
         title="Leaderboard",
-        rows=_sorted(rows, asked, groups),
+        rows=_sorted(rows, asked, groups).with_columns(origin(lake, asked.edition)),
         groups=groups,
         game_types=game_types(lake, asked.game_type),
         is_sliced=is_sliced,

@@ -36,7 +36,8 @@ def document(name: str, lake: Any, asked: Address, form: str) -> str:
     also = ("role",) if getattr(asked, "roles", False) else ()
     shown = with_more(_table(asked.frame or name, rows), also)
     notes = [*_slice(seen, asked), *((not asked.frame and seen.notes) or shown.notes)]
-    return "".join([*written.table(replace(shown, notes=())), written.items(notes)])
+    shown = replace(shown, notes=notes)
+    return "".join([*written.table(shown), written.items(shown.cited)])
 
 
 def _table(name: str, rows: pl.DataFrame) -> Table:

@@ -1,11 +1,12 @@
 """How results are shown: each is a table, which the terminal, pages, and documents are made of."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from typing import Any
 
 import polars as pl
 
+from pipeline.metrics.origin import ORIGIN
 from pipeline.metrics.request import PAPER
 from pipeline.present import html, latex, markdown
 from pipeline.present.table import Table
@@ -44,15 +45,15 @@ class Presented(Table):
 
     def markdown(self) -> str:
         """The table in Markdown, its notes as a list."""
-        return "".join([*markdown.table(self), markdown.items(self.notes)])
+        return "".join([*markdown.table(self), markdown.items(self.cited)])
 
     def latex(self) -> str:
         """The table for a paper, with the rules of booktabs, its notes as a list."""
-        return "".join([*latex.table(self), latex.items(self.notes)])
+        return "".join([*latex.table(self), latex.items(self.cited)])
 
     def html(self) -> str:
         """The table in HTML without a style, its notes as a list."""
-        return html.table(self) + html.items(self.notes)
+        return html.table(self) + html.items(self.cited)
 
     def csv(self) -> str:
         """All rows and columns with full precision, nested values as JSON."""
@@ -82,4 +83,12 @@ def present(name: str, frame: pl.DataFrame, **asked: Any) -> Presented:
     lake, edition = asked.get("lake"), asked.get("edition", PAPER)
     of_lake = [] if lake is None else unknown_notes(lake)
     of_edition = [] if edition == PAPER else [f"edition {edition}"]
-    return Presented.of_table(table.noting(*of_lake, *of_edition))
+    return Presented.of_table(_of_one_origin(table.noting(*of_lake, *of_edition)))
+
+
+def _of_one_origin(table: Table) -> Table:
+    """The table without columns for eyes that say the same of all rows: a document says it once."""
+    known = {name: table.rows[name].unique() for name in ORIGIN if name in table.rows.columns}
+    same = {name: values for name, values in known.items() if len(values) <= 1}
+    said = [f"{name} {value}" for name, values in same.items() for value in values.drop_nulls()]
+    return replace(table, hidden=(*table.hidden, *same), origin=", ".join(said))

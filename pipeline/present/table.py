@@ -82,7 +82,7 @@ class Table:
     `hidden` columns are for programs alone, `optional` ones are hidden where no row has anything in
     them. `brief` makes of the rows what is shown instead. `folds` are what a terminal that is too
     narrow gives up, step by step. With `turned`, the rows of that column become columns there.
-    `asides` are what a small screen can do without.
+    `asides` are what a small screen can do without. `origin` says what the numbers are of.
     """
 
     name: str
@@ -99,6 +99,7 @@ class Table:
     asides: Sequence[str] = ()
     as_records: bool = False
     notes: Sequence[str] = ()
+    origin: str = ""
 
     @cached_property
     def fields(self) -> list[Field]:
@@ -193,6 +194,12 @@ class Table:
             for column, dtype in rows.schema.items()
         }
         return cls(name, rows, columns, **shown)
+
+    @property
+    def cited(self) -> Sequence[str]:
+        """The notes for a document, which others read without the lake."""
+        notes = [note for note in self.notes if not self.origin.startswith(note)]
+        return [*notes, self.origin] if self.origin else notes
 
     def noting(self, *notes: str) -> Self:
         """The same table with more notes."""

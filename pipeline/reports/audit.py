@@ -13,6 +13,7 @@ from pipeline.column import Column, listed
 from pipeline.errors import UsageError, choose
 from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.lake import StoredLake
+from pipeline.metrics.origin import origin
 from pipeline.metrics.request import several
 from pipeline.metrics.validation import check_players, check_words
 from pipeline.metrics.views import COLUMNS as OF_ROWS
@@ -52,7 +53,12 @@ _GAMES = "JOIN games ON games.game_id = findings.game_id"
 _SEEN = ("message_index", "logged", "says", "hit_logged", "hit_read")
 
 
-@listed(COLUMNS)
+@listed(
+    {
+        **COLUMNS,
+        "system": column.text("whose games were checked, null for several systems together"),
+    }
+)
 def audit(
     lake: StoredLake,
     *,
@@ -78,7 +84,9 @@ def audit(
     with bounded(lake, views(), "\n".join(selects)) as connection:
         rows = pl.concat([part for select in selects for part in parts(connection, select)])
     place = pl.col("kind").replace_strict({kind: at for at, kind in enumerate(KINDS)})
-    return rows.filter(pl.col("checked") > 0).sort(place, *by, nulls_last=True)
+    shown = rows.filter(pl.col("checked") > 0).sort(place, *by, nulls_last=True)
+    one = lake.of_one_system() if len(lake.systems) == 1 else lake
+    return shown if "system" in by else shown.with_columns(origin(one, None))
 
 
 @listed(FINDINGS)

@@ -13,15 +13,16 @@ from functools import cache
 import polars as pl
 
 from pipeline import column
-from pipeline.column import Column, listed
+from pipeline.column import Column
 from pipeline.errors import UsageError
-from pipeline.lake import StoredLake, of_one_system
+from pipeline.lake import StoredLake
 from pipeline.metrics import PAPER, metric, metrics
 from pipeline.metrics.completeness import competitions, played
 from pipeline.metrics.completeness import expected as expected_games
 from pipeline.metrics.counting import in_scope, is_unfinished, rows
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.known import names
+from pipeline.metrics.origin import counted_in
 from pipeline.metrics.request import Request, several
 from pipeline.metrics.results import METRIC, MODEL
 from pipeline.metrics.validation import check_models
@@ -75,8 +76,7 @@ _UNREADABLE, _AMBIGUOUS, _OUTAGE = (
 )
 
 
-@of_one_system
-@listed(COLUMNS)
+@counted_in(COLUMNS, has_edition=False)
 def completeness(
     lake: StoredLake, *, expected: int | None = None, model: str | Sequence[str] | None = None
 ) -> pl.DataFrame:
@@ -147,8 +147,7 @@ def _counts(expected: int | None) -> dict[str, str | pl.Expr]:
     return {"expected": n_expected, "found": pl.col("n_games"), "finished": pl.col("n_complete")}
 
 
-@of_one_system
-@listed(READABILITY)
+@counted_in(READABILITY)
 def readability(
     lake: StoredLake,
     *,

@@ -16,6 +16,7 @@ from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered, metric
 from pipeline.metrics.counting import rows as rows_of
 from pipeline.metrics.known import names
+from pipeline.metrics.origin import ORIGIN, origin
 from pipeline.metrics.request import Request
 from pipeline.metrics.results import IS_THIN, METRIC
 from pipeline.reports.compare.columns import COLUMNS as COMPARED
@@ -82,7 +83,7 @@ CHANGED_GAMES: Mapping[str, Column] = {
 }
 
 
-@listed(COLUMNS)
+@listed({**COLUMNS, **ORIGIN})
 def diff(
     before: StoredLake,
     after: StoredLake | str | Path,
@@ -134,7 +135,7 @@ def diff(
     is_beyond = pl.when(is_same).then(pl.col("difference") != 0).otherwise(is_told_apart)
     columns = () if margin is None else OF_MARGIN
     return rows.with_columns(is_beyond_noise=is_beyond).select(
-        [*list(COLUMNS)[:-1], *columns, "reason"]
+        *list(COLUMNS)[:-1], *columns, "reason", *origin(before, edition)
     )
 
 
@@ -271,7 +272,7 @@ def _games(lakes: tuple[StoredLake, StoredLake], name: str, request: Request) ->
     )
 
 
-@listed(CHANGED_GAMES)
+@listed({**CHANGED_GAMES, **ORIGIN})
 def diff_games(
     before: StoredLake, after: StoredLake | str | Path, *, edition: Edition = PAPER
 ) -> pl.DataFrame:
@@ -284,9 +285,10 @@ def diff_games(
     """
     before, after = _of_same_system(before, after)
     request = Request(edition=edition)
-    return pl.concat(
+    changed = pl.concat(
         _games((before, after), name, request)
         .filter(pl.col("change") != "common")
         .sort(_GAME_KEY, nulls_last=True)
         for name in names(edition)
     )
+    return changed.with_columns(origin(before, edition))

@@ -7,12 +7,13 @@ import polars as pl
 
 from pipeline import column
 from pipeline.cells import counted, ends, texts
-from pipeline.column import Column, listed, schema
-from pipeline.lake import StoredLake, of_one_system
+from pipeline.column import Column, schema
+from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE, metrics
 from pipeline.metrics.declaration import POOLED, Combine
 from pipeline.metrics.evidence import Choices
 from pipeline.metrics.known import metric as declaration
+from pipeline.metrics.origin import counted_in
 from pipeline.metrics.request import PAPER, several
 from pipeline.metrics.results import VALUES
 from pipeline.vocabulary import Edition
@@ -33,8 +34,7 @@ COLUMNS: Mapping[str, Column] = {
 }
 
 
-@of_one_system
-@listed(COLUMNS)
+@counted_in(COLUMNS)
 def evidence_sum(
     lake: StoredLake,
     metric: str,

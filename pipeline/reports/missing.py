@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from pipeline import column
-from pipeline.column import Column, listed
+from pipeline.column import Column
 from pipeline.events.contracts import TABLES
-from pipeline.lake import StoredLake, of_one_system
+from pipeline.lake import StoredLake
 from pipeline.metrics.completeness import expected, played
+from pipeline.metrics.origin import counted_in
 from pipeline.metrics.request import several
 from pipeline.metrics.results import MODEL
 from pipeline.metrics.validation import check_competitions, check_models
@@ -34,8 +35,7 @@ COLUMNS: Mapping[str, Column] = {
 }
 
 
-@of_one_system
-@listed(COLUMNS)
+@counted_in(COLUMNS, has_edition=False)
 def missing(
     lake: StoredLake,
     *,

@@ -6,12 +6,13 @@ from itertools import combinations
 import polars as pl
 
 from pipeline import column
-from pipeline.column import Column, listed, schema
+from pipeline.column import Column, schema
 from pipeline.errors import UsageError
-from pipeline.lake import StoredLake, of_one_system
+from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, answered
 from pipeline.metrics import metric as declaration
 from pipeline.metrics.intervals import terms_of
+from pipeline.metrics.origin import counted_in
 from pipeline.metrics.request import RELEASE, Request
 from pipeline.metrics.results import IS_THIN, METRIC, MODEL
 from pipeline.statistics import rates
@@ -53,8 +54,7 @@ COLUMNS: Mapping[str, Column] = {
 }
 
 
-@of_one_system
-@listed(COLUMNS)
+@counted_in(COLUMNS)
 def plan(
     lake: StoredLake,
     metric: str,

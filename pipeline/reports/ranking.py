@@ -12,6 +12,7 @@ from pipeline.column import listed
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics import ALL, DEFAULT_CONFIDENCE, DEFAULT_GAMES, PAPER, Answer, answered
 from pipeline.metrics.known import names
+from pipeline.metrics.origin import ORIGIN, origin
 from pipeline.metrics.request import Request, several
 from pipeline.metrics.results import LEADERBOARD, leaderboard_columns
 from pipeline.reports.compare.differences import compared
@@ -29,7 +30,7 @@ MOST_LETTERED = 100
 
 
 @of_one_system
-@listed(LEADERBOARD)
+@listed({**LEADERBOARD, **ORIGIN})
 def leaderboard(
     lake: StoredLake,
     *,
@@ -98,7 +99,8 @@ def _ranked(
     won = answer._replace(rows=answer.rows.filter(is_ranked, metric="win_rate"))
     of_models = letters(won, confidence)
     joined = board.join(of_models, on="model", how="left", maintain_order="left")
-    return joined.select(list(leaderboard_columns()))
+    columns = list(leaderboard_columns())
+    return joined.select(*columns, *origin(lake, answer.request.edition))
 
 
 def ranked(

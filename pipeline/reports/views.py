@@ -17,6 +17,7 @@ from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake, by_system
 from pipeline.metrics import DEFAULT_CONFIDENCE, metrics
 from pipeline.metrics import views as in_sql
+from pipeline.metrics.origin import ORIGIN
 from pipeline.metrics.request import EDITIONS
 from pipeline.metrics.results import GAME_TYPE, MODEL, SYSTEM, VALUES, leaderboard_columns
 from pipeline.metrics.views import LEADERBOARD, OF_ALL, in_schema
@@ -94,7 +95,7 @@ def computed() -> dict[str, Computed]:
     """The views of every edition that Python computes: `system`, and what `Lake`'s methods give."""
     keys = {"system": SYSTEM, "model": MODEL, "game_type": GAME_TYPE}
     of_metrics = {"edition": VALUES["edition"], "metric": VALUES["metric"], **keys, **VALUES}
-    of_models = {"system": SYSTEM, **leaderboard_columns()}
+    of_models = {**ORIGIN, **leaderboard_columns()}
     one_value = "the value of one metric for one model and game type"
     views_of = {}
     for edition in EDITIONS:

@@ -24,6 +24,7 @@ from pipeline.metrics.evidence import (
     evidence_totals,
 )
 from pipeline.metrics.known import names
+from pipeline.metrics.origin import ORIGIN
 from pipeline.metrics.paging import last_key
 from pipeline.metrics.request import EDITIONS, PAPER, RELEASE
 
@@ -153,7 +154,7 @@ def test_pages_are_the_whole(asked, tables, size):
 
 def test_a_row_has_its_message_and_none_where_the_log_has_none():
     rows = evidence(LAKE, "judgement")
-    assert rows.columns == [*COLUMNS]
+    assert rows.columns == [*COLUMNS, *ORIGIN]
     assert rows.height == metrics(LAKE, metric="judgement", by=[])["counted"].item()
     spoken = rows.filter(pl.col("content").is_not_null())
     assert spoken["content"].to_list() == ["I vote for Player 3"]

@@ -130,7 +130,7 @@ def test_markdown_shows_the_cells(table: Presented) -> None:
         assert in_any_order(row.replace("| ", "").removesuffix(" |").removesuffix("|")) == sorted(
             word for cell in wanted for word in cell
         )
-    assert [line[2:] for line in lines if line[:2] == "- "] == list(table.notes)
+    assert [line[2:] for line in lines if line[:2] == "- "] == table.cited
 
 
 def _of_markdown(line: str) -> str:
@@ -145,7 +145,7 @@ def test_latex_shows_the_cells(table: Presented) -> None:
     for row, wanted in zip(rows, expected(table), strict=True):
         assert [in_any_order(_of_latex(cell)) for cell in row] == wanted
     notes = text.partition(r"\begin{itemize}\footnotesize" + "\n")[2].splitlines()[:-1]
-    assert [typeset(note.removeprefix(r"\item ")) for note in notes] == list(table.notes)
+    assert [typeset(note.removeprefix(r"\item ")) for note in notes] == table.cited
 
 
 def _of_latex(cell: str) -> str:
@@ -163,7 +163,7 @@ def test_html_shows_the_cells(table: Presented) -> None:
     for row, wanted in zip(rows, expected(table), strict=True):
         assert [in_any_order(cell) for cell in row] == wanted
     notes = re.findall("<li>(.*?)</li>", text)
-    assert list(map(unescape, notes)) == list(table.notes)
+    assert list(map(unescape, notes)) == table.cited
 
 
 def test_programs_have_every_column_and_digit(table: Presented) -> None:

@@ -8,6 +8,7 @@ import pytest
 from pipeline.api import Lake, open_lake
 from pipeline.column import schema
 from pipeline.metrics.known import names
+from pipeline.metrics.origin import ORIGIN
 from pipeline.metrics.request import EDITIONS, RELEASE
 from pipeline.reports.evidence_sum import COLUMNS, sentence
 
@@ -23,7 +24,7 @@ def test_terms_add_up_to_the_value(edition: str, name: str, lake: Lake) -> None:
     model = values["model"][0]
     for row in values.iter_rows(named=True):
         found = lake.evidence_sum(name, edition=edition, model=row["model"])
-        assert found.schema == schema(COLUMNS)
+        assert found.schema == schema({**COLUMNS, **ORIGIN})
         *terms, whole = found.to_dicts()
         for column in ("value", "hits", "counted", "n_games", "reason"):
             assert whole[column] == row[column], column

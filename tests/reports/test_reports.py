@@ -14,8 +14,10 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "simulations"))
 
 import lost_games
 
+from pipeline.column import schema
 from pipeline.errors import UsageError
 from pipeline.metrics import metric, metrics
+from pipeline.metrics.origin import ORIGIN
 from pipeline.metrics.request import EDITIONS
 from pipeline.present import present
 from pipeline.reports import ranking
@@ -103,7 +105,7 @@ def test_a_family_is_of_one_metric_or_of_the_whole_answer(tmp_path):
 def test_without_two_models_there_are_no_pairs(rows, tmp_path):
     found = compare(lake_with(tmp_path, rows))
     assert found.is_empty()
-    assert found.schema == SCHEMA
+    assert found.schema == {**SCHEMA, **schema(ORIGIN)}
 
 
 def test_a_model_that_is_not_there_is_told(tmp_path):

@@ -6,11 +6,11 @@ from itertools import combinations
 import polars as pl
 from msgspec.structs import replace
 
-from pipeline.column import listed
 from pipeline.errors import UsageError
-from pipeline.lake import StoredLake, of_one_system
+from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered
 from pipeline.metrics.known import names as edition_names
+from pipeline.metrics.origin import counted_in
 from pipeline.metrics.request import RELEASE, Request, several
 from pipeline.metrics.validation import condition_on, row_schema
 from pipeline.reports.compare.columns import COLUMNS
@@ -20,8 +20,7 @@ from pipeline.reports.compare.verdicts import adjusted, check_margin, finished
 from pipeline.vocabulary import Edition
 
 
-@of_one_system
-@listed(COLUMNS)
+@counted_in(COLUMNS)
 def compare(
     lake: StoredLake,
     *pairs: tuple[str, str],
@@ -74,8 +73,7 @@ def compare(
     return finished(adjusted(rows, family), margin, confidence, family)
 
 
-@of_one_system
-@listed(COLUMNS)
+@counted_in(COLUMNS)
 def contrast(
     lake: StoredLake,
     model: str,

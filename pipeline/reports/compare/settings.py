@@ -6,10 +6,11 @@ from typing import Any
 import polars as pl
 
 from pipeline import column
-from pipeline.column import Column, listed, schema
+from pipeline.column import Column, schema
 from pipeline.events.contracts import TABLES
-from pipeline.lake import StoredLake, of_one_system
+from pipeline.lake import StoredLake
 from pipeline.metrics import PAPER, metrics
+from pipeline.metrics.origin import counted_in
 from pipeline.metrics.paging import check_limit
 from pipeline.metrics.request import RELEASE
 from pipeline.reports.compare.pairs import check_pairs
@@ -27,8 +28,7 @@ APART: Mapping[str, Column] = {
 }
 
 
-@of_one_system
-@listed(APART)
+@counted_in(APART)
 def settings_apart(
     lake: StoredLake,
     model: str,
