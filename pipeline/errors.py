@@ -9,6 +9,7 @@ DAMAGE_HINT = (
     "run `magic verify` on this lake to list all damage; then restore the lake from a copy, or "
     "ingest the logs into a new lake"
 )
+EMPTY = "is empty, perhaps because a variable is not set: the current folder is `.`"
 DENIED_HINT = "check its permissions and those of the folders above it"
 
 

@@ -312,6 +312,47 @@ def test_examples_of_the_help_run(
         assert result.out or "--retry" in example or result.err.startswith("wrote ")
 
 
+@pytest.mark.parametrize(
+    ("command", "names"),
+    [
+        ("ingest . --lake ''", "--lake"),
+        ("ingest '' --lake lake", "a source"),
+        ("validate ''", "a source"),
+        ("metrics --lake=", "--lake"),
+        ("diff '' lake", "the lake"),
+        ("catalog -o ''", "-o"),
+        ("report --out ''", "--out"),
+        ("simulate --out=", "--out"),
+        ("sql --file ''", "--file"),
+        ("quarantine --export ''", "--export"),
+        ("ingest . --models-from ''", "--models-from"),
+        ("metrics --metric-file ''", "--metric-file"),
+    ],
+)
+def test_an_empty_path_is_not_the_current_folder(
+    command: str,
+    names: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """As a variable of a script leaves it that is not set."""
+    monkeypatch.chdir(tmp_path)
+    assert main(shlex.split(command)) == 2
+    complaint = f"magic: the path of {names} is empty, perhaps because a variable is not set"
+    assert capsys.readouterr().err.startswith(complaint)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_path_with_a_tilde_that_is_no_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for path in ("./~root", "./~nobody-of-this-name", "~nobody-of-this-name"):
+        assert main(["metrics", "--lake", path]) == 1
+        assert capsys.readouterr().err.startswith(f"magic: {path}: no such lake")
+
+
 def test_start_imports_nothing_heavy() -> None:
     script = (
         "import sys; from pipeline.cli import main; main(['--help']); main(['ingest', '--help']);"

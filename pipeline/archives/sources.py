@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pipeline.archives.failures import moved_on, why
 from pipeline.archives.names import form_of, is_hidden_folder, printable
-from pipeline.errors import SourceError
+from pipeline.errors import EMPTY, SourceError, UsageError
 from pipeline.stores import is_remote, local_path, objects, size_of
 
 
@@ -67,6 +67,8 @@ def units_in(root: str | Path) -> Iterator[Unit]:
 
 def _matches(source: str) -> list[str]:
     """Return the paths that a source stands for: itself if it exists, else as a pattern."""
+    if not source:
+        raise UsageError(f"the path of a source {EMPTY}")
     if is_remote(source):
         return [source]  # patterns are of files on this machine
     if os.path.exists(source):  # noqa: PTH110 - of a long pattern `Path.exists` raises

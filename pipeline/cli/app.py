@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from pkgutil import iter_modules
 from threading import current_thread, main_thread
@@ -21,7 +22,7 @@ from pipeline.cli import commands, terminal
 from pipeline.cli.damage import with_damage
 from pipeline.cli.exits import FAILED, INTERRUPTED, WRONG_USAGE
 from pipeline.cli.options import with_safe
-from pipeline.errors import DENIED_HINT, PipelineError, QueryError, UsageError
+from pipeline.errors import DENIED_HINT, EMPTY, PipelineError, QueryError, UsageError
 from pipeline.library_errors import lack, reason
 from pipeline.version import __version__
 
@@ -181,6 +182,7 @@ def _called(arguments: list[str]) -> int:
     """The exit code of the command; typer's `main` would take an EOFError for Ctrl-C."""
     _check_text(arguments)
     command = typer.main.get_command(app)
+    _check_paths(command, arguments)
     if _COMPLETION in os.environ:
         command.main(arguments, prog_name="magic")
     try:
@@ -216,6 +218,21 @@ def _check_text(arguments: Sequence[str]) -> None:
         except UnicodeEncodeError:
             if not os.path.lexists(argument):  # a file may have any name
                 raise UsageError(f"{argument!a} is neither valid UTF-8 nor a file") from None
+
+
+def _check_paths(group: Any, arguments: Sequence[str]) -> None:
+    """Raises UsageError for an option with an empty path, which would be the current folder."""
+    name = next(iter(arguments), "")
+    for option, value in pairwise(part for text in arguments for part in _parts(text)):
+        if not value and name in group.commands:
+            params = group.commands[name].params
+            if any(param.metavar in ("DIR", "FILE") and option in param.opts for param in params):
+                raise UsageError(f"the path of {option} {EMPTY}")
+
+
+def _parts(argument: str) -> list[str]:
+    """An option and its value, if both are in one argument."""
+    return argument.split("=", 1) if argument.startswith("--") else [argument]
 
 
 def _of_system(error: OSError) -> str:

@@ -1,5 +1,6 @@
 """What the prompt of `magic sql` does: it runs queries, and commands that begin with a dot."""
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -135,7 +136,7 @@ class Workspace:
         if not rest:
             raise UsageError(".read needs a file, for example `.read query.sql`")
         try:
-            text = sql_text(Path(rest.strip("'\"")).expanduser())
+            text = sql_text(Path(os.path.expanduser(rest.strip("'\""))))  # noqa: PTH111
         except OSError as error:
             raise PipelineError(f"{rest}: {reason(error)}") from None
         self._run(text)

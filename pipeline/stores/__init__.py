@@ -4,11 +4,13 @@ Whoever uses this package need not know which. The library for object stores is 
 one is named.
 """
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import unquote
 
+from pipeline.errors import EMPTY, UsageError
 from pipeline.stores import local
 from pipeline.stores.base import ChangedError, Draft, File, Location
 
@@ -36,10 +38,18 @@ AnyLocation = str | Path | Location
 
 
 def location(path: AnyLocation) -> Location:
-    """The location of a path or URL, or of the text that `str` gives of a location."""
+    """The location of a path or URL, or of the text that `str` gives of a location.
+
+    Raises UsageError for an empty path, which a variable that is not set leaves: it would be that
+    of the current folder.
+    """
+    if not str(path).strip():
+        raise UsageError(f"the path of the lake {EMPTY}")
     if is_remote(path):
         return _remote(str(path))
-    return local.LocalLocation(Path(local_path(str(path))).expanduser().resolve())
+    # As shells have it: what is no user's name stays as it is, and so does `./~name`.
+    whole = os.path.expanduser(local_path(str(path)))  # noqa: PTH111
+    return local.LocalLocation(Path(os.path.realpath(whole)))
 
 
 def is_remote(path: AnyLocation) -> bool:

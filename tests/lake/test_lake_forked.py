@@ -54,5 +54,5 @@ def test_a_fork_of_a_process_with_a_lake_is_refused(
         lambda: lake.table("votes"),
         lambda: create_lake(tmp_path / "new"),
     ):
-        with pytest.raises(LakeError, match='forked .*"spawn"'):
+        with pytest.raises(LakeError, match=r'forked .*"spawn"'):
             act()
