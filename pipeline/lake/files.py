@@ -23,6 +23,8 @@ MAX_FILE_BYTES = 256 * 2**20
 # To take out one game, the files are written anew that hold it; narrow rows take two bytes each.
 MAX_FILE_ROWS = 2**22
 MAX_GROUP_ROWS = 2**17
+# In memory: whoever reads holds at least a row group in each thread, whatever its limit.
+MAX_GROUP_BYTES = 2**26
 # Each row group has a Bloom filter of its games, so that one game is found without reading all.
 # This share of the groups that do not have a game is read all the same.
 _FALSE_POSITIVES = 0.01
@@ -68,7 +70,7 @@ class TableWriter:
         self.files: list[DataFile] = []
 
     def write(self, rows: pl.DataFrame | pa.Table) -> None:
-        """Adds the rows as one row group, or several if they are many.
+        """Adds the rows as one row group, or several if they are many or long.
 
         An Arrow table may hold texts dictionary-encoded, which are written as they are; whoever
         reads the file gets the types of the contract.
@@ -150,7 +152,9 @@ class _OpenFile:
     def write(self, rows: pa.Table) -> None:
         columns = [_as(rows.column(field.name), field.type) for field in self._schema]
         table = pa.Table.from_arrays(columns, schema=self._schema)
-        self._writer.write_table(table, row_group_size=MAX_GROUP_ROWS)
+        for start in range(0, table.num_rows, MAX_GROUP_ROWS):
+            for group in _groups(table.slice(start, MAX_GROUP_ROWS)):
+                self._writer.write_table(group)
         self.n_rows += table.num_rows
 
     def close(self) -> DataFile:
@@ -175,6 +179,30 @@ def discard(folder: Location, token: str) -> None:
     for file in folder.files():
         if file.name.startswith(staged_kind(token)):
             (folder / file.name).unlink(missing_ok=True)
+
+
+def _groups(rows: pa.Table) -> Iterator[pa.Table]:
+    """The rows in parts of at most `MAX_GROUP_BYTES`, or of one row."""
+    # What a dictionary has is counted whole for each part, and is short.
+    n_bytes = sum(c.nbytes for c in rows.columns if not pa.types.is_dictionary(c.type))
+    half = rows.num_rows // 2
+    if not half or n_bytes <= MAX_GROUP_BYTES:
+        yield rows
+        return
+    yield from _groups(rows.slice(0, half))
+    yield from _groups(rows.slice(half))
+
+
+def text_bytes(file: Location) -> list[tuple[int, int]]:
+    """The rows of each row group of a file, and the bytes of their long texts."""
+    with file.open() as opened:
+        footer = pq.read_metadata(opened)
+    groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
+    columns = [n for n, name in enumerate(footer.schema.names) if name in TEXTS]
+    return [
+        (group.num_rows, sum(group.column(n).total_uncompressed_size for n in columns))
+        for group in groups
+    ]
 
 
 def _n_games(rows: pa.Table) -> int:

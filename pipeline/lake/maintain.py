@@ -11,12 +11,19 @@ from pathlib import Path
 from uuid import uuid4
 
 import polars as pl
-import pyarrow.parquet as pq
 from msgspec import Struct
 
 from pipeline.errors import UsageError
 from pipeline.events.contracts import polars_schema
-from pipeline.lake.files import MAX_FILE_BYTES, MAX_FILE_ROWS, SORTED, TEXTS, DataFile, TableWriter
+from pipeline.lake.files import (
+    MAX_FILE_BYTES,
+    MAX_FILE_ROWS,
+    SORTED,
+    TEXTS,
+    DataFile,
+    TableWriter,
+    text_bytes,
+)
 from pipeline.lake.lake import StoredLake
 from pipeline.lake.opening import open_lake
 from pipeline.lake.tables import COMMITS, TableState, opened_at, scan, table_states
@@ -27,8 +34,8 @@ from pipeline.version import __version__
 
 KEEP_DAYS = 7.0
 OLDER_THAN_HOURS = 24.0
-CHUNK_ROWS = 2**20
 CHUNK_BYTES = 384 * 2**20  # in columns; sorting and writing take twice as much again
+ROW_BYTES = 384  # of a row besides its long texts
 ROUND_CHUNKS = 32  # each chunk looks through the files of its round
 MAX_COMMIT_FILES = 16
 
@@ -208,71 +215,52 @@ def _write_sorted(lake: StoredLake, merge: _Merge, token: str) -> None:
     """Writes the rows of the old files in order into new ones."""
     folder = lake.folder(merge.table)
     order = [name for name in ORDER if name in polars_schema(merge.table)]
-    footers = {str(folder / name): _footer(folder / name) for name in merge.old}
-    chunk_rows = _chunk_rows(list(footers.values()))
+    groups = {str(folder / name): text_bytes(folder / name) for name in merge.old}
+    files = {file: sum(n * ROW_BYTES + texts for n, texts in groups[file]) for file in groups}
     writer = TableWriter(folder, merge.table, f"{SORTED}-{token}")
     merge.new = writer.files
     try:
-        for some in _rounds(footers, ROUND_CHUNKS * chunk_rows):
+        for some in _rounds(files, ROUND_CHUNKS * CHUNK_BYTES):
             rows = scan(merge.table, some)
-            for chosen in _chunks(rows, order, chunk_rows):
+            for chosen in _chunks(rows, order, CHUNK_BYTES):
                 chunk = rows.filter(chosen).collect(engine="streaming")
                 writer.write(chunk.sort(order, nulls_last=False, maintain_order=True))
     finally:
         writer.close()
 
 
-def _footer(file: Location) -> pq.FileMetaData:
-    with file.open() as opened:
-        return pq.read_metadata(opened)
-
-
-def _chunk_rows(footers: list[pq.FileMetaData]) -> int:
-    """How many rows to hold at once, by the length of their texts."""
-    n_rows = sum(footer.num_rows for footer in footers)
-    columns = [
-        footer.row_group(group).column(number)
-        for footer in footers
-        for group in range(footer.num_row_groups)
-        for number in range(footer.num_columns)
-    ]
-    n_bytes = sum(
-        column.total_uncompressed_size for column in columns if column.path_in_schema in TEXTS
-    )
-    width = 16 * footers[0].num_columns + n_bytes // max(n_rows, 1)
-    return int(max(1, min(CHUNK_ROWS, CHUNK_BYTES // width)))
-
-
-def _rounds(footers: dict[str, pq.FileMetaData], most: int) -> Iterator[list[str]]:
-    """The files in lists of a bounded number of rows; a larger file is a list of its own."""
+def _rounds(files: dict[str, int], most: int) -> Iterator[list[str]]:
+    """The files in lists of a bounded number of bytes; a larger file is a list of its own."""
     some: list[str] = []
-    n_rows = 0
-    for file, footer in footers.items():
-        if some and n_rows + footer.num_rows > most:
+    n_bytes = 0
+    for file, more in files.items():
+        if some and n_bytes + more > most:
             yield some
-            some, n_rows = [], 0
+            some, n_bytes = [], 0
         some.append(file)
-        n_rows += footer.num_rows
+        n_bytes += more
     if some:
         yield some
 
 
 def _chunks(rows: pl.LazyFrame, keys: list[str], most: int) -> Iterator[pl.Expr]:
-    """Conditions that part the rows into chunks to be held in memory, in the order of the keys."""
+    """Conditions that part the rows into chunks of so many bytes, in the order of the keys."""
     first, *_ = keys
-    counts = rows.group_by(keys).len("n").sort(keys, nulls_last=False).collect(engine="streaming")
+    texts = pl.col([name for name in TEXTS if name in rows.collect_schema()])
+    n_bytes = pl.len() * ROW_BYTES + pl.sum_horizontal(texts.cast(pl.Binary).bin.size().sum(), 0)
+    sizes = rows.group_by(keys).agg(n_bytes=n_bytes).sort(keys, nulls_last=False)
     chosen: list[dict[str, object]] = []
-    n_rows = 0
-    for row in counts.iter_rows(named=True):
-        n = row.pop("n")
-        if chosen and (n_rows + n > most or row[first] != chosen[-1][first]):
+    size = 0
+    for row in sizes.collect(engine="streaming").iter_rows(named=True):
+        n = row.pop("n_bytes")
+        if chosen and (size + n > most or row[first] != chosen[-1][first]):
             yield _any_of(chosen)
-            chosen, n_rows = [], 0
+            chosen, size = [], 0
         if n > most:
             yield from (_any_of([row]) & part for part in _parts(rows, -(-n // most)))
         else:
             chosen.append(row)
-            n_rows += n
+            size += n
     if chosen:
         yield _any_of(chosen)
 

@@ -12,6 +12,7 @@ from pipeline.column import Column
 from pipeline.errors import UsageError
 from pipeline.events.contracts import GAME_TABLES, TABLES
 from pipeline.lake import StoredLake, of_one_system
+from pipeline.lake.texts import looked_up, texts, with_texts
 from pipeline.metrics.compared import COMPARED
 from pipeline.metrics.counting import rows
 from pipeline.metrics.counting_sql import counted_rows
@@ -130,10 +131,10 @@ def _by_duckdb(
     lake: StoredLake, metric: str, request: Request, hit: bool | None, limit: int | None
 ) -> Iterator[pl.DataFrame]:
     """The rows as DuckDB finds them, or the first `limit`, some at a time."""
-    select = f"{_select(metric, request, hit)}\nORDER BY {_order()}"
+    select = f"{_select(metric, request, hit, texts(lake))}\nORDER BY {_order()}"
     if limit is not None:
         select += f" LIMIT {int(limit)}"
-    return _parts(lake, request, select)
+    return with_texts(lake, _parts(lake, request, select))
 
 
 @counted_in(COLUMNS)
@@ -190,8 +191,7 @@ def _looked_up(
     # Without the hit, which may depend on other games.
     keys = [column for column in _ORDER if column != "hit"]
     about = rows(declaration(name, request.edition), table, request, is_compared=True)
-    spoken = table("messages").select("game_id", "message_index", "content")
-    return (
+    found = (
         counted.lazy()
         .join(
             about.select(*keys, COMPARED).unique(keys, keep="any"),
@@ -200,10 +200,9 @@ def _looked_up(
             nulls_equal=True,
             maintain_order="left",
         )
-        .join(spoken, on=["game_id", "message_index"], how="left", maintain_order="left")
-        .select(pl.lit(name).alias("metric"), *_OF_ROW)
         .collect()
     )
+    return looked_up(lake, found).select(pl.lit(name).alias("metric"), *_OF_ROW)
 
 
 @of_one_system
@@ -250,12 +249,12 @@ def _request(lake: StoredLake, name: str, choices: Choices) -> Request:
     return request
 
 
-def _select(name: str, request: Request, hit: bool | None = None) -> str:
-    """The SELECT of the counted rows with their messages."""
+def _select(name: str, request: Request, hit: bool | None, messages: str) -> str:
+    """The SELECT of the counted rows with their messages, which it joins as given."""
     listed = ", ".join(f"counted.{identifier(column)}" for column in _OF_ROW[:-1])
     return f"""SELECT {literal(name)} AS metric, {listed}, messages.content
 FROM ({counted_rows(name, _OF_ROW[:-1], request)}) AS counted
-LEFT JOIN messages
+LEFT JOIN {messages} AS messages
     ON messages.game_id = counted.game_id AND messages.message_index = counted.message_index
 WHERE {_has_hit(hit)}"""
 

@@ -13,6 +13,7 @@ from pipeline.column import Column, listed
 from pipeline.errors import UsageError, choose
 from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.lake import StoredLake
+from pipeline.lake.texts import texts, with_texts
 from pipeline.metrics.origin import origin
 from pipeline.metrics.request import several
 from pipeline.metrics.validation import check_players, check_words
@@ -111,9 +112,15 @@ def findings_parts(
     _check((), (kind,))
     check_players(lake, models)
     columns = ", ".join(f"findings.{identifier(name)}" for name in (*_OF_A_ROW, *_SEEN))
-    select = filled("internal/audit_findings", kind=kind, columns=columns, wanted=_of(models))
+    select = filled(
+        "internal/audit_findings",
+        kind=kind,
+        columns=columns,
+        messages=texts(lake),
+        wanted=_of(models),
+    )
     with bounded(lake, views(), select, sorts_texts=True) as connection:
-        yield from parts(connection, select)
+        yield from with_texts(lake, parts(connection, select))
 
 
 def _summary(kind: str, by: Sequence[str], models: Sequence[str] | None) -> str:

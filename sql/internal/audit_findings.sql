@@ -16,7 +16,7 @@ SELECT
 FROM audit.${kind} AS findings
 JOIN games
     ON games.game_id = findings.game_id
-LEFT JOIN messages
+LEFT JOIN ${messages} AS messages
     ON messages.game_id = findings.game_id
     AND messages.message_index = findings.message_index
 WHERE is_found

@@ -141,7 +141,7 @@ def test_chunks_cut_anywhere_lose_no_row(
 ) -> None:
     """Chunks smaller than a model's rows, rounds smaller than the files, a file a chunk."""
     before = rows(lake)
-    monkeypatch.setattr(upkeep, "CHUNK_ROWS", chunk)
+    monkeypatch.setattr(upkeep, "CHUNK_BYTES", chunk * upkeep.ROW_BYTES)
     monkeypatch.setattr("pipeline.lake.files.MAX_FILE_BYTES", 1)
     maintain(lake)
     assert rows(lake) == before
@@ -164,7 +164,7 @@ def test_many_archives_are_cut_into_chunks(tmp_path: Path, monkeypatch: pytest.M
         ingest(logs, tmp_path / "lake")
     before = rows(tmp_path / "lake", but_for=())
     assert len(before["archives"]) == 12
-    monkeypatch.setattr(upkeep, "CHUNK_ROWS", 2)
+    monkeypatch.setattr(upkeep, "CHUNK_BYTES", 2 * upkeep.ROW_BYTES)
     monkeypatch.setattr("pipeline.lake.files.MAX_FILE_BYTES", 1)
     maintain(tmp_path / "lake")
     after = rows(tmp_path / "lake", but_for=())
@@ -188,7 +188,7 @@ def test_a_file_has_so_many_rows(lake: Path, monkeypatch: pytest.MonkeyPatch) ->
     most = 10
     for module in ("files", "maintain"):
         monkeypatch.setattr(f"pipeline.lake.{module}.MAX_FILE_ROWS", most)
-    monkeypatch.setattr(upkeep, "CHUNK_ROWS", 9)
+    monkeypatch.setattr(upkeep, "CHUNK_BYTES", 9 * upkeep.ROW_BYTES)
     before = rows(lake)
     maintain(lake)
     assert rows(lake) == before
