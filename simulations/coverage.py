@@ -41,15 +41,7 @@ MOST_PLAYS = 400_000
 ALL_OR_NOTHING = 1.0
 # Shapes that hold too little to do better: the page names them and says by how much.
 SHORT = (
-    "20 games, 3 have most items, streak 1",
-    "20 games, 3 have most items, streak 0.5",
-    "20 games of 1 to 40 items, streak 1",
-    "one of 20 settings 20 times",
     "streak 0.5, items go",
-    "+ 1 games, streak 1",
-    "20 + 3 games, streak 1",
-    "1 to 20 of 20 settings, correlation 0.8",
-    "games of one item",
     "near-duplicate",
     "a tenth of 8 games",
     "a tenth of 20 games",

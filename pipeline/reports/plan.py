@@ -36,8 +36,8 @@ COLUMNS: Mapping[str, Column] = {
     ),
     "sd": column.share(
         "the standard deviation of a setting's difference, or of a setting, in the metric's unit; "
-        "raised because the pilot is small; null if fewer than two settings have nearly all of the "
-        "variance: nothing can be planned from them"
+        "raised because the pilot is small; null if it has fewer than two settings: nothing can be "
+        "planned from one"
     ),
     "settings": column.count(
         "the number needed by each model over all competitions, in the pilot's proportions, each "
@@ -76,7 +76,7 @@ def plan(
 
     >>> needed = lake.plan("win_rate", difference=0.2)
     >>> needed.select("model", "other", "n_settings", "settings").rows()[0]
-    ('sim-atlas', 'sim-birch-pgm', 20, 93)
+    ('sim-atlas', 'sim-birch-pgm', 20, 87)
     """
     level = round(1 - confidence, 15)  # 1 - .95 is .050000000000000044
     _check(difference, power, level, n_pairs)
@@ -105,9 +105,9 @@ def plan(
     rows = []
     is_paired = not unpaired
     for (one, other), paired in zip(pairs, common, strict=True):
-        pilot = paired if is_paired else min(alone[one], alone[other])
+        pilots = [paired] if is_paired else [alone[one], alone[other]]
         numbers = alone[one].n_settings, alone[other].n_settings
-        sd = setting_sd(rate_of[one], rate_of[other], numbers, pilot, is_paired=is_paired)
+        sd = setting_sd(rate_of[one], rate_of[other], numbers, pilots, is_paired=is_paired)
         needed = (
             None if sd is None else settings_needed(difference, sd, is_paired=is_paired, **test)
         )
@@ -115,7 +115,8 @@ def plan(
         of_variance = {f"share_{level}": share for level, share in both._asdict().items()}
         pair = {"metric": metric, "model": one, "other": other, "difference": difference}
         pair |= {"thin": thin[one], "other_thin": thin[other]}
-        needs = {"n_settings": pilot.n_settings, "sd": sd, "settings": needed}
+        n_settings = min(pilot.n_settings for pilot in pilots)
+        needs = {"n_settings": n_settings, "sd": sd, "settings": needed}
         rows.append(pair | test | needs | of_variance)
     return pl.DataFrame(rows, schema=schema(COLUMNS))
 

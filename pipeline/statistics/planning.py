@@ -1,6 +1,7 @@
 """How many settings it takes to see a difference."""
 
 import math
+from collections.abc import Sequence
 
 from pipeline.statistics.contrast import Rate
 from pipeline.statistics.pairs import Common
@@ -47,34 +48,51 @@ def power_of(n: int, effect: float, level: float, *, is_paired: bool) -> float:
     return float(nct.sf(t.isf(level / 2, df), df, effect * shift))
 
 
-def cautious_variance(variance: float, n: float, *, assurance: float = 0.8) -> float:
-    """A variance seen over n effective settings, raised so that the true one is mostly below it.
+def cautious_variance(variance: float, degrees: float, *, assurance: float = 0.8) -> float:
+    """A variance seen with so many degrees of freedom, raised to be mostly above the true one.
 
-    variance × (n − 1) / χ²₍₁₋assurance₎(n − 1), with the probability `assurance`: a pilot's own
-    variance is too low in half of them (R. H. Browne, Statistics in Medicine 14 (1995) 1933–1940).
+    variance × df / χ²₍₁₋assurance₎(df), with the probability `assurance`: a pilot's own variance
+    is too low in half of them (R. H. Browne, Statistics in Medicine 14 (1995) 1933–1940).
     """
     from scipy.stats import chi2
 
-    return variance * (n - 1) / float(chi2.ppf(1 - assurance, n - 1))
+    return variance * degrees / float(chi2.ppf(1 - assurance, degrees))
+
+
+def degrees_of_freedom(pilot: Common) -> float:
+    """How well a pilot of n settings shows its variance: min(n − 1, 2 / (Σ v² − 1/n)).
+
+    v is a setting's share of the sum of squares. That sum has the squared coefficient of variation
+    Σ v² − 1/n, and χ² with d degrees of freedom has 2/d (F. E. Satterthwaite, Biometrics Bulletin 2
+    (1946) 110–114): n of them for normal differences, where Σ v² is about 3/n, and fewer for rare
+    ones. Settings that differ in nothing count in full.
+    """
+    n = pilot.n_settings
+    excess = 1 / pilot.n_effective - 1 / n if pilot.n_effective else 0.0
+    return min(n - 1, 2 / excess) if excess > 0 else n - 1
 
 
 def setting_sd(
-    one: Rate, other: Rate, n_settings: tuple[int, int], pilot: Common, *, is_paired: bool
+    one: Rate,
+    other: Rate,
+    n_settings: tuple[int, int],
+    pilots: Sequence[Common],
+    *,
+    is_paired: bool,
 ) -> float | None:
     """The cautious standard deviation of a setting's difference, or of a setting of one model.
 
-    In the metric's unit. `n_settings` are those of both models' rates. None if the pilot has fewer
-    than two effective settings; settings that differ in nothing count in full.
+    In the metric's unit. `n_settings` are those of both models' rates, `pilots` what they have in
+    common, or if unpaired what each has with itself. None if a pilot has fewer than two settings.
     """
-    n = pilot.n_effective or pilot.n_settings
-    if n < 2:
+    if min(pilot.n_settings for pilot in pilots) < 2:
         return None
     v, other_v = (
         n * _smoothed_variance(rate) for n, rate in zip(n_settings, (one, other), strict=True)
     )
-    together = 2 * pilot.correlation * math.sqrt(v * other_v)
+    together = 2 * pilots[0].correlation * math.sqrt(v * other_v)
     both = v + other_v - together if is_paired else (v + other_v) / 2
-    return math.sqrt(cautious_variance(both, n))
+    return math.sqrt(cautious_variance(both, sum(map(degrees_of_freedom, pilots))))
 
 
 def _smoothed_variance(value: Rate) -> float:

@@ -328,7 +328,8 @@ def test_a_plans_sd_is_that_of_a_setting_whatever_else_a_model_played():
     many = Frames({"results": pl.concat([won("A", hits["A"]), won("B", hits["B"] * 5, 100)])})
     for unpaired in (False, True):
         sds = [plan(one, "win_rate", 0.2, unpaired=unpaired)["sd"].item() for one in (few, many)]
-        assert sds[1] == pytest.approx(sds[0], rel=0.02)
+        # Unpaired, they also say more surely what B's settings vary by: it is raised less.
+        assert sds[1] == pytest.approx(sds[0] * (0.95 if unpaired else 1), rel=0.02)
 
 
 @pytest.mark.slow

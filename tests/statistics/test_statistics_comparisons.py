@@ -15,7 +15,12 @@ from statsmodels.stats.proportion import confint_proportions_2indep, proportion_
 
 from pipeline.statistics.contrast import Interval, effective_settings, mover, shrunk_correlation
 from pipeline.statistics.families import holm, letter_groups
-from pipeline.statistics.planning import cautious_variance, settings_needed
+from pipeline.statistics.pairs import Common
+from pipeline.statistics.planning import (
+    cautious_variance,
+    degrees_of_freedom,
+    settings_needed,
+)
 from pipeline.statistics.signs import (
     DRAWS,
     EXACT_SETTINGS,
@@ -247,4 +252,23 @@ def test_a_plan_for_many_pairs_has_the_power_it_promises(n_pairs):
 
 def test_a_pilots_variance_is_raised():
     """χ² of 19 degrees of freedom at .2 is 13.716."""
-    assert cautious_variance(1.0, 20) == pytest.approx(19 / 13.716, rel=1e-4)
+    assert cautious_variance(1.0, 19) == pytest.approx(19 / 13.716, rel=1e-4)
+
+
+def test_a_pilot_has_the_degrees_of_freedom_of_its_sum_of_squares():
+    """χ²'s own for normal differences, whose sum has them by definition; fewer for rare ones.
+
+    Of 20 settings: if all have the same share, or none differs, 19; if one has everything,
+    2 / (1 − 1/20); of two settings never more than 1.
+    """
+    of = degrees_of_freedom
+    assert of(Common(20, 20.0, 0.0)) == of(Common(20, 0.0, 0.0)) == 19
+    assert of(Common(20, 1.0, 0.0)) == pytest.approx(2 / 0.95)
+    assert of(Common(2, 2.0, 0.0)) == of(Common(2, 1.5, 0.0)) == 1
+    generator = np.random.default_rng(2)
+    for draw in (generator.normal, lambda size: generator.binomial(1, 0.03, size) - 0.03):
+        squares = np.square(draw(size=(4_000, 400)))
+        share = squares / squares.sum(axis=1, keepdims=True)
+        found = np.median([of(Common(400, float(1 / n), 0.0)) for n in (share**2).sum(axis=1)])
+        sums = squares.sum(axis=1)
+        assert found == pytest.approx(2 * sums.mean() ** 2 / sums.var(), rel=0.15)
