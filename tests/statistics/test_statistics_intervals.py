@@ -383,3 +383,10 @@ def test_the_order_of_rows_changes_nothing():
         return answer.collect(engine="streaming").sort("model")
 
     assert_frame_equal(found(sums), found(sums.sample(fraction=1, shuffle=True, seed=1)))
+
+
+def test_the_first_hit_narrows_an_interval_by_the_items_it_shows_to_be_free():
+    """What docs/statistics.md says: 0 and 1 of 120 items, three of each of 40 settings."""
+    none, one = one_term([(0, 3)] * 40), one_term([(0, 3)] * 39 + [(1, 3)])
+    assert (none["effective_items"], round(one["effective_items"])) == (pytest.approx(40), 60)
+    assert (round(none["ci_high"], 3), round(one["ci_high"], 3)) == (0.072, 0.065)
