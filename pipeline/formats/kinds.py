@@ -4,6 +4,7 @@ Contracts allow the words of all games in a column; a game is held to those of i
 it ended is said in several places, which agree.
 """
 
+from datetime import UTC
 from functools import cache
 from typing import NamedTuple
 
@@ -44,8 +45,18 @@ def check_kind(game: GameRecord) -> None:
     for table in game.events:
         if table not in words.tables:
             raise _refused("a table", table, words.tables, game)
+    check_start(game)
     check_end(game)
     check_winners(game)
+
+
+def check_start(game: GameRecord, at: str = "$") -> None:
+    """Raises BrokenDocument for a start, which the document has at `at`, that no column holds."""
+    try:
+        _ = game.started_at and game.started_at.astimezone(UTC)
+    except OverflowError as error:
+        rule = "a time in UTC is of one of the years 1 to 9999"
+        raise broken(at, rule, str(game.started_at)) from error
 
 
 def check_end(game: GameRecord, at: str = "$") -> None:

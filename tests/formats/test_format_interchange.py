@@ -237,7 +237,12 @@ def changed(change: Callable[[dict[str, Any]], object], document: dict[str, Any]
         (lambda d: d["events"][2].update(actor="Al"), "$.events[2].acts[0]", "at the table"),
         (lambda d: d["events"][2].update(round=-1), "$.events[2].round", "every field has its"),
         (lambda d: d.update(setting={"tested": 1}), "$.setting.tested", "every field has its"),
-        (lambda d: d.update(setting={"n": [2**63]}), "$.setting", "at most 64 bits"),
+        (lambda d: d.update(setting={"n": [0, 2**64]}), "$.setting.n[1]", "a whole number is from"),
+        (
+            lambda d: d.update(started_at="0001-01-01T00:00:00+14:00"),
+            "$.started_at",
+            "of one of the years 1 to 9999",
+        ),
         (
             lambda d: d["events"][2]["acts"].append({"act": "quest_plays", "is_fail": True}),
             "$.events[2].acts[1].act",
@@ -281,6 +286,54 @@ def test_a_broken_rule_is_named_with_its_place(
     assert fault.json_path.startswith(json_path)
     assert rule in fault.rule
     assert fault.message
+
+
+@pytest.mark.parametrize(
+    ("change", "json_path", "message"),
+    [
+        (lambda d: d.pop("is_finished"), "$", "`is_finished` is missing"),
+        (lambda d: d.update(winner=1), "$.winner", "`winner` is no field here: it may be misspelt"),
+        (lambda d: d.update(seats={}), "$.seats", "`seats` is a list, not an object"),
+        (
+            lambda d: d["seats"][0].update(score="3"),
+            "$.seats[0].score",
+            "`score` is a number or null, not a text",
+        ),
+        (lambda d: d["seats"][0].pop("player"), "$.seats[0]", "`player` is missing"),
+        (
+            lambda d: d["seats"][0].update(player=""),
+            "$.seats[0].player",
+            "`player` is a text of length >= 1",
+        ),
+        (
+            lambda d: d["events"][2]["acts"][0].update(act="vote"),
+            "$.events[2].acts[0].act",
+            "`act` cannot be 'vote'",
+        ),
+        (
+            lambda d: d.update(started_at="yesterday"),
+            "$.started_at",
+            "`started_at` is not a time such as 2024-05-01T12:00:00Z",
+        ),
+        (
+            lambda d: d.update(setting={"multiplier": [1]}),
+            "$.setting.multiplier",
+            "`multiplier` is a number or null, not a list",
+        ),
+    ],
+)
+def test_a_field_of_another_type_is_named_with_its_type(
+    change: Callable[[dict[str, Any]], object], json_path: str, message: str
+) -> None:
+    fault = fault_of(changed(change))
+    assert (fault.json_path, fault.message) == (json_path, message)
+
+
+def test_numbers_that_need_64_bits_are_read() -> None:
+    seeds = {"low": -(2**63), "high": 2**64 - 1}
+    game = read_document(WEREWOLF | {"setting": seeds})
+    assert tables_of([game])["games"]["n_players"].to_list() == [5]
+    assert json.loads(encoded(game))["setting"] == seeds
 
 
 def of_points(*seats: dict[str, Any], **changes: Any) -> dict[str, Any]:

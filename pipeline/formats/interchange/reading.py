@@ -25,7 +25,7 @@ from pipeline.formats.interchange.acts import (
 from pipeline.formats.interchange.derived import Around, derived
 from pipeline.formats.interchange.document import Document, End, Event, Seat
 from pipeline.formats.interchange.setting import check_setting
-from pipeline.formats.kinds import check_end, check_winners
+from pipeline.formats.kinds import check_end, check_start, check_winners
 from pipeline.formats.players import NOT_NAMES, check_players, unseated
 from pipeline.formats.rows import EVERYONE, MODERATOR, is_thought
 from pipeline.game import Event as Row
@@ -87,6 +87,7 @@ def game_of(document: Document) -> GameRecord:
         messages=messages(_spoken(document.events), seats),
         order=_order(document.events),
     )
+    check_start(game, "$.started_at")
     check_end(game, "$.end.outcome")
     _add_rows(game, rows, Around(numbers, game.word))
     game.results = derived_results(game, _wins(document, game, kind))

@@ -6,10 +6,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from pipeline.formats.broken import broken
+from pipeline.formats.broken import broken, mistyped
 from pipeline.formats.interchange.acts import Round
+from pipeline.game import BrokenDocument
 
-_MOST = 2**63
+# What JSON and its hash can be made of again.
+_LEAST, _MOST = -(2**63), 2**64 - 1
+_LONGEST = 60
 
 
 class Payoffs(Struct):
@@ -41,22 +44,20 @@ def check_setting(setting: Mapping[str, Any]) -> None:
     try:
         msgspec.convert(setting, OfWords if "code" in setting else Fixed)
     except msgspec.ValidationError as error:
-        message, _, path = str(error).rpartition(" - at `$")
-        at = f"$.setting{path.rstrip('`')}"
-        raise broken(at, "every field has its type", message) from error
-    for number in _integers(setting):
-        if not -_MOST <= number < _MOST:
-            raise broken(
-                "$.setting",
-                "a whole number has at most 64 bits",
-                f"a number of {number.bit_length()} bits",
-            )
+        raise BrokenDocument(mistyped(error, "$.setting")) from error
+    for number, at in _integers(setting, "$.setting"):
+        if not _LEAST <= number <= _MOST:
+            rule = f"a whole number is from {_LEAST} to {_MOST}: write another as a text"
+            raise broken(at, rule, str(number)[:_LONGEST])
 
 
-def _integers(value: Any) -> Iterator[int]:
-    inner = value.values() if isinstance(value, Mapping) else value
-    if isinstance(inner, int):
-        yield inner
-    elif inner is not None and not isinstance(inner, str | float):
-        for one in inner:
-            yield from _integers(one)
+def _integers(value: Any, at: str) -> Iterator[tuple[int, str]]:
+    """The whole numbers in a value of JSON, each with its place."""
+    if isinstance(value, int):
+        yield value, at
+    elif isinstance(value, Mapping):
+        for key, one in value.items():
+            yield from _integers(one, f"{at}.{key}")
+    elif isinstance(value, list):
+        for number, one in enumerate(value):
+            yield from _integers(one, f"{at}[{number}]")
