@@ -46,7 +46,8 @@ def _rounds_of_three(tables: Tables) -> pl.LazyFrame:
     Whose a contribution is, the script tells by its place among the three; amounts it reads with a
     pattern of its own, as 0 where that does not match.
     """
-    place = pl.int_range(pl.len()).over("game_id", order_by="message_index", nulls_last=True)
+    order = ["message_index", "round", "seat"]  # without words they have no message
+    place = pl.int_range(pl.len()).over("game_id", order_by=order, nulls_last=True)
     read = pl.col("text").str.extract(r"contribute ([0-9]+)").cast(pl.Float64).fill_null(0.0)
     contributions = (
         tables("contributions")

@@ -13,7 +13,9 @@ WITH amounts AS (
         CAST(
             coalesce(nullif(regexp_extract(text, 'contribute ([0-9]+)', 1), ''), '0') AS DOUBLE
         ) AS release_amount,
-        row_number() OVER (PARTITION BY game_id ORDER BY message_index NULLS LAST) - 1 AS position
+        row_number() OVER (
+            PARTITION BY game_id ORDER BY message_index NULLS LAST, round, seat
+        ) - 1 AS position
     FROM contributions
 ),
 threes AS (
