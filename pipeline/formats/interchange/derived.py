@@ -55,16 +55,15 @@ def _contributions(rows: Rows, around: Around) -> list[dict[str, Any]]:
 
 def _proposals(rows: Rows, around: Around) -> list[dict[str, Any]]:
     """The place of each share in its proposal, and whether that is its seat's last."""
-    proposal = [(row["seat"], row["round"], row["message_index"]) for row in rows]
-    last = dict(sorted(of[:2] for of in proposal))
-    n_shares: Counter[tuple[Any, ...]] = Counter()
+    proposal = [(row["seat"], row["round"]) for row in rows]
+    last = dict(sorted(proposal))
+    n_shares: Counter[tuple[int, int]] = Counter()
     values = []
-    for row, of in zip(rows, proposal, strict=True):
-        n_shares[of] += 1
-        seat = around.seats.get(row["party"])
-        values.append(
-            {"party_seat": seat, "position": n_shares[of], "is_last": last[of[0]] == of[1]}
-        )
+    for row, (seat, round_) in zip(rows, proposal, strict=True):
+        n_shares[seat, round_] += 1
+        party, position = around.seats.get(row["party"]), n_shares[seat, round_]
+        is_last = last[seat] == round_
+        values.append({"party_seat": party, "position": position, "is_last": is_last})
     return values
 
 
