@@ -340,7 +340,16 @@ def parquet_select(files: Sequence[Path]) -> str:
 
 def batches(connection: duckdb.DuckDBPyConnection, select: str, rows: int) -> Iterator[pa.Table]:
     """The result of a SELECT of our own, so many rows at a time."""
-    reader = _attended(connection, lambda: connection.sql(select).to_arrow_reader(rows))
+    yield from _read_in_batches(connection, _reader(connection, select, rows))
+
+
+def _reader(connection: duckdb.DuckDBPyConnection, select: str, rows: int) -> pa.RecordBatchReader:
+    return _attended(connection, lambda: connection.sql(select).to_arrow_reader(rows))
+
+
+def _read_in_batches(
+    connection: duckdb.DuckDBPyConnection, reader: pa.RecordBatchReader
+) -> Iterator[pa.Table]:
     while (batch := _attended(connection, lambda: next(reader, None))) is not None:
         yield pa.Table.from_batches([batch])
 
@@ -422,6 +431,8 @@ def _bound(
 
 def parts(connection: duckdb.DuckDBPyConnection, select: str) -> Iterator[pl.DataFrame]:
     """The result of a SELECT of our own as it comes, some rows at a time; at least one part."""
-    yield pl.DataFrame(connection.sql(select).limit(0).to_arrow_table())
-    for batch in batches(connection, select, BATCH_ROWS):
+    # A query for the columns alone would be planned again, which can take longer than the rows.
+    reader = _reader(connection, select, BATCH_ROWS)
+    yield pl.DataFrame(pa.Table.from_batches([], reader.schema))
+    for batch in _read_in_batches(connection, reader):
         yield pl.DataFrame(batch)
