@@ -134,10 +134,13 @@ class Ability(Act, frozen=True, kw_only=True, tag="abilities"):
 
 
 class Elimination(Act, frozen=True, kw_only=True, tag="eliminations"):
-    """The player is out of the game from the end of the round, or from before its votes."""
+    """The player is out of the game from the end of the round, or from before its votes.
+
+    Left out, `is_before_vote` is whether the act stands before all votes of its round.
+    """
 
     cause: str
-    is_before_vote: bool = False
+    is_before_vote: bool | UnsetType = UNSET
 
 
 def _of_kind(name: str, table: EventTable) -> type[Act]:

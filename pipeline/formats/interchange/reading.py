@@ -21,6 +21,8 @@ from pipeline.formats.interchange.acts import (
     OWN_TABLES,
     REGISTERED,
     TABLE_OF,
+    Elimination,
+    Vote,
 )
 from pipeline.formats.interchange.derived import Around, derived
 from pipeline.formats.interchange.document import Document, End, Event, Seat
@@ -67,6 +69,7 @@ def game_of(document: Document) -> GameRecord:
     if end.outcome is None and document.is_finished and len(kind.endings) == 1:
         end = replace(end, outcome=kind.endings[0].outcome)
     numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
+    _place_eliminations(document.events)
     rows = _rows(document, numbers, kind)
     n_rounds = document.n_rounds
     game = GameRecord(
@@ -212,6 +215,23 @@ def _spoken(events: list[Event]) -> Iterator[Spoken]:
             event.turn,
             event.msg_type,
         )
+
+
+def _place_eliminations(events: list[Event]) -> None:
+    """States of each elimination that leaves it out whether it is before the votes of its round."""
+    voted = set[int | None]()
+    waiting: dict[int | None, list[tuple[list[Any], int]]] = {}
+    for event in events:
+        for place, act in enumerate(event.acts):
+            round_ = event.round if act.round is UNSET else act.round
+            if isinstance(act, Vote):
+                voted.add(round_)
+                for acts, before in waiting.pop(round_, ()):
+                    acts[before] = replace(acts[before], is_before_vote=True)
+            elif isinstance(act, Elimination) and act.is_before_vote is UNSET:
+                event.acts[place] = replace(act, is_before_vote=False)
+                if round_ not in voted:
+                    waiting.setdefault(round_, []).append((event.acts, place))
 
 
 def _rows(document: Document, numbers: dict[str, int], kind: GameKind) -> Rows:
