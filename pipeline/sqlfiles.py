@@ -14,6 +14,8 @@ TOKEN = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 """A comment, text, name, number or sign of SQL. What is not closed reaches to the end."""
+_COMMENT = re.compile(r"^ *--.*\n", re.MULTILINE)
+_SHARED = re.compile(r"\bshared\.(\w+)")
 _HEADER = re.compile(r"^-- (?P<key>\w+): (?P<value>.*)$")
 
 
@@ -114,6 +116,13 @@ def tokens_of(sql: str) -> Iterator[Token]:
     for match in TOKEN.finditer(sql):
         if not match[0].startswith(("--", "/*")):
             yield Token(match[0].lower(), match.end())
+
+
+def whole(name: str) -> str:
+    """The file's SELECT without comments, and with those of `sql/shared` that it names inside."""
+    return _SHARED.sub(
+        lambda named: f"({whole(f'shared/{named[1]}')})", _COMMENT.sub("", text(name))
+    )
 
 
 def filled(name: str, **values: str) -> str:

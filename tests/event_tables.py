@@ -168,6 +168,9 @@ class Files(StoredLake):
     def sizes(self, table: str) -> dict[str, int]:
         return {file.name: file.n_bytes for file in self.folder(table).files()}
 
+    def file_schema(self, table: str) -> dict[str, pl.DataType]:
+        return dict(polars_schema(table))
+
 
 def games_of(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     """A row for each game of the tables: what its rows share, and anything else as it comes."""

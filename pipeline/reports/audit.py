@@ -4,6 +4,7 @@ The SELECT of a kind returns the rows that were checked: what is `logged`, what 
 of the log `says`, whether the two differ (`is_found`), and the hit of the row's metric by either.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
@@ -18,8 +19,7 @@ from pipeline.metrics.origin import origin
 from pipeline.metrics.request import several
 from pipeline.metrics.validation import check_players, check_words
 from pipeline.metrics.views import COLUMNS as OF_ROWS
-from pipeline.metrics.views import views
-from pipeline.sqlfiles import filled, header, identifier, literal
+from pipeline.sqlfiles import filled, header, identifier, literal, whole
 from pipeline.warehouse import bounded, parts
 
 KINDS: tuple[str, ...] = tuple(
@@ -51,6 +51,7 @@ FINDINGS: Mapping[str, Column] = {
 _OF_A_ROW = ("model", "role", "player", "seat", "round")
 _OF_A_GAME = tuple(polars_schema("games"))
 _GAMES = "JOIN games ON games.game_id = findings.game_id"
+_WORD = re.compile(r"\w+")
 _SEEN = ("message_index", "logged", "says", "hit_logged", "hit_read")
 
 
@@ -81,8 +82,10 @@ def audit(
     models = several(model)
     _check(by, kinds)
     check_players(lake, models)
-    selects = [_summary(kind, by, models) for kind in kinds]
-    with bounded(lake, views(), "\n".join(selects)) as connection:
+    # Each question takes its time to plan, however few rows there are.
+    asked = [kind for kind in kinds if _has_rows(lake, kind)] or kinds
+    selects = [_summary(kind, by, models) for kind in asked]
+    with bounded(lake, {}, _tables(*selects)) as connection:
         rows = pl.concat([part for select in selects for part in parts(connection, select)])
     place = pl.col("kind").replace_strict({kind: at for at, kind in enumerate(KINDS)})
     shown = rows.filter(pl.col("checked") > 0).sort(place, *by, nulls_last=True)
@@ -115,12 +118,18 @@ def findings_parts(
     select = filled(
         "internal/audit_findings",
         kind=kind,
+        rows=whole(f"audit/{kind}"),
         columns=columns,
         messages=texts(lake),
         wanted=_of(models),
     )
-    with bounded(lake, views(), select, sorts_texts=True) as connection:
+    with bounded(lake, {}, _tables(select), sorts_texts=True) as connection:
         yield from with_texts(lake, parts(connection, select))
+
+
+def _tables(*selects: str) -> str:
+    """The tables that the SELECTs can name: words enough to make them by."""
+    return " ".join(TABLES.keys() & {word for text in selects for word in _WORD.findall(text)})
 
 
 def _summary(kind: str, by: Sequence[str], models: Sequence[str] | None) -> str:
@@ -128,6 +137,7 @@ def _summary(kind: str, by: Sequence[str], models: Sequence[str] | None) -> str:
     return filled(
         "internal/audit_summary",
         kind=kind,
+        rows=whole(f"audit/{kind}"),
         title=TITLES[kind].replace("'", "''"),
         metric=header(f"audit/{kind}")["metric"][0],
         columns="".join(f"{column}, " for column in columns),
@@ -135,6 +145,12 @@ def _summary(kind: str, by: Sequence[str], models: Sequence[str] | None) -> str:
         wanted=_of(models),
         grouping=f"GROUP BY {', '.join(columns)}" if columns else "",
     )
+
+
+def _has_rows(lake: StoredLake, kind: str) -> bool:
+    """Whether a lake has rows of one of the tables that a kind needs."""
+    needed = header(f"audit/{kind}").get("needs")
+    return not needed or any(lake.sizes(table) for table in needed[0].split(", "))
 
 
 def _column(name: str) -> str:

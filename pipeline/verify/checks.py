@@ -3,8 +3,8 @@
 A check's header says what it `finds` and its `severity`. `by` says what its rows have in common: a
 check by game or by location (of a document) can run on a part of them at a time.
 `tables` names the kind of tables that the check runs on one by one, as `${table}`: the contracts
-say which these are. `systems` names the systems (see the column `system`) whose own rules it
-checks: the games of other systems are left out.
+say which these are. What a log says against itself, the kinds of `sql/audit` find: those with a
+`severity` are checks too.
 """
 
 import re
@@ -16,10 +16,11 @@ import duckdb
 from pipeline import sqlfiles, warehouse
 from pipeline.events.contracts import GAME_TABLES, TABLES, OfPlayer, OfSeat
 from pipeline.lake import StoredLake
-from pipeline.sqlfiles import filled, identifier, literal
+from pipeline.sqlfiles import filled, identifier, whole
 from pipeline.verify.finding import Finding
 
 FOLDER = "internal/checks"
+AUDIT = "audit"
 SLICE_ROWS = 4 * 2**20
 _WORD = re.compile(r"\w+")
 _OF_DOCUMENTS = ("documents", "quarantine")
@@ -35,26 +36,35 @@ class Check(NamedTuple):
     finds: str
     by: str
     table: str | None
-    systems: tuple[str, ...] = ()
 
     @property
     def query(self) -> str:
+        if self.name.startswith(f"{AUDIT}."):
+            rows = whole(self.name.replace(".", "/"))
+            return f"SELECT game_id, seat, round, logged, says FROM ({rows}) AS rows WHERE is_found"
         key = ", ".join(map(identifier, TABLES[self.table].primary_key())) if self.table else ""
         return filled(f"{FOLDER}/{self.name}", table=self.table or "", key=key)
 
 
 def all_checks() -> list[Check]:
     """Every check there is, for every table that it is made for."""
-    return [check for name in sqlfiles.names(FOLDER) for check in _declared(name)]
+    return [*(check for name in sqlfiles.names(FOLDER) for check in _declared(name)), *_of_logs()]
 
 
 def _declared(name: str) -> Iterator[Check]:
     header = sqlfiles.header(f"{FOLDER}/{name}")
     tables = _TABLES[header["tables"][0]]() if "tables" in header else [None]
-    systems = tuple(header["systems"][0].split(", ")) if "systems" in header else ()
     severity, finds, by = (header[key][0] for key in ("severity", "finds", "by"))
     for table in tables:
-        yield Check(name, severity, finds, by, table, systems)
+        yield Check(name, severity, finds, by, table)
+
+
+def _of_logs() -> Iterator[Check]:
+    """The kinds of `magic audit` by which a log contradicts itself."""
+    for kind in sqlfiles.names(AUDIT):
+        header = sqlfiles.header(f"{AUDIT}/{kind}")
+        for severity in header.get("severity", ()):
+            yield Check(f"{AUDIT}.{kind}", severity, header["title"][0], "game", None)
 
 
 def _of_games() -> list[str]:
@@ -150,20 +160,11 @@ def _sliced(check: Check, number: int, n_slices: int) -> str:
     """The check's query on one part of the tables: the parts take the names of the whole tables."""
     parts = []
     for table in sorted(tables_of(check)):
-        chosen = list(_of_systems(check, table))
         if n_slices > 1 and table in _sliced_tables(check):
-            chosen.append(_of_slice(check, number, n_slices))
-        if chosen:
-            rows = f"SELECT * FROM main.{table} WHERE {' AND '.join(chosen)}"
+            rows = f"SELECT * FROM main.{table} WHERE {_of_slice(check, number, n_slices)}"
             parts.append(f"{table} AS NOT MATERIALIZED ({rows})")
     query = f"SELECT * FROM (\n{check.query}\n) AS found"
     return f"WITH {', '.join(parts)}\n{query}" if parts else query
-
-
-def _of_systems(check: Check, table: str) -> Iterator[str]:
-    """The condition that a row is of a system whose rules the check knows."""
-    if check.systems and table in GAME_TABLES:
-        yield f"system IN ({', '.join(map(literal, check.systems))})"
 
 
 def _of_slice(check: Check, number: int, n_slices: int) -> str:

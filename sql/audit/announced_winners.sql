@@ -1,7 +1,8 @@
--- order: 3
+-- order: 4
 -- title: announced winners that contradict the log's result
 -- metric: win_rate
 -- row: the result of one finished game with a hidden role for one tested side
+-- needs: messages
 WITH closing AS (
     SELECT
         results.*,

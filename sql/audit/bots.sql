@@ -1,4 +1,4 @@
--- order: 13
+-- order: 20
 -- title: players who are no language model, which no metric counts
 -- metric: win_rate
 -- row: one player of one game

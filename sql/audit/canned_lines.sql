@@ -1,13 +1,14 @@
--- order: 11
+-- order: 18
 -- title: players who say the same few texts again and again
 -- metric: win_rate
 -- row: one of the five most frequent texts of a model, with the first message that says it
+-- needs: messages
 -- Found are the texts of a model with at least 100 messages, of which these five are at least 0.8.
 WITH said AS (
     SELECT
         messages.system,
         messages.model,
-        players.is_bot,
+        CASE WHEN others.seat IS NULL THEN FALSE ELSE others.is_bot END AS is_bot,
         -- In place of the text, which can be long: the message has it.
         hash(messages.content) AS text,
         count(*) AS n,
@@ -16,9 +17,10 @@ WITH said AS (
             'message_index': messages.message_index
         }) AS first
     FROM messages
-    JOIN players
-        ON players.game_id = messages.game_id
-        AND players.seat = messages.seat
+    -- Few players are bots.
+    LEFT JOIN (SELECT game_id, seat, is_bot FROM players WHERE is_bot IS NOT FALSE) AS others
+        ON others.game_id = messages.game_id
+        AND others.seat = messages.seat
     -- A vote, an amount or a choice has few possible texts, whoever gives it.
     WHERE messages.phase IN ('talk', 'whisper', 'clue')
     GROUP BY ALL
@@ -62,3 +64,4 @@ FROM frequent
 JOIN messages
     ON messages.game_id = frequent.first.game_id
     AND messages.message_index = frequent.first.message_index
+WHERE messages.phase IN ('talk', 'whisper', 'clue')

@@ -1,66 +1,100 @@
--- order: 2
--- title: outcomes that do not follow from the logged votes
+-- order: 3
+-- title: outcomes and winners that do not follow from what was played
 -- metric: win_rate
--- row: the result of one finished game with a hidden role for one tested side
-WITH tally AS (
-    SELECT game_id, target, count(*) AS n_votes
-    FROM votes
-    WHERE target IS NOT NULL
-    GROUP BY game_id, target
+-- row: the result of one finished game for one tested side
+-- severity: contradiction
+WITH possible AS (
+    SELECT game_id, outcomes FROM shared.ended_by_votes
+    UNION ALL
+    SELECT game_id, outcomes FROM shared.ended_by_players_left
+    UNION ALL
+    SELECT game_id, outcomes FROM shared.ended_by_agreement
+    UNION ALL
+    SELECT game_id, outcomes FROM shared.ended_by_quests
 ),
-most AS (
-    SELECT game_id, max(n_votes) AS n_votes
-    FROM tally
-    GROUP BY game_id
-),
-voted AS (
-    SELECT
-        tally.game_id,
-        CASE
-            WHEN count(*) > 1 THEN 'tie'
-            WHEN count(hidden.player) > 0 THEN 'caught'
-            ELSE 'voted_wrong'
-        END AS outcome
-    FROM tally
-    JOIN most
-        ON most.game_id = tally.game_id
-        AND most.n_votes = tally.n_votes
-    LEFT JOIN players AS hidden
-        ON hidden.side = 'hidden'
-        AND hidden.game_id = tally.game_id
-        AND hidden.player = tally.target
-    GROUP BY tally.game_id
-),
-counted AS (
+credited AS (
     SELECT
         results.*,
-        CASE
-            WHEN games.outcome IN ('guessed_wrong', 'guessed_right') THEN 'caught'
-            ELSE games.outcome
-        END AS logged,
-        voted.outcome AS says
+        games.outcome,
+        possible.outcomes,
+        CASE WHEN side = 'hidden' THEN credits.hidden ELSE credits.others END AS credit,
+        CASE WHEN side = 'hidden' THEN credits.hidden_wins ELSE credits.others = 1 END AS has_won,
+        CASE WHEN side = 'hidden' THEN read.hidden ELSE read.others END AS credit_read
     FROM results
     JOIN games
         ON games.game_id = results.game_id
-    JOIN voted
-        ON voted.game_id = results.game_id
+    JOIN shared.credits AS credits
+        ON credits.game_type = games.game_type
+        AND credits.outcome = games.outcome
+    LEFT JOIN possible
+        ON possible.game_id = results.game_id
+    -- Of several that are possible, all are worth the same; but what a chameleon would have
+    -- guessed, nobody knows.
+    LEFT JOIN shared.credits AS read
+        ON read.game_type = games.game_type
+        AND read.outcome = possible.outcomes[1]
+        AND NOT list_contains(possible.outcomes[2:], 'guessed_wrong')
     WHERE results.is_tested
         AND results.is_finished
-        AND results.system IN ('magic', 'chatarena')
+),
+compared AS (
+    SELECT
+        *,
+        outcomes IS NOT NULL AND NOT list_contains(outcomes, outcome) AS is_other,
+        -- Only interchange JSON states results beside the outcome.
+        is_win <> has_won OR abs(win_credit - credit) > 1e-9 AS is_other_win
+    FROM credited
 ),
 judged AS (
     SELECT
-        counted.*,
+        game_id,
+        player,
+        seat,
+        model,
+        role,
+        round,
+        message_index,
         CASE
-            WHEN win_credit IS NULL OR logged IS NOT DISTINCT FROM says THEN win_credit
-            WHEN says = 'voted_wrong' THEN CAST(side = 'hidden' AS DOUBLE)
-            WHEN says = 'tie' AND game_type = 'chameleon' THEN CAST(0.5 AS DOUBLE)
-            WHEN says = 'tie' AND side = 'hidden' THEN 2e0 / 3
-            WHEN says = 'tie' THEN 1e0 / 3
-            -- What a chameleon would have guessed, nobody knows.
-            WHEN game_type = 'undercover' THEN CAST(side <> 'hidden' AS DOUBLE)
-        END AS hit_read
-    FROM counted
+            WHEN is_other OR NOT is_other_win THEN outcome
+            ELSE outcome || CASE WHEN is_win THEN ', won ' ELSE ', lost ' END || win_credit
+        END AS logged,
+        CASE
+            WHEN NOT is_other AND is_other_win
+                THEN outcome || CASE WHEN has_won THEN ', won ' ELSE ', lost ' END || credit
+            WHEN NOT is_other THEN outcome
+            WHEN outcomes = [] THEN 'nobody has won'
+            ELSE array_to_string(outcomes, ' or ')
+        END AS says,
+        is_other OR is_other_win AS is_found,
+        win_credit AS hit_logged,
+        CASE WHEN is_other THEN credit_read ELSE credit END AS hit_read
+    FROM compared
+    WHERE outcomes IS NOT NULL OR is_other_win
+    UNION ALL
+    SELECT
+        results.game_id,
+        player,
+        seat,
+        model,
+        role,
+        round,
+        message_index,
+        CASE WHEN is_win THEN 'won' ELSE 'lost' END AS logged,
+        CASE
+            WHEN list_contains(others, seat) THEN 'lost'
+            -- If several have the most, the log says who won: but in MAgIC all of them.
+            WHEN is_whole AND list_contains(best, seat) AND (len(best) = 1 OR system = 'magic')
+                THEN 'won'
+            ELSE logged
+        END AS says,
+        says <> logged AS is_found,
+        win_credit AS hit_logged,
+        CASE WHEN says = logged THEN win_credit ELSE 1 - win_credit END AS hit_read
+    FROM results
+    JOIN shared.ended_by_points AS points
+        ON points.game_id = results.game_id
+    WHERE is_tested
+        AND is_win IS NOT NULL
 )
 SELECT
     game_id,
@@ -72,7 +106,7 @@ SELECT
     message_index,
     logged,
     says,
-    logged IS DISTINCT FROM says AS is_found,
-    CASE WHEN hit_read IS NOT NULL THEN win_credit END AS hit_logged,
+    is_found,
+    CASE WHEN hit_read IS NOT NULL THEN hit_logged END AS hit_logged,
     hit_read
 FROM judged

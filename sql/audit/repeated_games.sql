@@ -1,4 +1,4 @@
--- order: 10
+-- order: 17
 -- title: games that the lake also has in another JSON form
 -- metric: win_rate
 -- row: the result of one game for one tested side

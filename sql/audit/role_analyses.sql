@@ -1,7 +1,8 @@
--- order: 7
+-- order: 13
 -- title: analyses of the roles whose logged judgement contradicts their text
 -- metric: reasoning
 -- row: one analysis of the roles whose text can be judged
+-- needs: role_analyses
 SELECT
     game_id,
     player,

@@ -1,7 +1,8 @@
--- order: 8
+-- order: 14
 -- title: identifications whose logged judgement contradicts their text
 -- metric: self_awareness
 -- row: one answer to 'who are you and what is your role' whose text can be judged
+-- needs: role_identifications
 SELECT
     game_id,
     player,

@@ -1,7 +1,8 @@
--- order: 6
+-- order: 12
 -- title: analyses counted as a chameleon's own view, although it states none
 -- metric: reasoning
 -- row: one analysis of the roles that the metric counts
+-- needs: role_analyses
 SELECT
     game_id,
     player,

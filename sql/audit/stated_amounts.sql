@@ -1,7 +1,8 @@
--- order: 9
+-- order: 15
 -- title: registered contributions that differ from the stated ones
 -- metric: rationality
 -- row: one contribution of a tested player
+-- needs: contributions
 WITH stated AS (
     SELECT
         *,

@@ -2,6 +2,7 @@
 -- title: votes whose text names another player than the log
 -- metric: judgement
 -- row: one accusation of a tested player
+-- needs: votes
 SELECT
     votes.game_id,
     votes.player,
@@ -14,18 +15,12 @@ SELECT
     votes.stated_target AS says,
     votes.stated_target IS NOT NULL AND votes.stated_target IS DISTINCT FROM votes.target
         AS is_found,
-    counted.hit AS hit_logged,
+    votes.hit AS hit_logged,
     CASE
-        WHEN counted.hit IS NULL OR votes.stated_target IS NULL THEN counted.hit
+        WHEN votes.hit IS NULL OR votes.stated_target IS NULL THEN votes.hit
         ELSE CAST(accused.side = 'hidden' AS DOUBLE)
     END AS hit_read
-FROM votes
+FROM shared.judged_votes AS votes
 LEFT JOIN players AS accused
     ON accused.game_id = votes.game_id
     AND accused.player = votes.stated_target
-LEFT JOIN attempts.judgement AS counted
-    ON counted.is_counted
-    AND counted.game_id = votes.game_id
-    AND counted.seat = votes.seat
-    AND counted.round = votes.round
-WHERE votes.is_tested

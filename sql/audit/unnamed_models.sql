@@ -1,4 +1,4 @@
--- order: 12
+-- order: 19
 -- title: tested players whose model the log does not name
 -- metric: win_rate
 -- row: one tested player of one game

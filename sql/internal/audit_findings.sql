@@ -13,7 +13,7 @@ SELECT
     games.game_type,
     ${columns},
     messages.content
-FROM audit.${kind} AS findings
+FROM (${rows}) AS findings
 JOIN games
     ON games.game_id = findings.game_id
 LEFT JOIN ${messages} AS messages

@@ -5,13 +5,13 @@ SELECT
     '${title}' AS title,
     count(*) AS checked,
     count(*) FILTER (WHERE is_found) AS found,
-    count(*) FILTER (WHERE is_found) / CAST(count(*) AS DOUBLE) AS share,
+    found / CAST(checked AS DOUBLE) AS share,
     count(DISTINCT CASE WHEN is_found THEN findings.game_id END) AS n_games,
     '${metric}' AS metric,
     avg(CAST(hit_logged AS DECIMAL(38, 18))) AS as_logged,
     avg(CAST(hit_read AS DECIMAL(38, 18))) AS as_read,
-    avg(CAST(hit_read AS DECIMAL(38, 18))) - avg(CAST(hit_logged AS DECIMAL(38, 18))) AS effect
-FROM audit.${kind} AS findings
+    as_read - as_logged AS effect
+FROM (${rows}) AS findings
 ${games}
 WHERE ${wanted}
 ${grouping}

@@ -14,8 +14,8 @@ PUBLIC_GOOD = {
     "is_finished": True,
     "end": {"outcome": "completed"},
     "seats": [
-        {"player": "Ann", "model": "model-a", "score": 26, "is_win": True},
-        {"player": "Bo", "model": "model-b", "score": 22, "is_win": False},
+        {"player": "Ann", "model": "model-a", "score": 28, "is_win": True},
+        {"player": "Bo", "model": "model-b", "score": 20, "is_win": False},
     ],
     "events": [
         {"text": "Two rounds. Go!"},

@@ -3,7 +3,6 @@
 import hashlib
 import io
 import json
-import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +15,7 @@ from damage import a_file, log_of, make_lake, replace_file, rewrite, rewrite_ing
 from mutations import MODEL, mutants, shapes
 from rawlogs import encode
 
-from pipeline import sqlfiles, warehouse
+from pipeline import warehouse
 from pipeline.cli import main
 from pipeline.cli.exits import CHECK_FAILED, CONTRADICTED, FAILED
 from pipeline.errors import LakeError
@@ -211,25 +210,25 @@ DAMAGE: dict[str, tuple[str, Callable[[pl.DataFrame], pl.DataFrame], str]] = {
     "a vote by another model": ("votes", first("model", "somebody"), "players_of_rows"),
     "a result of another player": ("results", first_seated("nobody"), "players_of_rows"),
     "a game of another type": ("messages", first("game_type", "undercover"), "games_of_rows"),
-    "another outcome": ("games", of("outcome", "caught", "voted_wrong"), "votes_outcome"),
+    "another outcome": ("games", of("outcome", "caught", "voted_wrong"), "audit.outcomes"),
     "another outcome than the winner's": (
         "games",
         of("outcome", "caught", "tie"),
-        "winners_by_outcome",
+        "audit.outcomes",
     ),
     "no outcome": ("games", of("outcome", "caught", None), "outcomes"),
-    "another winner": ("results", of("is_win", True, False), "winners_by_outcome"),
+    "another winner": ("results", of("is_win", True, False), "audit.outcomes"),
     "another winner of points": (
         "results",
         lambda rows: rows.with_columns(
             is_win=pl.col("is_win") ^ (pl.col("game_type") == "prisoners_dilemma")
         ),
-        "winners_by_score",
+        "audit.outcomes",
     ),
-    "another guess": ("guesses", first("is_correct", ~pl.col("is_correct")), "guesses_outcome"),
+    "another guess": ("guesses", first("is_correct", ~pl.col("is_correct")), "audit.outcomes"),
     "another role": ("players", of("role", "chameleon", "non_chameleon"), "competitions"),
-    "another choice": ("decisions", of("choice", "cooperate", "defect"), "payoffs"),
-    "another payoff": ("decisions", first("payoff", 77.0), "scores_by_decisions"),
+    "another choice": ("decisions", of("choice", "cooperate", "defect"), "audit.scores"),
+    "another payoff": ("decisions", first("payoff", 77.0), "audit.scores"),
     "another score": ("players", of("game_type", "prisoners_dilemma", "chameleon"), "competitions"),
     "another score of a dilemma": (
         "players",
@@ -238,7 +237,7 @@ DAMAGE: dict[str, tuple[str, Callable[[pl.DataFrame], pl.DataFrame], str]] = {
             .then(pl.col("final_score") + 1)
             .otherwise("final_score")
         ),
-        "scores_by_decisions",
+        "audit.scores",
     ),
     "another score of a good": (
         "players",
@@ -247,7 +246,7 @@ DAMAGE: dict[str, tuple[str, Callable[[pl.DataFrame], pl.DataFrame], str]] = {
             .then(pl.col("final_score") + 1)
             .otherwise("final_score")
         ),
-        "scores_by_contributions",
+        "audit.scores",
     ),
     "all scores of one good": (
         "players",
@@ -258,7 +257,7 @@ DAMAGE: dict[str, tuple[str, Callable[[pl.DataFrame], pl.DataFrame], str]] = {
             .then(pl.col("final_score") + 1)
             .otherwise("final_score")
         ),
-        "scores_by_pools",
+        "audit.scores",
     ),
     "another setting": (
         "games",
@@ -272,7 +271,7 @@ DAMAGE: dict[str, tuple[str, Callable[[pl.DataFrame], pl.DataFrame], str]] = {
     "another amount than was scored": (
         "contributions",
         first("amount", 3.25),
-        "scores_by_contributions",
+        "audit.scores",
     ),
     "another least": (
         "contributions",
@@ -541,7 +540,9 @@ def test_every_check_is_planted_for() -> None:
     planted |= {"keys_of_ingests", "ingests_documents", "latest_version"}
     # In `test_refused_by_the_system`, and in `test_plugins`.
     planted |= {"denied", "not_installed"}
-    assert planted == {*sqlfiles.names(checks.FOLDER), *files.FINDS}
+    # In `test_audit_rules`: no game of MAgIC has these.
+    planted |= {"audit.players_out", "audit.acts_after_out", "audit.quests"}
+    assert planted == {*(check.name for check in checks.all_checks()), *files.FINDS}
 
 
 def test_every_key_is_checked() -> None:
@@ -571,44 +572,10 @@ def test_a_new_table_is_checked_as_its_contract_asks(monkeypatch: pytest.MonkeyP
     }
 
 
-def of_system(lake: Path, system: str) -> None:
-    for table in GAME_TABLES:
-        if open_lake(lake).files(table):
-            rewrite(lake, table, lambda rows: rows.with_columns(system=pl.lit(system)))
-
-
-@pytest.mark.slow
-def test_rules_of_some_systems_are_not_asked_of_others(lake: Path) -> None:
-    """A payoff that MAgIC's Prisoner's Dilemma would not pay is an error in its games only."""
-    of_systems = [check for check in checks.all_checks() if check.systems]
-
-    def seen() -> set[str]:
-        rows = checks.run(open_lake(lake), of_systems, 5, lambda _: None)
-        return {one.check for one in rows}
-
-    rewrite(lake, "decisions", of("choice", "cooperate", "defect"))
-    rewrite(lake, "players", lambda rows: rows.with_columns(pl.col("final_score") + pl.col("seat")))
-    assert {"payoffs", "scores_by_decisions", "scores_by_contributions"} <= seen()
-    of_system(lake, "another-lab")
-    assert not seen()
-
-
-def test_systems_of_checks_are_those_of_the_formats() -> None:
-    named = {system for check in checks.all_checks() for system in check.systems}
-    assert named == {"magic", "chatarena"}
-    text = (Path(__file__).parents[2] / "docs" / "reliability.md").read_text(encoding="utf-8")
-    for check in checks.all_checks():
-        if check.systems:
-            assert re.search(
-                rf"^\| [^|]*`{check.name}`[^|]* \| {', '.join(check.systems)} \|$", text, re.M
-            )
-
-
 def test_every_check_is_described() -> None:
     text = (Path(__file__).parents[2] / "docs" / "reliability.md").read_text(encoding="utf-8")
-    for name in sqlfiles.names(checks.FOLDER):
-        (finds,) = sqlfiles.header(f"{checks.FOLDER}/{name}")["finds"]
-        assert f"| `{name}` | {finds} |" in text
+    for check in checks.all_checks():
+        assert f"| `{check.name}` | {check.finds} |" in text
     for name, finds in (files.FINDS | {UNSEEN: FINDS}).items():
         assert f"| `{name}` | {finds} |" in text
 
@@ -670,7 +637,7 @@ def test_logs_that_contradict_themselves_have_an_exit_code_of_their_own(
     assert main(command) == CONTRADICTED
     output = capsysbinary.readouterr()
     (row,) = json.loads(output.out)
-    assert (row["check"], row["severity"]) == ("winners_by_score", "contradiction")
+    assert (row["check"], row["severity"]) == ("audit.outcomes", "contradiction")
     assert b"the lake is undamaged" in output.err
     assert main([*command, "--allow-contradictions"]) == 0
     a_file(Path(contradicted), "votes").unlink()

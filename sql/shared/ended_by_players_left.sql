@@ -1,0 +1,33 @@
+-- row: one finished Werewolf or Undercover with players who left, which decides it
+-- column: outcomes | the outcomes that are possible
+-- The hidden side has lost when none of those who are sought is left, and won when as many of them
+-- are left as of the others. An Undercover with one vote ends before.
+WITH left_over AS (
+    SELECT
+        players.game_id,
+        players.game_type,
+        count(*) FILTER (WHERE is_sought AND eliminations.seat IS NULL) AS n_sought,
+        count(*) FILTER (WHERE NOT is_sought AND eliminations.seat IS NULL) AS n_others
+    FROM players
+    JOIN roles
+        ON roles.game_type = players.game_type
+        AND roles.role = players.role
+    LEFT JOIN eliminations
+        ON eliminations.game_id = players.game_id
+        AND eliminations.seat = players.seat
+    WHERE players.is_finished
+        AND players.game_type IN ('undercover', 'werewolf')
+        AND players.game_id IN (SELECT game_id FROM eliminations)
+    GROUP BY players.game_id, players.game_type
+)
+SELECT
+    game_id,
+    CASE
+        WHEN game_type = 'undercover' AND n_sought = 0 THEN ['caught']
+        WHEN game_type = 'undercover' AND n_sought >= n_others THEN ['parity', 'voted_wrong']
+        WHEN game_type = 'undercover' THEN ['voted_wrong', 'tie']
+        WHEN n_sought = 0 AND n_others > 0 THEN ['villagers_won']
+        WHEN n_sought >= n_others AND n_sought > 0 THEN ['werewolves_won']
+        ELSE []
+    END AS outcomes
+FROM left_over
