@@ -12,6 +12,10 @@ WITH stated AS (
         -- Logs that state different numbers of their games are no two forms of one.
         CASE WHEN format = 'interchange' THEN game_index END AS stated_index
     FROM games
+    -- Most contents are there once.
+    WHERE content_id IN (
+        SELECT content_id FROM games GROUP BY content_id HAVING min(sha256) < max(sha256)
+    )
 ),
 known AS (
     SELECT
