@@ -160,6 +160,12 @@ def few(n_effective: float) -> str:
     return f"{floor(n_effective * 10) / 10:g}"
 
 
+def settings(n_effective: float) -> str:
+    """So few settings with their noun."""
+    shown = few(n_effective)
+    return f"{shown} setting{'' if shown == '1' else 's'}"
+
+
 def mark(terms: Iterable[Mapping[str, Any]]) -> str:
     """The mark with the least number of any of these thin terms, as in †1; empty without any."""
     numbers = [term["n_effective"] for term in terms]

@@ -12,7 +12,7 @@ from pipeline.cells import MARK
 from pipeline.metrics.counts import CLUSTER, GAME_MARK
 from pipeline.metrics.declaration import POOLED, Metric
 from pipeline.metrics.request import POOL, Request
-from pipeline.metrics.results import THIN, VALUES
+from pipeline.metrics.results import LACKS, THIN, VALUES
 from pipeline.metrics.values import VALUE_COLUMNS, group_columns, join, rolled, with_group
 from pipeline.statistics.sums import exact_sum
 
@@ -28,6 +28,7 @@ EXPLANATION = (
 _OF_VALUE = {
     **{name: pl.col(name) for name in ("ci_low", "ci_high", "ci_method", "effective_items")},
     "thin": pl.col("thin").fill_null(pl.lit([], THIN)),
+    "lacks": pl.col("lacks"),
 }
 _COLUMNS = [name for name in VALUES if name in {*VALUE_COLUMNS, *_OF_VALUE}]
 
@@ -69,8 +70,8 @@ def with_intervals(
     request: Request,
     confidence: float,
 ) -> pl.DataFrame:
-    """The rows of all metrics with the interval of each value, and `thin`: terms with their
-    effective settings. Both are null where there is no value.
+    """The rows of all metrics with the interval of each value, `thin`: terms with their effective
+    settings, and `lacks`: competitions. All are null where there is no value.
 
     `sums` are those of `sums_by_cluster`.
     """
@@ -86,6 +87,7 @@ def with_intervals(
         statistics.intervals(clusters, terms, keys, confidence),
         rolled(sums.lazy(), request, method),
         _thin(clusters, keys),
+        _lacks(sums.lazy(), request),
     )
     for frame in of_groups:
         rows = join(rows, frame, keys)
@@ -110,6 +112,23 @@ def _thin(clusters: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
     is_beside = (n < LEAST_BESIDE) & (n.max().over(keys) >= TIMES_AS_MANY * n)
     few = by_term.filter((n < LEAST_SETTINGS) | is_beside).sort("term")
     return few.group_by(keys, maintain_order=True).agg(thin=pl.struct("term", "n_effective"))
+
+
+def _lacks(sums: pl.LazyFrame, request: Request) -> pl.LazyFrame:
+    """The competitions that the value of another model counts in the same group, and that of this
+    model does not, as `lacks`; null where models are not apart.
+
+    Such values are of other games, as with a model that has no rank on the leaderboard.
+    """
+    keys = group_columns(request)
+    counted = pl.col("stratum").drop_nulls().unique().alias("own")
+    own = rolled(sums, request, counted)
+    if "model" not in request.by:
+        return own.select(*keys, lacks=pl.lit(None, LACKS))
+    group = [key for key in keys if key != "model"]
+    of_all = own.explode("own").group_by(group).agg(every=pl.col("own").drop_nulls().unique())
+    lacks = pl.col("every").list.set_difference("own").list.sort()
+    return join(own, of_all, group).select(*keys, lacks=lacks)
 
 
 def terms_of(valued: pl.LazyFrame, declared: Metric, by: Sequence[str]) -> pl.LazyFrame:

@@ -13,6 +13,7 @@ from pipeline.metrics.request import PAPER
 _RATIO = {"term": pl.String(), "weight": pl.Float64(), "hits": pl.Float64()}
 _RATIO |= {"counted": pl.Int64(), "value": pl.Float64()}
 THIN = pl.List(pl.Struct({"term": pl.String(), "n_effective": pl.Float64()}))
+LACKS = pl.List(pl.String())
 EDITION = column.text("the edition: paper, release or audited")
 METRIC = column.text("the metric's name")
 MODEL = column.text("the tested model, null if the log does not say", nullable=True)
@@ -36,6 +37,11 @@ VALUES: Mapping[str, Column] = {
     "ci_method": column.text("how the interval was computed, and its clusters: settings or games"),
     "effective_items": column.number("as many independent rows would give an interval as wide"),
     "thin": IS_THIN,
+    "lacks": Column(
+        LACKS,
+        "the competitions that the value of another model counts in the same group, and this one "
+        "does not: the two cannot be compared; null if not grouped by model",
+    ),
     "hits": column.number("the numerator of the value, null if the value combines several ratios"),
     "counted": column.count(
         "the denominator of the value, null if the value combines several ratios"

@@ -1,5 +1,6 @@
 """Models by metrics: every value with its interval, what it counts, and where its rows are."""
 
+from collections.abc import Mapping
 from functools import partial
 
 import polars as pl
@@ -19,6 +20,7 @@ from pipeline.pages.content import (
     listed,
 )
 from pipeline.present import present
+from pipeline.present.values import lacks_note
 from pipeline.vocabulary import ALL, Edition
 
 LANE = "long"
@@ -30,6 +32,10 @@ OF_MODEL = (
 
 # These come first, then the groups, and the metrics last.
 BEFORE = ("rank", "model", "letters", "n_games", "n_missing")
+
+
+# What is beside each metric. What the values of a slice lack is said at them, else at the model.
+_ENDS = {"": "value", "_low": "ci_low", "_high": "ci_high", "_thin": "thin", **OF_A_CELL}
 
 
 class Parameters(OfSystem, frozen=True, kw_only=True):
@@ -69,9 +75,13 @@ def content(lake: AnsweringLake, asked: Parameters) -> LeaderboardContent:
     known = [name for name in names(asked.edition) if name in there or not is_sliced]
     absent = [name for name in known if name not in valued] if valued else []
     of_model = ranking.select("model", "family", *OF_MODEL)
-    rows = _wide(values, known, groups).join(of_model, on="model", how="left", nulls_equal=True)
+    ends = {**_ENDS, "_lacks": "lacks"} if is_sliced else _ENDS
+    rows = _wide(values, known, groups, ends).join(
+        of_model, on="model", how="left", nulls_equal=True
+    )
     rows = rows.select(*BEFORE, *groups, pl.exclude(*BEFORE, *groups))
     notes = [] if is_sliced else [*present("leaderboard", ranking).notes]
+    notes += lacks_note(values) if is_sliced else []
     notes += [f"no model has a value of {', '.join(absent)}"] if is_sliced and absent else []
     notes += [f"{row['metric']}: {row['reason']}." for row in left_out.iter_rows(named=True)]
     return LeaderboardContent(
@@ -104,10 +114,11 @@ def _of_slice(
     return pl.DataFrame(schema=schema), values, faults
 
 
-def _wide(values: pl.DataFrame, metrics: list[str], groups: tuple[str, ...]) -> pl.DataFrame:
+def _wide(
+    values: pl.DataFrame, metrics: list[str], groups: tuple[str, ...], ends: Mapping[str, str]
+) -> pl.DataFrame:
     """A row for each model and group, with the columns of each metric side by side."""
     keys = ["model", *groups]
-    ends = {"": "value", "_low": "ci_low", "_high": "ci_high", "_thin": "thin", **OF_A_CELL}
     rows = values.select(keys).unique(maintain_order=True)
     for name in metrics:
         own = values.filter(metric=name).select(

@@ -9,6 +9,7 @@ from pipeline.answers import AnsweringLake
 from pipeline.metrics.request import RELEASE, several
 from pipeline.metrics.validation import check_models
 from pipeline.pages.content import Content, Faults, OfSystem, tested_models
+from pipeline.present import present
 from pipeline.vocabulary import ALL, Edition
 
 LANE = "long"
@@ -41,11 +42,13 @@ def content(lake: AnsweringLake, asked: Parameters) -> ModelContent:
     with faults.of("model"):
         check_models(lake, several(asked.model or None))
     known = None if faults else model
+    rows = field.filter(pl.col("model").eq_missing(pl.lit(model, pl.String)))
     there, valued = lake.completeness(), field.drop_nulls("value")
     return ModelContent(
         title=model or "No model",
         faults=faults,
-        rows=field.filter(pl.col("model").eq_missing(pl.lit(model, pl.String))),
+        rows=rows,
+        notes=present("metrics", rows).notes,
         model=model,
         models=models,
         field=field,

@@ -60,7 +60,7 @@ def environment() -> Environment:
         "brief": brief,
         "cut": cut,
         "counted": cells.counted,
-        "settings": cells.few,
+        "settings": cells.settings,
     }
     templates.globals |= {
         "EVERYBODY": EVERYBODY,

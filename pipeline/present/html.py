@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from html import escape
 from typing import Any, NamedTuple
 
-from pipeline.cells import NULL, few, printable
+from pipeline.cells import NULL, printable, settings
 from pipeline.present.table import Cell, Estimate, Field, Table
 
 LONGEST_CELL = 1_000
@@ -225,15 +225,21 @@ def _ends(estimate: Estimate, text: str, row: Row) -> str:
 def _counts(estimate: Estimate, row: Row, written: Callable[[str, object], str]) -> str:
     """What was counted, in how many games, and which terms are thin."""
     counted, games = row.get(estimate.counted or ""), row.get(estimate.games or "")
-    parts = [] if counted is None else [f"{written('counted', counted)} rows counted"]
-    parts += [] if games is None else [f"in {written('games', games)} games"]
+    parts = [] if counted is None else [f"{written('counted', counted)} row{_s(counted)} counted"]
+    parts += [] if games is None else [f"in {written('games', games)} game{_s(games)}"]
     terms = [
-        f"{written('term', term['term'] or 'in all')} has {few(term['n_effective'])} settings"
+        f"{written('term', term['term'] or 'in all')} has {settings(term['n_effective'])}"
         for name in estimate.thin
         for term in row.get(name) or ()
     ]
     thin = [f"thin: {', '.join(terms)}"] if terms else []
-    return "; ".join(filter(None, [" ".join(parts), *thin]))
+    lacking = row.get(estimate.lacks or "") or ()
+    lacks = [f"lacks what other models have: {_text(', '.join(lacking))}"] if lacking else []
+    return "; ".join(filter(None, [" ".join(parts), *thin, *lacks]))
+
+
+def _s(n: object) -> str:
+    return "" if n == 1 else "s"
 
 
 def _named(kind: str, value: object) -> str:

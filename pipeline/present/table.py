@@ -19,8 +19,9 @@ TEXT_SHOWN = 100
 class Estimate(Struct, frozen=True):
     """Columns that are one number together, and one cell for eyes.
 
-    These are its value, the ends of its interval, and its thin terms. A page also has what was
-    counted for it, in how many games, and why it is missing. Without a `value` it is a range.
+    These are its value, the ends of its interval, its thin terms, and what it lacks. A page also
+    has what was counted for it, in how many games, and why it is missing. Without a `value` it is a
+    range.
     """
 
     value: str | None = None
@@ -31,6 +32,7 @@ class Estimate(Struct, frozen=True):
     games: str | None = None
     reason: str | None = None
     heading: str = ""
+    lacks: str | None = None
 
     @property
     def anchor(self) -> str:
@@ -39,7 +41,9 @@ class Estimate(Struct, frozen=True):
 
     def parts(self) -> Iterator[str]:
         """The columns that its cell stands for."""
-        yield from (name for name in (self.value, self.low, self.high, *self.thin) if name)
+        yield from (
+            name for name in (self.value, self.low, self.high, *self.thin, self.lacks) if name
+        )
 
 
 class Cell(NamedTuple):
@@ -158,14 +162,17 @@ class Table:
     def _estimated(self, estimate: Estimate) -> list[Cell]:
         """Each number with its interval and its mark, if it has them."""
         rows, none = self.seen, [None] * self.seen.height
-        low, high = (
+        low, high, lacks = (
             rows[name].to_list() if name in rows.columns else none
-            for name in (estimate.low, estimate.high)
+            for name in (estimate.low, estimate.high, estimate.lacks)
         )
         ends = [cells.ends(*pair) for pair in zip(low, high, strict=True)]
         thin = rows.select(name for name in estimate.thin if name in rows.columns).rows()
         marks = [cells.mark(term for terms in row for term in terms or ()) for row in thin]
         marks = marks or [""] * rows.height
+        marks = [
+            f"{mark}*" if lacking else mark for mark, lacking in zip(marks, lacks, strict=True)
+        ]
         if estimate.value is None:
             return [Cell(text or cells.NULL) for text in ends]
         texts = self.texts(rows[estimate.value])

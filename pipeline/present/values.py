@@ -17,7 +17,9 @@ from pipeline.present.table import ID_SHOWN, Estimate, Star, Table
 from pipeline.reports import evidence_sum as evidence_sums
 from pipeline.reports.lacking import self_play, self_play_notes
 
-VALUE = Estimate("value", "ci_low", "ci_high", ("thin",), "counted", "n_games", "reason")
+VALUE = Estimate(
+    "value", "ci_low", "ci_high", ("thin",), "counted", "n_games", "reason", lacks="lacks"
+)
 WITHOUT_ONE = Estimate(low="without_low", high="without_high", heading="without one")
 _OF_PROGRAMS = ("edition", "terms", "ci_method", "effective_items", "is_complete")
 
@@ -25,11 +27,12 @@ _OF_PROGRAMS = ("edition", "terms", "ci_method", "effective_items", "is_complete
 def of_metric(name: str) -> Estimate:
     """The columns of a metric in a row of the leaderboard and of its page."""
     beside = [f"{name}{end}" for end in OF_A_CELL]
-    return Estimate(name, f"{name}_low", f"{name}_high", (f"{name}_thin",), *beside)
+    estimate = Estimate(name, f"{name}_low", f"{name}_high", (f"{name}_thin",), *beside)
+    return replace(estimate, lacks=f"{name}_lacks")
 
 
 def metrics(rows: pl.DataFrame, lake: StoredLake | None = None, **_: Any) -> Table:
-    notes = thin_note(rows, "thin")
+    notes = [*thin_note(rows, "thin"), *lacks_note(rows)]
     if lake is not None and "win_rate" in rows["metric"]:
         notes += [line for one in lake.by_system() for line in _self_play(one, rows)]
     return Table(
@@ -60,7 +63,7 @@ def evidence_sum(rows: pl.DataFrame, **_: Any) -> Table:
         estimates=(replace(VALUE, counted=None),),
         optional=("weight", "n_unknown", "reason"),
         brief=lambda one: one.with_columns(pl.col("term").fill_null("value")),
-        notes=thin_note(rows, "thin"),
+        notes=[*thin_note(rows, "thin"), *lacks_note(rows)],
     )
 
 
@@ -122,6 +125,22 @@ def thin_note(rows: pl.DataFrame, *columns: str) -> list[str]:
     there = [name for name in columns if name in rows.columns]
     is_thin = any((rows[name].list.len() > 0).any() for name in there)
     return [EXPLANATION] if is_thin else []
+
+
+def lacks_note(rows: pl.DataFrame) -> list[str]:
+    """What the star at a value means, and which models' values lack what."""
+    if "lacks" not in rows.columns or "model" not in rows.columns:
+        return []
+    apart = rows.filter(pl.col("lacks").list.len() > 0).select("model", "lacks")
+    named = [
+        f"{model or 'a nameless model'} lacks {', '.join(lacks)}"
+        for model, lacks in apart.unique().sort("model", "lacks").rows()
+    ]
+    more = [f"{len(named) - folds.MOST_NAMED} more"] if len(named) > folds.MOST_NAMED else []
+    listed = "; ".join([*named[: folds.MOST_NAMED], *more])
+    return (
+        [f"* the value covers fewer competitions than others beside it: {listed}"] if named else []
+    )
 
 
 def letters_note(rows: pl.DataFrame, confidence: float) -> list[str]:

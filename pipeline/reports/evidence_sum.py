@@ -1,6 +1,7 @@
 """How the rows of evidence add up to a value: each term with its weight, and what it adds."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Unpack
 
 import polars as pl
@@ -16,6 +17,7 @@ from pipeline.metrics.known import metric as declaration
 from pipeline.metrics.origin import counted_in
 from pipeline.metrics.request import PAPER, several
 from pipeline.metrics.results import VALUES
+from pipeline.metrics.validation import check_models
 from pipeline.vocabulary import Edition
 
 COLUMNS: Mapping[str, Column] = {
@@ -29,7 +31,7 @@ COLUMNS: Mapping[str, Column] = {
     ),
     **{
         name: VALUES[name]
-        for name in ("ci_low", "ci_high", "n_games", "n_unknown", "thin", "reason")
+        for name in ("ci_low", "ci_high", "n_games", "n_unknown", "thin", "lacks", "reason")
     },
 }
 
@@ -53,16 +55,18 @@ def evidence_sum(
     >>> total.select("term", "hits", "counted", "value").rows()
     [('votes', 8.0, 16, 0.5), (None, 8.0, 16, 0.5)]
     """
-    rows = metrics(
-        lake, metric=[metric], by=_group(choices.get("model")), confidence=confidence, **choices
-    )
+    values = partial(metrics, lake, metric=[metric], confidence=confidence)
+    models = several(choices.get("model")) or ()
+    if len(models) == 1:
+        check_models(lake, models)
+        # Others are counted too, since they tell what its value lacks.
+        of_all: Choices = {**choices, "model": None}
+        rows = values(by="model", **of_all).filter(model=models[0])
+        rows = values(by="model", **choices) if rows.is_empty() else rows
+    else:
+        rows = values(by=None, **choices)
     edition, none = choices.get("edition", PAPER), pl.DataFrame(schema=schema(COLUMNS))
     return pl.concat([sum_of(row, edition) for row in rows.iter_rows(named=True)] or [none])
-
-
-def _group(model: Sequence[str] | str | None) -> list[str]:
-    """The model if only one is chosen: its row has a reason where it has no value."""
-    return ["model"] if len(several(model) or ()) == 1 else []
 
 
 def sum_of(row: dict[str, Any], edition: Edition) -> pl.DataFrame:
@@ -99,7 +103,10 @@ def sentence(name: str, rows: pl.DataFrame) -> str:
         parts.append(f"interval {ends(whole['ci_low'], whole['ci_high'])}")
     thin = ", ".join(term["term"] or "in all" for term in whole["thin"] or ())
     line = ", ".join([*parts, counted(whole["n_games"], "game")])
-    return f"{line}; thin: {thin}{unknown}" if thin else f"{line}{unknown}"
+    lacks = ", ".join(whole["lacks"] or ())
+    more = {"thin": thin, "lacks what other models have": lacks}
+    said = "".join(f"; {what}: {names}" for what, names in more.items() if names)
+    return f"{line}{said}{unknown}"
 
 
 def _added(whole: dict[str, Any], terms: Sequence[dict[str, Any]]) -> str:

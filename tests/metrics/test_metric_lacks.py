@@ -1,0 +1,81 @@
+"""A value over fewer competitions than those beside it says so, whatever chose its rows."""
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.api import Lake, open_lake
+from pipeline.reports.evidence_sum import sentence
+
+MODEL = "sim-atlas"
+# One model without the hidden side, as where it had other seats at larger tables.
+WHERE = f"model <> '{MODEL}' OR role IN ('civilian', 'non_chameleon', 'player')"
+LACKED = ["chameleon_as_chameleon", "undercover_as_undercover"]
+NOTE = (
+    "* the value covers fewer competitions than others beside it: "
+    f"{MODEL} lacks {', '.join(LACKED)}"
+)
+
+
+@pytest.fixture(scope="module")
+def lake(sample_lake: Path) -> Lake:
+    return open_lake(sample_lake)
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_a_value_says_which_competitions_it_lacks(lake: Lake, engine: str) -> None:
+    """Judgement counts civilians alone, so it lacks nothing; Deception has no value to mark."""
+    rows = lake.metrics(by="model", where=WHERE, engine=engine)
+    lacks = {(row["metric"], row["model"]): row["lacks"] for row in rows.iter_rows(named=True)}
+    assert lacks.pop(("win_rate", MODEL)) == LACKED
+    assert lacks.pop(("reasoning", MODEL)) == LACKED
+    assert lacks.pop(("self_awareness", MODEL)) == LACKED
+    assert lacks.pop(("deception", MODEL)) is None
+    assert {tuple(one) for one in lacks.values() if one is not None} == {()}
+
+
+def test_what_is_beside_a_value_is_of_its_group(lake: Lake) -> None:
+    """Of one role or type of game all models may have all; without models nothing is beside it."""
+    of_roles = lake.metrics(metric="win_rate", by=["model", "role"], where=WHERE)
+    assert not any(of_roles["lacks"].to_list())
+    of_types = lake.metrics(metric="win_rate", where=WHERE).filter(model=MODEL)
+    lacks = dict(of_types.select("game_type", "lacks").iter_rows())
+    assert (lacks["all"], lacks["chameleon"], lacks["public_good"]) == (LACKED, LACKED[:1], [])
+    alone = lake.metrics(metric="win_rate", by="model", game_type="undercover", where=WHERE)
+    assert alone.filter(model=MODEL)["lacks"].to_list() == [LACKED[1:]]
+    assert lake.metrics(by="role")["lacks"].null_count() == lake.metrics(by="role").height
+    assert not any(lake.metrics()["lacks"].drop_nulls().to_list())
+
+
+def test_it_is_marked_in_every_form(lake: Lake) -> None:
+    shown = lake.present("metrics", metric="win_rate", by="model", where=WHERE)
+    assert NOTE in shown.notes
+    (value,) = [one for one in shown.fields if one.name == "value"]
+    marks = dict(zip(shown.rows["model"], (cell.mark for cell in value.cells), strict=True))
+    assert marks.pop(MODEL).endswith("*")
+    assert not any(mark.endswith("*") for mark in marks.values())
+    assert '"lacks":["chameleon_as_chameleon"' in shown.json()
+    assert "chameleon_as_chameleon" in shown.csv()
+    whole = lake.evidence_sum("win_rate", model=MODEL, where=WHERE)
+    assert f"lacks what other models have: {', '.join(LACKED)}" in sentence("win_rate", whole)
+    pages = (
+        ("metric", {"metric": "win_rate"}),
+        ("leaderboard", {}),
+        ("evidence", {"metric": "win_rate", "model": MODEL}),
+    )
+    for name, asked in pages:
+        said = f"acks what other models have: {', '.join(LACKED)}"
+        assert said in lake.page(name, **asked, where=WHERE).html, name
+        assert "what other models have" not in lake.page(name, **asked).html
+
+
+def test_the_sum_of_one_model_is_that_of_all(lake: Lake) -> None:
+    """Others are counted only to tell what it lacks, and one that has no row keeps its reason."""
+    for name in ("win_rate", "deception", "judgement"):
+        (row,) = lake.metrics(metric=name, by="model").filter(model=MODEL).to_dicts()
+        (*_, whole) = lake.evidence_sum(name, model=MODEL).to_dicts()
+        assert {key: row[key] for key in whole if key in row} == {
+            key: value for key, value in whole.items() if key in row
+        }
+    none = lake.evidence_sum("win_rate", model=MODEL, where=f"model <> '{MODEL}'")
+    assert "no row meets the condition" in sentence("win_rate", none)
