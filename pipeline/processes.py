@@ -11,6 +11,15 @@ from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from threading import Thread
 
+# Where there is no memory for its libraries, a process says so in a line, as all errors are.
+_IN_A_LINE = """
+import sys
+def say(kind, error, trace):
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    print("magic:", *lines[-1:] or [kind.__name__], file=sys.stderr)
+sys.excepthook = say
+"""
+
 
 def start(program: str, **environment: str) -> tuple[subprocess.Popen[bytes], Connection]:
     """A new Python that runs the program, and our end of a connection to it.
@@ -23,7 +32,7 @@ def start(program: str, **environment: str) -> tuple[subprocess.Popen[bytes], Co
     ours, theirs = Pipe()
     with theirs, no_interrupt():
         process = subprocess.Popen(
-            [sys.executable, "-P", "-c", program, str(theirs.fileno())],
+            [sys.executable, "-P", "-c", _IN_A_LINE + program, str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

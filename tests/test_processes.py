@@ -73,6 +73,14 @@ def test_ctrl_c_is_for_us_alone() -> None:
     assert process.wait(60) == 0
 
 
+def test_a_process_that_cannot_begin_says_so_in_a_line(capfd: pytest.CaptureFixture[str]) -> None:
+    """As a library's text of many lines that there is no memory for it."""
+    process, connection = processes.start("raise ImportError('advice\\n\\nno memory\\n')")
+    with connection:
+        assert process.wait(60) == 1
+    assert capfd.readouterr().err == "magic: no memory\n"
+
+
 @pytest.mark.slow
 def test_ctrl_c_ends_a_simulation_with_one_line(tmp_path: Path) -> None:
     """A terminal sends it to all processes: those that write logs for us have none to show."""

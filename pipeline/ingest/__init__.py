@@ -62,6 +62,7 @@ class IngestSummary(Struct):
     `n_in_other_form` new games have the content of another game, whose JSON is written otherwise.
     Of `n_known_by_content` documents, which name no model, the lake has the games.
     `ignored` has the columns reason, n_documents, example: the ten most frequent reasons.
+    `left` says what could not be deleted after the commit.
     """
 
     statuses: dict[str, int]
@@ -74,6 +75,7 @@ class IngestSummary(Struct):
     n_in_other_form: int
     n_known_by_content: int
     ignored: pl.DataFrame
+    left: Sequence[str] = ()
 
     @property
     def n_seen(self) -> int:
@@ -133,8 +135,10 @@ def ingest(
     opened = open_lake(lake) if is_lake(lake) else None if dry_run else create_lake(lake)
     if opened:
         check_writable(opened)
+    left: list[str] = []
     try:
-        with tempfile.TemporaryDirectory(prefix="magic-") as scratch:
+        # Whatever becomes of its own folder, an ingest that is committed is done.
+        with tempfile.TemporaryDirectory(prefix="magic-", ignore_cleanup_errors=True) as scratch:
             database = IngestDatabase(Path(scratch), memory, again)
             known, earlier = known_games(database, opened)
             job = Job(
@@ -156,7 +160,7 @@ def ingest(
 
             # Workers elsewhere read archives themselves, and may have others under the same names.
             recall = Recall(job, None if reread or team else opened, take, database)
-            with _staging(job) as release:
+            with _staging(job, left.append) as release:
                 chosen = team or partial(processes, jobs)
                 unread = recall.unread(units(names)) if names else iter(())
                 staged = _decode(
@@ -175,9 +179,11 @@ def ingest(
                     transaction(job.lake) as change,
                     resolution(database, change.lake, *files) as found,
                 ):
-                    return _commit(
+                    report = _commit(
                         change, found, staged, collected, began, release=release, recall=recall
                     )
+        report.left = left
+        return report
     except OSError as error:
         # What goes wrong in reading a source is part of its documents; this is the lake's.
         is_full = error.errno == errno.ENOSPC
@@ -188,7 +194,7 @@ def ingest(
 
 
 @contextmanager
-def _staging(job: Job) -> Iterator[Callable[[], None]]:
+def _staging(job: Job, on_left: Callable[[str], None]) -> Iterator[Callable[[], None]]:
     """Deletes the job's files in the end, unless they were released: left to a commit."""
     if job.lake is None:
         yield lambda: None
@@ -200,7 +206,7 @@ def _staging(job: Job) -> Iterator[Callable[[], None]]:
         is_released = True
 
     lake = location(job.lake)
-    with writing(lake, job.token):
+    with writing(lake, job.token, on_left):
         try:
             yield release
         finally:
@@ -272,7 +278,6 @@ def _commit(
         change.remove("quarantine", outdated)
     change.write("quarantine", refusals.new(change.ingest_id))
     report = _report(resolution, change.ingest_id)
-    release()
     change.commit(
         began
         | {
@@ -280,7 +285,8 @@ def _commit(
             **{f"n_{status}": n for status, n in report.statuses.items()},
             "n_superseded": report.n_superseded,
             "tool_version": __version__,
-        }
+        },
+        on_begun=release,
     )
     return report
 

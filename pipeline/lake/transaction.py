@@ -132,14 +132,17 @@ class Transaction:
         for path in self._written:
             path.unlink(missing_ok=True)
 
-    def commit(self, row: dict[str, object]) -> None:
+    def commit(self, row: dict[str, object], on_begun: Callable[[], None] = lambda: None) -> None:
         """Makes it all visible; `row` is the row of `ingests` without what a transaction knows.
 
+        `on_begun` is called when nothing can refuse it any more, and tables may name its files.
         Raises LakeError where files that were added are not there any more.
         """
+        self._check_lock()
         of_each(self._refuse_lost, self._added)
         of_each(self._refuse_append_only, self._removed)
         self._written = []
+        on_begun()
         after = of_each(self._after, sorted(self.lake.states))
         row |= {
             "ingest_id": self.ingest_id,

@@ -6,11 +6,12 @@ comparing the clocks of two machines.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from pipeline.errors import LakeError
 from pipeline.lake.names import WRITING
+from pipeline.library_errors import reason
 from pipeline.stores import Location
 from pipeline.stores.leases import STALE_SECONDS
 
@@ -18,14 +19,25 @@ _LOCK_SECONDS = 2 * STALE_SECONDS
 
 
 @contextmanager
-def writing(lake: Location, token: str) -> Iterator[None]:
-    """Shows, until it ends, that the files with this token in their names are being written."""
+def writing(
+    lake: Location, token: str, on_left: Callable[[str], None] = lambda text: None
+) -> Iterator[None]:
+    """Shows, until it ends, that the files with this token in their names are being written.
+
+    `on_left` is called with what to say if the lock's file cannot be deleted: what was done in the
+    meantime is done all the same, and `maintain` deletes the file later.
+    """
     check_clock()
     folder = lake / WRITING
     folder.make()
     with (folder / token).lock(_LOCK_SECONDS):
-        yield
-        (folder / token).unlink(missing_ok=True)
+        try:
+            yield
+        finally:
+            try:
+                (folder / token).unlink(missing_ok=True)
+            except OSError as error:
+                on_left(f"{folder / token}: could not be deleted: {reason(error)}")
 
 
 def check_clock() -> None:

@@ -54,6 +54,12 @@ class LocalLocation:
         begun = self.path / name
 
         def finish(name: str) -> None:
+            # To the disk first: after a power loss, a log must not name a file that is empty.
+            handle = os.open(begun, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
             begun.rename(self.path / name)
 
         return Draft(begun, finish)

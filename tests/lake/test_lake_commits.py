@@ -17,6 +17,7 @@ import pytest
 from lakes import check, latest_version, nonzero, parquet_files, rows, statuses, table
 from rawlogs import chatarena, encode, prisoners_dilemma, write_logs
 
+from pipeline.cli import main
 from pipeline.errors import LakeError, SourceError, UsageError
 from pipeline.events.contracts import TABLES, VERSION, polars_schema
 from pipeline.ingest import ingest
@@ -421,6 +422,63 @@ def test_what_times_out_within_is_not_told_as_the_lock(lake: Path) -> None:
     """As a disk of the network does."""
     with pytest.raises(LakeError, match=r"not be written: .*timed out"), transaction(lake):
         raise TimeoutError(errno.ETIMEDOUT, "Connection timed out")
+
+
+# What stays behind
+
+
+def test_a_refused_commit_leaves_nothing_behind(
+    lake: Path, more: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the workers' files, which no table names, nor the lock of who writes them."""
+
+    def refuse(*_: object) -> None:
+        raise LakeError("refused")
+
+    before = parquet_files(lake)
+    monkeypatch.setattr(Transaction, "_refuse_lost", refuse)
+    with pytest.raises(LakeError, match="refused"):
+        ingest(more, lake)
+    assert parquet_files(lake) == before
+    assert not any((lake / ".writing").iterdir())
+
+
+def test_what_cannot_be_deleted_after_the_commit_is_no_failure(
+    lake: Path,
+    more: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    unlink = Path.unlink
+
+    def denied(path: Path, *, missing_ok: bool = False) -> None:
+        if path.parent.name == ".writing":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        unlink(path, missing_ok=missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", denied)
+    assert main(["ingest", str(more), "--lake", str(lake)]) == 0
+    assert "the ingest is done, but" in capsys.readouterr().err
+    assert open_lake(lake).ingest_id == 4
+    check(lake)
+
+
+def test_a_data_file_is_on_the_disk_before_it_has_its_name(
+    lake: Path, more: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A power loss leaves no empty file where a log names it."""
+    before, synced = parquet_files(lake), set()
+    fsync = os.fsync
+
+    def noted(handle: int) -> None:
+        synced.add(os.fstat(handle).st_ino)
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    ingest(more, lake)
+    written = parquet_files(lake) - before
+    assert written
+    assert {file.stat().st_ino for file in written} <= synced
 
 
 # What is no lake

@@ -104,6 +104,8 @@ def _show_summary(
     # Where no document is a game, the error says so.
     for reason in why_ignored(report) if report.n_of_games else ():
         terminal.note(reason)
+    for left in report.left:
+        terminal.note(f"the ingest is done, but {left}; `magic maintain` deletes it later")
     numbers = {"document": report.statuses["quarantined"], "part": report.n_faulty_parts}
     if refused := [counted(n, noun) for noun, n in numbers.items() if n]:
         why = f"run `magic quarantine --lake {lake}` to see why"
