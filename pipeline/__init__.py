@@ -10,12 +10,14 @@ lake.game("3f2a")              # one game, with its transcript
 """
 
 import os
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pipeline.version import __version__
 
+# Without `typing` and `pathlib`: a Ctrl-C while they load, before `magic` begins, has a traceback.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pipeline.api import Game, Lake
     from pipeline.metrics.declaration import Combine, Metric, Rows, Term
     from pipeline.vocabulary import GameType
@@ -56,7 +58,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
-def open_lake(path: str | Path | None = None, as_of: int | None = None) -> "Lake":
+def open_lake(path: "str | Path | None" = None, as_of: int | None = None) -> "Lake":
     """The lake at the path, in its latest state, or in its state after the ingest `as_of`.
 
     Without a path it is the lake of the command line: `$MAGIC_LAKE`, else `lake`. Raises LakeError

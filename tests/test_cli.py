@@ -1,5 +1,6 @@
 """The command line: every command and form, a user's mistakes, hostile text, exit codes."""
 
+import ast
 import io
 import json
 import os
@@ -1519,6 +1520,40 @@ def test_any_interrupted_command_is_one_line(
 ) -> None:
     monkeypatch.setattr(where, interrupted)
     assert magic("leaderboard", "--lake", lake) == (130, b"", "magic: interrupted\n")
+
+
+def test_a_ctrl_c_where_no_error_can_be_raised_is_repeated(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Python passes over what a finalizer raises, and the command went on."""
+    program = """
+import os, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
+import pipeline.cli.app
+class Freed:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(1000):
+            pass
+def run(arguments):
+    Freed()
+    time.sleep(30)
+pipeline.cli.app.main = run
+sys.exit(pipeline.cli.main())
+"""
+    done = subprocess.run([sys.executable, "-c", program], check=False)
+    assert (done.returncode, capfd.readouterr().err) == (130, "magic: interrupted\n")
+
+
+def test_what_the_command_imports_first_is_little() -> None:
+    """A Ctrl-C in the meantime has a traceback."""
+    program = (
+        "import os, sys; before = {*sys.modules}; import pipeline.cli; "
+        "print({*sys.modules} - before - {'_signal', '_thread'})"
+    )
+    done = subprocess.run([sys.executable, "-S", "-c", program], capture_output=True, check=True)
+    own = ("pipeline", "pipeline.version", "pipeline.cli", "pipeline.cli.exits")
+    assert ast.literal_eval(done.stdout.decode()) == {*own}
 
 
 @pytest.mark.parametrize("command", ["verify", "metrics --engine duckdb"])

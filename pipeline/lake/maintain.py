@@ -27,7 +27,7 @@ from pipeline.lake.files import (
 from pipeline.lake.lake import StoredLake
 from pipeline.lake.opening import open_lake
 from pipeline.lake.tables import COMMITS, TableState, opened_at, scan, table_states
-from pipeline.lake.transaction import locked, transaction
+from pipeline.lake.transaction import locked, naming, transaction
 from pipeline.lake.writing import tokens, writing
 from pipeline.stores import File, Location
 from pipeline.version import __version__
@@ -224,9 +224,12 @@ def _write_sorted(lake: StoredLake, merge: _Merge, token: str) -> None:
             rows = scan(merge.table, some)
             for chosen in _chunks(rows, order, CHUNK_BYTES):
                 chunk = rows.filter(chosen).collect(engine="streaming")
-                writer.write(chunk.sort(order, nulls_last=False, maintain_order=True))
+                ordered = chunk.sort(order, nulls_last=False, maintain_order=True)
+                with naming(lake.path):
+                    writer.write(ordered)
     finally:
-        writer.close()
+        with naming(lake.path):
+            writer.close()
 
 
 def _rounds(files: dict[str, int], most: int) -> Iterator[list[str]]:

@@ -37,12 +37,18 @@ _APPEND_ONLY = "delta.appendOnly"
 @contextmanager
 def transaction(path: str | Path | Location) -> Iterator["Transaction"]:
     """A transaction on the lake's newest state, under its lock; LakeError if there is none."""
+    with naming(path), ExitStack() as stack:
+        check_lock = stack.enter_context(locked(path))
+        change = Transaction(open_lake(path), check_lock)
+        stack.callback(change.abandon)
+        yield change
+
+
+@contextmanager
+def naming(path: str | Path | Location) -> Iterator[None]:
+    """Names the lake where it cannot be written, as on a disk that is full: a LakeError."""
     try:
-        with ExitStack() as stack:
-            check_lock = stack.enter_context(locked(path))
-            change = Transaction(open_lake(path), check_lock)
-            stack.callback(change.abandon)
-            yield change
+        yield
     except (OSError, DeltaError) as error:
         hint = f"; {DENIED_HINT}" if is_denied(error) else ""
         raise LakeError(

@@ -3,9 +3,11 @@
 import errno
 import logging
 import secrets
+import signal
 import socket
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import Timer
 from types import FrameType
 from urllib.parse import quote
@@ -84,6 +86,14 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self._workers = workers
         self._log = log
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Ends by SIGHUP as by SIGTERM; as a Ctrl-C it would come in the midst of anything."""
+        with super().capture_signals():
+            if signal.getsignal(signal.SIGHUP) is signal.default_int_handler:
+                signal.signal(signal.SIGHUP, self.handle_exit)
+            yield
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self._log.is_over = True  # what is cut off now is no news

@@ -541,3 +541,16 @@ def test_logs_written_one_by_one(tmp_path: Path) -> None:
     assert rows(tmp_path / "lake") == before
     assert n_files(tmp_path / "lake")["games"] == 1
     check(tmp_path / "lake")
+
+
+def test_a_disk_that_is_full_is_said_with_the_lake(
+    lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Arrow's error names no file."""
+
+    def full(*_: object) -> None:
+        raise OSError(28, "Error writing bytes to file: no space left on device")
+
+    monkeypatch.setattr(TableWriter, "write", full)
+    with pytest.raises(LakeError, match=f"^{lake}: the lake could not be written: .* no space"):
+        maintain(lake)

@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import resource
+import signal
 import socket
 import time
 from collections.abc import Iterator
@@ -160,3 +161,15 @@ def test_ctrl_c_says_nothing(lake: Path) -> None:
     with served.process.stderr as said:
         text = said.read()
         assert not text, text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_server_without_a_word(lake: Path, by: signal.Signals) -> None:
+    """SIGHUP, too, which the end of a terminal sends."""
+    served = start(lake)
+    assert served.get("/tables").status == 200
+    assert served.process.stderr
+    served.process.send_signal(by)
+    assert served.process.stderr.read() == ""
+    assert stop(served) == 0
