@@ -26,7 +26,16 @@ WITHOUT = {
         "delta",
         "file_schema",
     ),
-    *("files", "folder", "has_others", "is_mixed", "is_newest", "latest_version", "may_have_type"),
+    *(
+        "files",
+        "folder",
+        "has_others",
+        "is_behind",
+        "is_mixed",
+        "is_newest",
+        "latest_version",
+        "may_have_type",
+    ),
     *("of_one_system", "sizes"),
 }
 

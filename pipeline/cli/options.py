@@ -215,11 +215,17 @@ def with_safe(command: Callable[..., None]) -> Callable[..., None]:
 def lake_of(path: str, system: str | None, as_of: int | None = None) -> "StoredLake":
     """The lake as that of one system: the one named, else the largest, with a note of the others.
 
-    Raises UsageError for a system that ran none of its games.
+    Another note says if a later ingest is not in it. Raises UsageError for a system that ran none
+    of its games.
     """
     from pipeline.lake import open_lake
 
     opened = open_lake(path, as_of)
+    if as_of is None and opened.is_behind():
+        terminal.note(
+            "an ingest is not in these numbers: it is running, was interrupted, or was lost; "
+            f"`magic verify --lake {path}` says more"
+        )
     if system is not None:
         return opened.of_system(system)
     chosen = opened.of_one_system()

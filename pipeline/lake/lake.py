@@ -169,6 +169,11 @@ class StoredLake:
         """The text of the error for an unknown table."""
         return f"no table `{name}`: {choose([name], TABLES)}"
 
+    def is_behind(self) -> bool:
+        """Whether the log of `documents`, which every ingest adds to, goes on after this state."""
+        version = self.states["documents"].version
+        return (self.folder("documents") / "_delta_log" / f"{version + 1:020d}.json").exists()
+
     def latest_version(self, table: str) -> int:
         """The table's newest version, which an ingest that was killed may have left behind."""
         return open_table(self.folder(table)).version()

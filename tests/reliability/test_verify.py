@@ -516,8 +516,12 @@ def test_an_ingest_that_the_table_of_ingests_lost(
     for seed in n_games:
         results = simulate(logs / str(seed), models=1, games=1, seed=seed + 10).results
         n_games[seed] = ingest(results, lake).statuses["ingested"]
+    assert main(["metrics", "--lake", str(lake)]) == 0
+    assert b"not in these numbers" not in capsysbinary.readouterr().err
     for _ in range(n_lost):
         log_of(lake, "ingests").unlink()
+    assert main(["metrics", "--lake", str(lake)]) == 0
+    assert b"an ingest is not in these numbers" in capsysbinary.readouterr().err
     assert main(["verify", "--lake", str(lake), "--format", "json"]) == FAILED
     output = capsysbinary.readouterr()
     assert b"undamaged" not in output.err
