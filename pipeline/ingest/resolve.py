@@ -27,16 +27,17 @@ if TYPE_CHECKING:
 def known_games(
     database: IngestDatabase, lake: StoredLake | None
 ) -> tuple[Path | None, tuple[str, ...]]:
-    """A file of the ids of the lake's games, None where it has none; the models given for them."""
+    """A file of what the lake's games are known by, None where it has none; the models given.
+
+    Besides the games' ids, it has the hashes of the documents that were given a model.
+    """
     if lake is None or not lake.sizes("games"):
         return None, ()
     from pipeline.warehouse import answer
 
     with database.connection(lake) as connection:
         models = answer(connection, statement("assigned_models"))["assigned_model"]
-        return database.ids_file(connection, "SELECT game_id FROM lake_games", "known"), tuple(
-            models
-        )
+        return database.ids_file(connection, statement("known"), "known"), tuple(models)
 
 
 @contextmanager

@@ -7,12 +7,14 @@ it found goes back as columns in Arrow's format, the rows of the games only into
 import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import compress
 from pathlib import Path
 
 import polars as pl
 from msgspec import Struct, field
 
 from pipeline.archives import Document, Unit, read_unit
+from pipeline.column import ID_LENGTH
 from pipeline.events.contracts import GAME_TABLES
 from pipeline.events.identity import game_id
 from pipeline.formats import splitter
@@ -26,15 +28,17 @@ from pipeline.provenance import code_sha256
 from pipeline.stores import location
 
 BATCH_DOCUMENTS = 20_000
+_MOST_CANDIDATES = 100_000  # ids of documents by each model, at once
 
 
 class Job(Struct, frozen=True):
     """What every worker of an ingest needs to know. `lake` is None where nothing is to be written.
 
     `models` are given to logs that name none; where there is none for a log, its game can be known
-    by `earlier`, all that ingests before were given. `known` is the file of the ids of the lake's
-    games when the ingest began, if any. `token` begins the names of the files written, so that they
-    can be found if nobody is left to tell. `scratch` is the ingest's own folder on this machine.
+    by `earlier`, all that ingests before were given. `known` is the file of what the lake's games
+    were known by when the ingest began, if any. `token` begins the names of the files written, so
+    that they can be found if nobody is left to tell. `scratch` is the ingest's own folder on this
+    machine.
     """
 
     lake: str | None
@@ -153,25 +157,31 @@ class Worker:
 
     def _mark_known(self, seen: list[Seen]) -> None:
         """Marks the documents whose game the lake has; only decoding would tell who is named."""
+        if self._known is None:
+            return
+        there = [one for one in seen if one.sha256 is not None]
         # What a log says of its models goes before what is given.
-        self._mark_if_of_one(seen, lambda path: (None,))
+        self._mark_if_of_one(there, lambda path: (None,))
         models, earlier = self._job.models, self._job.earlier
-        self._mark_if_of_one(seen, lambda path: models.candidates(path, earlier))
+        is_given = self._known.has([str(one.sha256)[:ID_LENGTH] for one in there])
+        given = [one for one in compress(there, is_given) if one.found != KNOWN]
+        n_at_once = _MOST_CANDIDATES // (len(earlier) or 1) + 1
+        for start in range(0, len(given), n_at_once):
+            some = given[start : start + n_at_once]
+            self._mark_if_of_one(some, lambda path: models.candidates(path, earlier))
 
     def _mark_if_of_one(
         self, seen: list[Seen], candidates: Callable[[str], Sequence[str | None]]
     ) -> None:
         """Marks those whose bytes are a game of one of their path's models, and of no other."""
-        if self._known is None:
-            return
-        left = [one for one in seen if one.sha256 is not None and one.found != KNOWN]
-        pairs = [(one, model) for one in left for model in candidates(one.path)]
+        assert self._known is not None
+        pairs = [(one, model) for one in seen for model in candidates(one.path)]
         ids = [game_id(str(one.sha256), one.game_index, model) for one, model in pairs]
         games: dict[int, list[tuple[str, str | None]]] = {}
         for (one, model), id_, is_known in zip(pairs, ids, self._known.has(ids), strict=True):
             if is_known:
                 games.setdefault(id(one), []).append((id_, model))
-        for one in left:
+        for one in seen:
             if len(found := games.get(id(one), [])) == 1:
                 one.found, (one.game_id, one.assigned_model) = KNOWN, found[0]
 

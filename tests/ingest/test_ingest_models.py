@@ -9,7 +9,7 @@ from rawlogs import chatarena, encode, prisoners_dilemma
 
 from pipeline.cli import main
 from pipeline.errors import SourceError, UsageError
-from pipeline.ingest import IngestSummary, ingest
+from pipeline.ingest import IngestSummary, ingest, worker
 from pipeline.ingest.models import Models, ModelsOf, read_models
 from pipeline.lake import open_lake
 
@@ -77,6 +77,35 @@ def test_a_model_by_path_is_the_same_as_for_all(logs: Path) -> None:
     assert report.statuses["unchanged"] == 2
     assert models(logs)["x/1.json"] == ["one"] * 3
     assert models(logs)["y/1.json"] == ["two"] * 3
+
+
+def test_logs_that_name_their_models_are_not_tried_with_all_earlier_ones(
+    logs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twelve logs of as many given models; then twelve others, and at last all, with none given."""
+    tried: list[str] = []
+    of_game = worker.game_id
+
+    def noted(sha256: str, index: int | None, model: str | None) -> str:
+        tried.append(sha256)
+        return of_game(sha256, index, model)
+
+    monkeypatch.setattr("pipeline.ingest.worker.game_id", noted)
+    monkeypatch.setattr("pipeline.ingest.worker._MOST_CANDIDATES", 30)
+    for number in range(12):
+        (logs / "x" / f"{number}.json").write_bytes(encode(chatarena()) + b" " * number)
+    given = {f"x/{number}.json": f"m{number}" for number in range(12)}
+    read(logs, {**given, "*": "rest"})
+    others = logs.parent / "others"
+    others.mkdir()
+    for number in range(12):
+        (others / f"{number}.json").write_bytes(encode(prisoners_dilemma(model=f"own{number}")))
+    tried.clear()
+    assert ingest(others, logs.parent / "lake", jobs=1).statuses["ingested"] == 12
+    assert len(tried) == 12
+    again = read(logs, None)
+    assert (again.statuses["unchanged"], again.n_known_by_content) == (15, 14)
+    assert models(logs)["x/11.json"] == ["m11"] * 3
 
 
 def test_what_no_pattern_is_for_is_refused(logs: Path) -> None:
