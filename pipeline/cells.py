@@ -36,6 +36,25 @@ UNSAFE = re.compile(
     f"[{_CONTROL}{_INVISIBLE}]|(?<![{_JOINED}\ufe0f])[\u200c\u200d]|[\u200c\u200d](?![{_JOINED}])"
     f"|(?<![{_EMOJI}])\ufe0f(?!\u20e3)"
 )
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "`": r"\textasciigrave{}",
+    '"': r"\char34{}",  # a package such as babel may give the sign itself a meaning
+    "{": r"\textbraceleft{}",  # BibTeX would count it also behind a backslash
+    "}": r"\textbraceright{}",
+    # After the end of a row, these would be read as its arguments.
+    "[": "{[}",
+    "]": "{]}",
+    "*": "{*}",
+    "\n": " ",
+} | {sign: f"\\{sign}" for sign in "$&#%_"}
+# And signs that a font joins with the next one: two hyphens are a dash.
+_SIGN_OF_LATEX = re.compile("|".join([*map(re.escape, _LATEX), "([-',])(?=\\1)"]))
 
 
 def printable(text: str) -> str:
@@ -46,6 +65,16 @@ def printable(text: str) -> str:
 def printable_line(text: str) -> str:
     """The same on one line, its blanks and breaks single blanks."""
     return " ".join(printable(text).split())
+
+
+def unbroken(text: str) -> str:
+    """The text on one line, with a sign for each line break."""
+    return text.replace("\n", " ⏎ ")
+
+
+def latex(text: str) -> str:
+    """The printable text with everything that LaTeX gives a meaning taken literally."""
+    return _SIGN_OF_LATEX.sub(lambda found: _LATEX.get(found[0]) or f"{found[0]}{{}}", text)
 
 
 def _escaped(match: re.Match[str]) -> str:

@@ -534,14 +534,14 @@ def test_a_table_fits_the_terminal(
 
     def shown_thrice(*arguments: Any, **options: Any) -> None:
         for width in (80, 100, 120):
-            terminal.out(f"\f{width}\n")
+            terminal.out(f"≡{width}\n")
             monkeypatch.setattr(terminal, "width", lambda width=width: width)
             show(*arguments, **options)
 
     monkeypatch.setattr(output, "show", shown_thrice)
     words = command.format(lake=sample_lake).split()
     lake = [] if words[0] == "diff" else ["--lake", sample_lake]
-    tables = [table.split("\n")[:-1] for table in magic(*words, *lake).text.split("\f")[1:]]
+    tables = [table.split("\n")[:-1] for table in magic(*words, *lake).text.split("≡")[1:]]
     assert len(tables) == 3
     for width, *lines in tables:
         assert max(map(cell_len, lines)) <= int(width)
@@ -569,11 +569,11 @@ def test_notes_on_a_terminal_break_between_words(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "20")
-    text = "not one word of this note is broken\nand its lines are kept"
-    terminal.note(text)
-    assert capsys.readouterr().err == f"{text}\n"
+    texts = "not one word of this note is broken", "and its lines are kept"
+    terminal.note(*texts)
+    assert capsys.readouterr().err.splitlines() == [*texts]
     monkeypatch.setattr(terminal, "is_note_terminal", lambda: True)
-    terminal.note(text)
+    terminal.note(*texts)
     assert capsys.readouterr().err.splitlines() == [
         *("not one word of this", "note is broken"),
         *("and its lines are", "kept"),

@@ -27,6 +27,8 @@ WORDS = {
     "textbar": "|",
     "textasciigrave": "`",
     "char34": '"',
+    "textbraceleft": "{",
+    "textbraceright": "}",
     "times": "×",
 }
 HOSTILE = (
@@ -42,9 +44,7 @@ HOSTILE = (
 
 def typeset(text: str) -> str:
     """What LaTeX prints of a text without commands that do anything; fails for any other."""
-    token = re.compile(
-        r"\\([a-z]+\d*)\{\}|\\([{}$&#%_])|\{([\[\]*])\}|(\{\})|([^\\{}$&#%_~^<>\"`])"
-    )
+    token = re.compile(r"\\([a-z]+\d*)\{\}|\\([$&#%_])|\{([\[\]*])\}|(\{\})|([^\\{}$&#%_~^<>\"`])")
     shown = []
     while text:
         found = token.match(text)

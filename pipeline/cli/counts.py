@@ -8,6 +8,7 @@ from pipeline.cells import as_json, counted
 from pipeline.cli import terminal
 from pipeline.cli.output import show
 from pipeline.present.table import Table
+from pipeline.written import safe_json
 
 if TYPE_CHECKING:
     from pipeline.ingest import IngestSummary
@@ -24,7 +25,7 @@ def show_report(report: "IngestSummary", form: str) -> None:
     done = f"ingest {report.ingest_id} is committed" if is_committed else "all sources were read"
     with terminal.reporting(done):
         if form == "json":
-            terminal.out_bytes(f"{as_json(_record(report))}\n".encode())
+            terminal.out_bytes(f"{safe_json(as_json(_record(report)))}\n".encode())
         else:
             show(Table("", _rows(report), brief=lambda rows: rows.filter(rows["n"] > 0)), form)
 

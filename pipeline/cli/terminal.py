@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from typing import Any, TextIO
 
-from pipeline.cells import printable
+from pipeline.cells import printable, unbroken
 from pipeline.errors import PipelineError
 
 # Replacements of our signs for a terminal without UTF-8; each is as wide as the sign.
@@ -68,7 +68,7 @@ def guard() -> None:
 # Where results go while a command runs, when `sys.stdout` is for what others print.
 _results: TextIO | None = None
 # Notes that wait until the pager has ended.
-_held: list[tuple[str, bool]] | None = None
+_held: list[tuple[tuple[str, ...], bool]] | None = None
 
 
 @contextmanager
@@ -92,8 +92,8 @@ def results_to(other: TextIO) -> Iterator[None]:
         yield
     finally:
         notes, _results, _held = _held, before, None
-        for text, is_wrapped in notes:
-            note(text, is_wrapped=is_wrapped)
+        for lines, is_wrapped in notes:
+            note(*lines, is_wrapped=is_wrapped)
 
 
 def is_paged() -> bool:
@@ -131,7 +131,8 @@ STYLES = {"heading": "1", "aside": "2", "hit": "32", "miss": "31"}
 
 
 def out(text: str, style: str | None = None) -> None:
-    """Writes printable text of a result, in one of `STYLES`."""
+    """Writes text of a result, in one of `STYLES`; what steers a terminal is written out."""
+    text = printable(text)
     if style and is_out_terminal() and os.environ.get("TERM", "dumb") != "dumb":
         text = f"\x1b[{STYLES[style]}m{text}\x1b[0m"
     _or_explain(stream().write, text)
@@ -169,16 +170,17 @@ def reporting(done: str) -> Iterator[None]:
         raise OutputError(f"{done}, and only this failed: {error}") from None
 
 
-def note(text: str, *, is_wrapped: bool = True) -> None:
-    """Writes a line to stderr; it is dropped if stderr is closed.
+def note(*texts: str, is_wrapped: bool = True) -> None:
+    """Writes a line of each text to stderr; it is dropped if stderr is closed.
 
     On a terminal it is broken between words, if `is_wrapped`.
     """
     if _held is not None:
-        _held.append((text, is_wrapped))
+        _held.append((texts, is_wrapped))
         return
     flush()
-    lines = printable(text).split("\n")
+    # A name with a line break makes no line of its own, which could say anything.
+    lines = [unbroken(printable(text)) for text in texts]
     if is_wrapped and is_note_terminal():
         # Loaded here, since it takes time and `--help` has no notes.
         from pipeline.present.layout import wrapped
@@ -201,7 +203,7 @@ def complain(text: str, place: str = "") -> None:
     except (OSError, OutputError):
         silence()
     line = " ".join(text.split()) or "an error without a message; please report it"
-    note("\n".join(["magic: " + line, *([place] if place else [])]), is_wrapped=False)
+    note("magic: " + line, *place.splitlines(), is_wrapped=False)
 
 
 def silence() -> None:

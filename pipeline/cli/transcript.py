@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from pipeline.cells import printable
+from pipeline.cells import printable, printable_line, unbroken
 from pipeline.cli import output, terminal
 from pipeline.present import layout
 from pipeline.present.markdown import escaped
@@ -70,7 +70,7 @@ def _sums(counted: pl.DataFrame) -> pl.DataFrame:
 
 
 def _facts(facts: Mapping[str, object], form: str) -> None:
-    texts = {name: printable(str(value)) for name, value in facts.items() if value is not None}
+    texts = {name: printable_line(str(value)) for name, value in facts.items() if value is not None}
     if form == "markdown":
         terminal.out("".join(f"- {name}: {escaped(text)}\n" for name, text in texts.items()) + "\n")
         return
@@ -89,7 +89,7 @@ def _part(part: Part, form: str) -> None:
     if part.begins is not None:
         _part(Part("", f"Round {part.begins}", ""), form)
     write = _in_markdown if form == "markdown" else _in_text
-    write(part, printable(part.heading), [printable(line) for line in part.content])
+    write(part, unbroken(printable(part.heading)), [printable(line) for line in part.content])
 
 
 def _in_text(part: Part, heading: str, lines: list[str]) -> None:
@@ -106,7 +106,7 @@ def _in_text(part: Part, heading: str, lines: list[str]) -> None:
     for item in part.items:
         for number, (text, style) in enumerate(item):
             terminal.out("  " if number else _INDENT)
-            terminal.out(printable(text), styles[style])
+            terminal.out(unbroken(text), styles[style])
         terminal.out("\n")
 
 
@@ -114,5 +114,5 @@ def _in_markdown(part: Part, heading: str, lines: list[str]) -> None:
     terminal.out(f"**{escaped(heading)}** {escaped(part.aside)}".rstrip() + "\n\n")
     # As code, in which nothing is markdown.
     terminal.out("".join(f"    {line}\n" for line in lines) + ("\n" if lines else ""))
-    items = ["  ".join(printable(text) for text, _ in item) for item in part.items]
+    items = ["  ".join(unbroken(printable(text)) for text, _ in item) for item in part.items]
     terminal.out("".join(f"- {escaped(item)}\n" for item in items) + ("\n" if items else ""))

@@ -156,7 +156,7 @@ class Workspace:
             terminal.note("no parameters; set one, for example `.param model=gpt-4`")
 
     def _help(self, rest: str) -> None:
-        terminal.note(HELP)
+        terminal.note(*HELP.splitlines())
 
 
 def _views() -> str:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
+from pipeline.cells import latex as escaped
 from pipeline.cells import printable_line
 from pipeline.present.table import Cell, Table
 
@@ -13,33 +14,11 @@ NEEDS = "% \\usepackage{booktabs} \\usepackage{graphicx} \\usepackage[T1]{fonten
 _FITTED = r"\noindent\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
 _UNICODE = "% Some characters need LuaLaTeX or XeLaTeX, with a font that has them.\n"
 
-_SPECIAL = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    "`": r"\textasciigrave{}",
-    '"': r"\char34{}",  # a package such as babel may give the sign itself a meaning
-    # After the end of a row, these would be read as its arguments.
-    "[": "{[}",
-    "]": "{]}",
-    "*": "{*}",
-    "\n": " ",
-} | {sign: f"\\{sign}" for sign in "{}$&#%_"}
-# And signs that a font joins with the next one: two hyphens are a dash.
-_SIGN = re.compile("|".join([*map(re.escape, _SPECIAL), "([-',])(?=\\1)"]))
 # The next line of a cell.
 _BELOW = r"\\"
 _NUMBER = re.compile(r"(-?)([\d.]+)(?:e([+-])0*(\d+))?")
 # What pdfLaTeX knows without more packages: Latin letters, dashes, quotation marks and the dagger.
 _FOREIGN = re.compile("[^\n -~\u00a1-\u017f\u2013\u2014\u2018-\u201e\u2020\u2026]")
-
-
-def escaped(text: str) -> str:
-    """The printable text with everything that LaTeX gives a meaning taken literally."""
-    return _SIGN.sub(lambda found: _SPECIAL.get(found[0]) or f"{found[0]}{{}}", text)
 
 
 def table(shown: Table, others: Iterable[Table] = ()) -> Iterator[str]:

@@ -12,6 +12,8 @@ from itertools import chain, zip_longest
 
 from rich.cells import cell_len, chop_cells
 
+from pipeline.cells import unbroken
+
 Row = Sequence[str]
 
 GAP = 2
@@ -68,7 +70,7 @@ def tables(
     before = None
     for row, title in zip_longest(chain.from_iterable(map(_cells, chain([rows], parts))), titles):
         if title is not None and title != before:
-            yield from wrapped(_one_line(f"── {title} ──"), width)
+            yield from wrapped(unbroken(f"── {title} ──"), width)
         before = title
         yield from _drawn(row, widths, is_right, gap, is_wrapped=width is not None)
 
@@ -84,7 +86,7 @@ def natural_width(headings: Row, rows: Sequence[Row], gap: int = GAP) -> int:
 
 
 def _cells(rows: Sequence[Row]) -> list[list[str]]:
-    return [[_one_line(cell) for cell in row] for row in rows]
+    return [[unbroken(cell) for cell in row] for row in rows]
 
 
 def _columns(headings: Row, rows: Sequence[Row]) -> list[Row]:
@@ -158,10 +160,6 @@ def wrapped(text: str, width: int | None) -> list[str]:
             else:
                 lines += chop_cells(piece.lstrip(), width)
     return [line.rstrip() for line in lines if line.strip()] or [""]
-
-
-def _one_line(cell: str) -> str:
-    return cell.replace("\n", " ⏎ ")
 
 
 def _longest_word(text: str) -> int:

@@ -135,7 +135,7 @@ class Table:
     def heading(self, name: str, estimate: Estimate | None = None) -> str:
         """What stands above a column for eyes."""
         own = self.headings.get(name) or (estimate.heading if estimate else "")
-        return printable(own or heading(name, self.columns))
+        return printable(own or heading(name, self.columns)).replace("\n", " ")
 
     def _is_left_out(self, column: pl.Series) -> bool:
         """Whether it is optional, and no row has anything in it."""

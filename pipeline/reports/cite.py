@@ -5,7 +5,7 @@ from datetime import datetime
 import polars as pl
 from msgspec import Struct
 
-from pipeline.cells import counted
+from pipeline.cells import counted, latex, printable_line
 from pipeline.errors import UsageError, choose
 from pipeline.extras import DISTRIBUTION
 from pipeline.lake import StoredLake, of_one_system
@@ -44,7 +44,7 @@ class Citation(Struct, frozen=True):
     def state(self) -> str:
         """The state of the lake in words."""
         games = f"{counted(self.n_games, 'game')} ({self.n_finished:,} finished)"
-        games += f" of the system {self.system}" if self.system else ""
+        games += f" of the system {printable_line(self.system)}" if self.system else ""
         if self.ingested_at is None:
             return f"{games}, before the first ingest"
         return f"{games}, after ingest {self.ingest_id} of {self.ingested_at:%Y-%m-%d %H:%M} UTC"
@@ -70,7 +70,7 @@ class Citation(Struct, frozen=True):
   title   = {{{{magic-pipeline}}}},
   version = {{{self.version}}},
   howpublished = {{Python package {DISTRIBUTION}}},
-  note    = {{{self.sentence}}},
+  note    = {{{latex(self.sentence)}}},
 }}
 
 @misc{{magic,

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pipeline import column
-from pipeline.cells import NULL, printable
+from pipeline.cells import NULL, printable, unbroken
 from pipeline.reports.acts import Group, Places, Sources, new_rounds, places, uncounted
 from pipeline.reports.marks import Mark, marks
 from pipeline.reports.wording import line, lines, shared, words
@@ -122,8 +122,8 @@ def as_text(heading: str, shown: Sequence[Part]) -> str:
     texts = [heading]
     for part in shown:
         texts += [] if part.begins is None else ["", f"Round {part.begins}"]
-        texts += ["", f"{printable(part.heading)}  {part.aside}".rstrip()]
-        items = ["  ".join(text for text, _ in item) for item in part.items]
+        texts += ["", f"{unbroken(printable(part.heading))}  {part.aside}".rstrip()]
+        items = [unbroken("  ".join(text for text, _ in item)) for item in part.items]
         texts += [f"    {printable(line)}".rstrip() for line in (*part.content, *items)]
     return "\n".join(texts) + "\n"
 

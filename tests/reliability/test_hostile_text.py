@@ -6,10 +6,15 @@ import io
 import json
 import re
 import unicodedata
+from collections.abc import Iterator
+from functools import reduce
+from operator import getitem
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
+from format_logs import logs_in_files
 from hostile import ESCAPES, MARKUP
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,9 +22,13 @@ from markdowns import rendered
 
 from pipeline import open_lake
 from pipeline.cli import main, output, terminal
+from pipeline.cli.app import TASKS
 from pipeline.errors import QueryError
+from pipeline.formats import read
+from pipeline.game import BrokenDocument
 from pipeline.ingest import ingest
 from pipeline.present import markdown
+from pipeline.reports.audit import KINDS
 from pipeline.simulate import simulate
 
 SIGNS = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
@@ -224,3 +233,135 @@ def test_the_option_is_there_wherever_a_form_is(
     assert main(["tables", "--lake", str(lake), "--safe"]) == 2
     assert "only with --format csv" in capsys.readouterr().err
     assert main(["schema", "votes", "--format", "csv", "--safe"]) == 0
+
+
+# Every field of a log in every command.
+
+EVIL = "\x1b[2J\x9b1m\u202egnp\n\n# </script>| a_b%{$\\x`"
+ASKED = {
+    "audit": ["", "--by model,system", *KINDS],
+    "catalog": ["-o {tmp}/x.duckdb"],
+    "cite": ["", "--format bibtex"],
+    "compare": ["--all-pairs", "{model} other", "{model} {other}", "{model} --by role"],
+    "completeness": ["", "--missing"],
+    "convert": ["{logs}", "{logs} -o {tmp}/x.jsonl"],
+    "diff": ["{lake} {lake}", "{lake} {lake} --games"],
+    "documents": ["", "--path ."],
+    "evidence": ["judgement", "cooperation", "judgement --limit 2000", "reasoning --misses"],
+    "games": ["", "--model {model}", "--path nope", "--outcome unfinished"],
+    "ingest": ["{logs}", "{logs} --format json", "{logs} --strict"],
+    "leaderboard": ["", "--edition audited", "--system {system}"],
+    "maintain": ["--dry-run"],
+    "metrics": ["", "--by model,system", "--by role", "--game-type nope", "--model nope"],
+    "plan": ["--metric judgement --difference 0.1"],
+    "quarantine": ["", "--raw", "--retry"],
+    "report": ["--format markdown -o {tmp}/r.md"],
+    "schema": [""],
+    "search": ["said", "nothing-like-it"],
+    "show": ["{game}", "{game} --seat 1", "{game} --format json", "{game} --format markdown"],
+    "simulate": ["--models 1 --games 1 --out {tmp}/new"],
+    "sql": ["FROM/**/messages", "FROM/**/games", "SELECT/**/system::INT/**/FROM/**/games"],
+    "tables": [""],
+    "validate": ["{logs}", "{logs}/0.json"],
+    "verify": [""],
+    "view": [],  # for its pages see tests/pages/test_hostile_pages.py
+}
+OF_FORMATS = ("magic", "interchange", "chatarena", "avalon", "bargain", "werewolf_arena", "goods")
+WITHOUT_LAKE = ("convert", "diff", "simulate", "validate")
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The place of each text within a value of JSON."""
+    if isinstance(value, str):
+        yield path
+    items = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
+    for key, inner in items:
+        yield from leaves(inner, (*path, key))
+
+
+def poisoned(log: dict[str, Any]) -> dict[str, Any]:
+    """The log with an enemy's text at the end of every text that may be any."""
+    named = [*{seat[key] for seat in log["seats"] for key in ("player", "model") if seat.get(key)}]
+    text = json.dumps(log)
+    for name in named:
+        text = text.replace(json.dumps(name), json.dumps(name + EVIL))
+    log = json.loads(text)
+    for *path, last in list(leaves(log)):
+        place = reduce(getitem, path, log)
+        before = place[last]
+        if before.endswith(EVIL):
+            continue
+        place[last] = before + EVIL
+        try:
+            assert not read(json.dumps(log).encode(), None, "x.json").faults
+        except (BrokenDocument, AssertionError):
+            place[last] = before
+    return log
+
+
+@pytest.fixture(scope="module")
+def everywhere(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """A lake of such logs: games of all formats, of two systems. What a command may name of it."""
+    top = tmp_path_factory.mktemp("everywhere")
+    for name in OF_FORMATS:
+        for number, (file, data) in enumerate(logs_in_files(name)):
+            path = top / "plain" / name / file.format(number)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+    assert (
+        main(["convert", str(top / "plain"), "-o", str(top / "games.jsonl"), "--model", "m"]) == 0
+    )
+    logs = top / f"logs {EVIL.replace('/', '')}"
+    logs.mkdir()
+    for number, line in enumerate((top / "games.jsonl").read_text().splitlines()):
+        (logs / f"{number}.json").write_text(json.dumps(poisoned(json.loads(line))))
+    (logs / "broken.json").write_text(json.dumps({"magic_interchange": 1, "system": EVIL, EVIL: 1}))
+    ingest(logs, top / "lake", model=f"given {EVIL}")
+    opened = open_lake(top / "lake").of_one_system()
+    (model, game), (other, _) = (
+        opened.table("players")
+        .select("model", "game_id")
+        .unique("model", maintain_order=True)
+        .drop_nulls()
+        .head(2)
+        .collect()
+        .rows()
+    )
+    return {
+        "lake": str(top / "lake"),
+        "logs": str(logs),
+        "tmp": str(top),
+        "model": model,
+        "other": other,
+        "game": game,
+        "system": str(opened.system),
+    }
+
+
+def test_every_command_is_asked() -> None:
+    assert sorted(ASKED) == sorted(name for names in TASKS.values() for name in names)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [name for name in ASKED if ASKED[name]])
+def test_no_field_of_a_log_reaches_a_terminal(
+    command: str, everywhere: dict[str, str], monkeypatch, capsysbinary
+) -> None:
+    """Neither what steers it, nor a line of its own that begins as an enemy wants."""
+    codes = []
+    monkeypatch.setattr(terminal, "is_out_terminal", lambda: True)
+    monkeypatch.setenv("TERM", "dumb")
+    for asked in ASKED[command]:
+        arguments = [part.format(**everywhere) for part in asked.split()]
+        lake = [] if command in WITHOUT_LAKE else ["--lake", everywhere["lake"]]
+        codes.append(main([command, *arguments, *lake]))
+        for text in capsysbinary.readouterr():
+            assert set(text.decode()) & STEERING - {"\n"} == set(), asked
+            assert not re.search("^# </script>", text.decode(), re.MULTILINE), asked
+    assert 0 in codes, codes

@@ -5,7 +5,9 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from rawlogs import write_logs
+from test_latex import typeset
 
 import pipeline
 from pipeline.api import Lake
@@ -62,6 +64,20 @@ def test_the_command_prints_it(lake: Lake, capsys: pytest.CaptureFixture[str]) -
     assert entries.count("{") == entries.count("}")
     assert lake.cite().sentence in entries
     assert "2311.08562" in entries
+
+
+def test_a_system_of_any_name_is_quoted(lake: Lake) -> None:
+    """A log may name its system as it likes: neither a terminal nor BibTeX takes it for more."""
+    name = "a_b\x1b[2J } \\input{x} % 5$\n@misc{evil,"
+    cited = replace(lake.cite(), system=name)
+    assert r"of the system a_b\x1b[2J } \input{x} % 5$ @misc{evil," in cited.sentence
+    assert cited.text.count("\n") == 3
+    (note,) = re.findall(r"^  note    = \{(.*)\},$", cited.bibtex, re.MULTILINE)
+    assert typeset(note) == cited.sentence
+    # It counts braces, whatever is before them.
+    assert re.sub(r"\{\}|\{[\[\]*]\}", "", note).count("{") == 0
+    assert cited.bibtex.count("{") == cited.bibtex.count("}")
+    assert re.findall(r"^@", cited.bibtex, re.MULTILINE) == ["@", "@"]
 
 
 def test_the_file_for_citations_agrees() -> None:

@@ -42,7 +42,7 @@ def convert(
 
     documents = converted(source, model, max_document)
     if out is None:
-        counts = _write(documents, terminal.out_bytes)
+        counts = _write(documents, _shown)
     else:
         with replacing(out) as draft, draft.open("wb") as file:
             counts = _write(documents, file.write)
@@ -54,6 +54,14 @@ def convert(
         raise Exit(FAILED)
     if strict and (counts[REFUSED] or counts[FAULTY]):
         raise Exit(QUARANTINED)
+
+
+def _shown(line: bytes) -> None:
+    """Writes a line to stdout as it is; to a terminal as JSON that it cannot obey."""
+    from pipeline.written import safe_json
+
+    is_seen = terminal.is_out_terminal()
+    terminal.out_bytes(safe_json(line.decode()).encode() if is_seen else line)
 
 
 def _write(documents: "Iterable[Converted]", write: Callable[[bytes], object]) -> Counter[str]:
