@@ -6,8 +6,9 @@ from typing import NamedTuple
 from pipeline.archives import MAX_DOCUMENT, Document, Sources, documents
 from pipeline.events.frames import IdentifiedGame, frames
 from pipeline.events.identity import content_id, game_id, game_index, sha256
-from pipeline.formats import read, splitter
+from pipeline.formats import NO_MODEL, read, splitter, why_ignored
 from pipeline.formats.interchange import KEY, NAME, encoded
+from pipeline.formats.unclaimed import may_be_log
 from pipeline.game import BrokenDocument, Fault, GameRecord
 
 _GAMES_AT_ONCE = 1_000
@@ -17,13 +18,23 @@ _BYTES_AT_ONCE = 2**24
 class Converted(NamedTuple):
     """What came of one document: a line of JSON if it is a game, and what of it is lost.
 
-    `is_log` is false for what no format reads; it has no faults.
+    `ignored` is why no format reads the document, null for a log; then it has no faults.
     """
 
     location: str
     line: bytes | None
     faults: tuple[Fault, ...]
-    is_log: bool = True
+    ignored: str | None = None
+
+    @property
+    def is_unnamed(self) -> bool:
+        """Whether it is a log that does not name the model that played, and nobody else does."""
+        return any(fault.rule == NO_MODEL for fault in self.faults)
+
+    @property
+    def may_be_log(self) -> bool:
+        """Whether it can be a log of a program that no format knows."""
+        return self.ignored is not None and may_be_log(self.ignored)
 
 
 class Checked(NamedTuple):
@@ -55,7 +66,7 @@ def convert(
             yield Converted(location, None, (error.fault,))
             continue
         if game is None:
-            yield Converted(location, None, (), is_log=False)
+            yield Converted(location, None, (), why_ignored(document.data, document.path))
         else:
             if game.game_index is None:
                 game.game_index = game_index(document.path)
@@ -78,10 +89,11 @@ def validate(sources: Sources, max_document: int = MAX_DOCUMENT) -> Iterator[Che
     yield from _checked(waiting)
 
 
-def _unread(document: Document) -> tuple[tuple[Fault, ...], bool]:
+def _unread(document: Document) -> tuple[tuple[Fault, ...], str | None]:
     reason = document.reason or "it cannot be read"
-    faults = (Fault("$", "the document can be read", reason),) if document.is_broken else ()
-    return faults, document.is_broken
+    if document.is_broken:
+        return (Fault("$", "the document can be read", reason),), None
+    return (), reason
 
 
 def _converted(location: str, game: GameRecord, log_sha256: str) -> Converted:

@@ -291,7 +291,7 @@ def test_passed_over_by_name(tmp_path: Path) -> None:
     tree = {
         ".DS_Store": "hidden file",
         "._x.json": "hidden file",
-        "LICENSE": "not a log: the name has no ending",
+        "LICENSE": "not a log: text that no format reads",
         "x.json.bz2": "not a log: the name ends in .bz2",
         "x.PNG": "not a log: the name ends in .PNG",
         "x.csv.bz2": "not a log: the name ends in .bz2",

@@ -666,7 +666,7 @@ def test_ingest_says_that_it_found_no_game(magic: Magic, logs: Path, tmp_path: P
         result = magic(*command, *options)
         assert result.code == 1
         assert "no game was found in 2 documents" in result.err
-        assert "not a log: JSON with other keys, for example" in result.err
+        assert "not a log: JSON without keys, for example" in result.err
         assert "not a log: it is empty" in result.err
         assert "docs/" not in result.err
     assert magic(*command, "--strict", "--allow-empty").code == 0

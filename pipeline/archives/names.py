@@ -40,6 +40,8 @@ class Form(NamedTuple):
 
 PLAIN = Form("json", None)
 NO_LOG = Form(None, None)
+# What it is, its content says.
+_NO_ENDING = Form("text", None)
 _FORMS = {kind + codec: Form(_KINDS[kind], _CODECS[codec]) for kind in _KINDS for codec in _CODECS}
 _FORMS |= {short: _FORMS[long] for short, long in _SHORT.items()}
 
@@ -52,6 +54,8 @@ def form_of(name: str) -> Form:
 # A run's files have the same few names in each folder, and each is asked for several times.
 @lru_cache(maxsize=1024)
 def _form_of_file(name: str) -> Form:
+    if name and "." not in name:
+        return _NO_ENDING
     before, last = _endings(name.lower())
     return _FORMS.get(last) or _FORMS.get(before + last, NO_LOG)
 

@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from pipeline.ingest import IngestSummary
 
 _REASONS = 3
+WRITE_INTERCHANGE = (
+    "if these are logs of games, let a script write them as interchange JSON, which "
+    "docs/interchange.md describes, and read that"
+)
+"""What to do with documents that no format reads."""
 
 
 def show_report(report: "IngestSummary", form: str) -> None:

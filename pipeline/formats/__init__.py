@@ -33,6 +33,7 @@ _NEEDED = ("NAME", "NAMES_MODELS", "claims", "read")
 _WELL_FORMED = msgspec.json.Decoder()
 _TEXT_LIMIT = 500
 _HEAD_BYTES = 1 << 12
+NO_MODEL = "the log or --model names the model that played"
 NO_ERROR = "its format reads it without an unexpected error"
 
 _Choose = Callable[[str, bytes], Splitter | None]
@@ -167,7 +168,7 @@ def read(data: bytes, model: str | None = None, path: str = "") -> GameRecord | 
     if model is None:
         raise broken(
             "$",
-            "the log or --model names the model that played",
+            NO_MODEL,
             f"a {format_.NAME} log does not name it: use --model NAME, or --models-from FILE",
         )
     game.assigned_model = model

@@ -2,11 +2,12 @@
 
 import msgspec
 
-from pipeline.archives.unclaimed import why_unclaimed
+from pipeline.archives.unclaimed import TEXT, why_unclaimed
 from pipeline.formats.look import Look
 
 _N_KEYS = 3
 _LONGEST_KEY = 30
+_OTHER_KEYS = "not a log: JSON with other keys"
 _NO_KEYS = "not a log: JSON without keys"
 _JSON = msgspec.json.Decoder()
 
@@ -19,9 +20,14 @@ def why_no_log(look: Look) -> str:
         return _NO_KEYS
     first = [key for key, _ in zip(look.keys, range(_N_KEYS), strict=False)]
     if not all(map(_is_word, first)):
-        return "not a log: JSON with other keys"
+        return _OTHER_KEYS
     more = ", …" if len(look.keys) > _N_KEYS else ""
-    return f"not a log: JSON with other keys ({', '.join(first)}{more})"
+    return f"{_OTHER_KEYS} ({', '.join(first)}{more})"
+
+
+def may_be_log(reason: str) -> bool:
+    """Whether what is ignored for this reason can be a log of a program that no format knows."""
+    return reason.startswith((_OTHER_KEYS, TEXT))
 
 
 def _is_json(data: bytes) -> bool:

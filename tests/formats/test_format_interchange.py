@@ -13,7 +13,7 @@ from format_logs import logs_in_files
 from logs.interchange import PUBLIC_GOOD, WEREWOLF
 from msgspec.structs import fields
 from polars.testing import assert_frame_equal
-from rawlogs import encode, prisoners_dilemma
+from rawlogs import chatarena, encode, prisoners_dilemma
 
 from pipeline.archives import documents
 from pipeline.cli import main
@@ -478,6 +478,26 @@ def test_what_cannot_be_converted_is_named(
     assert "1 game, 1 refused document, 1 ignored document" in err
     assert run(capfd, "convert", str(tmp_path), "--strict")[0] == 3
     assert run(capfd, "convert", str(tmp_path / "c.json"))[0] == 1
+
+
+def test_the_next_step_of_unknown_logs_is_named(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Where there is no game at all, and only where another format could be meant."""
+    logs = {"unknown.json": b'{"other": 1}', "unknown.txt": b"White: e4\n", "setting.json": b"[]"}
+    logs |= {"unnamed.json": encode(chatarena())}
+    for name, data in logs.items():
+        (tmp_path / name).write_bytes(data)
+    lake = ["--lake", str(tmp_path / "lake")]
+    steps = {"unknown.json": "docs/interchange.md", "unknown.txt": "docs/interchange.md"}
+    for name in logs:
+        for command in (["convert"], ["ingest", *lake]):
+            code, _, err = run(capfd, command[0], str(tmp_path / name), *command[1:])
+            assert code == 1, name
+            assert ("interchange JSON" in err) is (name in steps), (name, err)
+            assert steps.get(name, "") in err
+            assert ("--model NAME" in err) is (name == "unnamed.json" and command == ["convert"])
+            assert len(err.strip().splitlines()) <= 4
 
 
 def test_validate_names_place_rule_and_value(

@@ -3,6 +3,7 @@
 An object whose keys are names of players is left as it is: they are in the order of the seats.
 """
 
+import gzip
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -81,6 +82,23 @@ def test_neither_the_order_of_keys_nor_blanks_matter(
         before = contents(tmp_path, name, "\n".join(map(json.dumps, listed)).encode(), model)
         assert len(before) == 1
         assert contents(tmp_path, name, "\n".join(texts).encode() + b"\n", model) == before
+
+
+@EVERY_FORMAT
+@pytest.mark.parametrize("indent", [None, 2], ids=["in a line", "over lines"])
+@pytest.mark.parametrize("name", ["3.txt", "3.log", "3", "3.jsonl", "3.txt.gz"])
+def test_json_is_known_by_its_content(
+    format_: Format, name: str, indent: int | None, tmp_path: Path
+) -> None:
+    """Whatever the file is called; in a file for lines, too, one document can go over many."""
+    compress = gzip.compress if name.endswith(".gz") else bytes
+    for file, listed in json_logs(format_):
+        data = "\n".join(json.dumps(value, indent=indent) for value in listed).encode()
+        model = model_of(format_)
+        before = contents(tmp_path, file, data, model)
+        assert contents(tmp_path, name, compress(data), model) == before
+        with pytest.raises(BrokenDocument):
+            contents(tmp_path, name, compress(data[: data.rindex(b":")]), model)
 
 
 # Logs of other programs, with some of the keys of a format of ours.

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 GAME, FAULTY = "game", "faulty part"
 REFUSED, IGNORED = "refused document", "ignored document"
+# One of the refused documents.
+UNNAMED = "log"
 
 
 def convert(
@@ -42,15 +44,15 @@ def convert(
 
     documents = converted(source, model, max_document)
     if out is None:
-        counts = _write(documents, _shown)
+        counts, first = _write(documents, _shown)
     else:
         with replacing(out) as draft, draft.open("wb") as file:
-            counts = _write(documents, file.write)
+            counts, first = _write(documents, file.write)
     wrote = f"wrote {out}: " if out else ""
-    numbers = ", ".join(counted(n, kind) for kind, n in counts.items())
+    numbers = ", ".join(counted(n, kind) for kind, n in counts.items() if kind != UNNAMED)
     terminal.note(wrote + (numbers or "no documents"))
     if not counts[GAME]:
-        terminal.complain("no game was converted: check the sources, or give --model NAME")
+        terminal.complain(f"no game was converted: {_why_none(counts, first)}")
         raise Exit(FAILED)
     if strict and (counts[REFUSED] or counts[FAULTY]):
         raise Exit(QUARANTINED)
@@ -64,16 +66,40 @@ def _shown(line: bytes) -> None:
     terminal.out_bytes(safe_json(line.decode()).encode() if is_seen else line)
 
 
-def _write(documents: "Iterable[Converted]", write: Callable[[bytes], object]) -> Counter[str]:
-    """Writes the lines and names the faults; gives the numbers of each kind of document."""
+def _why_none(counts: Counter[str], ignored: "Converted | None") -> str:
+    """Why there is no game, and the next step; `ignored` is a document that no format reads."""
+    from pipeline.cli.counts import WRITE_INTERCHANGE
+
+    if counts[UNNAMED]:
+        logs = counted(counts[UNNAMED], UNNAMED)
+        return f"{logs} without the name of the model that played: give --model NAME"
+    if counts[REFUSED] or ignored is None:
+        return "see the lines above" if counts[REFUSED] else "there are no documents"
+    step = f"; {WRITE_INTERCHANGE}" if ignored.may_be_log else ""
+    return f"{ignored.ignored}, for example {ignored.location}{step}"
+
+
+def _write(
+    documents: "Iterable[Converted]", write: Callable[[bytes], object]
+) -> tuple[Counter[str], "Converted | None"]:
+    """Writes the lines and names the faults; gives the numbers of each kind of document.
+
+    And one that was ignored, with the reason: the first that may be a log, else the first.
+    """
     counts: Counter[str] = Counter()
+    ignored: Converted | None = None
     for document in documents:
         if document.line is not None:
             write(document.line + b"\n")
             counts[GAME] += 1
             counts[FAULTY] += len(document.faults)
+        elif document.ignored is not None:
+            counts[IGNORED] += 1
+            if ignored is None or (document.may_be_log and not ignored.may_be_log):
+                ignored = document
         else:
-            counts[REFUSED if document.is_log else IGNORED] += 1
+            counts[REFUSED] += 1
+            counts[UNNAMED] += document.is_unnamed
         for fault in document.faults:
             terminal.note(f"{document.location}: {fault.json_path}: {fault.rule}: {fault.message}")
-    return +counts
+    return +counts, ignored

@@ -66,7 +66,8 @@ def ingest(
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         from pipeline.archives import measure
-        from pipeline.cli.counts import why_no_game
+        from pipeline.cli.counts import WRITE_INTERCHANGE, why_no_game
+        from pipeline.formats.unclaimed import may_be_log
         from pipeline.ingest import ingest as ingest_into
         from pipeline.ingest.models import given
 
@@ -90,6 +91,8 @@ def ingest(
         _show_summary(report, lake, form, is_given=bool(model or models_from), dry_run=dry_run)
     if not report.n_of_games and not allow_empty:
         terminal.complain(f"{why_no_game(report)}; use --allow-empty to accept this")
+        if not report.statuses["quarantined"] and any(map(may_be_log, report.ignored["reason"])):
+            terminal.note(WRITE_INTERCHANGE)
         raise Exit(FAILED)
     if strict and (report.statuses["quarantined"] or report.n_faulty_parts):
         raise Exit(QUARANTINED)
