@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
-from itertools import compress
-from operator import attrgetter, ne
-from typing import Any, TypeAlias
+from itertools import compress, islice
+from operator import attrgetter, itemgetter, ne
+from typing import Any, NamedTuple, TypeAlias
 
 from msgspec import UNSET
 from msgspec.structs import asdict, replace
@@ -38,6 +38,8 @@ from pipeline.vocabulary import GameType, Phase
 
 # Each table's rows, their fields by name, UNSET where the document leaves one out.
 Rows: TypeAlias = "dict[str, list[dict[str, Any]]]"
+# A null for each text, and for each act without one the name of its table.
+Order: TypeAlias = "list[str | None]"
 
 FORMAT = "interchange"
 # What a text is by which somebody does this.
@@ -58,6 +60,18 @@ _OF_TEXT = {"phase": UNSET, "visible_to": EVERYONE, "turn": None, "msg_type": No
 _of_text, _UNSAID = attrgetter(*_OF_TEXT), tuple(_OF_TEXT.values())
 _AGREEMENTS = {"agreed": True, "not_agreed": False}
 _side = attrgetter("model", "role", "seat")
+_BY_TEXT = (
+    "by a text, only who says it does something, though anybody can be out: another's act is an "
+    "event without a text"
+)
+
+
+class _Wrong(NamedTuple):
+    """A rule that an act breaks, by a field of its own or as a whole, and what it has instead."""
+
+    field: str
+    rule: str
+    value: str
 
 
 def game_of(document: Document) -> GameRecord:
@@ -70,7 +84,7 @@ def game_of(document: Document) -> GameRecord:
         end = replace(end, outcome=kind.endings[0].outcome)
     numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
     _place_eliminations(document.events)
-    rows = _rows(document, numbers, kind)
+    rows, order = _rows(document, numbers, kind)
     n_rounds = document.n_rounds
     game = GameRecord(
         game_type=kind.name,
@@ -88,11 +102,11 @@ def game_of(document: Document) -> GameRecord:
         game_index=document.game_index,
         seats=seats,
         messages=messages(_spoken(document.events), seats),
-        order=_order(document.events),
+        order=order if any(order) else (),
     )
     check_start(game, "$.started_at")
     check_end(game, "$.end.outcome")
-    _add_rows(game, rows, Around(numbers, game.word))
+    _add_rows(game, rows, Around(numbers, game.word), document)
     game.results = derived_results(game, _wins(document, game, kind))
     if document.results is not UNSET:
         game.results = _stated(document.results, game, kind)
@@ -128,10 +142,11 @@ def _wins(document: Document, game: GameRecord, kind: GameKind) -> list[bool | N
     whether a player under test won.
     """
     wins = [seat.is_win for seat in document.seats]
-    for number, is_win in enumerate(wins):
+    is_stated = wins.count(None) < len(wins)
+    for number, is_win in enumerate(wins if is_stated else ()):
         if is_win is not None and (rule := _why_not_won(is_win, game, kind)):
             raise broken(f"$.seats[{number}].is_win", rule, str(is_win).lower())
-    if kind.has_sides or not game.is_finished or _agreed(game) is not None:
+    if not game.is_finished or _agreed(game) is not None or kind.has_sides:
         return wins
     if kind.most_points_win:
         by_score = most_points([seat.score for seat in document.seats])
@@ -234,17 +249,19 @@ def _place_eliminations(events: list[Event]) -> None:
                     waiting.setdefault(round_, []).append((event.acts, place))
 
 
-def _rows(document: Document, numbers: dict[str, int], kind: GameKind) -> Rows:
-    """The rows that acts are, by table, as far as they are stated."""
+def _rows(document: Document, numbers: dict[str, int], kind: GameKind) -> tuple[Rows, Order]:
+    """The rows that acts are, by table, as far as they are stated, and the order of all events."""
     rows: Rows = {}
+    order: Order = []
     n_texts = 0
-    known = {*numbers, *document.unseated}
+    known = {*numbers, *document.unseated, None, UNSET}
     for number, event in enumerate(document.events):
         index = None
         if event.text is None:
             _check_silent(event, number)
         else:
             index, n_texts = n_texts, n_texts + 1
+            order.append(None)
             if event.acts and is_thought(event.actor or MODERATOR, event.visible_to):
                 rule = (
                     "a text that nobody is shown is a thought, without acts: name who is shown it "
@@ -256,60 +273,49 @@ def _rows(document: Document, numbers: dict[str, int], kind: GameKind) -> Rows:
             if (of_table := rows.get(table)) is None:
                 _check_table(table, kind, _at(number, place))
                 of_table = rows[table] = []
+            if index is None:
+                order.append(table)
             row = asdict(act)
             player = row.pop("player")
             if player is UNSET:
                 player = event.actor
-            row["at"] = at = _at(number, place)
-            if (seat := numbers.get(player)) is None:
-                raise broken(at, "an act is by a player at the table", repr(player))
-            if index is not None and player != event.actor and table != "eliminations":
-                rule = (
-                    "by a text, only who says it does something, though anybody can be out: "
-                    "another's act is an event without a text"
-                )
-                raise broken(f"{at}.player", rule, repr(player))
             if row["round"] is UNSET:
                 row["round"] = event.round
-            if row["round"] is None:
-                raise broken(at, "an act has a round, its own or its event's", "neither has one")
-            for name in NAMING[table]:
-                _check_named(row[name], known, f"{at}.{name}")
-            if (row.get("party_seat") or 0) > len(numbers):
-                rule = f"a seat is one of {len(numbers)}"
-                raise broken(f"{at}.party_seat", rule, str(row["party_seat"]))
-            row["seat"], row["message_index"] = seat, index
+            row["seat"], row["message_index"] = numbers.get(player), index
+            if player != event.actor and index is not None and table != "eliminations":
+                raise broken(f"{_at(number, place)}.player", _BY_TEXT, repr(player))
+            if wrong := _wrong(table, row, player, known):
+                raise broken(_at(number, place) + wrong.field, wrong.rule, wrong.value)
             of_table.append(row)
-    return rows
+    return rows, order
 
 
-def _check_named(named: Any, known: set[str], at: str) -> None:
-    """Raises BrokenDocument for a player who is named, alone or with others, and not known."""
-    for player in (named,) if isinstance(named, str) else named or ():
-        if player not in known:
+def _wrong(table: str, row: dict[str, Any], player: str | None, known: set[Any]) -> _Wrong | None:
+    """What is wrong with an act: it is nobody's, of no round, or names somebody who is unknown."""
+    if row["seat"] is None:
+        return _Wrong("", "an act is by a player at the table", repr(player))
+    if row["round"] is None:
+        return _Wrong("", "an act has a round, its own or its event's", "neither has one")
+    for name in NAMING[table]:
+        if row[name] not in known and (strangers := set(_names(row[name])) - known):
             rule = "whoever is named has a seat, or is listed in `unseated`"
-            raise broken(at, rule, repr(player))
+            return _Wrong(f".{name}", rule, ", ".join(map(repr, sorted(strangers))))
+    return None
+
+
+def _names(named: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (named,) if isinstance(named, str) else named
 
 
 def _unshown(events: list[Event], numbers: dict[str, int]) -> list[Fault]:
     """A fault for each name that a text is shown to and nobody has, at the first such text."""
-    first: dict[str, int] = {}
-    for number, event in enumerate(events):
-        shown = event.visible_to
-        for name in (shown,) if isinstance(shown, str) else shown:
-            if name not in numbers and name not in NOT_NAMES:
-                first.setdefault(name, number)
+    shown = {name for named in {event.visible_to for event in events} for name in _names(named)}
     rule = f"a text is shown to players who have seats, or to {' or '.join(sorted(NOT_NAMES))}"
-    return [Fault(f"$.events[{n}].visible_to", rule, repr(name)) for name, n in first.items()]
-
-
-def _order(events: list[Event]) -> list[str | None]:
-    """A null for each text, and for each act without one the name of its table."""
-    order: list[str | None] = []
-    for event in events:
-        is_silent = event.text is None
-        order += [TABLE_OF[type(act)] for act in event.acts] if is_silent else [None]
-    return order
+    faults = []
+    for name in sorted(shown - numbers.keys() - NOT_NAMES):
+        first = next(n for n, event in enumerate(events) if name in _names(event.visible_to))
+        faults.append(Fault(f"$.events[{first}].visible_to", rule, repr(name)))
+    return faults
 
 
 def _check_table(table: str, kind: GameKind, at: str) -> None:
@@ -330,6 +336,15 @@ def _at(event: int, act: int) -> str:
     return f"$.events[{event}].acts[{act}]"
 
 
+def _at_row(events: list[Event], table: str, number: int) -> str:
+    """The path of the act that is the row of this number in its table."""
+    acts = (
+        (n, place, act) for n, event in enumerate(events) for place, act in enumerate(event.acts)
+    )
+    paths = (_at(n, place) for n, place, act in acts if TABLE_OF[type(act)] == table)
+    return next(islice(paths, number, None))
+
+
 def _check_silent(event: Event, number: int) -> None:
     """Raises BrokenDocument for an event that says of a text what there is no text to say it of."""
     if not event.acts:
@@ -341,14 +356,16 @@ def _check_silent(event: Event, number: int) -> None:
         raise broken(f"$.events[{number}].{next(names)}", rule, "it has no text")
 
 
-def _add_rows(game: GameRecord, rows: Rows, around: Around) -> None:
+def _add_rows(game: GameRecord, rows: Rows, around: Around, document: Document) -> None:
     """Puts the rows into the game, each with what is derived for it."""
     for table, of_table in sorted(rows.items()):
         for row, values in zip(of_table, derived(table, of_table, around), strict=True):
             for name, value in values.items():
                 if row[name] is UNSET:
                     row[name] = value
-        _check_distinct(table, of_table)
+        _check_distinct(table, of_table, document.events)
+        if table == "proposals":
+            _check_parties(of_table, len(around.seats), document.events)
         made = [_event(table, row) for row in of_table]
         if table in OWN_TABLES:
             game.events[table] = made
@@ -356,16 +373,26 @@ def _add_rows(game: GameRecord, rows: Rows, around: Around) -> None:
             getattr(game, table).extend(made)
 
 
-def _check_distinct(table: str, of_table: list[dict[str, Any]]) -> None:
+def _check_distinct(table: str, of_table: list[dict[str, Any]], events: list[Event]) -> None:
     """Raises BrokenDocument for an act that its player did before, in the same round."""
-    names, known = KEYS[table], set()
-    for row in of_table:
-        key = tuple([row[name] for name in names])
-        if key in known:
-            rule = f"no two rows have one {', '.join(names)}"
-            values = ", ".join(f"{name} {value}" for name, value in zip(names, key, strict=True))
-            raise broken(row["at"], f"the contract of {table}: {rule}", f"{rule} ({values})")
-        known.add(key)
+    names = KEYS[table]
+    keys = list(map(itemgetter(*names), of_table))
+    if len(set(keys)) == len(keys):
+        return
+    second = next(n for n, key in enumerate(keys) if key in keys[:n])
+    rule = f"no two rows have one {', '.join(names)}"
+    values = ", ".join(f"{name} {of_table[second][name]}" for name in names)
+    raise broken(
+        _at_row(events, table, second), f"the contract of {table}: {rule}", f"{rule} ({values})"
+    )
+
+
+def _check_parties(of_table: list[dict[str, Any]], n_seats: int, events: list[Event]) -> None:
+    """Raises BrokenDocument for a party whose seat the game does not have."""
+    for number, row in enumerate(of_table):
+        if (row["party_seat"] or 0) > n_seats:
+            at = f"{_at_row(events, 'proposals', number)}.party_seat"
+            raise broken(at, f"a seat is one of {n_seats}", str(row["party_seat"]))
 
 
 def _event(table: str, row: dict[str, Any]) -> Row:
@@ -377,7 +404,6 @@ def _event(table: str, row: dict[str, Any]) -> Row:
     elif row.get("secret") is UNSET:
         rule = "a guess has its secret, or the setting has the word"
         raise broken("$.setting.code", rule, "neither has it")
-    del row["at"]
     return EVENTS[table](**row)
 
 

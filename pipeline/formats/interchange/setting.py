@@ -55,7 +55,7 @@ def _integers(value: Any, at: str) -> Iterator[tuple[int, str]]:
     """The whole numbers in a value of JSON, each with its place."""
     if isinstance(value, int):
         yield value, at
-    elif isinstance(value, Mapping):
+    elif isinstance(value, dict):
         for key, one in value.items():
             yield from _integers(one, f"{at}.{key}")
     elif isinstance(value, list):

@@ -15,7 +15,6 @@ from pipeline.formats.interchange.acts import (
     NAMING,
     OWN_TABLES,
     REGISTERED,
-    TABLE_OF,
     Act,
 )
 from pipeline.formats.interchange.derived import Around, derived
@@ -65,24 +64,24 @@ def document_of(game: GameRecord, log_sha256: str | None = None) -> Document:
             _seat(seat, win if is_derived else None)
             for seat, win in zip(game.seats, wins, strict=True)
         ],
-        unseated=_unseated(game, events),
+        unseated=_unseated(game),
         events=events,
         results=UNSET if is_derived else [parts.Result(**asdict(one)) for one in game.results],
     )
 
 
-def _unseated(game: GameRecord, events: list[Event]) -> tuple[str, ...]:
+def _unseated(game: GameRecord) -> tuple[str, ...]:
     """The names in acts that no player has, in their order."""
-    seated = {seat.player for seat in game.seats}
-    acts = [
-        (act, name)
-        for event in events
-        for act in event.acts
-        for name in NAMING[TABLE_OF[type(act)]]
+    named = [
+        getattr(row, name)
+        for table, names in NAMING.items()
+        for name in names
+        for row in _rows(game, table)
     ]
-    named = [getattr(act, name) or () for act, name in acts]
-    names = chain.from_iterable((one,) if isinstance(one, str) else one for one in named)
-    return tuple(dict.fromkeys(name for name in names if name not in seated))
+    names = dict.fromkeys(
+        chain.from_iterable((one,) if isinstance(one, str) else one or () for one in named)
+    )
+    return tuple(names.keys() - {seat.player for seat in game.seats})
 
 
 def _end(game: GameRecord) -> End | None:
@@ -181,14 +180,17 @@ def _acts(game: GameRecord) -> _Acts:
     around = Around({seat.player: n for n, seat in enumerate(game.seats, start=1)}, game.word)
     acts = _Acts(defaultdict(list), defaultdict(list))
     for table in EVENTS:
-        rows = game.events.get(table, []) if table in OWN_TABLES else getattr(game, table)
-        rows = rows if game.order else _ordered(rows)
+        rows = _rows(game, table) if game.order else _ordered(_rows(game, table))
         fields = list(map(asdict, rows))
         for row, stated in zip(rows, _stated(table, fields, around), strict=True):
             is_silent = row.message_index is None
             of = acts.silent[table] if is_silent else acts.spoken[row.message_index]
             of.append((row, ACTS[table](**stated)))
     return acts
+
+
+def _rows(game: GameRecord, table: str) -> list[Any]:
+    return game.events.get(table, []) if table in OWN_TABLES else getattr(game, table)
 
 
 def _ordered(rows: list[Row]) -> list[Row]:
