@@ -87,4 +87,6 @@ def _refused(
     what: str, word: str | None, known: frozenset[str], game: GameRecord, at: str = "$"
 ) -> BrokenDocument:
     rule = f"{what} of {game.game_type} is one of: {', '.join(sorted(known)) or 'none'}"
-    return broken(at, rule, "there is none" if word is None else repr(str(word)))
+    return broken(
+        at, rule, "there is none, and the game is finished" if word is None else repr(str(word))
+    )

@@ -53,7 +53,11 @@ def won_though_unfinished(game: GameRecord) -> None:
         (with_outcome, "an outcome of public_good is one of: completed", "'werewolves_won'"),
         (with_table, "a table of public_good is one of: none", "'team_vote'"),
         (with_type, "the kind of game is known", "'cabal'"),
-        (without_outcome, "an outcome of public_good is one of: completed", "there is none"),
+        (
+            without_outcome,
+            "an outcome of public_good is one of: completed",
+            "there is none, and the game is finished",
+        ),
         (unfinished, "an unfinished game has no outcome", "'completed'"),
         (
             without_winner,
