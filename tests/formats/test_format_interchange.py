@@ -277,6 +277,13 @@ def changed(change: Callable[[dict[str, Any]], object], document: dict[str, Any]
             "$.events[7].acts[0]",
             "no two rows have one seat, round",
         ),
+        (
+            lambda d: d["events"].extend(
+                silent("Wu", "role_analyses", gold=gold, inter=False) for gold in (True, False)
+            ),
+            "$.events[8].acts[0]",
+            "no two rows have one seat, round",
+        ),
     ],
 )
 def test_a_broken_rule_is_named_with_its_place(

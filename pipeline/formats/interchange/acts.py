@@ -30,7 +30,6 @@ _TELLING = {
     "proposals": ("position",),
     "transfers": ("number",),
     "abilities": ("number",),
-    "role_analyses": ("gold", "inter"),
 }
 _HIGHEST = {"Int32": MOST, "Int64": 2**63 - 1}
 

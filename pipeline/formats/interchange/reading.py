@@ -34,7 +34,7 @@ from pipeline.game import Event as Row
 from pipeline.game import Fault, GameRecord, Result
 from pipeline.game import Seat as PlayedSeat
 from pipeline.games.kind import GameKind
-from pipeline.vocabulary import GameType, Phase
+from pipeline.vocabulary import AnalysisKind, GameType, Phase
 
 # Each table's rows, their fields by name, UNSET where the document leaves one out.
 Rows: TypeAlias = "dict[str, list[dict[str, Any]]]"
@@ -375,16 +375,17 @@ def _add_rows(game: GameRecord, rows: Rows, around: Around, document: Document) 
 
 def _check_distinct(table: str, of_table: list[dict[str, Any]], events: list[Event]) -> None:
     """Raises BrokenDocument for an act that its player did before, in the same round."""
-    names = KEYS[table]
-    keys = list(map(itemgetter(*names), of_table))
-    if len(set(keys)) == len(keys):
-        return
-    second = next(n for n, key in enumerate(keys) if key in keys[:n])
-    rule = f"no two rows have one {', '.join(names)}"
-    values = ", ".join(f"{name} {of_table[second][name]}" for name in names)
-    raise broken(
-        _at_row(events, table, second), f"the contract of {table}: {rule}", f"{rule} ({values})"
-    )
+    names, parts = KEYS[table], [of_table]
+    if table == "role_analyses":  # each measure of an act is a row of its own
+        parts = [[row for row in of_table if row[kind] is not None] for kind in AnalysisKind]
+    for rows in parts:
+        keys = list(map(itemgetter(*names), rows))
+        if len(set(keys)) < len(keys):
+            second = rows[next(n for n, key in enumerate(keys) if key in keys[:n])]
+            rule = f"no two rows have one {', '.join(names)}"
+            has = f"{rule} ({', '.join(f'{name} {second[name]}' for name in names)})"
+            number = next(n for n, row in enumerate(of_table) if row is second)
+            raise broken(_at_row(events, table, number), f"the contract of {table}: {rule}", has)
 
 
 def _check_parties(of_table: list[dict[str, Any]], n_seats: int, events: list[Event]) -> None:
