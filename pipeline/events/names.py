@@ -61,7 +61,10 @@ def marked(texts: pl.DataFrame, seats: pl.DataFrame, form: Form) -> pl.Series:
     said = pl.col("text").fill_null("").str.replace_all(_OWN_SIGNS, " ")
     games = texts.group_by(GAME_ROW, maintain_order=True).agg(said.str.join(_BETWEEN))
     games = games.with_columns(_without_doubt(form(pl.col("text")), seats))
-    games = games.with_columns(_delimited(pl.col("text"))).join(_patterns(seats, form), on=GAME_ROW)
+    # In their order, since what comes back stands beside the rows.
+    games = games.with_columns(_delimited(pl.col("text"))).join(
+        _patterns(seats, form), on=GAME_ROW, maintain_order="left"
+    )
     text, names = pl.col("text"), pl.col("names")
     found = games.select(
         *(GAME_ROW, "text"),
