@@ -278,6 +278,7 @@ def _commit(
         change.remove("quarantine", outdated)
     change.write("quarantine", refusals.new(change.ingest_id))
     report = _report(resolution, change.ingest_id)
+    change.on_begun = release
     change.commit(
         began
         | {
@@ -285,8 +286,7 @@ def _commit(
             **{f"n_{status}": n for status, n in report.statuses.items()},
             "n_superseded": report.n_superseded,
             "tool_version": __version__,
-        },
-        on_begun=release,
+        }
     )
     return report
 

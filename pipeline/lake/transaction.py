@@ -80,6 +80,8 @@ class Transaction:
         self.lake = lake
         self._check_lock = check_lock
         self.ingest_id = lake.ingest_id + 1
+        # Called when nothing can refuse the commit any more, and tables may name its files.
+        self.on_begun: Callable[[], None] = lambda: None
         self._added: dict[str, list[DataFile]] = {}
         self._removed: dict[str, list[str]] = {}
         self._written: list[Location] = []
@@ -138,17 +140,16 @@ class Transaction:
         for path in self._written:
             path.unlink(missing_ok=True)
 
-    def commit(self, row: dict[str, object], on_begun: Callable[[], None] = lambda: None) -> None:
+    def commit(self, row: dict[str, object]) -> None:
         """Makes it all visible; `row` is the row of `ingests` without what a transaction knows.
 
-        `on_begun` is called when nothing can refuse it any more, and tables may name its files.
         Raises LakeError where files that were added are not there any more.
         """
         self._check_lock()
         of_each(self._refuse_lost, self._added)
         of_each(self._refuse_append_only, self._removed)
         self._written = []
-        on_begun()
+        self.on_begun()
         after = of_each(self._after, sorted(self.lake.states))
         row |= {
             "ingest_id": self.ingest_id,
