@@ -249,6 +249,7 @@ def test_help_of_a_command_has_examples_and_the_lake(magic: Magic, command: str)
     found = examples(result.text)
     assert found
     assert all(line.startswith(f"magic {command}") for line in found)
+    assert max(map(len, result.text.splitlines())) <= 80
     assert ("MAGIC_LAKE" in result.text) == (command not in ("convert", "simulate", "validate"))
 
 
@@ -303,10 +304,11 @@ def test_examples_of_the_help_run(
     for lake in ("lake", "before", "after"):
         shutil.copytree(request.getfixturevalue(filled), lake)
     monkeypatch.setattr(sys, "stdin", io.StringIO("FROM games"))
+    (game, *_) = pipeline.open_lake("lake").table("games").collect()["game_id"]
     for example in examples(magic(command, "--help").text):
         if "--engine spark" in example or "://" in example:
             continue  # needs a cluster or a store: tests/spark and tests/stores have those
-        words = shlex.split(example.split(" > ")[0])
+        words = shlex.split(example.split(" > ")[0].replace("0f3a9c", game[:8]))
         result = magic(*words[1:])
         may_fail = {3} if command == "ingest" else {CHECK_FAILED} if "--fail-" in example else set()
         assert result.code in {0, *may_fail}, result.err

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import polars as pl
 from msgspec.structs import replace
+from polars import selectors as cs
 
 from pipeline.metrics.columns import GAME_COLUMNS, with_game
 from pipeline.metrics.counts import (
@@ -107,6 +108,7 @@ def _rows(
         .with_columns(
             term=declared.term, what=declared.what, hit=declared.hit, is_readable=IS_READABLE
         )
+        .with_columns((cs.by_name("hit") & cs.boolean()).cast(pl.Int64))  # as in SQL
         .with_columns(is_counted=is_counted.fill_null(value=False))
     )
 

@@ -1,5 +1,6 @@
 """Acceptance A7: on a lake at rest, other tools read the same rows as we do."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,8 +13,10 @@ import pytest
 from deltalake import DeltaTable
 from lakes import latest_version, tables
 
+from pipeline.catalog import write_catalog
 from pipeline.events.contracts import TABLES, VERSION, row_meaning
 from pipeline.lake import open_lake
+from pipeline.lake.maintain import maintain
 from pipeline.lake.schema import arrow_schema
 
 
@@ -71,6 +74,46 @@ def test_every_table_reads_the_same_elsewhere(
         assert theirs.columns == ours[table].columns, table
         assert theirs.schema == ours[table].schema, table
         assert canonical(theirs) == canonical(ours[table]), table
+
+
+DATASETS: dict[str, Callable[[Path], pl.DataFrame]] = {
+    "polars": lambda folder: pl.scan_pyarrow_dataset(
+        DeltaTable(folder).to_pyarrow_dataset()
+    ).collect(),
+    "duckdb": lambda folder: pl.DataFrame(
+        duckdb.from_arrow(DeltaTable(folder).to_pyarrow_dataset()).to_arrow_table()
+    ),
+}
+
+
+@pytest.mark.parametrize("reader", DATASETS)
+def test_a_dataset_reads_any_path_and_empty_tables(
+    used_lake: Path, empty_lake: Path, ours: dict[str, pl.DataFrame], reader: str, tmp_path: Path
+) -> None:
+    """As docs/lake.md has it. Polars and DuckDB would not find the addresses that Delta gives."""
+    place = shutil.copytree(used_lake, tmp_path / 'a b é#{1}"')
+    assert "%20" in files(place / "votes")[0]
+    for table in ("votes", "messages"):
+        theirs = DATASETS[reader](place / table).select(ours[table].columns)
+        assert canonical(theirs.cast(ours[table].schema)) == canonical(ours[table])
+        assert DATASETS[reader](Path(str(empty_lake)) / table).height == 0
+
+
+def test_duckdb_gives_an_old_state_as_long_as_it_is_open(used_lake: Path, tmp_path: Path) -> None:
+    """As docs/queries.md warns: one process has a file of a database once."""
+
+    def state() -> int:
+        with duckdb.connect(lake / "magic.duckdb", read_only=True) as connection:
+            return int(connection.execute("SELECT ingest_id FROM about").fetchall()[0][0])
+
+    lake = shutil.copytree(used_lake, tmp_path / "lake")
+    renew = lambda: write_catalog(open_lake(lake), lake / "magic.duckdb")  # noqa: E731
+    renew()
+    with duckdb.connect(lake / "magic.duckdb", read_only=True):
+        maintain(lake)
+        renew()
+        assert state() == 3
+    assert state() == 4
 
 
 @pytest.mark.parametrize("table", TABLES)

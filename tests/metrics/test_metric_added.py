@@ -56,6 +56,13 @@ def test_the_engines_agree_and_so_do_values_and_evidence(given: Lake) -> None:
     assert_frame_equal(given.evidence_page("silence", limit=1000), evidence)
 
 
+def test_a_hit_can_be_a_yes_or_no_in_both_engines(lake: Lake, given: Lake) -> None:
+    flag = declared(hit=pl.col("target").is_null())
+    own = lake.with_metric(flag, name="silence", sql=SQL.replace("AS DOUBLE", "AS BOOLEAN"))
+    assert_frame_equal(own.metrics(metric="silence"), given.metrics(metric="silence"))
+    assert_frame_equal(own.evidence("silence"), given.evidence("silence"))
+
+
 @pytest.mark.slow
 def test_every_method_knows_it_beside_the_others(given: Lake, lake: Lake) -> None:
     board = given.leaderboard()

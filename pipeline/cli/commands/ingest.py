@@ -60,7 +60,7 @@ def ingest(
       magic ingest chat-logs/ --model gpt-3.5-turbo --dry-run
       magic ingest chat-logs/ --models-from models.toml
       magic ingest more.zip --jobs 8 --memory 8GiB
-      magic ingest s3://logs/ --lake s3://lake/ --engine spark --master spark://HOST:7077
+      magic ingest s3://in/ --lake s3://out/ --engine spark --master spark://HOST
     """
     # Numpy starts a thread for each core, which spins for a while; no matrix is multiplied here.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -55,7 +55,7 @@ def metrics(
       magic metrics --metric judgement --by model,role
       magic metrics --metric win_rate --by model --influence
       magic metrics --metric judgement --by system,model
-      magic metrics --by model,opponent --where "format_version = 'plain' AND n_rounds = 3"
+      magic metrics --by opponent --where "n_rounds = 3 AND n_players = 4"
       magic metrics --edition release --num-of-game 20 --engine duckdb
       magic metrics --engine spark --master spark://head:7077
       magic metrics --edition release --model gpt-4 --format magic-json

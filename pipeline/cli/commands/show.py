@@ -31,9 +31,8 @@ def show(
     \b
     Examples:
       magic show undercover/sim-atlas_competition_as_undercover_vs_gpt4/0.json
-      magic show public_good/sim-atlas_competition_public_good_vs_gpt4/0.json --seat 2
-      magic show undercover/sim-atlas_competition_as_undercover_vs_gpt4/0.json --edition audited
-      magic show prisoner/sim-atlas_competition_prisoner_vs_gpt4/1.json --format markdown > game.md
+      magic show prisoner/sim-atlas_competition_prisoner_vs_gpt4/1.json --seat 2
+      magic show 0f3a9c --edition audited --format markdown > game.md
     """
     num_of_game = options.games_counted(edition, num_of_game)
 

@@ -63,9 +63,9 @@ def sql(
 
     \b
     Examples:
-      magic sql "SELECT model, avg(is_correct::INT) FROM votes WHERE is_tested GROUP BY ALL"
-      magic sql 'FROM votes WHERE model = $model' --parameter model=gpt-4 -o votes.xlsx
-      magic sql -f query.sql --timeout 3600 --memory 8GiB --format csv > answer.csv
+      magic sql "SELECT model, avg(is_correct::INT) FROM votes GROUP BY ALL"
+      magic sql 'FROM votes WHERE model = $m' --parameter m=gpt-4 -o votes.xlsx
+      magic sql -f query.sql --timeout 3600 --memory 8GiB --format csv > out.csv
       magic sql
     """
     if query is not None and file is not None:
