@@ -301,6 +301,7 @@ def test_a_broken_rule_is_named_with_its_place(
         (lambda d: d.pop("is_finished"), "$", "`is_finished` is missing"),
         (lambda d: d.update(winner=1), "$.winner", "`winner` is no field here: it may be misspelt"),
         (lambda d: d.update(seats={}), "$.seats", "`seats` is a list, not an object"),
+        (lambda d: d.update(seats=[]), "$.seats", "`seats` is a list of length >= 1"),
         (
             lambda d: d["seats"][0].update(score="3"),
             "$.seats[0].score",

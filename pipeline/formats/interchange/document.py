@@ -107,7 +107,7 @@ class Document(_Part, kw_only=True):
     format_version: Name = str(VERSION)
     log_sha256: Name | None = None
     n_rounds: Round | UnsetType = UNSET
-    seats: list[Seat]
+    seats: Annotated[list[Seat], Meta(min_length=1)]
     unseated: tuple[str, ...] = ()
     events: list[Event] = []
     results: list[Result] | UnsetType = UNSET
