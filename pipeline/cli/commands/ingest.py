@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from pipeline.ingest import IngestSummary
     from pipeline.ingest.pool import Team
 
+_LONGEST = 300  # of a note, the names of models
+
 
 def ingest(
     *,
@@ -138,10 +140,11 @@ def _name_alike(lake: str) -> None:
     from pipeline.reports.alike import alike_models
 
     if groups := alike_models(open_lake(lake)):
-        more = ", …" if len(groups) > 1 else ""
+        more = ", …" if len(groups) > 1 or len(groups[0]) > _LONGEST else ""
         terminal.note(
             f"{counted(len(groups), 'group')} of model names that look alike, or stand for none: "
-            f"{groups[0]}{more}; each is counted by itself: run `magic audit alike_models`"
+            f"{groups[0][:_LONGEST]}{more}; each is counted by itself: "
+            "run `magic audit alike_models`"
         )
 
 
