@@ -27,6 +27,16 @@ IS_COMPLETE = column.flag(
     "models that finished one"
 ).shown("complete")
 
+REPLAYS: Mapping[str, Column] = {
+    "n_replays": column.count(
+        "games of the model beyond as many as models usually have of their setting (the lower "
+        "median); null if not grouped by model"
+    ).shown("replays"),
+    "n_repeats": column.count(
+        "games of the model with the very content of another one; null if not grouped by model"
+    ).shown("repeats"),
+}
+
 # The columns of `metrics`; those of the groups are between the metric and the value.
 VALUES: Mapping[str, Column] = {
     "edition": EDITION,
@@ -63,6 +73,7 @@ VALUES: Mapping[str, Column] = {
     ).shown("unknown"),
     "reason": column.text("why there is no value, null if there is one"),
     "is_complete": IS_COMPLETE,
+    **REPLAYS,
 }
 # What `influence` adds to them, and to a comparison.
 INFLUENCE: Mapping[str, Column] = {
@@ -105,6 +116,7 @@ LEADERBOARD: Mapping[str, Column] = {
     "n_self_play": column.count(
         "games in which the model plays every seat: it wins and loses each of them"
     ).shown("self-play"),
+    **REPLAYS,
     "is_complete": IS_COMPLETE,
     **{f"{_METRIC}{end}": declared for end, declared in OF_A_METRIC.items()},
     "lacks": column.texts("the competitions that others finished a game of, and this model none"),

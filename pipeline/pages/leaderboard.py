@@ -8,7 +8,7 @@ import polars as pl
 from pipeline.answers import AnsweringLake
 from pipeline.metrics.known import names
 from pipeline.metrics.origin import origin
-from pipeline.metrics.results import OF_A_CELL
+from pipeline.metrics.results import OF_A_CELL, REPLAYS
 from pipeline.pages.content import (
     Content,
     Faults,
@@ -25,8 +25,8 @@ from pipeline.vocabulary import ALL, Edition
 
 LANE = "long"
 OF_MODEL = (
-    *("rank", "letters", "n_games", "n_missing", "n_expected", "n_self_play", "is_complete"),
-    "lacks",
+    *("rank", "letters", "n_games", "n_missing", "n_expected", "n_self_play", *REPLAYS),
+    *("is_complete", "lacks"),
 )
 
 

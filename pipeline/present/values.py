@@ -11,7 +11,8 @@ from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE
 from pipeline.metrics.intervals import EXPLANATION
-from pipeline.metrics.results import INFLUENCE, OF_A_CELL, VALUES, leaderboard_columns
+from pipeline.metrics.replays import replay_notes
+from pipeline.metrics.results import INFLUENCE, OF_A_CELL, REPLAYS, VALUES, leaderboard_columns
 from pipeline.present import folds
 from pipeline.present.table import ID_SHOWN, Estimate, Star, Table
 from pipeline.reports import evidence_sum as evidence_sums
@@ -21,7 +22,7 @@ VALUE = Estimate(
     "value", "ci_low", "ci_high", ("thin",), "counted", "n_games", "reason", lacks="lacks"
 )
 WITHOUT_ONE = Estimate(low="without_low", high="without_high", heading="without one")
-_OF_PROGRAMS = ("edition", "terms", "ci_method", "effective_items", "is_complete")
+_OF_PROGRAMS = ("edition", "terms", "ci_method", "effective_items", "is_complete", *REPLAYS)
 
 
 def of_metric(name: str) -> Estimate:
@@ -32,7 +33,7 @@ def of_metric(name: str) -> Estimate:
 
 
 def metrics(rows: pl.DataFrame, lake: StoredLake | None = None, **_: Any) -> Table:
-    notes = [*thin_note(rows, "thin"), *lacks_note(rows)]
+    notes = [*thin_note(rows, "thin"), *lacks_note(rows), *replay_notes(rows)]
     if lake is not None and "win_rate" in rows["metric"]:
         notes += [line for one in lake.by_system() for line in _self_play(one, rows)]
     return Table(
@@ -99,7 +100,7 @@ def leaderboard(rows: pl.DataFrame, confidence: float = DEFAULT_CONFIDENCE, **_:
         {**group_columns(rows), **columns},
         estimates=[of_metric(name) for name in names],
         hidden=(
-            *("family", "n_expected", "is_complete", "lacks", "reasons"),
+            *("family", "n_expected", "is_complete", "lacks", "reasons", *REPLAYS),
             *(f"{name}{end}" for name in names for end in OF_A_CELL),
         ),
         optional=("rank", "letters", "n_games", "n_missing", "n_self_play", *names),
@@ -115,6 +116,7 @@ def _of_leaderboard(rows: pl.DataFrame, names: Sequence[str], confidence: float)
         *letters_note(rows, confidence),
         *thin_note(rows, *(f"{name}_thin" for name in names)),
         *_incomplete(rows),
+        *replay_notes(rows),
         *_reasons(rows, names),
         *self_play_notes(rows.filter(rows["n_self_play"] > 0)),
     ]

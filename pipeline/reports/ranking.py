@@ -14,7 +14,7 @@ from pipeline.metrics import ALL, DEFAULT_CONFIDENCE, DEFAULT_GAMES, PAPER, Answ
 from pipeline.metrics.known import names
 from pipeline.metrics.origin import ORIGIN, origin
 from pipeline.metrics.request import Request, several
-from pipeline.metrics.results import LEADERBOARD, leaderboard_columns
+from pipeline.metrics.results import LEADERBOARD, REPLAYS, leaderboard_columns
 from pipeline.reports.compare.differences import compared
 from pipeline.reports.compare.pairs import of_models
 from pipeline.reports.compare.verdicts import adjusted
@@ -123,8 +123,7 @@ def ranked(
     ).rename(lambda column: re.sub(r"^(value|low|high|thin)_(.*)$", _beside, column))
     is_win_rate = pl.col("metric") == "win_rate"
     of_model = rows.group_by("model").agg(
-        n_games=pl.col("n_games").filter(is_win_rate).first(),
-        is_complete=pl.col("is_complete").filter(is_win_rate).first(),
+        pl.col("n_games", "is_complete", *REPLAYS).filter(is_win_rate).first(),
         reasons=pl.format("{}: {}", "metric", "reason").drop_nulls(),
     )
     is_apart = pl.lit(value=not include_incomplete) & (pl.col("lacks").list.len() > 0)

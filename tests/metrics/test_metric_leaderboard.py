@@ -35,7 +35,8 @@ def test_ties_share_the_better_rank_and_no_win_rate_is_last(engine, tmp_path):
     answer = answered(lake, Request(game_types=(ALL,)), engine=engine)
     rows = ranked(answer.rows, lacking(lake, answer.settings))
     beside = [f"{name}{end}" for name in NAMES for end in ("", "_low", "_high", "_thin")]
-    counts = ["n_games", "n_missing", "n_expected", "n_self_play", "is_complete"]
+    counts = ["n_games", "n_missing", "n_expected", "n_self_play", "n_replays", "n_repeats"]
+    counts += ["is_complete"]
     assert rows.columns == ["rank", "model", *counts, *beside, "lacks", "reasons"]
     assert rows.select("rank", "model", "n_games", "win_rate").rows() == RANKED
     for reasons, win_rate in rows.select("reasons", "win_rate").iter_rows():

@@ -131,20 +131,27 @@ def _show_summary(
     if dry_run:
         terminal.note("dry run: nothing was written")
     elif report.games.height:
-        _name_alike(lake)
+        _note_counted(lake)
 
 
-def _name_alike(lake: str) -> None:
-    """Says which models of the lake may be one, or none: they are counted as they are called."""
+def _note_counted(lake: str) -> None:
+    """Says what of the lake is counted as it stands, and may not be meant so: names and replays."""
     from pipeline.lake import open_lake
+    from pipeline.metrics.replays import lake_notes
     from pipeline.reports.alike import alike_models
 
-    if groups := alike_models(open_lake(lake)):
+    opened = open_lake(lake)
+    if groups := alike_models(opened):
         more = ", …" if len(groups) > 1 or len(groups[0]) > _LONGEST else ""
         terminal.note(
             f"{counted(len(groups), 'group')} of model names that look alike, or stand for none: "
             f"{groups[0][:_LONGEST]}{more}; each is counted by itself: "
             "run `magic audit alike_models`"
+        )
+    for note in lake_notes(opened):
+        terminal.note(
+            f"{note}; to tell two runs apart, ingest each into a lake of its own (--lake), and "
+            "compare the lakes by `magic diff`"
         )
 
 

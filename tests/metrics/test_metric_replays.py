@@ -1,0 +1,98 @@
+"""Games that a model played more often than others, or again word for word, are named."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import pipeline
+from pipeline.api import Lake
+from pipeline.cli import main
+from pipeline.ingest import ingest
+from pipeline.metrics.replays import COUNTS
+from pipeline.simulate import simulate
+
+MODEL = "sim-atlas"
+N_GAMES, N_REPEATS = 7 * 3, 4
+SAID = (
+    f"{MODEL}: {N_GAMES} games are replays of its settings, more than other models have, and "
+    f"{N_REPEATS} games are repeats of another, equal in every word; all of them count"
+)
+
+
+def second_run(first: Path, folder: Path, models: tuple[str, ...], n_repeats: int = 0) -> Path:
+    """The same settings played again: other words are said, but in some games the very same."""
+    folder.mkdir()
+    logs = [log for log in sorted(first.rglob("*.json")) if log.parent.name.startswith(models)]
+    for number, log in enumerate(logs):
+        game = json.loads(log.read_text())
+        for said in game["history"] if number >= n_repeats else ():
+            said["content"] += " Once more."
+        again = folder / log.relative_to(first)
+        again.parent.mkdir(parents=True, exist_ok=True)
+        again.write_text(json.dumps(game, indent=1))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return simulate(tmp_path_factory.mktemp("replays") / "logs", models=3, games=3, seed=5).results
+
+
+@pytest.fixture(scope="module")
+def twice(first: Path, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """A lake in which one model has two runs."""
+    top = tmp_path_factory.mktemp("twice")
+    ingest([first, second_run(first, top / "again", (MODEL,), N_REPEATS)], top / "lake")
+    return pipeline.open_lake(top / "lake")
+
+
+def test_values_and_the_leaderboard_say_what_was_replayed(twice: Lake) -> None:
+    board = twice.leaderboard()
+    counts = {model: numbers for model, *numbers in board.select("model", *COUNTS).iter_rows()}
+    assert counts.pop(MODEL) == [N_GAMES, N_REPEATS]
+    assert set(map(tuple, counts.values())) == {(0, 0)}
+    rows = twice.metrics(metric="win_rate").filter(model=MODEL)
+    assert rows.filter(game_type="all").select(COUNTS).row(0) == (N_GAMES, N_REPEATS)
+    of_types = rows.filter(rows["game_type"] != "all")
+    assert of_types["n_replays"].to_list() == [6, 3, 3, 3, 6]
+    assert of_types["n_repeats"].sum() == N_REPEATS
+    judged = twice.metrics(metric="judgement", by="model", game_type="undercover")
+    assert judged.filter(model=MODEL)["n_replays"].item() == 6
+    assert twice.metrics(by="role")["n_replays"].null_count()
+
+
+def test_it_is_said_in_every_form(twice: Lake) -> None:
+    for shown in (twice.present("leaderboard"), twice.present("metrics")):
+        assert SAID in shown.notes
+        assert f"{MODEL}: {N_GAMES} games are replays" in shown.text()
+        assert f'"n_replays":{N_GAMES},"n_repeats":{N_REPEATS}' in shown.json()
+    for name, asked in (("leaderboard", {}), ("metric", {}), ("model", {"model": MODEL})):
+        assert SAID in twice.page(name, **asked).html
+
+
+@pytest.mark.parametrize("again", [(), ("sim-",)], ids=["once", "all models alike"])
+def test_settings_that_all_replay_alike_are_no_news(
+    first: Path, again: tuple[str, ...], tmp_path: Path
+) -> None:
+    ingest(first, tmp_path / "lake")
+    if again:
+        ingest(second_run(first, tmp_path / "again", again), tmp_path / "lake")
+    lake = pipeline.open_lake(tmp_path / "lake")
+    assert lake.leaderboard().select(COUNTS).sum().row(0) == (0, 0)
+    assert not any("repla" in note for note in lake.present("leaderboard").notes)
+
+
+def test_the_ingest_names_the_way(
+    first: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lake = str(tmp_path / "lake")
+    assert main(["ingest", str(first), "--lake", lake]) == 0
+    assert "games are replays" not in capsys.readouterr().err
+    again = str(second_run(first, tmp_path / "again", (MODEL,), N_REPEATS))
+    assert main(["ingest", again, "--lake", lake]) == 0
+    said = capsys.readouterr().err
+    assert SAID in said
+    assert "into a lake of its own (--lake), and compare the lakes by `magic diff`" in said
+    assert main(["ingest", again, "--lake", lake]) == 0
+    assert "games are replays" not in capsys.readouterr().err
