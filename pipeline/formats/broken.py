@@ -22,7 +22,7 @@ _WANTED = re.compile(r"Expected `(?P<types>[^`]*)`(?P<limit>[^,]*)(?:, got `(?P<
 _NOT_POSSIBLE = re.compile(r"Invalid (?:enum )?value ")
 _IN_WORDS = {
     "str": "a text",
-    "int": "a whole number",
+    "int": "an integer",
     "float": "a number",
     "bool": "true or false",
     "array": "a list",
