@@ -31,19 +31,20 @@ def played(lake: StoredLake, *conditions: pl.Expr) -> pl.DataFrame:
     one game which nobody can repeat.
     """
     results = lake.table("results").filter("is_tested", *conditions)
-    by, seat, game = ["model", *_OF_SETTING], pl.col("seat"), pl.col("game_id")
+    by, game = ["model", *_OF_SETTING], pl.col("game_id")
+    side = (pl.col("seat").fill_null(0), pl.col("role"))
     rows = (
         results.group_by(by)
         .agg(
             n_games=pl.len().cast(pl.Int64),
             n_finished=pl.col("is_finished").sum().cast(pl.Int64),
             is_own=IS_OWN.all(),
-            is_one_seat=seat.is_not_null().all() & (seat.min() == seat.max()),
+            is_one_side=pl.all_horizontal(one.min() == one.max() for one in side),
         )
         .collect(engine="streaming")
     )
-    if not rows["is_one_seat"].all():
-        # Then a game may have several rows. To tell games apart takes longer than all the rest.
+    if not rows["is_one_side"].all():
+        # A game has one row for a side, but several sides. To tell games apart takes far longer.
         finished = game.filter("is_finished").n_unique().cast(pl.Int64)
         games = results.group_by(by).agg(
             n_games=game.n_unique().cast(pl.Int64), n_finished=finished

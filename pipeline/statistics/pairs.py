@@ -25,6 +25,7 @@ other not. Then the end next to 0 is moved to 0 or just beyond, and the other en
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -120,7 +121,8 @@ def differences(
     # Numbers in the same order as the names: they are joined and grouped by much faster.
     cells = named.with_columns(pl.col("stratum", "cluster").rank("dense"))
     weighted = _weighted(cells, terms)
-    rates_of = _rates(cells, weighted, ["model"], confidence)
+    # Only pairs without common settings ask for them.
+    rates_of = cache(lambda: _rates(cells, weighted, ["model"], confidence))
 
     def numbered(models: Sequence[str]) -> pl.DataFrame:
         assert games_of is not None
@@ -235,7 +237,7 @@ class _Row(NamedTuple):
 def _rows(
     common: pl.DataFrame,
     weighted: pl.DataFrame,
-    rates_of: dict[Any, dict[str, Any]],
+    rates_of: Callable[[], dict[Any, dict[str, Any]]],
     of_pairs: pl.DataFrame,
     confidence: float,
 ) -> Iterator[_Row]:
@@ -254,7 +256,7 @@ def _rows(
             basis = _basis(*sides, correlation)
             method, p = PAIRED, flipped[pair]
         else:
-            basis = _basis(rates_of[pair[0],], rates_of[pair[1],], 0.0)
+            basis = _basis(rates_of()[pair[0],], rates_of()[pair[1],], 0.0)
             one, other, _ = of_basis(basis)
             method, p = UNPAIRED, p_of(z_at(one, other, 0.0))
         one_name, other_name = pair
