@@ -925,6 +925,20 @@ def test_a_long_result_is_cut_on_a_terminal_alone(
     assert "| less -S" in cut.err
 
 
+def test_of_a_table_that_is_cut_no_number_of_rows_is_told(
+    magic: Magic, lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows that were read for lines that nobody sees were not shown."""
+    command = ["evidence", "win_rate", "--misses", "--lake", lake]
+    monkeypatch.setattr(output, "LINES_SHOWN", 4)
+    monkeypatch.setattr(terminal, "width", lambda: 200)
+    cut = magic(*command)
+    assert "cut after 4 lines" in cut.err
+    assert "are shown" not in cut.err
+    assert "rows without a hit" in cut.err
+    assert "; 1 of them is shown" in magic(*command, "--limit", 1).err
+
+
 @pytest.mark.parametrize("n_rows", [998, 999])
 def test_a_result_is_cut_only_if_it_is_longer(
     magic: Magic, lake: Path, n_rows: int, monkeypatch: pytest.MonkeyPatch

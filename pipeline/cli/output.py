@@ -38,8 +38,8 @@ def show(table: Table | pl.DataFrame, form: str) -> None:
     show_parts([table.rows], form, table.of_rows)
 
 
-def show_parts(parts: Iterable[pl.DataFrame], form: str, table: Callable[..., Table]) -> int:
-    """Writes rows that come in parts, each as it comes; returns their number.
+def show_parts(parts: Iterable[pl.DataFrame], form: str, table: Callable[..., Table]) -> int | None:
+    """Writes rows that come in parts, each as it comes; returns their number, None if they are cut.
 
     There is at least one part. `table` makes a table of each, for readers; the first part with rows
     decides how all are laid out, and has the notes.
@@ -55,7 +55,8 @@ def show_parts(parts: Iterable[pl.DataFrame], form: str, table: Callable[..., Ta
     if form == "table" or form in DOCUMENTS:
         first, frames = first_part(counted())
         next(frames)
-        _show(table(first), map(table, frames), form)
+        if _show(table(first), map(table, frames), form):
+            return None
     elif form == "parquet":
         _parquet(counted())
     else:
@@ -64,13 +65,14 @@ def show_parts(parts: Iterable[pl.DataFrame], form: str, table: Callable[..., Ta
     return n_rows
 
 
-def _show(first: Table, others: Iterable[Table], form: str) -> None:
+def _show(first: Table, others: Iterable[Table], form: str) -> bool:
+    """Whether a part of the table was cut off."""
     if form == "table":
-        _lines(first, others)
-        return
+        return _lines(first, others)
     for text in DOCUMENTS[form].table(first, others):
         terminal.out_bytes(text.encode())
     terminal.out_bytes(DOCUMENTS[form].items(first.cited).encode())
+    return False
 
 
 def heading(text: str, form: str, level: int = 2) -> None:
@@ -84,8 +86,8 @@ def heading(text: str, form: str, level: int = 2) -> None:
         terminal.out("\n")
 
 
-def _lines(first: Table, others: Iterable[Table]) -> None:
-    """Writes the table as wide as the terminal, and its notes."""
+def _lines(first: Table, others: Iterable[Table]) -> bool:
+    """Writes the table as wide as the terminal, and its notes; whether it had too many lines."""
     width = terminal.width()
     most = None if width is None else LINES_PAGED if terminal.is_paged() else LINES_SHOWN
     if most is not None:
@@ -95,13 +97,15 @@ def _lines(first: Table, others: Iterable[Table]) -> None:
     for number, line in enumerate(islice(lines, most)):
         terminal.out(line, "heading" if number < shown.n_of_heading else None)
         terminal.out("\n")
-    if most is not None and next(lines, None) is not None:
+    is_cut = most is not None and next(lines, None) is not None
+    if is_cut:
         terminal.note(
             f"… cut after {most:,} lines. For all rows, write to a file, as by "
             "`--format csv > rows.csv`, or to a pager, as by `| less -S`"
         )
     for note in shown.notes:
         terminal.note(note)
+    return is_cut
 
 
 def _csv(parts: Iterable[pl.DataFrame]) -> Iterator[str]:

@@ -64,9 +64,7 @@ VALUES: Mapping[str, Column] = {
     "n_unfinished": column.count(
         "number of unfinished games, which are not counted; null if the groups are within games"
     ).shown("unfinished"),
-    "n_unreadable": column.count("rows whose text is not clear, counted or not").shown(
-        "unreadable"
-    ),
+    "n_unreadable": column.count("rows whose text is not clear, counted or not").shown("not clear"),
     "n_unknown": column.count(
         "rows that can be read, but whose hit is not known; they are not counted, or in the "
         "edition release they leave no value"

@@ -200,6 +200,7 @@ def _declared(declared: Metric, request: Request) -> pl.LazyFrame:
 def _reason(declared: Metric, request: Request) -> pl.Expr:
     """Why there is no value; null if there is a value."""
     unknown = pl.format(declared.unknown, "n_games_unknown")
+    unknown = unknown.str.replace(r"\b1 games", "1 game")
     hint = (
         pl.when("has_some")
         .then(pl.lit(request.hint(declared.game_types)))

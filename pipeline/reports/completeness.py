@@ -55,7 +55,7 @@ READABILITY: Mapping[str, Column] = {
     "value_max": column.share("the highest that it could be; both are null if the value is null"),
     "counted": column.count("rows that were counted"),
     "n_unreadable": column.count("rows whose `parse_status` is not `ok`, as in `metrics`").shown(
-        "unreadable"
+        "not clear"
     ),
     "n_ambiguous": column.count("how many of these are ambiguous").shown("ambiguous"),
     "n_outages": column.count("how many of these are outages").shown("outages"),

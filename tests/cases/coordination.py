@@ -61,8 +61,8 @@ paper   | m               | cost_sharing | 3/7   | 3    | 7       | 7       | 1 
 paper   | m               | all          | 3/7   | 3    | 7       | 7       | 1            | 0            | own_proposals: 1 × 3 of 7 |
 paper   | solo            | cost_sharing | -     | 0    | 0       | 0       | 0            | 0            | own_proposals: 1 × 0 of 0 | nothing to count: own_proposals
 paper   | solo            | all          | -     | 0    | 0       | 0       | 0            | 0            | own_proposals: 1 × 0 of 0 | nothing to count: own_proposals
-release | Zoë's "7B" chat | cost_sharing | -     | 1    | 2       | 2       | 0            | 0            | own_proposals: 1 × - of 2 | outcome unknown in 1 games
-release | Zoë's "7B" chat | all          | -     | 1    | 2       | 2       | 0            | 0            | own_proposals: 1 × - of 2 | outcome unknown in 1 games
+release | Zoë's "7B" chat | cost_sharing | -     | 1    | 2       | 2       | 0            | 0            | own_proposals: 1 × - of 2 | outcome unknown in 1 game
+release | Zoë's "7B" chat | all          | -     | 1    | 2       | 2       | 0            | 0            | own_proposals: 1 × - of 2 | outcome unknown in 1 game
 release | m               | cost_sharing | 1/2   | 3    | 6       | 6       | 1            | 0            | own_proposals: 1 × 3 of 6 |
 release | m               | all          | 1/2   | 3    | 6       | 6       | 1            | 0            | own_proposals: 1 × 3 of 6 |
 release | solo            | cost_sharing | -     | 0    | 0       | 0       | 0            | 0            | own_proposals: 1 × 0 of 0 | nothing to count: own_proposals

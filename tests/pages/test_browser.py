@@ -162,6 +162,19 @@ def test_silent_acts_are_counted_where_they_are(
     visit.context.close()
 
 
+def test_an_id_is_sorted_as_a_text(visit: Visit) -> None:
+    """1234e567 and 5e10 could be read as numbers."""
+    rows = "('1234e567', 9), ('5e10', 10), ('77ab12cd', 8)"
+    tab = visit.go(f"/sql?query=FROM (VALUES {rows}) AS t(id, n)".replace(" ", "+"))
+    first = tab.locator("tbody tr").first
+    tab.get_by_role("button", name="id", exact=True).click()
+    tab.wait_for_selector("th[aria-sort=ascending]")
+    assert "5e10" in first.inner_text()
+    tab.get_by_role("button", name="n", exact=True).click()
+    tab.wait_for_selector("th[aria-sort=descending]")
+    assert "5e10" in first.inner_text()
+
+
 def test_sort_and_slice(visit: Visit) -> None:
     tab = visit.go("/leaderboard")
     assert tab.locator("tbody th").first.inner_text() == "sim-delta"

@@ -40,7 +40,7 @@ def audit(
         if by:
             raise UsageError("--by cannot be combined with KIND: its rows are not grouped")
         parts = findings_parts(opened, kind, model=model)
-        if not show_parts(parts, form, partial(present, "findings")):
+        if show_parts(parts, form, partial(present, "findings")) == 0:
             terminal.note(f"{kind}: no contradiction was found")
         return
     rows = audited(opened, by=options.columns(by or []), model=model)

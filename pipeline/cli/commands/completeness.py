@@ -27,7 +27,7 @@ def completeness(
         min=1,
     ),
     readability: bool = flag(
-        "--readability", "By metric: unreadable and missing rows, and the bounds of the value."
+        "--readability", "By metric: rows not clear or missing, and the bounds of the value."
     ),
     edition: options.EditionOption = "paper",
     fail_if_incomplete: bool = flag(

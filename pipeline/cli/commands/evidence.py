@@ -72,11 +72,16 @@ def evidence(
         terminal.note(_shown(evidence_totals(opened, metric, hit=hit, **choices), wanted, n_shown))
 
 
-def _shown(totals: "pl.DataFrame", wanted: str, n_shown: int) -> str:
-    """How many rows there are of those `wanted`, and how many of them are shown."""
+def _shown(totals: "pl.DataFrame", wanted: str, n_shown: int | None) -> str:
+    """How many rows there are of those `wanted`, and how many of them are shown, if not all are.
+
+    None of a table that was cut, which says so itself.
+    """
     whole = totals.row(-1, named=True)
     if not whole["counted"]:
         return f"no row {wanted}"
-    of_all = "" if n_shown == whole["counted"] else f"; {n_shown} of them are shown"
+    are = "is" if n_shown == 1 else "are"
+    is_told = n_shown is None or n_shown == whole["counted"]
+    of_all = "" if is_told else f"; {n_shown:,} of them {are} shown"
     rows, games = counted(whole["counted"], "row"), counted(whole["n_games"], "game")
     return f"{rows} {wanted}, in {games}{of_all}"

@@ -5,12 +5,13 @@ import { copy, say } from "./state.js";
 const FEW = 8; // of fewer rows one sees all: no filter
 const NONE = "–";
 
-// What a cell is sorted by: its exact number, the number that is written, or its text.
-function value(cell) {
+// What a cell is sorted by: its exact number, in a column of numbers the one that is written, or its
+// text. An id such as 1234e567 is no number.
+function value(cell, isNumber) {
   const text = cell.textContent.trim();
   if (text === "" || text.startsWith(NONE)) return null;
-  const exact = cell.querySelector("data[value]")?.value ?? text.replaceAll(",", "");
-  const number = Number(exact.replace("−", "-"));
+  const exact = cell.querySelector("data[value]")?.value ?? (isNumber ? text.replaceAll(",", "") : "");
+  const number = exact === "" ? NaN : Number(exact.replace("−", "-"));
   return Number.isNaN(number) ? text : number;
 }
 
@@ -38,7 +39,8 @@ function sortable(table, rows) {
 // Down first for numbers and up for texts, then the other way, then as the page has it.
 function sort(table, rows, heads, column) {
   const head = heads[column];
-  const values = new Map(rows.map((row) => [row, value(row.cells[column])]));
+  const isOfNumbers = head.classList.contains("n");
+  const values = new Map(rows.map((row) => [row, value(row.cells[column], isOfNumbers)]));
   const isNumber = rows.some((row) => typeof values.get(row) === "number");
   const orders = isNumber ? ["descending", "ascending", null] : ["ascending", "descending", null];
   const order = orders[(orders.indexOf(head.getAttribute("aria-sort")) + 1) % 3];
