@@ -40,11 +40,12 @@ class Converted(NamedTuple):
 class Checked(NamedTuple):
     """One document held against the rules: the first that it breaks as a whole, or each of parts.
 
-    It is valid without any.
+    It is valid without any. `ignored` says why one is no log by its name or place.
     """
 
     location: str
     faults: tuple[Fault, ...]
+    ignored: str | None = None
 
 
 def convert(
@@ -81,7 +82,11 @@ def validate(sources: Sources, max_document: int = MAX_DOCUMENT) -> Iterator[Che
     waiting: list[tuple[str, GameRecord | Fault]] = []
     n_bytes = 0
     for document in documents(sources, max_document=max_document, choose=splitter):
-        waiting.append((f"{document.source}/{document.path}", _game_of(document)))
+        location = f"{document.source}/{document.path}"
+        if document.data is None and not document.is_broken:
+            yield Checked(location, (), document.reason or "not a log")
+            continue
+        waiting.append((location, _game_of(document)))
         n_bytes += len(document.data or b"")
         if len(waiting) >= _GAMES_AT_ONCE or n_bytes >= _BYTES_AT_ONCE:
             yield from _checked(waiting)

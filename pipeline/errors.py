@@ -28,6 +28,11 @@ def choose(wrong: Iterable[str], known: Iterable[str]) -> str:
     return nearest(wrong, names) or f"choose from {', '.join(names)}"
 
 
+def in_quotes(text: str) -> str:
+    """A hint for what may be a text and was written like a name, as in `model = gpt-4`."""
+    return f"if it is a text, write it in single quotes: '{text}'"
+
+
 class PipelineError(Exception):
     """An error that the user can correct. Its text says what is wrong, where, and what to do."""
 

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 import pytest
+from logs.interchange import PUBLIC_GOOD
 from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
@@ -36,6 +37,7 @@ from pipeline.ingest import ingest
 from pipeline.lake.names import CATALOG
 from pipeline.metrics import NAMES
 from pipeline.metrics.known import names
+from pipeline.present.counts import NO_GAMES
 from pipeline.simulate import simulate
 from pipeline.vocabulary import DocumentStatus
 from pipeline.warehouse.filesystem import LakeFiles
@@ -186,6 +188,16 @@ def lake_without_games(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("no_games")
     (folder / "truth.json").write_text("[]")
     ingest(folder / "truth.json", folder / "lake")
+    return folder / "lake"
+
+
+@pytest.fixture(scope="session")
+def lake_of_bots(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A game of bots, which nobody tests."""
+    folder = tmp_path_factory.mktemp("bots")
+    seats = [{**seat, "is_bot": True} for seat in PUBLIC_GOOD["seats"]]
+    (folder / "game.json").write_text(json.dumps({**PUBLIC_GOOD, "seats": seats}))
+    ingest(folder / "game.json", folder / "lake")
     return folder / "lake"
 
 
@@ -806,7 +818,60 @@ def test_metrics_of_no_row_have_reasons(magic: Magic, lake: Path) -> None:
     assert result.code == 0
     assert [row["metric"] for row in result.records] == list(names("paper"))
     assert all(row["reason"].startswith("no row meets") for row in result.records)
-    assert "no game in the lake matches" in result.err
+    assert "matches" not in result.err
+    asked = ("--by", "model", "--metric", "judgement", "--game-type", "public_good")
+    no_row = magic("metrics", *asked, "--lake", lake)
+    assert "nothing to count" in no_row.text
+    assert "matches" not in no_row.err
+
+
+def test_of_a_model_that_is_not_there_others_are_named(magic: Magic, lake: Path) -> None:
+    for command in (
+        ("games",),
+        ("search", "vote"),
+        ("audit",),
+        ("metrics",),
+        ("evidence", "win_rate"),
+    ):
+        said = magic(*command, "--model", "nobody-like-this", "--lake", lake).err
+        assert "no game of nobody-like-this: choose from" in said
+        assert MODEL in said
+
+
+@pytest.mark.parametrize(
+    ("where", "hint"),
+    [
+        ("model = gpt-4", "write it in single quotes: 'gpt-4'"),
+        ("model <> gpt-3.5-turbo", "write it in single quotes: 'gpt-3.5-turbo'"),
+        ("role = civilian", "if it is a text, write it in single quotes: 'civilian'; else choose"),
+        ("role IN (civilian)", "write it in single quotes: 'civilian'"),
+        ('role = "civilian"', "write it in single quotes: 'civilian'"),
+        ("model = gpt 4", "texts need single quotes, as in role = 'civilian'"),
+        ("rolle = 'civilian'", "did you mean `role`?"),
+    ],
+)
+def test_a_condition_without_quotes_is_told_to_have_some(
+    magic: Magic, lake: Path, where: str, hint: str
+) -> None:
+    said = magic("metrics", "--metric", "judgement", "--where", where, "--lake", lake).err
+    assert hint in said
+
+
+def test_a_column_that_is_like_no_other_leads_to_the_list(magic: Magic, lake: Path) -> None:
+    said = magic("sql", 'SELECT * FROM votes WHERE model = "gpt-4"', "--lake", lake).err
+    assert "no column `gpt-4`: run `magic schema votes` to list those there are; if it is" in said
+    assert (
+        "magic schema games votes" in magic("sql", "SELECT x FROM votes, games", "--lake", lake).err
+    )
+
+
+def test_what_is_no_log_by_its_name_is_not_validated(magic: Magic, tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("# games")
+    (tmp_path / "games.jsonl").write_text("{}")
+    result = magic("validate", tmp_path)
+    assert "0 of 1 document is valid" in result.err
+    assert "1 other file ignored: not a log: the name ends in .md" in result.err
+    assert "README" not in result.text
 
 
 def test_magic_json_is_one_line_with_the_scripts_names(magic: Magic, lake: Path) -> None:
@@ -980,12 +1045,20 @@ def test_a_comparison_of_no_models_is_empty_and_says_so(
     assert result.err == "nothing to compare: there are fewer than two models or groups\n"
 
 
+def test_of_bots_alone_nothing_is_complete(magic: Magic, lake_of_bots: Path) -> None:
+    for options in ([], ["--readability"], ["--fail-if-incomplete"]):
+        result = magic("completeness", *options, "--lake", lake_of_bots)
+        assert NO_GAMES in result.err
+    assert result.code == CHECK_FAILED
+    assert "no game of a tested model matches" in magic("metrics", "--lake", lake_of_bots).err
+
+
 @pytest.mark.parametrize("options", [[], ["--missing"], ["--incomplete"], ["--readability"]])
 def test_of_no_games_nothing_is_complete(
     magic: Magic, lake_without_games: Path, options: list[str]
 ) -> None:
     result = magic("completeness", *options, "--lake", lake_without_games)
-    assert (result.code, result.err) == (0, "the lake has no games: nothing can be complete\n")
+    assert (result.code, result.err) == (0, f"{NO_GAMES}\n")
     assert (
         magic("completeness", "--fail-if-incomplete", "--lake", lake_without_games).code
         == CHECK_FAILED

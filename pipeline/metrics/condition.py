@@ -6,13 +6,14 @@ subquery, no arithmetic, no cast.
 """
 
 import operator
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 from msgspec import Struct
 
-from pipeline.errors import UsageError, choose
+from pipeline.errors import UsageError, choose, in_quotes, nearest
 
 _COMPARISONS: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
     "EQ": operator.eq,
@@ -28,6 +29,8 @@ _CHAINS: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
     "And": operator.and_,
     "Or": operator.or_,
 }
+_QUOTES = "texts need single quotes, as in role = 'civilian'"
+_BARE = re.compile(r"[=<>]\s*[^\W\d]")  # a word where a constant is expected
 _INTEGERS = range(-(2**63), 2**63)
 
 
@@ -56,9 +59,10 @@ def _condition(text: str, schema: Mapping[str, pl.DataType]) -> Condition:
     columns: dict[str, None] = {}
     expression = _expression(tree, columns, schema)
     if strangers := [name for name in columns if name not in schema]:
-        raise UsageError(
-            f"no column {', '.join(strangers)} for a condition: {choose(strangers, schema)}"
-        )
+        # The list is long, so what is more likely comes before it.
+        near = nearest(strangers, schema)
+        hint = near or f"{in_quotes(strangers[0])}; else {choose(strangers, schema)}"
+        raise UsageError(f"no column {', '.join(strangers)} for a condition: {hint}")
     types = {name: schema[name] for name in columns} or {"none": pl.Null()}
     try:
         answer = pl.DataFrame(schema=types).lazy().select(answer=expression).collect()
@@ -92,7 +96,8 @@ def _parsed(text: str) -> Any:
 
 
 def _unreadable(text: str, reason: str) -> UsageError:
-    return UsageError(f"the condition `{text}` cannot be read as SQL: {reason}")
+    quotes = f"; {_QUOTES}" if _BARE.search(text) else ""
+    return UsageError(f"the condition `{text}` cannot be read as SQL: {reason}{quotes}")
 
 
 def _reason(error: Exception) -> str:
@@ -146,8 +151,19 @@ def _expression(node: Any, columns: dict[str, None], schema: Mapping[str, pl.Dat
         return pl.lit(constant)
     raise UsageError(
         f"a condition cannot contain `{node.sql('duckdb')}`: use only columns and constants "
-        "with AND, OR, NOT, comparisons, IN, BETWEEN, LIKE and IS NULL"
+        f"with AND, OR, NOT, comparisons, IN, BETWEEN, LIKE and IS NULL{_as_text(node, schema)}"
     )
+
+
+def _as_text(node: Any, schema: Mapping[str, pl.DataType]) -> str:
+    """A hint where a name such as gpt-4 was read as a calculation with what is no column."""
+    from sqlglot import exp
+
+    columns = {one.name for one in node.find_all(exp.Column)}
+    if columns <= schema.keys():
+        return ""
+    is_name = isinstance(node, exp.Binary | exp.Column) and not columns & schema.keys()
+    return f"; {in_quotes(node.sql('duckdb').replace(' ', ''))}" if is_name else f"; {_QUOTES}"
 
 
 def _refuse_chain(node: Any) -> None:

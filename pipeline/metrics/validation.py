@@ -14,6 +14,9 @@ from pipeline.metrics.known import metric
 from pipeline.metrics.request import DEFAULT_BY, DEFAULT_GAMES, RELEASE, Request
 from pipeline.vocabulary import ALL
 
+FEW_MODELS = 8
+"""So many are named where somebody asks for another."""
+
 
 def row_schema(lake: StoredLake, name: str) -> dict[str, pl.DataType]:
     """The columns that all rows of the metric have, of their own or of their game."""
@@ -126,7 +129,8 @@ def _tested(lake: StoredLake) -> pl.LazyFrame:
 
 def check_players(lake: StoredLake, models: Sequence[str] | None) -> None:
     """Raises UsageError for models that sit in no game, be it as an opponent."""
-    _check_known(lake, models, lake.table("players"), "magic audit --by model")
+    listing = 'magic sql "SELECT DISTINCT model FROM players"'
+    _check_known(lake, models, lake.table("players"), listing)
 
 
 def _check_known(
@@ -137,7 +141,11 @@ def _check_known(
         _check_system(lake, strangers)
         known = accepted.select(pl.col("model").unique()).drop_nulls().collect()["model"].sort()
         # Not all of them, since there may be very many.
-        hint = nearest(strangers, known) or f"run `{listing}` to list the models"
+        is_few = 0 < len(known) <= FEW_MODELS
+        some = (
+            f"choose from {', '.join(known)}" if is_few else f"run `{listing}` to list the models"
+        )
+        hint = nearest(strangers, known) or some
         raise UsageError(f"no game of {_listed(strangers)}: {hint}")
 
 

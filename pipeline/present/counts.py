@@ -12,7 +12,7 @@ from pipeline.reports import completeness as games
 from pipeline.reports import missing as lacking
 from pipeline.reports import tables as catalog
 
-NO_GAMES = "the lake has no games: nothing can be complete"
+NO_GAMES = "the lake has no game of a tested model: nothing can be complete"
 _OF_GAMES = ("n_unfinished", "n_quarantined", "is_complete")
 
 

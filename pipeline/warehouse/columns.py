@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection
 
 import duckdb
 
-from pipeline.errors import nearest
+from pipeline.errors import in_quotes, nearest
 from pipeline.warehouse.statements import code
 
 Advise = Callable[[str, Collection[str]], str | None]
@@ -40,6 +40,9 @@ def missing_column(
     advice = advise(name.lower(), columns) if advise else None
     known = {column for names_of in columns.values() for column in names_of} | _candidates(error)
     hint = advice or nearest([name.lower()], sorted(known))
+    if hint is None and columns:
+        quotes = f"; {in_quotes(name)}" if f'"{name}"' in statement else ""
+        hint = f"run `magic schema {' '.join(sorted(columns))}` to list those there are{quotes}"
     return f"no column `{name}`: {hint}" if hint else None
 
 

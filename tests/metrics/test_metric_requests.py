@@ -41,7 +41,7 @@ RELEASE = {"edition": "release"}
             {"num_of_game": 3},
             "a number of games works only with the edition release, not with paper",
         ),
-        ({"model": ["nobody"]}, "no game of nobody: run `magic leaderboard` to list the models"),
+        ({"model": ["nobody"]}, "no game of nobody: choose from "),
         ({"model": ["m", "n", "me"]}, "no game of me, n: "),
         (RELEASE | {"model": ["nobody"]}, "no game of nobody"),
         (RELEASE | {"num_of_game": -1}, "must be 1 or more"),
@@ -114,7 +114,7 @@ def test_only_a_tested_model_is_suggested():
     lake = Frames(TABLES | {"players": opponent})
     with pytest.raises(UsageError, match=r"^no game of m-5: did you mean `m-4`\?$"):
         check_players(lake, ["m-5"])
-    with pytest.raises(UsageError, match=r"^no game of m-5: run `magic leaderboard` to list"):
+    with pytest.raises(UsageError, match=r"^no game of m-5: choose from "):
         metrics(lake, model="m-5")
     with pytest.raises(UsageError, match=r"^no game of sol: did you mean `solo`\?$"):
         metrics(lake, model="sol")

@@ -334,7 +334,7 @@ def test_what_is_no_sql_is_told_in_words_of_sql(where, reason):
     [
         (
             {"where": "target = 'x'"},
-            "no column target for a condition: choose from game_id, .*word",
+            "no column target for a condition: if it is a text, .*: 'target'; else choose from ",
         ),
         (
             {"where": "topic = 'x'", "edition": "release"},

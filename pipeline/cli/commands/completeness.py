@@ -32,7 +32,7 @@ def completeness(
     edition: options.EditionOption = "paper",
     fail_if_incomplete: bool = flag(
         "--fail-if-incomplete",
-        "Exit with 4 if a model is not complete, or if the lake has no games.",
+        "Exit with 4 if a model is not complete, or if there are no games of tested models.",
     ),
     form: options.FormOption = "table",
 ) -> None:
@@ -68,7 +68,8 @@ def completeness(
     from pipeline.reports.missing import missing as missing_settings
 
     opened = options.lake_of(lake, system)
-    has_games = any(opened.counts("games").values())
+    tested = opened.table("results").filter("is_tested").head(1)
+    has_games = not tested.collect().is_empty()
     if readability:
         rows = texts(opened, edition=edition, expected=expected, model=model)
         table = present("readability", rows, lake=opened, edition=edition)

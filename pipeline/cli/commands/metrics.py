@@ -93,8 +93,8 @@ def metrics(
             terminal.note(f"{name} is null: {reason}")
         return
     answer("metrics", rows, form, lake=opened, edition=edition)
-    if not (rows["n_games"] > 0).any():
-        terminal.note("no game in the lake matches")
+    if rows.is_empty() or not opened.systems:
+        terminal.note("no game of a tested model matches")
 
 
 def _check_magic_json(

@@ -36,7 +36,11 @@ def validate(
 
     rows: list[tuple[object, ...]] = []
     n_documents = n_invalid = 0
+    ignored: list[str] = []
     for document in checked(file, max_document):
+        if document.ignored:
+            ignored.append(f"{document.ignored}, for example {document.location}")
+            continue
         n_documents += 1
         n_invalid += bool(document.faults)
         if not document.faults:
@@ -50,5 +54,7 @@ def validate(
     show(pl.DataFrame(rows, columns, orient="row"), form)
     are = "is" if n_documents == 1 else "are"
     terminal.note(f"{n_documents - n_invalid:,} of {counted(n_documents, 'document')} {are} valid")
+    if ignored:
+        terminal.note(f"{counted(len(ignored), 'other file')} ignored: {ignored[0]}")
     if n_invalid or not n_documents:
         raise Exit(CHECK_FAILED if n_invalid else FAILED)
