@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pipeline.lake.lake import StoredLake
 
 LONG_BYTES = 2**14  # in the mean of a row group
-PIECE_BYTES = 2**27
+PIECE_BYTES = 2**26
 _KEY = ("game_id", "message_index")
 _LENGTHS = f"(SELECT {', '.join(_KEY)}, strlen(content) AS content FROM messages)"
 
