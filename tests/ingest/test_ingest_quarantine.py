@@ -57,7 +57,7 @@ def test_what_a_row_tells(lab: Lab) -> None:
     assert f"{row['source']}/{row['path']}" == file.as_posix()
     assert (row["json_path"], row["game_id"]) == ("$.win_flag", None)
     assert "type" in row["rule"]
-    assert "`win_flag` is a whole number" in row["message"]
+    assert "`win_flag` is an integer" in row["message"]
     assert (row["raw"], row["n_bytes"]) == (data, len(data))
     (seen,) = table(lab.lake, "documents").iter_rows(named=True)
     assert (row["sha256"], row["message"]) == (seen["sha256"], seen["reason"])
