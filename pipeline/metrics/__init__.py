@@ -23,7 +23,7 @@ from pipeline.metrics.intervals import sums_by_cluster, with_intervals
 from pipeline.metrics.known import NAMES, TITLES, metric
 from pipeline.metrics.known import names as edition_names
 from pipeline.metrics.origin import origin
-from pipeline.metrics.replays import replays, with_replays
+from pipeline.metrics.replays import with_replays
 from pipeline.metrics.request import DEFAULT_BY, DEFAULT_GAMES, PAPER, RELEASE, Request, several
 from pipeline.metrics.results import SYSTEM, VALUES
 from pipeline.metrics.validation import check, check_models, condition_on, tested
@@ -181,7 +181,7 @@ def answered(
     complete = completeness(declared, settings, request)
     keys = complete.drop("is_complete").columns
     rows = rows.join(complete, on=keys, how="left", nulls_equal=True)
-    rows = with_replays(rows, replays(lake, settings), declared, request)
+    rows = with_replays(rows, lake, settings, declared, request)
 
     def by_game(name: str, models: Sequence[str]) -> pl.DataFrame:
         wanted = replace(request, by=(*request.by, "game_id"), models=tuple(models))

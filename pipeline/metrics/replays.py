@@ -15,7 +15,9 @@ from pipeline.vocabulary import ALL
 
 MOST_NAMED = 5
 COUNTS = ("n_replays", "n_repeats")
-_SCHEMA = {"model": pl.String, "game_type": pl.String, **dict.fromkeys(COUNTS, pl.Int64)}
+_NONE = pl.DataFrame(
+    schema={"model": pl.String, "game_type": pl.String, **dict.fromkeys(COUNTS, pl.Int64)}
+)
 _SETTING = ["competition", "game_type", "setting_id"]
 _OF_MODEL = ["model", "game_type"]
 # Logs that state different numbers of their games are no two forms of one, as in the audit.
@@ -31,7 +33,7 @@ def replays(lake: StoredLake, settings: pl.DataFrame) -> pl.DataFrame:
     """
     # A game and its repeat are of one setting, unless each is a setting of its own.
     if not ((settings["n_games"] > 1) | settings["is_own"]).any():
-        return pl.DataFrame(schema=_SCHEMA)
+        return _NONE
     of_models = _played_again(lake, settings)
     joined = of_models.join(
         _repeats(lake), on=_OF_MODEL, how="full", coalesce=True, nulls_equal=True
@@ -44,6 +46,8 @@ def _played_again(lake: StoredLake, settings: pl.DataFrame) -> pl.DataFrame:
     n_games = pl.col("n_games")
     again = settings.join(settings.filter(n_games > 1).select(_SETTING), on=_SETTING, how="semi")
     uneven = again.group_by(_SETTING).agg(n_games.max() > n_games.min()).filter("n_games")
+    if uneven.is_empty():
+        return _NONE.select(*_OF_MODEL, "n_replays")
     of_setting = (
         lake.table("results")
         .filter("is_tested")
@@ -63,6 +67,8 @@ def _repeats(lake: StoredLake) -> pl.DataFrame:
     games = lake.table("games").select("game_id", "content_id", _STATED).drop_nulls("content_id")
     # Most lakes have none, which is known by the contents alone.
     several = games.group_by(keys).len().filter(pl.col("len") > 1).collect(engine="streaming")
+    if several.is_empty():
+        return _NONE.select(*_OF_MODEL, "n_repeats")
     repeated = games.join(several.lazy(), on=keys, how="semi", nulls_equal=True)
     further = repeated.filter(pl.col("game_id").rank("ordinal").over(keys) > 1).collect()
     return (
@@ -75,13 +81,17 @@ def _repeats(lake: StoredLake) -> pl.DataFrame:
 
 
 def with_replays(
-    rows: pl.DataFrame, counts: pl.DataFrame, metrics: Mapping[str, Metric], request: Request
+    rows: pl.DataFrame,
+    lake: StoredLake,
+    settings: pl.DataFrame,
+    metrics: Mapping[str, Metric],
+    request: Request,
 ) -> pl.DataFrame:
-    """The rows of values with the counts of `replays` of their model, in the games of the metric;
-    null if they are not grouped by model."""
+    """The rows of values with the `replays` of their model in the games of the metric; null if they
+    are not grouped by model."""
     if "model" not in request.by:
         return rows.with_columns(pl.lit(None, pl.Int64).alias(name) for name in COUNTS)
-    of_rows = _of_metrics(counts, metrics, request)
+    of_rows = _of_metrics(replays(lake, settings), metrics, request)
     keys = of_rows.drop(COUNTS).columns
     joined = rows.join(of_rows, on=keys, how="left", nulls_equal=True, maintain_order="left")
     return joined.with_columns(pl.col(COUNTS).fill_null(0))
