@@ -28,6 +28,7 @@ from pipeline.errors import UsageError
 from pipeline.ingest import ingest
 from pipeline.metrics import NAMES
 from pipeline.metrics.intervals import EXPLANATION
+from pipeline.metrics.origin import ORIGIN
 from pipeline.pages.report import Report, report
 from pipeline.pages.report_html import LONGEST_TEXT, report_html
 from pipeline.simulate import simulate
@@ -271,11 +272,14 @@ def cells_of(frame: pl.DataFrame) -> list[list[object]]:
 @pytest.mark.slow
 def test_completeness_and_audit_are_those_of_the_api(page: Page, lake: Lake) -> None:
     games, texts = page.find("table", page.section("completeness"))
-    assert frame_of(page, games) == cells_of(lake.completeness().drop("game_type"))
-    read = cells_of(lake.readability().filter(pl.col("value").is_not_null()))
+    assert frame_of(page, games) == cells_of(
+        lake.completeness().drop("game_type", "n_missing", "system")
+    )
+    readability = lake.readability().drop(ORIGIN)
+    read = cells_of(readability.filter(pl.col("value").is_not_null()))
     assert [row for row in frame_of(page, texts) if row[2] != "–"] == read
     (audit,) = page.find("table", page.section("audit"))
-    assert frame_of(page, audit) == cells_of(lake.audit().drop("title", "effect"))
+    assert frame_of(page, audit) == cells_of(lake.audit().drop("title", "effect", "system"))
 
 
 @pytest.mark.slow
@@ -303,7 +307,7 @@ def test_a_value_leads_to_its_rows_and_these_to_the_messages(
         assert cell.n_games <= 2
         if cell.value["n_games"]:
             assert cell.n_games >= 1
-        everything = lake.evidence(name, model=[model]).drop("metric")
+        everything = lake.evidence(name, model=[model]).drop("metric", *ORIGIN)
         own = cell.evidence.select(everything.columns)
         assert (
             own.join(everything, on=everything.columns, how="semi", nulls_equal=True).height
@@ -360,7 +364,7 @@ def test_every_edition_has_its_report(lake: Lake, edition: str) -> None:
     assert Page(text).faults == []
     n_rows = 0
     for name in {name for _, name in found.cells}:
-        everything = lake.evidence(name, edition=edition)
+        everything = lake.evidence(name, edition=edition).drop(ORIGIN)
         counted = pl.concat([one.counted.filter(metric=name) for one in found.games])
         games = pl.col("game_id").is_in(counted["game_id"].unique().implode())
         assert_frame_equal(

@@ -184,7 +184,7 @@ DOORS: dict[str, Callable[[Lake], pl.DataFrame]] = {
     "quarantine": lambda lake: lake.quarantine(raw=True),
     "search": searched,
     "audit": lambda lake: lake.audit(by="model"),
-    "findings": lambda lake: lake.findings("voted_outcomes"),
+    "findings": lambda lake: lake.findings("outcomes"),
     "settings": lambda lake: lake.settings(),
     "judgement_by_chance": lambda lake: lake.judgement_by_chance(),
     "sql": lambda lake: lake.sql(f"{A_VOTE} ORDER BY ALL"),
@@ -219,7 +219,16 @@ NO_DOORS = {
         "file_schema",
         "files",
     ),
-    *("folder", "game_types", "has_others", "ingest_id", "is_mixed", "is_newest", "last_ingest"),
+    *(
+        "folder",
+        "game_types",
+        "has_others",
+        "ingest_id",
+        "is_behind",
+        "is_mixed",
+        "is_newest",
+        "last_ingest",
+    ),
     *("latest_version", "may_have_type", "of_one_system", "of_system", "own_tables", "path"),
     *("sizes", "state", "states", "system", "systems", "unknown_tables", "unknown_types"),
     *("plot_compare", "plot_metric", "plot_profile", "report", "schema", "verify", "with_metric"),
@@ -489,7 +498,7 @@ def real(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, 
     top = tmp_path_factory.mktemp("real")
     sources = [shared / "corpus" / "magic-public.tar.zst", *sorted((shared / "real").glob("*.zst"))]
     ingest(sources, top / "beside", model="gpt-3.5")
-    beside = pipeline.pipeline.open_lake(top / "beside")
+    beside = pipeline.open_lake(top / "beside")
     # An archive holds the games of one system, or none that are read; two hold ChatArena's.
     by_source = beside.table("games").select("source", "system").unique().collect().iter_rows()
     sources_of: dict[str, list[str]] = {}
@@ -498,7 +507,7 @@ def real(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, 
     assert len(sources_of) == len(beside.systems) >= 10
     for system, own in sources_of.items():
         ingest([one for one in sources if str(one) in own], top / system, model="gpt-3.5")
-    lakes = [pipeline.pipeline.open_lake(top / system) for system in beside.systems]
+    lakes = [pipeline.open_lake(top / system) for system in beside.systems]
     assert [[*lake.systems] for lake in lakes] == [[system] for system in beside.systems]
     return beside, lakes
 

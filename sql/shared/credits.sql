@@ -1,4 +1,5 @@
 -- row: one way in which a game with sides or a negotiation ends
+-- column: outcome | the outcome, as in `games`
 -- column: hidden | what the hidden side is credited with, from 0 to 1
 -- column: others | what all others are credited with
 -- column: hidden_wins | whether the hidden side has won

@@ -132,7 +132,8 @@ def test_nul_byte(lab: Lab) -> None:
 
 @pytest.mark.parametrize("half", [rb"\ud83e", rb"\udd8e", rb"\udd8e\ud83e"])
 def test_lone_surrogates(lab: Lab, half: bytes) -> None:
-    check_refused(fate(lab, encode(undercover()).replace(b"pond", b"po" + half + b"d")))
+    found = fate(lab, encode(undercover()).replace(b"pond", b"po" + half + b"d"))
+    check_refused(found, "$.game_setting.non_undercover_code")
 
 
 def test_surrogate_bytes(lab: Lab) -> None:
@@ -141,7 +142,8 @@ def test_surrogate_bytes(lab: Lab) -> None:
 
 @pytest.mark.parametrize("value", [b"NaN", b"Infinity", b"-Infinity"])
 def test_not_a_number(lab: Lab, value: bytes) -> None:
-    check_refused(fate(lab, with_raw(public_good(), "scores", b"[1, " + value + b", 2]")))
+    found = fate(lab, with_raw(public_good(), "scores", b"[1, " + value + b", 2]"))
+    check_refused(found, "$.scores[1]")
 
 
 DIGITS = b"9" * 400
