@@ -3,7 +3,7 @@
 import os
 import shutil
 import signal
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ TOP = Path(__file__).resolve().parent.parent
 SHARED = (TOP / os.environ.get("MAGIC_SHARED", "../shared")).resolve()
 NO_SHARED = "no shared data"
 NO_CHROMIUM = "no Chromium for the browser tests"
-_SLOW = 10  # A slow test takes about so many times as long as another.
+_SECONDS, _SLOW_SECONDS = 0.2, 2.0  # that a test takes, unless its mark has `seconds`
 
 # A time limit for one example would make a slow machine's run red. CI tries the same examples every
 # time; elsewhere each run tries new ones and keeps those that failed.
@@ -134,10 +134,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _dearest_first(items: list[pytest.Item]) -> None:
     """Puts what takes longest first, so that no worker is left with one in the end."""
-    cost = Counter[str]()
+    cost = defaultdict[str, float](float)
     for item in items:
         if not item.get_closest_marker("skip"):
-            cost[_dealt(item.nodeid)] += _SLOW if item.get_closest_marker("slow") else 1
+            slow = item.get_closest_marker("slow")
+            seconds = slow.kwargs.get("seconds", _SLOW_SECONDS) if slow else _SECONDS
+            cost[_dealt(item.nodeid)] += seconds
     items.sort(key=lambda item: -cost[_dealt(item.nodeid)])
 
 

@@ -190,7 +190,7 @@ def test_all_that_magic_sql_shows_is_there_with_comments(
     assert found["votes"]["model"].unique().to_list() != ["nobody"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_duckdb_1_4_finds_the_same(whole: Path, of_whole: Shown, tmp_path: Path) -> None:
     """In a folder of its own, since here there is a newer one."""
     old = tmp_path / "old"

@@ -21,9 +21,9 @@ MAGIC = [sys.executable, "-m", "pipeline.cli"]
 OLD = b"what was there before\n" * 1000
 SELECT = ["sql", "SELECT * FROM messages", "-o"]
 COMMANDS = [
-    ["report", "-o", "report.html"],
+    pytest.param(["report", "-o", "report.html"], marks=pytest.mark.long),
     ["report", "-o", "report.md"],
-    ["report", "-o", "report.tex"],
+    pytest.param(["report", "-o", "report.tex"], marks=pytest.mark.long),
     *([*SELECT, f"rows.{ending}"] for ending in ("csv", "json", "jsonl", "parquet", "xlsx")),
     [*SELECT, "safe.csv", "--format", "csv", "--safe"],
     ["catalog", "-o", "mine.duckdb"],

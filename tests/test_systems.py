@@ -92,10 +92,13 @@ QUICK = ("metrics, polars, paper", "leaderboard", "compare", "completeness", "ev
 
 
 @pytest.mark.parametrize(
-    "name",
-    [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in NUMBERS],
+    ("name", "both"),
+    [
+        *((name, "both") for name in QUICK),
+        *(pytest.param(name, "maintained", marks=pytest.mark.slow) for name in NUMBERS),
+        *(pytest.param(n, "both", marks=pytest.mark.long) for n in NUMBERS if n not in QUICK),
+    ],
 )
-@pytest.mark.parametrize("both", ["both", pytest.param("maintained", marks=pytest.mark.slow)])
 def test_another_system_changes_no_digit(place: Path, name: str, both: str) -> None:
     """`maintained` has files with rows of both systems, `both` a file for each."""
     lake = opened(place, both)
@@ -519,7 +522,7 @@ def check_alone(beside: Lake, lake: Lake, names: Iterable[str]) -> None:
         assert of_system.equals(NUMBERS[name](lake)), (system, name)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_system_is_the_same_alone_and_beside_all_others(
     real: tuple[Lake, list[Lake]],
 ) -> None:

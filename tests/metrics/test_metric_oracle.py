@@ -80,12 +80,18 @@ def test_simulated_games(simulated, edition, num_of_game):
     assert_equal(*both(lake, games, edition, num_of_game), edition)
 
 
+@pytest.fixture(scope="module")
+def by_type(simulated) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The values of the simulated games by type, and those that are expected."""
+    return both(*simulated, PAPER)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("game_type", GameType)
-def test_simulated_games_of_one_type(simulated, game_type):
+def test_simulated_games_of_one_type(simulated, by_type, game_type):
     """They have the values of that type, though nothing is grouped by it."""
-    lake, games = simulated
-    by_type, expected = (rows.filter(game_type=game_type) for rows in both(lake, games, PAPER))
+    lake, _ = simulated
+    by_type, expected = (rows.filter(game_type=game_type) for rows in by_type)
     columns = [name for name in by_type.columns if name not in ("hits", "counted")]
     for engine in ENGINES:
         found = metrics(lake, metric=NAMES, engine=engine, by=["model"], game_type=[game_type])

@@ -96,7 +96,7 @@ def pages(served_apart: Served) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("size", "theme"),
     [
-        ("desk", "light"),
+        pytest.param("desk", "light", marks=pytest.mark.long),
         ("phone", "dark"),
         pytest.param("wide", "light", marks=pytest.mark.long),
     ],

@@ -80,7 +80,12 @@ def closed(file: Path) -> Iterator[None]:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "command"),
-    [(what, command) for what, commands in CLOSED for command in commands],
+    [
+        # Of each place one command: what another says of it comes from the same line.
+        pytest.param(what, command, marks=[pytest.mark.long] * (place > 0))
+        for what, commands in CLOSED
+        for place, command in enumerate(commands)
+    ],
 )
 def test_a_lake_that_may_not_be_read_is_not_damaged(what: str, command: str, lake: Path) -> None:
     (file,) = lake.glob(what) if "*" in what else [lake / what]
