@@ -3,7 +3,6 @@
 import inspect
 from typing import Any
 
-import typer
 from plain import cell, escaped, fence
 
 from pipeline.cli.app import app
@@ -17,7 +16,7 @@ This page has the same text as `magic COMMAND --help`. Every command that reads 
 
 def text() -> str:
     """The page: the program itself, then each command."""
-    group: Any = typer.main.get_command(app)
+    group: Any = app
     top = group.context_class(group, info_name="magic")
     parts = [INTRODUCTION, *section(group, top, "magic")]
     for name in sorted(group.commands):

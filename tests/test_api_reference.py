@@ -10,7 +10,6 @@ from pydoc import locate
 import polars as pl
 import pytest
 from rawlogs import write_logs
-from typer.main import get_command
 
 import pipeline
 from pipeline import pages, plots
@@ -206,7 +205,7 @@ def options_of(command: str) -> dict[str, str]:
     """The parameter of each option of the command, by `command --option`."""
     return {
         f"{command} {max(one.opts, key=len)}": one.name
-        for one in get_command(app).commands[command].params
+        for one in app.commands[command].params
         if one.param_type_name == "option" and one.name not in OF_COMMANDS
     }
 

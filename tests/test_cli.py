@@ -228,16 +228,17 @@ def test_help_lists_every_command(magic: Magic) -> None:
     ],
 )
 def test_the_shell_completes_names(lake: Path, line: str, offered: set[str]) -> None:
-    words = f"magic {line.format(lake=lake)}"
-    environment = {
-        "_MAGIC_COMPLETE": "complete_bash",
-        "COMP_WORDS": words,
-        "COMP_CWORD": str(len(words.split()) - 1),
-    }
-    done = subprocess.run(
-        PROGRAM, env=os.environ | environment, capture_output=True, text=True, check=True
-    )
-    assert (set(done.stdout.split()), done.stderr) == (offered, "")
+    assert set(completions(f"magic {line.format(lake=lake)}")) == offered
+
+
+def completions(line: str) -> list[str]:
+    """What bash is told to offer for the last word of a line."""
+    words = line.split(" ")
+    asked = {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
+    environment = os.environ | asked | {"_MAGIC_COMPLETE": "bash_complete"}
+    done = subprocess.run(PROGRAM, env=environment, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    return [offer.removeprefix("plain,") for offer in done.stdout.split()]
 
 
 def test_a_game_is_completed(lake: Path, magic: Magic) -> None:
@@ -335,7 +336,7 @@ def test_examples_of_the_help_run(
         ("validate ''", "a source"),
         ("metrics --lake=", "--lake"),
         ("diff '' lake", "the lake"),
-        ("catalog -o ''", "-o"),
+        ("catalog -o ''", "--out"),
         ("report --out ''", "--out"),
         ("simulate --out=", "--out"),
         ("sql --file ''", "--file"),
@@ -398,20 +399,36 @@ def test_version(magic: Magic) -> None:
 
 
 def test_shell_completion_knows_commands_and_words() -> None:
-    for line, expected in (("magic le", "leaderboard"), ("magic metrics --edition re", "release")):
-        result = subprocess.run(
-            PROGRAM,
-            cwd=TOP,
-            env=os.environ
-            | {
-                "_MAGIC_COMPLETE": "complete_bash",
-                "COMP_WORDS": line,
-                "COMP_CWORD": str(line.count(" ")),
-            },
-            capture_output=True,
-            check=False,
-        )
-        assert result.stdout.decode().split() == [expected]
+    assert completions("magic le") == ["leaderboard"]
+    assert completions("magic metrics --edition re") == ["release"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_installed_once(
+    shell: str, magic: Magic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("SHELL", f"/bin/{shell}")
+    start = tmp_path / f".{shell}rc"
+    start.write_text("alias ll='ls -l'")
+    for _ in range(2):
+        result = magic("--install-completion")
+        assert result.code == 0
+    script = Path(result.err.split(" is in ")[1].partition(": start")[0])
+    assert script.read_bytes() == magic("--show-completion").out
+    sourced = [] if shell == "fish" else [f"source '{script}'"]
+    assert start.read_text().splitlines() == ["alias ll='ls -l'", *sourced]
+    if shutil.which(shell):
+        assert subprocess.run([shell, "-n", script], check=False).returncode == 0
+
+
+def test_completion_for_another_shell_says_which_there_are(
+    magic: Magic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHELL", "/bin/ksh")
+    result = magic("--install-completion")
+    assert (result.code, result.out) == (1, b"")
+    assert "none of bash, zsh, fish" in result.err
 
 
 # --- forms --------------------------------------------------------------------------------------
@@ -1377,7 +1394,7 @@ MISTAKES = {
     "no whole number": (
         2,
         "sql 'FROM games' --timeout soon --lake {lake}",
-        "'--timeout': it should be a valid integer; see `magic sql --help`",
+        "'--timeout': 'soon' is not a valid integer; see `magic sql --help`",
     ),
     "unknown option": (2, "metrics --edtion paper", "--edtion"),
     "unknown option of sql": (2, "sql --formt json --lake {lake}", "--formt"),
@@ -1601,7 +1618,7 @@ def test_an_interrupted_ingest_is_one_line(
 
 @pytest.mark.parametrize(
     "where",
-    ["pipeline.reports.ranking.leaderboard", "typer.core.TyperGroup.make_context"],
+    ["pipeline.reports.ranking.leaderboard", "click.Group.make_context"],
     ids=["in the command", "before it begins"],
 )
 def test_any_interrupted_command_is_one_line(

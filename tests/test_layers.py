@@ -64,7 +64,6 @@ KEEPERS = {
     "jinja2": {"pages"},
     "starlette": {"server"},
     "uvicorn": {"server"},
-    "typer": {"cli"},
     "rich": {"cells", "cli", "present"},
     "prompt_toolkit": {"cli"},
     "pygments": {"cli"},

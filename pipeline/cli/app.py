@@ -3,31 +3,27 @@
 import atexit
 import gc
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
-from itertools import pairwise
 from pathlib import Path
 from pkgutil import iter_modules
 from threading import current_thread, main_thread
-from typing import Annotated, Any
 
-import typer
-from typer import Option
-from typer.core import TyperGroup
+import click
+from click.exceptions import Exit
 
-from pipeline.cli import commands, terminal
+from pipeline.cli import commands, shells, terminal
 from pipeline.cli.damage import with_damage
+from pipeline.cli.declared import command_of
 from pipeline.cli.exits import FAILED, INTERRUPTED, WRONG_USAGE
 from pipeline.cli.options import with_safe
-from pipeline.errors import DENIED_HINT, EMPTY, PipelineError, QueryError, UsageError
+from pipeline.errors import DENIED_HINT, PipelineError, QueryError, UsageError
 from pipeline.library_errors import lack, reason
 from pipeline.version import __version__
-
-# In the environment where a shell asks what to offer after Tab.
-_COMPLETION = "_MAGIC_COMPLETE"
 
 TASKS = {
     "Logs": ("ingest", "documents", "quarantine", "convert", "validate", "simulate"),
@@ -47,10 +43,10 @@ _ENDED_EARLY = (
 )
 
 
-class _Group(TyperGroup):
+class _Group(click.Group):
     """The commands, which the help lists by task."""
 
-    def format_commands(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         widest = max(map(len, self.commands))
         room = formatter.width - 6 - widest
         for task, names in TASKS.items():
@@ -60,31 +56,18 @@ class _Group(TyperGroup):
                 formatter.write_dl([*zip(padded, helps, strict=True)])
 
 
-app = typer.Typer(
-    name="magic",
+@click.group(
     cls=_Group,
-    rich_markup_mode=None,  # plain help starts twice as fast
-    pretty_exceptions_enable=False,
+    invoke_without_command=True,
+    subcommand_metavar="COMMAND [ARGS]...",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-
-def _print_version(is_wanted: bool) -> None:
-    if is_wanted:
-        terminal.out(f"magic {__version__}\n")
-        raise typer.Exit
-
-
-@app.callback(invoke_without_command=True)
-def magic(
-    ctx: typer.Context,
-    version: Annotated[
-        bool,
-        Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
-        ),
-    ] = False,
-) -> None:
+@click.version_option(
+    __version__, message="%(prog)s %(version)s", help="Print the version and exit."
+)
+@shells.completion
+@click.pass_context
+def app(ctx: click.Context) -> None:
     """Turn raw logs of multi-agent games into tables and metrics.
 
     \b
@@ -107,7 +90,7 @@ for _module in iter_modules(commands.__path__):
     _name = _module.name
     _module_of = import_module(f"{commands.__name__}.{_name}")
     _command = with_safe(with_damage(terminal.for_results_alone()(getattr(_module_of, _name))))
-    app.command(_name, cls=getattr(_module_of, "Command", None))(_command)
+    app.add_command(command_of(_command, getattr(_module_of, "Command", click.Command)))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -167,28 +150,26 @@ def _run(arguments: Sequence[str] | None) -> int:
     except BrokenPipeError:
         terminal.silence()
         return 0
-    except (KeyboardInterrupt, typer.Abort) as error:
+    except (KeyboardInterrupt, click.Abort) as error:
         terminal.complain(": ".join(["interrupted", *error.args]))
         return INTERRUPTED
     except BaseException as error:  # where a thread cannot be started, what is in Rust panics
         if (text := _complaint(error)) is None:
             raise
         terminal.complain(text, getattr(error, "place", ""))
-        return WRONG_USAGE if isinstance(error, UsageError) or _is_of_typer(error) else FAILED
+        return WRONG_USAGE if isinstance(error, (UsageError, click.ClickException)) else FAILED
     return code
 
 
 def _called(arguments: list[str]) -> int:
-    """The exit code of the command; typer's `main` would take an EOFError for Ctrl-C."""
+    """The exit code of the command; click's `main` would take an EOFError for Ctrl-C."""
     _check_text(arguments)
-    command = typer.main.get_command(app)
-    _check_paths(command, arguments)
-    if _COMPLETION in os.environ:
-        command.main(arguments, prog_name="magic")
+    if shells.VARIABLE in os.environ:
+        app.main(arguments, prog_name="magic")
     try:
-        with command.make_context("magic", arguments) as context:
-            command.invoke(context)
-    except typer.Exit as end:
+        with app.make_context("magic", arguments) as context:
+            app.invoke(context)
+    except Exit as end:
         return end.exit_code
     return 0
 
@@ -203,11 +184,7 @@ def _complaint(error: BaseException) -> str | None:
         return _ENDED_EARLY
     if text := lack(error):
         return text
-    return _usage(error) if _is_of_typer(error) else None
-
-
-def _is_of_typer(error: BaseException) -> bool:
-    return hasattr(error, "format_message")  # its class has no public name
+    return _usage(error) if isinstance(error, click.ClickException) else None
 
 
 def _check_text(arguments: Sequence[str]) -> None:
@@ -218,21 +195,6 @@ def _check_text(arguments: Sequence[str]) -> None:
         except UnicodeEncodeError:
             if not os.path.lexists(argument):  # a file may have any name
                 raise UsageError(f"{argument!a} is neither valid UTF-8 nor a file") from None
-
-
-def _check_paths(group: Any, arguments: Sequence[str]) -> None:
-    """Raises UsageError for an option with an empty path, which would be the current folder."""
-    name = next(iter(arguments), "")
-    for option, value in pairwise(part for text in arguments for part in _parts(text)):
-        if not value and name in group.commands:
-            params = group.commands[name].params
-            if any(param.metavar in ("DIR", "FILE") and option in param.opts for param in params):
-                raise UsageError(f"the path of {option} {EMPTY}")
-
-
-def _parts(argument: str) -> list[str]:
-    """An option and its value, if both are in one argument."""
-    return argument.split("=", 1) if argument.startswith("--") else [argument]
 
 
 def _of_system(error: OSError) -> str:
@@ -251,11 +213,11 @@ def _gone() -> str:
     return ""
 
 
-def _usage(error: Any) -> str:
-    """Typer's complaint in our form: a fact, then a hint."""
-    text = error.format_message().replace("Value error, ", "").strip().rstrip(".")
-    text = text.replace(". Did you mean", ": did you mean")
-    text = text.replace("Input should be", "it should be").partition(", unable")[0]
-    command = error.ctx.command_path if getattr(error, "ctx", None) else "magic"
+def _usage(error: click.ClickException) -> str:
+    """Click's complaint in our form: a fact, then a hint."""
+    text = error.format_message().strip().rstrip(".")
+    text = re.sub(r"\. \(?Did you mean (.*\?)\)?", r": did you mean \1", text)
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "magic"
     hint = "" if text.endswith("?") else f"; see `{command} --help`"
     return f"{text[:1].lower()}{text[1:]}{hint}"

@@ -8,10 +8,11 @@ from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
-from typer import Argument, BadParameter, Option
+from click import BadParameter
 
 import pipeline
 from pipeline.cli import suggestions, terminal
+from pipeline.cli.declared import Declared, Suggested
 from pipeline.errors import UsageError
 from pipeline.vocabulary import Edition, Engine
 
@@ -35,24 +36,30 @@ def _refuse_binary_on_a_terminal(form: str) -> str:
 
 
 def option(metavar: str, meaning: str, *names: str, default: Any = None, **more: Any) -> Any:
-    """An option with a value; in an annotation, the default has to be `...`."""
-    return Option(default, *names, metavar=metavar, help=meaning, **more)
+    """An option with a value; in an annotation, the default has to be `...`.
+
+    `more` are fields of `Declared`.
+    """
+    return Declared(meaning, metavar, names, default, **more)
 
 
-def argument(metavar: str, meaning: str, suggested: Any = None, default: Any = None) -> Any:
+def argument(
+    metavar: str, meaning: str, suggested: Suggested | None = None, default: Any = None
+) -> Any:
     """An argument; it is required if the default is `...`."""
-    return Argument(default, metavar=metavar, help=meaning, autocompletion=suggested)
+    return Declared(meaning, metavar, default=default, is_argument=True, suggested=suggested)
 
 
 def flag(name: str, meaning: str, *, default: Any = False) -> Any:
     """An option without a value; without `--no-`, unless the name has both."""
-    return Option(default, name, help=meaning)
+    return Declared(meaning, names=(name,), default=default)
 
 
-def several(metavar: str, meaning: str, suggested: Any = None, default: Any = None) -> Any:
+def several(
+    metavar: str, meaning: str, suggested: Suggested | None = None, default: Any = None
+) -> Any:
     """An option that may be repeated."""
-    meaning = f"{meaning}; may be repeated."
-    return option(metavar, meaning, default=default, autocompletion=suggested)
+    return option(metavar, f"{meaning}; may be repeated.", default=default, suggested=suggested)
 
 
 _NO_SIZE = 2**63  # systems count no more bytes
@@ -74,13 +81,13 @@ def n_bytes(size: str | int) -> int:
 
 def size(meaning: str, *, default: Any = None) -> Any:
     """An option for a number of bytes, which is given with its unit."""
-    return option("SIZE", meaning, default=default, parser=n_bytes, show_default=False)
+    return option("SIZE", meaning, default=default, parse=n_bytes, shows_default=False)
 
 
 def form_option(last: str = "or parquet", json: str = "a list of records") -> Any:
     """The option --format, for whatever forms a command has."""
     meaning = f"Output format: table, json ({json}), csv, markdown, {last}."
-    return option("FORM", meaning, "--format", default=..., callback=_refuse_binary_on_a_terminal)
+    return option("FORM", meaning, "--format", default=..., check=_refuse_binary_on_a_terminal)
 
 
 Texts = list[str] | None
@@ -89,15 +96,14 @@ LakeOption = Annotated[
     option(
         "DIR",
         "The lake: the folder with the tables, or a URL such as s3://bucket/lake.",
-        envvar=pipeline.LAKE_VARIABLE,
-        show_envvar=True,
+        variable=pipeline.LAKE_VARIABLE,
         default=...,
     ),
 ]
 
 
 def _system(meaning: str) -> Any:
-    return option("SYSTEM", meaning, autocompletion=suggestions.systems, default=...)
+    return option("SYSTEM", meaning, suggested=suggestions.systems, default=...)
 
 
 SystemOption = Annotated[
@@ -274,9 +280,8 @@ def _with_option(
 ) -> Callable[..., None]:
     """The command with one more option than its own signature has."""
     last = Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=option)
-    # What typer makes the command's options of.
+    # What the command's options are made of.
     command.__signature__ = declared.replace(parameters=[*declared.parameters.values(), last])  # type: ignore[attr-defined]
-    command.__annotations__ = command.__annotations__ | {name: option}
     return command
 
 

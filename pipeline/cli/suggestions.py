@@ -1,13 +1,13 @@
 """What the shell offers after Tab: metrics, game types, tables, columns, and what the lake has.
 
-Each is loaded only when somebody presses Tab; typer leaves out what does not begin as typed.
+Each is loaded only when somebody presses Tab; what does not begin as typed is left out later.
 """
 
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 import pipeline
 from pipeline.errors import PipelineError
@@ -20,10 +20,10 @@ _MOST_GAMES = 50
 
 def _of_lake(
     names: Callable[["Lake", str], Iterable[str]],
-) -> Callable[[typer.Context, str], Iterable[str]]:
+) -> Callable[[click.Context, str], Iterable[str]]:
     """Names in the lake that the command line names so far, else the default one."""
 
-    def complete(ctx: typer.Context, incomplete: str) -> Iterable[str]:
+    def complete(ctx: click.Context, incomplete: str) -> Iterable[str]:
         try:
             return list(names(pipeline.open_lake(ctx.params.get("lake")), incomplete))
         except (PipelineError, OSError):  # no place for an error
@@ -51,8 +51,10 @@ games = _of_lake(_games)
 models = _of_lake(_models)
 
 
-def _of(module: str, names: Callable[[Any], Iterable[str]]) -> Callable[[], Iterable[str]]:
-    return lambda: names(import_module(f"pipeline.{module}"))
+def _of(
+    module: str, names: Callable[[Any], Iterable[str]]
+) -> Callable[[click.Context, str], Iterable[str]]:
+    return lambda _context, _incomplete: names(import_module(f"pipeline.{module}"))
 
 
 metrics = _of("metrics.known", lambda known: known.names("paper"))
@@ -62,14 +64,14 @@ statuses = _of("reports.documents", lambda documents: documents.STATUSES)
 outcomes = _of("reports.games", lambda games: games.OUTCOMES)
 
 
-def tables() -> list[str]:
+def tables(_context: click.Context, _incomplete: str) -> list[str]:
     from pipeline.events.contracts import TABLES
     from pipeline.reports.views import views
 
     return [*TABLES, *views()]
 
 
-def columns(incomplete: str) -> list[str]:
+def columns(_context: click.Context, incomplete: str) -> list[str]:
     """The columns that results and games have; of several with commas, the last is completed."""
     from pipeline.events.contracts import polars_schema
     from pipeline.metrics.columns import GAME_COLUMNS

@@ -14,7 +14,7 @@ def catalog(
         "The file to write; default: magic.duckdb in the lake.",
         "-o",
         "--out",
-        callback=options.local_folder,
+        check=options.local_folder,
     ),
 ) -> None:
     """Write a DuckDB database that shows the lake to other SQL tools.

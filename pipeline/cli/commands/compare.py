@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def compare(
     *,
     model: options.Texts = argument(
-        "MODEL [OTHER]",
+        "[MODEL [OTHER]]",
         "The two models to compare; or one, whose groups of --by are compared.",
         suggestions.models,
     ),
@@ -28,7 +28,7 @@ def compare(
         "COLUMNS",
         "Compare the models in each group of these columns; with one MODEL, compare its "
         "groups of this column.",
-        autocompletion=suggestions.columns,
+        suggested=suggestions.columns,
     ),
     margin: float | None = option(
         "D", "Also test whether models are alike: they differ by less than D."

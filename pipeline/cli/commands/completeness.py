@@ -1,6 +1,6 @@
 """`magic completeness`: what is there of each model, and what is missing."""
 
-from typer import Exit
+from click.exceptions import Exit
 
 from pipeline.cli import options
 from pipeline.cli.exits import CHECK_FAILED

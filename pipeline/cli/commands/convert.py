@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from typer import Exit
+from click.exceptions import Exit
 
 from pipeline.cells import counted
 from pipeline.cli import options, terminal

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from typer import Exit
+from click.exceptions import Exit
 
 from pipeline.cli import options, terminal
 from pipeline.cli.exits import CHECK_FAILED

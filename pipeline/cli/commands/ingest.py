@@ -4,7 +4,7 @@ import os
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from typer import Exit
+from click.exceptions import Exit
 
 from pipeline.cells import counted
 from pipeline.cli import options, progress, terminal

@@ -23,7 +23,7 @@ def metrics(
         "COLUMNS",
         f"Columns to group by, separated by commas; '' for one group; may be repeated.  "
         f"[default: {BY}]",
-        autocompletion=suggestions.columns,
+        suggested=suggestions.columns,
     ),
     model: options.ModelsOption = None,
     metric: options.MetricsOption = None,

@@ -8,7 +8,7 @@ from pipeline.cli.options import flag, option
 def plan(
     *,
     metric: str = option(
-        "METRIC", "The metric to plan for.", autocompletion=suggestions.metrics, default=...
+        "METRIC", "The metric to plan for.", suggested=suggestions.metrics, default=...
     ),
     difference: float = option("D", "The smallest difference that matters.", default=...),
     lake: options.LakeOption = options.DEFAULT_LAKE,

@@ -18,7 +18,7 @@ def quarantine(
     lake: options.LakeOption = options.DEFAULT_LAKE,
     raw: bool = flag("--raw", "Show every column, with the raw document."),
     export: Path | None = option(
-        "DIR", "Write the documents to a new folder.", callback=options.local_folder
+        "DIR", "Write the documents to a new folder.", check=options.local_folder
     ),
     retry: bool = flag("--retry", "Try to ingest them again, with the options that follow."),
     model: options.PlayedByOption = None,

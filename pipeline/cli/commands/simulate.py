@@ -8,7 +8,7 @@ from pipeline.cli.options import option
 
 def simulate(
     *,
-    out: Path = option("DIR", "A new or empty folder.", callback=options.local_folder, default=...),
+    out: Path = option("DIR", "A new or empty folder.", check=options.local_folder, default=...),
     models: int = option("N", "Number of models, each with its own skill.", min=1, default=4),
     games: int = option("M", "Games of each model in each competition.", min=1, default=20),
     seed: int = option("S", "The same seed gives the same bytes.", default=0),

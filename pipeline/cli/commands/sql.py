@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from typer.core import TyperCommand
+import click
 
 from pipeline.cells import counted
 from pipeline.cli import options, progress, terminal
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pipeline.metrics.installed import Added
 
 
-class Command(TyperCommand):
+class Command(click.Command):
     """The command, to which a query that begins with a comment is no option."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -49,7 +49,7 @@ def sql(
         "Write the result to a file: .csv, .json, .jsonl, .parquet or .xlsx.",
         "-o",
         "--out",
-        callback=options.local_folder,
+        check=options.local_folder,
     ),
     form: options.FormOption = "table",
 ) -> None:

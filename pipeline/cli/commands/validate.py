@@ -1,6 +1,6 @@
 """`magic validate`: interchange JSON held against its rules."""
 
-from typer import Exit
+from click.exceptions import Exit
 
 from pipeline.cells import counted
 from pipeline.cli import options, terminal

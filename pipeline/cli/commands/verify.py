@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from typer import Exit
+from click.exceptions import Exit
 
 from pipeline.cli import options, progress, terminal
 from pipeline.cli.exits import CHECK_FAILED, CONTRADICTED, FAILED

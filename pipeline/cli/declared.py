@@ -1,0 +1,137 @@
+"""A command of click, made of a function: its signature has the options, its docstring the help."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from inspect import Parameter, cleandoc, signature
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import click
+
+from pipeline.errors import EMPTY, UsageError
+
+_NUMBERS: dict[Any, tuple[str, Any, Any]] = {
+    int: ("integer", click.types.IntParamType, click.IntRange),
+    float: ("number", click.types.FloatParamType, click.FloatRange),
+}
+Suggested = Callable[[click.Context, str], Iterable[str]]
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What a parameter of a command is besides its type; `...` for a default that is not here."""
+
+    help: str
+    metavar: str = ""
+    names: tuple[str, ...] = ()
+    default: Any = ...
+    is_argument: bool = False
+    suggested: Suggested | None = None
+    """What the shell offers; what does not begin as typed is left out."""
+    check: Callable[[Any], Any] | None = None
+    """Gives the value, or raises click.BadParameter."""
+    parse: Callable[[Any], Any] | None = None
+    """Makes the value of a text, in place of the type."""
+    min: float | None = None
+    max: float | None = None
+    variable: str | None = None
+    """The environment variable that can give the value."""
+    shows_default: bool = True
+
+
+def command_of(function: Callable[..., None], kind: type[click.Command]) -> click.Command:
+    """The command: a parameter of the function is an option, an argument or a flag."""
+    params = [_param(parameter) for parameter in signature(function).parameters.values()]
+    text = cleandoc(function.__doc__ or "")
+    return kind(function.__name__, params=params, help=text, callback=function)
+
+
+def _param(parameter: Parameter) -> click.Parameter:
+    annotation, declared = parameter.annotation, parameter.default
+    if get_origin(annotation) is Annotated:
+        default = ... if declared is Parameter.empty else declared
+        annotation, declared = get_args(annotation)
+    else:
+        default = declared.default
+    kinds = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+    kind = next(one for one in kinds if one is not NoneType)
+    is_several = get_origin(kind) is list
+    common: dict[str, Any] = {
+        "type": declared.parse or _type(get_args(kind)[0] if is_several else kind, declared),
+        "metavar": declared.metavar or None,
+        "help": declared.help,
+        "required": default is ...,
+        "callback": _checked(declared, is_several=is_several, default=default),
+    }
+    if declared.suggested is not None:
+        common["shell_complete"] = _completion(declared.suggested)
+    if default is not ... and not is_several:
+        common["default"] = default
+    if declared.is_argument:
+        common["metavar"] = _metavar(declared.metavar, is_several, is_required=default is ...)
+        return click.Argument([parameter.name], nargs=-1 if is_several else 1, **common)
+    if kind is bool:
+        del common["type"], common["required"]
+        common["is_flag"] = True
+    return click.Option(
+        [parameter.name, *(declared.names or [f"--{parameter.name.replace('_', '-')}"])],
+        multiple=is_several,
+        envvar=declared.variable,
+        show_envvar=declared.variable is not None,
+        show_default=declared.shows_default and default is not None,
+        **common,
+    )
+
+
+class _PathType(click.ParamType[Any]):
+    """A path, or a URL for a text; an empty one would be the current folder."""
+
+    name = "path"
+
+    def __init__(self, kind: type[str] | type[Path]) -> None:
+        self._kind = kind
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not str(value):
+            raise UsageError(f"the path of {param and param.opts[-1]} {EMPTY}")
+        return self._kind(value)
+
+
+def _type(kind: Any, declared: Declared) -> Any:
+    if get_origin(kind) is Literal:
+        return click.Choice(get_args(kind))
+    if declared.metavar in ("DIR", "FILE") and not declared.is_argument:
+        return _PathType(kind)
+    if kind not in _NUMBERS:
+        return click.STRING
+    name, anything, of_range = _NUMBERS[kind]
+    is_bounded = declared.min is not None or declared.max is not None
+    numbers = of_range(declared.min, declared.max) if is_bounded else anything()
+    numbers.name = name  # for messages about what is no number at all
+    return numbers
+
+
+def _metavar(name: str, is_several: bool, *, is_required: bool) -> str:
+    """How the usage writes an argument, unless the declaration does."""
+    if "[" in name:
+        return name
+    return (name if is_required else f"[{name}]") + "..." * is_several
+
+
+def _checked(declared: Declared, *, is_several: bool, default: object) -> Callable[..., Any]:
+    """A value as the function takes it: several as a list, the default where there are none."""
+
+    def checked(_context: click.Context, _param: click.Parameter, value: Any) -> Any:
+        if is_several:
+            value = [*value] or (None if default is ... else default)
+        return value if declared.check is None else declared.check(value)
+
+    return checked
+
+
+def _completion(suggested: Suggested) -> Callable[..., list[str]]:
+    def complete(context: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+        return [name for name in suggested(context, incomplete) if name.startswith(incomplete)]
+
+    return complete
