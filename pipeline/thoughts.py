@@ -39,7 +39,7 @@ BLOCKS = rf"(?i)<{_TAG}>[^<>]*</{_TAG}>"
 
 OBJECT = r"(?s)^(?:[^`]*```[a-z]*)?\s*(\{\s*\".*\})\s*(?:```)?\s*$"
 _STRING = r"\"(?:[^\"\\]|\\.)*\""
-_VALUE = rf"({_STRING}|\[[^\]]{{0,300}}\]|\{{[^}}]{{0,300}}\}}|[^\"\[{{\s][^,}}\]]*)"
+_VALUE = rf"({_STRING}|\[[^\]]{{0,100}}\]|\{{[^}}]{{0,100}}\}}|[^\"\[{{\s][^,}}\]]*)"
 _ANSWERS = (
     r"(?:(?:final|my|your)[ _-]?)?(?:votes?|voted|voting|answer|target|choice|chosen|choose|pick"
     r"|decision|投票|答案|目标|选择|回答|contribution|contribute|amount|guess|candidate|nominee|suspect|accus(?:e|ed|ation))"

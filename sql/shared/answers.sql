@@ -67,15 +67,15 @@ SELECT
     CASE
         WHEN written = '' THEN outside
         ELSE coalesce(
-            nullif(regexp_extract(written, '(?is)^.*"(?:(?:(?:final|my|your)[ _-]?)?(?:votes?|voted|voting|answer|target|choice|chosen|choose|pick|decision|投票|答案|目标|选择|回答|contribution|contribute|amount|guess|candidate|nominee|suspect|accus(?:e|ed|ation))(?:[ _-]?(?:for|to|player|name|id|target|amount|points|word))?)"\s*:\s*("(?:[^"\\]|\\.)*"|\[[^\]]{0,300}\]|\{[^}]{0,300}\}|[^"\[{\s][^,}\]]*)', 1), ''),
-            nullif(regexp_extract(written, '(?is)^.*"(?:(?:public[ _-]?)?(?:action|move|response|reply|output|result|message|statement|speech|say))"\s*:\s*("(?:[^"\\]|\\.)*"|\[[^\]]{0,300}\]|\{[^}]{0,300}\}|[^"\[{\s][^,}\]]*)', 1), ''),
-            regexp_replace(written, '(?is)"[^"\\:]{0,40}?(?:(?:think|thought|reason|reflect|analy[sz]|scratch|monologue|rationale|deliberat|explanation|justification)|why|comment|思考|理由|推理|分析|想法)[^"\\:]{0,40}?"\s*:\s*("(?:[^"\\]|\\.)*"|\[[^\]]{0,300}\]|\{[^}]{0,300}\}|[^"\[{\s][^,}\]]*)', '', 'g')
+            nullif(regexp_extract(written, '(?is)^.*"(?:(?:(?:final|my|your)[ _-]?)?(?:votes?|voted|voting|answer|target|choice|chosen|choose|pick|decision|投票|答案|目标|选择|回答|contribution|contribute|amount|guess|candidate|nominee|suspect|accus(?:e|ed|ation))(?:[ _-]?(?:for|to|player|name|id|target|amount|points|word))?)"\s*:\s*("(?:[^"\\]|\\.)*"|\[[^\]]{0,100}\]|\{[^}]{0,100}\}|[^"\[{\s][^,}\]]*)', 1), ''),
+            nullif(regexp_extract(written, '(?is)^.*"(?:(?:public[ _-]?)?(?:action|move|response|reply|output|result|message|statement|speech|say))"\s*:\s*("(?:[^"\\]|\\.)*"|\[[^\]]{0,100}\]|\{[^}]{0,100}\}|[^"\[{\s][^,}\]]*)', 1), ''),
+            regexp_replace(written, '(?is)"[^"\\:]{0,40}?(?:(?:think|thought|reason|reflect|analy[sz]|scratch|monologue|rationale|deliberat|explanation|justification)|why|comment|思考|理由|推理|分析|想法)[^"\\:]{0,40}?"\s*:\s*("(?:[^"\\]|\\.)*"|\[[^\]]{0,100}\]|\{[^}]{0,100}\}|[^"\[{\s][^,}\]]*)', '', 'g')
         )
     END AS answer,
     CASE
         WHEN NOT is_marked THEN FALSE
         ELSE regexp_matches(said, '(?i)^\s*(?:<\|?[a-z0-9_:.-]{0,30}?(?:think|thought|reason|reflect|analy[sz]|scratch|monologue|rationale|deliberat|explanation|justification)[a-z0-9_:.-]{0,30}?\|?>|\[think\]|◁think▷|<\|begin_of_thought\|>|(?:<\|start\|>assistant)?<\|channel\|>(?:analysis|commentary)\b)')
             OR regexp_matches(content, '(?is)^(?:(?:\s|<[^<>]{0,60}>)*[^\s<].*(?:<\|?/\s?[a-z0-9_:.-]{0,30}?(?:think|thought|reason|reflect|analy[sz]|scratch|monologue|rationale|deliberat|explanation|justification)[a-z0-9_:.-]{0,30}?\s?\|?>|\[/think\]|◁/think▷|<\|end_of_thought\|>|<\|channel\|>\s?final[^<>]{0,40}<\|message\|>|<(?:final_?)?answer>|<\|begin_of_solution\|>)|analysis.*assistantfinal)')
-            OR regexp_matches(written, '(?is)"[^"\\:]{0,40}?(?:(?:think|thought|reason|reflect|analy[sz]|scratch|monologue|rationale|deliberat|explanation|justification)|why|comment|思考|理由|推理|分析|想法)[^"\\:]{0,40}?"\s*:\s*("(?:[^"\\]|\\.)*"|\[[^\]]{0,300}\]|\{[^}]{0,300}\}|[^"\[{\s][^,}\]]*)')
+            OR regexp_matches(written, '(?is)"[^"\\:]{0,40}?(?:(?:think|thought|reason|reflect|analy[sz]|scratch|monologue|rationale|deliberat|explanation|justification)|why|comment|思考|理由|推理|分析|想法)[^"\\:]{0,40}?"\s*:\s*("(?:[^"\\]|\\.)*"|\[[^\]]{0,100}\]|\{[^}]{0,100}\}|[^"\[{\s][^,}\]]*)')
     END AS has_thoughts
 FROM objects
