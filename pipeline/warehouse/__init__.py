@@ -62,6 +62,9 @@ THREAD_MEMORY = 2**28
 # Memory for our own queries whose results grow with the lake; the rest goes to the disk.
 BOUNDED_MEMORY = 2**30
 BATCH_ROWS = 10_000
+# Bytes of messages up to which further threads cost more than they give: each makes the patterns and
+# tables of a query for itself.
+_FOR_ONE_THREAD = 2**23
 _SECONDS_BETWEEN_LOOKS = 0.1
 _MOST_AT_ONCE = 64  # one more waits
 _NOWHERE = "nowhere"
@@ -136,7 +139,8 @@ def bounded(
     where neither has room.
     """
     # A sort holds the texts of 122,880 rows in each thread, so one thread has the most room.
-    threads = 1 if sorts_texts else _threads(BOUNDED_MEMORY)
+    is_alone = sorts_texts or sum(lake.sizes("messages").values()) < _FOR_ONE_THREAD
+    threads = 1 if is_alone else _threads(BOUNDED_MEMORY)
     with (
         TemporaryDirectory(prefix="magic-") as scratch,
         connect(
