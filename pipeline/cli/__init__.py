@@ -1,5 +1,6 @@
 """The command line, `magic`: it asks the layers below and shows their answers."""
 
+import os
 import sys
 from _signal import SIGINT, pthread_kill  # type: ignore[import-not-found]
 from _thread import get_ident, start_new_thread
@@ -18,6 +19,8 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
     """Runs the command line and returns its exit code; see `pipeline.cli.app.main`."""
     if arguments is None:
         sys.unraisablehook = _interrupt_again
+        # Numpy starts a thread for each core, which spins for a while; no matrix is large here.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         from pipeline.cli.app import main as run
 

@@ -62,8 +62,8 @@ THREAD_MEMORY = 2**28
 # Memory for our own queries whose results grow with the lake; the rest goes to the disk.
 BOUNDED_MEMORY = 2**30
 BATCH_ROWS = 10_000
-# Bytes of messages up to which further threads cost more than they give: each makes the patterns and
-# tables of a query for itself.
+# Bytes of messages up to which further threads cost more than they give: each makes the patterns
+# and tables of a query for itself.
 _FOR_ONE_THREAD = 2**23
 _SECONDS_BETWEEN_LOOKS = 0.1
 _MOST_AT_ONCE = 64  # one more waits

@@ -1,6 +1,5 @@
 """`magic ingest`: logs into a lake."""
 
-import os
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -64,8 +63,6 @@ def ingest(
       magic ingest more.zip --jobs 8 --memory 8GiB
       magic ingest s3://in/ --lake s3://out/ --engine spark --master spark://HOST
     """
-    # Numpy starts a thread for each core, which spins for a while; no matrix is multiplied here.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         from pipeline.archives import measure
         from pipeline.cli.counts import WRITE_INTERCHANGE, why_no_game
