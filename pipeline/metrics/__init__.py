@@ -15,7 +15,6 @@ from pipeline.errors import UsageError
 from pipeline.lake import StoredLake, by_system
 from pipeline.metrics.completeness import completeness, played
 from pipeline.metrics.counting import in_scope
-from pipeline.metrics.counts import Counts, Question, clusters
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.engines import ENGINES, check_engine, count
 from pipeline.metrics.influence import with_influence
@@ -26,6 +25,7 @@ from pipeline.metrics.origin import origin
 from pipeline.metrics.replays import with_replays
 from pipeline.metrics.request import DEFAULT_BY, DEFAULT_GAMES, PAPER, RELEASE, Request, several
 from pipeline.metrics.results import SYSTEM, VALUES
+from pipeline.metrics.tally import Counts, Question, clusters
 from pipeline.metrics.validation import check, check_models, condition_on, tested
 from pipeline.metrics.values import values
 from pipeline.vocabulary import ALL, MAGIC, Edition, Engine, GameType

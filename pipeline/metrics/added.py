@@ -9,13 +9,13 @@ from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
 from pipeline.metrics import results
 from pipeline.metrics.counting import rows
-from pipeline.metrics.counts import Question
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.engines import count
 from pipeline.metrics.installed import Added
 from pipeline.metrics.known import knowing, names
 from pipeline.metrics.request import PAPER, Request
 from pipeline.metrics.results import OF_A_CELL, OF_A_METRIC
+from pipeline.metrics.tally import Question
 from pipeline.metrics.views import LEADERBOARD, OF_ALL, shared, views
 from pipeline.plugins import LETTERS, NAME
 from pipeline.sqlfiles import header_of, with_clause, without_end

@@ -1,33 +1,29 @@
-"""A condition on rows, given in SQL: read once, and put in the words of each engine.
+"""A condition on rows, given in SQL: read once, and written in words that all engines read alike.
 
 It is a small part of SQL, that in which both engines mean the same: columns, constants, AND, OR,
 NOT, comparisons, IN, BETWEEN, LIKE, IS [NOT] NULL, IS [NOT] DISTINCT FROM. No function, no
 subquery, no arithmetic, no cast.
 """
 
-import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
 from msgspec import Struct
 
 from pipeline.errors import UsageError, choose, in_quotes, nearest
+from pipeline.sqlfiles import identifier, literal
 
-_COMPARISONS: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
-    "EQ": operator.eq,
-    "NEQ": operator.ne,
-    "LT": operator.lt,
-    "LTE": operator.le,
-    "GT": operator.gt,
-    "GTE": operator.ge,
-    "NullSafeEQ": pl.Expr.eq_missing,
-    "NullSafeNEQ": pl.Expr.ne_missing,
-}
-_CHAINS: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
-    "And": operator.and_,
-    "Or": operator.or_,
+_COMPARISONS = {
+    "EQ": "=",
+    "NEQ": "<>",
+    "LT": "<",
+    "LTE": "<=",
+    "GT": ">",
+    "GTE": ">=",
+    "NullSafeEQ": "IS NOT DISTINCT FROM",
+    "NullSafeNEQ": "IS DISTINCT FROM",
 }
 _QUOTES = "texts need single quotes, as in role = 'civilian'"
 _BARE = re.compile(r"[=<>]\s*[^\W\d]")  # a word where a constant is expected
@@ -39,7 +35,6 @@ class Condition(Struct, frozen=True):
 
     sql: str
     columns: tuple[str, ...]
-    expression: pl.Expr
 
 
 def condition(text: str, schema: Mapping[str, pl.DataType]) -> Condition:
@@ -57,7 +52,7 @@ def condition(text: str, schema: Mapping[str, pl.DataType]) -> Condition:
 def _condition(text: str, schema: Mapping[str, pl.DataType]) -> Condition:
     tree = _parsed(text)
     columns: dict[str, None] = {}
-    expression = _expression(tree, columns, schema)
+    sql = _written(tree, columns, schema)
     if strangers := [name for name in columns if name not in schema]:
         # The list is long, so what is more likely comes before it.
         near = nearest(strangers, schema)
@@ -65,7 +60,7 @@ def _condition(text: str, schema: Mapping[str, pl.DataType]) -> Condition:
         raise UsageError(f"no column {', '.join(strangers)} for a condition: {hint}")
     types = {name: schema[name] for name in columns} or {"none": pl.Null()}
     try:
-        answer = pl.DataFrame(schema=types).lazy().select(answer=expression).collect()
+        answer = pl.DataFrame(schema=types).lazy().select(answer=pl.sql_expr(sql)).collect()
     except pl.exceptions.PolarsError as error:
         reason = str(error).splitlines()[0]
         if "native python" in reason:
@@ -73,11 +68,7 @@ def _condition(text: str, schema: Mapping[str, pl.DataType]) -> Condition:
         raise UsageError(f"the condition compares values of different types: {reason}") from None
     if answer["answer"].dtype not in (pl.Boolean, pl.Null):
         raise UsageError(f"the condition `{text}` must be true or false for each row")
-    return Condition(
-        tree.sql("duckdb", comments=False, identify=True),
-        tuple(columns),
-        expression.cast(pl.Boolean),
-    )
+    return Condition(f"CAST({sql} AS BOOLEAN)", tuple(columns))
 
 
 def _parsed(text: str) -> Any:
@@ -113,42 +104,41 @@ def _reason(error: Exception) -> str:
     return f"`{place}` is not expected there"
 
 
-def _expression(node: Any, columns: dict[str, None], schema: Mapping[str, pl.DataType]) -> pl.Expr:
-    """The node for polars; the columns that it names are added to `columns`."""
+def _written(node: Any, columns: dict[str, None], schema: Mapping[str, pl.DataType]) -> str:
+    """The node in SQL that all engines read alike; the columns it names are added to `columns`."""
 
-    def of(inner: Any) -> pl.Expr:
-        return _expression(inner, columns, schema)
+    def of(inner: Any) -> str:
+        return _written(inner, columns, schema)
 
     parts = {name for name, value in node.args.items() if value}
     match type(node).__name__:
         case "Paren":
             return of(node.this)
         case "Not":
-            return ~of(node.this)
+            return f"(NOT {of(node.this)})"
         case name if name in _COMPARISONS and parts <= {"this", "expression"}:
             _refuse_chain(node)
-            return _COMPARISONS[name](of(node.this), of(node.expression))
-        case name if name in _CHAINS and parts <= {"this", "expression"}:
-            return _joined(_CHAINS[name], [of(part) for part in node.flatten(unnest=False)])
+            return f"({of(node.this)} {_COMPARISONS[name]} {of(node.expression)})"
+        case "And" | "Or" as name if parts <= {"this", "expression"}:
+            return _joined(name.upper(), [of(part) for part in node.flatten(unnest=False)])
         case "Is" if type(node.expression).__name__ == "Null":
-            return of(node.this).is_null()
+            return f"({of(node.this)} IS NULL)"
         case "In" if parts == {"this", "expressions"}:
-            return _is_one_of(node, of, schema)
+            _refuse_mixture(node)
+            return f"({of(node.this)} IN ({', '.join(map(of, node.expressions))}))"
         case "Between" if parts <= {"this", "low", "high"}:
-            value = of(node.this)
-            return (value >= of(node.args["low"])) & (value <= of(node.args["high"]))
+            ends = f"{of(node.args['low'])} AND {of(node.args['high'])}"
+            return f"({of(node.this)} BETWEEN {ends})"
         case "Like" if parts <= {"this", "expression", "negate"} and node.expression.is_string:
-            is_like = of(node.this).str.contains(_pattern(node.expression.this))
-            return ~is_like if "negate" in parts else is_like
+            like = "NOT LIKE" if "negate" in parts else "LIKE"
+            return f"({of(node.this)} {like} {literal(node.expression.this)})"
         case "Column" if parts == {"this"} and type(node.this).__name__ == "Identifier":
             columns[node.name] = None
-            return pl.col(node.name)
-        case "Boolean":
-            return pl.lit(bool(node.this))
-        case "Null":
-            return pl.lit(None)
+            return identifier(node.name)
+        case "Boolean" | "Null":
+            return str(node.sql("duckdb"))
     if (constant := _constant(node)) is not None:
-        return pl.lit(constant)
+        return constant
     raise UsageError(
         f"a condition cannot contain `{node.sql('duckdb')}`: use only columns and constants "
         f"with AND, OR, NOT, comparisons, IN, BETWEEN, LIKE and IS NULL{_as_text(node, schema)}"
@@ -177,62 +167,36 @@ def _refuse_chain(node: Any) -> None:
         )
 
 
-def _joined(join: Callable[[pl.Expr, pl.Expr], pl.Expr], parts: Sequence[pl.Expr]) -> pl.Expr:
+def _refuse_mixture(node: Any) -> None:
+    """Raises UsageError for `x IN ('a', 1)`: engines differ in which of the two they convert."""
+    constants = [part for part in (node.this, *node.expressions) if _constant(part) is not None]
+    if len({part.is_string for part in constants}) > 1:
+        raise UsageError(
+            f"the condition compares values of different types: texts and numbers in "
+            f"`{node.sql('duckdb')}`"
+        )
+
+
+def _joined(word: str, parts: Sequence[str]) -> str:
     """All parts joined, by halves: one by one, thousands would make too deep a tree."""
     if len(parts) == 1:
         return parts[0]
     half = len(parts) // 2
-    return join(_joined(join, parts[:half]), _joined(join, parts[half:]))
+    return f"({_joined(word, parts[:half])} {word} {_joined(word, parts[half:])})"
 
 
-def _is_one_of(
-    node: Any, of: Callable[[Any], pl.Expr], schema: Mapping[str, pl.DataType]
-) -> pl.Expr:
-    """The IN for polars: a comparison with each value, null where SQL's is.
-
-    A column's own constants are looked up at once, since there can be thousands, as of games.
-    """
-    value = of(node.this)
-    dtype = schema.get(node.this.name) if type(node.this).__name__ == "Column" else None
-    constants = [_constant(part) for part in node.expressions]
-    is_of_type = [_is_of(dtype, constant) for constant in constants]
-    known = [constant for constant, is_plain in zip(constants, is_of_type, strict=True) if is_plain]
-    others = [
-        part for part, is_plain in zip(node.expressions, is_of_type, strict=True) if not is_plain
-    ]
-    compared = [value == of(part) for part in others]
-    return _joined(operator.or_, [value.is_in(known), *compared] if known else compared)
-
-
-def _is_of(dtype: pl.DataType | None, constant: str | int | float | None) -> bool:
-    """Whether the constant is of a column's type, so that both are compared as they are."""
-    if isinstance(constant, str):
-        return dtype == pl.String
-    if isinstance(constant, int):
-        return dtype is not None and dtype.is_integer()
-    return isinstance(constant, float) and dtype == pl.Float64
-
-
-def _constant(node: Any) -> str | int | float | None:
-    """The text or number that the node is, null for anything else."""
+def _constant(node: Any) -> str | None:
+    """The text or number that the node is, in SQL; null for anything else."""
     match type(node).__name__:
         case "Literal":
-            return str(node.this) if node.is_string else _number(node.this)
+            return literal(node.this) if node.is_string else _number(node.this)
         case "Neg" if type(node.this).__name__ == "Literal" and not node.this.is_string:
             return _number(f"-{node.this.this}")
     return None
 
 
-def _number(text: str) -> int | float:
-    """The number, an integer where it is written as one."""
-    if not text.lstrip("-").isdecimal():
-        return float(text)
-    if int(text) not in _INTEGERS:
+def _number(text: str) -> str:
+    """The number as it is written."""
+    if text.lstrip("-").isdecimal() and int(text) not in _INTEGERS:
         raise UsageError(f"the number {text} is too large for a condition")
-    return int(text)
-
-
-def _pattern(like: str) -> str:
-    """The regular expression of a LIKE pattern."""
-    words = {"%": ".*", "_": "."}
-    return "(?s)^" + "".join(words.get(mark) or pl.escape_regex(mark) for mark in like) + "$"
+    return text

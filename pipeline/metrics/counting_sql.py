@@ -1,32 +1,35 @@
-"""The rows of a metric, counted in SQL by DuckDB or Spark.
+"""The rows of a metric in SQL, for DuckDB and Spark: the CTE `attempts` in the metric's file."""
 
-The rows are those of the CTE `attempts` in the metric's SQL file. The queries around it are made
-here, since they depend on the request.
-"""
-
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from pipeline import sqlfiles
 from pipeline.metrics.compared import COMPARED
-from pipeline.metrics.counts import GAME_MARK, Clusters, Question
 from pipeline.metrics.known import compared_file, is_added, metric, sql
-from pipeline.metrics.request import RELEASE, Request
-from pipeline.sqlfiles import identifier, literal, with_clause
+from pipeline.metrics.request import Request
+from pipeline.metrics.tally import RESULTS, Question, literals, wanted
+from pipeline.sqlfiles import identifier, with_clause
 from pipeline.vocabulary import Edition
 
-HITS = "DECIMAL(38, 18)"
+_OF_ROW = ("game_id", "term", "hit", "is_counted", "parse_status", "setting_id", "competition")
+_OF_RESULT = ("game_id", "game_index", "is_finished")
 _GAMES = """SELECT games.*, opponents.opponent
 FROM games
 LEFT JOIN (SELECT game_id, min(opponent) AS opponent FROM results GROUP BY game_id) AS opponents
     ON opponents.game_id = games.game_id"""
 
 
-def queries(question: Question) -> list[str]:
-    """The SELECTs of `sides`, and then of each metric's sums and games."""
-    selects = [_sides(question.request)]
-    for name in question.metrics:
-        selects += [_sums(name, question), _games(name, question)]
-    return selects
+def rows_of(question: Question) -> Callable[[str], str]:
+    """What `tally.queries` counts: the SELECT of a metric's rows that are wanted, or of results."""
+    request = question.request
+
+    def rows(name: str) -> str:
+        of_row = (*_OF_RESULT, "is_tested") if name == RESULTS else _OF_ROW
+        every = "SELECT * FROM results" if name == RESULTS else attempts(name, request.edition)
+        selected = [*of_row, "model", "game_type", *request.columns]
+        condition = f"is_tested AND {wanted(request)}" if name == RESULTS else wanted(request)
+        return f"(SELECT * FROM ({_with_game(every, selected, request)}) AS rows WHERE {condition})"
+
+    return rows
 
 
 def attempts(name: str, edition: Edition) -> str:
@@ -56,71 +59,9 @@ def counted_rows(name: str, columns: Iterable[str], request: Request) -> str:
     of_metric = compared if COMPARED in needed else attempts
     rows = _with_game(of_metric(name, request.edition), needed, request)
     listed = ", ".join(map(identifier, columns))
-    is_of_type = f"game_type IN ({_literals(metric(name, request.edition).game_types)})"
-    wanted = f"is_counted AND {is_of_type} AND {_wanted(request)}"
-    return f"SELECT {listed} FROM ({rows}) AS attempts WHERE {wanted}"
-
-
-def _sums(name: str, question: Question) -> str:
-    request = question.request
-    keys = [*map(identifier, request.fine)]
-    if question.clusters is not None:
-        keys += ["stratum", "cluster"]
-    return f"""SELECT
-    {literal(name)} AS metric,
-    {_listed(keys)}
-    term,
-    sum(CASE WHEN is_counted THEN CAST(hit AS {HITS}) END) AS hits,
-    count(*) FILTER (WHERE is_counted) AS counted,
-    count(*) FILTER (WHERE parse_status <> 'ok') AS n_unreadable,
-    count(*) FILTER (WHERE hit IS NULL AND parse_status <> 'outage') AS n_unknown,
-    count(*) FILTER (WHERE is_counted AND hit IS NULL) AS n_hits_unknown
-FROM ({_rows(name, question)}) AS attempts
-GROUP BY {_listed(keys)} term"""
-
-
-def _games(name: str, question: Question) -> str:
-    fine = _listed(map(identifier, question.request.fine))
-    none = "CAST(0 AS BIGINT)"
-    counts_games, can_be_unknown = name in question.with_games, question.can_be_unknown(name)
-    n_games = "count(DISTINCT game_id)" if counts_games else none
-    n_unknown = "count(DISTINCT CASE WHEN hit IS NULL THEN game_id END)"
-    select = f"""SELECT
-    {literal(name)} AS metric,
-    {fine}
-    {n_games} AS n_games,
-    {n_unknown if can_be_unknown else none} AS n_games_unknown
-FROM ({_rows(name, question)}) AS attempts
-WHERE is_counted
-GROUP BY {fine.removesuffix(",")}"""
-    return select if counts_games or can_be_unknown else f"{select}\nLIMIT 0"
-
-
-def _rows(name: str, question: Question) -> str:
-    """The SELECT of the metric's rows that are wanted, with their cluster."""
-    request = question.request
-    needed = ("game_id", "term", "hit", "is_counted", "parse_status", "setting_id", "competition")
-    selected = [*needed, "model", "game_type", *request.columns]
-    rows = _with_game(attempts(name, request.edition), selected, request)
-    cluster = _cluster(question.clusters or Clusters())
-    return f"""SELECT *, competition AS stratum, {cluster} AS cluster
-FROM ({rows}) AS attempts
-WHERE {_wanted(request)}"""
-
-
-def _sides(request: Request) -> str:
-    fine = _listed(map(identifier, request.fine))
-    if not request.is_of_results:
-        return "SELECT CAST(0 AS BIGINT) AS n_unfinished LIMIT 0"
-    is_in_scope = f"game_index < {request.num_of_game}" if request.edition == RELEASE else "TRUE"
-    needed = ["game_id", "game_index", "is_finished", "is_tested", "model", "game_type"]
-    rows = _with_game("SELECT * FROM results", [*needed, *request.columns], request)
-    return f"""SELECT
-    {fine}
-    count(DISTINCT CASE WHEN NOT is_finished AND {is_in_scope} THEN game_id END) AS n_unfinished
-FROM ({rows}) AS results
-WHERE is_tested AND {_wanted(request)}
-GROUP BY {fine.removesuffix(",")}"""
+    is_of_type = f"game_type IN ({literals(metric(name, request.edition).game_types)})"
+    condition = f"is_counted AND {is_of_type} AND {wanted(request)}"
+    return f"SELECT {listed} FROM ({rows}) AS attempts WHERE {condition}"
 
 
 def _with_game(rows: str, columns: Iterable[str], request: Request) -> str:
@@ -134,34 +75,3 @@ def _with_game(rows: str, columns: Iterable[str], request: Request) -> str:
 FROM ({rows}) AS counted
 LEFT JOIN ({_GAMES}) AS games
     ON games.game_id = counted.game_id"""
-
-
-def _cluster(clusters: Clusters) -> str:
-    if not clusters.by_game:
-        return "setting_id"
-    sides = ", ".join(f"({literal(m)}, {literal(c)})" for m, c in clusters.by_game)
-    cut = f"substr(game_id, 1, {clusters.digits}) || coalesce(model, '')"
-    game = cut if clusters.is_cut else "game_id"
-    is_by_game = f"(coalesce(model, ''), competition) IN ({sides})"
-    return f"CASE WHEN {is_by_game} THEN {literal(GAME_MARK)} || {game} ELSE setting_id END"
-
-
-def _wanted(request: Request) -> str:
-    """The condition that a row is of the requested models and game types."""
-    wanted = []
-    if request.models is not None:
-        wanted.append(f"model IN ({_literals(request.models)})")
-    if request.game_types is not None and not request.is_rolled_up:
-        wanted.append(f"game_type IN ({_literals(request.game_types)})")
-    if request.where is not None:
-        wanted.append(f"({request.where.sql})")
-    return " AND ".join(wanted) or "TRUE"
-
-
-def _literals(values: Iterable[str]) -> str:
-    return ", ".join(map(literal, sorted(values))) or "NULL"
-
-
-def _listed(columns: Iterable[str]) -> str:
-    """The columns with a comma after each."""
-    return " ".join(f"{column}," for column in columns)

@@ -8,15 +8,16 @@ from pipeline.errors import QueryError, UsageError, choose
 from pipeline.lake import StoredLake
 from pipeline.library_errors import one_line
 from pipeline.metrics import counting, counting_sql
-from pipeline.metrics.counts import Counts, Question
 from pipeline.metrics.installed import package_of
+from pipeline.metrics.tally import Counts, Question, queries
 from pipeline.metrics.views import shared
 from pipeline.plugins import PluginError
-from pipeline.sqlfiles import View
+from pipeline.sqlfiles import View, identifier
 from pipeline.vocabulary import Engine
 
 # What DuckDB raises that says nothing of a query.
 _OF_LIMITS = ("InterruptException", "OutOfMemoryException")
+_NO_SIDES = pl.DataFrame(schema={"n_unfinished": pl.Int64})
 ENGINES = ("polars", "duckdb", "spark")
 
 
@@ -38,18 +39,27 @@ def count(
 ) -> Counts:
     """What the engine counts, each frame sorted, so that equal lakes give equal answers."""
     if engine == "polars":
-        # One query after the other: together they take twice the memory, and are no faster.
         try:
-            queries = counting.queries(question, cache(lake.table))
-            frames = [query.collect(engine="streaming") for query in queries]
+            found = _by_polars(lake, question)
         except pl.exceptions.PolarsError as error:
             _blame(question, one_line(error))
             raise
     else:
-        frames = _by_sql(lake, question, engine, master)
-    sides, *of_metrics = frames
+        found = _by_sql(lake, question, engine, master)
+    no_sides = [] if question.request.is_of_results else [_NO_SIDES]
+    sides, *of_metrics = [*no_sides, *found]
     sums, games = (pl.concat(of_metrics[at::2], how="vertical_relaxed") for at in (0, 1))
     return Counts(*(frame.sort(pl.all(), nulls_last=True) for frame in (sums, games, sides)))
+
+
+def _by_polars(lake: StoredLake, question: Question) -> list[pl.DataFrame]:
+    frames = counting.frames(question, cache(lake.table))
+    context = pl.SQLContext(frames)
+    # One query after the other: together they take twice the memory, and are no faster.
+    return [
+        context.execute(query).collect(engine="streaming")
+        for query in queries(question, identifier)
+    ]
 
 
 def _blame(question: Question, fault: str) -> None:
@@ -66,10 +76,11 @@ def _blame(question: Question, fault: str) -> None:
 def _by_sql(
     lake: StoredLake, question: Question, engine: Engine, master: str | None
 ) -> list[pl.DataFrame]:
-    views, queries = shared(question.request.num_of_game), counting_sql.queries(question)
+    views = shared(question.request.num_of_game)
+    selects = queries(question, counting_sql.rows_of(question))
     if engine == "duckdb":
-        return _by_duckdb(lake, question, views, queries)
-    return _by_spark(lake, views, queries, master)
+        return _by_duckdb(lake, question, views, selects)
+    return _by_spark(lake, views, selects, master)
 
 
 def _by_duckdb(

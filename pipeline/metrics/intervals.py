@@ -9,10 +9,10 @@ import polars as pl
 
 from pipeline import statistics
 from pipeline.cells import MARK
-from pipeline.metrics.counts import CLUSTER, GAME_MARK
 from pipeline.metrics.declaration import POOLED, Metric
 from pipeline.metrics.request import POOL, Request
 from pipeline.metrics.results import LACKS, THIN, VALUES
+from pipeline.metrics.tally import CLUSTER, GAME_MARK
 from pipeline.metrics.values import VALUE_COLUMNS, group_columns, join, rolled, with_group
 from pipeline.statistics.sums import exact_sum
 

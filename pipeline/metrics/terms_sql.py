@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 
-from pipeline.metrics.counting_sql import HITS
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.request import Request
+from pipeline.metrics.tally import HITS
 from pipeline.sqlfiles import literal
 from pipeline.vocabulary import ALL
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from pipeline.metrics.counts import GAMES, Counts
 from pipeline.metrics.declaration import POOLED, Combine, Metric
 from pipeline.metrics.request import Request
 from pipeline.metrics.results import VALUES
+from pipeline.metrics.tally import GAMES, Counts
 from pipeline.statistics.sums import exact_sum, scaled_sum
 from pipeline.vocabulary import ALL
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
+from unicodedata import normalize
 
 import polars as pl
 
@@ -35,6 +36,8 @@ class Views:
     ) -> None:
         self.session = session.newSession()
         self.session.conf.set("spark.sql.session.timeZone", "UTC")
+        # The one function of our SQL that Spark lacks.
+        self.session.udf.register("nfc_normalize", _nfc)
         self._lake = lake
         self._views = views
         self._made: set[str] = set()
@@ -94,6 +97,10 @@ class Views:
             if self._lake.is_mixed(name):
                 table = table.where(f"system = {literal(str(self._lake.system))}")
         table.createOrReplaceTempView(name)
+
+
+def _nfc(text: str | None) -> str | None:
+    return None if text is None else normalize("NFC", text)
 
 
 def temporary(name: str) -> str:
