@@ -33,7 +33,7 @@ credited AS (
     LEFT JOIN shared.credits AS read
         ON read.game_type = games.game_type
         AND read.outcome = possible.outcomes[1]
-        AND NOT list_contains(possible.outcomes[2:], 'guessed_wrong')
+        AND NOT (list_contains(possible.outcomes, 'guessed_wrong') AND possible.outcomes[1] <> 'guessed_wrong')
     WHERE results.is_tested
         AND results.is_finished
 ),
@@ -83,7 +83,7 @@ judged AS (
         CASE
             WHEN list_contains(others, seat) THEN 'lost'
             -- If several have the most, the log says who won: but in MAgIC all of them.
-            WHEN is_whole AND list_contains(best, seat) AND (len(best) = 1 OR system = 'magic')
+            WHEN is_whole AND list_contains(best, seat) AND (array_length(best) = 1 OR system = 'magic')
                 THEN 'won'
             ELSE logged
         END AS says,

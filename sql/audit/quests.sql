@@ -33,7 +33,8 @@ approvals AS (
         CASE
             WHEN n_for * 2 > n_players THEN 'approved'
             WHEN n_against * 2 >= n_players THEN 'rejected'
-            ELSE logged
+            WHEN is_approved THEN 'approved'
+            ELSE 'rejected'
         END || ', by ' || n_for || ' of ' || n_players AS says
     FROM teams
     JOIN ballots
@@ -43,7 +44,7 @@ approvals AS (
     JOIN games
         ON games.game_id = teams.game_id
     WHERE is_approved IS NOT NULL
-    GROUP BY ALL
+    GROUP BY teams.game_id, teams.seat, teams.round, is_approved, n_for, n_against, n_players
 ),
 gone AS (
     SELECT
@@ -82,7 +83,7 @@ plays AS (
         CASE
             WHEN NOT list_contains(team, player) THEN 'the player is not on the team'
             WHEN is_fail AND side = 'civilian' THEN 'good players fail no quest'
-            WHEN n_fails = 0 AND n_plays >= len(team) THEN 'quest succeeded'
+            WHEN n_fails = 0 AND n_plays >= array_length(team) THEN 'quest succeeded'
             -- With seven players or more, some play that the fourth quest takes two fails.
             WHEN n_fails > 1 OR (n_fails = 1 AND (round <> 4 OR n_players < 7)) THEN 'quest failed'
             ELSE logged

@@ -34,8 +34,8 @@ SELECT
     compared.role,
     CAST(NULL AS INTEGER) AS round,
     results.message_index,
-    CAST(score AS VARCHAR) AS logged,
-    CAST(points AS VARCHAR) AS says,
+    CAST(round(score, 4) AS VARCHAR) AS logged,
+    CAST(round(points, 4) AS VARCHAR) AS says,
     abs(points - score) > 1e-6 AS is_found,
     -- Where the points of one seat are unknown, so is who has the most.
     CASE WHEN is_whole THEN results.win_credit END AS hit_logged,

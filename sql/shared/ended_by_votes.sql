@@ -13,15 +13,19 @@ WITH tally AS (
         AND game_type IN ('chameleon', 'undercover')
     GROUP BY game_id, round, target_seat
 ),
+ranked AS (
+    SELECT *, row_number() OVER (PARTITION BY game_id, round ORDER BY n DESC) AS place
+    FROM tally
+),
 polled AS (
     SELECT
         game_id,
         round,
         arg_max(seat, n) AS seat,
         max(n) AS most,
-        coalesce(max(n, 2)[2], 0) AS second,
+        coalesce(max(n) FILTER (WHERE place = 2), 0) AS second,
         sum(n) AS n_votes
-    FROM tally
+    FROM ranked
     GROUP BY game_id, round
 ),
 final AS (

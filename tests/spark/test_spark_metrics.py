@@ -96,6 +96,13 @@ def test_slices_by_what_was_fixed_before_play(spark, sample_lake):
     assert found["n_games"].sum() > 0
 
 
+# The sample has no game with several rounds of players who leave, and no two names that look alike.
+WITHOUT_ROWS = {
+    *("shared.alike_names", "shared.ended_by_players_left", "shared.ended_by_quests"),
+    *("audit.acts_after_out", "audit.overspending", "audit.players_out", "audit.quests"),
+}
+
+
 @pytest.mark.long
 def test_every_view_and_table(spark, sample_lake):
     """A view and the tables that it is made of have the same rows in DuckDB and on Spark.
@@ -118,7 +125,7 @@ def test_every_view_and_table(spark, sample_lake):
         for name in made:
             select = f"SELECT * FROM {name}"
             of_spark, of_duckdb = on_spark.query(select), query(connection, select)
-            assert of_spark.height, name
+            assert bool(of_spark.height) is (name not in WITHOUT_ROWS), name
             # Those made of it need not plan it again, which takes longer than all else.
             rows = on_spark.session.createDataFrame(of_spark.to_arrow())
             rows.createOrReplaceTempView(temporary(name))
