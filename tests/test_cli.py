@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -20,15 +20,12 @@ from typing import Any, NamedTuple
 import polars as pl
 import pytest
 from logs.interchange import PUBLIC_GOOD
-from prompt_toolkit.application import create_app_session
-from prompt_toolkit.input import PipeInput, create_pipe_input
-from prompt_toolkit.output import DummyOutput
 from rich.cells import cell_len
 
 import pipeline
 from pipeline import sandbox
 from pipeline.archives import measure
-from pipeline.cli import main, output, prompt, suggestions, terminal
+from pipeline.cli import main, output, suggestions, terminal
 from pipeline.cli.exits import CHECK_FAILED
 from pipeline.column import words
 from pipeline.errors import LakeError
@@ -1264,77 +1261,6 @@ def test_sql_from_a_file_and_from_stdin(
 
 def test_sql_knows_the_metrics(magic: Magic, lake: Path) -> None:
     assert magic("sql", "--lake", lake, "FROM win_rate").code == 0
-
-
-@pytest.fixture
-def typed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[PipeInput]:
-    """A keyboard for the prompt."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr(terminal, "is_in_terminal", lambda: True)
-    with create_pipe_input() as pipe, create_app_session(input=pipe, output=DummyOutput()):
-        yield pipe
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("with_processes")
-def test_prompt_answers_until_the_user_leaves(
-    magic: Magic, lake: Path, typed: PipeInput, tmp_path: Path
-) -> None:
-    typed.send_text("select 6 *\r7 as answer;\r")
-    typed.send_text("selec;\r.tables\r.schema guesses\r.schema nothing\r.what\r.tables; votes\r")
-    typed.send_text("\r;\r.help\r.quit\r")
-    result = magic("sql", "--lake", lake)
-    assert result.code == 0
-    assert result.text.split()[:3] == ["answer", "──────", "42"]
-    assert "One guess of the secret word" in result.text
-    complaints = [line for line in result.err.splitlines() if line.startswith("magic: ")]
-    faults = ("selec", "nothing", "no command .what", ".tables takes no arguments: leave out votes")
-    for part, complaint in zip(faults, complaints, strict=True):
-        assert part in complaint
-    history = tmp_path / "state" / "magic-pipeline" / "sql_history"
-    assert "+7 as answer;" in history.read_text()
-    assert history.stat().st_mode & 0o077 == 0
-
-
-@pytest.mark.parametrize("keys", ["\x04", "quit\r", "EXIT;\r", "select 1\x03.quit\r"])
-def test_prompt_is_left(magic: Magic, lake: Path, typed: PipeInput, keys: str) -> None:
-    typed.send_text(keys)
-    result = magic("sql", "--lake", lake)
-    assert (result.code, result.out) == (0, b"")
-
-
-def test_prompt_without_a_place_for_its_history(
-    magic: Magic, lake: Path, typed: PipeInput, tmp_path: Path
-) -> None:
-    (tmp_path / "state").write_text("a file where a folder should be")
-    typed.send_text(".quit\r")
-    assert magic("sql", "--lake", lake).code == 0
-
-
-@pytest.mark.parametrize(
-    ("text", "is_complete"),
-    [
-        ("", True),
-        (".tables", True),
-        ("quit", True),
-        ("SELECT 1", False),
-        ("SELECT 1\n;  ", True),
-        ("SELECT ';'", False),
-        ("SELECT model -- the model;", False),
-        ("SELECT model -- the model;\nFROM votes;", True),
-        ("SELECT 1; -- one /* and no more", True),
-        ("SELECT 'a;", False),
-        ("SELECT 'a;\nb';", True),
-        ("SELECT $$a;", False),
-        ('SELECT 1 AS "é;', False),
-        ("SELECT 'é' AS \"é;\" /* ; */;", True),
-        ("/* SELECT 1;", False),
-        ("SELECT '\udcff';", True),
-        (";", True),
-    ],
-)
-def test_what_the_prompt_takes_as_complete(text: str, is_complete: bool) -> None:
-    assert prompt.is_complete(text) == is_complete
 
 
 # --- mistakes -----------------------------------------------------------------------------------

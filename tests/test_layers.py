@@ -65,8 +65,6 @@ KEEPERS = {
     "starlette": {"server"},
     "uvicorn": {"server"},
     "rich": {"cells", "cli", "present"},
-    "prompt_toolkit": {"cli"},
-    "pygments": {"cli"},
     "click": {"cli"},
     "xlsxwriter": {"cli"},
 }

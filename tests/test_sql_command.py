@@ -11,10 +11,8 @@ import pytest
 
 import pipeline
 from pipeline.cli import main, table_file
-from pipeline.cli.workspace import Workspace
 from pipeline.errors import PipelineError, QueryError, UsageError
 from pipeline.extras import install_command
-from pipeline.sandbox import Sandbox
 
 TOP = Path(__file__).parent.parent
 MODEL = "SELECT count(*) AS n FROM votes WHERE model = $model"
@@ -144,29 +142,6 @@ def test_a_temporary_view_is_one_of_its_query(lake: Path) -> None:
 def test_a_wrong_temporary_view(lake: Path, name: str, select: str, fault: str) -> None:
     with pytest.raises(PipelineError, match=fault):
         pipeline.open_lake(lake).sql("SELECT 1", temporary={name: select})
-
-
-@pytest.mark.slow
-def test_create_temp_view_at_the_prompt(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with Sandbox(timeout=60, memory=2**30) as sandbox:
-        workspace = Workspace(sandbox, str(lake), "csv", {})
-        workspace.answer(
-            "-- mine\nCREATE TEMP VIEW Mine AS -- of votes\n  SELECT seat, 1 AS n FROM votes;\n"
-            'create or replace temporary view "my own" as FROM mine LIMIT 2;\n'
-            'SELECT sum(n) AS n FROM "my own";'
-        )
-        shown = capsys.readouterr()
-        assert shown.out == "n\n2\n"
-        assert "view mine: seat, n\n" in shown.err
-        with pytest.raises(UsageError, match="use CREATE OR REPLACE TEMP VIEW"):
-            workspace.answer("CREATE TEMP VIEW mine AS SELECT 2 AS n;")
-        with pytest.raises(QueryError, match="nope"):
-            workspace.answer("CREATE OR REPLACE TEMP VIEW mine AS SELECT nope FROM votes;")
-        workspace.answer("CREATE OR REPLACE TEMP VIEW mine AS SELECT 7 AS n;")
-        workspace.answer('FROM "my own";')
-        assert capsys.readouterr().out == "n\n7\n"
-        with pytest.raises(QueryError, match="or CREATE TEMP VIEW at the prompt"):
-            workspace.answer("CREATE TABLE t AS SELECT 1;")
 
 
 # --- files --------------------------------------------------------------------------------------

@@ -18,8 +18,6 @@ from pipeline.written import csv_texts, first_part, json_texts, safe_csv_texts
 
 LINES_SHOWN = 1000
 """A table on a terminal has no more lines than this."""
-LINES_PAGED = 10_000
-"""And no more in a pager: it is laid out as a whole before its first line is seen."""
 DOCUMENTS = {"markdown": markdown, "latex": latex}
 """Forms that others read with the notes that belong to a table."""
 
@@ -89,7 +87,7 @@ def heading(text: str, form: str, level: int = 2) -> None:
 def _lines(first: Table, others: Iterable[Table]) -> bool:
     """Writes the table as wide as the terminal, and its notes; whether it had too many lines."""
     width = terminal.width()
-    most = None if width is None else LINES_PAGED if terminal.is_paged() else LINES_SHOWN
+    most = None if width is None else LINES_SHOWN
     if most is not None:
         first = first.of_rows(first.rows.head(most))
     shown = laid_out(first, width, others)

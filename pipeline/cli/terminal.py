@@ -67,8 +67,6 @@ def guard() -> None:
 
 # Where results go while a command runs, when `sys.stdout` is for what others print.
 _results: TextIO | None = None
-# Notes that wait until the pager has ended.
-_held: list[tuple[tuple[str, ...], bool]] | None = None
 
 
 @contextmanager
@@ -81,24 +79,6 @@ def for_results_alone() -> Iterator[None]:
             yield
     finally:
         _results = before
-
-
-@contextmanager
-def results_to(other: TextIO) -> Iterator[None]:
-    """Sends results to another stream, and holds notes back until the block has ended."""
-    global _results, _held
-    before, _results, _held = _results, other, []
-    try:
-        yield
-    finally:
-        notes, _results, _held = _held, before, None
-        for lines, is_wrapped in notes:
-            note(*lines, is_wrapped=is_wrapped)
-
-
-def is_paged() -> bool:
-    """Whether results that are too long for the screen open in a pager."""
-    return _held is not None
 
 
 def stream() -> TextIO:
@@ -175,9 +155,6 @@ def note(*texts: str, is_wrapped: bool = True) -> None:
 
     On a terminal it is broken between words, if `is_wrapped`.
     """
-    if _held is not None:
-        _held.append((texts, is_wrapped))
-        return
     flush()
     # A name with a line break makes no line of its own, which could say anything.
     lines = [unbroken(printable(text)) for text in texts]

@@ -181,14 +181,6 @@ def columns(name: str, views: Views) -> pl.Schema:
         return pl.DataFrame(rows.to_arrow_table()).schema
 
 
-def functions() -> list[str]:
-    """The names of the functions that a query can call, sorted; operators are left out."""
-    with _opened(1, None) as connection:
-        rows = connection.execute("SELECT DISTINCT function_name FROM duckdb_functions()")
-        names = [name for (name,) in rows.fetchall()]
-    return sorted(name for name in names if name.isidentifier() and not name.startswith(_CLOSED))
-
-
 @contextmanager
 def ingest_connection(
     lake: StoredLake | None, tables: Sequence[str], scratch: Path, memory: int

@@ -6,7 +6,6 @@ This gives clear refusals. The real protection is that DuckDB can see only the l
 import re
 from collections.abc import Collection, Iterable, Iterator
 from datetime import date
-from typing import NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -28,13 +27,8 @@ _EXPLAIN = re.compile(
 _INSTEAD = {
     "copy": "give only the SELECT, and its file as in `magic sql QUERY -o FILE` (in Python: "
     "`lake.sql(query).write_parquet(file)`, or `write_csv`)",
-    "create": "use WITH, or CREATE TEMP VIEW at the prompt of `magic sql` (in Python: `temporary`)",
+    "create": "use WITH (in Python also `temporary`)",
 }
-_DEFINITION = re.compile(
-    r"create\s+(?P<replaces>or\s+replace\s+)?temp(?:orary)?\s+view\s+"
-    r'(?P<name>\w+|"(?:[^"]|"")+")\s+as\b(?P<select>.*)',
-    re.IGNORECASE | re.DOTALL,
-)
 _FIRST = re.compile(r"[\s(]*(\w*)")
 # What a SELECT can hold and yet writes: statements in WITH, and a function that runs its argument.
 _WRITING = re.compile(r"\(\s*(copy|insert|update|delete|merge)\b|\b(json_execute_serialized_sql)\b")
@@ -89,36 +83,6 @@ def reading(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
     return statements[0].query
 
 
-class Definition(NamedTuple):
-    """What `CREATE TEMP VIEW` says."""
-
-    name: str
-    select: str
-    replaces: bool
-
-
-def definition(statement: str) -> Definition | None:
-    """The view that the statement defines for a session; None for any other statement."""
-    if not (match := _DEFINITION.fullmatch(statement.rstrip("; \n"))):
-        return None
-    name = match["name"]
-    if name.startswith('"'):
-        name = name[1:-1].replace('""', '"')
-    return Definition(name, match["select"], match["replaces"] is not None)
-
-
-def split(sql: str) -> list[tuple[str, set[str]]]:
-    """The statements of a text, with their comments, and the names of each one's parameters.
-
-    Raises QueryError for what is no SQL.
-    """
-    try:
-        statements = duckdb.extract_statements(sql)
-    except duckdb.Error as error:
-        raise query_error(error, sql) from None
-    return [(statement.query.strip(), parameters([statement])) for statement in statements]
-
-
 def parameters(statements: Iterable[duckdb.Statement]) -> set[str]:
     """The names of the statements' parameters, such as `model` for `$model`."""
     return {name for statement in statements for name in statement.named_parameters}
@@ -130,8 +94,8 @@ def check_values(connection: duckdb.DuckDBPyConnection, sql: str, values: Collec
     if missing := sorted(names - {*values}):
         signs = ", ".join(f"${name}" for name in missing)
         raise QueryError(
-            f"no value for {signs}: give one, for example `--parameter {missing[0]}=VALUE` (at the "
-            f"prompt: `.param {missing[0]}=VALUE`; in Python: `parameters`)"
+            f"no value for {signs}: give one, for example `--parameter {missing[0]}=VALUE` "
+            "(in Python: `parameters`)"
         )
     if unused := sorted({*values} - names):
         raise QueryError(

@@ -31,12 +31,16 @@ def _is_commented(argument: str) -> bool:
     return name.startswith("--") and (name[2:3].isspace() or "\n" in name)
 
 
+_NO_QUERY = (
+    'give a query, for example `magic sql "FROM games"`, or --file; for a prompt, run '
+    "`magic catalog` and then `duckdb -readonly lake/magic.duckdb`"
+)
+
+
 @options.with_metric_files
 def sql(
     *,
-    query: str | None = argument(
-        "QUERY", "One SELECT; without it: stdin, or a prompt in a terminal."
-    ),
+    query: str | None = argument("QUERY", "One SELECT; without it, stdin."),
     file: Path | None = option("FILE", "A file with the query; - is stdin.", "-f", "--file"),
     lake: options.LakeOption = options.DEFAULT_LAKE,
     timeout: int = option(
@@ -57,7 +61,7 @@ def sql(
 
     The dialect is DuckDB's. A query can read only this lake, and cannot write.
     Each table and metric has a view: run `magic tables` and `magic schema TABLE` to see them.
-    Without a query, a terminal shows a prompt; there a semicolon ends a query.
+    For a prompt, run `magic catalog` and open `lake/magic.duckdb` with DuckDB or another SQL tool.
     A parameter is always a value and never part of the SQL. DuckDB casts it to the type that it is
     compared with. --out replaces an existing file; .xlsx needs the extra `excel`.
 
@@ -66,7 +70,6 @@ def sql(
       magic sql "SELECT model, avg(is_correct::INT) FROM votes GROUP BY ALL"
       magic sql 'FROM votes WHERE model = $m' --parameter m=gpt-4 -o votes.xlsx
       magic sql -f query.sql --timeout 3600 --memory 8GiB --format csv > out.csv
-      magic sql
     """
     if query is not None and file is not None:
         raise UsageError("give a query or --file, not both")
@@ -79,16 +82,11 @@ def sql(
         from pipeline.cli import table_file
 
         table_file.check(out, "csv" if is_safe else form)
+    if query is None and file is None and terminal.is_in_terminal():
+        raise UsageError(_NO_QUERY)
     with Sandbox(
         timeout=timeout, memory=memory, while_waiting=progress.of_waiting, metrics=_known
     ) as sandbox:
-        if query is None and file is None and terminal.is_in_terminal():
-            from pipeline.cli.prompt import converse
-
-            if out is not None:
-                raise UsageError("--out needs a query, or --file")
-            converse(sandbox, lake, form, values)
-            return
         text = query if query is not None else options.sql_text(file)
         if not text.strip():
             raise UsageError('the query is empty; give one, for example `magic sql "FROM games"`')
