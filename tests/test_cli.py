@@ -535,7 +535,7 @@ NARROW = (
     "audit",
     "audit --by game_type,format_version",
     "compare sim-atlas sim-delta",
-    "compare sim-atlas sim-delta --margin .1 --influence",
+    "compare sim-atlas sim-delta --margin .1",
     "compare sim-atlas sim-delta --by role",
     "compare sim-atlas --by role --metric reasoning",
     "compare --all-pairs",
@@ -544,7 +544,7 @@ NARROW = (
     "diff {lake} {lake} --fail-on-regression .1",
     "games",
     "metrics",
-    "metrics --by model --influence",
+    "metrics --by model",
     "plan --metric judgement --difference 0.1",
     "documents",
     "documents --status ignored",
@@ -582,15 +582,15 @@ def test_a_table_fits_the_terminal(
 def test_what_a_narrow_table_gives_up_is_in_the_notes(
     magic: Magic, sample_lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = ["compare", "sim-atlas", "sim-delta", "--margin", ".1", "--influence", "--lake"]
-    whole = magic(*asked, sample_lake).text
+    reason = "nothing to count: wrong_guesses"
+    asked = ["metrics", "--metric", "deception", "--lake"]
+    assert reason in magic(*asked, sample_lake).text
+    compared = ["compare", "sim-atlas", "sim-delta", "--margin", ".1", "--lake", sample_lake]
     monkeypatch.setattr(terminal, "width", lambda: 80)
     narrow = magic(*asked, sample_lake)
-    (ids,) = re.findall(r"win_rate .*?((?: [0-9a-f]{8}){3})", whole)
-    assert ids not in narrow.text
-    assert f"influential:{ids} (win_rate)" in narrow.err
-    assert "without one: -.58 to -.49 (win_rate)" in narrow.err
-    assert "values: sim-atlas, sim-delta" in narrow.err.splitlines()
+    assert reason not in narrow.text
+    assert f"{reason} (deception sim-atlas chameleon, deception sim-atlas all)" in narrow.err
+    assert "values: sim-atlas, sim-delta" in magic(*compared).err.splitlines()
 
 
 def test_notes_on_a_terminal_break_between_words(

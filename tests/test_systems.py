@@ -63,7 +63,7 @@ NUMBERS: dict[str, Callable[[Lake], pl.DataFrame]] = {
         for engine in ("polars", "duckdb")
         for edition in EDITIONS
     },
-    "metrics by role": lambda lake: lake.metrics(by=["model", "role"], influence=True),
+    "metrics by role": lambda lake: lake.metrics(by=["model", "role"]),
     "leaderboard": lambda lake: lake.leaderboard(),
     "board": lambda lake: lake.board().values,
     "compare": lambda lake: lake.compare(),

@@ -17,7 +17,6 @@ from pipeline.metrics.completeness import completeness, played
 from pipeline.metrics.counting import in_scope
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.engines import ENGINES, check_engine, count
-from pipeline.metrics.influence import with_influence
 from pipeline.metrics.intervals import sums_by_cluster, with_intervals
 from pipeline.metrics.known import NAMES, TITLES, metric
 from pipeline.metrics.known import names as edition_names
@@ -78,7 +77,6 @@ def metrics(
     game_type: str | Sequence[str] | None = None,
     where: str | None = None,
     confidence: float | None = DEFAULT_CONFIDENCE,
-    influence: bool = False,
 ) -> pl.DataFrame:
     """The metrics' values, a row for each metric and group.
 
@@ -92,9 +90,7 @@ def metrics(
     `by` follow the metric.
 
     If `confidence` is None, the interval, `thin` and `is_complete` are left out; they take as long
-    as the rest. With `influence`, also `without_low` and `without_high` (the range of the value if
-    any one setting is left out; a game, if `ci_method` says so) and `influential` (the clusters
-    that change it most, with the value without each).
+    as the rest.
 
     Raises UsageError for an unknown metric, model, column or edition, and for a wrong condition.
 
@@ -107,8 +103,6 @@ def metrics(
     """
     names = several(edition_names(edition) if metric is None else metric)
     by, models = several(by or ()), several(model)
-    if influence and confidence is None:
-        raise UsageError("influence comes with intervals: leave out `confidence=None`")
     request = Request(
         edition=edition,
         by=tuple(column for column in by if column != _SYSTEM),
@@ -119,12 +113,9 @@ def metrics(
     )
 
     def of(part: StoredLake, request: Request) -> pl.DataFrame:
-        answer = answered(
+        return answered(
             part, request, engine=engine, master=master, names=names, confidence=confidence
-        )
-        if not influence or answer.sums is None:
-            return answer.rows
-        return with_influence(answer.rows, names, answer.sums, request)
+        ).rows
 
     if _SYSTEM not in by:
         one = lake.of_one_system()

@@ -73,14 +73,6 @@ VALUES: Mapping[str, Column] = {
     "is_complete": IS_COMPLETE,
     **REPLAYS,
 }
-# What `influence` adds to them, and to a comparison.
-INFLUENCE: Mapping[str, Column] = {
-    "without_low": column.share("the lowest value if any one setting is left out"),
-    "without_high": column.share("the highest value if any one setting is left out"),
-    "influential": Column(
-        column.texts("").dtype, "the settings that change it most, with the value without each"
-    ),
-}
 # What stands beside each metric in a row of a leaderboard: the end of the column's name.
 _METRIC = "<metric>"
 OF_A_METRIC: Mapping[str, Column] = {

@@ -39,7 +39,6 @@ class Parameters(OfSystem, frozen=True, kw_only=True):
     where: str = ""
     by: str = ""
     margin: str = ""
-    influence: bool = False
 
 
 class CompareContent(Content, frozen=True, kw_only=True):
@@ -111,7 +110,7 @@ def _fields(asked: Parameters) -> dict[str, dict[str, Any]]:
         "game_type": choices(asked, "game_type"),
         "where": choices(asked, "where"),
         "by": {"by": listed(asked.by)},
-        "margin": {"margin": asked.margin, "influence": asked.influence},
+        "margin": {"margin": asked.margin},
     }
 
 

@@ -8,7 +8,7 @@ import polars as pl
 from pipeline.cells import counted, is_next_to_zero
 from pipeline.present import folds
 from pipeline.present.table import Estimate, Table, brief_id
-from pipeline.present.values import WITHOUT_ONE, group_columns, thin_note, with_ids
+from pipeline.present.values import group_columns, thin_note
 from pipeline.reports import diff as changes
 from pipeline.reports import plan as plans
 from pipeline.reports.compare.columns import EVERY
@@ -38,16 +38,10 @@ def compare(rows: pl.DataFrame, margin: float | None = None, **_: Any) -> Table:
         "compare",
         rows,
         {**group_columns(rows), **EVERY},
-        estimates=(
-            Estimate("difference", "ci_low", "ci_high", _THIN, reason="reason"),
-            WITHOUT_ONE,
-        ),
+        estimates=[Estimate("difference", "ci_low", "ci_high", _THIN, reason="reason")],
         hidden=hidden,
         headings=headings,
-        brief=with_ids,
         folds=(
-            folds.below("influential"),
-            folds.below("without_low"),
             folds.merged("values", "value", "other_value"),
             folds.by_label,
             folds.by_label,

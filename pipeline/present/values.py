@@ -12,16 +12,15 @@ from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE
 from pipeline.metrics.intervals import EXPLANATION
 from pipeline.metrics.replays import replay_notes
-from pipeline.metrics.results import INFLUENCE, OF_A_CELL, REPLAYS, VALUES, leaderboard_columns
+from pipeline.metrics.results import OF_A_CELL, REPLAYS, VALUES, leaderboard_columns
 from pipeline.present import folds
-from pipeline.present.table import ID_SHOWN, Estimate, Star, Table
+from pipeline.present.table import Estimate, Star, Table
 from pipeline.reports import evidence_sum as evidence_sums
 from pipeline.reports.lacking import self_play, self_play_notes
 
 VALUE = Estimate(
     "value", "ci_low", "ci_high", ("thin",), "counted", "n_games", "reason", lacks="lacks"
 )
-WITHOUT_ONE = Estimate(low="without_low", high="without_high", heading="without one")
 _OF_PROGRAMS = ("edition", "terms", "ci_method", "effective_items", "is_complete", *REPLAYS)
 
 
@@ -39,14 +38,12 @@ def metrics(rows: pl.DataFrame, lake: StoredLake | None = None, **_: Any) -> Tab
     return Table(
         "metrics",
         rows,
-        {**group_columns(rows), **VALUES, **INFLUENCE},
-        estimates=(VALUE, WITHOUT_ONE),
+        {**group_columns(rows), **VALUES},
+        estimates=(VALUE,),
         hidden=_OF_PROGRAMS,
         optional=("n_unfinished", "n_unreadable", "n_unknown", "reason"),
-        brief=with_ids,
         folds=(
             folds.below("reason"),
-            folds.below("influential"),
             folds.by_label,
             folds.by_label,
             folds.merged("hits, counted", "hits", "counted"),
@@ -72,14 +69,6 @@ def group_columns(rows: pl.DataFrame) -> dict[str, Column]:
     """The columns that rows can be grouped by, as tables declare them."""
     known = {**TABLES["games"].columns(), **TABLES["players"].columns()}
     return {name: known.get(name) or Column(dtype) for name, dtype in rows.schema.items()}
-
-
-def with_ids(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows with what is influential by the beginning of its id."""
-    if "influential" not in rows.columns:
-        return rows
-    ids = pl.element().struct["cluster"].str.head(ID_SHOWN)
-    return rows.with_columns(pl.col("influential").list.eval(ids).list.join(" "))
 
 
 def _self_play(lake: StoredLake, rows: pl.DataFrame) -> list[str]:

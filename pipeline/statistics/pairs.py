@@ -42,7 +42,6 @@ from pipeline.statistics.contrast import (
 )
 from pipeline.statistics.families import reaches
 from pipeline.statistics.games import dealt_p
-from pipeline.statistics.influence import changes, extremes
 from pipeline.statistics.interval import RATE, rates
 from pipeline.statistics.signs import sign_flip_ps
 from pipeline.statistics.sums import exact_sum, scaled_sum
@@ -184,38 +183,6 @@ def in_common(
                 n_effective = effective_settings(*u)
                 commons.append(Common(len(in_pair.x), n_effective, shrunk_correlation(*u)))
     return commons
-
-
-def left_out(sums: pl.LazyFrame, terms: pl.LazyFrame, pairs: pl.DataFrame) -> pl.DataFrame:
-    """Of each pair the difference without any one setting: one, other, and `influence.COLUMNS`.
-
-    The arguments are those of `differences`, and of its rows one, other, difference and method.
-    """
-    cells = _by_cell(sums)
-    weighted = _weighted(cells, terms)
-    parts = [_left_out(cells, weighted, part) for part in pairs.iter_slices(_at_once(cells))]
-    return pl.concat(parts or [_left_out(cells, weighted, pairs)])
-
-
-def _left_out(cells: pl.DataFrame, weighted: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
-    is_paired = pl.col("method") == PAIRED
-    common = _common(cells, weighted, pairs.filter(is_paired).select(_PAIR))
-    paired = changes(common.with_columns(h=pl.col("h_one") - pl.col("h_other")), _PAIR)
-    unpaired = [
-        changes(
-            pairs.filter(~is_paired)
-            .select(_PAIR)
-            .join(
-                cells.join(weighted.drop("counted"), on=["model", "term"]),
-                left_on=side,
-                right_on="model",
-            )
-            .with_columns(h=sign * _H),
-            _PAIR,
-        )
-        for side, sign in zip(_PAIR, (1, -1), strict=True)
-    ]
-    return extremes(pl.concat([paired, *unpaired]), pairs, _PAIR, "difference")
 
 
 class _Row(NamedTuple):

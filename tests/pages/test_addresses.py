@@ -13,7 +13,7 @@ from pipeline.pages import NAMES, content, fragment, parameters
 
 # What makes a page show all that it can show.
 ASKED: dict[str, list[dict[str, str]]] = {
-    "compare": [{"influence": "true", "margin": "0.1", "by": "role"}],
+    "compare": [{"margin": "0.1", "by": "role"}],
     "completeness": [{}],
     "documents": [{}, {"status": "ignored"}, {"status": "ingested"}],
     "evidence": [{}, {"metric": "judgement", "model": "sim-atlas", "hit": "misses"}],

@@ -107,19 +107,18 @@ SLICE = {"game_type": "undercover", "where": "seat < 3", "by": "role", "margin":
 @pytest.mark.slow
 @pytest.mark.parametrize("given", [{}, {"game_type": "prisoners_dilemma"}, SLICE])
 def test_compare(opened: Lake, given: dict[str, str]) -> None:
-    text = html(opened, "compare", model="sim-atlas", other="sim-delta", influence="true", **given)
+    text = html(opened, "compare", model="sim-atlas", other="sim-delta", **given)
     asked: dict[str, Any] = {name: one for name, one in given.items() if name != "margin"}
     rows = opened.compare(
         ("sim-atlas", "sim-delta"),
         margin=float(given["margin"]) if "margin" in given else None,
-        influence=True,
         **asked,
     )
     if "game_type" in given:  # of other games there is nothing to compare
         kept = [n for n in NAMES if given["game_type"] in metric(n).game_types]
         rows = rows.filter(pl.col("metric").is_in(kept))
     columns = ["value", "other_value", "difference", "ci_low", "ci_high", "p_value", "p_holm"]
-    columns += ["n_settings", "common_value", "other_common_value", "without_low", "without_high"]
+    columns += ["n_settings", "common_value", "other_common_value"]
     cells = [re.findall(r'<data[^>]* value="([^"]*)"', row) for row in _rows_of(text, "compare")]
     # What is null, as the values on common settings of an unpaired comparison, is not there.
     expected = [[one for one in row if one is not None] for row in rows.select(columns).iter_rows()]

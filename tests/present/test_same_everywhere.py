@@ -18,12 +18,12 @@ from pipeline.present import NAMES, Presented, latex, present
 from pipeline.present.table import Field, Table
 
 ASKED: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
-    "compare": ((("sim-atlas", "sim-delta"),), {"margin": 0.1, "influence": True}),
+    "compare": ((("sim-atlas", "sim-delta"),), {"margin": 0.1}),
     "contrast": (("sim-atlas", "role"), {"metric": ["reasoning"]}),
     "evidence": (("judgement",), {}),
     "evidence_sum": (("deception",), {}),
     "findings": (("stated_votes",), {}),
-    "metrics": ((), {"by": ["model", "role"], "influence": True}),
+    "metrics": ((), {"by": ["model", "role"]}),
     "plan": (("judgement", 0.1), {}),
     "schema": (("votes",), {}),
     "search": ((["vote"],), {}),

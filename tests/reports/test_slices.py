@@ -207,57 +207,6 @@ def test_verdicts():
         compare(lake, ("none", "half"), margin=0)
 
 
-def test_influence_of_single_settings():
-    """A wins four of five, B three: without the one that they differ in, they are alike."""
-    lake = Frames({"results": pl.concat([won("A", [1, 1, 1, 1, 0]), won("B", [1, 1, 1, 0, 0], 9)])})
-    (row,) = compare(lake, ("A", "B"), metric="win_rate", influence=True).to_dicts()
-    assert (row["without_low"], row["without_high"]) == pytest.approx((0.0, 0.25))
-    assert row["influential"][0]["cluster"] == f"{3:032x}"
-    assert row["influential"][0]["difference"] == 0.0
-
-
-@pytest.mark.slow
-@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], max_examples=8)
-@given(tables=event_tables(), by=st.sampled_from([[], ["model"], ["model", "game_type"]]))
-def test_a_value_without_a_setting_is_that_of_a_lake_without_it(tables, by):
-    """Each setting is left out by a condition, unless then a term or the value is gone."""
-    lake = Frames(tables)
-    found = metrics(lake, by=by, influence=True)
-    assert_frame_equal(
-        found.drop("without_low", "without_high", "influential"), metrics(lake, by=by)
-    )
-    by_setting = found.filter(pl.col("ci_method").str.ends_with("clustered by setting"))
-    for row in by_setting.filter(pl.col("influential").list.len() > 0).iter_rows(named=True):
-        without = [one["value"] for one in row["influential"]]
-        assert row["without_low"] <= min(without)
-        assert max(without) <= row["without_high"]
-        for one in row["influential"]:
-            where = f"setting_id IS DISTINCT FROM '{one['cluster']}'"
-            rest = metrics(lake, metric=[row["metric"]], by=by, where=where, confidence=None)
-            (own,) = rest.filter(*(pl.col(name).eq_missing(row[name]) for name in by)).to_dicts()
-            assert own["value"] == pytest.approx(one["value"], abs=1e-9)
-
-
-def test_settings_that_change_nothing_are_not_influential():
-    lake = Frames({"results": won("A", [1] * 6)})
-    (row,) = metrics(lake, metric="win_rate", by=["model"], influence=True).to_dicts()
-    assert (row["without_low"], row["without_high"], row["influential"]) == (1.0, 1.0, [])
-
-
-def test_influence_needs_the_clusters():
-    with pytest.raises(UsageError, match="influence comes with intervals"):
-        metrics(roles_lake(), confidence=None, influence=True)
-
-
-def test_a_difference_of_nothing_without_a_setting_is_0():
-    """Not −1.4e−17, which adding up floats leaves."""
-    hits = {"A": [1] * 8 + [0] * 6, "B": [1] * 7 + [0] * 7}
-    tables = [won(model, h, 100 * n) for n, (model, h) in enumerate(hits.items())]
-    lake = Frames({"results": pl.concat(tables)})
-    (row,) = compare(lake, ("A", "B"), metric="win_rate", influence=True).to_dicts()
-    assert row["influential"][0]["difference"] == 0.0
-
-
 def test_a_fall_is_tested_against_the_margin():
     """20 of 100 fell: significantly from 0, not beyond .15. Of 60 it is."""
     before = Frames({"results": won("m", [1] * 100)})

@@ -33,9 +33,6 @@ def compare(
     margin: float | None = option(
         "D", "Also test whether models are alike: they differ by less than D."
     ),
-    influence: bool = flag(
-        "--influence", "Also show how much single settings change a difference."
-    ),
     edition: options.EditionOption = "paper",
     confidence: options.ConfidenceOption = options.DEFAULT_CONFIDENCE,
     form: options.PaperFormOption = "table",
@@ -52,15 +49,13 @@ def compare(
     `--game-type`, `--where` and `--by` choose and group rows as in `magic metrics`. With one model
     and one column, all pairs of its groups are compared, such as its roles. With `--margin D`,
     `verdict` is alike (the difference is shown to be within -D..D), better, worse or undecided.
-    With `--influence`, `without one` is the range of the difference if any one setting
-    is left out, and `influential` names the settings that change it most.
 
     \b
     Examples:
       magic compare gpt-4 gpt-4-pgm
       magic compare gpt-4 gpt-4-pgm --by role --where "n_rounds = 3"
       magic compare gpt-4 --by role --metric reasoning
-      magic compare gpt-4 gpt-4-pgm --margin 0.05 --influence
+      magic compare gpt-4 gpt-4-pgm --margin 0.05
       magic compare gpt-4 gpt-4-pgm --metric judgement --confidence 0.9
       magic compare --all-pairs --metric win_rate --format csv
     """
@@ -83,7 +78,6 @@ def compare(
         "game_type": game_type,
         "where": where,
         "margin": margin,
-        "influence": influence,
     }
     if len(models) == 1:
         rows = contrast(opened, models[0], grouped[0], **choices)

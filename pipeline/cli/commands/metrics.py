@@ -3,7 +3,7 @@
 from typing import Annotated, Literal
 
 from pipeline.cli import options, suggestions, terminal
-from pipeline.cli.options import flag, option, several
+from pipeline.cli.options import option, several
 from pipeline.errors import UsageError
 from pipeline.vocabulary import Edition
 
@@ -32,7 +32,6 @@ def metrics(
     ),
     where: options.WhereOption = None,
     confidence: options.ConfidenceOption = options.DEFAULT_CONFIDENCE,
-    influence: bool = flag("--influence", "Also show how much single settings change a value."),
     form: Annotated[
         Literal["table", "json", "csv", "markdown", "latex", "parquet", "magic-json"],
         options.form_option("latex (booktabs), parquet, or magic-json"),
@@ -42,9 +41,7 @@ def metrics(
 
     The intervals are clustered by setting: the settings played are taken as a sample of all
     settings. A value that cannot be computed is null, and `reason` says why. † marks a value if
-    one of its terms has fewer than five settings of its own, and says how many. With
-    `--influence`, each setting is left out in turn: `without one` has the lowest and the highest
-    value that results, and `influential` names the settings that change it most.
+    one of its terms has fewer than five settings of its own, and says how many.
 
     `--format magic-json` writes the JSON of the benchmark's own script, for one model of the
     release edition.
@@ -53,7 +50,6 @@ def metrics(
     Examples:
       magic metrics --model gpt-4 --format csv
       magic metrics --metric judgement --by model,role
-      magic metrics --metric win_rate --by model --influence
       magic metrics --metric judgement --by system,model
       magic metrics --by opponent --where "n_rounds = 3 AND n_players = 4"
       magic metrics --edition release --num-of-game 20 --engine duckdb
@@ -62,7 +58,7 @@ def metrics(
     """
     grouped = options.columns([BY] if by is None else by)
     if form == "magic-json":
-        _check_magic_json(edition, grouped, model, metric, game_type, where, influence)
+        _check_magic_json(edition, grouped, model, metric, game_type, where)
     num_of_game = options.games_counted(edition, num_of_game)
 
     from pipeline.cli.output import answer
@@ -84,7 +80,6 @@ def metrics(
         where=where,
         num_of_game=num_of_game,
         confidence=None if form == "magic-json" else confidence,
-        influence=influence,
     )
     if form == "magic-json":
         terminal.out(magic_json(rows) + "\n")
@@ -105,5 +100,5 @@ def _check_magic_json(
     if edition != "release" or len(model or ()) != 1 or not is_whole:
         raise UsageError(
             "magic-json needs --edition release and exactly one --model, without --by, --metric, "
-            "--game-type, --where or --influence"
+            "--game-type or --where"
         )

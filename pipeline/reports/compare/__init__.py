@@ -31,7 +31,6 @@ def compare(
     game_type: str | Sequence[str] | None = None,
     where: str | None = None,
     margin: float | None = None,
-    influence: bool = False,
 ) -> pl.DataFrame:
     """The difference between two models: a row for each metric and pair, with interval and p-value.
 
@@ -42,9 +41,6 @@ def compare(
     With a `margin`, also `p_alike` (two one-sided tests: the difference is within ± the margin),
     `p_alike_holm` (adjusted in the same families) and `verdict`: `alike` if p_alike_holm reaches
     the level 1 − confidence, else `better` or `worse` if p_holm does, else `undecided`.
-    With `influence`, also `without_low` and `without_high` (the range of the difference if any one
-    setting is left out) and `influential` (the clusters that change it most, settings unless games
-    are the clusters, with the difference without each).
 
     Raises UsageError for an unknown model or metric, for a model compared with itself, for a pair
     that is given twice, and for a margin that no difference can reach.
@@ -69,7 +65,7 @@ def compare(
     known = answer.rows["model"].drop_nulls().unique().sort().to_list()
     wanted = [(one, other) for one, other in pairs] or list(combinations(known, 2))
     family = [] if pairs else ["metric"]
-    rows = compared(answer, of_models(answer, wanted), confidence, influence=influence)
+    rows = compared(answer, of_models(answer, wanted), confidence)
     return finished(adjusted(rows, family), margin, confidence, family)
 
 
@@ -85,7 +81,6 @@ def contrast(
     game_type: str | Sequence[str] | None = None,
     where: str | None = None,
     margin: float | None = None,
-    influence: bool = False,
 ) -> pl.DataFrame:
     """The difference between groups of one model: a row for each metric and pair of groups.
 
@@ -114,7 +109,7 @@ def contrast(
     )
     answer = within(_answer(lake, names, request, where, confidence))
     pairs = of_values(answer, by)
-    rows = compared(answer, pairs, confidence, label=by, influence=influence)
+    rows = compared(answer, pairs, confidence, label=by)
     return finished(adjusted(rows, []), margin, confidence, [])
 
 

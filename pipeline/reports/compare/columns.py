@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from pipeline import column
 from pipeline.column import Column, schema
-from pipeline.metrics.results import HIGH, INFLUENCE, IS_THIN, LOW, METRIC
+from pipeline.metrics.results import HIGH, IS_THIN, LOW, METRIC
 from pipeline.statistics.pairs import REPLAYED
 
 COLUMNS: Mapping[str, Column] = {
@@ -53,4 +53,4 @@ OF_MARGIN: Mapping[str, Column] = {
     "p_alike_holm": column.p_value("the same, adjusted in the same families"),
     "verdict": column.text("alike, better, worse or undecided"),
 }
-EVERY = {**COLUMNS, **OF_MARGIN, **INFLUENCE}
+EVERY = {**COLUMNS, **OF_MARGIN}

@@ -11,8 +11,7 @@ from pipeline.metrics.request import Request
 from pipeline.metrics.values import group_columns
 from pipeline.reports.compare.columns import SCHEMA
 from pipeline.reports.compare.pairs import SIDES, entities
-from pipeline.statistics.influence import COLUMNS as INFLUENCE
-from pipeline.statistics.pairs import BASIS, PAIRED, GamesOf, differences, left_out
+from pipeline.statistics.pairs import BASIS, PAIRED, GamesOf, differences
 from pipeline.vocabulary import Edition
 
 _VALUES = {"one": pl.String()} | {
@@ -26,7 +25,6 @@ def compared(
     confidence: float,
     *,
     label: str = "model",
-    influence: bool = False,
 ) -> pl.DataFrame:
     """The rows of `pairs` with their differences, without p_holm and family."""
     rows, request = entities(answer), answer.request
@@ -41,12 +39,11 @@ def compared(
             edition=request.edition,
             confidence=confidence,
             games_of=games_of(answer, rows, name),
-            influence=influence,
         )
         for (name,), part in pairs.partition_by("metric", as_dict=True, maintain_order=True).items()
     ]
     groups = pairs.drop(SIDES, "lacking", strict=False)
-    values = pl.concat(parts) if parts else _nothing(influence)
+    values = pl.concat(parts) if parts else _nothing()
     if "lacking" in pairs.columns:
         values = values.with_columns(reason=pl.coalesce(pairs["lacking"], "reason"))
     named = pl.concat([groups, values], how="horizontal")
@@ -55,7 +52,6 @@ def compared(
     ).select(
         *groups.columns,
         *(name for name in SCHEMA if name not in ("metric", "model", "other")),
-        *(INFLUENCE if influence else ()),
         "basis",
     )
 
@@ -91,7 +87,6 @@ def of_metric(
     edition: Edition,
     confidence: float,
     games_of: GamesOf | None = None,
-    influence: bool = False,
 ) -> pl.DataFrame:
     """Values, difference and reason of each pair of entities, in the order of the pairs.
 
@@ -108,19 +103,14 @@ def of_metric(
         for (one, other), reason in zip(pairs, reasons, strict=True)
         if reason is None and one is not None and other is not None
     ]
-    of_entities = sums.select("stratum", "cluster", "term", "h", "c", model="entity").lazy()
-    of_terms = terms.rename({"entity": "model"}).lazy()
     paired = differences(
-        of_entities,
-        of_terms,
+        sums.select("stratum", "cluster", "term", "h", "c", model="entity").lazy(),
+        terms.rename({"entity": "model"}).lazy(),
         comparable,
         confidence,
         games_of,
         of_one_item=_of_one_item(rows, sums),
     )
-    if influence:
-        without = left_out(of_entities, of_terms, paired)
-        paired = paired.join(without, on=["one", "other"], how="left")
     values = [
         {
             "one": one,
@@ -152,14 +142,12 @@ def _on_common(side: str) -> pl.Expr:
     return pl.when(pl.col("method") == PAIRED).then(value)
 
 
-def _nothing(influence: bool) -> pl.DataFrame:
+def _nothing() -> pl.DataFrame:
     """No row, with the columns of `of_metric`."""
     schema = {
         n: t for n, t in SCHEMA.items() if n not in ("metric", "model", "other", "p_holm", "family")
     }
-    return pl.DataFrame(
-        schema=schema | {"basis": BASIS} | (dict.fromkeys(INFLUENCE, pl.Null) if influence else {})
-    )
+    return pl.DataFrame(schema=schema | {"basis": BASIS})
 
 
 def _reason(
