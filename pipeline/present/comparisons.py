@@ -203,10 +203,7 @@ def plan(rows: pl.DataFrame, **_: Any) -> Table:
         plans.COLUMNS,
         estimates=[Estimate("sd", thin=_THIN)],
         hidden=("metric", "difference", "power", "level"),
-        folds=(
-            folds.merged("shares", "share_settings", "share_games", "share_items"),
-            folds.titled("model"),
-        ),
+        folds=[folds.titled("model")],
         notes=[*thin_note(rows, *_THIN), *_needed(rows)],
     )
 

@@ -13,13 +13,12 @@ from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, answered
 from pipeline.metrics import metric as declaration
 from pipeline.metrics.intervals import terms_of
 from pipeline.metrics.origin import counted_in
-from pipeline.metrics.request import RELEASE, Request
+from pipeline.metrics.request import Request
 from pipeline.metrics.results import IS_THIN, METRIC, MODEL
 from pipeline.statistics import rates
 from pipeline.statistics.contrast import Rate
 from pipeline.statistics.pairs import in_common
 from pipeline.statistics.planning import setting_sd, settings_needed
-from pipeline.statistics.variance import Shares, shares, squares
 from pipeline.vocabulary import Edition
 
 COLUMNS: Mapping[str, Column] = {
@@ -44,13 +43,6 @@ COLUMNS: Mapping[str, Column] = {
         "played as often as in the pilot; replays are not new settings; null if more than a "
         "million are needed, or if `sd` is null"
     ).shown("settings needed"),
-    "share_settings": column.share(
-        "how much of the variance of an item is between settings, in 0..1; null where this cannot "
-        "be separated from the next level, as without replays or with one item a game: then the "
-        "level above has both"
-    ).shown("between settings"),
-    "share_games": column.share("the same between games of a setting").shown("between games"),
-    "share_items": column.share("the same within a game").shown("within a game"),
 }
 
 
@@ -100,7 +92,6 @@ def plan(
     alone = dict(zip(known, in_common(sums, terms, [(m, m) for m in known]), strict=True))
     of_model = rates(sums, terms, ["model"], confidence).collect().iter_rows(named=True)
     rate_of = {row["model"]: Rate.of(row) for row in of_model}
-    parts = _squares(lake, metric, edition)
     test = {"power": power, "level": level / n_pairs}
     rows = []
     is_paired = not unpaired
@@ -111,35 +102,12 @@ def plan(
         needed = (
             None if sd is None else settings_needed(difference, sd, is_paired=is_paired, **test)
         )
-        both = _shares([parts[name] for name in (one, other) if name in parts])
-        of_variance = {f"share_{level}": share for level, share in both._asdict().items()}
         pair = {"metric": metric, "model": one, "other": other, "difference": difference}
         pair |= {"thin": thin[one], "other_thin": thin[other]}
         n_settings = min(pilot.n_settings for pilot in pilots)
         needs = {"n_settings": n_settings, "sd": sd, "settings": needed}
-        rows.append(pair | test | needs | of_variance)
+        rows.append(pair | test | needs)
     return pl.DataFrame(rows, schema=schema(COLUMNS))
-
-
-def _squares(lake: StoredLake, name: str, edition: Edition) -> dict[str, dict[str, float]]:
-    """Each model's sums of squares between games of a setting.
-
-    The edition release cannot be grouped by setting; the sums of `paper` are used instead.
-    """
-    request = Request(edition=PAPER if edition == RELEASE else edition, by=("model", "setting_id"))
-    answer = answered(lake, request, names=[name], with_games=())
-    assert answer.sums is not None, "values with intervals have sums"
-    cells = answer.sums.rename({"setting_id": "setting", "cluster": "game"})
-    return {row.pop("model"): row for row in squares(cells).to_dicts()}
-
-
-def _shares(parts: list[dict[str, float]]) -> Shares:
-    """The shares of the variance of these models together."""
-    return (
-        shares({name: sum(part[name] for part in parts) for name in parts[0]})
-        if parts
-        else Shares()
-    )
 
 
 def _check(difference: float, power: float, level: float, n_pairs: int) -> None:

@@ -294,11 +294,3 @@ def test_a_plan_is_made_of_any_lake_that_has_two_models(tables, edition, name):
             plan(lake, name, 0.1, edition=edition)
     else:
         assert plan(lake, name, 0.1, edition=edition).height == math.comb(has_value.height, 2)
-
-
-def test_a_plan_says_whether_replays_would_help():
-    """Each setting is won always or never: all of the variance lies between settings."""
-    hits = [n % 2 for n in range(10)]
-    tables = [won("A", hits), won("A", hits, 50), won("B", hits, 100), won("B", hits, 150)]
-    (row,) = plan(Frames({"results": pl.concat(tables)}), "win_rate", 0.2).to_dicts()
-    assert (row["share_settings"], row["share_games"], row["share_items"]) == (1.0, 0.0, None)

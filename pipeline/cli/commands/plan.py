@@ -29,10 +29,6 @@ def plan(
     setting's difference (of a setting's value with --unpaired), raised so that the plan is large
     enough with a probability of 80 %.
 
-    The last three columns say where the variance of an item lies: which share is between settings,
-    between games of a setting, or within a game. Replays of a setting reduce the
-    second and the third only; without replays in the pilot, the first includes the second.
-
     \b
     Examples:
       magic plan --metric judgement --difference 0.1
