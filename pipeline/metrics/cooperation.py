@@ -2,7 +2,6 @@
 
 import polars as pl
 
-from pipeline.metrics.compared import final_votes, of_game
 from pipeline.metrics.declaration import Metric, Rows, Term, as_hit, either, one
 from pipeline.vocabulary import GameType
 
@@ -22,7 +21,6 @@ PAPER = Metric(
             where=_IS_NEGOTIATION,
             what=either(_AGREED, *_WORDS),
             hit=as_hit(_AGREED),
-            compared_with=of_game(final_votes),
         ),
     ),
 )
@@ -35,7 +33,6 @@ RELEASE = Metric(
             where=_IS_NEGOTIATION,
             what=either(_AGREED_IN_RELEASE, *_WORDS),
             hit=as_hit(_AGREED_IN_RELEASE),
-            compared_with=of_game(final_votes),
         ),
     ),
 )

@@ -32,23 +32,14 @@ def rows(
     tables: Tables,
     request: Request,
     games: "_Chosen | None" = None,
-    *,
-    is_compared: bool = False,
 ) -> pl.LazyFrame:
     """The rows that the metric is about, each with its `term`, `what`, `hit` and `is_counted`.
-
-    With `is_compared`, also with what each is `compared_with`.
 
     The release edition takes the games numbered below its number; the others ask for finished games
     and do not count outages.
     """
     is_own = pl.col("game_type").is_in(declared.game_types)
     parts = [_rows(part, tables, request, games).filter(is_own) for part in declared.rows]
-    if is_compared:
-        parts = [
-            compared.compared_with(part, tables)
-            for compared, part in zip(declared.rows, parts, strict=True)
-        ]
     return pl.concat(parts, how="diagonal_relaxed").with_columns(pl.col("hit").cast(pl.Float64))
 
 

@@ -39,11 +39,8 @@ def attempts(name: str, edition: Edition) -> str:
 
 def compared(name: str, edition: Edition) -> str:
     """The same rows, each with what it is `compared_with`; null where the metric does not say."""
-    clause = with_clause(sql(name, edition))
     if file := compared_file(name, edition):
-        return f"{clause.text}\n{sqlfiles.text(file)}"
-    if "compared" in clause.names:
-        return _with_hits(name, clause.text, "compared")
+        return f"{with_clause(sql(name, edition)).text}\n{sqlfiles.text(file)}"
     return f"SELECT *, CAST(NULL AS VARCHAR) AS {COMPARED} FROM ({attempts(name, edition)}) AS rows"
 
 

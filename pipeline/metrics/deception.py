@@ -3,7 +3,6 @@
 import polars as pl
 
 from pipeline.games import with_sides
-from pipeline.metrics.compared import ending, guessed_words, of_game
 from pipeline.metrics.declaration import Metric, Rows, Term, as_hit, either
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES, GameType, Side
 
@@ -19,7 +18,6 @@ def _by_side(hidden: pl.Expr, civilian: pl.Expr) -> pl.Expr:
     return pl.when(_IS_HIDDEN).then(hidden).otherwise(civilian)
 
 
-_COMPARED = of_game(ending, guessed_words, text=_by_side(pl.col("ending"), pl.col("guessed_words")))
 PAPER = Metric(
     terms=(
         Term("hidden_wins", with_sides()),
@@ -35,7 +33,6 @@ PAPER = Metric(
                 either(pl.col("guess_is_correct"), "guessed right", "guessed wrong"),
             ),
             hit=as_hit(_by_side(pl.col("is_win"), ~pl.col("guess_is_correct"))),
-            compared_with=_COMPARED,
         ),
     ),
     high=1 + GUESS_WEIGHT,
@@ -59,7 +56,6 @@ RELEASE = Metric(
             # The script divides the distinct flags among themselves, so a flag counts once.
             counted=_IS_HIDDEN | _IS_FIRST_OF_FLAG,
             spans_games=True,
-            compared_with=_COMPARED,
         ),
     ),
     high=1 + GUESS_WEIGHT,

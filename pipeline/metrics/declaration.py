@@ -13,7 +13,6 @@ from pipeline.errors import MetricError
 from pipeline.vocabulary import ParseStatus
 
 Tables = Callable[[str], pl.LazyFrame]
-Compared = Callable[[pl.LazyFrame, Tables], pl.LazyFrame]
 IS_READABLE = pl.col("parse_status") != ParseStatus.OUTAGE
 
 
@@ -49,11 +48,6 @@ class Term(Struct, frozen=True):
             )
 
 
-def with_nothing(rows: pl.LazyFrame, tables: Tables) -> pl.LazyFrame:
-    """The rows with nothing that they are compared with."""
-    return rows.with_columns(compared_with=pl.lit(None, pl.String))
-
-
 class Rows(Struct, frozen=True):
     """Rows of an event table that a metric counts.
 
@@ -61,8 +55,7 @@ class Rows(Struct, frozen=True):
     for, `what` says in a word or two what the player did, `hit` is its share of success in 0..1,
     and `counted` whether it is counted: by default where a hit is known. `table` is a name, or a
     function of the tables for what needs more than one. `spans_games` says that one of these looks
-    at other games than the row's own, as a rank over all games of a model does. `compared_with`
-    adds the column of that name, which evidence has: see `pipeline.metrics.compared`.
+    at other games than the row's own, as a rank over all games of a model does.
     """
 
     table: str | Callable[[Tables], pl.LazyFrame]
@@ -72,7 +65,6 @@ class Rows(Struct, frozen=True):
     where: pl.Expr = pl.lit(value=True)
     counted: pl.Expr | None = None
     spans_games: bool = False
-    compared_with: Compared = with_nothing
 
 
 class Metric(Struct, frozen=True):

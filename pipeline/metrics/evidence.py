@@ -13,7 +13,7 @@ from pipeline.errors import UsageError
 from pipeline.events.contracts import GAME_TABLES, TABLES
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.lake.texts import looked_up, texts, with_texts
-from pipeline.metrics.compared import COMPARED
+from pipeline.metrics.compared import COMPARED, with_compared
 from pipeline.metrics.counting import rows
 from pipeline.metrics.counting_sql import counted_rows
 from pipeline.metrics.declaration import Tables
@@ -190,7 +190,8 @@ def _looked_up(
 
     # Without the hit, which may depend on other games.
     keys = [column for column in _ORDER if column != "hit"]
-    about = rows(declaration(name, request.edition), table, request, is_compared=True)
+    declared = declaration(name, request.edition)
+    about = with_compared(name, request.edition, rows(declared, table, request), table)
     found = (
         counted.lazy()
         .join(
@@ -302,12 +303,10 @@ def _parts(lake: StoredLake, request: Request, select: str) -> Iterator[pl.DataF
 def of_tables(tables: Tables, name: str, request: Request) -> pl.LazyFrame:
     """The rows that the metric counted, in no order, with all their own columns."""
     spoken = tables("messages").select("game_id", "message_index", "content")
-    counted = _counted(tables, name, request, is_compared=True)
-    return counted.join(spoken, on=["game_id", "message_index"], how="left")
+    counted = _counted(tables, name, request)
+    compared = with_compared(name, request.edition, counted, tables)
+    return compared.join(spoken, on=["game_id", "message_index"], how="left")
 
 
-def _counted(
-    tables: Tables, name: str, request: Request, *, is_compared: bool = False
-) -> pl.LazyFrame:
-    about = rows(declaration(name, request.edition), tables, request, is_compared=is_compared)
-    return about.filter("is_counted")
+def _counted(tables: Tables, name: str, request: Request) -> pl.LazyFrame:
+    return rows(declaration(name, request.edition), tables, request).filter("is_counted")

@@ -4,7 +4,6 @@ import polars as pl
 from msgspec.structs import replace
 
 from pipeline.games import with_sought_roles
-from pipeline.metrics.compared import of_game, sought_players
 from pipeline.metrics.declaration import Combine, Metric, Rows, Term, as_hit, one
 from pipeline.vocabulary import GameType, Side
 
@@ -17,7 +16,6 @@ PAPER = Metric(
             where=pl.col("side") == Side.CIVILIAN,
             what=pl.col("target").fill_null("nobody"),
             hit=as_hit(pl.col("is_correct")),
-            compared_with=of_game(sought_players),
         ),
     ),
 )

@@ -4,7 +4,6 @@ import polars as pl
 from msgspec.structs import replace
 
 from pipeline.events.prose import answer, has_thoughts
-from pipeline.metrics.compared import COMPARED, number, text_of
 from pipeline.metrics.declaration import Combine, Metric, Rows, Tables, Term, as_hit, either, one
 from pipeline.vocabulary import Choice, GameType
 
@@ -17,26 +16,12 @@ _BETRAYALS = Rows(
     term=one("betrayals"),
     what=pl.col("choice"),
     hit=as_hit(pl.col("choice") == Choice.DEFECT),
-    compared_with=text_of(pl.lit(str(Choice.DEFECT))),
 )
-_AMOUNTS = pl.format(
-    "gave {}, the least: {}", number(pl.col("amount")), number(pl.col("least"))
-).alias(COMPARED)
-
-
-def _with_least(rows: pl.LazyFrame, tables: Tables) -> pl.LazyFrame:
-    """The contributions compared with the least of their round."""
-    keys = ["game_id", "round"]
-    least = tables("contributions").group_by(keys).agg(least=pl.col("amount").min())
-    return rows.join(least, on=keys, how="left").with_columns(_AMOUNTS)
-
-
 _LEAST = Rows(
     "contributions",
     term=one("least_contributions"),
     what=either(pl.col("is_least"), "least", "not least"),
     hit=as_hit(pl.col("is_least")),
-    compared_with=_with_least,
 )
 
 
@@ -55,7 +40,7 @@ def _rounds_of_three(tables: Tables) -> pl.LazyFrame:
         .with_columns(three=pl.col("place") // 3, seat=(pl.col("place") % 3 + 1).cast(pl.Int32))
         .with_columns(
             n_amounts=pl.len().over("game_id", "three"),
-            least=pl.col("amount").min().over("game_id", "three"),
+            least_amount=pl.col("amount").min().over("game_id", "three"),
         )
         .filter(pl.col("n_amounts") == 3)
     )
@@ -92,13 +77,13 @@ def _amounts_as_read(tables: Tables) -> pl.LazyFrame:
     stated = pl.when(is_pgm).then(of_pgm).otherwise(first).cast(pl.Float64)
     of_round = ["game_id", "round"]
     is_whole = amount.count() == pl.col("n_players").max()
-    is_least = pl.when(is_whole.over(of_round)).then(amount == pl.col("least"))
+    is_least = pl.when(is_whole.over(of_round)).then(amount == pl.col("least_amount"))
     return (
         tables("contributions")
         .join(games, on="game_id")
         .with_columns(is_read=(_READS_TEXTS & has_thoughts(text)).fill_null(value=False))
         .with_columns(amount=pl.when(is_read).then(stated).otherwise(amount))
-        .with_columns(least=amount.min().over(of_round))
+        .with_columns(least_amount=amount.min().over(of_round))
         .with_columns(
             is_least=pl.when(is_read.any().over(of_round)).then(is_least).otherwise("is_least")
         )
@@ -115,7 +100,7 @@ AUDITED = replace(
     PAPER,
     rows=(
         replace(_BETRAYALS, table=_choices_as_read),
-        replace(_LEAST, table=_amounts_as_read, compared_with=text_of(_AMOUNTS)),
+        replace(_LEAST, table=_amounts_as_read),
     ),
 )
 RELEASE = Metric(
@@ -125,9 +110,8 @@ RELEASE = Metric(
         Rows(
             _rounds_of_three,
             term=one("least_contributions"),
-            what=either(pl.col("amount") == pl.col("least"), "least", "not least"),
-            hit=as_hit(pl.col("amount") == pl.col("least")),
-            compared_with=text_of(_AMOUNTS),
+            what=either(pl.col("amount") == pl.col("least_amount"), "least", "not least"),
+            hit=as_hit(pl.col("amount") == pl.col("least_amount")),
         ),
     ),
     combine=Combine.POOLED,

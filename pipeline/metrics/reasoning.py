@@ -3,9 +3,8 @@
 import polars as pl
 from msgspec.structs import replace
 
-from pipeline.metrics.compared import of_game, sought_players
 from pipeline.metrics.declaration import Metric, Rows, Term, as_hit, one
-from pipeline.vocabulary import HIDDEN_ROLE_GAMES, AnalysisKind
+from pipeline.vocabulary import HIDDEN_ROLE_GAMES
 
 PAPER = Metric(
     terms=(Term("analyses", HIDDEN_ROLE_GAMES),),
@@ -14,10 +13,6 @@ PAPER = Metric(
             "role_analyses",
             term=one("analyses"),
             what=pl.col("kind"),
-            compared_with=of_game(
-                sought_players,
-                text=pl.when(pl.col("kind") == AnalysisKind.GOLD).then("sought_players"),
-            ),
             hit=as_hit(pl.col("is_correct")),
         ),
     ),

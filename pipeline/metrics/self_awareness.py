@@ -3,7 +3,6 @@
 import polars as pl
 from msgspec.structs import replace
 
-from pipeline.metrics.compared import text_of, with_role
 from pipeline.metrics.declaration import Metric, Rows, Term, as_hit, one
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES
 
@@ -14,7 +13,6 @@ PAPER = Metric(
             "role_identifications",
             term=one("identifications"),
             what=pl.col("claimed_role").fill_null("no clear role"),
-            compared_with=text_of(with_role(pl.col("player"))),
             hit=as_hit(pl.col("is_correct")),
         ),
     ),

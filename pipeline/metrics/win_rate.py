@@ -3,7 +3,6 @@
 import polars as pl
 
 from pipeline.games import competitions, type_of
-from pipeline.metrics.compared import ending, of_game
 from pipeline.metrics.declaration import Combine, Metric, Rows, Term
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES
 
@@ -59,7 +58,6 @@ PAPER = Metric(
             term=pl.col("competition"),
             what=_WHAT,
             hit=_CREDIT,
-            compared_with=of_game(ending),
         ),
     ),
     combine=Combine.MEAN,
@@ -75,7 +73,6 @@ RELEASE = Metric(
             where=pl.col("competition").is_in(_OF_SCRIPT),
             counted=pl.lit(value=True),
             spans_games=True,
-            compared_with=of_game(ending),
         ),
     ),
     unknown="{} games share their number with another game: the script expects a single run",
