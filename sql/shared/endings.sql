@@ -1,14 +1,17 @@
 -- row: one game that ended
 -- column: ending | its outcome in words, or the points of all players where these decide
-WITH points AS (
+WITH scores AS (
     SELECT
         game_id,
-        string_agg(
-            coalesce(player, 'seat ' || seat) || ' '
-            || rtrim(rtrim(CAST(TRY_CAST(final_score AS DECIMAL(38, 4)) AS VARCHAR), '0'), '.'),
-            ', ' ORDER BY seat
-        ) AS final_points
+        seat,
+        coalesce(player, 'seat ' || seat) || ' '
+            || rtrim(rtrim(CAST(TRY_CAST(final_score AS DECIMAL(38, 4)) AS VARCHAR), '0'), '.')
+            AS score
     FROM players
+),
+points AS (
+    SELECT game_id, string_agg(score, ', ' ORDER BY seat) AS final_points
+    FROM scores
     GROUP BY game_id
 )
 SELECT

@@ -1,15 +1,17 @@
 -- row: one game with players that a vote is right to name
 -- column: sought_players | these players in the order of their seats, each with its role
-SELECT
-    players.game_id,
-    string_agg(
+WITH sought AS (
+    SELECT
+        players.game_id,
+        players.seat,
         coalesce(players.player, 'seat ' || players.seat)
-        || ' (' || replace(players.role, '_', ' ') || ')',
-        ', ' ORDER BY players.seat
-    ) AS sought_players
-FROM players
-JOIN roles
-    ON roles.game_type = players.game_type
-    AND roles.role = players.role
-WHERE roles.is_sought
-GROUP BY players.game_id
+            || ' (' || replace(players.role, '_', ' ') || ')' AS named
+    FROM players
+    JOIN roles
+        ON roles.game_type = players.game_type
+        AND roles.role = players.role
+    WHERE roles.is_sought
+)
+SELECT game_id, string_agg(named, ', ' ORDER BY seat) AS sought_players
+FROM sought
+GROUP BY game_id
