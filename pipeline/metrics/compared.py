@@ -1,6 +1,7 @@
 """What a row is compared with to tell a hit: the players sought, the secret word, the ending.
 
-A file in `sql/evidence` selects it of the rows `attempts`: polars and DuckDB run the same text.
+A file in `sql/evidence` selects it of the rows `attempts`: polars and DuckDB run the same text. The
+files of `sql/shared` that it names stand in it as subqueries, in which polars 2.0 knows no WITH.
 """
 
 import re

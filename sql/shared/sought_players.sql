@@ -1,6 +1,7 @@
 -- row: one game with players that a vote is right to name
 -- column: sought_players | these players in the order of their seats, each with its role
-WITH sought AS (
+SELECT game_id, string_agg(named, ', ' ORDER BY seat) AS sought_players
+FROM (
     SELECT
         players.game_id,
         players.seat,
@@ -11,7 +12,5 @@ WITH sought AS (
         ON roles.game_type = players.game_type
         AND roles.role = players.role
     WHERE roles.is_sought
-)
-SELECT game_id, string_agg(named, ', ' ORDER BY seat) AS sought_players
-FROM sought
+) AS sought
 GROUP BY game_id
