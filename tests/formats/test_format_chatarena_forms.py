@@ -114,8 +114,8 @@ def test_line_ends(end: str) -> None:
     ("line", "message"),
     [
         ("Message(agent_name='Player 1')", "content"),
-        ("Message(agent_name=None, content='x')", "str"),
-        ("Message(agent_name='Player 1', content='x', turn='1')", "int"),
+        ("Message(agent_name=None, content='x')", "a text"),
+        ("Message(agent_name='Player 1', content='x', turn='1')", "an integer"),
         ("Message(agent_name='Player 1', content='x'", "character"),
         ("Message(agent_name='Player 1', content='x') + 1", "character"),
         ("Message(agent_name='Player 1', content=open('x'))", "character"),

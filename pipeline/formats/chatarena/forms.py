@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from pipeline.archives.splitting import Splitter, sections, whole
-from pipeline.formats.broken import broken, decode
+from pipeline.formats.broken import broken, decode, mistyped
 from pipeline.formats.chatarena import reprs
 from pipeline.formats.look import Look
 from pipeline.formats.rows import EVERYONE, Row
-from pipeline.game import Fault
+from pipeline.game import BrokenDocument, Fault
 
 _ROWS = msgspec.json.Decoder(list[Row])
 _COLUMNS = {"agent_name", "content", "turn", "visible_to", "msg_type"}
@@ -122,8 +122,7 @@ def _converted(rows: list[dict[str, object]]) -> list[Row]:
     try:
         return msgspec.convert(rows, list[Row])
     except msgspec.ValidationError as error:
-        message, _, path = str(error).removesuffix("`").rpartition(" - at `")
-        raise broken(path or "$", "every field has its type", message) from error
+        raise BrokenDocument(mistyped(error)) from error
 
 
 def _text(data: bytes) -> str:
