@@ -29,7 +29,8 @@ def pasted(lake: StoredLake) -> pl.DataFrame:
             if files := lake.files(table):
                 connection.execute(f"CREATE VIEW {table} AS SELECT * FROM read_parquet({files})")
         connection.execute("CREATE SCHEMA shared")
-        for name in ("release_parameters", "played", "answers"):
+        names = ("release_parameters", "played", "answers", "read_decisions", "read_contributions")
+        for name in names:
             connection.execute(_view(name))
         return pl.concat(
             connection.sql(file.read_text(encoding="utf-8"))
