@@ -241,7 +241,7 @@ def test_a_file_that_cannot_be_written_is_reported_first(
     assert fault in capsys.readouterr().err
     monkeypatch.setattr("pipeline.cli.terminal.is_in_terminal", lambda: True)
     assert main(["sql", "--lake", "none", "-o", "rows.csv"]) == 2
-    assert "--out needs a query" in capsys.readouterr().err
+    assert "give a query" in capsys.readouterr().err
 
 
 def test_without_the_library_the_error_says_what_to_install(
