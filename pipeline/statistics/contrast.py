@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pipeline.statistics.flips import Floats
 from pipeline.statistics.sums import ROUNDING
-from pipeline.statistics.tails import Floats
 
 # Beyond it a normal p-value is 0.
 MOST_Z = 40.0

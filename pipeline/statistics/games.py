@@ -24,7 +24,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from pipeline.statistics.signs import MANY_SETTINGS, SMALL_P
+MANY_SETTINGS, SMALL_P = 2000, 0.001
 from pipeline.statistics.sums import scaled_sum
 from pipeline.statistics.tails import TIE, Floats, tails
 

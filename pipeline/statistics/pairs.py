@@ -12,7 +12,7 @@ a_k of the metric's range,
 
     x_s = Σ_k a_k · (h'_A − h'_B) / Σ w
 
-p is that of flipped signs of x (`signs`). Where one model played `REPLAYED` times as many games of
+p is that of flipped signs of x (`flips`). Where one model played `REPLAYED` times as many games of
 these settings as the other, p is also that of dealing the games anew (`games`), and the larger
 counts. The interval is MOVER's, of both models' intervals over these sums and the correlation of
 their deviations by setting.
@@ -41,12 +41,11 @@ from pipeline.statistics.contrast import (
     z_at,
 )
 from pipeline.statistics.families import reaches
+from pipeline.statistics.flips import Floats, sign_flip_p
 from pipeline.statistics.games import dealt_p
 from pipeline.statistics.influence import changes, extremes
 from pipeline.statistics.interval import RATE, rates
-from pipeline.statistics.signs import sign_flip_ps
 from pipeline.statistics.sums import exact_sum, scaled_sum
-from pipeline.statistics.tails import Floats
 
 # Where less is common, too much of what was played would not be in the difference.
 LEAST_PAIRED = 0.5
@@ -245,8 +244,6 @@ def _rows(
     pairs = list(of_pairs.iter_rows())
     even = _rates(_sides(common), _sides_terms(common), [*_PAIR, "side"], confidence)
     by_setting = _by_setting(common)
-    p_values = _p_values([one.x for one in by_setting.values()])
-    flipped = dict(zip(by_setting, p_values, strict=True))
     for pair, share in zip(pairs, _shares_paired(common, weighted, of_pairs), strict=True):
         common_of = by_setting.get(pair)
         n_settings = 0 if common_of is None else len(common_of.x)
@@ -254,7 +251,7 @@ def _rows(
             sides = even[*pair, "one"], even[*pair, "other"]
             correlation = shrunk_correlation(common_of.u_one, common_of.u_other)
             basis = _basis(*sides, correlation)
-            method, p = PAIRED, flipped[pair]
+            method, p = PAIRED, sign_flip_p(common_of.x)
         else:
             basis = _basis(rates_of()[pair[0],], rates_of()[pair[1],], 0.0)
             one, other, _ = of_basis(basis)
@@ -449,14 +446,6 @@ def _by_setting(common: pl.DataFrame) -> dict[Any, Paired]:
         pair: Paired(*(part[name].to_numpy() for name in Paired._fields))
         for pair, part in parts.items()
     }
-
-
-def _p_values(x: Sequence[Floats]) -> list[float]:
-    """Of each the p-value of flipped signs."""
-    padded = np.zeros((len(x), max(map(len, x), default=0)))
-    for row, values in zip(padded, x, strict=True):
-        row[: len(values)] = values
-    return [float(p) for p in sign_flip_ps(padded)]
 
 
 def _shares_paired(
