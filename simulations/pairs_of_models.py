@@ -78,4 +78,4 @@ def compared(shape: Shape, models: list[pl.DataFrame]) -> pl.DataFrame:
         for draw in models[0]["draw"].unique().sort()
     ]
     wanted = terms(shape, sums, "model")
-    return differences(sums.lazy(), wanted.lazy(), pairs, 1 - LEVEL, lambda _: games)
+    return differences(sums.lazy(), wanted.lazy(), pairs, 1 - LEVEL)

@@ -13,12 +13,21 @@ from pipeline.reports import diff as changes
 from pipeline.reports import plan as plans
 from pipeline.reports.compare.columns import EVERY
 from pipeline.reports.compare.settings import APART
-from pipeline.statistics.pairs import REPLAYED, UNPAIRED
+from pipeline.statistics.common import REPLAYED
+from pipeline.statistics.pairs import UNPAIRED
 
 _DECIMALS = EVERY["difference"].decimals or 0
 _THIN, _NEW_THIN = ("thin", "other_thin"), ("thin", "new_thin")
 _OF_PROGRAMS = (
-    *("family", "method", "share_paired", "common_value", "other_common_value", "is_replayed"),
+    *(
+        "family",
+        "ci_method",
+        "method",
+        "share_paired",
+        "common_value",
+        "other_common_value",
+        "is_replayed",
+    ),
     *("p_alike", "p_alike_holm", "reason"),
 )
 _FALLS = (
@@ -93,7 +102,7 @@ def replay_note(rows: pl.DataFrame) -> list[str]:
     """A note for rows in which one model played the common settings much more often."""
     metrics = rows.filter("is_replayed")["metric"].unique(maintain_order=True).to_list()
     note = (
-        f"one of the two has {REPLAYED:g} times as many games of the common settings in "
+        f"one of the two has {REPLAYED:g} times as many counted rows of the common settings in "
         f"{', '.join(metrics)}, or more: replays are no new settings"
     )
     return [note] if metrics else []
@@ -158,7 +167,7 @@ def diff(rows: pl.DataFrame, **_: Any) -> Table:
         rows,
         {**changes.COLUMNS, **changes.OF_MARGIN},
         estimates=[Estimate("difference", "ci_low", "ci_high", _NEW_THIN)],
-        hidden=("family", "p_value", "n_settings", "is_replayed", "is_regression"),
+        hidden=("family", "ci_method", "p_value", "n_settings", "is_replayed", "is_regression"),
         optional=("reason",),
         folds=(
             folds.below("reason"),

@@ -17,7 +17,7 @@ from pipeline.statistics import flips
 from pipeline.statistics.contrast import Interval, effective_settings, mover, shrunk_correlation
 from pipeline.statistics.families import holm, letter_groups
 from pipeline.statistics.flips import EXACT_SETTINGS, MANY_SETTINGS, all_signs_p, sign_flip_p
-from pipeline.statistics.pairs import Common
+from pipeline.statistics.pairs import Pilot
 from pipeline.statistics.planning import (
     cautious_variance,
     degrees_of_freedom,
@@ -269,13 +269,13 @@ def test_a_pilot_has_the_degrees_of_freedom_of_its_sum_of_squares():
     2 / (1 − 1/20); of two settings never more than 1.
     """
     of = degrees_of_freedom
-    assert of(Common(20, 20.0, 0.0)) == of(Common(20, 0.0, 0.0)) == 19
-    assert of(Common(20, 1.0, 0.0)) == pytest.approx(2 / 0.95)
-    assert of(Common(2, 2.0, 0.0)) == of(Common(2, 1.5, 0.0)) == 1
+    assert of(Pilot(20, 20.0, 0.0)) == of(Pilot(20, 0.0, 0.0)) == 19
+    assert of(Pilot(20, 1.0, 0.0)) == pytest.approx(2 / 0.95)
+    assert of(Pilot(2, 2.0, 0.0)) == of(Pilot(2, 1.5, 0.0)) == 1
     generator = np.random.default_rng(2)
     for draw in (generator.normal, lambda size: generator.binomial(1, 0.03, size) - 0.03):
         squares = np.square(draw(size=(4_000, 400)))
         share = squares / squares.sum(axis=1, keepdims=True)
-        found = np.median([of(Common(400, float(1 / n), 0.0)) for n in (share**2).sum(axis=1)])
+        found = np.median([of(Pilot(400, float(1 / n), 0.0)) for n in (share**2).sum(axis=1)])
         sums = squares.sum(axis=1)
         assert found == pytest.approx(2 * sums.mean() ** 2 / sums.var(), rel=0.15)
