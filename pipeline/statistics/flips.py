@@ -117,12 +117,13 @@ def _tail(
         period = (2 * n_terms - 1) * step
     width, bent = 2 * math.pi / period, 1j * np.tanh(tilt * sizes)[:, np.newaxis]
     above = equal = 0.0
-    for start in range(0, n_terms, _AT_ONCE):
-        t = width * np.arange(start, min(start + _AT_ONCE, n_terms))
+    at_once = max(_AT_ONCE, _MOST_NUMBERS // len(sizes)) if step else _AT_ONCE
+    for start in range(0, n_terms, at_once):
+        t = width * np.arange(start, min(start + at_once, n_terms))
         angles, z = np.outer(sizes, t), tilt + 1j * t
         # cosh(zx) = cosh(cx) · (cos(tx) + i tanh(cx) sin(tx))
         factors = np.cos(angles) + bent * np.sin(angles)
-        if step:
+        if counts.max(initial=1) > 1:
             factors **= counts[:, np.newaxis]
         phi = factors.prod(axis=0) * np.exp(noise / 2 * (z**2 - tilt**2) - 1j * t * total)
         phi[t == 0] /= 2

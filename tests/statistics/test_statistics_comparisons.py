@@ -139,6 +139,20 @@ def test_p_is_within_two_per_cent_where_sums_are_not_steps_apart(sigma, monkeypa
     assert summed == pytest.approx(exact, rel=0.5)
 
 
+@pytest.mark.parametrize("n", [(20, 15), (60, 40), (9, 100)])
+def test_of_two_sizes_p_is_that_of_two_binomial_distributions(n):
+    """So many settings of 1, and of √2: all their sums, which are no steps apart."""
+    generator = np.random.default_rng(12)
+    sums = [(2 * np.arange(one + 1) - one) * size for one, size in zip(n, (1, 2**0.5), strict=True)]
+    chances = np.multiply.outer(*(binom.pmf(np.arange(one + 1), one, 0.5) for one in n))
+    every = np.abs(np.add.outer(*sums))
+    for share in (0.5, 0.4, 0.3, 0.2):
+        x = np.repeat([1, 2**0.5], n) * np.where(generator.random(sum(n)) < share, -1, 1)
+        is_equal = np.abs(every - abs(x.sum())) < 1e-9
+        exact = chances[(every > abs(x.sum())) & ~is_equal].sum() + chances[is_equal].sum() / 2
+        assert sign_flip_p(x) == pytest.approx(exact, rel=0.02)
+
+
 def test_of_many_settings_p_is_nearly_normal():
     """Within one per cent down to 10⁻⁶, of n hardly large enough."""
     generator = np.random.default_rng(10)
