@@ -14,6 +14,7 @@ and a model's own contribution, about its ratio r_k and the mean of the stratum,
     u_s = Σ a_k · (e − mean e) / Σ_k w,   e = h' − r_k w
 """
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import NamedTuple
 
@@ -27,79 +28,91 @@ from pipeline.statistics.sums import exact_sum
 
 Ints = NDArray[np.int64]
 REPLAYED = 1.5
-"""So many times as many items of common settings as the other model: it replayed them."""
+"""So many times as many items of common settings as the other model, or games: it replayed them."""
 _CELL = ("term", "stratum", "cluster")
 _C = pl.col("c")
 
 
 class Own(NamedTuple):
-    """What one model counted: its cells, in order, and by term its weight and all of its items."""
+    """What one model counted: its cells, in order, the weight and all items of each term, and how
+    many games it has of a setting."""
 
     cell: Ints
     h: Floats
     c: Floats
     weight: Floats
     counted: Floats
+    games: float
 
 
 class Counted:
-    """What models counted, from the `sums` and `terms` of `intervals` by model.
+    """What models counted, from the `sums` and `terms` of `intervals` by model, and `n_games`.
 
     `cells` has model, term, stratum, cluster, h, c, and of the term its weight and `counted`, all
     that the cells have.
     """
 
-    def __init__(self, sums: pl.LazyFrame, terms: pl.LazyFrame) -> None:
+    def __init__(
+        self, sums: pl.LazyFrame, terms: pl.LazyFrame, n_games: Mapping[str, int] | None = None
+    ) -> None:
         by_cell = sums.group_by("model", *_CELL).agg(h=exact_sum(pl.col("h")), c=_C.sum())
         total = _C.sum().over("model", "term")
         # In this order, since total and counted are mostly the same: their ratio is then 1 exactly.
         weight = pl.col("weight") * (total / pl.col("counted"))
         joined = by_cell.filter(_C > 0).join(terms, on=["model", "term"])
         self.cells = joined.with_columns(weight=weight, counted=total).collect()
-        # Numbers in the order of the names, which are sorted and compared much faster.
-        numbers = [pl.col(name).rank("dense").fill_null(0).cast(pl.Int64) for name in _CELL]
-        numbered = self.cells.with_columns(numbers)
+        numbered = self.cells.with_columns(_numbers(self.cells[name]) for name in _CELL)
         self.clusters = numbered.select("cluster", name=self.cells["cluster"]).unique()
         every = numbered.select(_CELL).unique().sort(_CELL).with_row_index("cell")
-        self.term, self.stratum, self.cluster = (every[name].to_numpy() for name in _CELL)
+        self._every = _Keys(*(every[name].to_numpy() for name in _CELL))
         parts = numbered.join(every, on=_CELL).sort("cell").partition_by("model", as_dict=True)
-        self._own = {str(model): self._of_model(part) for (model,), part in parts.items()}
+        self._own = {
+            str(model): self._of_model(part, (n_games or {}).get(str(model)))
+            for (model,), part in parts.items()
+        }
         self._spread: tuple[str | None, Floats] = (None, np.zeros(0))
 
-    def _of_model(self, part: pl.DataFrame) -> Own:
-        of_terms = np.zeros((2, self.term[-1] + 1))
+    def _of_model(self, part: pl.DataFrame, n_games: int | None) -> Own:
+        of_terms = np.zeros((2, self._every.term[-1] + 1))
         of_terms[:, part["term"]] = part.select("weight", "counted").to_numpy().T
-        return Own(*(part[name].to_numpy() for name in ("cell", "h", "c")), *of_terms)
+        games = n_games / part["cluster"].n_unique() if n_games else 1.0
+        cell, h, c = (part[name].to_numpy() for name in ("cell", "h", "c"))
+        weight, counted = of_terms
+        return Own(cell, h, c, weight, counted, games)
 
     def common(self, one: str, other: str) -> "Common":
         """What the two have in common."""
         own, others = self._own[one], self._own[other]
+        every, n_cells = self._every, len(self._every.term)
+        if len(own.cell) == len(others.cell) == n_cells:
+            h, c = np.stack([own.h, others.h]), np.stack([own.c, others.c])
+            return Common((own, others), every, h, c)
         if self._spread[0] != one:
-            # Of every cell: pairs come sorted by the first model.
-            self._spread = one, np.zeros((2, len(self.term)))
+            # Over every cell: pairs come sorted by the first model.
+            self._spread = one, np.zeros((2, n_cells))
             self._spread[1][:, own.cell] = own.h, own.c
-        h, c = self._spread[1][:, others.cell]
-        is_both = c > 0
-        cell = others.cell[is_both]
-        h, c = (
-            np.stack([mine[is_both], its[is_both]]) for mine, its in ((h, others.h), (c, others.c))
-        )
-        keys = self.term[cell], self.stratum[cell], self.cluster[cell]
+        both = np.stack([self._spread[1][:, others.cell], [others.h, others.c]], axis=1)
+        is_common = both[1, 0] > 0
+        cell, (h, c) = others.cell[is_common], both[:, :, is_common]
+        keys = _Keys(every.term[cell], every.stratum[cell], every.cluster[cell])
         return Common((own, others), keys, h, c)
+
+
+def _numbers(names: pl.Series) -> pl.Series:
+    """Numbers in the order of the names, which are sorted and joined much faster; 0 for null."""
+    texts = names.cast(pl.String)
+    number = texts.cast(pl.Enum(texts.drop_nulls().unique().sort())).to_physical()
+    return (number.cast(pl.Int64) + 1).fill_null(0)
 
 
 class Common:
     """What two models have in common, cell by cell: `h` of both, evened, of `w` items."""
 
-    def __init__(
-        self, own: tuple[Own, Own], keys: tuple[Ints, Ints, Ints], h: Floats, c: Floats
-    ) -> None:
-        self.term, self.stratum, self.cluster = keys
+    def __init__(self, own: tuple[Own, Own], keys: "_Keys", h: Floats, c: Floats) -> None:
+        self._keys, self._terms, self.n_settings = keys, keys.terms, keys.n_settings
         self.w = c.sum(axis=0) / 2
         self.h = self.w * h / c
-        # The cells of a term are next to each other, and within it those of a stratum.
-        self._terms, self._strata = _Runs(self.term), _Runs(self.term, self.stratum)
-        of_term = self.term[self._terms.starts]
+        of_term = keys.term[self._terms.starts]
         self.total = self._terms.sums(self.w)
         self.weight = (own[0].weight + own[1].weight)[of_term] / 2
         items = np.zeros((2, len(own[0].counted)))
@@ -110,10 +123,8 @@ class Common:
         ]
         self.share_paired = float(np.concatenate(shares).min())
         """The least share of a term's items that either model counted in common settings."""
-        most, least = items.max(axis=0), items.min(axis=0)
-        self.is_replayed = bool((most >= REPLAYED * least)[of_term].any())
-        self._is_there = np.bincount(self.cluster) > 0
-        self.n_settings = int(self._is_there.sum())
+        numbers = np.column_stack([items[:, of_term], [one.games for one in own]])
+        self.is_replayed = bool((numbers.max(axis=0) >= REPLAYED * numbers.min(axis=0)).any())
 
     @property
     def is_uneven(self) -> bool:
@@ -135,25 +146,37 @@ class Common:
     @cached_property
     def u(self) -> tuple[Floats, Floats]:
         """Each model's own contributions by setting."""
-        terms, strata = self._terms, self._strata
+        terms, strata = self._terms, self._keys.strata
         e = self.h - terms.spread(terms.sums(self.h) / self.total) * self.w
         one, other = e - strata.spread(strata.sums(e) / strata.sizes)
         return self._by_setting(one), self._by_setting(other)
 
     def _by_setting(self, values: Floats) -> Floats:
         share = self._terms.spread(self.weight / self.total)
-        return np.bincount(self.cluster, share * values)[self._is_there].astype(np.float64)
+        return np.bincount(self._keys.cluster, share * values)[self._keys.is_there].astype(
+            np.float64
+        )
 
     def cells(self) -> pl.DataFrame:
         """Its cells, with those of each term its weight and all of its items, as `counted`."""
         spread = self._terms.spread
         return pl.DataFrame(
             {
-                **{name: getattr(self, name) for name in _CELL},
+                **{name: getattr(self._keys, name) for name in _CELL},
                 **{"h_one": self.h[0], "h_other": self.h[1], "c": self.w},
                 **{"weight": spread(self.weight), "counted": spread(self.total)},
             }
         )
+
+
+class _Keys:
+    """Cells in order: those of a term are next to each other, and in it those of a stratum."""
+
+    def __init__(self, term: Ints, stratum: Ints, cluster: Ints) -> None:
+        self.term, self.stratum, self.cluster = term, stratum, cluster
+        self.terms, self.strata = _Runs(term), _Runs(term, stratum)
+        self.is_there = np.bincount(cluster) > 0
+        self.n_settings = int(self.is_there.sum())
 
 
 class _Runs:

@@ -58,7 +58,7 @@ def sign_flip_p(x: Floats) -> float:
         return 1.0
     squares = size**2
     variance = float(squares.sum())
-    n_effective = variance**2 / float(squares @ squares)
+    n_effective = variance**2 / float((squares * squares).sum())
     # Where a game is one trial, all are of one size, and p is exact however many there are.
     if n_effective >= MANY_SETTINGS and n * largest - most > _TIE * most:
         return nearly_normal_p(total / math.sqrt(variance), n_effective)

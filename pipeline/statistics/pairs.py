@@ -17,7 +17,7 @@ other not. Then the end next to 0 is moved to 0 or just beyond, and `ci_method` 
 end stays.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import compress
 from typing import Any, NamedTuple
@@ -86,17 +86,19 @@ def differences(
     pairs: Sequence[tuple[str, str]],
     confidence: float,
     *,
+    n_games: Mapping[str, int] | None = None,
     with_intervals: bool = True,
 ) -> pl.DataFrame:
     """A row for each pair of models, in their order, with the columns of `DIFFERENCE`.
 
     `sums` (model, stratum, cluster, term, h, c) and `terms` (model, term, weight, counted) are
     those of `intervals` by model, of one metric. Both models of a pair have a value, of the same
-    terms. `n_settings` are those in common, `share_paired` the least share of a term's items that
-    either model counted in them, `basis` what the interval is made of. Without intervals, which
-    take far longer than p-values, a paired comparison may have no difference and no basis.
+    terms. `n_games` are the games that each model counted, if that is known. `n_settings` are those
+    in common, `share_paired` the least share of a term's items that either model counted in them,
+    `basis` what the interval is made of. Without intervals, which take far longer than p-values, a
+    paired comparison may have no difference and no basis.
     """
-    counted = Counted(sums, terms)
+    counted = Counted(sums, terms, n_games)
     # Only pairs without common settings ask for them.
     rates_of = cache(lambda: _rates(counted.cells, ["model"], confidence))
     rows = [

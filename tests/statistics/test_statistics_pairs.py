@@ -81,6 +81,21 @@ def test_who_replayed_is_decided_by_items():
     assert found[3]["p_value"] == p_of(z_at(one, other, 0.0, correlation)) > 0.05
 
 
+@pytest.mark.parametrize(("games_of_a", "is_replayed"), [(60, True), (12, False), (None, False)])
+def test_who_replayed_is_decided_by_games_too(games_of_a, is_replayed):
+    """As many items, but of each setting `a` has five games of one item, and `b` one of five."""
+    sums = pl.concat(
+        [
+            sums_of("a", {str(n): (n % 3, 5) for n in range(12)}),
+            sums_of("b", {str(n): (5 * (n < 2), 5) for n in range(12)}),
+        ]
+    )
+    terms = sums.group_by("model", "term").agg(counted=pl.col("c").sum(), weight=pl.lit(1.0))
+    n_games = None if games_of_a is None else {"a": games_of_a, "b": 12}
+    found = differences(sums, terms, [("a", "b")], 0.95, n_games=n_games)
+    assert found["is_replayed"].to_list() == [is_replayed]
+
+
 def test_few_settings_of_a_term_do_not_tell_apart_by_signs_alone():
     """A hundred settings of one term and two of the other: p is the level of the interval."""
     a = {f"{n:03}": (n < 15, 1) for n in range(100)}, {"x": (4, 5), "y": (3, 5)}

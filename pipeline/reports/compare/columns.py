@@ -45,7 +45,7 @@ COLUMNS: Mapping[str, Column] = {
     "other_common_value": column.share("the same of the other"),
     "is_replayed": column.flag(
         f"whether one of the two has at least {REPLAYED:g} times as many counted rows of these "
-        "settings, in any term, as after replays"
+        "settings, in any term, or as many games a setting"
     ),
     "reason": column.text("why the difference is null"),
 }

@@ -100,7 +100,12 @@ def of_metric(
     of_entities = sums.select("stratum", "cluster", "term", "h", "c", model="entity").lazy()
     of_terms = terms.rename({"entity": "model"}).lazy()
     paired = differences(
-        of_entities, of_terms, comparable, confidence, with_intervals=with_intervals
+        of_entities,
+        of_terms,
+        comparable,
+        confidence,
+        n_games={entity: row["n_games"] for entity, row in row_of.items()},
+        with_intervals=with_intervals,
     )
     if influence:
         without = left_out(of_entities, of_terms, paired)
