@@ -167,7 +167,7 @@ def _rows(
         sign_flip_p(common.x) if common.share_paired >= LEAST_PAIRED else None for common in commons
     ]
     is_doubted = [
-        p is not None and common.is_uneven and reaches(p, min(_SURELY_APART, confidence))
+        p is not None and reaches(p, min(_SURELY_APART, confidence)) and common.is_uneven
         for common, p in zip(commons, flipped, strict=True)
     ]
     is_asked = [
