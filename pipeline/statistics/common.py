@@ -123,6 +123,9 @@ class Common:
         ]
         self.share_paired = float(np.concatenate(shares).min())
         """The least share of a term's items that either model counted in common settings."""
+        is_whole = self.share_paired == 1 and (own[0].weight == own[1].weight).all()
+        self.is_all = bool(is_whole and (c[0] == c[1]).all())
+        """Whether both models counted just this, so that evening changes nothing."""
         numbers = np.column_stack([items[:, of_term], [one.games for one in own]])
         self.is_replayed = bool((numbers.max(axis=0) >= REPLAYED * numbers.min(axis=0)).any())
 

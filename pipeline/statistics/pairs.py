@@ -19,7 +19,6 @@ end stays.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import compress
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -153,6 +152,27 @@ def left_out(sums: pl.LazyFrame, terms: pl.LazyFrame, pairs: pl.DataFrame) -> pl
     return extremes(changed, pairs, _PAIR, "difference")
 
 
+class _Tested(NamedTuple):
+    """A pair and the p-value of flipped signs, None where nothing is paired.
+
+    Whether p is to be no less than the level at which the interval begins to hold 0, is `asks`.
+    """
+
+    pair: tuple[str, str]
+    common: Common
+    flipped: float | None
+    asks: bool
+
+
+def _tested(counted: Counted, pair: tuple[str, str], confidence: float) -> _Tested:
+    common = counted.common(*pair)
+    if common.share_paired < LEAST_PAIRED:
+        return _Tested(pair, common, None, asks=True)
+    p = sign_flip_p(common.x)
+    asks = reaches(p, min(_SURELY_APART, confidence)) and common.is_uneven
+    return _Tested(pair, common, p, asks)
+
+
 def _rows(
     counted: Counted,
     rates_of: Callable[[], dict[Any, dict[str, Any]]],
@@ -162,43 +182,31 @@ def _rows(
     with_intervals: bool,
 ) -> Iterator[tuple[Any, ...]]:
     """The rows of some pairs."""
-    commons = [counted.common(*pair) for pair in pairs]
-    flipped = [
-        sign_flip_p(common.x) if common.share_paired >= LEAST_PAIRED else None for common in commons
-    ]
-    is_doubted = [
-        p is not None and reaches(p, min(_SURELY_APART, confidence)) and common.is_uneven
-        for common, p in zip(commons, flipped, strict=True)
-    ]
-    is_asked = [
-        is_in_doubt or (with_intervals and p is not None)
-        for is_in_doubt, p in zip(is_doubted, flipped, strict=True)
-    ]
-    even = _even_rates(list(compress(commons, is_asked)), confidence)
-    for n, (pair, common, p) in enumerate(zip(pairs, commons, flipped, strict=True)):
-        basis, level = None, 0.0
-        if is_asked[n]:
-            basis = _basis(next(even), shrunk_correlation(*common.u))
-        elif p is None:
-            basis = _basis([rates_of()[model,] for model in pair], 0.0)
-        if basis and (p is None or is_doubted[n]):
-            one, other, correlation = of_basis(basis)
-            level = p_of(z_at(one, other, 0.0, correlation))
-        p_value = max(p or 0.0, level)
-        yield (
-            *pair,
-            *(_agreed(basis, p_value, confidence) if basis else (None,) * 4),
-            p_value,
-            UNPAIRED if p is None else PAIRED,
-            common.n_settings,
-            common.share_paired,
-            common.is_replayed,
-            basis,
-        )
+    rows = [_tested(counted, pair, confidence) for pair in pairs]
+    # Where all of both models' items are common, their rates are their own.
+    is_own = [row.flipped is None or row.common.is_all for row in rows]
+    asked = [with_intervals or row.asks for row in rows]
+    evened = [row.common for row, ask, own in zip(rows, asked, is_own, strict=True) if ask > own]
+    even = _even_rates(evened, confidence)
+    for row, ask, own in zip(rows, asked, is_own, strict=True):
+        basis = None
+        if ask:
+            of_pair = [rates_of()[model,] for model in row.pair] if own else next(even)
+            correlation = 0.0 if row.flipped is None else shrunk_correlation(*row.common.u)
+            basis = dict(zip(_PAIR, of_pair, strict=True)) | {"correlation": correlation}
+        yield _row(row, basis, confidence)
 
 
-def _basis(rates: Sequence[dict[str, Any]], correlation: float) -> dict[str, Any]:
-    return dict(zip(_PAIR, rates, strict=True)) | {"correlation": correlation}
+def _row(row: _Tested, basis: dict[str, Any] | None, confidence: float) -> tuple[Any, ...]:
+    """A row of `DIFFERENCE`."""
+    common, p = row.common, row.flipped or 0.0
+    if basis and row.asks:
+        one, other, correlation = of_basis(basis)
+        p = max(p, p_of(z_at(one, other, 0.0, correlation)))
+    interval = _agreed(basis, p, confidence) if basis else (None,) * 4
+    method = UNPAIRED if row.flipped is None else PAIRED
+    of_common = (common.n_settings, common.share_paired, common.is_replayed)
+    return (*row.pair, *interval, p, method, *of_common, basis)
 
 
 def of_basis(basis: dict[str, Any]) -> tuple[Rate, Rate, float]:
