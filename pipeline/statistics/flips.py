@@ -46,14 +46,18 @@ _LEFT_OUT: Final = 30.0
 _NOISE: Final = 3e-6
 # Off the steps, a sum has so many terms at most, unless it has come to its end: 2 % of p or less.
 _LEAST_TERMS, _MOST_NUMBERS, _AT_ONCE, _NOTHING = 256, 20_000, 32, 1e-12
+# Of more and smaller steps a sum is as good as without.
+_MOST_STEPS: Final = 500_000
 _STEPS, _CLOSE = 30, 1e-3
 
 
 def sign_flip_p(x: Floats) -> float:
     """The mid-p value, in 0..1, of the sum of what settings add to a difference; 1 if nothing."""
     size = np.abs(x)
-    total, most, largest = abs(float(x.sum())), float(size.sum()), float(size.max(initial=0.0))
-    n = np.count_nonzero(size)
+    largest = float(size.max(initial=0.0))
+    # What is left of two terms that cancel is no difference.
+    size[size <= _TIE * largest] = 0.0
+    total, most, n = abs(float(x.sum())), float(size.sum()), np.count_nonzero(size)
     if n == 0:
         return 1.0
     squares = size**2
@@ -112,9 +116,11 @@ def _tail(
     far = tilt * variance + math.sqrt((tilt * variance) ** 2 + 2 * _LEFT_OUT * variance)
     period = max((_LEFT_OUT + surprise) / tilt, min(most + step, far) - total)
     n_terms = max(_LEAST_TERMS, _MOST_NUMBERS // len(sizes))
-    if step:
-        n_terms = math.ceil(period / (2 * step)) + 1
-        period = (2 * n_terms - 1) * step
+    n_steps = math.ceil(period / (2 * step)) + 1 if step else 0
+    if 0 < n_steps * len(sizes) <= _MOST_STEPS:
+        n_terms, period = n_steps, (2 * n_steps - 1) * step
+    else:
+        step = 0.0
     width, bent = 2 * math.pi / period, 1j * np.tanh(tilt * sizes)[:, np.newaxis]
     above = equal = 0.0
     at_once = max(_AT_ONCE, _MOST_NUMBERS // len(sizes)) if step else _AT_ONCE

@@ -179,6 +179,18 @@ def test_how_p_is_found_is_as_documented():
     assert f"{MANY_SETTINGS} effective settings or more" in page
 
 
+def test_a_last_digit_is_no_difference():
+    x = np.array([1.0, 2.0, 1.0, 2.0, 1.0])
+    assert sign_flip_p(np.array([*x, 1e-17, -1e-17])) == sign_flip_p(x) == 2.0**-5
+
+
+def test_many_small_steps_take_no_longer_than_none():
+    """A thousand steps to the largest size, of 250 settings: far too many sums to go through."""
+    generator = np.random.default_rng(13)
+    x = np.append(generator.integers(1, 1001, 250), 1000) * generator.choice([-1, 1], 251)
+    assert sign_flip_p(x / 3000) == pytest.approx(in_tenths(x / 10), rel=1e-3)
+
+
 def test_models_that_never_agree_are_far_apart():
     """Each setting the same way, by another amount: only one pattern in 2⁴⁰ comes as far."""
     assert sign_flip_p(np.arange(1.0, 41.0)) == pytest.approx(2.0**-40)
