@@ -14,6 +14,7 @@ and a model's own contribution, about its ratio r_k and the mean of the stratum,
     u_s = Σ a_k · (e − mean e) / Σ_k w,   e = h' − r_k w
 """
 
+import math
 from collections.abc import Mapping
 from functools import cached_property
 from typing import NamedTuple
@@ -28,7 +29,9 @@ from pipeline.statistics.sums import exact_sum
 
 Ints = NDArray[np.int64]
 REPLAYED = 1.5
-"""So many times as many items of common settings as the other model, or games: it replayed them."""
+"""With so many times as many games a setting, or items of a term, a model replayed its settings."""
+AS_MANY = 1.05
+"""With fewer times as many games a setting, more items are of longer games, and no replays."""
 _CELL = ("term", "stratum", "cluster")
 _C = pl.col("c")
 
@@ -75,7 +78,7 @@ class Counted:
     def _of_model(self, part: pl.DataFrame, n_games: int | None) -> Own:
         of_terms = np.zeros((2, self._every.term[-1] + 1))
         of_terms[:, part["term"]] = part.select("weight", "counted").to_numpy().T
-        games = n_games / part["cluster"].n_unique() if n_games else 1.0
+        games = n_games / part["cluster"].n_unique() if n_games else math.nan
         cell, h, c = (part[name].to_numpy() for name in ("cell", "h", "c"))
         weight, counted = of_terms
         return Own(cell, h, c, weight, counted, games)
@@ -126,8 +129,11 @@ class Common:
         is_whole = self.share_paired == 1 and (own[0].weight == own[1].weight).all()
         self.is_all = bool(is_whole and (c[0] == c[1]).all())
         """Whether both models counted just this, so that evening changes nothing."""
-        numbers = np.column_stack([items[:, of_term], [one.games for one in own]])
-        self.is_replayed = bool((numbers.max(axis=0) >= REPLAYED * numbers.min(axis=0)).any())
+        of_games, of_items = np.array([one.games for one in own]), items[:, of_term]
+        more = of_games.max() / of_games.min()
+        has_more = (of_items.max(axis=0) >= REPLAYED * of_items.min(axis=0)).any()
+        # Nobody may know how many games there are: then items decide.
+        self.is_replayed = bool(more >= REPLAYED or (has_more and not more < AS_MANY))
 
     @property
     def is_uneven(self) -> bool:

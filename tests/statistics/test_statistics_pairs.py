@@ -96,6 +96,18 @@ def test_who_replayed_is_decided_by_games_too(games_of_a, is_replayed):
     assert found["is_replayed"].to_list() == [is_replayed]
 
 
+@pytest.mark.parametrize(("games_of_a", "is_replayed"), [(13, True), (12, False), (None, True)])
+def test_longer_games_are_no_replays(games_of_a, is_replayed):
+    """Twice as many items of each setting, of as many games; or of one game more."""
+    sums = pl.concat(
+        sums_of(m, {str(n): (1, c) for n in range(12)}) for m, c in (("a", 4), ("b", 2))
+    )
+    terms = sums.group_by("model", "term").agg(counted=pl.col("c").sum(), weight=pl.lit(1.0))
+    n_games = None if games_of_a is None else {"a": games_of_a, "b": 12}
+    found = differences(sums, terms, [("a", "b")], 0.95, n_games=n_games)
+    assert found["is_replayed"].to_list() == [is_replayed]
+
+
 def test_few_settings_of_a_term_do_not_tell_apart_by_signs_alone():
     """A hundred settings of one term and two of the other: p is the level of the interval."""
     a = {f"{n:03}": (n < 15, 1) for n in range(100)}, {"x": (4, 5), "y": (3, 5)}
