@@ -102,7 +102,7 @@ def replay_note(rows: pl.DataFrame) -> list[str]:
     """A note for rows in which one model played the common settings much more often."""
     metrics = rows.filter("is_replayed")["metric"].unique(maintain_order=True).to_list()
     note = (
-        f"one of the two has {REPLAYED:g} times as many games or counted rows of a setting in "
+        f"one of the two has {REPLAYED:g} times as many games of the common settings in "
         f"{', '.join(metrics)}, or more: replays are no new settings"
     )
     return [note] if metrics else []

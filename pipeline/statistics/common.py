@@ -14,7 +14,6 @@ and a model's own contribution, about its ratio r_k and the mean of the stratum,
     u_s = Σ a_k · (e − mean e) / Σ_k w,   e = h' − r_k w
 """
 
-import math
 from collections.abc import Mapping
 from functools import cached_property
 from typing import NamedTuple
@@ -29,23 +28,21 @@ from pipeline.statistics.sums import exact_sum
 
 Ints = NDArray[np.int64]
 REPLAYED = 1.5
-"""With so many times as many games a setting, or items of a term, a model replayed its settings."""
-AS_MANY = 1.05
-"""With fewer times as many games a setting, more items are of longer games, and no replays."""
+"""So many times as many games of common settings as the other model: it replayed them."""
 _CELL = ("term", "stratum", "cluster")
 _C = pl.col("c")
 
 
 class Own(NamedTuple):
     """What one model counted: its cells, in order, the weight and all items of each term, and how
-    many games it has of a setting."""
+    many items a game has."""
 
     cell: Ints
     h: Floats
     c: Floats
     weight: Floats
     counted: Floats
-    games: float
+    length: float
 
 
 class Counted:
@@ -78,10 +75,9 @@ class Counted:
     def _of_model(self, part: pl.DataFrame, n_games: int | None) -> Own:
         of_terms = np.zeros((2, self._every.term[-1] + 1))
         of_terms[:, part["term"]] = part.select("weight", "counted").to_numpy().T
-        games = n_games / part["cluster"].n_unique() if n_games else math.nan
         cell, h, c = (part[name].to_numpy() for name in ("cell", "h", "c"))
         weight, counted = of_terms
-        return Own(cell, h, c, weight, counted, games)
+        return Own(cell, h, c, weight, counted, counted.sum() / n_games if n_games else 1.0)
 
     def common(self, one: str, other: str) -> "Common":
         """What the two have in common."""
@@ -129,11 +125,10 @@ class Common:
         is_whole = self.share_paired == 1 and (own[0].weight == own[1].weight).all()
         self.is_all = bool(is_whole and (c[0] == c[1]).all())
         """Whether both models counted just this, so that evening changes nothing."""
-        of_games, of_items = np.array([one.games for one in own]), items[:, of_term]
-        more = of_games.max() / of_games.min()
-        has_more = (of_items.max(axis=0) >= REPLAYED * of_items.min(axis=0)).any()
-        # Nobody may know how many games there are: then items decide.
-        self.is_replayed = bool(more >= REPLAYED or (has_more and not more < AS_MANY))
+        # To count games takes as long as all the sums, so their number is that of items, over those
+        # of a mean game of the model.
+        games = items[:, of_term] / [[one.length] for one in own]
+        self.is_replayed = bool((games.max(axis=0) >= REPLAYED * games.min(axis=0)).any())
 
     @property
     def is_uneven(self) -> bool:

@@ -96,9 +96,9 @@ def test_who_replayed_is_decided_by_games_too(games_of_a, is_replayed):
     assert found["is_replayed"].to_list() == [is_replayed]
 
 
-@pytest.mark.parametrize(("games_of_a", "is_replayed"), [(13, True), (12, False), (None, True)])
+@pytest.mark.parametrize(("games_of_a", "is_replayed"), [(20, True), (12, False), (None, True)])
 def test_longer_games_are_no_replays(games_of_a, is_replayed):
-    """Twice as many items of each setting, of as many games; or of one game more."""
+    """Twice as many items of each setting, of as many games; or of more games."""
     sums = pl.concat(
         sums_of(m, {str(n): (1, c) for n in range(12)}) for m, c in (("a", 4), ("b", 2))
     )

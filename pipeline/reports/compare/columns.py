@@ -44,8 +44,8 @@ COLUMNS: Mapping[str, Column] = {
     ),
     "other_common_value": column.share("the same of the other"),
     "is_replayed": column.flag(
-        f"whether one of the two has at least {REPLAYED:g} times as many games a setting; or more "
-        "games, and so many times as many counted rows of these settings, in any term"
+        f"whether one of the two played about {REPLAYED:g} times as many games of these settings "
+        "or more, in any term"
     ),
     "reason": column.text("why the difference is null"),
 }
