@@ -6,8 +6,10 @@ most 6 % of lakes: complete, with items lost, with replays of unequal number, wi
 settings missing for one of them. Of ten models alike, any two are to be in at most 5 %. What is
 printed, interval and p, is to agree in every draw. No model falls, so a regression is to be
 reported in at most 6 %. Where one of the models replays, one game of the others to its ten or
-thirty, the same limits hold. Models of which half are good and half are bad get other letters,
-however many there are. `--write` puts the tables into docs/statistics.md.
+thirty, the same limits hold, and of three models any two are to be told apart in at most 5 %. Two
+models of equal values that differ in both of their terms, in opposite directions, are to be told
+apart in at most 6 %, if one of the terms has few games. Models of which half are good and half are
+bad get other letters, however many there are. `--write` puts the tables into docs/statistics.md.
 """
 
 import sys
@@ -17,11 +19,13 @@ import numpy as np
 import polars as pl
 from document import asked, markdown, write
 from pairs_of_models import (
+    HARDNESS,
     LEVEL,
     LOST,
     MISSING,
     ONCE,
     REPLAYS,
+    STREAK,
     TIMES,
     TWENTY,
     compared,
@@ -54,7 +58,7 @@ CASES = {
     STREAKIER: (ONCE, ONCE),
     **{f"one replays {times}": (times, ONCE) for times in TIMES},
 }
-# Games are dealt anew where a model replays, and families have 45 pairs: so many fewer draws.
+# Replays are many games, and families have 45 pairs: so many fewer draws.
 FEWER, OF_FAMILIES = 4, 4
 # Shapes of which a term has few games.
 SMALL = {
@@ -64,6 +68,10 @@ SMALL = {
 }
 SMALL_RATES = (0.02, 0.2, 0.5)
 MANY_MODELS = (66, 100)
+# Games of both terms; the rate, and how far the models are apart in each term.
+OPPOSITE = ((100, 5), (100, 2), (50, 5), (20, 2))
+OPPOSITE_RATES = ((0.2, 0.1), (0.2, 0.2), (0.3, 0.3), (0.5, 0.2))
+THREE = 3
 
 
 class Found(NamedTuple):
@@ -88,6 +96,17 @@ def small(name: str, rate: float, draws: int) -> Found:
     generator, shape = np.random.default_rng(1), SMALL[name]
     rates = of_settings(generator, shape, rate, draws)
     return _found(compared(shape, [sums_of(generator, shape, rates) for _ in range(2)]))
+
+
+def opposite(games: tuple[int, int], rate: float, apart: float, draws: int) -> Found:
+    """Two models of equal values, one of them better in one term and worse in the other."""
+    generator = np.random.default_rng(1)
+    shape = of_metric("rationality", games, STREAK, hardness=HARDNESS)
+    rates = of_settings(generator, shape, rate, draws)
+    is_last = np.array([play.term == shape.plays[-1].term for play in shape.plays])
+    shift = np.where(is_last, -apart, apart) / 2
+    pair = [sums_of(generator, shape, rates, shift=sign * shift) for sign in (1, -1)]
+    return _found(compared(shape, pair))
 
 
 def _found(rows: pl.DataFrame) -> Found:
@@ -189,12 +208,24 @@ def main() -> int:
     replayed = {
         metric: family_wise(metric, some, first="ten times", rate=0.05) for metric in OF_FEW
     }
+    three = {
+        metric: [family_wise(metric, some, THREE, first="ten times", rate=rate) for rate in RATES]
+        for metric in OF_FEW
+    }
+    against = {
+        f"rationality, {' + '.join(map(str, games))} games": [
+            opposite(games, *rates, options.draws) for rates in OPPOSITE_RATES
+        ]
+        for games in OPPOSITE
+    }
     apart = {metric: unpaired(metric, options.draws) for metric in METRICS}
     lettered = {models: letters(models) for models in MANY_MODELS}
     text = "\n\n".join(
         [
             _table(cells, RATES),
             _table(few, SMALL_RATES),
+            _opposite(against),
+            _three(three),
             _families(families, lacking, replayed, apart, options.draws),
             _letters(lettered),
         ]
@@ -205,7 +236,7 @@ def main() -> int:
     # A test of whether models behave alike may see that one is streakier.
     failed = [
         f"{name}: {one}"
-        for name, found in {**cells, **few}.items()
+        for name, found in {**cells, **few, **against}.items()
         for one in found
         if one.disagree > 0
         or (STREAKIER not in name and max(one.by_p, one.falls) > _most(_draws(name, options.draws)))
@@ -214,6 +245,7 @@ def main() -> int:
         ("family", families),
         ("family, some lacking", lacking),
         ("family, one replays", replayed),
+        ("three, one replays", {metric: max(found) for metric, found in three.items()}),
     ):
         failed += [f"{m}: {what} {p}" for m, p in shares.items() if p > _most(some)]
     failed += [f"{m}: unpaired {p}" for m, p in apart.items() if p > _most(options.draws)]
@@ -239,6 +271,17 @@ def _table(cells: dict[str, list[Found]], rates: tuple[float, ...]) -> str:
         for name, found in cells.items()
     ]
     return markdown(["told apart / fell", *(f"rate {rate:g}" for rate in rates)], rows)
+
+
+def _opposite(cells: dict[str, list[Found]]) -> str:
+    rows = [[name, *(f"{one.by_p:.3f}" for one in found)] for name, found in cells.items()]
+    headings = [f"rate {rate:g}, terms {apart:g} apart" for rate, apart in OPPOSITE_RATES]
+    return markdown(["told apart, values equal", *headings], rows)
+
+
+def _three(shares: dict[str, list[float]]) -> str:
+    rows = [[metric, *(f"{share:.3f}" for share in found)] for metric, found in shares.items()]
+    return markdown(["any of three, one replays", *(f"rate {rate:g}" for rate in RATES)], rows)
 
 
 def _letters(found: dict[int, tuple[int, int, int]]) -> str:

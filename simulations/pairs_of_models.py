@@ -32,7 +32,7 @@ def sums_of(
     shape: Shape,
     rates: Floats,
     case: str = ONCE,
-    shift: float = 0.0,
+    shift: float | Floats = 0.0,
 ) -> pl.DataFrame:
     """What a model counts by game in settings of these rates, each moved by `shift`."""
     moved = np.clip(rates + shift, 1e-6, 1 - 1e-6)
@@ -78,4 +78,4 @@ def compared(shape: Shape, models: list[pl.DataFrame]) -> pl.DataFrame:
         for draw in models[0]["draw"].unique().sort()
     ]
     wanted = terms(shape, sums, "model")
-    return differences(sums.lazy(), wanted.lazy(), pairs, 1 - LEVEL, lambda _: games)
+    return differences(sums.lazy(), wanted.lazy(), pairs, 1 - LEVEL)

@@ -18,7 +18,7 @@ from shapes import UNEVEN, Floats, Shape, of_metric, of_settings, played, terms
 
 from pipeline.statistics import rates as rates_of
 from pipeline.statistics.contrast import Rate
-from pipeline.statistics.pairs import Common, in_common
+from pipeline.statistics.pairs import Pilot, pilots_of
 from pipeline.statistics.planning import power_of, setting_sd, settings_needed
 
 DIFFERENCE = 0.2  # of the metric's range
@@ -104,12 +104,12 @@ def _values(shape: Shape, hits: Floats, counted: Floats) -> Floats:
 
 def _pilots(
     sums: pl.DataFrame, wanted: pl.DataFrame, pairs: list[tuple[str, str]], is_paired: bool
-) -> list[tuple[Common, ...]]:
+) -> list[tuple[Pilot, ...]]:
     """Of each pair the settings in common, or those of each with itself."""
     if is_paired:
-        return [(one,) for one in in_common(sums.lazy(), wanted.lazy(), pairs)]
+        return [(one,) for one in pilots_of(sums.lazy(), wanted.lazy(), pairs)]
     alone = [
-        in_common(sums.lazy(), wanted.lazy(), [(pair[side],) * 2 for pair in pairs])
+        pilots_of(sums.lazy(), wanted.lazy(), [(pair[side],) * 2 for pair in pairs])
         for side in (0, 1)
     ]
     return list(zip(*alone, strict=True))

@@ -4,7 +4,7 @@ An engine counts (`engines`). Whichever it is, the rest is made of its counts in
 how sure each is (`intervals`), and whether its model played all (`completeness`).
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import polars as pl
@@ -52,15 +52,14 @@ class Answer(NamedTuple):
     """The rows of `metrics`, and what their intervals and comparisons are made of.
 
     `sums` has metric, the finest groups of the request, stratum, cluster, cluster_kind, term, h
-    (hits), c (counted); `settings` are those that were `played`. `by_game` counts one metric of
-    some models again, with the column `game`. All are None if no interval was asked for.
+    (hits), c (counted); `settings` are those that were `played`. Both are None if no interval
+    was asked for.
     """
 
     rows: pl.DataFrame
     request: Request
     sums: pl.DataFrame | None = None
     settings: pl.DataFrame | None = None
-    by_game: Callable[[str, Sequence[str]], pl.DataFrame] | None = None
 
 
 @listed({**VALUES, "system": SYSTEM})
@@ -159,11 +158,7 @@ def answered(
         with_games=metric_names if with_games is None else with_games,
         clusters=of_intervals,
     )
-
-    def counted(question: Question) -> Counts:
-        return _of_own_games(count(lake, question, engine, master), question.metrics)
-
-    counts = counted(question)
+    counts = _of_own_games(count(lake, question, engine, master), declared)
     rows = values(counts, declared, request)
     if confidence is None or settings is None:
         return Answer(_in_order(rows, metric_names, request.by), request)
@@ -174,13 +169,7 @@ def answered(
     rows = rows.join(complete, on=keys, how="left", nulls_equal=True)
     rows = with_replays(rows, lake, settings, declared, request)
 
-    def by_game(name: str, models: Sequence[str]) -> pl.DataFrame:
-        wanted = replace(request, by=(*request.by, "game_id"), models=tuple(models))
-        of_metric = {name: declared[name]}
-        counts = counted(question._replace(metrics=of_metric, request=wanted, with_games=()))
-        return sums_by_cluster(counts.sums, of_metric, wanted).rename({"game_id": "game"})
-
-    return Answer(_in_order(rows, metric_names, request.by), request, sums, settings, by_game)
+    return Answer(_in_order(rows, metric_names, request.by), request, sums, settings)
 
 
 def _in_scope(lake: StoredLake, settings: pl.DataFrame, request: Request) -> pl.DataFrame:

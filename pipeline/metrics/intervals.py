@@ -14,12 +14,11 @@ from pipeline.metrics.request import POOL, Request
 from pipeline.metrics.results import LACKS, THIN, VALUES
 from pipeline.metrics.tally import CLUSTER, GAME_MARK
 from pipeline.metrics.values import VALUE_COLUMNS, group_columns, join, rolled, with_group
+from pipeline.statistics.interval import LEAST_BESIDE, TIMES_AS_MANY
 from pipeline.statistics.sums import exact_sum
 
 LEAST_SETTINGS = 5
 """A term with fewer effective settings of its own is thin."""
-LEAST_BESIDE, TIMES_AS_MANY = 10, 10
-"""A term is also thin if it has fewer than this, and another term has so many times as many."""
 EXPLANATION = (
     f"{MARK} and a number: a term of the value has only so many effective settings; its interval "
     "can be far off"
@@ -57,10 +56,10 @@ def sums_by_cluster(
     )
 
 
-def by_cluster(sums: pl.DataFrame, request: Request, also: Sequence[str] = ()) -> pl.LazyFrame:
+def by_cluster(sums: pl.DataFrame, request: Request) -> pl.LazyFrame:
     """The sums added up over the finest groups: h and c by group, stratum, cluster and term."""
     added_up = (exact_sum(pl.col("h")).alias("h"), pl.col("c").sum())
-    return rolled(sums.lazy(), request, *added_up, also=[*CLUSTER, "term", *also])
+    return rolled(sums.lazy(), request, *added_up, also=[*CLUSTER, "term"])
 
 
 def with_intervals(

@@ -13,12 +13,21 @@ from pipeline.reports import diff as changes
 from pipeline.reports import plan as plans
 from pipeline.reports.compare.columns import EVERY
 from pipeline.reports.compare.settings import APART
-from pipeline.statistics.pairs import REPLAYED, UNPAIRED
+from pipeline.statistics.common import REPLAYED
+from pipeline.statistics.pairs import UNPAIRED
 
 _DECIMALS = EVERY["difference"].decimals or 0
 _THIN, _NEW_THIN = ("thin", "other_thin"), ("thin", "new_thin")
 _OF_PROGRAMS = (
-    *("family", "method", "share_paired", "common_value", "other_common_value", "is_replayed"),
+    *(
+        "family",
+        "ci_method",
+        "method",
+        "share_paired",
+        "common_value",
+        "other_common_value",
+        "is_replayed",
+    ),
     *("p_alike", "p_alike_holm", "reason"),
 )
 _FALLS = (
@@ -152,7 +161,7 @@ def diff(rows: pl.DataFrame, **_: Any) -> Table:
         rows,
         {**changes.COLUMNS, **changes.OF_MARGIN},
         estimates=[Estimate("difference", "ci_low", "ci_high", _NEW_THIN)],
-        hidden=("family", "p_value", "n_settings", "is_replayed", "is_regression"),
+        hidden=("family", "ci_method", "p_value", "n_settings", "is_replayed", "is_regression"),
         optional=("reason",),
         folds=(
             folds.below("reason"),

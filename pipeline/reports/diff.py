@@ -53,7 +53,7 @@ COLUMNS: Mapping[str, Column] = {
     "difference": column.share(
         "new_value − value; only over the common settings if `method` is `paired by setting`"
     ),
-    **{name: COMPARED[name] for name in ("ci_low", "ci_high", "p_value", "p_holm")},
+    **{name: COMPARED[name] for name in ("ci_low", "ci_high", "ci_method", "p_value", "p_holm")},
     "family": column.count("how many p-values are adjusted together: all of the result"),
     "method": column.text("how the difference was computed"),
     "n_settings": COMPARED["n_settings"],
@@ -126,6 +126,7 @@ def diff(
         pl.when(~is_same).then("p_value").alias("p_value"),
         pl.when(is_same).then("difference").otherwise("ci_low").alias("ci_low"),
         pl.when(is_same).then("difference").otherwise("ci_high").alias("ci_high"),
+        ci_method=pl.when(~is_same).then("ci_method"),
         method=pl.when(is_same).then(pl.lit(SAME_GAMES)).otherwise("method"),
     )
     rows = adjusted(rows, [])
@@ -221,12 +222,9 @@ def _of_both(answers: Sequence[Answer]) -> Answer:
             frame.with_columns(state=pl.lit(state)) for frame, state in frames if frame is not None
         )
 
-    def by_game(name: str, models: Sequence[str]) -> pl.DataFrame:
-        return joined(lambda answer: answer.by_game and answer.by_game(name, models))
-
     request = replace(answers[0].request, by=("model", "state"))
     rows, sums = joined(lambda answer: answer.rows), joined(lambda answer: answer.sums)
-    return Answer(rows, request, sums, by_game=by_game)
+    return Answer(rows, request, sums)
 
 
 def _n_games(lakes: tuple[StoredLake, StoredLake], edition: Edition) -> pl.DataFrame:

@@ -17,7 +17,7 @@ from pipeline.metrics.request import Request
 from pipeline.metrics.results import IS_THIN, METRIC, MODEL
 from pipeline.statistics import rates
 from pipeline.statistics.contrast import Rate
-from pipeline.statistics.pairs import in_common
+from pipeline.statistics.pairs import pilots_of
 from pipeline.statistics.planning import setting_sd, settings_needed
 from pipeline.vocabulary import Edition
 
@@ -88,8 +88,8 @@ def plan(
     pairs = list(combinations(known, 2))
     assert answer.sums is not None, "values with intervals have sums"
     sums = answer.sums.lazy()
-    common = in_common(sums, terms, pairs)
-    alone = dict(zip(known, in_common(sums, terms, [(m, m) for m in known]), strict=True))
+    common = pilots_of(sums, terms, pairs)
+    alone = dict(zip(known, pilots_of(sums, terms, [(m, m) for m in known]), strict=True))
     of_model = rates(sums, terms, ["model"], confidence).collect().iter_rows(named=True)
     rate_of = {row["model"]: Rate.of(row) for row in of_model}
     test = {"power": power, "level": level / n_pairs}

@@ -160,7 +160,9 @@ def letters(answer: Answer, confidence: float = DEFAULT_CONFIDENCE) -> pl.DataFr
         return without.with_columns(family=pl.lit(None, pl.Int64))
     is_apart = np.zeros((len(models), len(models)), np.bool_)
     pairs = list(combinations(models, 2))
-    differences = adjusted(compared(valued, of_models(valued, pairs), confidence), [])
+    differences = adjusted(
+        compared(valued, of_models(valued, pairs), confidence, with_intervals=False), []
+    )
     apart = differences.filter(reaches(pl.col("p_holm"), confidence))
     for one, other in apart.select("model", "other").iter_rows():
         pair = models.index(one), models.index(other)

@@ -21,11 +21,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pipeline.statistics.flips import Floats
 from pipeline.statistics.sums import ROUNDING
-from pipeline.statistics.tails import Floats
 
 # Beyond it a normal p-value is 0.
 MOST_Z = 40.0
+_CLOSE = 1e-12
 
 
 class Interval(NamedTuple):
@@ -98,13 +99,36 @@ def difference(a: Rate, b: Rate, z: float, correlation: float = 0.0) -> Interval
 
 
 def z_at(a: Rate, b: Rate, at: float, correlation: float = 0.0) -> float:
-    """The z at which the interval of the difference begins to hold the number `at`."""
-    low, high = 0.0, MOST_Z
+    """The z at which the interval of the difference begins to hold the number `at`.
+
+    By Ridders' method (IEEE Transactions on Circuits and Systems 26 (1979) 979–980).
+    """
+
+    def room(z: float) -> float:
+        interval = difference(a, b, z, correlation)
+        return max(interval.low - at, at - interval.high)
+
+    z, low, high, room_low = 0.0, 0.0, 1.0, room(0.0)
+    if room_low <= 0:
+        return 0.0
+    # Ends within the range may come nearer to each other again for a larger z.
+    while (room_high := room(high)) > 0:
+        low, high, room_low = high, 2 * high, room_high
+        if low > MOST_Z:
+            return MOST_Z
     for _ in range(60):
         middle = (low + high) / 2
-        interval = difference(a, b, middle, correlation)
-        low, high = (low, middle) if interval.low <= at <= interval.high else (middle, high)
-    return high
+        half = room(middle)
+        new = middle + (middle - low) * half / math.sqrt(half**2 - room_low * room_high)
+        for one, of_one in ((middle, half), (new, room(new))):
+            if of_one > 0 and one > low:
+                low, room_low = one, of_one
+            elif of_one <= 0 and one < high:
+                high, room_high = one, of_one
+        if abs(new - z) < _CLOSE:
+            break
+        z = new
+    return min(new, MOST_Z)
 
 
 def p_of(z: float) -> float:

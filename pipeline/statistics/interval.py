@@ -66,6 +66,8 @@ RATE = pl.Schema(
     }
 )
 """A value's interval, its share of its range, that range, and its terms' own."""
+LEAST_BESIDE, TIMES_AS_MANY = 10, 10
+"""A term is thin that has fewer effective settings, if another has so many times as many."""
 _H, _C, _R, _A, _N = map(pl.col, ("h", "c", "r", "a", "n"))
 _Y = pl.col("y")
 _LOW, _HIGH = (pl.col("ends").struct[end] for end in ENDS)

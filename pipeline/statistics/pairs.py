@@ -1,36 +1,29 @@
 """Pairs of models from sums by setting: the difference, its interval, p-value, and what was paired.
 
 Where at least `LEAST_PAIRED` of what either model counted in each term is on settings of both, the
-comparison is paired, and all that is printed is about these common settings. Of each of them, term
-and stratum, h_A of c_A and h_B of c_B:
+comparison is paired, and all that is printed is about these common settings, with the same number
+of items for both models in each (`common`).
 
-    w = (c_A + c_B) / 2,   h'_A = w h_A / c_A,   h'_B = w h_B / c_B
-
-so that both models have the same number of items w in each setting, however often either played it.
-The difference is that of the values of these sums. Setting s adds to it, over its terms k of share
-a_k of the metric's range,
-
-    x_s = Σ_k a_k · (h'_A − h'_B) / Σ w
-
-p is that of flipped signs of x (`signs`). Where one model played `REPLAYED` times as many games of
-these settings as the other, p is also that of dealing the games anew (`games`), and the larger
-counts. The interval is MOVER's, of both models' intervals over these sums and the correlation of
-their deviations by setting.
+p is that of flipped signs of what settings add to the difference (`flips`). The interval is
+MOVER's, of both models' intervals over the evened sums and the correlation of their contributions
+by setting. Where signs are no fair test of the values (`Common.is_uneven`), p is no less than the
+level at which this interval begins to hold 0.
 
 Elsewhere the comparison is unpaired: the difference and MOVER's interval are those of the models'
-own values, and p is the level at which it begins to hold 0, with Wilson's ends.
+own values, and p is the level at which it begins to hold 0. Such levels are of Wilson's ends.
 
-Either p is another method than the interval, so near the level asked for one may hold 0 and the
-other not. Then the end next to 0 is moved to 0 or just beyond, and the other end stays.
+So p can be another method than the interval, and near the level asked for one may hold 0 and the
+other not. Then the end next to 0 is moved to 0 or just beyond, and `ci_method` says so; the other
+end stays.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-import numpy as np
 import polars as pl
 
+from pipeline.statistics.common import Common, Counted
 from pipeline.statistics.contrast import (
     Interval,
     Rate,
@@ -41,23 +34,21 @@ from pipeline.statistics.contrast import (
     z_at,
 )
 from pipeline.statistics.families import reaches
-from pipeline.statistics.games import dealt_p
+from pipeline.statistics.flips import sign_flip_p
 from pipeline.statistics.interval import RATE, rates
-from pipeline.statistics.signs import sign_flip_ps
-from pipeline.statistics.sums import exact_sum, scaled_sum
-from pipeline.statistics.tails import Floats
 
 # Where less is common, too much of what was played would not be in the difference.
 LEAST_PAIRED = 0.5
-REPLAYED = 1.5
-"""So many times as many games of common settings as the other model: it replayed them."""
-# A p-value of flipped signs that does not even reach this tells nobody apart: nothing is dealt.
+# A p-value of flipped signs that does not even reach this tells nobody apart.
 _SURELY_APART = 0.8
 NEXT_TO_0 = 1e-9
 """Where an end of an interval is put that p has beyond 0: next to it."""
 # Of all pairs that are worked out at once: more would take more memory.
 MOST_CELLS = 2_000_000
 PAIRED, UNPAIRED = "paired by setting", "unpaired"
+MOVER = "MOVER"
+MOVED_LOW, MOVED_HIGH = (f"{MOVER}, {end} end moved to agree with p" for end in ("low", "high"))
+"""How an interval was computed: an end that p has on the other side of 0 is moved there."""
 BASIS = pl.Struct({"one": pl.Struct(RATE), "other": pl.Struct(RATE), "correlation": pl.Float64()})
 """What a difference and its interval are made of: both rates, and how they go together."""
 DIFFERENCE = pl.Schema(
@@ -67,6 +58,7 @@ DIFFERENCE = pl.Schema(
         "difference": pl.Float64(),
         "ci_low": pl.Float64(),
         "ci_high": pl.Float64(),
+        "ci_method": pl.String(),
         "p_value": pl.Float64(),
         "method": pl.String(),
         "n_settings": pl.Int64(),
@@ -76,22 +68,10 @@ DIFFERENCE = pl.Schema(
     }
 )
 _PAIR = ("one", "other")
-_CELL = ("stratum", "cluster", "term")
-_H, _C = pl.col("h"), pl.col("c")
-GamesOf = Callable[[Sequence[str]], pl.DataFrame]
-"""The sums of these models by game: model, stratum, cluster, term, game, h, c."""
 
 
-class Paired(NamedTuple):
-    """What common settings say of a pair: each an array by setting."""
-
-    x: Floats
-    u_one: Floats
-    u_other: Floats
-
-
-class Common(NamedTuple):
-    """What two models have in common: settings, effective settings, and their correlation."""
+class Pilot(NamedTuple):
+    """What a plan knows of a pair: settings, effective settings, and their correlation."""
 
     n_settings: int
     n_effective: float
@@ -103,144 +83,108 @@ def differences(
     terms: pl.LazyFrame,
     pairs: Sequence[tuple[str, str]],
     confidence: float,
-    games_of: GamesOf | None = None,
     *,
-    of_one_item: Collection[str] = (),
+    n_games: Mapping[str, int] | None = None,
+    with_intervals: bool = True,
 ) -> pl.DataFrame:
     """A row for each pair of models, in their order, with the columns of `DIFFERENCE`.
 
     `sums` (model, stratum, cluster, term, h, c) and `terms` (model, term, weight, counted) are
     those of `intervals` by model, of one metric. Both models of a pair have a value, of the same
-    terms. `n_settings` are those in common, `share_paired` the least share of a term's items that
-    either model counted in them, `basis` what the interval is made of. `games_of` is asked about
-    models that may have replayed; without it `is_replayed` is null and no game is dealt.
-    The games of the models `of_one_item` have one item each, so that items are games.
+    terms. `n_games` are the games that each model counted, if that is known. `n_settings` are those
+    in common, `share_paired` the least share of a term's items that either model counted in them,
+    `basis` what the interval is made of. Without intervals, which take far longer than p-values, a
+    paired comparison may have no difference and no basis.
     """
-    named = _by_cell(sums)
-    # Numbers in the same order as the names: they are joined and grouped by much faster.
-    cells = named.with_columns(pl.col("stratum", "cluster").rank("dense"))
-    weighted = _weighted(cells, terms)
+    counted = Counted(sums, terms, n_games)
     # Only pairs without common settings ask for them.
-    rates_of = cache(lambda: _rates(cells, weighted, ["model"], confidence))
-
-    def numbered(models: Sequence[str]) -> pl.DataFrame:
-        assert games_of is not None
-        return _numbered(games_of(models), named, cells)
-
-    rows: list[tuple[Any, ...]] = []
-    for start in range(0, len(pairs), at_once := _at_once(cells)):
-        some = _of_pairs(pairs[start : start + at_once])
-        common = _common(cells, weighted, some)
-        of_pairs = list(_rows(common, weighted, rates_of, some, confidence))
-        if games_of is not None:
-            of_pairs = _with_replays(of_pairs, common, numbered, of_one_item, confidence)
-        rows += of_pairs
+    rates_of = cache(lambda: _rates(counted.cells, ["model"], confidence))
+    rows = [
+        row
+        for some in _some_at_a_time(counted, pairs)
+        for row in _rows(counted, rates_of, some, confidence, with_intervals=with_intervals)
+    ]
     return pl.DataFrame(rows, schema=DIFFERENCE, orient="row")
 
 
-def _by_cell(sums: pl.LazyFrame) -> pl.DataFrame:
-    by_cell = sums.group_by("model", *_CELL).agg(h=exact_sum(_H), c=_C.sum())
-    return by_cell.filter(_C > 0).collect()
+def _some_at_a_time(
+    counted: Counted, pairs: Sequence[tuple[str, str]]
+) -> Iterator[Sequence[tuple[str, str]]]:
+    """The pairs in parts, to bound the memory."""
+    n_models = max(1, counted.cells["model"].n_unique())
+    at_once = max(1, MOST_CELLS * n_models // max(1, counted.cells.height))
+    return (pairs[start : start + at_once] for start in range(0, len(pairs), at_once))
 
 
-def _numbered(games: pl.DataFrame, named: pl.DataFrame, cells: pl.DataFrame) -> pl.DataFrame:
-    """The games with the numbers that strata and clusters have in `cells`, rows as in `named`."""
-    for column in ("stratum", "cluster"):
-        numbers = pl.DataFrame({column: named[column], "number": cells[column]}).unique()
-        games = games.join(numbers, on=column).drop(column).rename({"number": column})
-    return games
-
-
-def _of_pairs(pairs: Sequence[tuple[str, str]]) -> pl.DataFrame:
-    return pl.DataFrame(list(pairs), schema=list(_PAIR), orient="row")
-
-
-def _at_once(cells: pl.DataFrame) -> int:
-    """How many pairs are worked out at once, to bound the memory."""
-    n_models = max(1, cells["model"].n_unique())
-    return max(1, MOST_CELLS * n_models // max(1, cells.height))
-
-
-def in_common(
+def pilots_of(
     sums: pl.LazyFrame, terms: pl.LazyFrame, pairs: Sequence[tuple[str, str]]
-) -> list[Common]:
-    """Of each pair the settings in common, and how their deviations in these go together.
+) -> list[Pilot]:
+    """Of each pair the settings in common, and how their contributions in these go together.
 
     The arguments are those of `differences`; the correlation is shrunk, and 0 without settings.
     """
-    cells = _by_cell(sums)
-    weighted = _weighted(cells, terms)
-    commons: list[Common] = []
-    for start in range(0, len(pairs), at_once := _at_once(cells)):
-        some = pairs[start : start + at_once]
-        of_some = _by_setting(_common(cells, weighted, _of_pairs(some)))
-        for pair in some:
-            in_pair = of_some.get(pair)
-            if in_pair is None:
-                commons.append(Common(0, 0.0, 0.0))
-            else:
-                u = in_pair.u_one, in_pair.u_other
-                n_effective = effective_settings(*u)
-                commons.append(Common(len(in_pair.x), n_effective, shrunk_correlation(*u)))
-    return commons
+    counted = Counted(sums, terms)
+    return [
+        Pilot(common.n_settings, effective_settings(*common.u), shrunk_correlation(*common.u))
+        for common in (counted.common(*pair) for pair in pairs)
+    ]
 
 
-class _Row(NamedTuple):
-    """A row of `DIFFERENCE`."""
+class _Tested(NamedTuple):
+    """A pair and the p-value of flipped signs, None where nothing is paired.
 
-    one: str
-    other: str
-    difference: float
-    ci_low: float
-    ci_high: float
-    p_value: float
-    method: str
-    n_settings: int
-    share_paired: float
-    is_replayed: bool | None
-    basis: dict[str, Any]
+    Whether p is to be no less than the level at which the interval begins to hold 0, is `asks`.
+    """
+
+    pair: tuple[str, str]
+    common: Common
+    flipped: float | None
+    asks: bool
+
+
+def _tested(counted: Counted, pair: tuple[str, str], confidence: float) -> _Tested:
+    common = counted.common(*pair)
+    if common.share_paired < LEAST_PAIRED:
+        return _Tested(pair, common, None, asks=True)
+    p = sign_flip_p(common.x)
+    asks = reaches(p, min(_SURELY_APART, confidence)) and common.is_uneven
+    return _Tested(pair, common, p, asks)
 
 
 def _rows(
-    common: pl.DataFrame,
-    weighted: pl.DataFrame,
+    counted: Counted,
     rates_of: Callable[[], dict[Any, dict[str, Any]]],
-    of_pairs: pl.DataFrame,
+    pairs: Sequence[tuple[str, str]],
     confidence: float,
-) -> Iterator[_Row]:
-    """The rows of the pairs, as flipped signs have them."""
-    pairs = list(of_pairs.iter_rows())
-    even = _rates(_sides(common), _sides_terms(common), [*_PAIR, "side"], confidence)
-    by_setting = _by_setting(common)
-    p_values = _p_values([one.x for one in by_setting.values()])
-    flipped = dict(zip(by_setting, p_values, strict=True))
-    for pair, share in zip(pairs, _shares_paired(common, weighted, of_pairs), strict=True):
-        common_of = by_setting.get(pair)
-        n_settings = 0 if common_of is None else len(common_of.x)
-        if common_of is not None and share >= LEAST_PAIRED:
-            sides = even[*pair, "one"], even[*pair, "other"]
-            correlation = shrunk_correlation(common_of.u_one, common_of.u_other)
-            basis = _basis(*sides, correlation)
-            method, p = PAIRED, flipped[pair]
-        else:
-            basis = _basis(rates_of()[pair[0],], rates_of()[pair[1],], 0.0)
-            one, other, _ = of_basis(basis)
-            method, p = UNPAIRED, p_of(z_at(one, other, 0.0))
-        one_name, other_name = pair
-        yield _Row(
-            *(one_name, other_name),
-            *_agreed(basis, p, confidence),
-            p_value=p,
-            method=method,
-            n_settings=n_settings,
-            share_paired=share,
-            is_replayed=None,
-            basis=basis,
-        )
+    *,
+    with_intervals: bool,
+) -> Iterator[tuple[Any, ...]]:
+    """The rows of some pairs."""
+    rows = [_tested(counted, pair, confidence) for pair in pairs]
+    # Where all of both models' items are common, their rates are their own.
+    is_own = [row.flipped is None or row.common.is_all for row in rows]
+    asked = [with_intervals or row.asks for row in rows]
+    evened = [row.common for row, ask, own in zip(rows, asked, is_own, strict=True) if ask > own]
+    even = _even_rates(evened, confidence)
+    for row, ask, own in zip(rows, asked, is_own, strict=True):
+        basis = None
+        if ask:
+            of_pair = [rates_of()[model,] for model in row.pair] if own else next(even)
+            correlation = 0.0 if row.flipped is None else shrunk_correlation(*row.common.u)
+            basis = dict(zip(_PAIR, of_pair, strict=True)) | {"correlation": correlation}
+        yield _row(row, basis, confidence)
 
 
-def _basis(one: dict[str, Any], other: dict[str, Any], correlation: float) -> dict[str, Any]:
-    return {"one": one, "other": other, "correlation": correlation}
+def _row(row: _Tested, basis: dict[str, Any] | None, confidence: float) -> tuple[Any, ...]:
+    """A row of `DIFFERENCE`."""
+    common, p = row.common, row.flipped or 0.0
+    if basis and row.asks:
+        one, other, correlation = of_basis(basis)
+        p = max(p, p_of(z_at(one, other, 0.0, correlation)))
+    interval = _agreed(basis, p, confidence) if basis else (None,) * 4
+    method = UNPAIRED if row.flipped is None else PAIRED
+    of_common = (common.n_settings, common.share_paired, common.is_replayed)
+    return (*row.pair, *interval, p, method, *of_common, basis)
 
 
 def of_basis(basis: dict[str, Any]) -> tuple[Rate, Rate, float]:
@@ -248,195 +192,44 @@ def of_basis(basis: dict[str, Any]) -> tuple[Rate, Rate, float]:
     return Rate.of(basis["one"]), Rate.of(basis["other"]), basis["correlation"]
 
 
-def _agreed(basis: dict[str, Any], p: float, confidence: float) -> Interval:
-    """MOVER's interval, with the end next to 0 on that side of it where p has it."""
+def _agreed(basis: dict[str, Any], p: float, confidence: float) -> tuple[float, float, float, str]:
+    """MOVER's interval and its method, the end next to 0 on that side of it where p has it."""
     one, other = (
         Interval(side["rate"] * side["range"], side["ci_low"], side["ci_high"])
         for side in (basis["one"], basis["other"])
     )
-    interval = mover(one, other, basis["correlation"])
+    value, low, high = mover(one, other, basis["correlation"])
     is_apart = reaches(p, confidence)
-    if is_apart == _excludes_zero(interval):
-        return interval
+    if is_apart == (low > 0 or high < 0):
+        return value, low, high, MOVER
     end = NEXT_TO_0 if is_apart else 0.0
+    if value > 0:
+        return value, end, high, MOVED_LOW
     # Not `-end`: that of 0 would be shown as if it were below 0.
-    return interval._replace(low=end) if interval.value > 0 else interval._replace(high=0.0 - end)
+    return value, low, 0.0 - end, MOVED_HIGH
 
 
-def _with_replays(
-    rows: list[_Row],
-    common: pl.DataFrame,
-    games_of: GamesOf,
-    of_one_item: Collection[str],
-    confidence: float,
-) -> list[_Row]:
-    """The rows with `is_replayed`, and p and interval where games were dealt."""
-    many = _may_be_replayed(common, of_one_item)
-    if many.is_empty():
-        return [row._replace(is_replayed=False) for row in rows]
-    games = games_of(sorted({*many["one"], *many["other"]})).filter(_C > 0)
-    parts = games.partition_by("model", as_dict=True)
-    games_of_model = {str(model): part for (model,), part in parts.items()}
-    cells = common.with_columns(share=pl.col("weight") * _C / pl.col("total"))
-    by_pair = cells.join(many, on=list(_PAIR)).partition_by(_PAIR, as_dict=True)
-    changed_rows = []
-    for row in rows:
-        part = by_pair.get((row.one, row.other))
-        dealt = None
-        if part is not None and {row.one, row.other} <= games_of_model.keys():
-            dealt = _dealt(part, games_of_model[row.one], games_of_model[row.other])
-        is_replayed = dealt is not None and _is_replayed(dealt)
-        p = row.p_value
-        is_doubtful = row.method == PAIRED and reaches(p, min(_SURELY_APART, confidence))
-        if dealt is not None and is_replayed and is_doubtful:
-            p = max(p, dealt_p(dealt))
-        changed = row._replace(is_replayed=is_replayed)
-        if p > row.p_value:
-            low, high = _agreed(row.basis, p, confidence)[1:]
-            changed = changed._replace(p_value=p, ci_low=low, ci_high=high)
-        changed_rows.append(changed)
-    return changed_rows
-
-
-def _may_be_replayed(common: pl.DataFrame, of_one_item: Collection[str]) -> pl.DataFrame:
-    """The pairs of which one may have replayed settings of the other.
-
-    To count games takes as long as all the sums, so it is not done where items tell their number.
-    """
-    items = common.group_by(*_PAIR, "term").agg(pl.col("c_one", "c_other").sum())
-    is_told = pl.all_horizontal(pl.col(*_PAIR).is_in(list(of_one_item)))
-    return items.filter(~is_told | _is_more("c_one", "c_other")).select(_PAIR).unique()
-
-
-def _dealt(cells: pl.DataFrame, one: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
-    """The games of both models in the pair's cells, as `dealt_p` takes them."""
-    sides = [
-        one.with_columns(is_one=pl.lit(value=True)),
-        other.with_columns(is_one=pl.lit(value=False)),
-    ]
-    return pl.concat(sides).join(cells.select(*_CELL, "share"), on=_CELL)
-
-
-def _is_replayed(games: pl.DataFrame) -> bool:
-    """Whether a term has `REPLAYED` times as many games of one model as of the other."""
-    game, is_one = pl.col("game"), pl.col("is_one")
-    numbers = games.group_by("term").agg(
-        c_one=game.filter(is_one).n_unique(), c_other=game.filter(~is_one).n_unique()
-    )
-    return bool(numbers.select(_is_more("c_one", "c_other").any()).item())
-
-
-def _is_more(one: str, other: str) -> pl.Expr:
-    """Whether either is `REPLAYED` times the other."""
-    most, least = pl.max_horizontal(one, other), pl.min_horizontal(one, other)
-    return most >= REPLAYED * least
-
-
-def _excludes_zero(interval: Interval) -> bool:
-    return interval.low > 0 or interval.high < 0
-
-
-def _weighted(cells: pl.DataFrame, terms: pl.LazyFrame) -> pl.DataFrame:
-    """Each model's terms, with C as `counted`, and what their ratios weigh in its value."""
-    totals = cells.group_by("model", "term").agg(total=_C.sum())
-    joined = terms.collect().join(totals, on=["model", "term"])
-    # In this order, since total and counted are mostly the same: their ratio is then 1 exactly.
-    weight = pl.col("weight") * (pl.col("total") / pl.col("counted"))
-    return joined.select("model", "term", weight=weight, counted="total")
-
-
-def _rates(
-    cells: pl.DataFrame, terms: pl.DataFrame, by: Sequence[str], confidence: float
-) -> dict[Any, dict[str, Any]]:
+def _rates(cells: pl.DataFrame, by: Sequence[str], confidence: float) -> dict[Any, dict[str, Any]]:
     """The rate of each group, a row of `RATE`."""
+    terms = cells.select(*by, "term", "weight", "counted").unique()
     of_groups = rates(cells.lazy(), terms.lazy(), by, confidence).collect()
     rows = of_groups.select(RATE.names()).iter_rows(named=True)
     return dict(zip(of_groups.select(by).iter_rows(), rows, strict=True))
 
 
-def _common(cells: pl.DataFrame, weighted: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
-    """The cells of both models of each pair: h_one, h_other, c, and c_one, c_other before evening.
+def _even_rates(commons: Sequence[Common], confidence: float) -> Iterator[list[dict[str, Any]]]:
+    """Both sides' rates over what the two have in common, pair by pair."""
+    if not commons:
+        return iter(())
+    evened = _evened(commons)
+    sides = pl.concat(evened.with_columns(side=pl.lit(side), h=f"h_{side}") for side in _PAIR)
+    rates_of = _rates(sides, ["pair", "side"], confidence)
+    return ([rates_of[n, side] for side in _PAIR] for n in range(len(commons)))
 
-    `weight` is the term's in the pair, `total` its Σ c.
-    """
-    weights = weighted.select("model", "term", "weight")
-    sides = [
-        pairs.join(
-            cells.join(weights, on=["model", "term"]).rename(
-                {"model": side, **{name: f"{name}_{side}" for name in ("h", "c", "weight")}}
-            ),
-            on=side,
-        )
-        for side in _PAIR
-    ]
-    both = sides[0].join(sides[1], on=[*_PAIR, *_CELL], nulls_equal=True)
-    mean = {name: (pl.col(f"{name}_one") + pl.col(f"{name}_other")) / 2 for name in ("c", "weight")}
-    return both.with_columns(**mean).with_columns(
-        *((_C * pl.col(f"h_{end}") / pl.col(f"c_{end}")).alias(f"h_{end}") for end in _PAIR),
-        total=scaled_sum(_C).over(*_PAIR, "term"),
+
+def _evened(commons: Sequence[Common]) -> pl.DataFrame:
+    """The cells of all of them, each with the number of its `pair`."""
+    cells = (
+        common.cells().with_columns(pair=pl.lit(n, pl.UInt32)) for n, common in enumerate(commons)
     )
-
-
-def _sides(common: pl.DataFrame) -> pl.DataFrame:
-    """The evened sums of each pair's sides."""
-    return pl.concat(
-        common.select(*_PAIR, *_CELL, "c", side=pl.lit(side), h=f"h_{side}") for side in _PAIR
-    )
-
-
-def _sides_terms(common: pl.DataFrame) -> pl.DataFrame:
-    terms = common.select(*_PAIR, "term", "weight", counted="total").unique()
-    return pl.concat(terms.with_columns(side=pl.lit(side)) for side in _PAIR)
-
-
-def _by_setting(common: pl.DataFrame) -> dict[Any, Paired]:
-    """Of each pair x, and each side's deviations u from its rates, in the settings' order."""
-    of_term, of_stratum = [*_PAIR, "term"], [*_PAIR, "term", "stratum"]
-    share = pl.col("weight") / pl.col("total")
-    h_one, h_other = pl.col("h_one"), pl.col("h_other")
-
-    def deviation(h: pl.Expr) -> pl.Expr:
-        return h - scaled_sum(h).over(of_term) / pl.col("total") * _C
-
-    def u(name: str) -> pl.Expr:
-        mean = scaled_sum(pl.col(name)).over(of_stratum) / pl.len().over(of_stratum)
-        return (share * (pl.col(name) - mean)).alias(name)
-
-    # In two steps: a window within a window would be summed within the stratum only.
-    deviations = common.with_columns(u_one=deviation(h_one), u_other=deviation(h_other))
-    added = deviations.select(
-        *_PAIR, "cluster", u("u_one"), u("u_other"), x=share * (h_one - h_other)
-    )
-    # In an order of their own, so that no other pair changes what signs are drawn.
-    summed = added.group_by(*_PAIR, "cluster").agg(
-        exact_sum(pl.col(name)).alias(name) for name in ("x", "u_one", "u_other")
-    )
-    parts = summed.sort("cluster").partition_by(_PAIR, as_dict=True)
-    return {
-        pair: Paired(*(part[name].to_numpy() for name in Paired._fields))
-        for pair, part in parts.items()
-    }
-
-
-def _p_values(x: Sequence[Floats]) -> list[float]:
-    """Of each the p-value of flipped signs."""
-    padded = np.zeros((len(x), max(map(len, x), default=0)))
-    for row, values in zip(padded, x, strict=True):
-        row[: len(values)] = values
-    return [float(p) for p in sign_flip_ps(padded)]
-
-
-def _shares_paired(
-    common: pl.DataFrame, weighted: pl.DataFrame, pairs: pl.DataFrame
-) -> Iterator[float]:
-    """Of each pair the least share of a term's items on common settings, on either side."""
-    numbered = pairs.with_row_index("row")
-    of_common = common.group_by(*_PAIR, "term").agg(pl.col("c_one", "c_other").sum())
-    least = []
-    for side in _PAIR:
-        of_side = weighted.select("term", "counted", **{side: "model"})
-        joined = numbered.join(of_side, on=side).join(of_common, on=[*_PAIR, "term"], how="left")
-        share = pl.col(f"c_{side}").fill_null(0) / pl.col("counted")
-        least.append(joined.group_by("row").agg(share=share.min()))
-    shares = pl.concat(least).group_by("row").agg(pl.col("share").min())
-    yield from numbered.join(shares, on="row", how="left").sort("row")["share"].fill_null(0.0)
+    return pl.concat(cells)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from pipeline.statistics.contrast import Rate
-from pipeline.statistics.pairs import Common
+from pipeline.statistics.pairs import Pilot
 
 MOST_SETTINGS = 1_000_000
 
@@ -59,7 +59,7 @@ def cautious_variance(variance: float, degrees: float, *, assurance: float = 0.8
     return variance * degrees / float(chi2.ppf(1 - assurance, degrees))
 
 
-def degrees_of_freedom(pilot: Common) -> float:
+def degrees_of_freedom(pilot: Pilot) -> float:
     """How well a pilot of n settings shows its variance: min(n − 1, 2 / (Σ v² − 1/n)).
 
     v is a setting's share of the sum of squares. That sum has the squared coefficient of variation
@@ -76,7 +76,7 @@ def setting_sd(
     one: Rate,
     other: Rate,
     n_settings: tuple[int, int],
-    pilots: Sequence[Common],
+    pilots: Sequence[Pilot],
     *,
     is_paired: bool,
 ) -> float | None:

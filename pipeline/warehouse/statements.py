@@ -27,7 +27,7 @@ _EXPLAIN = re.compile(
 _INSTEAD = {
     "copy": "give only the SELECT, and its file as in `magic sql QUERY -o FILE` (in Python: "
     "`lake.sql(query).write_parquet(file)`, or `write_csv`)",
-    "create": "use WITH (in Python also `temporary`)",
+    "create": "use WITH (in Python: `temporary`)",
 }
 _FIRST = re.compile(r"[\s(]*(\w*)")
 # What a SELECT can hold and yet writes: statements in WITH, and a function that runs its argument.

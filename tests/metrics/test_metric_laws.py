@@ -82,7 +82,7 @@ def test_a_model_is_measured_on_its_own(tables, edition, model):
     own["games"] = games_of(tables)
     # Whether it is complete, or played some more often, is a matter of what the others played.
     together, alone = (
-        rows.drop("is_complete", "n_replays")
+        rows.drop("is_complete", "n_replays", "n_repeats")
         for rows in (values(tables, edition, model=[model]), values(own, edition))
     )
     assert_same(together, alone.filter(model=model))

@@ -1,22 +1,27 @@
 """Pairs of models: the paired difference, its interval and p-value, by hand and by properties."""
 
-from collections.abc import Sequence
-from typing import Any
+from itertools import combinations
 
 import numpy as np
 import polars as pl
 import pytest
 from exact_ends import exact_ends
+from hypothesis import given
+from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from pipeline.statistics.contrast import Interval, Rate, difference, mover
+from pipeline.statistics.contrast import Interval, Rate, difference, mover, p_of, z_at
 from pipeline.statistics.pairs import (
     LEAST_PAIRED,
+    MOVED_HIGH,
+    MOVED_LOW,
+    MOVER,
     NEXT_TO_0,
     PAIRED,
     UNPAIRED,
     differences,
-    in_common,
+    of_basis,
+    pilots_of,
 )
 
 Z = 1.959963984540054
@@ -63,38 +68,60 @@ def test_replays_of_unequal_number_make_no_difference():
     assert found["ci_low"] < 0 < found["ci_high"]
 
 
-@pytest.mark.parametrize("of_one_item", [[], ["a"], ["b"]])
-def test_who_replayed_is_decided_by_games_not_items(of_one_item):
-    """Of each setting `a` has five games of one item, and `b` one game of five."""
-    rows = [
-        ("a", str(setting), f"a{setting}-{n}", (setting + n) % 3 == 0, 1)
-        for setting in range(12)
-        for n in range(5)
+def test_who_replayed_is_decided_by_items():
+    """Three items of each setting or two, and two; eight settings differ, one way: 2⁻⁸ by signs."""
+    b = sums_of("b", {str(n): (0, 2) for n in range(12)})
+    found = {
+        counted: compared(sums_of("a", {str(n): (n < 8, counted) for n in range(12)}), b)
+        for counted in (3, 2)
+    }
+    assert [row["is_replayed"] for row in found.values()] == [True, False]
+    assert found[2]["p_value"] == 2**-8
+    one, other, correlation = of_basis(found[3]["basis"])
+    assert found[3]["p_value"] == p_of(z_at(one, other, 0.0, correlation)) > 0.05
+
+
+@pytest.mark.parametrize(("games_of_a", "is_replayed"), [(60, True), (12, False), (None, False)])
+def test_who_replayed_is_decided_by_games_too(games_of_a, is_replayed):
+    """As many items, but of each setting `a` has five games of one item, and `b` one of five."""
+    sums = pl.concat(
+        [
+            sums_of("a", {str(n): (n % 3, 5) for n in range(12)}),
+            sums_of("b", {str(n): (5 * (n < 2), 5) for n in range(12)}),
+        ]
+    )
+    terms = sums.group_by("model", "term").agg(counted=pl.col("c").sum(), weight=pl.lit(1.0))
+    n_games = None if games_of_a is None else {"a": games_of_a, "b": 12}
+    found = differences(sums, terms, [("a", "b")], 0.95, n_games=n_games)
+    assert found["is_replayed"].to_list() == [is_replayed]
+
+
+@pytest.mark.parametrize(("games_of_a", "is_replayed"), [(20, True), (12, False), (None, True)])
+def test_longer_games_are_no_replays(games_of_a, is_replayed):
+    """Twice as many items of each setting, of as many games; or of more games."""
+    sums = pl.concat(
+        sums_of(m, {str(n): (1, c) for n in range(12)}) for m, c in (("a", 4), ("b", 2))
+    )
+    terms = sums.group_by("model", "term").agg(counted=pl.col("c").sum(), weight=pl.lit(1.0))
+    n_games = None if games_of_a is None else {"a": games_of_a, "b": 12}
+    found = differences(sums, terms, [("a", "b")], 0.95, n_games=n_games)
+    assert found["is_replayed"].to_list() == [is_replayed]
+
+
+def test_few_settings_of_a_term_do_not_tell_apart_by_signs_alone():
+    """A hundred settings of one term and two of the other: p is the level of the interval."""
+    a = {f"{n:03}": (n < 15, 1) for n in range(100)}, {"x": (4, 5), "y": (3, 5)}
+    b = {f"{n:03}": (4 < n < 10, 1) for n in range(100)}, {"x": (1, 5), "y": (1, 5)}
+    sums = [
+        sums_of(model, cells, term)
+        for model, both in (("a", a), ("b", b))
+        for cells, term in zip(both, "tu", strict=True)
     ]
-    rows += [("b", str(setting), f"b{setting}", 5 * (setting < 2), 5) for setting in range(12)]
-    names = {"model": pl.String, "cluster": pl.String, "game": pl.String}
-    games = pl.DataFrame(rows, names | {"h": pl.Float64, "c": pl.Float64}, orient="row")
-    games = games.with_columns(stratum=pl.lit("s"), term=pl.lit("t"))
-    terms = games.group_by("model", "term").agg(counted=pl.col("c").sum(), weight=pl.lit(1.0))
-    by_model = games.drop("game").lazy()
-
-    def compared_with(of_one_item: list[str]) -> tuple[dict[str, Any], list[str]]:
-        asked: list[str] = []
-
-        def games_of(models: Sequence[str]) -> pl.DataFrame:
-            asked.extend(models)
-            return games.filter(pl.col("model").is_in(models))
-
-        pairs = [("a", "b")]
-        found = differences(by_model, terms.lazy(), pairs, 0.95, games_of, of_one_item=of_one_item)
-        return found.row(0, named=True), asked
-
-    row, asked = compared_with(of_one_item)
-    assert (row["is_replayed"], asked) == (True, ["a", "b"])
-    assert row["p_value"] > differences(by_model, terms.lazy(), [("a", "b")], 0.95)["p_value"][0]
-    # Where items are games, they need not be counted.
-    row, asked = compared_with(["a", "b"])
-    assert (row["is_replayed"], asked) == (False, [])
+    found = compared(*sums)
+    one, other, correlation = of_basis(found["basis"])
+    assert found["p_value"] == p_of(z_at(one, other, 0.0, correlation)) > 0.01
+    assert found["is_replayed"] is False
+    assert found["ci_method"] == MOVER
 
 
 def test_equal_values_have_no_difference():
@@ -158,8 +185,15 @@ def test_interval_and_p_value_agree_where_nothing_is_paired():
     assert set(found["method"]) == {UNPAIRED}
     is_apart = (found["ci_low"] > 0) | (found["ci_high"] < 0)
     assert (is_apart == (found["p_value"] <= 0.05)).all()
-    moved = found.filter(pl.col("ci_low").is_in([0.0, NEXT_TO_0]))
+    is_moved = pl.col("ci_low").is_in([0.0, NEXT_TO_0])
+    moved = found.filter(is_moved)
     assert 0 < moved.height < 0.02 * found.height
+    assert set(moved["ci_method"]) == {MOVED_LOW}
+    assert set(found.filter(~is_moved)["ci_method"]) == {MOVER}
+    turned = all_compared(sums, [pair[::-1] for pair in pairs])
+    of_high = turned.filter(pl.col("ci_high").is_in([0.0, -NEXT_TO_0]))
+    assert set(of_high["ci_method"]) == {MOVED_HIGH}
+    assert of_high.height == moved.height
 
 
 def test_too_little_in_common_is_unpaired():
@@ -183,7 +217,7 @@ def test_a_term_without_common_settings_is_unpaired():
 
 
 def test_other_pairs_change_nothing(monkeypatch):
-    """All pairs at once are as each alone, also where signs are drawn and settings differ."""
+    """All pairs at once are as each alone, also where settings differ."""
     generator = np.random.default_rng(1)
     sums = [
         sums_of(model, {f"{n:02}": (generator.integers(0, 5), 5) for n in range(start, 40)})
@@ -212,7 +246,7 @@ def test_correlations_are_those_of_the_comparisons(monkeypatch):
     terms = by_term.agg(weight=pl.lit(1.0), counted=pl.col("c").sum())
     for most in (2_000_000, 1):
         monkeypatch.setattr("pipeline.statistics.pairs.MOST_CELLS", most)
-        found = in_common(pl.concat(sums), terms, pairs)
+        found = pilots_of(pl.concat(sums), terms, pairs)
         assert [(one.n_settings, one.correlation) for one in found] == expected
     assert expected[2] == (0, 0.0)
 
@@ -249,3 +283,60 @@ def test_the_correlation_is_about_each_competitions_mean():
     n = 1 / float(shares @ shares)
     rho = float(one @ other / np.sqrt((one @ one) * (other @ other))) * (n - 1) / (n + 1)
     assert compared(*sums)["basis"]["correlation"] == pytest.approx(rho)
+
+
+_MODELS, _SETTINGS = "abc", ["s1", "s2", "s3", "s4", "s5"]
+_COUNTS = st.integers(1, 5).flatmap(lambda c: st.tuples(st.integers(0, c), st.just(c)))
+_LAKES = st.fixed_dictionaries(
+    {(model, setting, term): _COUNTS for model in _MODELS for setting in _SETTINGS for term in "tu"}
+)
+
+
+def p_values(lake, models: str, settings: list[str], pairs: list[tuple[str, str]]) -> list[float]:
+    """Of these pairs, with other names of models and settings."""
+    model_of, setting_of = (
+        dict(zip(of, names, strict=True))
+        for of, names in ((_MODELS, models), (_SETTINGS, settings))
+    )
+    sums = [
+        sums_of(model_of[model], {setting_of[setting]: counts}, term)
+        for (model, setting, term), counts in lake.items()
+    ]
+    named = [(model_of[one], model_of[other]) for one, other in pairs]
+    return all_compared(sums, named)["p_value"].to_list()
+
+
+@given(_LAKES, st.permutations(_SETTINGS), st.permutations(_MODELS), st.randoms())
+def test_neither_order_nor_names_nor_other_pairs_change_p(lake, settings, models, random):
+    pairs = list(combinations(_MODELS, 2))
+    expected = p_values(lake, _MODELS, _SETTINGS, pairs)
+    assert p_values(lake, "".join(models), settings, pairs) == pytest.approx(expected, rel=1e-9)
+    turned = [pair[::-1] for pair in pairs]
+    assert p_values(lake, _MODELS, _SETTINGS, turned) == pytest.approx(expected, rel=1e-9)
+    rows = list(lake.items())
+    random.shuffle(rows)
+    place = random.randrange(3)
+    (alone,) = p_values(dict(rows), _MODELS, _SETTINGS, [pairs[place]])
+    assert alone == expected[place]
+
+
+def test_p_values_are_the_same_without_intervals():
+    """Also where a model replayed, or too little is in common: then there is an interval."""
+    generator = np.random.default_rng(6)
+    sums = [
+        sums_of(model, {f"{n:02}": (generator.integers(0, c + 1), c) for n in range(start, end)})
+        for model, start, end, c in (
+            ("a", 0, 30, 3),
+            ("b", 3, 30, 3),
+            ("c", 0, 30, 5),
+            ("d", 20, 60, 3),
+        )
+    ]
+    pairs = list(combinations("abcd", 2))
+    terms = pl.concat(sums).group_by("model", "term").agg(counted=pl.col("c").sum())
+    terms = terms.with_columns(weight=pl.lit(1.0))
+    found = differences(pl.concat(sums), terms, pairs, 0.95, with_intervals=False)
+    expected = all_compared(sums, pairs)
+    kept = ["one", "other", "p_value", "method", "n_settings", "share_paired", "is_replayed"]
+    assert_frame_equal(found.select(kept), expected.select(kept))
+    assert found["difference"].null_count() >= 1

@@ -118,6 +118,21 @@ def test_few_games_of_a_term_fall_seldom():
 
 
 @pytest.mark.slow
+def test_models_of_equal_values_and_unlike_terms_are_seldom_told_apart():
+    """A hundred games of a term and five of the other: .10 before."""
+    found = false_alarms.opposite((100, 5), 0.2, 0.1, SOME)
+    assert max(found.by_p, found.falls) <= 0.06
+    assert found.disagree == 0
+
+
+@pytest.mark.slow
+def test_of_three_models_one_that_replays_is_seldom_told_apart():
+    """Of 100 draws, .12 is three standard errors above .05."""
+    share = false_alarms.family_wise("cooperation", 100, 3, first="ten times", rate=0.05)
+    assert share <= 0.12
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("half", [20, pytest.param(33, marks=pytest.mark.long)])
 def test_many_models_that_are_unlike_share_no_letter(half):
     assert false_alarms.letters(2 * half) == (0, half * half, 0)

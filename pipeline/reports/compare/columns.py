@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from pipeline import column
 from pipeline.column import Column, schema
 from pipeline.metrics.results import HIGH, IS_THIN, LOW, METRIC
-from pipeline.statistics.pairs import REPLAYED
+from pipeline.statistics.common import REPLAYED
+from pipeline.statistics.pairs import MOVED_HIGH, MOVED_LOW, MOVER
 
 COLUMNS: Mapping[str, Column] = {
     "metric": METRIC,
@@ -21,6 +22,10 @@ COLUMNS: Mapping[str, Column] = {
     ),
     "ci_low": LOW,
     "ci_high": HIGH,
+    "ci_method": column.text(
+        f"how the interval was computed: `{MOVER}`; `{MOVED_LOW}` or `{MOVED_HIGH}` if p has that "
+        "end on the other side of 0: it was put at 0, or next to it"
+    ),
     "p_value": column.p_value("the p-value of no difference").shown("p"),
     "p_holm": column.p_value("the same, adjusted by Holm").shown("p (Holm)"),
     "family": column.count(
@@ -39,8 +44,8 @@ COLUMNS: Mapping[str, Column] = {
     ),
     "other_common_value": column.share("the same of the other"),
     "is_replayed": column.flag(
-        f"whether one of the two played at least {REPLAYED:g} times as many games of these "
-        "settings, in any term"
+        f"whether one of the two played about {REPLAYED:g} times as many games of these settings "
+        "or more, in any term"
     ),
     "reason": column.text("why the difference is null"),
 }

@@ -11,7 +11,7 @@ from pipeline.metrics.request import Request
 from pipeline.metrics.values import group_columns
 from pipeline.reports.compare.columns import SCHEMA
 from pipeline.reports.compare.pairs import SIDES, entities
-from pipeline.statistics.pairs import BASIS, PAIRED, GamesOf, differences
+from pipeline.statistics.pairs import BASIS, PAIRED, differences
 from pipeline.vocabulary import Edition
 
 _VALUES = {"one": pl.String()} | {
@@ -25,8 +25,12 @@ def compared(
     confidence: float,
     *,
     label: str = "model",
+    with_intervals: bool = True,
 ) -> pl.DataFrame:
-    """The rows of `pairs` with their differences, without p_holm and family."""
+    """The rows of `pairs` with their differences, without p_holm and family.
+
+    Without intervals, p-values alone are sure to be there.
+    """
     rows, request = entities(answer), answer.request
     assert answer.sums is not None, "values without intervals cannot be compared"
     sums = by_entity(answer.sums, rows, request)
@@ -38,7 +42,7 @@ def compared(
             list(part.select(SIDES).iter_rows()),
             edition=request.edition,
             confidence=confidence,
-            games_of=games_of(answer, rows, name),
+            with_intervals=with_intervals,
         )
         for (name,), part in pairs.partition_by("metric", as_dict=True, maintain_order=True).items()
     ]
@@ -57,25 +61,10 @@ def compared(
 
 
 def by_entity(sums: pl.DataFrame, rows: pl.DataFrame, request: Request) -> pl.DataFrame:
-    """The sums by `entity`, which stands for a group of these rows; by game if sums have games."""
+    """The sums by `entity`, which stands for a group of these rows."""
     keys = group_columns(request)
-    of_group = by_cluster(sums, request, also=["game"] if "game" in sums.columns else ())
+    of_group = by_cluster(sums, request)
     return of_group.collect().join(rows.select(*keys, "entity"), on=keys, nulls_equal=True)
-
-
-def games_of(answer: Answer, rows: pl.DataFrame, name: str) -> GamesOf | None:
-    """A function that counts a metric by game, for some entities; None without intervals."""
-    if answer.by_game is None:
-        return None
-    count = answer.by_game
-
-    def counted(entities: Sequence[str]) -> pl.DataFrame:
-        rows_of = rows.filter(pl.col("entity").is_in(entities), metric=name)
-        models = rows_of["model"].drop_nulls().unique().sort().to_list()
-        sums = by_entity(count(name, models), rows_of, answer.request)
-        return sums.select("stratum", "cluster", "term", "game", "h", "c", model="entity")
-
-    return counted
 
 
 def of_metric(
@@ -86,12 +75,12 @@ def of_metric(
     *,
     edition: Edition,
     confidence: float,
-    games_of: GamesOf | None = None,
+    with_intervals: bool = True,
 ) -> pl.DataFrame:
     """Values, difference and reason of each pair of entities, in the order of the pairs.
 
     `rows` are the metric's values, each of an `entity` with a `label` for its reason; `sums` are
-    hits and counted items by entity, stratum, cluster and term, `games_of` those by game.
+    hits and counted items by entity, stratum, cluster and term.
     """
     terms = terms_of(rows.lazy(), metric(name, edition), ["entity"]).collect()
     row_of = {row["entity"]: row for row in rows.iter_rows(named=True)}
@@ -108,8 +97,8 @@ def of_metric(
         terms.rename({"entity": "model"}).lazy(),
         comparable,
         confidence,
-        games_of,
-        of_one_item=_of_one_item(rows, sums),
+        n_games={entity: row["n_games"] for entity, row in row_of.items()},
+        with_intervals=with_intervals,
     )
     values = [
         {
@@ -126,13 +115,6 @@ def of_metric(
     )
     on_common = {"common_value": _on_common("one"), "other_common_value": _on_common("other")}
     return joined.with_columns(**on_common).drop("one", "other")
-
-
-def _of_one_item(rows: pl.DataFrame, sums: pl.DataFrame) -> list[str]:
-    """The entities with one counted item in each of their games."""
-    items = sums.group_by("entity").agg(pl.col("c").sum())
-    known = rows.select("entity", "n_games").join(items, on="entity")
-    return known.filter(pl.col("c") == pl.col("n_games"))["entity"].to_list()
 
 
 def _on_common(side: str) -> pl.Expr:

@@ -107,8 +107,6 @@ def within(answer: Answer) -> Answer:
     if (names.list.n_unique() == names.list.len()).all():
         renamed += ["term"]
         answer = answer._replace(rows=answer.rows.with_columns(terms=terms))
-    of_types, count = pl.col(renamed).replace(type_of), answer.by_game
-    if count is not None:
-        answer = answer._replace(by_game=lambda *games: count(*games).with_columns(of_types))
+    of_types = pl.col(renamed).replace(type_of)
     assert answer.sums is not None
     return answer._replace(sums=answer.sums.with_columns(of_types))
