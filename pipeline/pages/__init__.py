@@ -6,7 +6,6 @@ compute nothing that the Python interface does not give.
 """
 
 from pipeline.pages.page import MENU, NAMES, Page, content, csv_parts, page, parameters
-from pipeline.pages.paper import document
 from pipeline.pages.render import Link, as_csv, as_json, fragment, picture, query_of
 
 __all__ = [
@@ -18,7 +17,6 @@ __all__ = [
     "as_json",
     "content",
     "csv_parts",
-    "document",
     "fragment",
     "page",
     "parameters",

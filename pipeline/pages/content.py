@@ -24,7 +24,7 @@ class Address(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omi
     """What an address can say to a page: texts, numbers and words, each with a default.
 
     `seen` is how many rows the pages before this one of a list had, as its links count them.
-    `frame` is which of the page's frames CSV, Markdown and LaTeX have; by default its rows.
+    `frame` is which of the page's frames CSV has; by default its rows.
     `IS_OF_SYSTEM` says that the page counts: games of one `system`, by default the largest.
     `IN_TITLE` are the parameters that the title of the page names.
     """

@@ -31,12 +31,10 @@ _TYPES: Mapping[Form, str] = {
     "html": "text/html; charset=utf-8",
     "json": "application/json; charset=utf-8",
     "csv": "text/csv; charset=utf-8",
-    "md": "text/markdown; charset=utf-8",
-    "tex": "application/x-tex; charset=utf-8",
     "svg": "image/svg+xml",
     "png": "image/png",
 }
-_FILES = ("csv", "md", "tex", "svg", "png")
+_FILES = ("csv", "svg", "png")
 """Forms that a browser saves."""
 _PAST = re.compile("/ingest/([0-9]{1,18})(?=/)")
 _FIXED = 4

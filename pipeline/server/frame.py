@@ -12,7 +12,7 @@ from pipeline.server.links import address, links
 from pipeline.server.worker import Reply, Task
 from pipeline.version import __version__
 
-FORMS = {"json": "JSON", "csv": "CSV", "md": "Markdown", "tex": "LaTeX"}
+FORMS = {"json": "JSON", "csv": "CSV"}
 
 
 class State(NamedTuple):

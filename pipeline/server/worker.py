@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pipeline.api import Lake
 
 PROGRAM = "from pipeline.server.worker import main; main({nice}, draws={draws})"
-Form = Literal["html", "json", "csv", "md", "tex", "svg", "png"]
+Form = Literal["html", "json", "csv", "svg", "png"]
 
 
 _OPENED = 2
@@ -109,7 +109,6 @@ def reply(lake: "Lake", task: Task) -> Reply:
         as_json,
         content,
         csv_parts,
-        document,
         fragment,
         parameters,
         picture,
@@ -121,8 +120,6 @@ def reply(lake: "Lake", task: Task) -> Reply:
     link = links(task.ingest)
     if task.form == "csv":
         return Reply(200, task.page, as_csv(csv_parts(task.page, lake, values)))
-    if task.form in ("md", "tex"):
-        return Reply(200, task.page, document(task.page, lake, values, task.form))
     page = content(task.page, lake, values)
     status = 400 if page.faults else 200
     if task.form == "json":

@@ -9,12 +9,8 @@ from urllib.parse import quote, urlencode
 import pytest
 from servers import TOP, Served, here
 
-from pipeline.api import Lake
-from pipeline.errors import UsageError
 from pipeline.ingest import ingest
-from pipeline.pages import NAMES
 from pipeline.server.links import local
-from pipeline.server.worker import Form, Task, reply
 
 SAMPLE = TOP / "data" / "sample" / "results"
 HTML = {"Accept": "text/html"}
@@ -203,42 +199,6 @@ def test_a_plot_is_a_picture(served: Served) -> None:
     answer = served.bytes("/model.png?model=sim-atlas")
     assert answer.startswith(b"\x89PNG\r\n")
     assert len(answer) > 10_000
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("form", ["md", "tex"])
-def test_every_page_is_a_table_for_a_paper(opened: Lake, name: str, form: Form) -> None:
-    game = str(opened.games(limit=1)["game_id"].item())
-    given = {
-        "game": {"game": game},
-        "search": {"words": "vote"},
-        "sql": {"query": "SELECT 42 AS answer"},
-    }.get(name, {})
-    text = reply(opened, Task(name, form, given)).text
-    lines = text.splitlines()
-    if form == "md":
-        assert lines[0].startswith("| ")
-        assert lines[1].startswith("| -")
-    else:
-        assert r"\begin{tabular}" in text
-
-
-def test_a_document_of_a_page_is_that_of_the_lake(opened: Lake) -> None:
-    own = opened.present("leaderboard")
-    assert reply(opened, Task("leaderboard", "tex", {})).text == own.latex()
-    assert reply(opened, Task("leaderboard", "md", {})).text == own.markdown()
-    evidence = reply(opened, Task("evidence", "md", {})).text
-    assert "term" in evidence.splitlines()[0].lower()
-    sliced = reply(opened, Task("leaderboard", "md", {"where": "role = 'civilian'"})).text
-    assert "- Leaderboard, where role = " in sliced
-
-
-def test_a_document_of_too_many_rows_is_refused(
-    opened: Lake, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("pipeline.pages.paper.MOST_ROWS", 10)
-    with pytest.raises(UsageError, match="more than 10 rows"):
-        reply(opened, Task("evidence", "md", {}))
 
 
 @pytest.mark.parametrize("name", ["leaderboard", "compare", "evidence", "games", "search"])
