@@ -1,7 +1,9 @@
 """The project's own files agree with each other: metadata, locks, licence, README."""
 
+import ast
 import re
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -112,3 +114,30 @@ def test_readme_opens_with_the_two_commands() -> None:
 def test_version_is_a_release_number() -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+", pipeline.__version__)
     assert PROJECT["dynamic"] == ["version"]
+
+
+# --- size ---------------------------------------------------------------------------------------
+
+CEILING: dict[str, int] = PYPROJECT["tool"]["magic"]["ceiling"]
+
+
+def n_statements(path: Path) -> int:
+    """The statements of a module; a docstring is none."""
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    texts = [node for node in nodes if isinstance(node, ast.Expr) and is_text(node.value)]
+    return sum(isinstance(node, ast.stmt) for node in nodes) - len(texts)
+
+
+def is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def test_no_room_is_larger_than_its_ceiling() -> None:
+    """What needs more raises the ceiling in pyproject.toml, with the reason in its message."""
+    rooms: Counter[str] = Counter()
+    for path in (TOP / "pipeline").rglob("*.py"):
+        room, *rest = path.relative_to(TOP / "pipeline").parts
+        rooms[room if rest else "top"] += n_statements(path)
+    assert rooms.keys() == CEILING.keys()
+    larger = {room: n for room, n in rooms.items() if n > CEILING[room]}
+    assert not larger, "more statements than the ceiling in pyproject.toml allows"
