@@ -718,7 +718,8 @@ def test_ingest_tells_of_games_in_another_form(magic: Magic, logs: Path, tmp_pat
     (tmp_path / "1.json").write_text(json.dumps(json.loads(first.read_text()), indent=1))
     result = magic("ingest", tmp_path, "--lake", tmp_path / "lake", "--format", "json")
     assert json.loads(result.out)["n_in_other_form"] == 2
-    assert "2 new games with the same content as another game" in result.err
+    assert "1 game is a repeat of another" in result.err
+    assert "`magic audit repeated_games` lists repeats" in result.err
 
 
 def test_a_long_ingest_logs_lines_where_nobody_looks(

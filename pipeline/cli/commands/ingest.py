@@ -120,11 +120,6 @@ def _show_summary(
             f"{counted(report.n_known_by_content, 'document')} without a model's name: their games "
             "are already in the lake, with the --model of an earlier ingest"
         )
-    if n_repeated := report.n_in_other_form:
-        terminal.note(
-            f"{counted(n_repeated, 'new game')} with the same content as another game, in "
-            "differently formatted JSON; both count: run `magic audit repeated_games` to list them"
-        )
     if dry_run:
         terminal.note("dry run: nothing was written")
     elif report.games.height:
@@ -148,7 +143,7 @@ def _note_counted(lake: str) -> None:
     for note in lake_notes(opened):
         terminal.note(
             f"{note}; to tell two runs apart, ingest each into a lake of its own (--lake), and "
-            "compare the lakes by `magic diff`"
+            "compare the lakes by `magic diff`; `magic audit repeated_games` lists repeats"
         )
 
 
