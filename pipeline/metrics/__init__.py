@@ -4,7 +4,7 @@ An engine counts (`engines`). Whichever it is, the rest is made of its counts in
 how sure each is (`intervals`), and whether its model played all (`completeness`).
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import polars as pl
@@ -24,7 +24,7 @@ from pipeline.metrics.origin import origin
 from pipeline.metrics.replays import with_replays
 from pipeline.metrics.request import DEFAULT_BY, DEFAULT_GAMES, PAPER, RELEASE, Request, several
 from pipeline.metrics.results import SYSTEM, VALUES
-from pipeline.metrics.tally import Counts, Question, clusters
+from pipeline.metrics.tally import Question, clusters
 from pipeline.metrics.validation import check, check_models, condition_on, tested
 from pipeline.metrics.values import values
 from pipeline.vocabulary import ALL, MAGIC, Edition, Engine, GameType
@@ -158,7 +158,7 @@ def answered(
         with_games=metric_names if with_games is None else with_games,
         clusters=of_intervals,
     )
-    counts = _of_own_games(count(lake, question, engine, master), declared)
+    counts = count(lake, question, engine, master)
     rows = values(counts, declared, request)
     if confidence is None or settings is None:
         return Answer(_in_order(rows, metric_names, request.by), request)
@@ -177,20 +177,6 @@ def _in_scope(lake: StoredLake, settings: pl.DataFrame, request: Request) -> pl.
     if request.edition == RELEASE:
         return played(lake, in_scope(request))
     return settings.filter(pl.col("n_finished") > 0)
-
-
-def _of_own_games(counts: Counts, metrics: Mapping[str, Metric]) -> Counts:
-    """The counts without rows of games that a metric is not defined for."""
-    defined = pl.DataFrame(
-        [(name, game_type) for name, metric in metrics.items() for game_type in metric.game_types],
-        {"metric": pl.String, "game_type": pl.String},
-        orient="row",
-    )
-    sums, games = (
-        frame.join(defined, on=defined.columns, how="semi", maintain_order="left")
-        for frame in (counts.sums, counts.games)
-    )
-    return counts._replace(sums=sums, games=games)
 
 
 def _declared(lake: StoredLake, names: Sequence[str], request: Request) -> dict[str, Metric]:

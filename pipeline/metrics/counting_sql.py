@@ -1,6 +1,6 @@
 """The rows of a metric in SQL, for DuckDB and Spark: the CTE `attempts` in the metric's file."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from pipeline import sqlfiles
 from pipeline.metrics.compared import COMPARED
@@ -10,8 +10,11 @@ from pipeline.metrics.tally import RESULTS, Question, literals, wanted
 from pipeline.sqlfiles import identifier, with_clause
 from pipeline.vocabulary import Edition
 
-_OF_ROW = ("game_id", "term", "hit", "is_counted", "parse_status", "setting_id", "competition")
-_OF_RESULT = ("game_id", "game_index", "is_finished")
+_OF_ROW = (
+    *("game_id", "model", "game_type", "competition", "setting_id"),
+    *("term", "hit", "is_counted", "parse_status"),
+)
+_OF_RESULT = ("game_id", "model", "game_type", "game_index", "is_finished", "is_tested")
 _GAMES = """SELECT games.*, opponents.opponent
 FROM games
 LEFT JOIN (SELECT game_id, min(opponent) AS opponent FROM results GROUP BY game_id) AS opponents
@@ -23,11 +26,11 @@ def rows_of(question: Question) -> Callable[[str], str]:
     request = question.request
 
     def rows(name: str) -> str:
-        of_row = (*_OF_RESULT, "is_tested") if name == RESULTS else _OF_ROW
-        every = "SELECT * FROM results" if name == RESULTS else attempts(name, request.edition)
-        selected = [*of_row, "model", "game_type", *request.columns]
-        condition = f"is_tested AND {wanted(request)}" if name == RESULTS else wanted(request)
-        return f"(SELECT * FROM ({_with_game(every, selected, request)}) AS rows WHERE {condition})"
+        if name == RESULTS:
+            selected = [*_OF_RESULT, *request.columns]
+            results = _with_game("SELECT * FROM results", selected, request)
+            return f"(SELECT * FROM ({results}) AS rows WHERE is_tested AND {wanted(request)})"
+        return f"({_rows(name, _OF_ROW, question.metrics[name].game_types, request)})"
 
     return rows
 
@@ -52,13 +55,18 @@ def _with_hits(name: str, clause: str, rows: str) -> str:
 
 def counted_rows(name: str, columns: Iterable[str], request: Request) -> str:
     """The SELECT of these columns of the metric's rows that are wanted and counted."""
-    needed = [*columns, *request.columns, "model", "game_type", "is_counted"]
-    of_metric = compared if COMPARED in needed else attempts
-    rows = _with_game(of_metric(name, request.edition), needed, request)
+    needed = [*columns, "model", "game_type", "is_counted"]
+    rows = _rows(name, needed, metric(name, request.edition).game_types, request)
     listed = ", ".join(map(identifier, columns))
-    is_of_type = f"game_type IN ({literals(metric(name, request.edition).game_types)})"
-    condition = f"is_counted AND {is_of_type} AND {wanted(request)}"
-    return f"SELECT {listed} FROM ({rows}) AS attempts WHERE {condition}"
+    return f"SELECT {listed} FROM ({rows}) AS wanted WHERE is_counted"
+
+
+def _rows(name: str, columns: Sequence[str], types: Iterable[str], request: Request) -> str:
+    """The SELECT of the metric's rows that are wanted, of these game types."""
+    of_metric = compared if COMPARED in columns else attempts
+    rows = _with_game(of_metric(name, request.edition), [*columns, *request.columns], request)
+    condition = f"game_type IN ({literals(types)}) AND {wanted(request)}"
+    return f"SELECT * FROM ({rows}) AS attempts WHERE {condition}"
 
 
 def _with_game(rows: str, columns: Iterable[str], request: Request) -> str:
