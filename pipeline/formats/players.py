@@ -3,15 +3,18 @@
 import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from msgspec import Meta, Raw, UnsetType
 
+from pipeline.formats.answers import player_number
 from pipeline.formats.broken import broken, not_json
 from pipeline.formats.rows import EVERYONE, MODERATOR
 from pipeline.game import Course, Fault, GameRecord
 
 ModelName = Annotated[str, Meta(min_length=1)]
+T = TypeVar("T")
+
 MOST_PLAYERS = 1_000
 LONGEST_NAME = 1_000
 NOT_NAMES = frozenset({MODERATOR, EVERYONE})
@@ -58,6 +61,18 @@ def check_distinct(part: Raw | UnsetType, n_players: int, n_quotes: int, at: str
         names = Counter(name for name, _ in pairs)
         alike = next(name for name, n in names.items() if n > 1)
         raise broken(at, "no two players have the same name", repr(alike))
+
+
+def in_seats(players: dict[str, T]) -> dict[str, T]:
+    """An object whose keys are players, in the order of their seats.
+
+    Players that are numbered sit by their numbers, since the order of keys in JSON says nothing.
+    Others sit as they are listed.
+    """
+    numbers = {name: player_number(name) for name in players}
+    if None in numbers.values():
+        return players
+    return {name: players[name] for name in sorted(players, key=lambda name: numbers[name] or 0)}
 
 
 def is_nobody(name: object) -> bool:

@@ -1,6 +1,7 @@
 """The keys of a JSON object have no order, and enough of them say which format a document is of.
 
-An object whose keys are names of players is left as it is: they are in the order of the seats.
+An object whose keys are names of players is left as it is, unless they are numbered: they are in
+the order of the seats.
 """
 
 import gzip
@@ -20,9 +21,9 @@ from pipeline.game import BrokenDocument
 
 # What holds an object, or a list of objects, whose keys are no fields.
 BY_PLAYER = {
-    *("player_backends", "player_votes", "player_vote", "vote", "votes", "proposal"),
-    *("allocation", "players", "agent_performance", "game_setting", "setting"),
-    *("consistency_metric", "pgm_metric"),
+    # The first vote, and the order of the shares, are the log's own.
+    *("vote", "votes", "proposal"),
+    *("allocation", "players", "agent_performance", "setting"),
 }
 ORDERS: dict[str, Callable[[list[Any]], list[Any]]] = {
     "as they are": list,

@@ -20,7 +20,14 @@ from pipeline.formats.magic.log import (
     required,
     result,
 )
-from pipeline.formats.players import ModelName, check_distinct, check_players, opponents, seat_of
+from pipeline.formats.players import (
+    ModelName,
+    check_distinct,
+    check_players,
+    in_seats,
+    opponents,
+    seat_of,
+)
 from pipeline.formats.rows import MODERATOR, PUBLIC, Outline, Timeline, messages
 from pipeline.game import Fault, GameRecord, Proposal, ProposalVote, Result, Seat
 from pipeline.thoughts import answer
@@ -86,7 +93,7 @@ def _timeline(outline: Outline) -> Timeline:
 
 def game(log: Log) -> GameRecord:
     """The negotiation: every round's proposals and votes, the last ones as the game logged them."""
-    models = required(log.player_backends, _BACKENDS, "player_backends")
+    models = in_seats(required(log.player_backends, _BACKENDS, "player_backends"))
     check_players(models, "$.player_backends", most=len(PARTIES))
     check_distinct(log.player_backends, len(models), 4, "$.player_backends")
     if log.test_player_name is UNSET or log.test_player_name not in models:

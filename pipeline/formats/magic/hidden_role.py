@@ -28,7 +28,7 @@ from pipeline.formats.magic.log import (
     required,
     result,
 )
-from pipeline.formats.players import ModelName, check_distinct, check_players
+from pipeline.formats.players import ModelName, check_distinct, check_players, in_seats
 from pipeline.formats.rows import of_course
 from pipeline.game import (
     BrokenDocument,
@@ -79,9 +79,8 @@ def game(
 
     `votes_key` is the log's word for votes, `winners` its words for the side that won.
     """
-    models = {
-        p: b.model for p, b in required(log.player_backends, _BACKENDS, "player_backends").items()
-    }
+    backends = in_seats(required(log.player_backends, _BACKENDS, "player_backends"))
+    models = {player: backend.model for player, backend in backends.items()}
     check_players(models, "$.player_backends")
     check_distinct(log.player_backends, len(models), 6, "$.player_backends")
     if hidden not in models:
