@@ -41,16 +41,20 @@ Form = Callable[[pl.Expr], pl.Expr]
 
 
 def exact(text: pl.Expr) -> pl.Expr:
-    """A text as it is written, whichever way its accents are encoded."""
-    return text.str.normalize("NFC")
+    """A text as it is written, whichever way its accents and apostrophes are encoded."""
+    return _straight(text.str.normalize("NFC"))
 
 
 def loose(text: pl.Expr) -> pl.Expr:
     """A text in lower case, with `player_2`, `Player two` and `player2` written alike."""
-    text = text.str.normalize("NFKC").str.to_lowercase().str.replace_all(r"[’‘ʼ`]", "'")
+    text = _straight(text.str.normalize("NFKC").str.to_lowercase())
     for number, word in enumerate(_NUMBER_WORDS, start=1):
         text = text.str.replace_all(rf"{_BLANKS}{word}\b", f" {number}")
     return text.str.replace_all(rf"{_BLANKS}#?([0-9])", "$1").str.replace_all(_BLANKS, " ")
+
+
+def _straight(text: pl.Expr) -> pl.Expr:
+    return text.str.replace_all(r"[’‘ʼ`]", "'")
 
 
 def marked(texts: pl.DataFrame, seats: pl.DataFrame, form: Form) -> pl.Series:

@@ -24,12 +24,29 @@ _MENTION = rf"(?i){_PLAYER}"
 _OWN_PROPOSAL = r"(?i)\bmy own proposal\b"
 
 
+_NOBODY = r"\b(?:nobody|no[ -]one)\b"
+
+
 def _vote(player: str, words: str = r"\bvot(?:e|es|ing)\b") -> str:
     """The pattern of a vote for a player, or for two, whose name has this pattern."""
-    return rf"(?i)(?:{words})[^\d\n.。]{{0,40}}?{player}(?:(?:\s*,|\s+or|\s+and)\s+{player})?"
+    return (
+        rf"(?i)(?:{words})[^\d\n.。]{{0,40}}?(?:{_NOBODY}|{player})(?:(?:\s*,|\s+or|\s+and)\s+{player})?"
+        rf"|{player}\s+(?:will\s+)?(?:gets?|has|receives?|is)\s+my\s+vote\b"
+    )
 
 
-_VOTE = _vote(_PLAYER)
+def _denied(player: str, words: str = r"\bvot(?:e|es|ing)\b") -> str:
+    """The pattern of a vote that somebody does not give: "I won't vote for Bob", "vote not for"."""
+    rest = rf"[^\d\n.。,;!?]{{0,40}}?{player}(?:(?:\s*,\s*|\s+)(?:or|nor|and)\s+{player})?"
+    helpers = r"(?:(?:be|going|to|want|ever|just|really|actually|simply|yet)\s+){0,3}"
+    return (
+        rf"(?i)(?:\b(?:not|never|cannot|no|ne)|n['’]t)\s+{helpers}(?:{words}){rest}"
+        rf"|(?:{words})\s+(?:is\s+)?(?:not|never|nicht|pas)\s{rest}"
+        rf"|[不别別没沒][会會要想能再]?投(?:票)?[给給]?{player}"
+    )
+
+
+_VOTE, _DENIED = _vote(_PLAYER), _denied(_PLAYER)
 _INTRODUCTION = rf"(?i)\b(?:as|i am|i'm)\s+(?:player\s+)?{_PLAYER}"
 # The same for names of any kind, in some more languages.
 _VOTE_WORDS = r"\bvot(?:e|es|ing|o|ar|ons)\b|\b(?:stimme|wähle|голосую)\b|투표|投"
@@ -37,6 +54,12 @@ _NAMED_VOTE = _vote(MARK, _VOTE_WORDS) + (
     rf"|[给給]{MARK}投|{MARK}(?:さん|くん|君|様|氏)?に(?:投票|一票|入れ)"
     rf"|{MARK}\s?[씨님]?(?:에게|한테|을|를)?\s?(?:투표|한 표)"
 )
+# A vote for nobody, whomever else the text names.
+_ABSTAINS = (
+    rf"(?i)\bvot(?:e|es|ing)\s+(?:for\s+)?{_NOBODY}"
+    r"|\bi(?:['’]ll|\s+will|\s+must|\s+(?:choose|prefer|have|want)\s+to)?\s+abstain\b|弃权|棄權"
+)
+_NAMED_DENIED = _denied(MARK, _VOTE_WORDS)
 _NAMED_INTRODUCTION = (
     rf"(?i)\b(?:as|i am|i['’]m|ich bin|als|soy|como|je suis)\s+(?:player\s+)?{MARK}"
     rf"|(?:我是|我叫|作为|作為|私は){MARK}|{MARK}として"
@@ -96,15 +119,18 @@ def stated_players(text: pl.Expr, speaker: pl.Expr) -> pl.Expr:
     """The players that a vote's text names, as `Player N`: a list without repetition, in no order.
 
     What follows `vote` decides; only where no such words stand, the names in the rest of the text
-    do. A speaker's introduction of itself ("As Player 3, ...") names nobody.
+    do. A speaker's introduction of itself ("As Player 3, ...") names nobody, and neither does a
+    vote that it does not give ("I won't vote for Player 3").
     """
+    is_silent = is_outage(text) | text.is_null()
+    text = text.str.replace_all(_DENIED, "")
     after_vote = text.str.extract_all(_VOTE).list.join("\n")
-    elsewhere = text.str.replace_all(_INTRODUCTION, "")
+    elsewhere = _elsewhere(text, _INTRODUCTION)
     says_vote = after_vote != ""
     named = _names(pl.when(says_vote).then(after_vote).otherwise(elsewhere))
     own = pl.when(~says_vote & text.str.contains(_OWN_PROPOSAL)).then(pl.concat_list(speaker))
     nobody = pl.lit([], pl.List(pl.String))
-    return pl.when(is_outage(text) | text.is_null()).then(nobody).otherwise(own.fill_null(named))
+    return pl.when(is_silent).then(nobody).otherwise(own.fill_null(named))
 
 
 def stated_seats(rows: pl.DataFrame, seats: pl.DataFrame) -> pl.Series:
@@ -114,16 +140,17 @@ def stated_seats(rows: pl.DataFrame, seats: pl.DataFrame) -> pl.Series:
     game one after the other; `seats` have game, `player` and `seat`. What is written as a seat's
     name comes first, and counts in any case only where nothing is.
     """
-    written = marked(rows, seats, exact)
+    written = _given(marked(rows, seats, exact))
     # Nearly always a vote has its words and a name as it is written.
     is_open = written.str.extract_all(_NAMED_VOTE).list.len() == 0
     others = pl.Series([None] * rows.height, dtype=pl.String)
-    others = others.scatter(is_open.arg_true(), marked(rows.filter(is_open), seats, loose))
+    spoken = _given(marked(rows.filter(is_open), seats, loose))
+    others = others.scatter(is_open.arg_true(), spoken)
     said = rows.with_columns(exact=written, loose=others)
     voted, named = [], []
     for text in (pl.col("exact"), pl.col("loose")):
         voted.append(text.str.extract_all(_NAMED_VOTE).list.join(""))
-        named.append(text.str.replace_all(_NAMED_INTRODUCTION, ""))
+        named.append(_elsewhere(text, _NAMED_INTRODUCTION))
     speaker = pl.concat_list(pl.col("seat").cast(pl.String))
     own = pl.when(pl.col("text").str.contains(_OWN_PROPOSAL)).then(speaker)
     lists = [*map(_seats, voted), own, *map(_seats, named)]
@@ -131,6 +158,17 @@ def stated_seats(rows: pl.DataFrame, seats: pl.DataFrame) -> pl.Series:
     is_silent = is_outage(pl.col("text")) | pl.col("text").is_null()
     stated = pl.when(~is_silent).then(first).fill_null(pl.lit([], pl.List(pl.String)))
     return said.select(stated.alias("stated")).to_series()
+
+
+def _elsewhere(text: pl.Expr, introduction: str) -> pl.Expr:
+    """What may name the player of a vote without its words; nothing of one who votes for nobody."""
+    abstains = text.str.contains(_ABSTAINS)
+    return pl.when(abstains).then(pl.lit("")).otherwise(text.str.replace_all(introduction, ""))
+
+
+def _given(text: pl.Series) -> pl.Series:
+    """The texts without the votes that they do not give."""
+    return text.str.replace_all(_NAMED_DENIED, "")
 
 
 def _seats(text: pl.Expr) -> pl.Expr:
