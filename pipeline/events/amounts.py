@@ -14,16 +14,29 @@ _LABEL = (
 _BLANK = r"[ \x{a0}\x{2009}\x{202f}]"
 _WRITTEN = (
     rf"[-\x{{2212}}]?\d[\d.,'’_]*(?:{_BLANK}\d{{3}}\b)*(?:[.,]\d+)?"
-    r"(?:\s?(?:%|percent\b|k\b|thousand\b|hundred\b|m\b|million\b)"
+    r"(?:e[+-]?\d+\b|\s?(?:%|percent\b|k\b|thousand\b|hundred\b|m\b|million\b)"
     r"|\s*(?:/|-|\x{2013}|\bto\b|\bor\b)\s*\d[\d.,]*)?"
 )
-_AFTER = rf"(?i)contribut\w*[^\d\n.]{{0,80}}?({_WRITTEN})"
+_BOUND = r"(?:(?:at\s(?:least|most)|(?:no\s)?(?:more|less)\sthan|up\sto|between)\s)"
+_PUT = rf"[^\d\n.]{{0,80}}?({_BOUND}?(?:\B\.)?{_WRITTEN})"
+_HELPERS = (
+    r"(?:(?:am|be|going|to|will|would|like|want|wish|choose|decided?|have|can|shall|should|must"
+    r"|only|just|now|also|again|still|then|therefore|happily|gladly)\s+){0,5}"
+)
+# What oneself contributes comes first: "They contributed 30, I contribute 10".
+_BEFORE_OWN = (
+    rf"(?is)^.*?(\b(?:I|I['’](?:ll|d|m))\s+{_HELPERS}contribut(?:e|ing)\b{_PUT}"
+    rf"|\bmy\s+contribution\b{_PUT})"
+)
+_AFTER = rf"(?i)contribut\w*{_PUT}"
+_DENIALS = ["not ", "n't ", "n’t ", "never ", "Never "]
+_DENIED = rf"(?i)(?:\b(?:not|never|cannot)|n['’]t)\s+{_HELPERS}contribut\w*{_PUT}"
 _NUMBER = rf"(?i){_WRITTEN}"
 _UNIT = r"(?i)\s?(k|thousand|hundred|m|million)$"
 _TIMES = {"k": 1e3, "thousand": 1e3, "hundred": 1e2, "m": 1e6, "million": 1e6}
 
 # By its separators: the thousands' are taken out, and the decimals' is made a point.
-_DECIMAL = r"^(?:\d+(?:[.,]\d{1,2}|[.,]\d{4,})?|0[.,]\d+|\d{4,}[.,]\d+)$"
+_DECIMAL = r"^(?:\.\d+|\d+(?:[.,]\d{1,2}|[.,]\d{4,})?|0[.,]\d+|\d{4,}[.,]\d+)$"
 _THOUSANDS = (
     (r"^[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?$", ","),
     (r"^[1-9]\d{0,2}(?:(?:\.\d{3}){2,}(?:,\d+)?|\.\d{3},\d+)$", r"\."),
@@ -36,20 +49,35 @@ _ONES = (
     "nineteen",
 )
 _TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-_WORDS = (
-    {word: number for number, word in enumerate(_ONES)}
-    | {
-        f"{ten} {one}".removesuffix(" zero"): 10 * tens + number
-        for tens, ten in enumerate(_TENS, start=2)
-        for number, one in enumerate(_ONES[:10])
-    }
-    | {"a hundred": 100, "one hundred": 100}
+_HUNDREDS = ("", *(f"{one} hundred" for one in _ONES[1:10]))
+_BELOW_100 = (
+    *_ONES,
+    *(f"{ten} {one}".removesuffix(" zero") for ten in _TENS for one in _ONES[:10]),
 )
-# In words only with what it is an amount of, and with nothing before: "one" is a pronoun as well.
+_WORDS = {
+    f"{hundred} {rest}".removesuffix(" zero").strip() or "zero": 100 * hundreds + number
+    for hundreds, hundred in enumerate(_HUNDREDS)
+    for number, rest in enumerate(_BELOW_100)
+}
+_SMALL = rf"(?:{'|'.join(_TENS)})(?:[ -](?:{'|'.join(_ONES[1:10])}))?|{'|'.join(reversed(_ONES))}"
+# In words only with what it is an amount of: "one" is a pronoun as well. Above a thousand it is
+# found as a whole, and is none of the words.
 _IN_WORDS = (
-    rf"(?i)\b((?:{'|'.join(_TENS)})(?:[ -](?:{'|'.join(_ONES[1:10])}))?|(?:a|one) hundred"
-    rf"|{'|'.join(reversed(_ONES))})\s+(?:points?|tokens?|coins?|dollars?|credits?|units?)\b"
+    rf"(?i)\b((?:(?:thousand|million)(?: and)? )?(?:(?:a|{'|'.join(_ONES[1:10])}) hundred"
+    rf"(?:(?: and)? (?:{_SMALL}))?|{_SMALL}))"
+    r"\s+(?:points?|tokens?|coins?|dollars?|credits?|units?)\b"
 )
+
+
+def own(texts: pl.Series) -> pl.Series:
+    """The texts without what others contribute before the speaker does, and what it does not."""
+    # Few texts have such words, and to look for them takes as long as to read the amount.
+    is_long = texts.str.count_matches("ontribut", literal=True) > 1
+    is_asked = (is_long | texts.str.contains_any(_DENIALS)).fill_null(value=False)
+    if not is_asked.any():
+        return texts
+    said = texts.filter(is_asked).str.replace_all(_DENIED, "").str.replace(_BEFORE_OWN, "$1")
+    return texts.clone().scatter(is_asked.arg_true(), said)
 
 
 def written_amount(text: pl.Expr) -> pl.Expr:
@@ -61,6 +89,7 @@ def written_amount(text: pl.Expr) -> pl.Expr:
     numbers = said.str.extract_all(_NUMBER)
     alone = pl.when(numbers.list.len() > 0).then(numbers.list.join("|"))
     in_words = said.str.extract(_IN_WORDS).str.to_lowercase().str.replace("-", " ", literal=True)
+    in_words = in_words.str.replace(" and ", " ", literal=True).str.replace("^a ", "one ")
     as_digits = in_words.replace_strict(_WORDS, default=None, return_dtype=pl.String)
     return pl.coalesce(said.str.extract(_AFTER), alone, as_digits)
 

@@ -456,7 +456,8 @@ def _decisions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
 def _contributions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     answer = pl.col("answer")
     rows = rows.with_columns(batch.text_of(rows), batch.answer_of(rows))
-    written = pl.when(~prose.is_outage(answer)).then(amounts.written_amount(answer))
+    rows = rows.with_columns(own=amounts.own(rows["answer"]))
+    written = pl.when(~prose.is_outage(answer)).then(amounts.written_amount(pl.col("own")))
     rows = rows.with_columns(written=written)
     rows = rows.with_columns(stated_amount=amounts.amount(pl.col("written")))
     status = prose.amount_status(pl.col("amount"), pl.col("written"), pl.col("stated_amount"))

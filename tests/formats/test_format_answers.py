@@ -43,6 +43,7 @@ def stated_amount(text: str, registered: float = 8) -> tuple[float | None, str]:
     """The amount, and how surely the text states what the game registered."""
     written = amounts.written_amount(TEXT)
     stated = amounts.amount(written)
+    text = amounts.own(pl.Series([text])).item()
     return read_in(text, stated, prose.amount_status(pl.lit(registered), written, stated))
 
 
@@ -180,6 +181,18 @@ AMOUNTS = [
     ("Agent-2 puts in 8 points.", 8),
     ("I contribute twenty-five points.", 25),
     ("I contribute one hundred coins.", 100),
+    ("I contribute a hundred and fifty points.", 150),
+    ("I contribute two hundred twenty-five points.", 225),
+    ("I contribute one thousand and twenty points.", None),
+    ("I contribute .5 points", 0.5),
+    ("They contributed 30, so I will contribute 10.", 10),
+    ("Contributions were 5 and 6. My contribution is 7.", 7),
+    ("I will not contribute 50; I contribute 10.", 10),
+    ("I don\u2019t contribute 10 but 20.", 20),
+    ("I won't contribute more than 10.", None),
+    ("I contribute at least 10 points.", None),
+    ("I contribute no more than 10.", None),
+    ("I contribute 1e3 points.", None),
     ("I contribute 1.000 points", None),
     ("I contribute 50% of my points", None),
     ("I contribute 1/3 of my points", None),
