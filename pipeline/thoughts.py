@@ -17,7 +17,7 @@ _TAG = rf"{_NAME}{_THOUGHT}{_NAME}"
 _ENDS = "|".join(
     (
         rf"<\|?/\s?{_TAG}\s?\|?>",
-        r"\[/think\]",
+        rf"\[/{_TAG}\]",
         "\u25c1/think\u25b7",
         r"<\|end_of_thought\|>",
         r"<\|channel\|>\s?final[^<>]{0,40}<\|message\|>",
@@ -29,15 +29,11 @@ _ENDS = "|".join(
 BEFORE_ANSWER = rf"(?is)^(?:.*(?:{_ENDS})|analysis.*assistantfinal)"
 # Whether anything but other marks stands before such a mark.
 HELD = rf"(?is)^(?:(?:\s|<[^<>]{{0,60}}>)*[^\s<].*(?:{_ENDS})|analysis.*assistantfinal)"
-# A thought that was cut off: it begins, and no answer follows.
-CUT_OFF = (
-    rf"(?i)^\s*(?:<\|?{_TAG}\|?>|\[think\]|\u25c1think\u25b7|<\|begin_of_thought\|>"
-    r"|(?:<\|start\|>assistant)?<\|channel\|>(?:analysis|commentary)\b)"
-)
 # Thoughts behind an answer. What is looked for is bounded, so that no text makes a search slow.
 BLOCKS = rf"(?i)<{_TAG}>[^<>]*</{_TAG}>"
 
-OBJECT = r"(?s)^(?:[^`]*```[a-z]*)?\s*(\{\s*\".*\})\s*(?:```)?\s*$"
+# Whatever follows it, and though it may be cut off.
+OBJECT = r"(?s)^(?:[^`]*```[a-z]*)?\s*(\{\s*\".*)$"
 _STRING = r"\"(?:[^\"\\]|\\.)*\""
 _VALUE = rf"({_STRING}|\[[^\]]{{0,100}}\]|\{{[^}}]{{0,100}}\}}|[^\"\[{{\s][^,}}\]]*)"
 _ANSWERS = (
@@ -50,9 +46,15 @@ _ACTS = (
 )
 # Of several such fields the last one answers; what is done comes after what it is done to.
 FIELDS = tuple(rf"(?is)^.*\"(?:{keys})\"\s*:\s*{_VALUE}" for keys in (_ANSWERS, _ACTS))
-THOUGHT_FIELDS = (
-    rf"(?is)\"[^\"\\:]{{0,40}}?(?:{_THOUGHT}|why|comment|思考|理由|推理|分析|想法)"
-    rf"[^\"\\:]{{0,40}}?\"\s*:\s*{_VALUE}"
+_THOUGHT_KEY = (
+    rf"\"[^\"\\:]{{0,40}}?(?:{_THOUGHT}|why|comment|思考|理由|推理|分析|想法)[^\"\\:]{{0,40}}?\""
+)
+THOUGHT_FIELDS = rf"(?is){_THOUGHT_KEY}\s*:\s*{_VALUE}"
+# A thought that was cut off: it begins, and no answer follows. In JSON its text does not end.
+CUT_OFF = (
+    rf"(?i)^\s*(?:<\|?{_TAG}(?:\s[^<>]{{0,60}})?\|?>|\[think\]|\u25c1think\u25b7"
+    r"|<\|begin_of_thought\|>|(?:<\|start\|>assistant)?<\|channel\|>(?:analysis|commentary)\b"
+    rf"|(?:```[a-z]*\s*)?\{{\s*{_THOUGHT_KEY}\s*:\s*\"(?:[^\"\\]|\\.)*$)"
 )
 
 # A text without any of these is all answer.

@@ -49,6 +49,13 @@ TEXTS = [
     ('{"thought": "say \\"vote\\": \\"Ida\\"", "final answer": "Wu", "why": "Eve"}', "Wu", True),
     ('{"rationale": "Ida", "player_out": "Wu"}', '{, "player_out": "Wu"}', True),
     ('{"vote": ["Wu", "Ida"]}', '["Wu", "Ida"]', False),
+    ('My vote:\n```json\n{"reason": "Ida", "vote": "Wu"}\n```\nThanks, Eve!', "Wu", True),
+    ('{"reason": "Ida"}\nWu', "{}\nWu", True),
+    ('{"reason": "Ida lies, or ', "", True),
+    ('```json\n{\n "thoughts": "Ida', "", True),
+    ('{"reason": "Ida lies", "vote": "W', '{, "vote": "W', True),
+    ('<think id="1">Ida or Eve', "", True),
+    ("[reasoning]Ida[/reasoning]Wu", "Wu", True),
     ("{Wu}", "{Wu}", False),
     ("", "", False),
 ]

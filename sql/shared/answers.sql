@@ -27,7 +27,7 @@ cut AS (
         *,
         CASE
             WHEN NOT is_marked THEN content
-            ELSE regexp_replace(content, '(?is)^(?:.*(?:<\|?/\s?[a-z0-9_:.-]{0,30}?(?:think|thought|reason|reflect|analy[sz]|scratch|monologue|rationale|deliberat|explanation|justification)[a-z0-9_:.-]{0,30}?\s?\|?>|\[/think\]|◁/think▷|<\|end_of_thought\|>|<\|channel\|>\s?final[^<>]{0,40}<\|message\|>|<(?:final_?)?answer>|<\|begin_of_solution\|>)|analysis.*assistantfinal)', '')
+            ELSE regexp_replace(content, '(?is)^(?:.*(?:<\|?/\s?[a-z0-9_:.-]{0,30}?(?:think|thought|reason|reflect|analy[sz]|scratch|monologue|rationale|deliberat|explanation|justification)[a-z0-9_:.-]{0,30}?\s?\|?>|\[/[a-z0-9_:.-]{0,30}?(?:think|thought|reason|reflect|analy[sz]|scratch|monologue|rationale|deliberat|explanation|justification)[a-z0-9_:.-]{0,30}?\]|◁/think▷|<\|end_of_thought\|>|<\|channel\|>\s?final[^<>]{0,40}<\|message\|>|<(?:final_?)?answer>|<\|begin_of_solution\|>)|analysis.*assistantfinal)', '')
         END AS said
     FROM spoken
 ),
@@ -36,11 +36,11 @@ answered AS (
         *,
         CASE
             WHEN NOT is_marked THEN content
-            WHEN regexp_matches(said, '(?i)^\s*(?:<\|?[a-z0-9_:.-]{0,30}?(?:think|thought|reason|reflect|analy[sz]|scratch|monologue|rationale|deliberat|explanation|justification)[a-z0-9_:.-]{0,30}?\|?>|\[think\]|◁think▷|<\|begin_of_thought\|>|(?:<\|start\|>assistant)?<\|channel\|>(?:analysis|commentary)\b)') THEN ''
+            WHEN regexp_matches(said, '(?i)^\s*(?:<\|?[a-z0-9_:.-]{0,30}?(?:think|thought|reason|reflect|analy[sz]|scratch|monologue|rationale|deliberat|explanation|justification)[a-z0-9_:.-]{0,30}?(?:\s[^<>]{0,60})?\|?>|\[think\]|◁think▷|<\|begin_of_thought\|>|(?:<\|start\|>assistant)?<\|channel\|>(?:analysis|commentary)\b|(?:```[a-z]*\s*)?\{\s*"[^"\\:]{0,40}?(?:(?:think|thought|reason|reflect|analy[sz]|scratch|monologue|rationale|deliberat|explanation|justification)|why|comment|思考|理由|推理|分析|想法)[^"\\:]{0,40}?"\s*:\s*"(?:[^"\\]|\\.)*$)') THEN ''
             WHEN regexp_matches(said, '\S') THEN said
             ELSE regexp_replace(
                 regexp_replace(content, '(?i)<[a-z0-9_:.-]{0,30}?(?:think|thought|reason|reflect|analy[sz]|scratch|monologue|rationale|deliberat|explanation|justification)[a-z0-9_:.-]{0,30}?>[^<>]*</[a-z0-9_:.-]{0,30}?(?:think|thought|reason|reflect|analy[sz]|scratch|monologue|rationale|deliberat|explanation|justification)[a-z0-9_:.-]{0,30}?>', '', 'g'),
-                '(?is)^(?:.*(?:<\|?/\s?[a-z0-9_:.-]{0,30}?(?:think|thought|reason|reflect|analy[sz]|scratch|monologue|rationale|deliberat|explanation|justification)[a-z0-9_:.-]{0,30}?\s?\|?>|\[/think\]|◁/think▷|<\|end_of_thought\|>|<\|channel\|>\s?final[^<>]{0,40}<\|message\|>|<(?:final_?)?answer>|<\|begin_of_solution\|>)|analysis.*assistantfinal)',
+                '(?is)^(?:.*(?:<\|?/\s?[a-z0-9_:.-]{0,30}?(?:think|thought|reason|reflect|analy[sz]|scratch|monologue|rationale|deliberat|explanation|justification)[a-z0-9_:.-]{0,30}?\s?\|?>|\[/[a-z0-9_:.-]{0,30}?(?:think|thought|reason|reflect|analy[sz]|scratch|monologue|rationale|deliberat|explanation|justification)[a-z0-9_:.-]{0,30}?\]|◁/think▷|<\|end_of_thought\|>|<\|channel\|>\s?final[^<>]{0,40}<\|message\|>|<(?:final_?)?answer>|<\|begin_of_solution\|>)|analysis.*assistantfinal)',
                 ''
             )
         END AS outside
@@ -51,7 +51,7 @@ objects AS (
         *,
         CASE
             WHEN NOT is_marked THEN ''
-            ELSE regexp_extract(outside, '(?s)^(?:[^`]*```[a-z]*)?\s*(\{\s*".*\})\s*(?:```)?\s*$', 1)
+            ELSE regexp_extract(outside, '(?s)^(?:[^`]*```[a-z]*)?\s*(\{\s*".*)$', 1)
         END AS written
     FROM answered
 )
@@ -74,8 +74,8 @@ SELECT
     END AS answer,
     CASE
         WHEN NOT is_marked THEN FALSE
-        ELSE regexp_matches(said, '(?i)^\s*(?:<\|?[a-z0-9_:.-]{0,30}?(?:think|thought|reason|reflect|analy[sz]|scratch|monologue|rationale|deliberat|explanation|justification)[a-z0-9_:.-]{0,30}?\|?>|\[think\]|◁think▷|<\|begin_of_thought\|>|(?:<\|start\|>assistant)?<\|channel\|>(?:analysis|commentary)\b)')
-            OR regexp_matches(content, '(?is)^(?:(?:\s|<[^<>]{0,60}>)*[^\s<].*(?:<\|?/\s?[a-z0-9_:.-]{0,30}?(?:think|thought|reason|reflect|analy[sz]|scratch|monologue|rationale|deliberat|explanation|justification)[a-z0-9_:.-]{0,30}?\s?\|?>|\[/think\]|◁/think▷|<\|end_of_thought\|>|<\|channel\|>\s?final[^<>]{0,40}<\|message\|>|<(?:final_?)?answer>|<\|begin_of_solution\|>)|analysis.*assistantfinal)')
+        ELSE regexp_matches(said, '(?i)^\s*(?:<\|?[a-z0-9_:.-]{0,30}?(?:think|thought|reason|reflect|analy[sz]|scratch|monologue|rationale|deliberat|explanation|justification)[a-z0-9_:.-]{0,30}?(?:\s[^<>]{0,60})?\|?>|\[think\]|◁think▷|<\|begin_of_thought\|>|(?:<\|start\|>assistant)?<\|channel\|>(?:analysis|commentary)\b|(?:```[a-z]*\s*)?\{\s*"[^"\\:]{0,40}?(?:(?:think|thought|reason|reflect|analy[sz]|scratch|monologue|rationale|deliberat|explanation|justification)|why|comment|思考|理由|推理|分析|想法)[^"\\:]{0,40}?"\s*:\s*"(?:[^"\\]|\\.)*$)')
+            OR regexp_matches(content, '(?is)^(?:(?:\s|<[^<>]{0,60}>)*[^\s<].*(?:<\|?/\s?[a-z0-9_:.-]{0,30}?(?:think|thought|reason|reflect|analy[sz]|scratch|monologue|rationale|deliberat|explanation|justification)[a-z0-9_:.-]{0,30}?\s?\|?>|\[/[a-z0-9_:.-]{0,30}?(?:think|thought|reason|reflect|analy[sz]|scratch|monologue|rationale|deliberat|explanation|justification)[a-z0-9_:.-]{0,30}?\]|◁/think▷|<\|end_of_thought\|>|<\|channel\|>\s?final[^<>]{0,40}<\|message\|>|<(?:final_?)?answer>|<\|begin_of_solution\|>)|analysis.*assistantfinal)')
             OR regexp_matches(written, '(?is)"[^"\\:]{0,40}?(?:(?:think|thought|reason|reflect|analy[sz]|scratch|monologue|rationale|deliberat|explanation|justification)|why|comment|思考|理由|推理|分析|想法)[^"\\:]{0,40}?"\s*:\s*("(?:[^"\\]|\\.)*"|\[[^\]]{0,100}\]|\{[^}]{0,100}\}|[^"\[{\s][^,}\]]*)')
     END AS has_thoughts
 FROM objects
