@@ -130,7 +130,9 @@ def _each_number(value: JsonValue, write: Callable[[float], JsonValue]) -> JsonV
         return [_each_number(inner, write) for inner in value]
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return value
-    return write(float(value))
+    number = float(value)
+    # A seed of 64 bits can be a whole number that no float is: the next one is another setting.
+    return write(number) if number == value else value
 
 
 def _plain(number: float) -> JsonValue:

@@ -36,6 +36,9 @@ SAMPLE = Path(__file__).parents[2] / "data" / "sample" / "results"
 OF_FORMAT = ["format", "assigned_model"]
 
 
+DEEP = json.loads('{"x":' + "[" * 101 + "]" * 101 + "}")
+
+
 def read_document(document: dict[str, Any]) -> GameRecord:
     game = read(json.dumps(document).encode())
     assert game is not None
@@ -237,6 +240,7 @@ def changed(change: Callable[[dict[str, Any]], object], document: dict[str, Any]
         (lambda d: d["events"][2].update(actor="Al"), "$.events[2].acts[0]", "at the table"),
         (lambda d: d["events"][2].update(round=-1), "$.events[2].round", "every field has its"),
         (lambda d: d.update(setting={"tested": 1}), "$.setting.tested", "every field has its"),
+        (lambda d: d.update(setting=DEEP), "$.setting", "a setting has at most 100 lists"),
         (lambda d: d.update(setting={"n": [0, 2**64]}), "$.setting.n[1]", "a whole number is from"),
         (
             lambda d: d.update(started_at="0001-01-01T00:00:00+14:00"),

@@ -658,6 +658,15 @@ def test_a_setting_is_written_with_sorted_keys_and_plain_numbers() -> None:
     assert identified_setting("undercover", setting).setting_id != found.setting_id
 
 
+def test_seeds_of_64_bits_stay_apart() -> None:
+    """No float is any of these whole numbers; one that a float is, is equal to it."""
+    seeds = [2**64 - 1, 2**64 - 2, 2**63 + 1, 2**63 - 1, -(2**63) + 1, 2**53 + 1]
+    settings = [identified_setting("chameleon", {"seed": seed}) for seed in seeds]
+    assert len({one.setting_id for one in settings}) == len(seeds)
+    assert [json.loads(one.setting)["seed"] for one in settings] == seeds
+    assert identified_setting("a", {"seed": 2**63}) == identified_setting("a", {"seed": 2.0**63})
+
+
 def test_a_source_whose_name_is_no_text_is_noted(tmp_path: Path) -> None:
     """Given by itself, and not found in its folder, it is told of in `ingests`."""
     log = tmp_path / os.fsdecode(b"caf\xe9.json")

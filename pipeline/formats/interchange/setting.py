@@ -13,6 +13,8 @@ from pipeline.game import BrokenDocument
 # What JSON and its hash can be made of again.
 _LEAST, _MOST = -(2**63), 2**64 - 1
 _LONGEST = 60
+# Far more than a setting needs, and far less than Python's functions can call themselves.
+_DEEPEST = 100
 
 
 class Payoffs(Struct):
@@ -40,7 +42,7 @@ class OfWords(Fixed):
 
 
 def check_setting(setting: Mapping[str, Any]) -> None:
-    """Raises BrokenDocument for a value that no column holds, or a number that nothing does."""
+    """Raises BrokenDocument for a value that no column holds, or that is too large or too deep."""
     try:
         msgspec.convert(setting, OfWords if "code" in setting else Fixed)
     except msgspec.ValidationError as error:
@@ -51,13 +53,16 @@ def check_setting(setting: Mapping[str, Any]) -> None:
             raise broken(at, rule, str(number)[:_LONGEST])
 
 
-def _integers(value: Any, at: str) -> Iterator[tuple[int, str]]:
-    """The whole numbers in a value of JSON, each with its place."""
+def _integers(value: Any, at: str, depth: int = 0) -> Iterator[tuple[int, str]]:
+    """The whole numbers in a value of JSON, each with its place; raises if it is too deep."""
+    if depth > _DEEPEST:
+        rule = f"a setting has at most {_DEEPEST} lists or objects inside of one another"
+        raise broken("$.setting", rule, "there are more")
     if isinstance(value, int):
         yield value, at
     elif isinstance(value, dict):
         for key, one in value.items():
-            yield from _integers(one, f"{at}.{key}")
+            yield from _integers(one, f"{at}.{key}", depth + 1)
     elif isinstance(value, list):
         for number, one in enumerate(value):
-            yield from _integers(one, f"{at}[{number}]")
+            yield from _integers(one, f"{at}[{number}]", depth + 1)
