@@ -341,6 +341,17 @@ def test_a_field_of_another_type_is_named_with_its_type(
     assert (fault.json_path, fault.message) == (json_path, message)
 
 
+@pytest.mark.parametrize("name", ["games.json", "games.jsonl", "games.txt"])
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_list_of_games_is_cut_into_them(tmp_path: Path, name: str, indent: int | None) -> None:
+    games = [WEREWOLF, dict(reversed(PUBLIC_GOOD.items())), {"no": "game"}]
+    (tmp_path / name).write_text(json.dumps(games, indent=indent))
+    statuses = ingest(tmp_path / name, tmp_path / "lake").statuses
+    assert (statuses["ingested"], statuses["ignored"]) == (2, 1)
+    paths = open_lake(tmp_path / "lake").table("games").collect()["path"]
+    assert sorted(paths) == [f"{name}#1", f"{name}#2"]
+
+
 def test_numbers_that_need_64_bits_are_read() -> None:
     seeds = {"low": -(2**63), "high": 2**64 - 1}
     game = read_document(WEREWOLF | {"setting": seeds})

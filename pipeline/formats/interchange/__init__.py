@@ -4,18 +4,26 @@
 magic does not know can write it, in place of a format.
 """
 
+from pipeline.archives.splitting import Splitter, entries
 from pipeline.formats.broken import decode
 from pipeline.formats.interchange.document import DECODER, schema
 from pipeline.formats.interchange.reading import FORMAT, game_of
 from pipeline.formats.interchange.writing import encoded
-from pipeline.formats.look import Look
+from pipeline.formats.look import Look, begun
 from pipeline.game import GameRecord
 
-__all__ = ["KEY", "NAME", "NAMES_MODELS", "claims", "encoded", "read", "schema"]
+__all__ = ["KEY", "NAME", "NAMES_MODELS", "claims", "encoded", "read", "schema", "splitter"]
 
 NAME = FORMAT
 NAMES_MODELS = True
 KEY = "magic_interchange"
+
+
+def splitter(path: str, head: bytes) -> Splitter | None:
+    """The games of a JSON list; what is no list is cut as any JSON."""
+    text = head.lstrip()
+    is_list = text[:1] == b"[" and KEY.encode() in text and KEY in begun(text[1:])
+    return entries() if is_list else None
 
 
 def claims(look: Look) -> bool:
