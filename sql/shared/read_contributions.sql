@@ -3,6 +3,8 @@
 -- column: amount_read | the amount as the answer alone states it, where the engine read a text that holds thoughts
 -- column: least_amount | the least of these amounts in the round
 -- column: is_least_read | whether it is the least of a round with such a text, as `is_least` in others; null if an amount is missing
+-- column: text | the text of the contribution's message, null if the log has none
+-- column: is_read | whether the amount is read from the text anew, since it holds thoughts
 WITH answers AS (
     SELECT game_id, message_index, answer
     FROM shared.answers

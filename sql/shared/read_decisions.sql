@@ -1,6 +1,7 @@
 -- row: one decision, with what MAgIC's engine would read in its answer without the thoughts
 -- source: docs/audit.md, "The edition `audited`"
 -- column: choice_read | the choice as the answer alone makes it, where the engine read a text that holds thoughts
+-- column: text | the text of the decision's message, null if the log has none
 WITH answers AS (
     SELECT game_id, message_index, answer
     FROM shared.answers
