@@ -62,7 +62,6 @@ class Counted:
         joined = by_cell.filter(_C > 0).join(terms, on=["model", "term"])
         self.cells = joined.with_columns(weight=weight, counted=total).collect()
         numbered = self.cells.with_columns(_numbers(self.cells[name]) for name in _CELL)
-        self.clusters = numbered.select("cluster", name=self.cells["cluster"]).unique()
         every = numbered.select(_CELL).unique().sort(_CELL).with_row_index("cell")
         self._every = _Keys(*(every[name].to_numpy() for name in _CELL))
         parts = numbered.join(every, on=_CELL).sort("cell").partition_by("model", as_dict=True)
