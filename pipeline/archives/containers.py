@@ -44,7 +44,9 @@ Opener = Callable[[], AbstractContextManager[Readable]]
 # Of the path and the first bytes of a file: how it is to be cut; null where nobody asks for it.
 Choose = Callable[[str, bytes], Splitter | None]
 
-HEAD_BYTES = 1 << 12
+# What a format is shown of a file; where none asks for it, the form of JSON is told by less.
+HEAD_BYTES = 1 << 16
+_FORM_BYTES = 1 << 12
 
 
 class Reading(NamedTuple):
@@ -90,7 +92,8 @@ def _loss(last: str | None, error: BaseException) -> str:
 def _logs(pieces: Iterator[bytes], path: str, form: Form, reading: Reading) -> Iterator[Part]:
     """Yield the documents of what is no archive, at a path within the file."""
     head, content = _with_head(decompressed(pieces, form.codec, reading.expansion))
-    splitter = reading.choose(reading.path + path, head) or _by_form(form, head)
+    splitter, head = reading.choose(reading.path + path, head), head[:_FORM_BYTES]
+    splitter = splitter or _by_form(form, head)
     if splitter is None:
         yield Part(unlike_a_part(path), reason=why_unclaimed(head))
         return
