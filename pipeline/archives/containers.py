@@ -16,7 +16,6 @@ from pipeline.archives.splitting import (
     begins_json,
     is_spread,
     lines,
-    read_whole,
     values,
     whole,
 )
@@ -80,13 +79,16 @@ def parts(open_file: Opener, form: Form, reading: Reading) -> Iterator[Part]:
         if last is None:
             yield Part("", reason=_NOTHING)
     except (*UNREADABLE, LostArchiveError) as error:
-        yield Part("", None, _loss(last, error), is_broken=True)
+        yield _lost("", last, error)
 
 
-def _loss(last: str | None, error: BaseException) -> str:
-    """Say how much is lost: all, or what comes after the last part that could be read."""
+def _lost(path: str, last: str | None, error: BaseException) -> Part:
+    """Return what is lost of a file: all, or what comes after the last part that could be read."""
     reason = why(error)
-    return reason if last is None else f"everything after {last.lstrip('/')} is lost: {reason}"
+    if last is not None:
+        reason = f"everything after {last.lstrip('/') or 'the document'} is lost: {reason}"
+    # A file that was read as one document is in the lake by its own path.
+    return Part(f"{path}#2" if last == "" else path, None, reason, is_broken=True)
 
 
 def _logs(pieces: Iterator[bytes], path: str, form: Form, reading: Reading) -> Iterator[Part]:
@@ -96,9 +98,6 @@ def _logs(pieces: Iterator[bytes], path: str, form: Form, reading: Reading) -> I
     splitter = splitter or _by_form(form, head)
     if splitter is None:
         yield Part(unlike_a_part(path), reason=why_unclaimed(head))
-        return
-    if splitter is whole:
-        yield Part(path, read_whole(content, reading.limit))
         return
     for number, data in splitter(content, reading.limit):
         place = path if number is None else f"{path}#{number}"
@@ -179,4 +178,4 @@ def _member(member: Member, name: str, path: str, reading: Reading) -> Iterator[
             if last is None:
                 yield Part(path, reason=_NOTHING)
         except UNREADABLE as error:
-            yield Part(path, None, _loss(last, error), is_broken=True)
+            yield _lost(path, last, error)

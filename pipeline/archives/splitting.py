@@ -39,8 +39,23 @@ Splitter = Callable[[Iterator[bytes], int], Iterator[Cut]]
 
 
 def whole(pieces: Iterator[bytes], limit: int) -> Iterator[Cut]:
-    """Yield the file as one document; raises for one that is larger than the limit."""
-    yield Cut(None, read_whole(pieces, limit))
+    """Yield the file as one document; raises for one that is larger than the limit.
+
+    Where reading fails after the end of a JSON object or list, that comes before the failure.
+    """
+    failures: list[Exception] = []
+    data = read_whole(_until_failure(pieces, failures), limit)
+    if not failures or (data.lstrip()[:1] in (b"{", b"[") and _why_no_value(data) is None):
+        yield Cut(None, data)
+    if failures:
+        raise failures[0]
+
+
+def _until_failure(pieces: Iterator[bytes], failures: list[Exception]) -> Iterator[bytes]:
+    try:
+        yield from pieces
+    except Exception as error:
+        failures.append(error)
 
 
 def lines(pieces: Iterator[bytes], limit: int) -> Iterator[Cut]:
