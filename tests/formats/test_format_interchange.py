@@ -523,6 +523,21 @@ def test_the_next_step_of_unknown_logs_is_named(
             assert len(err.strip().splitlines()) <= 4
 
 
+@pytest.mark.parametrize("refused", [b"{", encode(chatarena())])
+def test_the_next_step_of_unknown_logs_is_named_beside_refused_ones(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], refused: bytes
+) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    for name, data in {"a.json": refused, "b.json": b'{"other": 1}'}.items():
+        (logs / name).write_bytes(data)
+    for command in (["convert"], ["ingest", "--lake", str(tmp_path / "lake")]):
+        code, _, err = run(capfd, *command, str(logs))
+        assert code == 1
+        assert "docs/interchange.md" in err
+        assert "b.json" in err
+
+
 def test_validate_names_place_rule_and_value(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
