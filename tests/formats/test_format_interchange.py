@@ -371,6 +371,9 @@ def of_points(*seats: dict[str, Any], **changes: Any) -> dict[str, Any]:
     [
         ({"score": 3}, {"score": 3}, [True, True]),
         ({"score": 3}, {"score": 5}, [False, True]),
+        ({"score": 0.1 + 0.2}, {"score": 0.3}, [True, True]),
+        ({"score": 0.3}, {"score": 0.3001}, [False, True]),
+        ({"score": 1e300}, {"score": -1e300}, [True, False]),
         # What is stated stays, also against the scores: the audit names it.
         ({"score": 3, "is_win": True}, {"score": 5}, [True, True]),
         ({"is_win": True}, {"is_win": False}, [True, False]),
