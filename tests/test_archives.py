@@ -771,6 +771,42 @@ def test_the_whole_lines_of_a_short_file_are_kept(
     assert [document.path for document in found[4:]] == (["b.json"] if outer else [])
 
 
+@pytest.mark.parametrize("damage", ["junk", "checksum"])
+@pytest.mark.parametrize("outer", ["", ".tar", ".zip"])
+def test_a_game_whose_file_is_damaged_behind_it_is_kept(
+    tmp_path: Path, outer: str, damage: str
+) -> None:
+    game = json.dumps({"game": 1}, indent=2).encode()
+    data = gzip.compress(game)
+    data = data + b"junk" if damage == "junk" else data[:-8] + b"\0" * 8
+    if outer:
+        found = list(documents(archive(tmp_path / f"x{outer}", {"7.json.gz": data})))
+    else:
+        (tmp_path / "7.json.gz").write_bytes(data)
+        found = list(documents(tmp_path / "7.json.gz"))
+    assert [(one.path, one.data) for one in found] == [("7.json.gz", game), ("7.json.gz#2", None)]
+    assert found[1].is_broken
+    assert (
+        found[1].reason == "everything after the document is lost: the compressed data is damaged"
+    )
+
+
+def test_what_is_no_whole_object_before_the_damage_is_lost(tmp_path: Path) -> None:
+    """A number may go on, and an object without its end does."""
+    for text in (b"12", b'{"game": 1', b'{"game": 1}\n{"game": 2}'):
+        (tmp_path / "7.json.gz").write_bytes(gzip.compress(text)[:-8] + b"\0" * 8)
+        document = only(tmp_path)
+        assert (document.path, document.data, document.is_broken) == ("7.json.gz", None, True)
+
+
+def test_lines_with_a_wrong_checksum_are_kept(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl.gz"
+    file.write_bytes(gzip.compress(b'{"game": 1}\n{"game": 2}\n')[:-8] + b"\0" * 8)
+    *found, last = documents(file)
+    assert [one.data for one in found] == [b'{"game": 1}', b'{"game": 2}']
+    assert last.reason == "everything after #2 is lost: the compressed data is damaged"
+
+
 @pytest.mark.parametrize("indent", [None, 2])
 def test_whole_games_of_a_short_tar_that_is_cut_are_kept(tmp_path: Path, indent: int) -> None:
     game = json.dumps({"game": 1}, indent=indent).encode()

@@ -228,6 +228,11 @@ CASES: dict[str, dict[str, tuple[Game, list[Row]]]] = {
             game("undercover", SIX, "caught", *out("C"), *out("D", 2)),
             all_of("caught", "parity or voted_wrong", 6),
         ),
+        # Scores that are a little off are a tie.
+        "sums of decimals": (
+            game("public_good", "player player", "completed", points="0.30000000000000004+ 0.3+"),
+            [],
+        ),
         # Werewolf.
         "the werewolf is out": (game("werewolf", WOLVES, "villagers_won", *out("A")), []),
         "the werewolf is out, and won": (

@@ -59,6 +59,7 @@ CASES: list[tuple[tuple[str, ...], dict[str, str]]] = [
             "I vote for Player 2": NOBODY,
             "I don't vote for Ann but for Bob": "Bob",
             "I'm not voting for Ann; Bob it is": "Bob",
+            "Not Ann. Bob.": "Bob",
             "I will never vote for Ann. My vote goes to Bob": "Bob",
             "Ann said 'I vote for Bob'. I won't vote for Anna": "Bob",
             "Ich stimme nicht f\u00fcr Ann, sondern f\u00fcr Bob": "Bob",

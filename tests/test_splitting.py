@@ -162,6 +162,15 @@ def test_values_are_parts_however_they_are_written(
     assert not (is_spread(data) and indent is None)
 
 
+@pytest.mark.parametrize("splitter", [lines, values, sections(GAME)])
+def test_a_mark_of_the_byte_order_on_a_blank_line_is_no_part(splitter: Splitter) -> None:
+    begin = b"\xef\xbb\xbf\r\n \n"
+    found = [data for _, data in cut(splitter, begin + b'{"a":\n1}' * (splitter is values))]
+    assert found == ([b'{"a":\n1}'] if splitter is values else [])
+    assert cut(values, begin + b"{}") == [(None, b"{}")]
+    assert cut(lines, begin + b"{}") == [(3, b"{}")]
+
+
 def test_values_that_are_too_large_or_damaged_are_one_part_each() -> None:
     large = b'{\n"a": "' + b"x" * 100 + b'"\n}'
     good, unended = b'{\n"b": 1\n}', b'{\n"c": [\n}\n{"d": 1}'

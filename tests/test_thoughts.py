@@ -174,11 +174,13 @@ def test_votes_are_read_from_the_answers() -> None:
     ]
 
 
-def test_what_nobody_is_shown_is_a_thought() -> None:
-    thought = {"actor": "Player 2", "text": "Who?", "visible_to": []}
+@pytest.mark.parametrize("nobody", [[], "", [""], ["", ""]])
+def test_what_nobody_is_shown_is_a_thought(nobody: object) -> None:
+    thought = {"actor": "Player 2", "text": "Who?", "visible_to": nobody}
     game = game_of(voting(thought, {**thought, "phase": "clue"}, vote("Player 1")))
     phases = [message.phase for message in game.messages]
     assert phases == ["reflection", "reflection", "vote"]
+    assert game.faults == []
 
 
 def test_a_thought_does_nothing() -> None:

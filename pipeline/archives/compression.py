@@ -17,6 +17,7 @@ from pipeline.archives.unclaimed import POINTER, is_pointer
 # eight times as large read no faster.
 _PIECE_BYTES = 1 << 10
 _CHUNK_BYTES = 1 << 16
+_CHECKSUM_BYTES = 8
 # What a header of xz may ask for: as much as is the rule for zstd, and twice what `xz -9` needs.
 _XZ_MEMORY = 1 << 27
 
@@ -92,5 +93,8 @@ def _decompress(pieces: Iterator[bytes], new_unit: Callable[[], _Unit]) -> Itera
 
 def _small(pieces: Iterator[bytes]) -> Iterator[bytes]:
     for piece in pieces:
-        for start in range(0, len(piece), _PIECE_BYTES):
-            yield piece[start : start + _PIECE_BYTES]
+        # The checksum that gzip ends with comes by itself: if it is wrong, the rest is out already.
+        end = max(len(piece) - _CHECKSUM_BYTES, 0)
+        for start in range(0, end, _PIECE_BYTES):
+            yield piece[start : min(start + _PIECE_BYTES, end)]
+        yield piece[end:]

@@ -16,7 +16,6 @@ from pipeline.archives.splitting import (
     begins_json,
     is_spread,
     lines,
-    read_whole,
     values,
     whole,
 )
@@ -44,7 +43,9 @@ Opener = Callable[[], AbstractContextManager[Readable]]
 # Of the path and the first bytes of a file: how it is to be cut; null where nobody asks for it.
 Choose = Callable[[str, bytes], Splitter | None]
 
-HEAD_BYTES = 1 << 12
+# What a format is shown of a file; where none asks for it, the form of JSON is told by less.
+HEAD_BYTES = 1 << 16
+_FORM_BYTES = 1 << 12
 
 
 class Reading(NamedTuple):
@@ -78,24 +79,25 @@ def parts(open_file: Opener, form: Form, reading: Reading) -> Iterator[Part]:
         if last is None:
             yield Part("", reason=_NOTHING)
     except (*UNREADABLE, LostArchiveError) as error:
-        yield Part("", None, _loss(last, error), is_broken=True)
+        yield _lost("", last, error)
 
 
-def _loss(last: str | None, error: BaseException) -> str:
-    """Say how much is lost: all, or what comes after the last part that could be read."""
+def _lost(path: str, last: str | None, error: BaseException) -> Part:
+    """Return what is lost of a file: all, or what comes after the last part that could be read."""
     reason = why(error)
-    return reason if last is None else f"everything after {last.lstrip('/')} is lost: {reason}"
+    if last is not None:
+        reason = f"everything after {last.lstrip('/') or 'the document'} is lost: {reason}"
+    # A file that was read as one document is in the lake by its own path.
+    return Part(f"{path}#2" if last == "" else path, None, reason, is_broken=True)
 
 
 def _logs(pieces: Iterator[bytes], path: str, form: Form, reading: Reading) -> Iterator[Part]:
     """Yield the documents of what is no archive, at a path within the file."""
     head, content = _with_head(decompressed(pieces, form.codec, reading.expansion))
-    splitter = reading.choose(reading.path + path, head) or _by_form(form, head)
+    splitter, head = reading.choose(reading.path + path, head), head[:_FORM_BYTES]
+    splitter = splitter or _by_form(form, head)
     if splitter is None:
         yield Part(unlike_a_part(path), reason=why_unclaimed(head))
-        return
-    if splitter is whole:
-        yield Part(path, read_whole(content, reading.limit))
         return
     for number, data in splitter(content, reading.limit):
         place = path if number is None else f"{path}#{number}"
@@ -176,4 +178,4 @@ def _member(member: Member, name: str, path: str, reading: Reading) -> Iterator[
             if last is None:
                 yield Part(path, reason=_NOTHING)
         except UNREADABLE as error:
-            yield Part(path, None, _loss(last, error), is_broken=True)
+            yield _lost(path, last, error)

@@ -39,8 +39,23 @@ Splitter = Callable[[Iterator[bytes], int], Iterator[Cut]]
 
 
 def whole(pieces: Iterator[bytes], limit: int) -> Iterator[Cut]:
-    """Yield the file as one document; raises for one that is larger than the limit."""
-    yield Cut(None, read_whole(pieces, limit))
+    """Yield the file as one document; raises for one that is larger than the limit.
+
+    Where reading fails after the end of a JSON object or list, that comes before the failure.
+    """
+    failures: list[Exception] = []
+    data = read_whole(_until_failure(pieces, failures), limit)
+    if not failures or (data.lstrip()[:1] in (b"{", b"[") and _why_no_value(data) is None):
+        yield Cut(None, data)
+    if failures:
+        raise failures[0]
+
+
+def _until_failure(pieces: Iterator[bytes], failures: list[Exception]) -> Iterator[bytes]:
+    try:
+        yield from pieces
+    except Exception as error:
+        failures.append(error)
 
 
 def lines(pieces: Iterator[bytes], limit: int) -> Iterator[Cut]:
@@ -57,7 +72,7 @@ def lines(pieces: Iterator[bytes], limit: int) -> Iterator[Cut]:
             while line and not line.endswith(b"\n"):
                 line = file.readline(_CHUNK_BYTES)
             yield Cut(number, None)
-        elif line.strip():
+        elif not _is_blank(line):
             yield Cut(number, line.rstrip(b"\r\n"))
         else:
             number += _pass_blank(file)
@@ -71,6 +86,9 @@ def values(pieces: Iterator[bytes], limit: int) -> Iterator[Cut]:
     file, held, number, depth = _as_file(pieces), _Held(limit), 1, 0
     _pass_blank(file)
     while line := file.readline(limit + 1):
+        if not depth and _is_blank(line):
+            _pass_blank(file)
+            continue
         held.add(line)
         bare = _TEXT.sub(b"", line)
         depth += bare.count(b"{") + bare.count(b"[") - bare.count(b"}") - bare.count(b"]")
@@ -215,7 +233,7 @@ class _Held:
     def cut(self, number: int | None) -> Iterator[Cut]:
         """Yield the part, unless it is blank, and begin the next."""
         data = self.take()
-        if data is None or data.strip():
+        if data is None or not _is_blank(data):
             yield Cut(number, data)
 
     def take(self) -> bytes | None:
@@ -223,6 +241,11 @@ class _Held:
         data = None if self._n_bytes > self._limit else b"".join(self._pieces).rstrip(b"\r\n")
         self._pieces, self._n_bytes = [], 0
         return data
+
+
+def _is_blank(data: bytes) -> bool:
+    """Say whether there is nothing in it but perhaps a mark of the byte order."""
+    return not data.removeprefix(_BYTE_ORDER_MARK).strip()
 
 
 def _pairs(file: "io.BufferedReader[_Raw]") -> Iterator[tuple[bytes, bytes, bool]]:

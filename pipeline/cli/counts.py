@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _REASONS = 3
 WRITE_INTERCHANGE = (
-    "if these are logs of games, let a script write them as interchange JSON, which "
+    "if those ignored are logs of games, let a script write them as interchange JSON, which "
     "docs/interchange.md describes, and read that"
 )
 """What to do with documents that no format reads."""

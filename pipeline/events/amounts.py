@@ -29,8 +29,12 @@ _BEFORE_OWN = (
     rf"|\bmy\s+contribution\b{_PUT})"
 )
 _AFTER = rf"(?i)contribut\w*{_PUT}"
-_DENIALS = ["not ", "n't ", "n’t ", "never ", "Never "]
-_DENIED = rf"(?i)(?:\b(?:not|never|cannot)|n['’]t)\s+{_HELPERS}contribut\w*{_PUT}"
+# What the speaker does not contribute, or not alone: "The total contribution was 90".
+_OTHERS = ["not ", "n't ", "n’t ", "never ", "Never ", "he total ", "he average "]
+_OF_OTHERS = (
+    rf"(?i)(?:(?:\b(?:not|never|cannot)|n['’]t)\s+{_HELPERS}|\bthe\s(?:total|average)\s)"
+    rf"contribut\w*{_PUT}"
+)
 _NUMBER = rf"(?i){_WRITTEN}"
 _UNIT = r"(?i)\s?(k|thousand|hundred|m|million)$"
 _TIMES = {"k": 1e3, "thousand": 1e3, "hundred": 1e2, "m": 1e6, "million": 1e6}
@@ -73,10 +77,10 @@ def own(texts: pl.Series) -> pl.Series:
     """The texts without what others contribute before the speaker does, and what it does not."""
     # Few texts have such words, and to look for them takes as long as to read the amount.
     is_long = texts.str.count_matches("ontribut", literal=True) > 1
-    is_asked = (is_long | texts.str.contains_any(_DENIALS)).fill_null(value=False)
+    is_asked = (is_long | texts.str.contains_any(_OTHERS)).fill_null(value=False)
     if not is_asked.any():
         return texts
-    said = texts.filter(is_asked).str.replace_all(_DENIED, "").str.replace(_BEFORE_OWN, "$1")
+    said = texts.filter(is_asked).str.replace_all(_OF_OTHERS, "").str.replace(_BEFORE_OWN, "$1")
     return texts.clone().scatter(is_asked.arg_true(), said)
 
 

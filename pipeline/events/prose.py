@@ -36,12 +36,13 @@ def _vote(player: str, words: str = r"\bvot(?:e|es|ing)\b") -> str:
 
 
 def _denied(player: str, words: str = r"\bvot(?:e|es|ing)\b") -> str:
-    """The pattern of a vote that somebody does not give: "I won't vote for Bob", "vote not for"."""
+    """The pattern of a vote that somebody does not give: "I won't vote for Bob", "not Bob"."""
     rest = rf"[^\d\n.。,;!?]{{0,40}}?{player}(?:(?:\s*,\s*|\s+)(?:or|nor|and)\s+{player})?"
     helpers = r"(?:(?:be|going|to|want|ever|just|really|actually|simply|yet)\s+){0,3}"
     return (
         rf"(?i)(?:\b(?:not|never|cannot|no|ne)|n['’]t)\s+{helpers}(?:{words}){rest}"
         rf"|(?:{words})\s+(?:is\s+)?(?:not|never|nicht|pas)\s{rest}"
+        rf"|\bnot\s+(?:for\s+)?{player}"
         rf"|[不别別没沒][会會要想能再]?投(?:票)?[给給]?{player}"
     )
 

@@ -50,6 +50,25 @@ def decode(decoder: msgspec.json.Decoder[T], data: bytes | msgspec.Raw, at: str 
         raise BrokenDocument(_fault(error, bytes(data), at)) from error
 
 
+def each(listed: Any, kind: type[T], at: str, faults: list[Fault]) -> Iterator[tuple[str, T]]:
+    """The entries of the list `at`, each with its place; of one that is no `kind`, a fault.
+
+    So one that is broken leaves the others, and a list that is none has no entries.
+    """
+    for number, entry in enumerate(_converted(listed, list[Any], at, faults) or ()):
+        place = f"{at}[{number}]"
+        if (converted := _converted(entry, kind, place, faults)) is not None:
+            yield place, converted
+
+
+def _converted(value: Any, kind: type[T], at: str, faults: list[Fault]) -> T | None:
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        faults.append(mistyped(error, at))
+        return None
+
+
 def not_json(error: Exception, data: bytes, at: str) -> BrokenDocument:
     """The error to raise for data at `at` that a decoder refuses because they are no JSON."""
     path, why = _odd_value(data) or ("", _why_not_json(error, data))

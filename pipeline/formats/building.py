@@ -16,6 +16,8 @@ from pipeline.game import Contribution, GameRecord, Messages, Result, Seat
 from pipeline.games.kind import Ending, GameKind
 from pipeline.vocabulary import Phase
 
+# Sums of decimals are a little off: scores that differ by less are equal, as in audit/scores.sql.
+_SUMS_OFF = 1e-6
 # Their class looks a phase up by a function, and this is asked of each message.
 _THOUGHT = Phase.REFLECTION
 
@@ -155,7 +157,10 @@ def results(game: GameRecord, is_win: Mapping[int, bool | None]) -> list[Result]
 def most_points(scores: Sequence[float | None]) -> list[bool | None]:
     """Whether each score is the highest, shared or not; null for all where one is unknown."""
     known = [score for score in scores if score is not None]
-    return [None if len(known) < len(scores) else score == max(known) for score in scores]
+    if len(known) < len(scores):
+        return [None] * len(scores)
+    most = max(known, default=0)
+    return [most - score < _SUMS_OFF for score in known]
 
 
 def _closing(game: GameRecord) -> int | None:

@@ -5,15 +5,15 @@ alone, and judges put out whoever makes a poor statement. What the judges score 
 """
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
 
-from pipeline.formats.broken import broken, decode
+from pipeline.formats.broken import broken, decode, each
 from pipeline.formats.building import Spoken, messages, team_results
 from pipeline.formats.look import Look
-from pipeline.formats.players import ModelName, check_players, target
+from pipeline.formats.players import ModelName, check_players, named, target
 from pipeline.formats.rows import Int64
 from pipeline.game import Elimination, Fault, GameRecord, Seat, Vote
 from pipeline.games.undercover import KIND
@@ -24,10 +24,13 @@ SYSTEM = "ck_arena"
 VERSION = "1"
 NAMES_MODELS = True
 
+T = TypeVar("T")
+
 RoundNumber = Annotated[int, Meta(ge=1, le=1_000_000)]
 # What stands in the place of a model where a person played, and of a vote that names nobody.
 HUMAN = "human"
 NOBODY = 0
+_SEATED = "every player named has a seat"
 _OUTCOMES = {"civilian": "caught", "undercover": "parity"}
 
 
@@ -51,34 +54,37 @@ class Statement(Struct):
 class Ballot(Struct):
     """A vote; what the voter's answer named can be anything."""
 
-    voter_id: Int64
+    voter_id: Any
     voted_for: Any = None
 
 
 class Out(Struct):
-    player_id: Int64
+    player_id: Any
 
 
 class Vetting(Struct):
     """An elimination by the judges, in the midst of a round of statements."""
 
-    player_id: Int64
+    player_id: Any
     elimination_round: RoundNumber
 
 
 class Decision(Struct):
-    """Whom the players' votes, or an audience, put out after a round of statements."""
+    """Whom the players' votes, or an audience, put out after a round of statements.
+
+    Of acts, here and below, each is read alone: one that is broken leaves the others.
+    """
 
     after_statement_round: RoundNumber
-    eliminated: list[Out]
-    votes: list[Ballot] = []
+    eliminated: Any = None
+    votes: Any = []
 
 
 class Process(Struct):
     statements: list[Statement]
-    voting_rounds: list[Decision] = []
+    voting_rounds: list[Decision] | None = None
     audience_decisions: list[Decision] | None = None
-    metric_eliminations: list[Vetting] = []
+    metric_eliminations: Any = []
 
 
 class Summary(Struct):
@@ -152,10 +158,10 @@ def _game(record: Record) -> GameRecord:
         seats=seats,
         messages=messages(spoken, seats),
     )
-    numbers = {player.player_id: seat for seat, player in enumerate(record.players, start=1)}
-    _check_speakers(process, numbers)
-    game.votes = list(_votes(process, numbers, game.faults))
-    game.eliminations = list(_eliminations(process, numbers))
+    _check_speakers(process, {player.player_id for player in record.players})
+    acts = _Acts([player.player_id for player in record.players], game.faults)
+    game.votes = list(_votes(process, acts))
+    game.eliminations = list(_eliminations(process, acts))
     game.results = team_results(game, KIND)
     return game
 
@@ -165,51 +171,61 @@ def _name(player_id: int) -> str:
     return f"Player_{player_id}"
 
 
-def _seat(numbers: dict[int, int], player_id: int, at: str) -> int:
-    if player_id not in numbers:
-        raise broken(at, "every player named has a seat", f"player {player_id}")
-    return numbers[player_id]
-
-
-def _check_speakers(process: Process, numbers: dict[int, int]) -> None:
+def _check_speakers(process: Process, players: set[int]) -> None:
     for place, statement in enumerate(process.statements):
-        _seat(numbers, statement.player_id, f"{_AT}.game_process.statements[{place}].player_id")
+        if statement.player_id not in players:
+            at = f"{_AT}.game_process.statements[{place}].player_id"
+            raise broken(at, _SEATED, f"player {statement.player_id}")
 
 
-def _votes(process: Process, numbers: dict[int, int], faults: list[Fault]) -> Iterator[Vote]:
+class _Acts:
+    """Reads acts by all that a log may call players; of one that is broken there is a fault."""
+
+    def __init__(self, players: list[int], faults: list[Fault]) -> None:
+        self.known: dict[int | str, str] = {}
+        for player in players:
+            self.known |= dict.fromkeys((player, str(player), _name(player)), _name(player))
+        self.seats = {_name(player): seat for seat, player in enumerate(players, start=1)}
+        self.faults = faults
+
+    def of(self, listed: Any, kind: type[T], key: str, at: str) -> Iterator[tuple[str, int, T]]:
+        """Each act in the list `at`, with its place and the seat of the player at its key."""
+        for place, act in each(listed, kind, f"{_AT}.game_process.{at}", self.faults):
+            player = getattr(act, key)
+            if name := named(player, self.known):
+                yield place, self.seats[name], act
+            else:
+                self.faults.append(Fault(f"{place}.{key}", _SEATED, repr(player)[:50]))
+
+
+def _votes(process: Process, acts: _Acts) -> Iterator[Vote]:
     """The votes as cast: silent, in the round of the statements before them."""
-    known: dict[int | str, str] = {}
-    for player in numbers:
-        known |= dict.fromkeys((player, str(player), _name(player)), _name(player))
-    for place, decision in enumerate(process.voting_rounds):
-        at = f"{_AT}.game_process.voting_rounds[{place}].votes"
-        for number, ballot in enumerate(decision.votes):
-            voter = _seat(numbers, ballot.voter_id, f"{at}[{number}].voter_id")
-            named = None if ballot.voted_for == NOBODY else ballot.voted_for
-            voted_for = target(named, known, f"{at}[{number}].voted_for", faults)
+    for number, decision in enumerate(process.voting_rounds or ()):
+        listed = acts.of(decision.votes, Ballot, "voter_id", f"voting_rounds[{number}].votes")
+        for at, voter, ballot in listed:
+            of = None if ballot.voted_for == NOBODY else ballot.voted_for
+            voted_for = target(of, acts.known, f"{at}.voted_for", acts.faults)
             yield Vote(voter, decision.after_statement_round, None, voted_for)
 
 
-def _eliminations(process: Process, numbers: dict[int, int]) -> Iterator[Elimination]:
+def _eliminations(process: Process, acts: _Acts) -> Iterator[Elimination]:
     """Who is out, and by what: the players' `vote`, the `audience`, or the judges' `metric`."""
-    yield from _decided("vote", process.voting_rounds, "voting_rounds", numbers)
-    yield from _decided("audience", process.audience_decisions or [], "audience_decisions", numbers)
+    yield from _decided("vote", process.voting_rounds, "voting_rounds", acts)
+    yield from _decided("audience", process.audience_decisions, "audience_decisions", acts)
     spoken = {
-        (statement.player_id, statement.statement_round): index
+        (_name(statement.player_id), statement.statement_round): index
         for index, statement in enumerate(process.statements)
     }
-    for place, vetting in enumerate(process.metric_eliminations):
-        at = f"{_AT}.game_process.metric_eliminations[{place}].player_id"
-        seat = _seat(numbers, vetting.player_id, at)
-        index = spoken.get((vetting.player_id, vetting.elimination_round))
+    listed = acts.of(process.metric_eliminations, Vetting, "player_id", "metric_eliminations")
+    for _, seat, vetting in listed:
+        index = spoken.get((acts.known[vetting.player_id], vetting.elimination_round))
         yield Elimination(seat, vetting.elimination_round, index, "metric", is_before_vote=True)
 
 
 def _decided(
-    cause: str, decisions: list[Decision], key: str, numbers: dict[int, int]
+    cause: str, decisions: list[Decision] | None, key: str, acts: _Acts
 ) -> Iterator[Elimination]:
-    for place, decision in enumerate(decisions):
-        at = f"{_AT}.game_process.{key}[{place}].eliminated"
-        for number, player in enumerate(decision.eliminated):
-            seat = _seat(numbers, player.player_id, f"{at}[{number}].player_id")
+    for number, decision in enumerate(decisions or ()):
+        at = f"{key}[{number}].eliminated"
+        for _, seat, _ in acts.of(decision.eliminated, Out, "player_id", at):
             yield Elimination(seat, decision.after_statement_round, None, cause)

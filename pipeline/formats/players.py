@@ -80,16 +80,21 @@ def is_nobody(name: object) -> bool:
     return name is None or (isinstance(name, str) and name.strip().lower() in _NOBODY)
 
 
+def named(value: object, known: Mapping[Any, str]) -> str | None:
+    """The player that a value names, by all that a log may call players; None for no player."""
+    is_name = isinstance(value, str | int | float) and not isinstance(value, bool)
+    return known.get(value) if is_name else None
+
+
 def target(value: object, known: Mapping[Any, str], at: str, faults: list[Fault]) -> str | None:
     """The player at whom an act is aimed, by all that a log may call players; None for nobody.
 
     For a value that is neither there is a fault: the act is for nobody, and the game is kept.
     """
-    if isinstance(value, str | int | float) and not isinstance(value, bool) and value in known:
-        return known[value]
-    if not is_nobody(value):
+    player = named(value, known)
+    if player is None and not is_nobody(value):
         faults.append(Fault(at, "an act is aimed at a player, or at nobody", repr(value)[:50]))
-    return None
+    return player
 
 
 def unseated(

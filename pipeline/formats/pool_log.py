@@ -89,7 +89,9 @@ class _Type(Struct, gc=False):
 
 T = TypeVar("T", bound=Line)
 
-_KEY, _IN_HEAD = "short_name_map", b'"short_name_map"'
+_KEY = "short_name_map"
+# A key as it is written mostly, and how each escape of one of its letters begins.
+_OF_KEY = (_KEY.encode(), b"\\u00")
 _INIT = Raw(b'"init"')
 _HEAD_BYTES = 1 << 12
 _TOO_MANY = 1e300
@@ -112,7 +114,7 @@ def opens(look: Look, *, punishes: bool) -> bool:
 
 def splitter(path: str, head: bytes) -> Splitter | None:
     """The whole file, of either system: known by what its first line begins with."""
-    if _IN_HEAD not in head:
+    if not any(part in head for part in _OF_KEY):
         return None
     first = begun(head)
     is_init = _KEY in first and not first.keys().isdisjoint({"type", "settings"})
@@ -136,6 +138,9 @@ class Log:
         # The seats of players by their ids.
         self.seats = {name: number for number, (name, _) in enumerate(listed, 1)}
         self._check_players()
+        if len(lines) == 1:
+            rule = "a log goes on after its `init`, which is the first line of its file"
+            raise broken(at(0), rule, "nothing follows it in this document")
 
     def of(self, kind: type[T]) -> list[tuple[int, T]]:
         """The events of one type in their order, each with the number of its line."""

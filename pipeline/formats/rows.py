@@ -106,8 +106,11 @@ def _course(timing: Timing, outline: Outline, seats: tuple[str, ...]) -> Course:
 
 
 def is_thought(player: str, visible_to: str | tuple[str, ...]) -> bool:
-    """Whether nobody hears what a player says: it is then no act in the game, and no turn."""
-    return not visible_to and player != MODERATOR
+    """Whether nobody hears what a player says: it is then no act in the game, and no turn.
+
+    Nobody's name is empty.
+    """
+    return not any(visible_to) and player != MODERATOR
 
 
 def _of_heard(timing: Timing, outline: Outline) -> Timeline:

@@ -2,13 +2,22 @@
 -- column: best | the seats that nobody has more points than
 -- column: others | the seats with less
 -- column: is_whole | whether the points of all seats are known
+WITH scores AS (
+    SELECT
+        game_id,
+        seat,
+        final_score,
+        -- Sums of decimals are a little off.
+        max(final_score) OVER (PARTITION BY game_id) - final_score < 1e-6 AS is_best
+    FROM players
+    WHERE is_finished
+        AND game_type IN ('prisoners_dilemma', 'public_good')
+)
 SELECT
     game_id,
-    list(seat) FILTER (WHERE score_rank = 1) AS best,
-    list(seat) FILTER (WHERE score_rank > 1) AS others,
-    count(*) = count(score_rank) AS is_whole
-FROM players
-WHERE is_finished
-    AND game_type IN ('prisoners_dilemma', 'public_good')
+    list(seat) FILTER (WHERE is_best) AS best,
+    list(seat) FILTER (WHERE NOT is_best) AS others,
+    count(*) = count(final_score) AS is_whole
+FROM scores
 GROUP BY game_id
-HAVING count(score_rank) > 0
+HAVING count(final_score) > 0

@@ -195,6 +195,66 @@ def test_a_vote_for_no_player_is_a_fault_of_its_own() -> None:
     assert game.votes[5].target is None
 
 
+_PROCESS = "$.game_record.game_process"
+_FIRST = f"{_PROCESS}.voting_rounds[0]"
+_BALLOT = f"{_FIRST}.votes[1]"
+
+
+@pytest.mark.parametrize(
+    ("act", "faulty", "at", "kept"),
+    [
+        ("votes", {"voted_for": 5}, _BALLOT, (8, 3)),
+        ("votes", {"voter_id": 9, "voted_for": 5}, f"{_BALLOT}.voter_id", (8, 3)),
+        ("votes", {"voter_id": None, "voted_for": 5}, f"{_BALLOT}.voter_id", (8, 3)),
+        ("votes", {"voter_id": True, "voted_for": 5}, f"{_BALLOT}.voter_id", (8, 3)),
+        ("votes", {"voter_id": [2], "voted_for": 5}, f"{_BALLOT}.voter_id", (8, 3)),
+        ("votes", None, _BALLOT, (8, 3)),
+        ("eliminated", {"player_id": 9}, f"{_FIRST}.eliminated[1].player_id", (9, 3)),
+        ("eliminated", {}, f"{_FIRST}.eliminated[1]", (9, 3)),
+    ],
+)
+def test_an_act_that_is_broken_costs_itself_alone(
+    act: str, faulty: object, at: str, kept: tuple[int, int]
+) -> None:
+    log = voted()
+    log["game_record"]["game_process"]["voting_rounds"][0][act][1:2] = [faulty]
+    game = game_of(log)
+    assert [fault.json_path for fault in game.faults] == [at]
+    assert (len(game.votes), len(game.eliminations)) == kept
+
+
+@pytest.mark.parametrize(("act", "kept"), [("votes", (4, 3)), ("eliminated", (9, 2))])
+def test_acts_that_are_no_list_cost_those_of_their_round(act: str, kept: tuple[int, int]) -> None:
+    log = voted()
+    log["game_record"]["game_process"]["voting_rounds"][0][act] = None
+    game = game_of(log)
+    assert [fault.json_path for fault in game.faults] == [f"{_FIRST}.{act}"]
+    assert (len(game.votes), len(game.eliminations)) == kept
+
+
+def test_a_judge_who_names_no_player_puts_nobody_out() -> None:
+    log = voted()
+    log["game_record"]["game_process"]["metric_eliminations"][0]["elimination_round"] = 0
+    game = game_of(log)
+    at = f"{_PROCESS}.metric_eliminations[0].elimination_round"
+    assert [fault.json_path for fault in game.faults] == [at]
+    assert {one.cause for one in game.eliminations} == {"vote"}
+
+
+def test_whoever_acts_can_be_a_number_written_as_a_text() -> None:
+    log, same = voted(), game_of(voted())
+    log["game_record"]["game_process"]["voting_rounds"][0]["votes"][1]["voter_id"] = "2"
+    log["game_record"]["game_process"]["metric_eliminations"][0]["player_id"] = "5"
+    game = game_of(log)
+    assert (game.votes, game.eliminations, game.faults) == (same.votes, same.eliminations, [])
+
+
+def test_no_rounds_of_votes_are_a_game_without_votes() -> None:
+    log = watched()
+    log["game_record"]["game_process"]["voting_rounds"] = None
+    assert game_of(log).faults == []
+
+
 def bent(key: str, value: object) -> Log:
     log = voted()
     log["game_record"][key] = value

@@ -371,6 +371,9 @@ def of_points(*seats: dict[str, Any], **changes: Any) -> dict[str, Any]:
     [
         ({"score": 3}, {"score": 3}, [True, True]),
         ({"score": 3}, {"score": 5}, [False, True]),
+        ({"score": 0.1 + 0.2}, {"score": 0.3}, [True, True]),
+        ({"score": 0.3}, {"score": 0.3001}, [False, True]),
+        ({"score": 1e300}, {"score": -1e300}, [True, False]),
         # What is stated stays, also against the scores: the audit names it.
         ({"score": 3, "is_win": True}, {"score": 5}, [True, True]),
         ({"is_win": True}, {"is_win": False}, [True, False]),
@@ -521,6 +524,21 @@ def test_the_next_step_of_unknown_logs_is_named(
             assert steps.get(name, "") in err
             assert ("--model NAME" in err) is (name == "unnamed.json" and command == ["convert"])
             assert len(err.strip().splitlines()) <= 4
+
+
+@pytest.mark.parametrize("refused", [b"{", encode(chatarena())])
+def test_the_next_step_of_unknown_logs_is_named_beside_refused_ones(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], refused: bytes
+) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    for name, data in {"a.json": refused, "b.json": b'{"other": 1}'}.items():
+        (logs / name).write_bytes(data)
+    for command in (["convert"], ["ingest", "--lake", str(tmp_path / "lake")]):
+        code, _, err = run(capfd, *command, str(logs))
+        assert code == 1
+        assert "docs/interchange.md" in err
+        assert "b.json" in err
 
 
 def test_validate_names_place_rule_and_value(

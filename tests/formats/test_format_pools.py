@@ -1,11 +1,13 @@
 """Logs of `goods` and `pgg_bench` as they can be bent: what is refused, kept, or unknown."""
 
+import json
 from collections.abc import Callable
 
 import pytest
 from poollogs import PUNISHING, Event, event, final, init, lines, punish, put, say
 from rawlogs import Game, fault_of, game_of
 
+from pipeline.archives.containers import HEAD_BYTES
 from pipeline.archives.splitting import whole
 from pipeline.formats import splitter
 from pipeline.vocabulary import Outcome, ParseStatus
@@ -121,6 +123,23 @@ def test_a_file_is_one_document(settings: dict[str, object]) -> None:
     assert splitter("a.jsonl", lines([init(1, **settings)])[:600]) is whole
     assert splitter("a.jsonl", lines([put(1, 1, 4)])) is None
     assert splitter("a.jsonl", b'{"type": "init"}\n') is None
+
+
+def test_a_file_is_one_document_however_its_first_line_is_written() -> None:
+    log = init(1, prompt="x" * 20_000)
+    late = {"settings": log["settings"], **log}
+    assert next(iter(late)) == "settings"
+    escaped = json.dumps(log).replace("short_name_map", "short\\u005fname_map")
+    for first in (json.dumps(late), json.dumps(late, indent=2), escaped):
+        data = first.encode() + b"\n" + lines([put(seat, 1, 4) for seat in (1, 2, 3)])
+        assert splitter("a.jsonl", data[:HEAD_BYTES]) is whole
+        assert len(game_of(data).contributions) == 3
+
+
+def test_a_beginning_alone_is_no_game() -> None:
+    """It is in a file whose first line it is not, so that each line is a document."""
+    fault = fault_of(lines([init(1)]))
+    assert (fault.json_path, fault.message) == ("$[0]", "nothing follows it in this document")
 
 
 STRANGER = "Player9_Game1_nobody"

@@ -70,13 +70,16 @@ def _why_none(counts: Counter[str], ignored: "Converted | None") -> str:
     """Why there is no game, and the next step; `ignored` is a document that no format reads."""
     from pipeline.cli.counts import WRITE_INTERCHANGE
 
+    reasons = []
     if counts[UNNAMED]:
         logs = counted(counts[UNNAMED], UNNAMED)
-        return f"{logs} without the name of the model that played: give --model NAME"
-    if counts[REFUSED] or ignored is None:
-        return "see the lines above" if counts[REFUSED] else "there are no documents"
-    step = f"; {WRITE_INTERCHANGE}" if ignored.may_be_log else ""
-    return f"{ignored.ignored}, for example {ignored.location}{step}"
+        reasons.append(f"{logs} without the name of the model that played: give --model NAME")
+    elif counts[REFUSED]:
+        reasons.append("see the lines above")
+    if ignored is not None:
+        reasons.append(f"{ignored.ignored}, for example {ignored.location}")
+        reasons += [WRITE_INTERCHANGE] * ignored.may_be_log
+    return "; ".join(reasons) or "there are no documents"
 
 
 def _write(

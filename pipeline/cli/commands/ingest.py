@@ -90,7 +90,7 @@ def ingest(
         _show_summary(report, lake, form, is_given=bool(model or models_from), dry_run=dry_run)
     if not report.n_of_games and not allow_empty:
         terminal.complain(f"{why_no_game(report)}; use --allow-empty to accept this")
-        if not report.statuses["quarantined"] and any(map(may_be_log, report.ignored["reason"])):
+        if any(map(may_be_log, report.ignored["reason"])):
             terminal.note(WRITE_INTERCHANGE)
         raise Exit(FAILED)
     if strict and (report.statuses["quarantined"] or report.n_faulty_parts):

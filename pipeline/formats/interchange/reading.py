@@ -172,7 +172,7 @@ def phase_of(event: Event) -> str:
     """What an event's text is if it does not say so: what its first act is."""
     if event.actor is None or event.actor == MODERATOR:
         return _MODERATION
-    if not event.visible_to:
+    if is_thought(event.actor, event.visible_to):
         return _THOUGHT
     for act in event.acts:
         if (phase := _PHASE_OF.get(type(act))) is not None:
@@ -312,7 +312,7 @@ def _unshown(events: list[Event], numbers: dict[str, int]) -> list[Fault]:
     shown = {name for named in {event.visible_to for event in events} for name in _names(named)}
     rule = f"a text is shown to players who have seats, or to {' or '.join(sorted(NOT_NAMES))}"
     faults = []
-    for name in sorted(shown - numbers.keys() - NOT_NAMES):
+    for name in sorted(shown - numbers.keys() - NOT_NAMES - {""}):
         first = next(n for n, event in enumerate(events) if name in _names(event.visible_to))
         faults.append(Fault(f"$.events[{first}].visible_to", rule, repr(name)))
     return faults
