@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from inspect import isfunction
 from pathlib import Path
 from pkgutil import iter_modules
 from threading import current_thread, main_thread
@@ -17,10 +18,9 @@ import click
 from click.exceptions import Exit
 
 from pipeline.cli import commands, shells, terminal
-from pipeline.cli.damage import with_damage
+from pipeline.cli.command import Command
 from pipeline.cli.declared import command_of
 from pipeline.cli.exits import FAILED, INTERRUPTED, WRONG_USAGE
-from pipeline.cli.options import with_safe
 from pipeline.errors import DENIED_HINT, PipelineError, QueryError, UsageError
 from pipeline.library_errors import lack, reason
 from pipeline.version import __version__
@@ -86,11 +86,11 @@ def app(ctx: click.Context) -> None:
         terminal.out(ctx.get_help() + "\n")
 
 
-for _module in iter_modules(commands.__path__):
-    _name = _module.name
-    _module_of = import_module(f"{commands.__name__}.{_name}")
-    _command = with_safe(with_damage(terminal.for_results_alone()(getattr(_module_of, _name))))
-    app.add_command(command_of(_command, getattr(_module_of, "Command", click.Command)))
+for _found in iter_modules(commands.__path__):
+    _module = import_module(f"{commands.__name__}.{_found.name}")
+    for _name, _function in vars(_module).items():
+        if isfunction(_function) and _function.__module__ == _module.__name__ and _name[0] != "_":
+            app.add_command(command_of(_function, getattr(_module, "KIND", Command)))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -41,13 +41,17 @@ class Declared:
 
 
 def command_of(function: Callable[..., None], kind: type[click.Command]) -> click.Command:
-    """The command: a parameter of the function is an option, an argument or a flag."""
-    params = [_param(parameter) for parameter in signature(function).parameters.values()]
+    """The command: a parameter of the function is an option, an argument or a flag.
+
+    One that has to be named, that is: a command of a report begins with what is asked of it.
+    """
+    known = signature(function).parameters.values()
+    params = [param(one) for one in known if one.kind is Parameter.KEYWORD_ONLY]
     text = cleandoc(function.__doc__ or "")
     return kind(function.__name__, params=params, help=text, callback=function)
 
 
-def _param(parameter: Parameter) -> click.Parameter:
+def param(parameter: Parameter) -> click.Parameter:
     annotation, declared = parameter.annotation, parameter.default
     if get_origin(annotation) is Annotated:
         default = ... if declared is Parameter.empty else declared

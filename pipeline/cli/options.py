@@ -2,11 +2,9 @@
 
 import re
 import sys
-from collections.abc import Callable, Sequence
-from functools import wraps
-from inspect import Parameter, Signature, signature
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from click import BadParameter
 
@@ -17,7 +15,6 @@ from pipeline.errors import UsageError
 from pipeline.vocabulary import Edition, Engine
 
 if TYPE_CHECKING:
-    from pipeline.api import Lake
     from pipeline.lake import StoredLake
 
 Form = Literal["table", "json", "csv", "markdown", "parquet"]
@@ -56,10 +53,11 @@ def flag(name: str, meaning: str, *, default: Any = False) -> Any:
 
 
 def several(
-    metavar: str, meaning: str, suggested: Suggested | None = None, default: Any = None
+    metavar: str, meaning: str, suggested: Suggested | None = None, default: Any = None, **more: Any
 ) -> Any:
-    """An option that may be repeated."""
-    return option(metavar, f"{meaning}; may be repeated.", default=default, suggested=suggested)
+    """An option that may be repeated; `more` are fields of `Declared`."""
+    meaning = f"{meaning}; may be repeated."
+    return option(metavar, meaning, default=default, suggested=suggested, **more)
 
 
 _NO_SIZE = 2**63  # systems count no more bytes
@@ -192,30 +190,6 @@ DEFAULT_CONFIDENCE = 0.95
 ConfidenceOption = Annotated[
     float, option("SHARE", "Confidence level, between 0 and 1.", default=...)
 ]
-SafeOption = Annotated[
-    bool,
-    flag(
-        "--safe",
-        "With --format csv: neutralize cells that a spreadsheet would run as formulas.",
-        default=...,
-    ),
-]
-
-
-def with_safe(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with --safe if it can write CSV; the option makes the form `csv-safe`."""
-    declared = signature(command)
-    form = declared.parameters.get("form")
-    if form is None or "csv" not in get_args(get_args(form.annotation)[0]):
-        return command
-
-    @wraps(command)
-    def run(*, safe: bool, **arguments: Any) -> None:
-        if safe and arguments["form"] != "csv":
-            raise UsageError("--safe works only with --format csv")
-        command(**arguments | ({"form": SAFE_CSV} if safe else {}))
-
-    return _with_option(run, declared, "safe", SafeOption, default=False)
 
 
 def lake_of(path: str, system: str | None, as_of: int | None = None) -> "StoredLake":
@@ -249,42 +223,6 @@ MetricFilesOption = Annotated[
 ]
 
 
-def lake_with(path: str, metric_files: Sequence[Path] | None) -> "Lake":
-    """The lake, which also knows the metrics of the files."""
-    lake = pipeline.open_lake(path)
-    for file in metric_files or ():
-        lake = lake.with_metric_file(file)
-    return lake
-
-
-def with_metric_files(command: Callable[..., None]) -> Callable[..., None]:
-    """The command of a lake with --metric-file: it knows the metrics of the files."""
-    declared = signature(command)
-
-    @wraps(command)
-    def run(*, metric_file: Sequence[Path] | None, **arguments: Any) -> None:
-        if not metric_file:
-            command(**arguments)
-            return
-        from pipeline.answers import metrics_of
-
-        lakes = arguments.get("lakes") or [arguments["lake"]]  # `magic diff` names several
-        with metrics_of(lake_with(lakes[-1], metric_file)):
-            command(**arguments)
-
-    return _with_option(run, declared, "metric_file", MetricFilesOption, default=None)
-
-
-def _with_option(
-    command: Callable[..., None], declared: Signature, name: str, option: Any, *, default: object
-) -> Callable[..., None]:
-    """The command with one more option than its own signature has."""
-    last = Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=option)
-    # What the command's options are made of.
-    command.__signature__ = declared.replace(parameters=[*declared.parameters.values(), last])  # type: ignore[attr-defined]
-    return command
-
-
 _URL = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
 
 
@@ -295,9 +233,9 @@ def local_folder(folder: Path | None) -> Path | None:
     return folder
 
 
-def columns(by: Sequence[str]) -> list[str]:
+def columns(by: Sequence[str] | None) -> list[str]:
     """The columns of all --by together, each of which can name several."""
-    names = (name.strip() for text in by for name in text.split(","))
+    names = (name.strip() for text in by or () for name in text.split(","))
     return [name for name in names if name]
 
 

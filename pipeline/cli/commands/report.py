@@ -12,7 +12,6 @@ NAMES: dict[Form, str] = {"html": "report.html", "markdown": "report.md", "latex
 STDOUT = "-"
 
 
-@options.with_metric_files
 def report(
     *,
     lake: options.LakeOption = options.DEFAULT_LAKE,
@@ -32,6 +31,7 @@ def report(
     form: Form | None = option(
         "FORM", "html, markdown or latex; default: by the ending of --out, else html.", "--format"
     ),
+    metric_file: options.MetricFilesOption = None,
 ) -> None:
     """Write a report: leaderboard, metrics, models, comparison, completeness, audit.
 

@@ -3,10 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from pipeline.cells import counted
 from pipeline.cli import options, progress, terminal
+from pipeline.cli.command import Command
 from pipeline.cli.options import argument, option, several, size
 from pipeline.errors import UsageError
 
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     from pipeline.metrics.installed import Added
 
 
-class Command(click.Command):
+class KIND(Command):
     """The command, to which a query that begins with a comment is no option."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -37,7 +36,6 @@ _NO_QUERY = (
 )
 
 
-@options.with_metric_files
 def sql(
     *,
     query: str | None = argument("QUERY", "One SELECT; without it, stdin."),
@@ -56,6 +54,7 @@ def sql(
         check=options.local_folder,
     ),
     form: options.FormOption = "table",
+    metric_file: options.MetricFilesOption = None,
 ) -> None:
     """Query the lake with SQL.
 

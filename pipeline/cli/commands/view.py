@@ -27,10 +27,13 @@ def view(
       magic view --lake lake/ --port 9000 --no-browser
     """
     check_extra("`magic view`", "view", NEEDED)
+    from pipeline.answers import with_metrics
+    from pipeline.api import open_lake
+    from pipeline.metrics.known import known
     from pipeline.server.serve import serve
 
     serve(
-        options.lake_with(lake, metric_file),
+        with_metrics(open_lake(lake), known()),
         name=lake,
         host=host,
         port=port,

@@ -1,0 +1,160 @@
+"""What every command has around it, and what those of reports do: open a lake, ask it, show."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cached_property, partial
+from importlib import import_module
+from inspect import Parameter, signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import pipeline
+from pipeline.cli import options, terminal
+from pipeline.cli.declared import param
+from pipeline.errors import UsageError
+from pipeline.library_errors import may_be_of_a_file
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from pipeline.lake import StoredLake
+    from pipeline.present.table import Table
+
+_SAFE = options.flag(
+    "--safe", "With --format csv: neutralize cells that a spreadsheet would run as formulas."
+)
+
+
+class Command(click.Command):
+    """A command: with --safe if it can write CSV, which makes the form `csv-safe`.
+
+    It knows the metrics of --metric-file, and names the damaged files of its lakes where a library
+    complains. A function whose first parameter has no name on the command line is `Asked`.
+    """
+
+    def __init__(self, name: str, *, params: list[click.Parameter], **more: Any) -> None:
+        if any("csv" in getattr(one.type, "choices", ()) for one in params):
+            params.append(param(Parameter("safe", Parameter.KEYWORD_ONLY, default=_SAFE)))
+        super().__init__(name, params=params, **more)
+
+    def invoke(self, ctx: click.Context) -> None:
+        given, function = dict(ctx.params), self.callback
+        assert function is not None
+        if given.pop("safe", False):
+            if given["form"] != "csv":
+                raise UsageError("--safe works only with --format csv")
+            given["form"] = options.SAFE_CSV
+        with _naming_damage(**given), terminal.for_results_alone(), _metrics(**given):
+            asked = [Asked(**given)] if "asked" in signature(function).parameters else []
+            ctx.invoke(function, *asked, **given)
+
+
+def _metrics(
+    *,
+    metric_file: Sequence[Path] | None = None,
+    lake: str = "",
+    lakes: Sequence[str] | None = None,
+    **_: Any,
+) -> AbstractContextManager[None]:
+    """Within it, the metrics of the files are known: they are checked on the lake, or the last."""
+    if not metric_file:
+        return nullcontext()
+    from pipeline.answers import metrics_of
+
+    opened = pipeline.open_lake((lakes or [lake])[-1])  # `magic diff` names several
+    for file in metric_file:
+        opened = opened.with_metric_file(file)
+    return metrics_of(opened)
+
+
+@contextmanager
+def _naming_damage(**arguments: Any) -> Iterator[None]:
+    """Names the damaged files of the lakes where a library complains."""
+    try:
+        yield
+    except BaseException as error:
+        if not may_be_of_a_file(error):
+            raise
+        # Imported here, so that no command waits for it.
+        from pipeline.lake.explanation import explanation
+
+        raise explanation(error, _states(**arguments)) from None
+
+
+def _states(
+    lake: str | None = None,
+    lakes: Sequence[str] | None = None,
+    as_of: Sequence[int] | None = None,
+    **_: Any,
+) -> "Iterator[StoredLake]":
+    """The states of lakes that a command with these arguments reads."""
+    from pipeline.lake import open_lake
+
+    paths = [*(lakes or ())]
+    if lake is not None and (not paths or (len(paths) == 1 and not as_of)):
+        paths.append(lake)  # `magic diff` names one or two
+    return (open_lake(path, state) for path in paths for state in (None, *(as_of or ())))
+
+
+class Asked:
+    """What a command asks of a lake.
+
+    A report is named by its place, such as `reports.games.games`, and imported when it is called.
+    """
+
+    def __init__(
+        self, *, lake: str, form: str, metric_file: object = None, **arguments: Any
+    ) -> None:
+        self._path, self._form, self._arguments = lake, form, arguments
+        if "num_of_game" in arguments:
+            number = options.games_counted(arguments["edition"], arguments["num_of_game"])
+            arguments["num_of_game"] = number
+
+    @cached_property
+    def lake(self) -> "StoredLake":
+        """The lake; that of one system, if the command has --system."""
+        if "system" in self._arguments:
+            return options.lake_of(self._path, self._arguments["system"])
+        return self.every_system()
+
+    def every_system(self) -> "StoredLake":
+        """The lake with the games of all systems."""
+        from pipeline.lake import open_lake
+
+        return open_lake(self._path)
+
+    def answer(self, report: str, *arguments: Any, **more: Any) -> Any:
+        """What the report returns, given those of the command's options that it has."""
+        module, _, name = report.rpartition(".")
+        function = getattr(import_module(f"pipeline.{module}"), name)
+        known = signature(function).parameters
+        asked = {key: value for key, value in self._arguments.items() if key in known}
+        return function(self.lake, *arguments, **asked | more)
+
+    def table(self, name: str, rows: "pl.DataFrame", **more: Any) -> "Table":
+        """The table of a result, with its notes: see `present`."""
+        from pipeline.present import present
+
+        return present(name, rows, lake=self.lake, **self._arguments | more)
+
+    def show(self, report: str, *arguments: Any, empty: str = "", **more: Any) -> "pl.DataFrame":
+        """Shows what the report returns, and returns it; `empty` is the note if it has no rows."""
+        rows: pl.DataFrame = self.answer(report, *arguments, **more)
+        self.show_table(self.table(report.rpartition(".")[2], rows, **more))
+        if empty and rows.is_empty():
+            terminal.note(empty)
+        return rows
+
+    def show_table(self, table: "Table") -> None:
+        """Shows a table in the form that was asked for."""
+        from pipeline.cli import output
+
+        output.show(table, self._form)
+
+    def show_parts(self, name: str, parts: "Iterator[pl.DataFrame]", **more: Any) -> int | None:
+        """Shows a result that comes in parts; returns its number of rows, None if it was cut."""
+        from pipeline.cli import output
+
+        return output.show_parts(parts, self._form, partial(self.table, name, **more))

@@ -1,0 +1,244 @@
+"""The commands of games: lists of them, one of them, and what was said and counted in them."""
+
+from typing import TYPE_CHECKING, Literal
+
+from pipeline.cells import counted
+from pipeline.cli import options, suggestions, terminal
+from pipeline.cli.command import Asked
+from pipeline.cli.options import argument, flag, option, several
+from pipeline.errors import UsageError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def games(
+    asked: Asked,
+    *,
+    lake: options.LakeOption = options.DEFAULT_LAKE,
+    model: options.Texts = several(
+        "MODEL", "Only games in which this model sits, tested or not", suggestions.models
+    ),
+    game_type: options.GameTypesOption = None,
+    competition: options.Texts = several(
+        "NAME", "Only games that count for this competition", suggestions.competitions
+    ),
+    setting_id: str | None = option("ID", "Only this setting: its id or beginning."),
+    outcome: options.Texts = several(
+        "OUTCOME", "Only this outcome, or `unfinished`", suggestions.outcomes
+    ),
+    path: str | None = option("TEXT", "Only logs whose path contains this text."),
+    limit: int | None = option("N", "Only the first N games.", min=1),
+    form: options.FormOption = "table",
+) -> None:
+    """List games: type, tested models, outcome, rounds, messages, and the log they are from.
+
+    All conditions must hold; the games are sorted by the path of their log.
+
+    \b
+    Examples:
+      magic games --outcome unfinished
+      magic games --model gpt-4 --game-type chameleon --limit 10
+      magic games --path undercover/ --format csv > games.csv
+    """
+    _note_show(asked.show("reports.games.games", empty="no game in the lake matches"))
+
+
+def _note_show(rows: "pl.DataFrame") -> None:
+    """How to read the first of the games."""
+    from pipeline.present.table import ID_SHOWN
+
+    for game_id in rows["game_id"].head(1):
+        terminal.note(f"to read a game: magic show {game_id[:ID_SHOWN]}")
+
+
+def evidence(
+    asked: Asked,
+    *,
+    metric: str = argument(
+        "METRIC", "The metric, for example `judgement`.", suggestions.metrics, default=...
+    ),
+    lake: options.LakeOption = options.DEFAULT_LAKE,
+    system: options.SystemOption = None,
+    edition: options.EditionOption = "paper",
+    num_of_game: options.NumOfGameOption = None,
+    model: options.ModelsOption = None,
+    game_type: options.GameTypesOption = None,
+    hits: bool = flag("--hits", "Only hits, also partial ones."),
+    misses: bool = flag("--misses", "Only misses."),
+    limit: int | None = option("N", "Only the first N rows.", min=0),
+    where: options.WhereOption = None,
+    form: options.FormOption = "table",
+    metric_file: options.MetricFilesOption = None,
+) -> None:
+    """Print the rows that a metric counted: who, what, hit or miss, the message.
+
+    A row is one decision. The rows' hits add up to the metric's hits, and the number of rows is the
+    metric's `counted`. `message_index` is the position of the message in its game;
+    `magic show GAME` prints the whole game.
+
+    \b
+    Examples:
+      magic evidence judgement --model gpt-4 --misses
+      magic evidence deception --game-type chameleon --limit 10
+      magic evidence reasoning --format parquet > reasoning.parquet
+    """
+    if hits and misses:
+        raise UsageError("--misses cannot be combined with --hits: leave out both to see all rows")
+
+    from pipeline.metrics.known import metric as declared
+    from pipeline.reports.evidence_sum import sentence
+
+    hit = hits if hits or misses else None
+    terminal.note(sentence(metric, asked.answer("reports.evidence_sum.evidence_sum")))
+    parts = asked.answer("metrics.evidence.evidence_parts", hit=hit)
+    has_terms = len(declared(metric, edition).terms) > 1
+    n_shown = asked.show_parts("evidence", parts, has_terms=has_terms)
+    if limit is not None or hit is not None:
+        wanted = "with a hit" if hits else "without a hit" if misses else "counted"
+        totals = asked.answer("metrics.evidence.evidence_totals", hit=hit)
+        terminal.note(_shown(totals, wanted, n_shown))
+
+
+def _shown(totals: "pl.DataFrame", wanted: str, n_shown: int | None) -> str:
+    """How many rows there are of those `wanted`, and how many of them are shown, if not all are.
+
+    None of a table that was cut, which says so itself.
+    """
+    whole = totals.row(-1, named=True)
+    if not whole["counted"]:
+        return f"no row {wanted}"
+    are = "is" if n_shown == 1 else "are"
+    is_told = n_shown is None or n_shown == whole["counted"]
+    of_all = "" if is_told else f"; {n_shown:,} of them {are} shown"
+    rows, games = counted(whole["counted"], "row"), counted(whole["n_games"], "game")
+    return f"{rows} {wanted}, in {games}{of_all}"
+
+
+def show(
+    asked: Asked,
+    *,
+    game: str = argument(
+        "GAME",
+        "The game's id, its first characters, or the path of its log.",
+        suggestions.games,
+        default=...,
+    ),
+    lake: options.LakeOption = options.DEFAULT_LAKE,
+    seat: int | None = option("N", "Only the messages that seat N was shown.", min=1),
+    edition: options.EditionOption = "paper",
+    num_of_game: options.NumOfGameOption = None,
+    form: Literal["text", "json", "markdown"] = option(
+        "FORM", "Output format: text, json (every row), or markdown.", "--format", default="text"
+    ),
+    metric_file: options.MetricFilesOption = None,
+) -> None:
+    """Print one game as a transcript: players, messages, votes, what was counted.
+
+    Each message says who was shown it. Below it stands what the metrics of the edition counted in
+    it: ✓ is a hit, ✗ a miss, a number between 0 and 1 a partial hit, and ? an unknown one.
+
+    \b
+    Examples:
+      magic show undercover/sim-atlas_competition_as_undercover_vs_gpt4/0.json
+      magic show prisoner/sim-atlas_competition_prisoner_vs_gpt4/1.json --seat 2
+      magic show 0f3a9c --edition audited --format markdown > game.md
+    """
+    from pipeline.cli import transcript as page
+    from pipeline.reports.unknown import unknown_notes
+
+    game_shown = asked.answer("reports.transcript.transcript")
+    if form == "json":
+        terminal.out_bytes(page.as_json(game_shown, seat).encode())
+    elif seat is None:
+        page.write(game_shown, form)
+    else:
+        page.write_seen(game_shown, seat, form)
+    for line in unknown_notes(asked.lake, [str(game_shown.game["game_type"])]):
+        terminal.note(line)
+
+
+def search(
+    asked: Asked,
+    *,
+    words: options.Texts = argument("WORDS", "Words to search for; put a phrase in quotes."),
+    lake: options.LakeOption = options.DEFAULT_LAKE,
+    model: options.Texts = several("MODEL", "Only what this model said"),
+    game_type: options.GameTypesOption = None,
+    secret: bool = flag(
+        "--secret", "Only messages in which a player says a secret word of the game."
+    ),
+    aloud: bool = flag("--aloud", "Only messages that another player was shown."),
+    tested: bool = flag("--tested", "Only what players under test said."),
+    limit: int = option("N", "Stop after N messages.", min=1, default=50),
+    timeout: float = option("SECONDS", "Stop after so many seconds.", default=30.0),
+    after: str | None = option("KEY", "Continue where an earlier search stopped."),
+    form: options.FormOption = "table",
+) -> None:
+    """Search the messages of all games for words.
+
+    A message is found if it contains all of the words. Case is ignored, no sign has a special
+    meaning, and a word may be a part of a longer one. With --secret, no words are needed: it finds
+    the secret words of each game, as whole words or with -s or -es. A last line says how much of
+    the lake was searched, and how to continue. `magic show GAME` prints the whole game.
+
+    \b
+    Examples:
+      magic search vote
+      magic search "i vote for" --game-type chameleon --limit 5
+      magic search contribute 10 --model gpt-4 --format json
+      magic search --secret --aloud --tested
+    """
+    found = asked.answer("reports.search.search", words=words or ())
+    asked.show_table(asked.table("search", found.rows))
+    stopped = f"--limit {limit}" if found.stopped == "limit" else f"--timeout {timeout:g}"
+    terminal.note(
+        f"{counted(found.rows.height, 'message')} found in {found.n_searched:,} of "
+        f"{found.n_messages:,} messages{f'; stopped by {stopped}' if found.key else ''}"
+    )
+    if found.key is not None:
+        terminal.note(f"to continue: run the command again with --after {found.key}")
+    _note_show(found.rows)
+
+
+def audit(
+    asked: Asked,
+    *,
+    kind: str | None = argument("KIND", "Print every finding of this kind."),
+    lake: options.LakeOption = options.DEFAULT_LAKE,
+    system: options.OneSystemOption = None,
+    by: list[str] = several(
+        "COLUMNS", "Columns to group by, separated by commas", check=options.columns
+    ),
+    model: options.ModelsOption = None,
+    form: options.FormOption = "table",
+) -> None:
+    """Find where logs contradict themselves, how often, and the effect on metrics.
+
+    A row is one kind of contradiction: the rows checked, the contradictions found, and their share.
+    `as_logged` and `as_read` are the metric's mean hit over the checked rows: by the log's own
+    judgement, and by the text or the rest of the log. docs/audit.md explains each kind.
+
+    \b
+    Examples:
+      magic audit
+      magic audit --by game_type,format_version
+      magic audit role_identifications --model gpt-4
+    """
+    opened = asked.every_system()
+    asked.lake = opened.of_system(system) if system else opened
+    if kind is not None:
+        if by:
+            raise UsageError("--by cannot be combined with KIND: its rows are not grouped")
+        if asked.show_parts("findings", asked.answer("reports.audit.findings_parts")) == 0:
+            terminal.note(f"{kind}: no contradiction was found")
+        return
+    rows = asked.show("reports.audit.audit", empty="no game in the lake has anything to check")
+    if system is None and len(opened.systems) > 1:
+        terminal.note(
+            f"these rows are of {len(opened.systems)} systems together: see one with --system"
+        )
+    if rows.height:
+        terminal.note(
+            "run `magic audit KIND` to print the rows of one kind, for example stated_votes"
+        )

@@ -1,0 +1,150 @@
+"""The commands of differences: of two models, and of two lakes."""
+
+from click.exceptions import Exit
+
+from pipeline.cli import options, suggestions, terminal
+from pipeline.cli.command import Asked
+from pipeline.cli.exits import CHECK_FAILED
+from pipeline.cli.options import argument, flag, option
+from pipeline.errors import UsageError
+
+
+def compare(
+    asked: Asked,
+    *,
+    model: options.Texts = argument(
+        "[MODEL [OTHER]]",
+        "The two models to compare; or one, whose groups of --by are compared.",
+        suggestions.models,
+    ),
+    lake: options.LakeOption = options.DEFAULT_LAKE,
+    system: options.SystemOption = None,
+    all_pairs: bool = flag("--all-pairs", "Compare every pair of models in the lake."),
+    metric: options.MetricsOption = None,
+    game_type: options.GameTypesOption = None,
+    where: options.WhereOption = None,
+    by: list[str] = option(
+        "COLUMNS",
+        "Compare the models in each group of these columns; with one MODEL, compare its "
+        "groups of this column.",
+        suggested=suggestions.columns,
+        check=options.columns,
+    ),
+    margin: float | None = option(
+        "D", "Also test whether models are alike: they differ by less than D."
+    ),
+    edition: options.EditionOption = "paper",
+    confidence: options.ConfidenceOption = options.DEFAULT_CONFIDENCE,
+    form: options.PaperFormOption = "table",
+    metric_file: options.MetricFilesOption = None,
+) -> None:
+    """Compare two models in each metric: difference, interval, p-value.
+
+    Games are paired by competition and setting; replays of a setting are added up. If the models
+    share too few settings, they are compared unpaired, and the row says so. The null hypothesis of
+    the p-value is that the two models behave alike. `p (Holm)` is adjusted by Holm's method for all
+    p-values printed; with --all-pairs, for those of one metric. The interval excludes 0 if and only
+    if the p-value of a paired comparison reaches the level; an end of 0.00 was moved there. A note
+    says where one model played the common settings much more often than the other.
+
+    `--game-type`, `--where` and `--by` choose and group rows as in `magic metrics`. With one model
+    and one column, all pairs of its groups are compared, such as its roles. With `--margin D`,
+    `verdict` is alike (the difference is shown to be within -D..D), better, worse or undecided.
+
+    \b
+    Examples:
+      magic compare gpt-4 gpt-4-pgm
+      magic compare gpt-4 gpt-4-pgm --by role --where "n_rounds = 3"
+      magic compare gpt-4 --by role --metric reasoning
+      magic compare gpt-4 gpt-4-pgm --margin 0.05
+      magic compare gpt-4 gpt-4-pgm --metric judgement --confidence 0.9
+      magic compare --all-pairs --metric win_rate --format csv
+    """
+    models = model or []
+    if all_pairs is bool(models) or len(models) > 2 or (len(models) == 1 and len(by) != 1):
+        raise UsageError(
+            "name two models, or one model with --by and one column, or use --all-pairs alone"
+        )
+    if len(models) == 1:
+        rows = asked.answer("reports.compare.contrast", model=models[0], by=by[0])
+    else:
+        rows = asked.answer("reports.compare.compare", *([tuple(models)] if models else []))
+    table = asked.table("compare", rows)
+    if rows.height and (without := [name for name in metric or () if name not in rows["metric"]]):
+        what = f"groups of {', '.join(by)}" if by else "models"
+        table = table.noting(
+            f"nothing to compare in {', '.join(without)}: there are fewer than two {what}"
+        )
+    asked.show_table(table)
+
+
+def diff(
+    asked: Asked,
+    *,
+    lakes: options.Texts = argument(
+        "[LAKE [LAKE]]",
+        "The lakes before and after. One lake is compared with --lake. "
+        "With --as-of, give one or none.",
+    ),
+    lake: options.LakeOption = options.DEFAULT_LAKE,
+    system: options.SystemOption = None,
+    as_of: list[int] | None = option(
+        "INGEST",
+        "Compare states of one lake: the state after this ingest with the latest state. "
+        "Give it twice to compare two ingests.",
+    ),
+    list_games: bool = flag("--list-games", "List the games that only one of the two has."),
+    fail_on_regression: float | None = option(
+        "MARGIN", "Exit with 4 if a value fell by more than MARGIN, by a one-sided test.", min=0
+    ),
+    edition: options.EditionOption = "paper",
+    confidence: options.ConfidenceOption = options.DEFAULT_CONFIDENCE,
+    form: options.FormOption = "table",
+    metric_file: options.MetricFilesOption = None,
+) -> None:
+    """Show what changed between two lakes, and whether chance alone can explain it.
+
+    If both lakes count the same games, the difference is exact and has no p-value. Otherwise the
+    two states are compared like two models, paired by setting if possible. With
+    `--fail-on-regression`, `p fall` tests whether the value fell by more than MARGIN, adjusted by
+    Holm's method. At .05 or less (1 − SHARE with `--confidence`) it did: this is a regression.
+    `fall seen` is the smallest fall that this test detects with a probability of .8; smaller falls
+    can stay undetected.
+    A value that cannot be compared is no regression: `reason` says why.
+
+    \b
+    Examples:
+      magic diff before/ after/
+      magic diff before/ after/ --fail-on-regression 0.05
+      magic diff before/ --lake lake/
+      magic diff --as-of 1 --list-games
+    """
+    states, named = as_of or [], lakes or [lake]
+    if len(named) == 1 and lakes and not states:
+        named = [*named, lake]
+    if (len(named), len(states)) not in ((2, 0), (1, 1), (1, 2)):
+        raise UsageError(
+            "name two lakes, or one to compare with --lake; "
+            "with --as-of (once or twice), name one lake or none"
+        )
+
+    from pipeline.lake import open_lake
+
+    asked.lake = options.lake_of(named[0], system, states[0] if states else None)
+    after = open_lake(named[-1], states[1] if len(states) == 2 else None)
+    if list_games:
+        asked.show("reports.diff.diff_games", after)
+        if fail_on_regression is None:
+            return
+    rows = asked.answer("reports.diff.diff", after, margin=fail_on_regression)
+    if not list_games:
+        asked.show_table(asked.table("diff", rows))
+    if fail_on_regression is None:
+        return
+    if n_unknown := rows["is_regression"].null_count():
+        terminal.note(f"{n_unknown} of {rows.height} values could not be compared: see `reason`")
+    fell = rows.filter("is_regression")
+    for name, of_model, difference in fell.select("metric", "model", "difference").iter_rows():
+        terminal.note(f"regression: {name} of {of_model} fell by {-difference:.4f}")
+    if fell.height:
+        raise Exit(CHECK_FAILED)

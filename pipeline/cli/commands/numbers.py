@@ -1,0 +1,227 @@
+"""The commands of values: the leaderboard, the metrics, and how many games these are of."""
+
+from typing import Annotated, Literal
+
+from click.exceptions import Exit
+
+from pipeline.cli import options, suggestions, terminal
+from pipeline.cli.command import Asked
+from pipeline.cli.exits import CHECK_FAILED
+from pipeline.cli.options import flag, option, several
+from pipeline.errors import UsageError
+
+BY = "model,game_type"
+
+
+def leaderboard(
+    asked: Asked,
+    *,
+    lake: options.LakeOption = options.DEFAULT_LAKE,
+    system: options.SystemOption = None,
+    edition: options.EditionOption = "paper",
+    num_of_game: options.NumOfGameOption = None,
+    engine: options.EngineOption = "polars",
+    master: options.MasterOption = None,
+    model: options.ModelsOption = None,
+    confidence: options.ConfidenceOption = options.DEFAULT_CONFIDENCE,
+    include_incomplete: bool = flag(
+        "--include-incomplete", "Also rank models that lack a whole competition."
+    ),
+    form: options.PaperFormOption = "table",
+    metric_file: options.MetricFilesOption = None,
+) -> None:
+    """Rank the models by win rate, with all metrics and their intervals.
+
+    Each value is over all game types; notes below the table say why a value is missing. The win
+    rates of two models differ significantly only if the models share no letter in `letters`: all
+    ranked pairs are compared at the 5 % level (1 − SHARE with `--confidence`), adjusted by Holm's
+    method. A model that lacks games which others finished is marked with *, and `missing` counts
+    these games. A model that lacks a whole competition has no rank, since its win rate measures
+    something else. A value is marked with † if a term has fewer than five settings of its own.
+    Where the terminal is too narrow for a line a model, models are columns.
+
+    \b
+    Examples:
+      magic leaderboard
+      magic leaderboard --include-incomplete --confidence 0.9
+      magic leaderboard --edition release --format markdown > leaderboard.md
+      magic leaderboard --format latex > leaderboard.tex
+    """
+    asked.show("reports.ranking.leaderboard", empty="the lake has no game of a tested model")
+
+
+def metrics(
+    asked: Asked,
+    *,
+    lake: options.LakeOption = options.DEFAULT_LAKE,
+    system: options.SystemOption = None,
+    edition: options.EditionOption = "paper",
+    num_of_game: options.NumOfGameOption = None,
+    engine: options.EngineOption = "polars",
+    master: options.MasterOption = None,
+    by: list[str] = option(
+        "COLUMNS",
+        f"Columns to group by, separated by commas; '' for one group; may be repeated.  "
+        f"[default: {BY}]",
+        suggested=suggestions.columns,
+        check=lambda by: options.columns(by or [BY]),
+    ),
+    model: options.ModelsOption = None,
+    metric: options.MetricsOption = None,
+    game_type: options.Texts = several(
+        "TYPE", "Only this game type; `all` for all types together", suggestions.game_types
+    ),
+    where: options.WhereOption = None,
+    confidence: options.ConfidenceOption = options.DEFAULT_CONFIDENCE,
+    form: Annotated[
+        Literal["table", "json", "csv", "markdown", "latex", "parquet", "magic-json"],
+        options.form_option("latex (booktabs), parquet, or magic-json"),
+    ] = "table",
+    metric_file: options.MetricFilesOption = None,
+) -> None:
+    """Compute the metrics, with counts and confidence intervals.
+
+    The intervals are clustered by setting: the settings played are taken as a sample of all
+    settings. A value that cannot be computed is null, and `reason` says why. † marks a value if
+    one of its terms has fewer than five settings of its own, and says how many.
+
+    `--format magic-json` writes the JSON of the benchmark's own script, for one model of the
+    release edition.
+
+    \b
+    Examples:
+      magic metrics --model gpt-4 --format csv
+      magic metrics --metric judgement --by model,role
+      magic metrics --metric judgement --by system,model
+      magic metrics --by opponent --where "n_rounds = 3 AND n_players = 4"
+      magic metrics --edition release --num-of-game 20 --engine duckdb
+      magic metrics --engine spark --master spark://head:7077
+      magic metrics --edition release --model gpt-4 --format magic-json
+    """
+    if form == "magic-json":
+        is_whole = by == options.columns([BY]) and not (metric or game_type or where)
+        if edition != "release" or len(model or ()) != 1 or not is_whole:
+            raise UsageError(
+                "magic-json needs --edition release and exactly one --model, without --by, "
+                "--metric, --game-type or --where"
+            )
+        from pipeline.metrics.magic_json import magic_json
+
+        rows = asked.answer("metrics.metrics", confidence=None)
+        terminal.out(magic_json(rows) + "\n")
+        missing = rows.filter(game_type="all").drop_nulls("reason").select("metric", "reason")
+        for name, reason in missing.iter_rows():
+            terminal.note(f"{name} is null: {reason}")
+        return
+    if system is None and "system" in by:
+        asked.lake = asked.every_system()
+    rows = asked.show("metrics.metrics")
+    if rows.is_empty() or not asked.lake.systems:
+        terminal.note("no game of a tested model matches")
+
+
+def plan(
+    asked: Asked,
+    *,
+    metric: str = option(
+        "METRIC", "The metric to plan for.", suggested=suggestions.metrics, default=...
+    ),
+    difference: float = option("D", "The smallest difference that matters.", default=...),
+    lake: options.LakeOption = options.DEFAULT_LAKE,
+    system: options.SystemOption = None,
+    power: float = option("SHARE", "Probability of detecting it, if it exists.", default=0.8),
+    confidence: options.ConfidenceOption = options.DEFAULT_CONFIDENCE,
+    n_pairs: int = option("N", "You will compare N pairs: divide the level by N.", default=1),
+    unpaired: bool = flag("--unpaired", "The models will play different settings."),
+    edition: options.EditionOption = "paper",
+    form: options.FormOption = "table",
+    metric_file: options.MetricFilesOption = None,
+) -> None:
+    """Compute how many settings are needed to detect a difference between two models.
+
+    The lake is the pilot study. For each pair of models, `pilot settings` is the number of settings
+    that both played in it. `settings needed` is the number that each model has to play: over all of
+    the metric's competitions together, in the pilot's proportions, each as often as in the pilot.
+    Playing a setting again does not give a new setting. `sd` is the standard deviation of a
+    setting's difference (of a setting's value with --unpaired), raised so that the plan is large
+    enough with a probability of 80 %.
+
+    \b
+    Examples:
+      magic plan --metric judgement --difference 0.1
+      magic plan --metric win_rate --difference 0.05 --power 0.9 --format csv
+      magic plan --metric reasoning --difference 0.1 --n-pairs 45 --unpaired
+    """
+    asked.show("reports.plan.plan")
+
+
+def completeness(
+    asked: Asked,
+    *,
+    lake: options.LakeOption = options.DEFAULT_LAKE,
+    system: options.SystemOption = None,
+    model: options.ModelsOption = None,
+    incomplete: bool = flag("--incomplete", "Only rows that are not complete."),
+    missing: bool = flag(
+        "--missing",
+        "List every setting of which the model has finished too few games, with what was fixed in "
+        "it, and the unfinished games.",
+    ),
+    expected: int | None = option(
+        "N",
+        "Expect N games of each model in each competition; default: of every setting that any "
+        "model played, as many as others finished.",
+        min=1,
+    ),
+    readability: bool = flag(
+        "--readability", "By metric: rows not clear or missing, and the bounds of the value."
+    ),
+    edition: options.EditionOption = "paper",
+    fail_if_incomplete: bool = flag(
+        "--fail-if-incomplete",
+        "Exit with 4 if a model is not complete, or if there are no games of tested models.",
+    ),
+    form: options.FormOption = "table",
+    metric_file: options.MetricFilesOption = None,
+) -> None:
+    """Show which games of each model the lake has, and which are missing.
+
+    A row is a model and a competition: the games expected (of each setting that any model played,
+    the median of what the models that finished one have), how many of these are found and finished;
+    its games, unfinished games and quarantined parts. With --missing, a row is a setting of which
+    games are missing. With --readability, a row is a model and a metric: the texts that could not
+    be read, the outages and the rows of missing games (beside the model that finished most), and
+    the lowest and highest value that the metric could have if these were known. These bounds are
+    not confidence intervals; do not use them to rank models.
+
+    \b
+    Examples:
+      magic completeness
+      magic completeness --expected 20 --format csv
+      magic completeness --missing --model gpt-4
+      magic completeness --incomplete --fail-if-incomplete
+      magic completeness --readability
+    """
+    if missing and (readability or expected is not None):
+        raise UsageError("--missing works with neither --expected nor --readability")
+    if edition != "paper" and not readability:
+        raise UsageError("--edition works only with --readability")
+
+    from pipeline.present.counts import NO_GAMES
+    from pipeline.present.counts import incomplete as incomplete_models
+
+    tested = asked.lake.table("results").filter("is_tested").head(1)
+    has_games = not tested.collect().is_empty()
+    name = "readability" if readability else "completeness"
+    rows = asked.answer(f"reports.completeness.{name}")
+    table = asked.table(name, rows)
+    if readability and not has_games:
+        table = table.noting(NO_GAMES)
+    if missing:
+        listed = asked.table("missing", asked.answer("reports.missing.missing"))
+        asked.show_table(listed.noting(*table.notes))
+    else:
+        is_shown = ~rows["is_complete"].fill_null(value=False) if incomplete else True
+        asked.show_table(table.of_rows(rows.filter(is_shown)))
+    if fail_if_incomplete and (incomplete_models(rows) or not has_games):
+        raise Exit(CHECK_FAILED)
