@@ -6,7 +6,7 @@ from functools import cached_property, partial
 from importlib import import_module
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -22,8 +22,13 @@ if TYPE_CHECKING:
     from pipeline.lake import StoredLake
     from pipeline.present.table import Table
 
-_SAFE = options.flag(
-    "--safe", "With --format csv: neutralize cells that a spreadsheet would run as formulas."
+_SAFE = Parameter(
+    "safe",
+    Parameter.KEYWORD_ONLY,
+    annotation=bool,
+    default=options.flag(
+        "--safe", "With --format csv: neutralize cells that a spreadsheet would run as formulas."
+    ),
 )
 
 
@@ -36,7 +41,7 @@ class Command(click.Command):
 
     def __init__(self, name: str, *, params: list[click.Parameter], **more: Any) -> None:
         if any("csv" in getattr(one.type, "choices", ()) for one in params):
-            params.append(param(Parameter("safe", Parameter.KEYWORD_ONLY, default=_SAFE)))
+            params.append(param(_SAFE))
         super().__init__(name, params=params, **more)
 
     def invoke(self, ctx: click.Context) -> None:
@@ -105,12 +110,13 @@ class Asked:
     """
 
     def __init__(
-        self, *, lake: str, form: str, metric_file: object = None, **arguments: Any
+        self, *, lake: str = "", form: str = "", metric_file: object = None, **arguments: Any
     ) -> None:
         self._path, self._form, self._arguments = lake, form, arguments
-        if "num_of_game" in arguments:
-            number = options.games_counted(arguments["edition"], arguments["num_of_game"])
-            arguments["num_of_game"] = number
+        if arguments.get("num_of_game", ...) is None:
+            del arguments["num_of_game"]  # then the report's own default
+        elif "num_of_game" in arguments and arguments["edition"] != "release":
+            raise UsageError("--num-of-game works only with --edition release")
 
     @cached_property
     def lake(self) -> "StoredLake":
@@ -130,7 +136,9 @@ class Asked:
         module, _, name = report.rpartition(".")
         function = getattr(import_module(f"pipeline.{module}"), name)
         known = signature(function).parameters
-        asked = {key: value for key, value in self._arguments.items() if key in known}
+        choices = [one.annotation for one in known.values() if one.kind is one.VAR_KEYWORD]
+        names = {*known, *(name for one in choices for name in get_args(one)[0].__annotations__)}
+        asked = {key: value for key, value in self._arguments.items() if key in names}
         return function(self.lake, *arguments, **asked | more)
 
     def table(self, name: str, rows: "pl.DataFrame", **more: Any) -> "Table":
@@ -139,13 +147,16 @@ class Asked:
 
         return present(name, rows, lake=self.lake, **self._arguments | more)
 
-    def show(self, report: str, *arguments: Any, empty: str = "", **more: Any) -> "pl.DataFrame":
-        """Shows what the report returns, and returns it; `empty` is the note if it has no rows."""
-        rows: pl.DataFrame = self.answer(report, *arguments, **more)
+    def show(self, report: str, *arguments: Any, **more: Any) -> None:
+        """Shows what the report returns."""
+        rows = self.answer(report, *arguments, **more)
         self.show_table(self.table(report.rpartition(".")[2], rows, **more))
-        if empty and rows.is_empty():
-            terminal.note(empty)
-        return rows
+
+    def show_rows(self, name: str, rows: "pl.DataFrame", **shown: Any) -> None:
+        """Shows rows that no report declares; `shown` says how, see `Table`."""
+        from pipeline.present.table import Table
+
+        self.show_table(Table.of(name, rows, **shown))
 
     def show_table(self, table: "Table") -> None:
         """Shows a table in the form that was asked for."""

@@ -261,14 +261,3 @@ def sql_text(file: Path | None) -> str:
         return file.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise UsageError(f"{file or 'stdin'}: not valid UTF-8") from None
-
-
-def games_counted(edition: Edition, num_of_game: int | None) -> int:
-    """The N of --num-of-game or its default; raises where it makes no sense."""
-    from pipeline.metrics.request import DEFAULT_GAMES
-
-    if num_of_game is None:
-        return DEFAULT_GAMES
-    if edition != "release":
-        raise UsageError("--num-of-game works only with --edition release")
-    return num_of_game

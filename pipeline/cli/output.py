@@ -10,7 +10,7 @@ import polars as pl
 from pipeline.cells import printable
 from pipeline.cli import terminal
 from pipeline.cli.options import SAFE_CSV
-from pipeline.present import latex, markdown, present
+from pipeline.present import latex, markdown
 from pipeline.present.layout import wrapped
 from pipeline.present.table import Table
 from pipeline.present.terminal import laid_out
@@ -22,18 +22,13 @@ DOCUMENTS = {"markdown": markdown, "latex": latex}
 """Forms that others read with the notes that belong to a table."""
 
 
-def answer(name: str, rows: pl.DataFrame, form: str, *, empty: str = "", **arguments: Any) -> None:
-    """Writes a result, see `present`; `empty` is the note about one without rows."""
-    show(present(name, rows, **arguments), form)
-    if empty and rows.is_empty():
-        terminal.note(empty)
-
-
 def show(table: Table | pl.DataFrame, form: str) -> None:
     """Writes the table with its notes; a frame is a table whose columns are called as they are."""
     if isinstance(table, pl.DataFrame):
         table = Table("", table)
     show_parts([table.rows], form, table.of_rows)
+    for hint in table.hints:
+        terminal.note(hint)
 
 
 def show_parts(parts: Iterable[pl.DataFrame], form: str, table: Callable[..., Table]) -> int | None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import polars as pl
 
+from pipeline import cells
 from pipeline.lake import StoredLake
 from pipeline.present import folds
 from pipeline.present.table import Estimate, Table
@@ -97,8 +98,19 @@ def missing(rows: pl.DataFrame, **_: Any) -> Table:
     )
 
 
-def tables(rows: pl.DataFrame, **_: Any) -> Table:
-    return Table("tables", rows, catalog.COLUMNS)
+def tables(rows: pl.DataFrame, lake: StoredLake | None = None, **_: Any) -> Table:
+    return Table("tables", rows, catalog.COLUMNS, hints=[] if lake is None else _sum(rows, lake))
+
+
+def _sum(rows: pl.DataFrame, lake: StoredLake) -> list[str]:
+    """The lake with its size, and which tables of it are not known here."""
+    size = cells.size(sum(rows["n_bytes"]))
+    unknown = (
+        f"not listed: {', '.join(lake.unknown_tables)}, of a package that is not installed; "
+        "nothing can be ingested without it"
+    )
+    state = f"{lake.path} after ingest {lake.ingest_id}: {size}"
+    return [unknown, state] if lake.unknown_tables else [state]
 
 
 def schema(rows: pl.DataFrame, **_: Any) -> Table:

@@ -1,15 +1,18 @@
 """Lists of what a lake has: games, decisions with their messages, contradictions, documents."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import polars as pl
 
 from pipeline import column
+from pipeline.cells import counted
 from pipeline.events.contracts import TABLES
+from pipeline.lake import StoredLake
 from pipeline.metrics import evidence as evidence_rows
 from pipeline.present import folds
-from pipeline.present.table import Table, brief_id, brief_texts
+from pipeline.present.table import Table, brief_id, brief_texts, first_game
 from pipeline.present.values import group_columns
 from pipeline.reports import audit as audits
 from pipeline.reports import documents as listed
@@ -40,14 +43,27 @@ def brief(rows: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
     return brief_texts(rows).select(columns)
 
 
-def audit(rows: pl.DataFrame, **_: Any) -> Table:
+def audit(rows: pl.DataFrame, lake: StoredLake | None = None, **_: Any) -> Table:
     return Table(
         "audit",
         rows,
         {**group_columns(rows), **audits.COLUMNS},
         hidden=("title", "effect"),
         folds=(folds.titled("kind", "metric"),),
+        hints=_of_audit(rows, [] if lake is None or lake.system else [*lake.systems]),
     )
+
+
+def _of_audit(rows: pl.DataFrame, systems: Sequence[str]) -> list[str]:
+    """What of the rows to see next; `systems` are those that they are of together."""
+    to_see = "run `magic audit KIND` to print the rows of one kind, for example stated_votes"
+    of_all = f"these rows are of {len(systems)} systems together: see one with --system"
+    nothing = "no game in the lake has anything to check"
+    return [
+        *([nothing] if rows.is_empty() else []),
+        *([of_all] if len(systems) > 1 else []),
+        *([to_see] if rows.height else []),
+    ]
 
 
 def findings(rows: pl.DataFrame, **_: Any) -> Table:
@@ -55,9 +71,30 @@ def findings(rows: pl.DataFrame, **_: Any) -> Table:
     return Table("findings", rows, audits.FINDINGS, brief=partial(brief, columns=columns))
 
 
-def search(rows: pl.DataFrame, secret: bool = False, **_: Any) -> Table:
-    hidden = ("player", "role", "game_type" if secret else "phase")
-    return Table("search", rows, _SEARCH, hidden=hidden, brief=_around)
+def search(
+    rows: pl.DataFrame, secret: bool = False, found: searches.Hits | None = None, **asked: Any
+) -> Table:
+    return Table(
+        "search",
+        rows,
+        _SEARCH,
+        hidden=("player", "role", "game_type" if secret else "phase"),
+        brief=_around,
+        hints=() if found is None else _of_search(found, **asked),
+    )
+
+
+def _of_search(found: searches.Hits, limit: int, timeout: float, **_: Any) -> list[str]:
+    """How much of the lake was searched, and how to go on."""
+    part = (
+        f"{counted(found.rows.height, 'message')} found in {found.n_searched:,} of "
+        f"{found.n_messages:,} messages"
+    )
+    if found.key is None:
+        return [part, *first_game(found.rows)]
+    stopped = f"--limit {limit}" if found.stopped == "limit" else f"--timeout {timeout:g}"
+    on = f"to continue: run the command again with --after {found.key}"
+    return [f"{part}; stopped by {stopped}", on, *first_game(found.rows)]
 
 
 def _around(rows: pl.DataFrame) -> pl.DataFrame:
@@ -74,6 +111,7 @@ def games(rows: pl.DataFrame, **_: Any) -> Table:
         hidden=("is_finished", "setting_id", "game_index", "source"),
         brief=_of_games,
         folds=(folds.titled("game_type"),),
+        hints=first_game(rows) or ["no game in the lake matches"],
     )
 
 
@@ -93,20 +131,31 @@ def documents(rows: pl.DataFrame, **_: Any) -> Table:
         brief=lambda one: one.with_columns(brief_id()),
         optional=("detail", "n_faulty_parts", "game_id"),
         folds=(folds.titled("source"), folds.titled("status")),
+        hints=["no document in the lake matches"] if rows.is_empty() else (),
     )
 
 
 def document_counts(rows: pl.DataFrame, **_: Any) -> Table:
-    by_source = (folds.titled("source"), folds.titled("status"))
-    return Table("document_counts", rows, listed.COUNT_COLUMNS, folds=by_source)
+    return Table(
+        "document_counts",
+        rows,
+        listed.COUNT_COLUMNS,
+        folds=(folds.titled("source"), folds.titled("status")),
+        hints=["use `--status`, `--source`, `--reason` or `--path` to list documents"],
+    )
 
 
 def quarantine(rows: pl.DataFrame, raw: bool = False, **_: Any) -> Table:
     """The rows by part and rule; in full, each as a block of lines."""
-    columns = TABLES["quarantine"].columns()
-    if raw:
-        return Table("quarantine", rows, columns, brief=_shortened, as_records=True)
-    return Table("quarantine", rows, columns, brief=lambda one: one.select(BRIEF))
+    to_see = () if raw else ("use `--raw` to see all columns and the raw document",)
+    return Table(
+        "quarantine",
+        rows,
+        TABLES["quarantine"].columns(),
+        brief=_shortened if raw else lambda one: one.select(BRIEF),
+        as_records=raw,
+        hints=("the quarantine is empty",) if rows.is_empty() else to_see,
+    )
 
 
 RAW_SHOWN = 400

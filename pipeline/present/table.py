@@ -87,6 +87,7 @@ class Table:
     them. `brief` makes of the rows what is shown instead. `folds` are what a terminal that is too
     narrow gives up, step by step. With `turned`, the rows of that column become columns there.
     `asides` are what a small screen can do without. `origin` says what the numbers are of.
+    `hints` are for the command line alone: what to do next, or that nothing was found.
     """
 
     name: str
@@ -104,6 +105,7 @@ class Table:
     as_records: bool = False
     notes: Sequence[str] = ()
     origin: str = ""
+    hints: Sequence[str] = ()
 
     @cached_property
     def fields(self) -> list[Field]:
@@ -211,6 +213,11 @@ class Table:
     def noting(self, *notes: str) -> Self:
         """The same table with more notes."""
         return replace(self, notes=(*self.notes, *notes))
+
+
+def first_game(rows: pl.DataFrame) -> list[str]:
+    """A hint how to read the first of these games."""
+    return [f"to read a game: magic show {name[:ID_SHOWN]}" for name in rows["game_id"].head(1)]
 
 
 def brief_texts(rows: pl.DataFrame) -> pl.DataFrame:

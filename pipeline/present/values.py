@@ -35,6 +35,7 @@ def metrics(rows: pl.DataFrame, lake: StoredLake | None = None, **_: Any) -> Tab
     notes = [*thin_note(rows, "thin"), *lacks_note(rows), *replay_notes(rows)]
     if lake is not None and "win_rate" in rows["metric"]:
         notes += [line for one in lake.by_system() for line in _self_play(one, rows)]
+    is_none = rows.is_empty() or (lake is not None and not lake.systems)
     return Table(
         "metrics",
         rows,
@@ -49,6 +50,7 @@ def metrics(rows: pl.DataFrame, lake: StoredLake | None = None, **_: Any) -> Tab
             folds.merged("hits, counted", "hits", "counted"),
         ),
         notes=notes,
+        hints=["no game of a tested model matches"] if is_none else (),
     )
 
 
@@ -97,6 +99,7 @@ def leaderboard(rows: pl.DataFrame, confidence: float = DEFAULT_CONFIDENCE, **_:
         turned="model",
         asides=("letters", "n_games", "n_missing"),
         notes=_of_leaderboard(rows, names, confidence) if "reasons" in rows.columns else (),
+        hints=["the lake has no game of a tested model"] if rows.is_empty() else (),
     )
 
 

@@ -1,4 +1,6 @@
-"""The commands: each a module with a function of the same name, listed by task in `app.TASKS`.
+"""The commands: each public function of these modules is one, listed by task in `app.TASKS`.
 
-What a command needs beyond click is imported when it runs, so that `magic --help` stays quick.
+Those of reports are `numbers`, `differences`, `behind` and `tables`; what changes or writes
+something has a module of its own. What a command needs beyond click is imported when it runs, so
+that `magic --help` stays quick.
 """

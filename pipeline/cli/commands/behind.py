@@ -41,15 +41,7 @@ def games(
       magic games --model gpt-4 --game-type chameleon --limit 10
       magic games --path undercover/ --format csv > games.csv
     """
-    _note_show(asked.show("reports.games.games", empty="no game in the lake matches"))
-
-
-def _note_show(rows: "pl.DataFrame") -> None:
-    """How to read the first of the games."""
-    from pipeline.present.table import ID_SHOWN
-
-    for game_id in rows["game_id"].head(1):
-        terminal.note(f"to read a game: magic show {game_id[:ID_SHOWN]}")
+    asked.show("reports.games.games")
 
 
 def evidence(
@@ -190,15 +182,7 @@ def search(
       magic search --secret --aloud --tested
     """
     found = asked.answer("reports.search.search", words=words or ())
-    asked.show_table(asked.table("search", found.rows))
-    stopped = f"--limit {limit}" if found.stopped == "limit" else f"--timeout {timeout:g}"
-    terminal.note(
-        f"{counted(found.rows.height, 'message')} found in {found.n_searched:,} of "
-        f"{found.n_messages:,} messages{f'; stopped by {stopped}' if found.key else ''}"
-    )
-    if found.key is not None:
-        terminal.note(f"to continue: run the command again with --after {found.key}")
-    _note_show(found.rows)
+    asked.show_table(asked.table("search", found.rows, found=found))
 
 
 def audit(
@@ -225,20 +209,11 @@ def audit(
       magic audit --by game_type,format_version
       magic audit role_identifications --model gpt-4
     """
-    opened = asked.every_system()
-    asked.lake = opened.of_system(system) if system else opened
+    asked.lake = asked.every_system() if system is None else asked.every_system().of_system(system)
     if kind is not None:
         if by:
             raise UsageError("--by cannot be combined with KIND: its rows are not grouped")
         if asked.show_parts("findings", asked.answer("reports.audit.findings_parts")) == 0:
             terminal.note(f"{kind}: no contradiction was found")
         return
-    rows = asked.show("reports.audit.audit", empty="no game in the lake has anything to check")
-    if system is None and len(opened.systems) > 1:
-        terminal.note(
-            f"these rows are of {len(opened.systems)} systems together: see one with --system"
-        )
-    if rows.height:
-        terminal.note(
-            "run `magic audit KIND` to print the rows of one kind, for example stated_votes"
-        )
+    asked.show("reports.audit.audit")

@@ -3,10 +3,12 @@
 from pathlib import Path
 
 from pipeline.cli import options, terminal
+from pipeline.cli.command import Asked
 from pipeline.cli.options import option
 
 
 def catalog(
+    asked: Asked,
     *,
     lake: options.LakeOption = options.DEFAULT_LAKE,
     out: Path | None = option(
@@ -33,12 +35,11 @@ def catalog(
       magic catalog --lake s3://bucket/lake -o lake.duckdb
     """
     from pipeline.catalog import renew, write_catalog
-    from pipeline.lake import open_lake
     from pipeline.lake.names import CATALOG
 
     if out is None:
         state = renew(lake)
     else:
-        state = open_lake(lake)
+        state = asked.lake
         write_catalog(state, out)
     terminal.note(f"wrote {out or state.path / CATALOG}: the lake after ingest {state.ingest_id}")

@@ -3,11 +3,13 @@
 from functools import partial
 
 from pipeline.cli import options, terminal
+from pipeline.cli.command import Asked
 from pipeline.cli.options import flag, option
 from pipeline.cli.renewal import renew_catalog
 
 
 def maintain(
+    asked: Asked,
     *,
     lake: options.LakeOption = options.DEFAULT_LAKE,
     keep_days: float = option("N", "Keep every state of the last N days.", min=0, default=7.0),
@@ -29,9 +31,7 @@ def maintain(
       magic maintain --lake lake/ --dry-run
       magic maintain --keep-days 30
     """
-    from pipeline.cli.output import show
     from pipeline.lake.maintain import maintain as maintain_lake
-    from pipeline.present.table import Table
 
     rows = maintain_lake(
         lake,
@@ -40,12 +40,11 @@ def maintain(
         dry_run=dry_run,
         on_merged=partial(renew_catalog, lake),
     )
-    table = Table.of("maintain", rows)
     if dry_run:
-        show(table, form)
+        asked.show_rows("maintain", rows)
         sizes = "; – is a size that is not known before the run"
         is_unknown = rows["bytes_after"].has_nulls()
         terminal.note(f"dry run: nothing was changed{sizes if is_unknown else ''}")
         return
     with terminal.reporting("the lake is maintained"):
-        show(table, form)
+        asked.show_rows("maintain", rows)

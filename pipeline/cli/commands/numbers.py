@@ -47,7 +47,7 @@ def leaderboard(
       magic leaderboard --edition release --format markdown > leaderboard.md
       magic leaderboard --format latex > leaderboard.tex
     """
-    asked.show("reports.ranking.leaderboard", empty="the lake has no game of a tested model")
+    asked.show("reports.ranking.leaderboard")
 
 
 def metrics(
@@ -115,9 +115,7 @@ def metrics(
         return
     if system is None and "system" in by:
         asked.lake = asked.every_system()
-    rows = asked.show("metrics.metrics")
-    if rows.is_empty() or not asked.lake.systems:
-        terminal.note("no game of a tested model matches")
+    asked.show("metrics.metrics")
 
 
 def plan(

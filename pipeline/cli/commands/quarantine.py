@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.cells import counted
 from pipeline.cli import options, terminal
+from pipeline.cli.command import Asked
 from pipeline.cli.options import flag, option
 from pipeline.cli.renewal import renewing_catalog
 from pipeline.errors import UsageError
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 
 def quarantine(
+    asked: Asked,
     *,
     lake: options.LakeOption = options.DEFAULT_LAKE,
     raw: bool = flag("--raw", "Show every column, with the raw document."),
@@ -47,39 +49,22 @@ def quarantine(
         if value is not None and not retry:
             raise UsageError(f"{name} works only with --retry")
     if export is not None:
-        _export(lake, export, form)
+        _export(asked, lake, export)
     elif retry:
         from pipeline.ingest.models import given
 
         _retry(lake, given(model, models_from), max_document, form)
     else:
-        _list(lake, form, raw=raw)
+        asked.show("reports.quarantine.quarantine")
 
 
-def _list(lake: str, form: str, *, raw: bool) -> None:
-    from pipeline.cli.output import answer
-    from pipeline.lake import open_lake
-    from pipeline.reports.quarantine import quarantine as quarantined
-
-    rows = quarantined(open_lake(lake), raw=raw)
-    answer("quarantine", rows, form, empty="the quarantine is empty", raw=raw)
-    if rows.height and not raw:
-        terminal.note("use `--raw` to see all columns and the raw document")
-
-
-def _export(lake: str, folder: Path, form: str) -> None:
-    from pipeline.cli.output import show
+def _export(asked: Asked, lake: str, folder: Path) -> None:
     from pipeline.ingest.export import MANIFEST, export
-    from pipeline.present.table import Table
 
     manifest = export(lake, folder)
     with terminal.reporting(f"the documents are in {folder}"):
-        show(
-            Table.of(
-                "manifest", manifest, hidden=("n_written", "source", "sha256", "game_id", "rules")
-            ),
-            form,
-        )
+        hidden = ("n_written", "source", "sha256", "game_id", "rules")
+        asked.show_rows("manifest", manifest, hidden=hidden)
     n_cut, n_unread = manifest["is_cut"].sum(), manifest["file"].null_count()
     terminal.note(
         f"{counted(manifest.height, 'document')}, {n_cut:,} cut and {n_unread:,} never read: "

@@ -3,10 +3,12 @@
 from pathlib import Path
 
 from pipeline.cli import options, progress, terminal
+from pipeline.cli.command import Asked
 from pipeline.cli.options import option
 
 
 def simulate(
+    asked: Asked,
     *,
     out: Path = option("DIR", "A new or empty folder.", check=options.local_folder, default=...),
     models: int = option("N", "Number of models, each with its own skill.", min=1, default=4),
@@ -29,8 +31,6 @@ def simulate(
     """
     import polars as pl
 
-    from pipeline.cli.output import show
-    from pipeline.present.table import Table
     from pipeline.simulate import simulate as write
     from pipeline.simulate.competitions import COMPETITIONS
 
@@ -52,5 +52,5 @@ def simulate(
     record = summary._asdict() | {"results": str(summary.results), "truth": str(summary.truth)}
     rows = pl.DataFrame([record | {"models": list(summary.models)}])
     with terminal.reporting(f"the logs are in {summary.results}"):
-        show(Table.of("simulate", rows, as_records=True), form)
+        asked.show_rows("simulate", rows, as_records=True)
     terminal.note(f"run `magic ingest {summary.results}` to read them")

@@ -3,7 +3,6 @@
 import json
 from typing import Literal
 
-from pipeline.cells import size
 from pipeline.cli import options, suggestions, terminal
 from pipeline.cli.command import Asked
 from pipeline.cli.options import argument, flag, option, several
@@ -35,11 +34,8 @@ def documents(
       magic documents --status quarantined --status ignored
       magic documents --path chameleon/ --format csv
     """
-    if status or source or reason or path or limit:
-        asked.show("reports.documents.documents", empty="no document in the lake matches")
-    else:
-        asked.show("reports.documents.document_counts")
-        terminal.note("use `--status`, `--source`, `--reason` or `--path` to list documents")
+    is_list = status or source or reason or path or limit
+    asked.show(f"reports.documents.{'documents' if is_list else 'document_counts'}")
 
 
 def tables(
@@ -55,13 +51,7 @@ def tables(
       magic tables
       magic tables --lake lake/ --format json
     """
-    rows, opened = asked.show("reports.tables.tables"), asked.lake
-    if opened.unknown_tables:
-        terminal.note(
-            f"not listed: {', '.join(opened.unknown_tables)}, of a package that is not installed; "
-            "nothing can be ingested without it"
-        )
-    terminal.note(f"{opened.path} after ingest {opened.ingest_id}: {size(sum(rows['n_bytes']))}")
+    asked.show("reports.tables.tables")
 
 
 def schema(

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from click.exceptions import Exit
 
 from pipeline.cli import options, progress, terminal
+from pipeline.cli.command import Asked
 from pipeline.cli.exits import CHECK_FAILED, CONTRADICTED, FAILED
 from pipeline.cli.options import flag, option
 
@@ -15,6 +16,7 @@ BRIEF = ("check", "severity", "table", "n_rows", "row")
 
 
 def verify(
+    asked: Asked,
     *,
     lake: options.LakeOption = options.DEFAULT_LAKE,
     limit: int = option("N", "List at most N rows of each check.", min=1, default=20),
@@ -39,13 +41,11 @@ def verify(
       magic verify --lake lake/ --limit 3 --format json
       magic verify --allow-contradictions
     """
-    from pipeline.cli.output import show
-    from pipeline.present.table import Table
     from pipeline.verify import verify as verify_lake
 
     with progress.of_steps() as on_progress:
         verified = verify_lake(lake, limit=limit, on_progress=on_progress)
-    show(Table.of("verify", verified.faults, brief=lambda rows: rows.select(BRIEF)), form)
+    asked.show_rows("verify", verified.faults, brief=lambda rows: rows.select(BRIEF))
     _print_notes(verified)
     if not verified.is_whole:
         raise Exit(CHECK_FAILED if verified.is_damaged else FAILED)
