@@ -1,6 +1,6 @@
 """What every command has around it, and what those of reports do: open a lake, ask it, show."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property, partial
 from importlib import import_module
@@ -135,17 +135,19 @@ class Asked:
         """What the report returns, given those of the command's options that it has."""
         module, _, name = report.rpartition(".")
         function = getattr(import_module(f"pipeline.{module}"), name)
-        known = signature(function).parameters
-        choices = [one.annotation for one in known.values() if one.kind is one.VAR_KEYWORD]
-        names = {*known, *(name for one in choices for name in get_args(one)[0].__annotations__)}
-        asked = {key: value for key, value in self._arguments.items() if key in names}
+        known = _parameters(function)
+        asked = {key: value for key, value in self._arguments.items() if key in known}
         return function(self.lake, *arguments, **asked | more)
 
     def table(self, name: str, rows: "pl.DataFrame", **more: Any) -> "Table":
-        """The table of a result, with its notes: see `present`."""
+        """The table of a result, with its notes: see `present`.
+
+        What counts games of one system says which games of the lake no metric counts.
+        """
         from pipeline.present import present
 
-        return present(name, rows, lake=self.lake, **self._arguments | more)
+        lake = self.lake if "system" in self._arguments else None
+        return present(name, rows, **{"lake": lake, **self._arguments, **more})
 
     def show(self, report: str, *arguments: Any, **more: Any) -> None:
         """Shows what the report returns."""
@@ -169,3 +171,11 @@ class Asked:
         from pipeline.cli import output
 
         return output.show_parts(parts, self._form, partial(self.table, name, **more))
+
+
+def _parameters(function: Callable[..., Any]) -> set[str]:
+    """The names of its parameters, also those of `**choices: Unpack[Choices]`."""
+    known = signature(function).parameters
+    packed = [one.annotation for one in known.values() if one.kind is one.VAR_KEYWORD]
+    choices = [kind.__annotations__ for one in packed for kind in get_args(one)]
+    return {*known, *(name for names in choices for name in names)}

@@ -98,8 +98,9 @@ def missing(rows: pl.DataFrame, **_: Any) -> Table:
     )
 
 
-def tables(rows: pl.DataFrame, lake: StoredLake | None = None, **_: Any) -> Table:
-    return Table("tables", rows, catalog.COLUMNS, hints=[] if lake is None else _sum(rows, lake))
+def tables(rows: pl.DataFrame, opened: StoredLake | None = None, **_: Any) -> Table:
+    hints = [] if opened is None else _sum(rows, opened)
+    return Table("tables", rows, catalog.COLUMNS, hints=hints)
 
 
 def _sum(rows: pl.DataFrame, lake: StoredLake) -> list[str]:

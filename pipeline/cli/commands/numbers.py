@@ -216,7 +216,7 @@ def completeness(
     if readability and not has_games:
         table = table.noting(NO_GAMES)
     if missing:
-        listed = asked.table("missing", asked.answer("reports.missing.missing"))
+        listed = asked.table("missing", asked.answer("reports.missing.missing"), lake=None)
         asked.show_table(listed.noting(*table.notes))
     else:
         is_shown = ~rows["is_complete"].fill_null(value=False) if incomplete else True

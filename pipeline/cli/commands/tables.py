@@ -51,7 +51,8 @@ def tables(
       magic tables
       magic tables --lake lake/ --format json
     """
-    asked.show("reports.tables.tables")
+    rows = asked.answer("reports.tables.tables")
+    asked.show_table(asked.table("tables", rows, opened=asked.lake))
 
 
 def schema(
