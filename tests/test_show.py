@@ -15,6 +15,7 @@ from pipeline.ingest import ingest
 from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import NAMES
 from pipeline.metrics.evidence import evidence
+from pipeline.metrics.request import EDITIONS
 from pipeline.reports.transcript import Transcript, transcript
 from pipeline.simulate import simulate
 
@@ -163,11 +164,13 @@ def test_a_game_is_found_by_the_beginning_of_its_id(lake, games):
         ("zz", "no game `zz`"),
         ("0.json", "no game `0.json`"),
         ("%", "no game `%`"),
+        (32 * "f", "no game `f{32}`"),
     ],
 )
-def test_no_such_game(game, message, lake):
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_no_such_game(edition, game, message, lake):
     with pytest.raises(UsageError, match=message):
-        transcript(lake, game)
+        transcript(lake, game, edition=edition)
 
 
 def test_a_beginning_of_several_ids_names_them(lake, games):

@@ -121,6 +121,8 @@ def transcripts(
     """
     names(edition)  # an unknown one is refused before anything is read
     tables = _tables(lake, game_ids)
+    if tables["games"].is_empty():
+        return iter(())
     counted = _counted(lake, tables, Request(edition=edition, num_of_game=num_of_game))
     return _split(game_ids, tables, counted, edition, sources_of(counted["metric"].unique()))
 
