@@ -274,6 +274,7 @@ OF_EDITION = ("leaderboard", "metrics", "compare", "plan", "readability", "evide
 NUMBERED = (*OF_EDITION, "completeness", "missing", "audit", "judgement_by_chance")
 
 
+@pytest.mark.slow
 def test_numbers_say_of_what_they_are(mixed: tuple[Lake, Lake]) -> None:
     """So that who keeps them in a file knows; also the pages, the catalogue and documents."""
     of_system, _ = mixed

@@ -300,6 +300,7 @@ def test_a_game_stays_when_its_file_is_gone(lab: Lab) -> None:
     assert lab.rehearse() == {"unchanged": 2}
 
 
+@pytest.mark.slow
 def test_a_known_place_unseen_still_holds_its_game(lab: Lab) -> None:
     """The other place is of another source, which this ingest does not look at."""
     lab.write("one/a.json", game("a"))

@@ -44,6 +44,7 @@ def set_property(delta: DeltaTable) -> None:
     delta.alter.set_table_properties({"delta.appendOnly": "true"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("act", [merge, merge_and_delete, set_property])
 def test_a_table_of_ingests_that_another_tool_arranged_anew(
     lake: Path, more: Path, act: Callable[[DeltaTable], None]
@@ -106,6 +107,7 @@ def test_a_table_that_is_more_than_its_files(
     assert sorted(lake.rglob("*.parquet")) == before
 
 
+@pytest.mark.slow
 def test_a_table_that_only_takes_new_files(lake: Path, more: Path) -> None:
     in_log(lake, "votes", "metaData", {"configuration": {"delta.appendOnly": "true"}})
     before = rows(lake)

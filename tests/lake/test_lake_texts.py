@@ -78,6 +78,7 @@ def groups(lake: Path) -> list[pa.Table]:
     ]
 
 
+@pytest.mark.slow
 def test_row_groups_have_bounded_bytes(
     logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -454,6 +454,7 @@ def test_a_changed_file_is_named(lake: Path) -> None:
     assert json.loads(row)["file"] == a_file(lake, "votes").name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("upkeep", [False, True])
 def test_every_file_has_the_hash_of_its_bytes(lake: Path, *, upkeep: bool) -> None:
     """Also one that is rewritten for a game that goes, and one that is merged."""
