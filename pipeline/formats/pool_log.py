@@ -114,7 +114,8 @@ def opens(look: Look, *, punishes: bool) -> bool:
 
 def splitter(path: str, head: bytes) -> Splitter | None:
     """The whole file, of either system: known by what its first line begins with."""
-    if not any(part in head for part in _OF_KEY):
+    written, escaped = _OF_KEY
+    if written not in head and escaped not in head:
         return None
     first = begun(head)
     is_init = _KEY in first and not first.keys().isdisjoint({"type", "settings"})

@@ -110,7 +110,9 @@ def is_thought(player: str, visible_to: str | tuple[str, ...]) -> bool:
 
     Nobody's name is empty.
     """
-    return not any(visible_to) and player != MODERATOR
+    # The first is asked by itself, since this is done for each message.
+    is_heard = visible_to and (visible_to[0] or any(visible_to))
+    return not is_heard and player != MODERATOR
 
 
 def _of_heard(timing: Timing, outline: Outline) -> Timeline:
