@@ -19,7 +19,6 @@ from pipeline.server.worker import Reply, Task
 
 pytestmark = pytest.mark.slow
 
-ENDINGS = ("csv", "md", "tex", "csv")
 
 playwright = pytest.importorskip("playwright.sync_api")
 
@@ -108,15 +107,13 @@ def test_each_table_is_copied(visit: Visit) -> None:
     tab = visit.go("/model?model=sim-atlas")
     frames = [one.get_attribute("data-frame") for one in tab.locator("main table").all()]
     assert len(frames) > 3
-    for frame, form, ending in zip(
-        frames, ("CSV", "Markdown", "LaTeX", "CSV"), ENDINGS, strict=False
-    ):
+    for frame in frames[:4]:
         tools = tab.locator(f".tools:has(+ .scroll [data-frame={frame}])")
         tools.locator(".copies summary").click()
-        tools.get_by_role("button", name=form).click()
+        tools.get_by_role("button", name="CSV").click()
         tools.get_by_role("button", name="Copied").wait_for()
         copied = tab.evaluate("navigator.clipboard.readText()")
-        address = f"/model.{ending}?model=sim-atlas&frame={frame}"
+        address = f"/model.csv?model=sim-atlas&frame={frame}"
         assert copied.splitlines() == visit.served.get(address).text.splitlines()
 
 
