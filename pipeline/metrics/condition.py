@@ -7,6 +7,7 @@ subquery, no arithmetic, no cast.
 
 import re
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import polars as pl
@@ -28,6 +29,7 @@ _COMPARISONS = {
 _QUOTES = "texts need single quotes, as in role = 'civilian'"
 _BARE = re.compile(r"[=<>]\s*[^\W\d]")  # a word where a constant is expected
 _INTEGERS = range(-(2**63), 2**63)
+_SMALL, _LARGE = 1e-9, 1e15
 
 
 class Condition(Struct, frozen=True):
@@ -196,7 +198,11 @@ def _constant(node: Any) -> str | None:
 
 
 def _number(text: str) -> str:
-    """The number as it is written."""
+    """The number as it is written, but without an exponent, if it is not long then."""
     if text.lstrip("-").isdecimal() and int(text) not in _INTEGERS:
         raise UsageError(f"the number {text} is too large for a condition")
-    return text
+    # In a list, polars 2.0 takes one with an exponent for another type than the rest.
+    if "e" not in text.lower() or not _SMALL < abs(float(text)) < _LARGE:
+        return text
+    plain = f"{Decimal(text):f}"
+    return plain if "." in plain else f"{plain}.0"
