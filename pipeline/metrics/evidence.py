@@ -277,8 +277,7 @@ def _totals(counted: pl.LazyFrame) -> pl.DataFrame:
 
 def _hits(hit: bool | None) -> pl.Expr:
     """Whether a row is wanted: with a hit, without one, or any if `hit` is None."""
-    has_hit = pl.col("hit").fill_null(0) > 0
-    return pl.lit(value=True) if hit is None else has_hit if hit else ~has_hit
+    return pl.sql_expr(_has_hit(hit))
 
 
 def _order() -> str:

@@ -16,7 +16,6 @@ from pipeline.sqlfiles import identifier, literal
 
 HITS = "DECIMAL(38, 18)"
 """Hits are summed as decimals, so that a sum is the same in any order of its rows."""
-SUMS = ("hits", "counted", "n_unreadable", "n_unknown", "n_hits_unknown")
 GAMES = ("n_games", "n_games_unknown")
 CLUSTER = ("stratum", "cluster")
 # Above so many games of a competition, games that are clusters are put together in groups.

@@ -68,8 +68,6 @@ _FOR_ONE_THREAD = 2**23
 _SECONDS_BETWEEN_LOOKS = 0.1
 _MOST_AT_ONCE = 64  # one more waits
 _NOWHERE = "nowhere"
-# Prefixes of functions that are internal to DuckDB, or read what queries must not read.
-_CLOSED = ("_", "duckdb_", "pg_", "pragma_", "read_")
 # It fetches no extension, keeps nothing on disk, and takes no variable of Python for a table.
 _CONFIGURATION: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,

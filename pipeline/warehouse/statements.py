@@ -132,20 +132,6 @@ def code(sql: str) -> str:
     )
 
 
-def is_ended(sql: str) -> bool:
-    """Whether a semicolon ends the text, not one in a string, a quoted name or a comment.
-
-    Comments may come after it.
-    """
-    text = sql.encode(errors="replace")
-    tokens = duckdb.tokenize(text.decode())  # places are those of bytes
-    code_tokens = [(start, kind) for start, kind in tokens if kind != duckdb.token_type.comment]
-    if not code_tokens:
-        return False
-    start, kind = code_tokens[-1]
-    return kind == duckdb.token_type.operator and text[start:].startswith(b";")
-
-
 def refuse_unshowable(rows: duckdb.DuckDBPyRelation) -> None:
     """Raises QueryError for a column that polars has no type for: some make it panic."""
     for name, dtype in zip(rows.columns, rows.types, strict=True):
