@@ -331,9 +331,9 @@ class Roles(Table):
 
 
 class Documents(Table):
-    """One raw document that an ingest saw, with its status."""
+    """One raw document as an ingest found it first; it has no row of later ones that find it so."""
 
-    ingest_id = column.count("the ingest that saw it", primary_key=True, low=1)
+    ingest_id = column.count("the ingest that found it so", primary_key=True, low=1)
     source = column.text("the folder or archive that it is in", primary_key=True)
     path = column.text("its path within the source", primary_key=True)
     n_bytes = column.count("its size in bytes, null if it was not read", nullable=True)
@@ -369,9 +369,9 @@ class Quarantine(Table):
 
 
 class Archives(Table):
-    """One large archive that an ingest saw and that was read completely, now or earlier."""
+    """One large archive that an ingest read completely: all of its documents have a row."""
 
-    ingest_id = column.count("the ingest that saw it", primary_key=True, low=1)
+    ingest_id = column.count("the ingest that read it", primary_key=True, low=1)
     source = column.text("the source of the documents in it", primary_key=True)
     prefix = column.text("the beginning that the paths of its documents share", primary_key=True)
     n_bytes = column.count("its size on disk in bytes")

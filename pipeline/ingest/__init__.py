@@ -271,8 +271,9 @@ def _commit(
                 files = change.without(table, files, _of_games(surplus))
             change.add(table, files)
     write_roles(change, resolution.games["game_type"])
-    change.write("documents", resolution.documents(change.ingest_id))
-    change.write("archives", [_of_ingest(recall.archives(), change.ingest_id)])
+    noted = recall.archives(change.ingest_id)
+    change.write("documents", resolution.documents(change.ingest_id, noted))
+    change.write("archives", [noted])
     refusals = resolution.refusals
     if outdated := refusals.outdated():
         change.remove("quarantine", outdated)
@@ -293,10 +294,6 @@ def _commit(
 
 def _of_games(ids: GameIds) -> Removal:
     return Removal(("game_id",), lambda rows: ids.has_each(rows["game_id"]))
-
-
-def _of_ingest(rows: pl.DataFrame, ingest_id: int) -> pl.DataFrame:
-    return rows.select(pl.lit(ingest_id, pl.Int64).alias("ingest_id"), pl.all())
 
 
 def _refuse_lost_race(resolution: Resolution) -> None:

@@ -5,10 +5,10 @@ it lies on disk tells as much, where the same code has read it to its end before
 """
 
 import hashlib
-from collections.abc import Callable, Iterator
-from functools import cache, cached_property
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 from msgspec import Struct
@@ -16,17 +16,17 @@ from msgspec import Struct
 from pipeline.archives import Document, Unit, named
 from pipeline.archives.names import form_of
 from pipeline.events.contracts import polars_schema
-from pipeline.ingest.database import ROWS_AT_ONCE, IngestDatabase, statement
-from pipeline.ingest.ids import GameIds
+from pipeline.ingest.database import IngestDatabase, statement
 from pipeline.ingest.worker import Findings, Job
 from pipeline.lake import StoredLake
-from pipeline.sqlfiles import literal
 from pipeline.stores import is_regular, version
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 _LINE = "#"
+_UNITS_AT_ONCE = 256
+_WANTED = {
+    **{"number": pl.Int64, "source": pl.String, "prefix": pl.String},
+    **{"n_bytes": pl.Int64, "ingest_id": pl.Int64},
+}
 
 
 class _Archive(Struct, frozen=True):
@@ -43,8 +43,8 @@ class _Archive(Struct, frozen=True):
 class Recall:
     """Keeps archives from being read that are as they were before, and notes those that are read.
 
-    `earlier` is a state of the lake, None for nothing; `take` is called with what was seen in an
-    archive then, as of what a worker found.
+    `earlier` is a state of the lake, None for nothing; `take` is called with what was seen in
+    archives then, as of what a worker found.
     """
 
     def __init__(
@@ -59,12 +59,16 @@ class Recall:
         self._take = take
         self._database = database
         self._noted: list[_Archive] = []
+        self._n_reports = 0
 
     def unread(self, units: Iterator[Unit]) -> Iterator[Unit]:
         """The units without the archives recalled."""
         if self._earlier is None or not self._earlier.sizes("archives"):
-            return units
-        return (unit for unit in units if not self._is_recalled(unit))
+            yield from units
+            return
+        while some := list(islice(units, _UNITS_AT_ONCE)):
+            recalled = self._recalled(some)
+            yield from (unit for unit in some if unit not in recalled)
 
     def noting(self, unit: Unit, documents: Iterator[Document]) -> Iterator[Document]:
         """The documents of an archive, which is noted when all were read."""
@@ -73,13 +77,15 @@ class Recall:
             yield document
         # One that breaks off, or is no archive at all, is itself reported at the end.
         if document is None or (document.source, document.path) != (unit.source, unit.path):
-            self._note(_archive(unit, as_found))
+            archive = _archive(unit, as_found)
+            self._noted += [archive] if archive else []
 
-    def archives(self) -> pl.DataFrame:
-        """The rows of `archives`, without the ingest, for what was noted and has not changed."""
-        schema = {n: dtype for n, dtype in polars_schema("archives").items() if n != "ingest_id"}
+    def archives(self, ingest_id: int) -> pl.DataFrame:
+        """The rows of `archives` that an ingest adds: what was noted and has not changed."""
+        schema = polars_schema("archives")
+        names = [name for name in schema if name != "ingest_id"]
         rows = [
-            [getattr(archive, name) for name in schema]
+            [ingest_id, *(getattr(archive, name) for name in names)]
             for archive in self._noted
             if version(archive.file) == archive.as_found
         ]
@@ -87,22 +93,22 @@ class Recall:
         is_alone = pl.struct("source", "prefix").is_unique()
         return pl.DataFrame(rows, schema=schema, orient="row").filter(is_alone)
 
-    def _note(self, archive: _Archive | None) -> None:
-        if archive is not None:
-            self._noted.append(archive)
-
-    def _is_recalled(self, unit: Unit) -> bool:
-        """Whether the unit is an archive that has not changed; then reports what was seen in it."""
-        seen_in = self._seen_in.get(_home(unit), {}) if unit.holds_many else {}
-        archive = _archive(unit, _version(unit)) if seen_in else None
-        if archive is None or archive.sha256 not in seen_in:
-            return False
-        found = self._found(archive, seen_in[archive.sha256])
-        if found is None:
-            return False
-        self._note(archive)
-        self._take(found)
-        return True
+    def _recalled(self, units: Sequence[Unit]) -> set[Unit]:
+        """Those that are archives and have not changed: what was seen in them is reported."""
+        known: list[tuple[Unit, _Archive, int]] = []
+        for unit in units:
+            seen_in = self._seen_in.get(_home(unit), {}) if unit.holds_many else {}
+            archive = _archive(unit, _version(unit)) if seen_in else None
+            if archive is not None and archive.sha256 in seen_in:
+                known.append((unit, archive, seen_in[archive.sha256]))
+        if not known:
+            return set()
+        rows = [
+            (number, archive.source, archive.prefix, archive.n_bytes, ingest_id)
+            for number, (_, archive, ingest_id) in enumerate(known)
+        ]
+        numbers = self._report(pl.DataFrame(rows, schema=_WANTED, orient="row"))
+        return {known[number][0] for number in numbers}
 
     @cached_property
     def _seen_in(self) -> dict[tuple[str, str], dict[str, int]]:
@@ -110,57 +116,43 @@ class Recall:
         if self._earlier is None:
             return {}
         as_now = [pl.col(n).eq_missing(pl.lit(of)) for n, of in self._job.settings().items()]
-        alike = self._table("ingests").filter(*as_now)
-        archives = self._table("archives").join(alike, on="ingest_id", how="semi")
+        alike = self._earlier.table("ingests").filter(*as_now)
+        archives = self._earlier.table("archives").join(alike, on="ingest_id", how="semi")
         rows = archives.select("source", "prefix", "sha256", "ingest_id").sort("ingest_id")
         found: dict[tuple[str, str], dict[str, int]] = {}
         for source, prefix, sha256, ingest_id in rows.collect().iter_rows():
             found.setdefault((source, prefix), {})[sha256] = ingest_id
         return found
 
-    def _found(self, archive: _Archive, ingest_id: int) -> Findings | None:
-        """The documents of an archive as a worker would tell of them that knows all of its games.
+    def _report(self, wanted: pl.DataFrame) -> list[int]:
+        """Reports the documents of archives as a worker would that knows all of their games.
 
-        None where it would have to decode one, where one could not be read then and may be now, and
-        where the lake does not say any more what is wrong with one.
+        Returns the archives' numbers, without those where it would have to decode a document, where
+        one could not be read then and may be now, and where the lake does not say any more what is
+        wrong with one.
         """
-        from pipeline.warehouse import answer, batches, parquet_select, write
+        from pipeline.warehouse import answer, register, write
 
-        select = statement(
-            "recalled",
-            ingest_id=str(ingest_id),
-            source=literal(archive.source),
-            prefix=literal(archive.prefix),
-            is_of_lines=str(archive.prefix.endswith(_LINE)),
-        )
         with self._database.connection(self._earlier) as connection:
-            self._database.compute(connection, "recalled", select)
-            n_documents, n_unread = answer(connection, statement("recalled_counts")).row(0)
-            ids = "SELECT game_id FROM recalled WHERE game_id IS NOT NULL"
-            if n_unread or not all(map(self._are_held, batches(connection, ids, ROWS_AT_ONCE))):
-                return None
-            file = self._database.scratch / f"recalled-{len(self._noted)}.parquet"
+            register(connection, "wanted", wanted)
+            inside = statement("in_archives", documents="documents", archives="wanted")
+            for name, select in (
+                ("inside", inside),
+                ("unknown", statement("unknown")),
+                ("recalled", "FROM inside ANTI JOIN unknown USING (number)"),
+            ):
+                self._database.compute(connection, name, select)
+            self._n_reports += 1
+            file = self._database.scratch / f"seen-again-{self._n_reports}.parquet"
             faults = file.with_stem(f"{file.stem}-faults")
-            write(connection, statement("faults_before"), faults)
-            counts = statement("refused_counts", faults=parquet_select([faults]))
-            n_refused, n_explained = answer(connection, counts).row(0)
-            if n_explained != n_refused:
-                return None
             write(connection, statement("seen_again"), file)
-        return Findings(n_documents, archive.n_bytes, file, faults if n_explained else None)
-
-    def _are_held(self, games: "pa.Table") -> bool:
-        ids = games.column(0).to_pylist()
-        return self._games is not None and bool(self._games.has(ids).all())
-
-    @cached_property
-    def _games(self) -> GameIds | None:
-        return GameIds.load(self._job.known) if self._job.known else None
-
-    @cached_property
-    def _table(self) -> Callable[[str], pl.LazyFrame]:
-        assert self._earlier is not None
-        return cache(self._earlier.table)
+            write(connection, statement("faults_before"), faults)
+            archives = answer(connection, "FROM wanted ANTI JOIN unknown USING (number)")
+            counts = "SELECT count(*), count(*) FILTER (status = 'quarantined') FROM recalled"
+            n_documents, n_refused = answer(connection, counts).row(0)
+        n_bytes = int(archives["n_bytes"].sum())
+        self._take(Findings(n_documents, n_bytes, file, faults if n_refused else None))
+        return archives["number"].to_list()
 
 
 def _home(unit: Unit) -> tuple[str, str]:

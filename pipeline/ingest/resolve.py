@@ -64,7 +64,7 @@ def _steps() -> dict[str, str]:
         "last_seen": "FROM last_here UNION ALL FROM last_elsewhere",
         **{
             name: statement(name)
-            for name in (*of_games, "resolved", "superseded", "surplus", "moved")
+            for name in (*of_games, "resolved", "superseded", "surplus", "moved", "changed")
         },
     }
 
@@ -125,11 +125,18 @@ class Resolution:
         """The documents whose game was known when the ingest began and is not there any more."""
         return self._answer("SELECT location FROM resolved WHERE is_lost")
 
-    def documents(self, ingest_id: int) -> Iterator["pa.Table"]:
-        """The rows of `documents`, in the order of the sources, some at a time."""
-        from pipeline.warehouse import batches
+    def documents(self, ingest_id: int, noted: pl.DataFrame) -> Iterator["pa.Table"]:
+        """The rows of `documents`, in the order of the sources, some at a time.
 
-        select = statement("documents", ingest_id=str(ingest_id))
+        What is as it was has none, but in an archive noted: `noted` are the rows of `archives`.
+        """
+        from pipeline.warehouse import batches, register
+
+        number = str(ingest_id)
+        register(self._connection, "noted", noted.with_row_index("number"))
+        seen = f"(SELECT *, CAST({number} AS BIGINT) AS ingest_id FROM resolved)"
+        in_noted = statement("in_archives", documents=seen, archives="noted")
+        select = statement("documents", ingest_id=number, in_noted=in_noted)
         return batches(self._connection, select, ROWS_AT_ONCE)
 
     def _answer(self, select: str) -> pl.DataFrame:

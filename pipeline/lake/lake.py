@@ -170,7 +170,7 @@ class StoredLake:
         return f"no table `{name}`: {choose([name], TABLES)}"
 
     def is_behind(self) -> bool:
-        """Whether the log of `documents`, which every ingest adds to, goes on after this state."""
+        """Whether the log of `documents`, as of anything new, goes on after this state."""
         version = self.states["documents"].version
         return (self.folder("documents") / "_delta_log" / f"{version + 1:020d}.json").exists()
 

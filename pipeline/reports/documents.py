@@ -21,7 +21,7 @@ COLUMNS: Mapping[str, Column] = {
     "source": column.text("the folder or archive that it is in"),
     "path": column.text("its path within the source"),
     "status": column.word(
-        STATUSES, f"what the last ingest that saw it did with it: {', '.join(STATUSES)}"
+        STATUSES, f"what the ingest did with it that found it so: {', '.join(STATUSES)}"
     ),
     "reason": column.text(
         "why it was not used; of a game with faulty parts, the rule that the first breaks",
@@ -38,7 +38,7 @@ COLUMNS: Mapping[str, Column] = {
     "n_bytes": Column(
         pl.Int64(), "its size in bytes, null if it was not read", nullable=True, unit="bytes"
     ).shown("size"),
-    "ingest_id": column.count("the last ingest that saw it", low=1).shown("ingest"),
+    "ingest_id": column.count("the ingest that found it so; later ones found it unchanged", low=1).shown("ingest"),
 }
 COUNT_COLUMNS: Mapping[str, Column] = {
     "source": COLUMNS["source"],
@@ -72,7 +72,7 @@ def documents(
 ) -> pl.DataFrame:
     """A row for each document that meets all conditions, sorted by place, at most `limit`.
 
-    A document is as the last ingest that saw it left it. `path` is a part of its path. Rows are
+    A document is as it was last seen to be. `path` is a part of its path. Rows are
     sorted by the column `sort` first, nulls last. `after` is this column, the source and the path
     of the last row of the page before, and how many rows alike in these were shown.
 
@@ -121,7 +121,7 @@ def _asked(lake: StoredLake, asked: Mapping[str, str | Sequence[str] | None]) ->
 
 
 def _seen(lake: StoredLake) -> pl.LazyFrame:
-    """Each document as the last ingest that saw it left it, with what is refused of it now."""
+    """Each document as it was last seen to be, with what is refused of it now."""
     seen = lake.table("documents").with_columns(**_LOCATION)
     if lake.ingest_id > 1:
         last = seen.group_by(*_LOCATION).agg(pl.col("ingest_id").max())

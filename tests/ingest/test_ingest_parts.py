@@ -89,8 +89,7 @@ def test_a_part_that_changes_replaces_its_game(files: Lab) -> None:
     files.ingest()
     (files.root / "b.csv").write_bytes(TABLE.replace(b"1,Ann=2", b"1,Ann=4"))
     files.ingest()
-    found = statuses(files.lake)
-    assert [found[f"b.csv#{n}"] for n in (1, 2, 3)] == ["replacing", "unchanged", "unchanged"]
+    assert statuses(files.lake) == {"b.csv#1": "replacing"}
     assert table(files.lake, "games").height == 7
 
 
@@ -168,11 +167,10 @@ def test_a_large_file_of_parts_that_has_not_changed_is_not_cut_again(
     def refuse(path: str, head: bytes) -> None:
         raise AssertionError(path)
 
-    expected = statuses(lab.lake)
     monkeypatch.setattr("pipeline.ingest.worker.splitter", refuse)
     again = lab.ingest()
     assert nonzero(again) == {"unchanged": first.statuses["ingested"], "ignored": 1}
-    assert statuses(lab.lake).keys() == expected.keys()
+    assert table(lab.lake, "documents")["ingest_id"].unique().to_list() == [1]
 
 
 # Enough for three blocks of zstandard: the first can be read when the rest is cut.

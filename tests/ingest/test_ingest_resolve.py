@@ -1,6 +1,6 @@
 """What becomes of documents, by the statements in `sql/ingest`, against loops in plain Python."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +21,7 @@ from pipeline.ingest.ids import GameIds
 SOURCE = "/logs"
 PATHS = ("a/1.json", "b/1.json", "a/2.json", "a/x.json", "all.jsonl#1", "all.jsonl#2")
 NAMING = ("a" * 64, "b" * 64)  # bytes that say who played
+PREFIXES = ("a/", "all.jsonl#")  # as if they were archives
 ANONYMOUS = "c" * 64
 BROKEN, NO_LOG = "d" * 64, "e" * 64
 DOCUMENTS = st.tuples(
@@ -31,11 +32,15 @@ DOCUMENTS = st.tuples(
 
 
 class Ingest(NamedTuple):
-    """One ingest: its documents, each with a worker, the model given, and bytes to read again."""
+    """One ingest: its documents, each with a worker, the model given, and bytes to read again.
+
+    It notes archives, or none.
+    """
 
     documents: Sequence[tuple[str, str, int]]
     model: str | None
     again: str | None
+    notes: bool
 
 
 INGESTS = st.builds(
@@ -43,12 +48,13 @@ INGESTS = st.builds(
     st.lists(DOCUMENTS, max_size=6),
     st.sampled_from([None, "m1", "m2"]),
     st.none() | st.sampled_from([*NAMING, ANONYMOUS]),
+    st.booleans(),
 )
 Game = dict[str, Any]
 
 
 class Expected(NamedTuple):
-    """What an ingest does: rows of `documents`, new games, games to go, moved ones, and copies.
+    """What an ingest does: what documents are, new games, games to go, moved ones, and copies.
 
     A game moved where the document in its place holds another; copies are by worker.
     """
@@ -147,7 +153,26 @@ class Oracle:
                 moved[id] = (SOURCE, first.removeprefix(f"{SOURCE}/"))
         return moved
 
-    def take(self, done: Expected) -> None:
+    def written(self, done: Expected, noted: Sequence[str]) -> list[dict[str, Any]]:
+        """The rows of `documents`: of places that are not as they were, and of what is noted."""
+        places = {of["game_id"]: f"{of['source']}/{of['path']}" for of in self.games}
+        places |= {of: "/".join(place) for of, place in done.moved.items()}
+        ends = {row["location"]: row["ingest_id"] for row in self.documents}
+        before = [row for row in self.documents if row["ingest_id"] == ends[row["location"]]]
+        changed = set(noted)
+        for place in {row["location"] for row in done.rows}:
+            was, now = (
+                [row for row in found if row["location"] == place] for found in (before, done.rows)
+            )
+            if {*map(kept, was)} != {*map(kept, now)}:
+                changed.add(place)
+            if any(row["game_id"] and row["status"] != "unchanged" for row in now):
+                changed.add(place)
+            if any(r["status"] == "duplicate" and places.get(r["game_id"]) == place for r in was):
+                changed.add(place)
+        return [row for row in done.rows if row["location"] in changed]
+
+    def take(self, done: Expected, rows: Sequence[dict[str, Any]]) -> None:
         """Is the lake after the ingest."""
         self.n_ingests += 1
         self.games = [game for game in self.games if game["game_id"] not in done.superseded]
@@ -155,7 +180,7 @@ class Oracle:
             if game["game_id"] in done.moved:
                 game["source"], game["path"] = done.moved[game["game_id"]]
         self.games += done.borne
-        self.documents += [row | {"ingest_id": self.n_ingests} for row in done.rows]
+        self.documents += [row | {"ingest_id": self.n_ingests} for row in rows]
 
     def table(self, name: str) -> pl.DataFrame:
         rows = {"games": self.games, "documents": self.documents}.get(name, [])
@@ -218,6 +243,13 @@ def location(seen: Seen) -> str:
     return f"{seen.source}/{seen.path}"
 
 
+def kept(row: dict[str, Any]) -> tuple[Any, ...]:
+    """All that a row says of a document but when it was read, and why a game was not."""
+    names = ("n_bytes", "sha256", "format", "game_id", "game_index", "assigned_model")
+    why = (None, None) if row["game_id"] else (row["status"], row["reason"])
+    return *(row[name] for name in names), *why
+
+
 def bytes_of(game: Game) -> tuple[str, str | None]:
     return game["sha256"], game["assigned_model"]
 
@@ -238,10 +270,13 @@ def test_what_becomes_of_documents(
             again = [game["game_id"] for game in lake.games if game["sha256"] == one.again]
             database = IngestDatabase(scratch, 2**30, pl.Series(again, dtype=pl.String))
             with resolve.resolution(database, None, written(seen, scratch), []) as found:
-                rows = [row for table in found.documents(7) for row in table.to_pylist()]
-                assert rows == [
+                noted = archives(prefix for prefix in PREFIXES if one.notes)
+                inside = [r["location"] for r in expected.rows if r["path"].startswith(PREFIXES)]
+                rows = lake.written(expected, inside if one.notes else ())
+                result = [row for table in found.documents(7, noted) for row in table.to_pylist()]
+                assert result == [
                     {n: 7 if n == "ingest_id" else row[n] for n in polars_schema("documents")}
-                    for row in expected.rows
+                    for row in rows
                 ]
                 assert_ids(found.superseded, expected.superseded)
                 moved = [row for table in found.moved_games() for row in table.to_pylist()]
@@ -256,7 +291,13 @@ def test_what_becomes_of_documents(
                 assert found.n_bytes == 10 * len(seen)
                 assert found.lost().is_empty()
                 assert found.refusals.outdated() is None
-            lake.take(expected)
+            lake.take(expected, rows)
+
+
+def archives(prefixes: Iterable[str]) -> pl.DataFrame:
+    """The rows of `archives` that ingest 7 notes."""
+    rows = [(7, SOURCE, prefix, 1, "f" * 64) for prefix in prefixes]
+    return pl.DataFrame(rows, polars_schema("archives"), orient="row")
 
 
 def assert_ids(ids: GameIds, expected: set[str]) -> None:

@@ -24,9 +24,9 @@ def documents(
 ) -> None:
     """Count what was read and what was not, by source, status and reason, or list it.
 
-    A document is as the last ingest that saw it left it. With one of --status, --source, --reason
-    and --path, a row is a document; without them, a row is a number of documents. `magic
-    quarantine` has the parts of games that could not be used, and can ingest them again.
+    A document is as it was last seen to be. With one of --status, --source, --reason and --path, a
+    row is a document; without them, a row is a number of documents. `magic quarantine` has the
+    parts of games that could not be used, and can ingest them again.
 
     \b
     Examples:

@@ -1,4 +1,5 @@
--- The rows of the table `documents` that an ingest adds, in the order of the sources.
+-- The rows of the table `documents` that an ingest adds, in the order of the sources: what is not as it was,
+-- and all that is in an archive noted, which is known by them when it is seen again.
 WITH copied AS (
     SELECT game_id FROM resolved WHERE status = 'duplicate'
 ),
@@ -27,4 +28,6 @@ FROM resolved
 LEFT JOIN (FROM games_copied WHERE game_id IN (FROM copied)) AS games_copied
     ON resolved.status = 'duplicate' AND resolved.game_id = games_copied.game_id
 LEFT JOIN moved ON resolved.game_id = moved.game_id
+WHERE resolved.location IN (FROM changed)
+    OR resolved.source_order IN (SELECT source_order FROM (${in_noted}))
 ORDER BY resolved.source_order, resolved.location

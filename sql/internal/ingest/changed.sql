@@ -1,0 +1,45 @@
+-- The locations that hold something else than the lake saw there last, or a game that had been a copy there.
+WITH before AS (
+    SELECT *, source || '/' || path AS location
+    FROM documents
+    WHERE source || '/' || path IN (SELECT location FROM seen)
+    QUALIFY rank() OVER (PARTITION BY source || '/' || path ORDER BY ingest_id DESC) = 1
+),
+was AS (
+    SELECT
+        location,
+        n_bytes,
+        sha256,
+        format,
+        game_id,
+        game_index,
+        assigned_model,
+        CASE WHEN game_id IS NULL THEN status END AS status,
+        CASE WHEN game_id IS NULL THEN reason END AS reason
+    FROM before
+),
+is_now AS (
+    SELECT
+        location,
+        n_bytes,
+        sha256,
+        format,
+        game_id,
+        game_index,
+        assigned_model,
+        CASE WHEN game_id IS NULL THEN status END AS status,
+        CASE WHEN game_id IS NULL THEN reason END AS reason
+    FROM resolved
+),
+places AS (
+    SELECT game_id, source || '/' || path AS location FROM moved
+    UNION ALL
+    SELECT game_id, source || '/' || path FROM lake_games ANTI JOIN moved USING (game_id)
+)
+SELECT location FROM (FROM is_now EXCEPT FROM was)
+UNION
+SELECT location FROM (FROM was EXCEPT FROM is_now)
+UNION
+SELECT location FROM resolved WHERE game_id IS NOT NULL AND status <> 'unchanged'
+UNION
+SELECT location FROM before SEMI JOIN places USING (game_id, location) WHERE status = 'duplicate'
