@@ -38,7 +38,7 @@ COLUMNS: Mapping[str, Column] = {
     "n_bytes": Column(
         pl.Int64(), "its size in bytes, null if it was not read", nullable=True, unit="bytes"
     ).shown("size"),
-    "ingest_id": column.count("the ingest that found it so; later ones found it unchanged", low=1).shown("ingest"),
+    "ingest_id": column.count("the ingest that found it so", low=1).shown("ingest"),
 }
 COUNT_COLUMNS: Mapping[str, Column] = {
     "source": COLUMNS["source"],
