@@ -1,5 +1,6 @@
 """Where bytes come from: the same documents whatever holds them, and no loss without a word."""
 
+import bz2
 import errno
 import gzip
 import io
@@ -9,6 +10,7 @@ import os
 import pickle
 import random
 import re
+import struct
 import subprocess
 import sys
 import tarfile
@@ -16,6 +18,7 @@ import time
 import tracemalloc
 import warnings
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -56,6 +59,7 @@ COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress,
     ".zst": zstandard.compress,
     ".xz": lambda data: lzma.compress(data, preset=0),
+    ".bz2": lambda data: bz2.compress(data, 1),  # in blocks of 100 kB
 }
 N_MEMBERS = 40
 
@@ -88,6 +92,22 @@ def zipped(tree: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
         for path, data in tree.items():
             archive.writestr(path, data)
     return target.getvalue()
+
+
+def zipped_with_zstd(tree: dict[str, bytes]) -> bytes:
+    """As 7-Zip and `inspect` write it: what Python 3.11 cannot, so stored and then named so."""
+    data = bytearray(
+        zipped({path: zstandard.compress(of) for path, of in tree.items()}, zipfile.ZIP_STORED)
+    )
+    place = 0
+    for signature, method in ((b"PK\3\4", 8), (b"PK\1\2", 10)):
+        for content in tree.values():
+            place = data.index(signature, place)
+            struct.pack_into("<H", data, place + method, 93)
+            struct.pack_into("<I", data, place + method + 6, zlib.crc32(content))
+            struct.pack_into("<I", data, place + method + 14, len(content))
+            place += 4
+    return bytes(data)
 
 
 def many() -> dict[str, bytes]:
@@ -145,7 +165,9 @@ def test_archive_in_a_folder(tmp_path: Path, ending: str) -> None:
     assert {document.source for document in documents(tmp_path)} == {tmp_path.as_posix()}
 
 
-@pytest.mark.parametrize(("short", "packed"), [("tgz", ".gz"), ("tzst", ".zst"), ("txz", ".xz")])
+@pytest.mark.parametrize(
+    ("short", "packed"), [("tgz", ".gz"), ("tzst", ".zst"), ("txz", ".xz"), ("tbz2", ".bz2")]
+)
 def test_short_names(tmp_path: Path, short: str, packed: str) -> None:
     file = tmp_path / f"logs.{short.upper()}"
     file.write_bytes(COMPRESS[packed](tar(TREE)))
@@ -174,7 +196,7 @@ def test_compressed_logs_alone_and_as_members(
     ]
 
 
-@pytest.mark.parametrize("packed", [".gz", ".zst", ".xz"])
+@pytest.mark.parametrize("packed", [".gz", ".zst", ".xz", ".bz2"])
 def test_compressed_data_in_several_pieces_is_one(tmp_path: Path, packed: str) -> None:
     file = tmp_path / f"0.json{packed}"
     file.write_bytes(COMPRESS[packed](b"[1,") + COMPRESS[packed](b"2]") + bytes(8))
@@ -271,6 +293,19 @@ def test_backslashes_in_a_zip_part_folders(tmp_path: Path) -> None:
     assert contents(tmp_path / "x.zip") == [("a/0.json", b"{}", None)]
 
 
+def test_members_of_a_zip_packed_with_zstd(tmp_path: Path) -> None:
+    tree = TREE | {"large.json": b'"' + random.Random(7).randbytes(2**21).hex().encode() + b'"'}
+    file = tmp_path / "x.zip"
+    file.write_bytes(zipped_with_zstd(tree))
+    (tmp_path / "same.zip").write_bytes(zipped(tree))
+    assert contents(file) == contents(tmp_path / "same.zip")
+    data = zipped_with_zstd({"0.json": b"[]", "1.json": b"{}"})
+    file.write_bytes(data.replace(zstandard.compress(b"[]"), zstandard.compress(b"[1")))
+    assert [(one.path, one.is_broken) for one in documents(file)] == [
+        *(("0.json", True), ("1.json", False))
+    ]
+
+
 def test_names_that_are_not_utf8(tmp_path: Path) -> None:
     names = [os.fsdecode(b"\xe8.json"), os.fsdecode(b"\xe9.json"), os.fsdecode(b"\xe9")]
     try:
@@ -292,9 +327,10 @@ def test_passed_over_by_name(tmp_path: Path) -> None:
         ".DS_Store": "hidden file",
         "._x.json": "hidden file",
         "LICENSE": "not a log: text that no format reads",
-        "x.json.bz2": "not a log: the name ends in .bz2",
+        "x.json.lz4": "not a log: the name ends in .lz4"
+        ", which is not read: unpack it, or pack it as .zip or .tar.zst",
         "x.PNG": "not a log: the name ends in .PNG",
-        "x.csv.bz2": "not a log: the name ends in .bz2",
+        "x.bz2": "not a log: the name ends in .bz2",
         "x.gz": "not a log: the name ends in .gz",
     }
     root = folder(tmp_path / "a", dict.fromkeys(tree, b"?"))
@@ -408,6 +444,7 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
     "a zip's directory": lambda data: data.replace(b"PK\1\2", b"PK\1\3"),
     "a gzip's data": lambda data: data[:12] + b"\xff" * 6 + data[18:],
     "an xz's data": lambda data: data[:30] + b"\xff" * 6 + data[36:],
+    "a bzip2's data": lambda data: data[:12] + b"\xff" * 6 + data[18:],
     "a zstd's data": lambda data: data[:9] + b"\xff" * 6 + data[15:],
 }
 OF_PYTHON = re.compile(r"int\(\)|Error|unpack|codec|buffer of|NoneType|index|decompressing")
@@ -416,6 +453,7 @@ OF_PYTHON = re.compile(r"int\(\)|Error|unpack|codec|buffer of|NoneType|index|dec
 @pytest.mark.parametrize("what", DAMAGE)
 def test_reasons_are_not_in_the_words_of_python(tmp_path: Path, what: str) -> None:
     endings = {"tar's": "tar", "zip's": "zip", "gzip's": "json.gz", "xz's": "json.xz"}
+    endings["bzip2's"] = "json.bz2"
     file = tmp_path / f"x.{endings.get(what.split()[1], 'json.zst')}"
     tree = {"0.json": b'{"n": 1}' * 100}
     packed = PACK.get(file.suffix)
@@ -671,7 +709,7 @@ def test_cut_archive_yields_what_precedes_the_cut(tmp_path: Path, ending: str) -
 
 
 @pytest.mark.parametrize("n_bytes", [1, 4, 8, 12])
-@pytest.mark.parametrize("ending", [".tar.gz", ".tar.zst", ".tar.xz"])
+@pytest.mark.parametrize("ending", [".tar.gz", ".tar.zst", ".tar.xz", ".tar.bz2"])
 def test_cut_in_the_last_bytes_is_noticed(tmp_path: Path, ending: str, n_bytes: int) -> None:
     file = archive(tmp_path / f"x{ending}", TREE)
     whole = list(documents(file))
@@ -708,7 +746,7 @@ def test_tar_behind_a_tar_is_noticed(tmp_path: Path) -> None:
     assert last.is_broken
 
 
-@pytest.mark.parametrize("packed", [".gz", ".zst", ".xz"])
+@pytest.mark.parametrize("packed", [".gz", ".zst", ".xz", ".bz2"])
 def test_cut_or_wrong_file(tmp_path: Path, packed: str) -> None:
     data = COMPRESS[packed](b"{}" * 1000)
     for damaged in (b"", data[:-1], data[: len(data) // 2], b"{}", data + b"more"):
@@ -718,7 +756,7 @@ def test_cut_or_wrong_file(tmp_path: Path, packed: str) -> None:
         assert document.is_broken
 
 
-@pytest.mark.parametrize("packed", [".gz", ".zst", ".xz"])
+@pytest.mark.parametrize("packed", [".gz", ".zst", ".xz", ".bz2"])
 def test_cut_lines(tmp_path: Path, packed: str) -> None:
     dice = random.Random(7)
     lines = [dice.randbytes(700).hex().encode() for _ in range(500)]
@@ -736,7 +774,7 @@ def test_cut_lines(tmp_path: Path, packed: str) -> None:
 
 
 @pytest.mark.parametrize("ending", ARCHIVES)
-@pytest.mark.parametrize("packed", [".gz", ".zst", ".xz"])
+@pytest.mark.parametrize("packed", [".gz", ".zst", ".xz", ".bz2"])
 def test_member_with_damage_of_its_own(tmp_path: Path, ending: str, packed: str) -> None:
     cut = COMPRESS[packed](b"{}\n{}")[:-1]
     tree = {f"0.json{packed}": cut, f"1.jsonl{packed}": b"?", "2.json": b"{}"}
@@ -749,7 +787,7 @@ def test_member_with_damage_of_its_own(tmp_path: Path, ending: str, packed: str)
 
 
 @pytest.mark.parametrize("damage", ["junk", "cut"])
-@pytest.mark.parametrize("codec", [".gz", ".zst", ".xz"])
+@pytest.mark.parametrize("codec", [".gz", ".zst", ".xz", ".bz2"])
 @pytest.mark.parametrize("outer", ["", ".tar", ".tar.gz", ".zip"])
 def test_the_whole_lines_of_a_short_file_are_kept(
     tmp_path: Path, outer: str, codec: str, damage: str

@@ -1,5 +1,6 @@
 """Bytes as they come out of a file, a piece at a time, decompressed if need be."""
 
+import bz2
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
@@ -20,6 +21,8 @@ _CHUNK_BYTES = 1 << 16
 _CHECKSUM_BYTES = 8
 # What a header of xz may ask for: as much as is the rule for zstd, and twice what `xz -9` needs.
 _XZ_MEMORY = 1 << 27
+# Of 40 bytes of bzip2 46 MB can come: of a piece of it so much is taken at a time.
+_MOST_AT_ONCE = 1 << 20
 
 
 class Readable(Protocol):
@@ -30,7 +33,7 @@ class Readable(Protocol):
 
 
 class _Unit(Protocol):
-    """A decoder of one gzip member, zstd frame or xz stream."""
+    """A decoder of one gzip member, zstd frame, or xz or bzip2 stream."""
 
     def decompress(self, data: bytes, /) -> bytes: ...
 
@@ -45,6 +48,7 @@ _UNITS: dict[str, Callable[[], _Unit]] = {
     "gz": lambda: zlib.decompressobj(wbits=16 + zlib.MAX_WBITS),
     "zst": lambda: zstandard.ZstdDecompressor().decompressobj(),
     "xz": partial(lzma.LZMADecompressor, memlimit=_XZ_MEMORY),
+    "bz2": bz2.BZ2Decompressor,
 }
 
 
@@ -63,7 +67,7 @@ def decompressed(
     """
     if codec is None:
         return pieces
-    return expansion.counted(_decompress(fetched(pieces), _UNITS[codec]))
+    return expansion.counted(units(fetched(pieces), codec))
 
 
 def fetched(pieces: Iterator[bytes]) -> Iterator[bytes]:
@@ -74,8 +78,9 @@ def fetched(pieces: Iterator[bytes]) -> Iterator[bytes]:
     return chain((first,), pieces)
 
 
-def _decompress(pieces: Iterator[bytes], new_unit: Callable[[], _Unit]) -> Iterator[bytes]:
+def units(pieces: Iterator[bytes], codec: str) -> Iterator[bytes]:
     """Yield the contents of all units, one after the other, with zeros between them as padding."""
+    new_unit = _UNITS[codec]
     unit = new_unit()
     for piece in _small(pieces):
         left = piece
@@ -85,10 +90,22 @@ def _decompress(pieces: Iterator[bytes], new_unit: Callable[[], _Unit]) -> Itera
                 if not left:
                     break
                 unit = new_unit()
-            yield unit.decompress(left)
+            yield from _contents(unit, left)
             left = unit.unused_data
     if not unit.eof:
         raise EOFError("the compressed data is cut short")
+
+
+def _contents(unit: _Unit, data: bytes) -> Iterator[bytes]:
+    if not isinstance(unit, bz2.BZ2Decompressor):
+        yield unit.decompress(data)
+        return
+    try:
+        yield unit.decompress(data, _MOST_AT_ONCE)
+        while not (unit.eof or unit.needs_input):
+            yield unit.decompress(b"", _MOST_AT_ONCE)
+    except OSError:  # that of bzip2, not of the disk
+        raise UnfitError("the compressed data is damaged") from None
 
 
 def _small(pieces: Iterator[bytes]) -> Iterator[bytes]:

@@ -9,8 +9,11 @@ _KINDS = {
     # Of these a document is only what a format asks for.
     **dict.fromkeys((".csv", ".tsv", ".txt", ".log"), "text"),
 }
-_CODECS = {"": None, ".gz": "gz", ".zst": "zst", ".xz": "xz"}
-_SHORT = {".tgz": ".tar.gz", ".tzst": ".tar.zst", ".txz": ".tar.xz"}
+_CODECS = {"": None, ".gz": "gz", ".zst": "zst", ".xz": "xz", ".bz2": "bz2"}
+_SHORT = {".tgz": ".tar.gz", ".tzst": ".tar.zst", ".txz": ".tar.xz", ".tbz2": ".tar.bz2"}
+# What people pack logs with, and we do not read.
+_PACKED_OTHERWISE = (".7z", ".rar", ".lz4", ".br", ".lz", ".lzma", ".z")
+_UNPACK = ", which is not read: unpack it, or pack it as .zip or .tar.zst"
 _HIDDEN = {"__MACOSX", "_delta_log"}
 _AGAIN = re.compile(r"( \([0-9]+\))+$")  # as `Distinct` has it
 _LONGEST_LABEL = 4096  # no file system's paths are longer
@@ -68,7 +71,8 @@ def why_passed_over(path: str) -> str | None:
     if name.startswith("."):
         return "hidden file"
     if form_of(name).kind is None:
-        return f"not a log: {_ending(name)}"
+        way_out = _UNPACK if name.lower().endswith(_PACKED_OTHERWISE) else ""
+        return f"not a log: {_ending(name)}{way_out}"
     return None
 
 

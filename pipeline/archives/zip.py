@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import BinaryIO, cast
 
+from pipeline.archives.compression import units
 from pipeline.archives.expansion import Expansion
 from pipeline.archives.failures import UnfitError
 from pipeline.archives.member import Member
 from pipeline.archives.unclaimed import POINTER, is_pointer
 
+_ZSTANDARD = 93  # Python's own library reads it from 3.14 on
 _IS_ENCRYPTED = 1  # bit of a zip member's flags
 _IS_SPECIAL = 0x61  # encrypted in one way or another, or a patch
 _HEADER = struct.Struct("<4s22xHH")
@@ -21,6 +23,7 @@ _MOST_AT_ONCE = 1 << 20
 _LONGEST_POINTER = 1 << 10
 _MOST_IN_MEMORY = 1 << 26
 _MOST_UNPACKED = 1 << 32
+_WRONG = "the member's size or checksum is wrong"
 
 
 def zip_members(file: BinaryIO, expansion: Expansion) -> Iterator[Member]:
@@ -39,11 +42,20 @@ def zip_members(file: BinaryIO, expansion: Expansion) -> Iterator[Member]:
             if name.endswith("/"):
                 continue
             if stat.S_IFMT(entry.external_attr >> 16) in (0, stat.S_IFREG):
-                reading = partial(_small, file) if _is_small(entry) else partial(_pieces, archive)
-                content = partial(_counted, partial(reading, entry), expansion)
+                content = partial(_counted, _reader(file, archive, entry), expansion)
                 yield Member(name, entry.file_size, content)
             else:
                 yield Member(name)
+
+
+def _reader(
+    file: BinaryIO, archive: zipfile.ZipFile, entry: zipfile.ZipInfo
+) -> Callable[[], Iterator[bytes]]:
+    if _is_small(entry):
+        return partial(_small, file, entry)
+    if entry.compress_type == _ZSTANDARD and not entry.flag_bits & _IS_SPECIAL:
+        return partial(_of_zstandard, file, entry)
+    return partial(_pieces, archive, entry)
 
 
 def _counted(read: Callable[[], Iterator[bytes]], expansion: Expansion) -> Iterator[bytes]:
@@ -61,16 +73,45 @@ def _is_small(entry: zipfile.ZipInfo) -> bool:
 
 def _small(file: BinaryIO, entry: zipfile.ZipInfo) -> Iterator[bytes]:
     """Yield a member in one piece, in six tenths of the time that the library's streams take."""
+    file.seek(_start(file, entry))
+    data = file.read(entry.compress_size)
+    if entry.compress_type == zipfile.ZIP_DEFLATED:
+        data = zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, entry.file_size + 1)
+    if len(data) != entry.file_size or zlib.crc32(data) != entry.CRC:
+        raise zipfile.BadZipFile(_WRONG)
+    yield data
+
+
+def _start(file: BinaryIO, entry: zipfile.ZipInfo) -> int:
+    """Return where the member's data begins."""
     file.seek(entry.header_offset)
     signature, n_name, n_extra = _HEADER.unpack(file.read(_HEADER.size))
     if signature != b"PK\3\4":
         raise zipfile.BadZipFile("the directory points to a member that is not there")
-    data = file.read(n_name + n_extra + entry.compress_size)[n_name + n_extra :]
-    if entry.compress_type == zipfile.ZIP_DEFLATED:
-        data = zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, entry.file_size + 1)
-    if len(data) != entry.file_size or zlib.crc32(data) != entry.CRC:
-        raise zipfile.BadZipFile("the member's size or checksum is wrong")
-    yield data
+    return entry.header_offset + _HEADER.size + int(n_name) + int(n_extra)
+
+
+def _of_zstandard(file: BinaryIO, entry: zipfile.ZipInfo) -> Iterator[bytes]:
+    n_bytes = checksum = 0
+    for piece in units(_packed(file, entry), "zst"):
+        n_bytes += len(piece)
+        checksum = zlib.crc32(piece, checksum)
+        yield piece
+    if (n_bytes, checksum) != (entry.file_size, entry.CRC):
+        raise zipfile.BadZipFile(_WRONG)
+
+
+def _packed(file: BinaryIO, entry: zipfile.ZipInfo) -> Iterator[bytes]:
+    """Yield the member as it lies in the file, in pieces; others may read the file in between."""
+    place = _start(file, entry)
+    end = place + entry.compress_size
+    while place < end:
+        file.seek(place)
+        piece = file.read(min(end - place, _MOST_AT_ONCE))
+        if not piece:
+            return
+        yield piece
+        place += len(piece)
 
 
 def _pieces(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Iterator[bytes]:

@@ -163,7 +163,7 @@ SourcesArgument = Annotated[
     list[str],
     argument(
         "SOURCE",
-        "Folders, log files, archives (.zip, .tar; .gz, .zst, .xz), or patterns.",
+        "Folders, log files, archives (.zip, .tar; .gz, .zst, .xz, .bz2), or patterns.",
         default=...,
     ),
 ]

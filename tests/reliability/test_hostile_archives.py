@@ -146,7 +146,7 @@ def zeros(codec: str) -> bytes:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("codec", [".zst", ".gz", ".xz"])
+@pytest.mark.parametrize("codec", [".zst", ".gz", ".xz", ".bz2"])
 @pytest.mark.parametrize("ending", ["tar", "jsonl", "json", "zip"])
 def test_a_bomb_of_10_gib(lab: Lab, codec: str, ending: str) -> None:
     """What stands before it is ingested; then reading stops, far from its end."""
