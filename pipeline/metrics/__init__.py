@@ -141,7 +141,7 @@ def answered(
     is 0 for metrics that are not among them.
     """
     metric_names = tuple(edition_names(request.edition) if names is None else names)
-    check_engine(lake, engine, master)
+    check_engine(engine, master)
     if confidence is not None and not 0 < confidence < 1:
         raise UsageError(
             f"the confidence must be between 0 and 1, for example 0.95, not {confidence:g}"

@@ -21,17 +21,12 @@ _NO_SIDES = pl.DataFrame(schema={"n_unfinished": pl.Int64})
 ENGINES = ("polars", "duckdb", "spark")
 
 
-def check_engine(lake: StoredLake, engine: Engine, master: str | None) -> None:
-    """Raises UsageError for an engine that is unknown, or that cannot count in this lake."""
+def check_engine(engine: Engine, master: str | None) -> None:
+    """Raises UsageError for an engine that is unknown, or a master that it cannot have."""
     if engine not in ENGINES:
         raise UsageError(f"no engine `{engine}`: {choose([engine], ENGINES)}")
     if master is not None and engine != "spark":
         raise UsageError(f"a master works only with the engine spark, not with {engine}")
-    if engine == "spark" and not lake.path.is_local:
-        raise UsageError(
-            f"{lake.path}: Spark needs a lake in a folder that all its executors share: copy "
-            "the lake to one, or use the engine polars or duckdb"
-        )
 
 
 def count(

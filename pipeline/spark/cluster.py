@@ -20,7 +20,7 @@ from pipeline.ingest.pool import Team, Workers
 from pipeline.ingest.tasks import Task
 from pipeline.ingest.worker import Findings, Job, Staged, Worker
 from pipeline.library_errors import one_line
-from pipeline.spark.session import open_session
+from pipeline.spark.session import cancelling, open_session
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -71,7 +71,8 @@ class _Cluster:
             return (_done(job, known.value if known else None, part) for part in of_partition)
 
         try:
-            done = self._context.parallelize(parts, len(parts)).mapPartitions(work).collect()
+            with cancelling(self._context):
+                done = self._context.parallelize(parts, len(parts)).mapPartitions(work).collect()
         except (PySparkException, Py4JError) as error:
             raise PipelineError(
                 f"the ingest failed on Spark: {one_line(error)}; nothing was changed; fix the "

@@ -5,10 +5,14 @@ import logging
 import os
 import shutil
 import signal
+import socket
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from subprocess import Popen, TimeoutExpired
+from threading import Thread, current_thread, main_thread
 from typing import TYPE_CHECKING
 
 from pipeline.errors import UsageError
@@ -16,6 +20,7 @@ from pipeline.extras import check_extra
 from pipeline.library_errors import one_line
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 MASTER = "SPARK_MASTER"
@@ -25,6 +30,9 @@ _HERE = Path(__file__).parent
 _EXTRA = ("pyspark", "sqlglot", "pandas")
 _MASTERS = ("local", "spark://", "k8s://", "yarn")
 _LOOPBACK = "127.0.0.1"
+_SECONDS = 10
+# What Java says at each start of Spark 4, by what Spark itself asks for.
+_INCUBATOR = b"WARNING: Using incubator modules"
 
 
 def open_session(master: str | None = None) -> "SparkSession":
@@ -53,6 +61,19 @@ def _check_java() -> None:
         raise UsageError(f"Spark needs Java 17 or newer: {where}; install it or set JAVA_HOME")
 
 
+def _check_answers(master: str) -> None:
+    """Raises UsageError if nothing listens at any address of a cluster; Spark asks for a minute."""
+    addresses = [address.rpartition(":") for address in master.removeprefix("spark://").split(",")]
+    reasons = []
+    for host, _, port in addresses:
+        try:
+            socket.create_connection((host, int(port)), _SECONDS).close()
+            return
+        except (OSError, ValueError) as error:
+            reasons.append(f"{host}:{port} ({getattr(error, 'strerror', None) or error})")
+    raise UsageError(f"no Spark master answers: {', '.join(reasons)}")
+
+
 def _check_master(master: str) -> None:
     if not master.startswith(_MASTERS):
         raise UsageError(
@@ -63,27 +84,130 @@ def _check_master(master: str) -> None:
 
 def _started(master: str) -> "SparkSession":
     _check_master(master)
+    if master.startswith("spark://"):
+        _check_answers(master)
     _check_java()
     from py4j.protocol import Py4JError
+    from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkException
+    from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.master(master).appName("magic")
-    for key, value in _settings(master).items():
-        builder = builder.config(key, value)
+    applications: list[str] = []
+    settings = SparkConf().setMaster(master).setAppName("magic")
+    settings.setAll([*_settings(master).items()])
     try:
-        with _environment(master), _interruptible():
-            session = builder.getOrCreate()
+        with _environment(master):
+            with _log_of_java(), _uninterrupted():
+                gateway = launch_gateway()  # type: ignore[no-untyped-call]
+            atexit.register(_end, gateway.proc, applications)
+            with _interruptible():
+                context = SparkContext(gateway=gateway, conf=settings)
     except (PySparkException, Py4JError) as error:
         raise UsageError(f"Spark does not start on {master}: {one_line(error)}") from None
-    # Else Java is ended under it, and each executor that is lost on the way looks like a failure.
-    atexit.register(session.stop)
-    return session
+    logging.getLogger().addFilter(_is_of_others)
+    applications.append(str(context.applicationId))
+    atexit.register(_stop, context)
+    return SparkSession(context)
+
+
+def _is_of_others(record: logging.LogRecord) -> bool:
+    """Whether a record is not py4j's, which logs with a traceback what is also raised."""
+    return record.module != "java_gateway"
+
+
+def _stop(context: "SparkContext") -> None:
+    """Ends the session, and with it its executors, before Java ends under them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that Java ended before
+        context.stop()
+
+
+def _end(java: Popen[bytes], applications: Sequence[str]) -> None:
+    """Ends Java, which ends by itself when nobody speaks to it, unless it is in the midst of it.
+
+    What executors of a local cluster wrote, beside Spark's own files, goes as well.
+    """
+    import pyspark
+
+    if java.stdin:
+        java.stdin.close()
+    try:
+        java.wait(_SECONDS)
+    except TimeoutExpired:
+        java.kill()
+    work = Path(pyspark.__file__).parent / "work"
+    for application in applications:
+        shutil.rmtree(work / application, ignore_errors=True)
+    with suppress(OSError):  # another one runs, or it is not ours
+        work.rmdir()
+
+
+@contextmanager
+def _log_of_java() -> Iterator[None]:
+    """Lets what Java writes to stderr, as long as it runs, be heard only where somebody asked.
+
+    What goes wrong is raised, in one line; Spark's log tells of it a second time, in a hundred. Who
+    wants that has a `log4j2.properties` of their own.
+    """
+    is_wanted = _has_own_log()
+    stderr = os.dup(2)
+    there, here = os.pipe()
+    os.dup2(here, 2)
+    os.close(here)
+    Thread(
+        target=_passed_on, args=(there, stderr), kwargs={"is_wanted": is_wanted}, daemon=True
+    ).start()
+    try:
+        yield
+    finally:
+        os.dup2(stderr, 2)
+
+
+def _passed_on(log: int, stderr: int, *, is_wanted: bool) -> None:
+    with open(log, "rb") as lines:
+        for line in lines:
+            if is_wanted and not line.startswith(_INCUBATOR):
+                os.write(stderr, line)
+
+
+def _has_own_log() -> bool:
+    home = os.environ.get("SPARK_HOME", "")
+    folder = os.environ.get("SPARK_CONF_DIR", f"{home}/conf")
+    return (Path(folder) / "log4j2.properties").is_file()
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Lets Ctrl-C wait until Java runs, a second or two: before, it would run on without us."""
+    if current_thread() is not main_thread():  # where no signal arrives
+        yield
+        return
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def cancelling(context: "SparkContext") -> Iterator[None]:
+    """Ends all jobs at Ctrl-C, which a cluster would go on with else."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        with suppress(Exception):  # Java may be gone
+            context.cancelAllJobs()
+        raise
 
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Lets Ctrl-C end the wait for a master, which is a minute where none answers."""
+    """Lets Ctrl-C end the wait for a master, and any other as in the rest of Python."""
+    handler = signal.getsignal(signal.SIGINT)
     # polars handles signals, too, and by its settings a call that is waiting goes on waiting.
     signal.siginterrupt(signal.SIGINT, True)
     level = logging.root.manager.disable
@@ -92,6 +216,9 @@ def _interruptible() -> Iterator[None]:
         yield
     finally:
         logging.disable(level)
+        if current_thread() is main_thread():  # Spark's own asks Java in the midst of asking it
+            signal.signal(signal.SIGINT, handler)
+            signal.siginterrupt(signal.SIGINT, True)
 
 
 def is_local(master: str) -> bool:
@@ -108,9 +235,6 @@ def _settings(master: str) -> dict[str, str]:
             "spark.executorEnv.PYTHONPATH": str(_HERE.parent.parent),
             "spark.driver.host": _LOOPBACK,
             "spark.driver.bindAddress": _LOOPBACK,
-            "spark.driver.extraJavaOptions": (
-                f"-Dlog4j2.configurationFile={(_HERE / 'log4j2.properties').as_uri()}"
-            ),
             "spark.ui.enabled": "false",
         }
     return settings

@@ -1,11 +1,13 @@
 """The lake's tables as Spark's, and our SQL, which is DuckDB's, in Spark's dialect."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 from unicodedata import normalize
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from pipeline.errors import QueryError
 from pipeline.events.contracts import TABLES
@@ -14,10 +16,12 @@ from pipeline.lake import StoredLake
 from pipeline.lake.schema import arrow_schema
 from pipeline.lake.tables import ROLES
 from pipeline.library_errors import one_line
+from pipeline.spark.session import cancelling
 from pipeline.sqlfiles import View, literal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 # While one query is planned, or waits for its last task, others have the executors.
 _AT_ONCE = 8
@@ -28,7 +32,7 @@ class Views:
 
     They are temporary views of a session of their own, so that another lake's, or those of whom the
     session belongs to, stay what they are. The executors read the lake's files where they are: its
-    path is the same on each of them. Those of an object store Spark itself cannot read.
+    path or URL is the same on each of them. What is in an object store they read as we do.
     """
 
     def __init__(
@@ -57,7 +61,7 @@ class Views:
 
         try:
             frames = [self.session.sql(self._translated(sql)) for sql in sqls]
-            with ThreadPoolExecutor(_AT_ONCE) as pool:
+            with cancelling(self.session.sparkContext), ThreadPoolExecutor(_AT_ONCE) as pool:
                 return list(pool.map(_collected, frames))
         except (PySparkException, Py4JError) as error:
             raise self._lake.damage(self._made & TABLES.keys()) or QueryError(
@@ -91,12 +95,38 @@ class Views:
         rows = role_rows().to_arrow() if name == ROLES and is_lacking else None
         table = self.session.createDataFrame(rows or arrow_schema(name).empty_table())
         if files := self._lake.files(name):
-            # The files' names are meant as they are, and not on the cluster's default file system.
-            reader = self.session.read.schema(table.schema).option("__globPaths__", "false")
-            table = reader.parquet(*(f"file://{file}" for file in files))
+            if self._lake.path.is_local:
+                # Their names are meant as they are, and not on the cluster's default file system.
+                reader = self.session.read.schema(table.schema).option("__globPaths__", "false")
+                table = reader.parquet(*(f"file://{file}" for file in files))
+            else:
+                table = self._of_store(list(files), table.schema)
             if self._lake.is_mixed(name):
                 table = table.where(f"system = {literal(str(self._lake.system))}")
         table.createOrReplaceTempView(name)
+
+    def _of_store(self, files: list[str], schema: "StructType") -> "DataFrame":
+        """The rows of files in an object store, which Spark itself reads with jars alone."""
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        names = self.session.sparkContext.parallelize([(file,) for file in files], len(files))
+        wanted = to_arrow_schema(schema, timezone="UTC")
+
+        def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                for file in batch.column(0).to_pylist():
+                    yield from _rows(file, wanted)
+
+        return self.session.createDataFrame(names, "file string").mapInArrow(rows, schema)
+
+
+def _rows(file: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows of a file, some at a time. Runs on an executor."""
+    from pipeline.stores import open_file
+
+    with open_file(file) as opened:
+        for batch in pq.ParquetFile(opened).iter_batches(columns=schema.names):
+            yield batch.select(schema.names).cast(schema)
 
 
 def _nfc(text: str | None) -> str | None:

@@ -2,11 +2,16 @@
 
 import os
 import re
+import signal
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import boto3
 import pytest
+from moto.server import ThreadedMotoServer
 from rawlogs import chameleon, encode
 
 import pipeline
@@ -15,6 +20,7 @@ from pipeline.extras import install_command
 from pipeline.library_errors import one_line
 from pipeline.spark import open_session, session
 
+TOP = Path(__file__).resolve().parent.parent.parent
 INSTALL = install_command("spark")
 
 
@@ -105,18 +111,10 @@ def test_executors_can_run_our_code(spark):
 def test_a_command_that_succeeds_ends_without_a_sign_of_failure(tmp_path):
     """Executors are stopped before Java ends; else each one that is lost would be an error."""
     (tmp_path / "0.json").write_bytes(encode(chameleon()))
-    command = ["ingest", "0.json", "--engine", "spark", "--master", "local-cluster[2,1,1024]"]
-    done = subprocess.run(
-        [sys.executable, "-m", "pipeline.cli", *command],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(Path(pipeline.__file__).parent.parent)},
-        capture_output=True,
-        check=False,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    for sign in ("ERROR", "Exception", "Lost", "Failed", "\tat "):
-        assert sign not in done.stderr, done.stderr
+    running = magic_on_a_cluster("ingest", "0.json", cwd=tmp_path)
+    _, errors = running.communicate()
+    assert running.returncode == 0, errors
+    assert all(line.startswith("reading: ") for line in errors.splitlines()), errors
 
 
 WAITING = """
@@ -141,3 +139,76 @@ def test_a_wait_for_a_master_can_be_interrupted():
     command = [sys.executable, "-c", WAITING]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (run.stdout, run.stderr) == ("interrupted\n", "")
+
+
+def test_a_master_that_does_not_answer():
+    began = time.monotonic()
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))  # and does not listen
+        master = f"spark://127.0.0.1:{reserved.getsockname()[1]}"
+        with pytest.raises(UsageError, match=r"^no Spark master answers: 127[^\n]*refused\)$"):
+            session._started(master)
+    assert time.monotonic() - began < 5
+
+
+def magic_on_a_cluster(*arguments: str, **options: object) -> subprocess.Popen:
+    """A command that starts a cluster of its own."""
+    command = [*arguments, "--engine", "spark", "--master", "local-cluster[2,1,1024]"]
+    return subprocess.Popen(
+        [sys.executable, "-m", "pipeline.cli", *command],
+        env=os.environ | {"PYTHONPATH": str(Path(pipeline.__file__).parent.parent)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+
+
+def left_by_executors() -> set[str]:
+    import pyspark
+
+    return {path.name for path in (Path(pyspark.__file__).parent / "work").glob("app-*")}
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("seconds", [1, 3, 8, 15])
+def test_an_interrupted_command_says_so_in_a_line_and_leaves_nothing(seconds, sample_lake):
+    before = left_by_executors()
+    command = ["metrics", "--lake", str(sample_lake.path)]
+    running = magic_on_a_cluster(*command, start_new_session=True)
+    time.sleep(seconds)
+    os.killpg(running.pid, signal.SIGINT)
+    _, errors = running.communicate(timeout=60)
+    assert (running.returncode, errors) == (130, "magic: interrupted\n")
+    with pytest.raises(ProcessLookupError):  # Java and the executors are gone
+        for _ in range(300):
+            os.killpg(running.pid, 0)
+            time.sleep(0.1)
+    assert left_by_executors() == before
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("spark")
+def test_a_lake_in_an_object_store(monkeypatch):
+    """Its executors are started with the credentials, as a cluster's keeper would do it."""
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    endpoint = "http://{}:{}".format(*server.get_host_and_port())
+    names = {"AWS_ACCESS_KEY_ID": "user", "AWS_SECRET_ACCESS_KEY": "secret"}
+    names |= {"AWS_REGION": "us-east-1", "AWS_ENDPOINT_URL": endpoint, "AWS_ALLOW_HTTP": "true"}
+    for name, value in names.items():
+        monkeypatch.setenv(name, value)
+    store = boto3.client("s3", endpoint_url=endpoint, region_name="us-east-1")
+    store.create_bucket(Bucket="spark")
+    url = "s3://spark/lake"
+    done = magic_on_a_cluster("ingest", str(TOP / "data" / "sample" / "results"), "--lake", url)
+    assert done.wait() == 0, done.stderr.read()
+    for report in (["metrics"], ["leaderboard"]):
+        running = magic_on_a_cluster(*report, "--lake", url, "--format", "csv")
+        found, errors = running.communicate()
+        assert (running.returncode, errors) == (0, "")
+        command = [sys.executable, "-m", "pipeline.cli", *report, "--lake", url, "--format", "csv"]
+        of_duckdb = [*command, "--engine", "duckdb"]
+        assert found == subprocess.run(of_duckdb, capture_output=True, check=True, text=True).stdout
+    server.stop()

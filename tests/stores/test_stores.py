@@ -142,8 +142,6 @@ def test_a_lake_on_a_store_is_the_lake_here(tmp_path: Path, bucket: str) -> None
     ours, theirs = open_lake(here), open_lake(there)
     for engine in ("polars", "duckdb"):
         assert_same(theirs.metrics(engine=engine), ours.metrics(engine=engine))
-    with pytest.raises(UsageError, match=f"^{there}: Spark needs a lake in a folder that"):
-        theirs.metrics(engine="spark")
     assert result.n_games == ours.table("games").collect().height
     query = "SELECT game_type, count(*) AS n FROM messages GROUP BY ALL ORDER BY ALL"
     assert theirs.sql(query).equals(ours.sql(query))
