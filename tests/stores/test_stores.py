@@ -19,7 +19,7 @@ from rawlogs import chameleon, encode, prisoners_dilemma, write_logs
 from pipeline import open_lake
 from pipeline.archives import documents, measure, read_unit, units
 from pipeline.cli import main
-from pipeline.errors import LakeError, PipelineError, SourceError, UsageError
+from pipeline.errors import LakeError, PipelineError, SourceError
 from pipeline.events.contracts import TABLES
 from pipeline.ingest import ingest
 from pipeline.lake import create_lake, is_lake
