@@ -17,6 +17,7 @@ from msgspec import Struct
 from pipeline.events import arrow
 from pipeline.lake.names import SUFFIX, named
 from pipeline.lake.schema import arrow_schema
+from pipeline.lake.tables import COMMITS
 from pipeline.stores import Location, location
 
 MAX_FILE_BYTES = 256 * 2**20
@@ -65,6 +66,8 @@ class TableWriter:
     def __init__(self, folder: str | Path | Location, table: str, kind: str = NEW) -> None:
         self._folder = location(folder)
         self._kind = kind
+        # A row of `ingests` is a file of its own: what helps to find rows would be most of it.
+        self._is_searched = table != COMMITS
         self._schema = arrow_schema(table)
         self._file: _OpenFile | None = None
         self.files: list[DataFile] = []
@@ -85,7 +88,9 @@ class TableWriter:
             self.close()  # its Bloom filters would be too small to deny a game
         if self._file is None:
             written = _written(self._schema, rows.schema)
-            self._file = _OpenFile(self._folder, self._kind, written, n_games)
+            self._file = _OpenFile(
+                self._folder, self._kind, written, n_games, is_searched=self._is_searched
+            )
         with self._or_nothing():
             self._file.write(rows)
         if self._file.n_bytes > MAX_FILE_BYTES or self._file.n_rows > MAX_FILE_ROWS:
@@ -120,14 +125,16 @@ class TableWriter:
 
 
 class _OpenFile:
-    def __init__(self, folder: Location, kind: str, schema: pa.Schema, n_games: int) -> None:
+    def __init__(
+        self, folder: Location, kind: str, schema: pa.Schema, n_games: int, *, is_searched: bool
+    ) -> None:
         self._begun = f"{kind}-{uuid.uuid4()}{SUFFIX}"
         self._draft = folder.draft(self._begun)
         self.n_rows = 0
         self.n_games = n_games
         self._schema = schema
         self._footers: list[pq.FileMetaData] = []
-        leaves = [name for name in _leaves(schema) if name not in TEXTS]
+        leaves = [name for name in _leaves(schema) if is_searched and name not in TEXTS]
         self._writer = pq.ParquetWriter(
             self._draft.path,
             schema,
