@@ -82,15 +82,16 @@ def messages(
 
 
 def _prompted(logged: History, prompts: Prompts) -> tuple[Phase | None, ...]:
+    if not prompts:
+        return ()
     phases: list[Phase | None] = []
-    for player, text in zip(logged.player, logged.content, strict=True):
-        if player == MODERATOR:
-            for words, phase in prompts.items():
-                if words in text:
-                    phases.append(phase)
-                    break
-            else:
-                phases.append(None)
+    for text in compress(logged.content, map(MODERATOR.__eq__, logged.player)):
+        for words, phase in prompts.items():
+            if words in text:
+                phases.append(phase)
+                break
+        else:
+            phases.append(None)
     return tuple(phases)
 
 
