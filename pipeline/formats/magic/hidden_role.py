@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from itertools import chain
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -215,17 +214,15 @@ def _each_round(
     judged.sort(key=_ROUND)  # the order of keys in JSON says nothing
     events = list(chain.from_iterable([one.events for one in judged]))
     built.faults += chain(faults, *[one.faults for one in judged])
-    if sum(one.n_answers for one in judged) < len(course.said(question.phase)):
-        _tell_missing(built, key, question.phase, events)
+    _tell_missing(built, key, question.phase, events)
     return events
 
 
 class _Judged(NamedTuple):
-    """What a log says of the answers of one round, by seat, and of how many in the history."""
+    """What a log says of the answers of one round, by seat."""
 
     round: int
     events: Sequence[Any]
-    n_answers: int
     faults: Sequence[Fault]
 
 
@@ -243,7 +240,7 @@ def _identified(course: Course, players: tuple[str, ...], round_: int, logged: A
         for seat, (player, index) in enumerate(zip(players, indices, strict=True), start=1)
         if answers.get(player) in _TRUTHS
     ]
-    return _Judged(round_, events, _n_answers(events), faults)
+    return _Judged(round_, events, faults)
 
 
 def _analysed(course: Course, players: tuple[str, ...], round_: int, logged: Any) -> _Judged:
@@ -260,7 +257,7 @@ def _analysed(course: Course, players: tuple[str, ...], round_: int, logged: Any
         )
         if by_gold is not None or by_inter is not None
     ]
-    return _Judged(round_, events, _n_answers(events), faults)
+    return _Judged(round_, events, faults)
 
 
 def _identified_at_once(
@@ -289,10 +286,6 @@ _IDENTIFICATION = _Question(
     _identified,
 )
 _ANALYSIS = _Question(Phase.ANALYSIS, "pgm_metric", RoleAnalysis, _analysed_at_once, _analysed)
-
-
-def _n_answers(events: Sequence[Event]) -> int:
-    return sum(event.message_index is not None for event in events)
 
 
 def _of_round(
@@ -335,7 +328,6 @@ def _tell_missing(built: GameRecord, key: str, phase: Phase, judged: Sequence[Ev
         built.faults.append(Fault(f"$.{key}.{round_ - 1}", rule, f"none of {', '.join(silent)}"))
 
 
-@lru_cache
 def _round_of_key(key: str) -> int | None:
     return int(key) + 1 if _ROUND_KEY.fullmatch(key) else None
 
