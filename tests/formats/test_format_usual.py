@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from pipeline.archives import documents
+from pipeline.conversion import convert
 from pipeline.formats import read, rows, shapes
 from pipeline.formats.look import Look
 from pipeline.game import BrokenDocument
@@ -122,6 +123,22 @@ def test_a_key_twice(logs: list[bytes]) -> None:
         for value in (b"null", b"{}", b'"x"', b'{"model": "x"}')
     ]
     assert_alike(twice)
+
+
+def test_what_games_have_alike_does_not_pile_up(
+    tmp_path: Path, logs: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A part of a log can be as long as a document; a conversion has as many as there are."""
+    monkeypatch.setattr("pipeline.conversion._BYTES_AT_ONCE", max(map(len, logs)))
+    for number, data in enumerate(logs):
+        (tmp_path / f"{number}.json").write_bytes(data)
+    rows.clear_cache()
+    most = 0
+    for converted in convert(tmp_path):
+        assert converted.line
+        most = max(most, rows.once.cache_info().currsize)
+    alone(logs[0])
+    assert 0 < most < 5 * rows.once.cache_info().currsize
 
 
 def test_public_games(shared: Path) -> None:
