@@ -1,6 +1,6 @@
 """Games of any format made into interchange JSON, and documents of it checked."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from pipeline.archives import MAX_DOCUMENT, Document, Sources, documents
@@ -8,6 +8,7 @@ from pipeline.events.frames import IdentifiedGame, frames
 from pipeline.events.identity import content_id, game_id, game_index, sha256
 from pipeline.formats import NO_MODEL, read, splitter, why_ignored
 from pipeline.formats.interchange import KEY, NAME, encoded
+from pipeline.formats.rows import clear_cache
 from pipeline.formats.unclaimed import may_be_log
 from pipeline.game import BrokenDocument, Fault, GameRecord
 
@@ -56,7 +57,7 @@ def convert(
     `model` names who played where a log does not say. Raises SourceError for a source that cannot
     be read at all.
     """
-    for document in documents(sources, max_document=max_document, choose=splitter):
+    for document in _forgotten(documents(sources, max_document=max_document, choose=splitter)):
         location = f"{document.source}/{document.path}"
         if document.data is None:
             yield Converted(location, None, *_unread(document))
@@ -81,7 +82,7 @@ def validate(sources: Sources, max_document: int = MAX_DOCUMENT) -> Iterator[Che
     """
     waiting: list[tuple[str, GameRecord | Fault]] = []
     n_bytes = 0
-    for document in documents(sources, max_document=max_document, choose=splitter):
+    for document in _forgotten(documents(sources, max_document=max_document, choose=splitter)):
         location = f"{document.source}/{document.path}"
         if document.data is None and not document.is_broken:
             yield Checked(location, (), document.reason or "not a log")
@@ -92,6 +93,17 @@ def validate(sources: Sources, max_document: int = MAX_DOCUMENT) -> Iterator[Che
             yield from _checked(waiting)
             waiting, n_bytes = [], 0
     yield from _checked(waiting)
+
+
+def _forgotten(documents: Iterable[Document]) -> Iterator[Document]:
+    """The documents; what their games have alike is let go of with every `_BYTES_AT_ONCE`."""
+    n_bytes = 0
+    for document in documents:
+        yield document
+        n_bytes += len(document.data or b"")
+        if n_bytes >= _BYTES_AT_ONCE:
+            clear_cache()
+            n_bytes = 0
 
 
 def _unread(document: Document) -> tuple[tuple[Fault, ...], str | None]:

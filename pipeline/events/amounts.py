@@ -6,6 +6,8 @@ null only where there is none, so that the two can be told apart.
 
 import polars as pl
 
+from pipeline.events.prose import has_any
+
 # What has a number and is no amount: "round 3", "Player 2", "Agent-2".
 _LABEL = (
     r"(?i)\b(?:round|turn|day|player|seat|agent)[\s_]*(?:#|number\s|no\.\s?)?\s*\d+\b"
@@ -77,7 +79,7 @@ def own(texts: pl.Series) -> pl.Series:
     """The texts without what others contribute before the speaker does, and what it does not."""
     # Few texts have such words, and to look for them takes as long as to read the amount.
     is_long = texts.str.count_matches("ontribut", literal=True) > 1
-    is_asked = (is_long | texts.str.contains_any(_OTHERS)).fill_null(value=False)
+    is_asked = (is_long | has_any(texts, _OTHERS)).fill_null(value=False)
     if not is_asked.any():
         return texts
     said = texts.filter(is_asked).str.replace_all(_OF_OTHERS, "").str.replace(_BEFORE_OWN, "$1")

@@ -46,6 +46,7 @@ _OF_GAME = tuple(OfGame.columns())
 _OF_PLAYER = tuple(name for name in OfPlayer.columns() if name not in _OF_GAME)
 _OF_COURSE = tuple(f.name for f in fields(Course) if f.name in polars_schema("messages"))
 _PLAYER_ROW, _COURSE_ROW = "seated", "placed"
+_SPOKEN = (GAME_ROW, "message_index", "round", "player", "content")
 _TEXTS = pl.List(pl.String)
 # Fields of events which are no columns of a table, though columns are derived from them.
 _BEFORE_DERIVED = dict.fromkeys(("is_logged", *AnalysisKind), pl.Boolean())
@@ -198,9 +199,8 @@ class _Batch:
 
     def spoken(self, phase: Phase) -> pl.DataFrame:
         """The messages of one phase of all games, with the answer in each as its `content`."""
-        of_phase = (
-            self.tables["messages"].filter(phase=str(phase)).cast({"message_index": pl.Int32})
-        )
+        messages = self.tables["messages"].select(*_SPOKEN, "phase")
+        of_phase = messages.filter(phase=str(phase)).cast({"message_index": pl.Int32})
         return of_phase.with_columns(prose.answers(of_phase["content"]))
 
     def _message(self, rows: pl.DataFrame) -> pl.Series:
@@ -371,8 +371,18 @@ def _proposal_votes(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
 def _with_stated(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     """The rows with the players that their texts name, as `stated`."""
     rows = rows.with_columns(batch.answer_of(rows), batch.name_of(rows))
-    rows = rows.with_columns(stated=prose.stated_players(pl.col("answer"), pl.col("player")))
+    stated = prose.stated_players(pl.col("answer"), pl.col("player"))
+    rows = _with_read(rows, ["answer", "player"], stated=stated)
     return rows if batch.named.is_empty() else _with_named(rows, batch)
+
+
+def _with_read(rows: pl.DataFrame, of: list[str], **read: pl.Expr) -> pl.DataFrame:
+    """The rows with what is read of some of their columns, once for those that are alike there.
+
+    Votes and amounts are said in the same few words again and again.
+    """
+    alike = rows.select(of).unique().with_columns(**read)
+    return rows.join(alike, on=of, how="left", nulls_equal=True, maintain_order="left")
 
 
 def _with_named(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
@@ -458,8 +468,8 @@ def _contributions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     rows = rows.with_columns(batch.text_of(rows), batch.answer_of(rows))
     rows = rows.with_columns(own=amounts.own(rows["answer"]))
     written = pl.when(~prose.is_outage(answer)).then(amounts.written_amount(pl.col("own")))
-    rows = rows.with_columns(written=written)
-    rows = rows.with_columns(stated_amount=amounts.amount(pl.col("written")))
+    rows = _with_read(rows, ["answer", "own"], written=written)
+    rows = _with_read(rows, ["written"], stated_amount=amounts.amount(pl.col("written")))
     status = prose.amount_status(pl.col("amount"), pl.col("written"), pl.col("stated_amount"))
     return rows.with_columns(parse_status=_silent_or("amount", prose.outage_or(answer, status)))
 

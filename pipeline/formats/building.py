@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 from msgspec import Struct
 
 from pipeline.formats.players import opponents
-from pipeline.formats.rows import EVERYONE, Outline, Timeline, course, is_thought
+from pipeline.formats.rows import EVERYONE, Outline, Timeline, course, is_thought, once
 from pipeline.game import Contribution, GameRecord, Messages, Result, Seat
 from pipeline.games.kind import Ending, GameKind
 from pipeline.vocabulary import Phase
@@ -100,17 +100,14 @@ def team_results(
     game: GameRecord, kind: GameKind, guess_is_correct: bool | None = None
 ) -> list[Result]:
     """The results of a game with sides: one for each tested model and role, as the game ended."""
-    members: dict[tuple[str | None, str], list[int]] = {}
-    for number, seat in enumerate(game.seats, start=1):
-        if seat.is_tested:
-            members.setdefault((seat.model, seat.role), []).append(number)
+    sides, played_against = once(_sides, tuple(game.seats))
     credits = _credits(kind, game.outcome if game.is_finished else None)
-    closing, played_against = _closing(game), opponents(game)
+    closing = _closing(game)
     return [
         Result(
             model=model,
             role=role,
-            seat=seats[0] if len(seats) == 1 else None,
+            seat=seat,
             message_index=closing,
             opponent=played_against,
             is_win=credits[role].is_win,
@@ -118,8 +115,21 @@ def team_results(
             guess_is_correct=guess_is_correct,
             outcome_code=game.outcome_code,
         )
-        for (model, role), seats in members.items()
+        for model, role, seat in sides
     ]
+
+
+def _sides(seats: tuple[Seat, ...]) -> tuple[list[tuple[str | None, str, int | None]], str | None]:
+    """Each tested model and role, with its seat if it has one alone; and the opponents."""
+    members: dict[tuple[str | None, str], list[int]] = {}
+    for number, seat in enumerate(seats, start=1):
+        if seat.is_tested:
+            members.setdefault((seat.model, seat.role), []).append(number)
+    sides = [
+        (model, role, numbers[0] if len(numbers) == 1 else None)
+        for (model, role), numbers in members.items()
+    ]
+    return sides, opponents(seats)
 
 
 class _Credit(NamedTuple):
@@ -139,7 +149,7 @@ def _credits(kind: GameKind, outcome: str | None) -> dict[str, _Credit]:
 
 def results(game: GameRecord, is_win: Mapping[int, bool | None]) -> list[Result]:
     """The results of tested seats that play for themselves: who won, null if unfinished."""
-    closing, played_against = _closing(game), opponents(game)
+    closing, played_against = _closing(game), opponents(game.seats)
     return [
         Result(
             model=(seat := game.seats[number - 1]).model,

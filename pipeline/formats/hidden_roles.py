@@ -30,7 +30,7 @@ _PHASE_OF_TYPE: dict[str | None, Phase] = {
 _PROMPTS = {"Now vote": Phase.VOTE, "can guess": Phase.GUESS}
 
 
-class Rules(Struct, frozen=True):
+class Rules(Struct, frozen=True, eq=False):
     """What differs between the games. `outcomes` are by the log's `win_flag`, from 0."""
 
     kind: GameKind

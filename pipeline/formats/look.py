@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 from msgspec import UNSET, Raw, Struct
+from msgspec.structs import astuple
 
 from pipeline.archives.splitting import is_spread, values
 
@@ -74,7 +75,8 @@ class Look:
             except _UNDECODABLE:
                 continue
             self.shaped = whole
-            return {name for name in whole.__struct_fields__ if getattr(whole, name) is not UNSET}
+            values = zip(whole.__struct_fields__, astuple(whole), strict=True)
+            return {name for name, value in values if value is not UNSET}
         return frozenset()
 
     def has(self, keys: Set[str], least: int) -> bool:

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Annotated, Any, TypeVar
 
 from msgspec import Meta, Raw, UnsetType
@@ -10,7 +10,7 @@ from msgspec import Meta, Raw, UnsetType
 from pipeline.formats.answers import player_number
 from pipeline.formats.broken import broken, not_json
 from pipeline.formats.rows import EVERYONE, MODERATOR
-from pipeline.game import Course, Fault, GameRecord
+from pipeline.game import Course, Fault, GameRecord, Seat
 
 ModelName = Annotated[str, Meta(min_length=1)]
 T = TypeVar("T")
@@ -45,7 +45,7 @@ def check_players(players: Collection[str], at: str, most: int = MOST_PLAYERS) -
     raise broken(at, rule, repr(wrong[:50]))
 
 
-def check_distinct(part: Raw | UnsetType, n_players: int, n_quotes: int, at: str) -> None:
+def check_distinct(part: Raw | bytes | UnsetType, n_players: int, n_quotes: int, at: str) -> None:
     """Raises BrokenDocument where an object of players has a name twice: decoders keep the last.
 
     With `n_quotes` quotes a player there are no more than those decoded; others are counted.
@@ -136,7 +136,7 @@ def seat_of(game: GameRecord, player: str | None) -> int | None:
     return None
 
 
-def opponents(game: GameRecord) -> str | None:
+def opponents(seats: Iterable[Seat]) -> str | None:
     """The models of the seats not tested, sorted and joined with ', '; None where all are."""
-    models = {seat.model or "?" for seat in game.seats if not seat.is_tested}
+    models = {seat.model or "?" for seat in seats if not seat.is_tested}
     return ", ".join(sorted(models)) or None

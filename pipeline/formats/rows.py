@@ -1,12 +1,13 @@
 """The message rows that ChatArena writes, and MAgIC after it, made into typed messages."""
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import compress
 from typing import Annotated, NamedTuple, TypeVar
 
 from msgspec import Meta, Struct
+from msgspec.structs import astuple
 
 from pipeline.game import Course, Messages
 from pipeline.vocabulary import Phase
@@ -66,15 +67,9 @@ Prompts = Mapping[str, Phase]
 _NO_PROMPTS: Prompts = {}
 
 
-def history(rows: list[Row]) -> History:
-    """The rows, column by column."""
-    return History(
-        player=tuple([row.agent_name for row in rows]),
-        content=tuple([row.content for row in rows]),
-        turn=tuple([row.turn for row in rows]),
-        visible_to=tuple([row.visible_to for row in rows]),
-        msg_type=tuple([row.msg_type for row in rows]),
-    )
+def history(rows: Sequence[Row]) -> History:
+    """The rows, column by column: of both, the fields are in one order."""
+    return History(*zip(*map(astuple, rows), strict=True)) if rows else History((), (), (), (), ())
 
 
 def messages(
@@ -87,15 +82,16 @@ def messages(
 
 
 def _prompted(logged: History, prompts: Prompts) -> tuple[Phase | None, ...]:
+    if not prompts:
+        return ()
     phases: list[Phase | None] = []
-    for player, text in zip(logged.player, logged.content, strict=True):
-        if player == MODERATOR:
-            for words, phase in prompts.items():
-                if words in text:
-                    phases.append(phase)
-                    break
-            else:
-                phases.append(None)
+    for text in compress(logged.content, map(MODERATOR.__eq__, logged.player)):
+        for words, phase in prompts.items():
+            if words in text:
+                phases.append(phase)
+                break
+        else:
+            phases.append(None)
     return tuple(phases)
 
 
@@ -169,12 +165,12 @@ def course(outline: Outline, timeline: Timeline, seats: Iterable[str]) -> Course
 
 
 @lru_cache(MOST_RESULTS)
-def of_course(work: Callable[..., T], course: Course, *beside: Hashable) -> T:
-    """What a function makes of a course and what is known beside it; once for games alike."""
-    return work(course, *beside)
+def once(work: Callable[..., T], *known: Hashable) -> T:
+    """What a function makes of what many games have alike: worked out once, and never changed."""
+    return work(*known)
 
 
 def clear_cache() -> None:
-    """Lets go of the courses known, so that they hold no more than one batch of documents does."""
+    """Lets go of what is known, so that it holds no more than one batch of documents does."""
     _course.cache_clear()
-    of_course.cache_clear()
+    once.cache_clear()

@@ -12,8 +12,9 @@ import msgspec
 
 from pipeline.formats.broken import broken, decode
 from pipeline.formats.look import Look
-from pipeline.formats.magic.log import Log, ShapedLog
+from pipeline.formats.magic.log import Log, UsualLog
 from pipeline.formats.players import unseated
+from pipeline.formats.rows import once
 from pipeline.game import GameRecord
 from pipeline.games import names
 
@@ -26,7 +27,7 @@ GAMES: tuple[ModuleType, ...] = tuple(
     for game_type in names()
     if find_spec(f"{__name__}.{game_type}")
 )
-SHAPE = msgspec.json.Decoder(ShapedLog)
+SHAPE = msgspec.json.Decoder(UsualLog)
 _LOG = msgspec.json.Decoder(Log)
 
 
@@ -62,6 +63,6 @@ def read(look: Look, model: str | None) -> GameRecord:
     for module in GAMES:
         if module.claims(log):
             game: GameRecord = module.game(log)
-            game.faults += unseated(game.messages.course)
+            game.faults += once(unseated, game.messages.course)
             return game
     raise broken("$", "the keys are those of one of MAgIC's games", "a history, but no game's keys")

@@ -2,9 +2,11 @@
 
 import re
 import string
+from collections.abc import Iterable
+from typing import TypeAlias
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from pipeline.formats.broken import broken
 from pipeline.formats.magic.log import (
@@ -14,6 +16,9 @@ from pipeline.formats.magic.log import (
     PLAIN,
     SYSTEM,
     Log,
+    Proposals,
+    ProposalVotes,
+    as_bytes,
     history_of,
     known,
     optional,
@@ -28,7 +33,7 @@ from pipeline.formats.players import (
     opponents,
     seat_of,
 )
-from pipeline.formats.rows import MODERATOR, PUBLIC, Outline, Timeline, messages
+from pipeline.formats.rows import MODERATOR, PUBLIC, Outline, Timeline, messages, once
 from pipeline.game import Fault, GameRecord, Proposal, ProposalVote, Result, Seat
 from pipeline.thoughts import answer
 from pipeline.vocabulary import GameType, Outcome, Phase, Role
@@ -44,8 +49,8 @@ _PROMPTS = {
 }
 
 _BACKENDS = msgspec.json.Decoder(dict[str, ModelName])
-_PROPOSALS = msgspec.json.Decoder(dict[str, dict[str, str | None] | list[None]])
-_VOTES = msgspec.json.Decoder(dict[str, str | int])
+_PROPOSALS = msgspec.json.Decoder(Proposals)
+_VOTES = msgspec.json.Decoder(ProposalVotes)
 
 # A share ends with its line or before the next airline. That is looked for only where it may begin,
 # and once in a run of marks, and runs before a share are bounded, so that no text makes the search
@@ -93,32 +98,22 @@ def _timeline(outline: Outline) -> Timeline:
 
 def game(log: Log) -> GameRecord:
     """The negotiation: every round's proposals and votes, the last ones as the game logged them."""
-    models = in_seats(required(log.player_backends, _BACKENDS, "player_backends"))
-    check_players(models, "$.player_backends", most=len(PARTIES))
-    check_distinct(log.player_backends, len(models), 4, "$.player_backends")
-    if log.test_player_name is UNSET or log.test_player_name not in models:
-        raise broken(
-            "$.test_player_name", "it names a player that has a backend", repr(log.test_player_name)
-        )
+    seats = once(_seats, as_bytes(log.player_backends), log.test_player_name)
     ended = result(log, (AGREE, FAIL))
-    seats = [
-        Seat(player, model, Role.PLAYER, is_tested=player == log.test_player_name)
-        for player, model in models.items()
-    ]
-    tested = list(models).index(log.test_player_name) + 1
     numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
+    (tested,) = [seat for seat in seats if seat.is_tested]
     outcomes = {AGREE: Outcome.AGREED, FAIL: Outcome.NOT_AGREED, None: None}
     built = GameRecord(
         game_type=GameType.COST_SHARING,
         system=SYSTEM,
         format=FORMAT,
-        format_version=PGM if models[log.test_player_name].endswith(PGM_SUFFIX) else PLAIN,
-        setting={"topic": known(log.topic), "tested": log.test_player_name},
+        format_version=PGM if (tested.model or "").endswith(PGM_SUFFIX) else PLAIN,
+        setting={"topic": known(log.topic), "tested": tested.player},
         is_repeatable=True,
         is_finished=ended is not None,
         outcome=outcomes[ended],
         n_rounds=0,
-        seats=seats,
+        seats=list(seats),
         messages=messages(history_of(log), numbers, _timeline, _PROMPTS),
     )
     course = built.messages.course
@@ -133,13 +128,26 @@ def game(log: Log) -> GameRecord:
     ]
     built.proposals = _proposals(built, log)
     built.proposal_votes = _votes(built, log, numbers)
-    built.results = [_result(built, log, ended, tested)]
+    built.results = [_result(built, log, ended, numbers[tested.player])]
     return built
+
+
+def _seats(backends: bytes | UnsetType, tested: str | UnsetType) -> tuple[Seat, ...]:
+    models = in_seats(required(backends, _BACKENDS, "player_backends"))
+    check_players(models, "$.player_backends", most=len(PARTIES))
+    check_distinct(backends, len(models), 4, "$.player_backends")
+    if tested is UNSET or tested not in models:
+        raise broken("$.test_player_name", "it names a player that has a backend", repr(tested))
+    return tuple(
+        Seat(player, model, Role.PLAYER, is_tested=player == tested)
+        for player, model in models.items()
+    )
 
 
 def _proposals(built: GameRecord, log: Log) -> list[Proposal]:
     """Each player's proposal of each round, its last one as logged, the others from texts."""
-    logged = optional(log.proposal, _PROPOSALS, "proposal", built.faults) or {}
+    logged = (optional(log.proposal, _PROPOSALS, "proposal", built.faults) or {}).copy()
+    n_seats = len(built.seats)
     course, texts = built.messages.course, built.messages.content
     indices = course.said(Phase.PROPOSAL)
     last = {course.seat[index]: index for index in indices}
@@ -147,51 +155,58 @@ def _proposals(built: GameRecord, log: Log) -> list[Proposal]:
     for index in indices:
         seat, round_ = course.seat[index] or 0, course.round[index] or 1
         is_last = last[seat] == index
-        shares = logged.pop(course.player[index], None) if is_last else None
-        if not isinstance(shares, dict):
-            shares = _stated_shares(answer(texts[index]), built)
-        rows += _rows(built, shares, seat, round_, index, is_last=is_last)
-    for player, shares in logged.items():
+        registered = logged.pop(course.player[index], None) if is_last else None
+        if isinstance(registered, dict):
+            shares = once(_shares, tuple(registered.items()), n_seats)
+        else:
+            shares = once(_stated_shares, texts[index], n_seats)
+        rows += _rows(shares, seat, round_, index, is_last=is_last)
+    for player, registered in logged.items():
         # Logged, though no message of the player's is left: a history that was cut short.
         seat_left = seat_of(built, player)
-        if seat_left is not None and isinstance(shares, dict):
-            rows += _rows(built, shares, seat_left, built.n_rounds or 1, None, is_last=True)
+        if seat_left is not None and isinstance(registered, dict):
+            shares = _shares(registered.items(), n_seats)
+            rows += _rows(shares, seat_left, built.n_rounds or 1, None, is_last=True)
     return rows
 
 
-def _stated_shares(text: str, built: GameRecord) -> dict[str, str | None]:
+def _rows(
+    shares: Iterable["_Share"], seat: int, round_: int, index: int | None, *, is_last: bool
+) -> list[Proposal]:
+    return [
+        Proposal(seat, round_, index, party, own, position, text, is_last)
+        for party, own, position, text in shares
+    ]
+
+
+# A party and its seat, the position of its share in the proposal, and the share as written.
+_Share: TypeAlias = tuple[str, int | None, int, str | None]
+
+
+def _stated_shares(text: str, n_seats: int) -> list[_Share]:
+    text = answer(text)
     if "  " in text or "\t" in text:  # rewriting costs as much as reading, and is seldom needed
         text = _SPACES.sub(" ", text)
     found: dict[str, str | None] = {
         party.upper(): share.strip() for party, share in _SHARE_LINE.findall(text)
     }
-    return found or dict.fromkeys(PARTIES[: len(built.seats)])
+    return _shares((found or dict.fromkeys(PARTIES[:n_seats])).items(), n_seats)
 
 
-def _rows(
-    built: GameRecord,
-    shares: dict[str, str | None],
-    seat: int,
-    round_: int,
-    index: int | None,
-    *,
-    is_last: bool,
-) -> list[Proposal]:
-    n_seats = len(built.seats)
-    rows = []
-    for position, (name, text) in enumerate(shares.items(), start=1):
+def _shares(named: Iterable[tuple[str, str | None]], n_seats: int) -> list[_Share]:
+    shares: list[_Share] = []
+    for position, (name, text) in enumerate(named, start=1):
         party = name.strip("* ")
         party_seat = _SEATS.get(party, n_seats + 1)
-        own = party_seat if party_seat <= n_seats else None
-        rows.append(Proposal(seat, round_, index, party, own, position, text, is_last))
-    return rows
+        shares.append((party, party_seat if party_seat <= n_seats else None, position, text))
+    return shares
 
 
 def _votes(built: GameRecord, log: Log, numbers: dict[str, int]) -> list[ProposalVote]:
     """Each vote of each round; the final round's are the log's, the others are the texts'."""
-    logged: dict[str, str | int] = {}
+    logged: ProposalVotes = {}
     if log.vote is not UNSET:
-        logged = optional(log.vote, _VOTES, "vote", built.faults) or {}
+        logged = (optional(log.vote, _VOTES, "vote", built.faults) or {}).copy()
     course = built.messages.course
     indices = course.said(Phase.PROPOSAL_VOTE)
     final = course.last_round(Phase.PROPOSAL_VOTE)
@@ -225,7 +240,7 @@ def _result(built: GameRecord, log: Log, ended: str | None, tested: int) -> Resu
         role=Role.PLAYER,
         seat=tested,
         message_index=len(built.messages) - 1 if len(built.messages) else None,
-        opponent=opponents(built),
+        opponent=opponents(built.seats),
         is_win=agreed,
         win_credit=None if agreed is None else float(agreed),
         agreed=agreed,

@@ -1,13 +1,13 @@
 """The top level of a MAgIC log: all games' keys; what is nested is read by its game."""
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from pipeline.formats.broken import WELL_FORMED, broken, decode
-from pipeline.formats.rows import History, Int64, Row, history
+from pipeline.formats.rows import History, Int64, Row, history, once
 from pipeline.game import BrokenDocument, Fault
 from pipeline.vocabulary import MAGIC
 
@@ -18,6 +18,10 @@ PGM_SUFFIX = "-pgm"
 FIXED_SUFFIX = "-fix"
 
 Part = Raw | UnsetType
+Votes: TypeAlias = dict[str, str | None]
+Proposals: TypeAlias = dict[str, dict[str, str | None] | list[None]]
+ProposalVotes: TypeAlias = dict[str, str | int]
+Identifications: TypeAlias = dict[str, int]
 T = TypeVar("T")
 
 _KEYS = msgspec.json.Decoder(dict[str, Raw])
@@ -45,8 +49,47 @@ class Log(Struct, gc=False):
     pgm_metric: Part = UNSET
 
 
-class ShapedLog(Log, forbid_unknown_fields=True, gc=False):
-    """A log without any other key, as nearly all are."""
+class Analyses(Struct, frozen=True, gc=False):
+    """One round's analyses that were right, by seat."""
+
+    gold: tuple[int, ...]
+    inter: tuple[int, ...]
+
+
+_Speaker: TypeAlias = Literal["Moderator", "Player 1", "Player 2", "Player 3"]
+_Shown: TypeAlias = Literal["all", "Moderator", "Player 1", "Player 2", "Player 3"]
+_Kind: TypeAlias = Literal[
+    "text", "clue", "accuse", "guess", "pgm", "metric_consistency", "metric_pgm"
+]
+
+
+class _UsualRow(Row, gc=False):
+    """A row with the benchmark's own names, which come out as the same objects each time."""
+
+    agent_name: _Speaker
+    content: str
+    turn: Int64 | None = None
+    visible_to: _Shown | tuple[_Shown, ...] = "all"
+    msg_type: _Kind | None = None
+
+
+# A log as the benchmark writes it, as nearly all are: without any other key, and decoded in one
+# pass. A part has the type that is asked of it in any other log as well.
+UsualLog = msgspec.defstruct(
+    "UsualLog",
+    [
+        ("history", list[_UsualRow] | UnsetType, UNSET),
+        ("player_votes", Votes | UnsetType, UNSET),
+        ("player_vote", Votes | UnsetType, UNSET),
+        ("proposal", Proposals | UnsetType, UNSET),
+        ("vote", ProposalVotes | UnsetType, UNSET),
+        ("consistency_metric", dict[str, Identifications] | UnsetType, UNSET),
+        ("pgm_metric", dict[str, Analyses] | UnsetType, UNSET),
+    ],
+    bases=(Log,),
+    forbid_unknown_fields=True,
+    gc=False,
+)
 
 
 def known(value: T | UnsetType) -> T | None:
@@ -64,8 +107,13 @@ def setting_keys(log: Log) -> frozenset[str]:
     """The keys of the game's setting, none where it is missing or no object."""
     if isinstance(log.game_setting, UnsetType):
         return frozenset()
+    keys: frozenset[str] = once(_setting_keys, bytes(log.game_setting))
+    return keys
+
+
+def _setting_keys(data: bytes) -> frozenset[str]:
     try:
-        setting = decode(_KEYS, log.game_setting, "$.game_setting")
+        setting = decode(_KEYS, data, "$.game_setting")
     except BrokenDocument as error:
         if error.fault.rule == WELL_FORMED:
             raise
@@ -73,15 +121,32 @@ def setting_keys(log: Log) -> frozenset[str]:
     return frozenset(setting)
 
 
-def required(part: Part, decoder: msgspec.json.Decoder[T], key: str) -> T:
-    """A nested part without which there is no game; raises BrokenDocument."""
+def required(part: Any, decoder: msgspec.json.Decoder[T], key: str) -> T:
+    """A nested part without which there is no game; raises BrokenDocument.
+
+    A usual log has it decoded already.
+    """
     if isinstance(part, UnsetType):
         raise broken("$", f"`{key}` is present", "it is missing")
-    return decode(decoder, part, f"$.{key}")
+    if isinstance(part, Raw | bytes):
+        return decode(decoder, part, f"$.{key}")
+    decoded: T = part
+    return decoded
+
+
+def shared(part: Part, decoder: msgspec.json.Decoder[T], key: str) -> T:
+    """The same of a part that many logs have alike: decoded once, so that nobody may change it."""
+    decoded: T = once(required, as_bytes(part), decoder, key)
+    return decoded
+
+
+def as_bytes(part: Part) -> bytes | UnsetType:
+    """A nested part in a form by which equal ones are known."""
+    return part if isinstance(part, UnsetType) else bytes(part)
 
 
 def optional(
-    part: Part, decoder: msgspec.json.Decoder[T], key: str, faults: list[Fault]
+    part: Any, decoder: msgspec.json.Decoder[T], key: str, faults: list[Fault]
 ) -> T | None:
     """A nested part that a game can do without; what is wrong with it is added to the faults."""
     try:

@@ -1,6 +1,5 @@
 """What MAgIC's Prisoner's Dilemma and Public Good logs share: seats, decisions by round, scores."""
 
-from collections.abc import Sized
 from functools import partial
 
 from msgspec import UNSET, Struct, UnsetType, field
@@ -23,10 +22,10 @@ from pipeline.formats.players import ModelName, check_number, check_players
 from pipeline.formats.rows import (
     MODERATOR,
     TO_MODERATOR,
-    History,
     Outline,
     Timeline,
     messages,
+    once,
 )
 from pipeline.game import GameRecord, JsonValue, Seat
 from pipeline.vocabulary import Outcome, Phase, Role
@@ -98,7 +97,7 @@ def game(
     ended = result(log, (WIN, LOSE))
     logged = history_of(log)
     scores = known(log.scores) or []
-    names = _names(scores, logged, tested)
+    names = once(_names, len(scores), logged.player, logged.visible_to, tested)
     other = None if players.other_player is UNSET else players.other_player.model
     seats = [
         Seat(
@@ -129,16 +128,18 @@ def game(
     return built
 
 
-def _names(scores: Sized, logged: History, tested: str) -> list[str]:
+def _names(
+    n_scores: int, speakers: tuple[str, ...], shown: tuple[str | tuple[str, ...], ...], tested: str
+) -> tuple[str, ...]:
     """The players by seat. Seats are known by number, so a silent player keeps its seat."""
-    audible = zip(logged.player, logged.visible_to, strict=True)
+    audible = zip(speakers, shown, strict=True)
     spoke = {player for player, visible_to in audible if visible_to in TO_MODERATOR}
     named = spoke - {MODERATOR} | {tested}
     check_players(named, "$")
     numbers = [number for name in named if (number := player_number(name))]
-    n_seats = max([len(scores), *numbers])
-    if n_seats > len(scores) + len(logged.player) + MOST_SILENT_SEATS:
+    n_seats = max([n_scores, *numbers])
+    if n_seats > n_scores + len(speakers) + MOST_SILENT_SEATS:
         raise broken("$.test_player_name", "players are numbered from 1 without gaps", repr(tested))
     strangers = sorted(name for name in named if player_number(name) is None)
     check_number(n_seats + len(strangers), "$")
-    return [f"Player {number}" for number in range(1, n_seats + 1)] + strangers
+    return (*(f"Player {number}" for number in range(1, n_seats + 1)), *strangers)
