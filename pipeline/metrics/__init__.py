@@ -17,13 +17,12 @@ from pipeline.metrics.completeness import completeness, played
 from pipeline.metrics.counting import in_scope
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.engines import ENGINES, check_engine, count
-from pipeline.metrics.intervals import sums_by_cluster, with_intervals
+from pipeline.metrics.intervals import sums_by_cluster, terms_of, with_intervals
 from pipeline.metrics.known import NAMES, TITLES, metric
 from pipeline.metrics.known import names as edition_names
 from pipeline.metrics.origin import origin
-from pipeline.metrics.replays import with_replays
 from pipeline.metrics.request import DEFAULT_BY, DEFAULT_GAMES, PAPER, RELEASE, Request, several
-from pipeline.metrics.results import SYSTEM, VALUES
+from pipeline.metrics.results import REPLAYS, SYSTEM, VALUES
 from pipeline.metrics.tally import Question, clusters
 from pipeline.metrics.validation import check, check_models, condition_on, tested
 from pipeline.metrics.values import values
@@ -51,15 +50,16 @@ _SYSTEM = "system"
 class Answer(NamedTuple):
     """The rows of `metrics`, and what their intervals and comparisons are made of.
 
-    `sums` has metric, the finest groups of the request, stratum, cluster, cluster_kind, term, h
-    (hits), c (counted); `settings` are those that were `played`. Both are None if no interval
-    was asked for.
+    `terms` has metric, the groups of the request, term, weight, counted; `sums` metric, the finest
+    groups, stratum, cluster, cluster_kind, term, h (hits), c (counted); `settings` are those that
+    were `played`. All three have no row and no column if no interval was asked for.
     """
 
     rows: pl.DataFrame
     request: Request
-    sums: pl.DataFrame | None = None
-    settings: pl.DataFrame | None = None
+    terms: pl.DataFrame = pl.DataFrame()
+    sums: pl.DataFrame = pl.DataFrame()
+    settings: pl.DataFrame = pl.DataFrame()
 
 
 @listed({**VALUES, "system": SYSTEM})
@@ -162,14 +162,14 @@ def answered(
     rows = values(counts, declared, request)
     if confidence is None or settings is None:
         return Answer(_in_order(rows, metric_names, request.by), request)
-    sums = sums_by_cluster(counts.sums, declared, request)
-    rows = with_intervals(rows, declared, sums, request, confidence)
-    complete = completeness(declared, settings, request)
-    keys = complete.drop("is_complete").columns
-    rows = rows.join(complete, on=keys, how="left", nulls_equal=True)
-    rows = with_replays(rows, lake, settings, declared, request)
-
-    return Answer(_in_order(rows, metric_names, request.by), request, sums, settings)
+    sums, terms = sums_by_cluster(counts.sums, declared, request), terms_of(rows, declared, request)
+    rows = with_intervals(rows, terms, sums, request, confidence)
+    complete = completeness(lake, declared, settings, request)
+    keys = complete.drop("is_complete", *REPLAYS).columns
+    rows = rows.join(complete, on=keys, how="left", nulls_equal=True, maintain_order="left")
+    if "model" in request.by:
+        rows = rows.with_columns(pl.col(*REPLAYS).fill_null(0))
+    return Answer(_in_order(rows, metric_names, request.by), request, terms, sums, settings)
 
 
 def _in_scope(lake: StoredLake, settings: pl.DataFrame, request: Request) -> pl.DataFrame:

@@ -114,3 +114,9 @@ class Request(Struct, frozen=True):
             of_metric = ()
         shown = (*of_metric, ALL)
         return shown if self.game_types is None else tuple(t for t in shown if t in self.game_types)
+
+    def counted_types(self, metric: Metric) -> tuple[str, ...]:
+        """The metric's game types whose rows are counted: the requested ones, if there are any."""
+        types = tuple(map(str, metric.game_types))
+        chosen = None if self.is_rolled_up else self.game_types
+        return tuple(one for one in types if chosen is None or one in chosen) or types

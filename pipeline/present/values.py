@@ -10,8 +10,8 @@ from pipeline.column import Column
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE
+from pipeline.metrics.completeness import replay_notes
 from pipeline.metrics.intervals import EXPLANATION
-from pipeline.metrics.replays import replay_notes
 from pipeline.metrics.results import OF_A_CELL, REPLAYS, VALUES, leaderboard_columns
 from pipeline.present import folds
 from pipeline.present.table import Estimate, Star, Table

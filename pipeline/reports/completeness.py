@@ -69,7 +69,7 @@ READABILITY: Mapping[str, Column] = {
 }
 MOST_EXPECTED = 1_000_000_000
 _OF_SIDE = ("model", "competition")
-_NOT_SUMMED = ("setting_id", "term", "n_games")
+_NOT_SUMMED = ("metric", "setting_id", "term", "n_games")
 _UNREADABLE, _AMBIGUOUS, _OUTAGE = (
     pl.col("parse_status") == status
     for status in (ParseStatus.UNREADABLE, ParseStatus.AMBIGUOUS, ParseStatus.OUTAGE)
@@ -173,28 +173,25 @@ def readability(
     request = Request(edition=edition, by=("model",))
     by_model = metrics(lake, by=request.by, edition=edition, confidence=None)
     missing = _missing(lake, request, expected)
-    bounds = [
-        _bounds(
-            metric(name, edition), by_model.filter(metric=name), _rows(lake, name, request), missing
-        )
-        for name in names(edition)
-    ]
-    rows = pl.concat(bounds).sort("model", nulls_last=True, maintain_order=True)
+    declared = {name: metric(name, edition) for name in names(edition)}
+    counts = pl.concat(_rows(lake, name, of, request) for name, of in declared.items())
+    bounds = _bounds(declared, by_model, counts, missing)
+    rows = bounds.sort("model", nulls_last=True, maintain_order=True)
     return rows.filter(pl.col("model").is_in(models)) if models is not None else rows
 
 
-def _rows(lake: StoredLake, name: str, request: Request) -> pl.DataFrame:
+def _rows(lake: StoredLake, name: str, declared: Metric, request: Request) -> pl.DataFrame:
     """The rows of a metric in each setting, counted by model, competition and term.
 
     `lost` are hits that could have been misses, `gained` misses that could have been hits.
     """
-    counts = rows(metric(name, request.edition), cache(lake.table), request)
+    counts = rows(declared, cache(lake.table), request)
     is_counted, hit = pl.col("is_counted"), pl.col("hit")
     # Outages and games without an end are counted by the release edition alone. What cannot be read
     # counts as the game took it: mostly a miss, but who says neither defects, which can be a hit.
     is_unsure = _OUTAGE | ~pl.col("is_finished") | _UNREADABLE
     return (
-        counts.group_by(*_OF_SIDE, "setting_id", "term")
+        counts.group_by(pl.lit(name).alias("metric"), *_OF_SIDE, "setting_id", "term")
         .agg(
             n_games=pl.col("game_id").filter("is_counted").n_unique().cast(pl.Int64),
             counted=is_counted.sum().cast(pl.Int64),
@@ -239,64 +236,76 @@ def _missing(lake: StoredLake, request: Request, expected: int | None) -> pl.Dat
 
 
 def _bounds(
-    metric: Metric, values: pl.DataFrame, counts: pl.DataFrame, missing: pl.DataFrame
+    metrics: Mapping[str, Metric],
+    values: pl.DataFrame,
+    counts: pl.DataFrame,
+    missing: pl.DataFrame,
 ) -> pl.DataFrame:
-    """The rows of one metric."""
-    by = ["model", "term"]
+    """The rows of all metrics, in the order of the values."""
+    group, combine = ["metric", "model"], {name: of.combine for name, of in metrics.items()}
+    by = [*group, "term"]
     summed = [name for name in counts.columns if name not in (*_OF_SIDE, *_NOT_SUMMED)]
     seen = counts.group_by(by).agg(exact_sums(summed, counts.schema))
     terms = (
-        values.select("model", "terms")
+        values.select(*group, "terms")
         .explode("terms")
-        .select("model", pl.col("terms").struct.unnest())
+        .unnest("terms")
         .rename({"counted": "denominator"})
         .drop("value")
         # In their order: a sum of floats in another one may come to a bound beyond the value.
         .join(seen, on=by, how="left", nulls_equal=True, maintain_order="left")
         .join(_lacking(counts, missing), on=by, how="left", nulls_equal=True, maintain_order="left")
-        .with_columns(pl.exclude("model", "term", "weight").fill_null(0))
-        .with_columns(added=pl.col("uncounted") + pl.col("missing"))
+        .with_columns(pl.exclude(*by, "weight").fill_null(0))
+        .with_columns(
+            added=pl.col("uncounted") + pl.col("missing"),
+            combine=pl.col("metric").replace_strict(combine, return_dtype=pl.String),
+        )
     )
-    bounds = terms.group_by("model").agg(
+    bounds = terms.group_by(group).agg(
         pl.col("counted").sum(),
         n_ambiguous=pl.col("ambiguous").sum(),
         n_outages=pl.col("outages").sum(),
         n_missing=(pl.col("missing") + pl.col("unfinished")).sum(),
         is_lacking=(pl.col("lacking") + pl.col("unfinished")).sum() > 0,
     )
-    least = _bound("value_min", metric, terms, pl.col("hits") - pl.col("lost"))
-    most = _bound("value_max", metric, terms, pl.col("hits") + pl.col("gained") + pl.col("added"))
+    least = _bound("value_min", metrics, terms, pl.col("hits") - pl.col("lost"))
+    most = _bound("value_max", metrics, terms, pl.col("hits") + pl.col("gained") + pl.col("added"))
     has_value = pl.col("value").is_not_null()
     # More games may be missing than a denominator that is fixed beforehand has room for.
-    highest = pl.max_horizontal("value", pl.lit(metric.high))
-    return (
-        values.select("model", "metric", "value", "n_unreadable")
-        .join(least, on="model", how="left", nulls_equal=True)
-        .join(most, on="model", how="left", nulls_equal=True)
-        .join(bounds, on="model", how="left", nulls_equal=True)
-        .with_columns(
-            value_min=pl.when(has_value).then("value_min"),
-            value_max=pl.when(has_value).then(pl.min_horizontal("value_max", highest)),
-            is_complete=~pl.col("is_lacking") & (pl.col("n_outages") == 0),
-        )
-        .select(list(READABILITY))
-    )
+    high = pl.col("metric").replace_strict({name: of.high for name, of in metrics.items()})
+    highest = pl.max_horizontal("value", high)
+    rows = values.select("model", "metric", "value", "n_unreadable")
+    for frame in (least, most, bounds):
+        rows = rows.join(frame, on=group, how="left", nulls_equal=True, maintain_order="left")
+    return rows.with_columns(
+        value_min=pl.when(has_value).then("value_min"),
+        value_max=pl.when(has_value).then(pl.min_horizontal("value_max", highest)),
+        is_complete=~pl.col("is_lacking") & (pl.col("n_outages") == 0),
+    ).select(list(READABILITY))
 
 
-def _bound(name: str, metric: Metric, terms: pl.DataFrame, hits: pl.Expr) -> pl.DataFrame:
-    """model, and in a column `name` the value that it would have with so many hits."""
-    is_fixed = pl.col("term").is_in([term.name for term in metric.terms if term.fixed_count])
+def _bound(
+    name: str, metrics: Mapping[str, Metric], terms: pl.DataFrame, hits: pl.Expr
+) -> pl.DataFrame:
+    """metric, model, and in a column `name` the value that it would have with so many hits."""
+    fixed = [
+        f"{metric} {term.name}"
+        for metric, declared in metrics.items()
+        for term in declared.terms
+        if term.fixed_count
+    ]
+    is_fixed = pl.concat_str("metric", "term", separator=" ").is_in(fixed)
     whole = pl.col("denominator") + pl.when(is_fixed).then(0).otherwise("added")
     return (
-        terms.select("model", "weight", hits=hits, counted=whole)
+        terms.select("metric", "model", "combine", "weight", hits=hits, counted=whole)
         .with_columns(ratio=pl.when(pl.col("counted") > 0).then(pl.col("hits") / pl.col("counted")))
-        .group_by("model")
-        .agg(VALUE[metric.combine].alias(name))
+        .group_by("metric", "model")
+        .agg(VALUE.alias(name))
     )
 
 
 def _lacking(counts: pl.DataFrame, missing: pl.DataFrame) -> pl.DataFrame:
-    """The estimated number of rows that missing games would have had, by model and term.
+    """The estimated number of rows that missing games would have had, by metric, model, term.
 
     A missing game is taken to have the rows that a game of its setting has on average, for the
     model where this is most; if there is none, those of a game of its competition. Rows that the
@@ -306,9 +315,9 @@ def _lacking(counts: pl.DataFrame, missing: pl.DataFrame) -> pl.DataFrame:
     a_game = there.filter(pl.col("n_games") > 0).with_columns(
         size=pl.col("there") / pl.col("n_games")
     )
-    of_setting = ["competition", "setting_id", "term"]
+    of_setting = ["metric", "competition", "setting_id", "term"]
     elsewhere = a_game.group_by(of_setting).agg(pl.col("size").max())
-    largest = a_game.group_by("competition", "term").agg(largest=pl.col("size").max())
+    largest = a_game.group_by("metric", "competition", "term").agg(largest=pl.col("size").max())
     begun = counts.select("model", *of_setting, "begun")
     size, n_begun = pl.coalesce("size", "largest"), pl.col("begun").fill_null(0)
     rows = (pl.col("n_games") * size - n_begun).clip(0)
@@ -316,7 +325,7 @@ def _lacking(counts: pl.DataFrame, missing: pl.DataFrame) -> pl.DataFrame:
         missing.join(largest, on="competition")
         .join(elsewhere, on=of_setting, how="left")
         .join(begun, on=["model", *of_setting], how="left", nulls_equal=True)
-        .group_by("model", "term")
+        .group_by("metric", "model", "term")
         .agg(
             exact_sum(of).ceil().cast(pl.Int64).alias(name)
             for name, of in (("missing", rows), ("lacking", rows.filter("is_lacking")))

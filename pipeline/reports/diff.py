@@ -1,6 +1,6 @@
 """What changed between two lakes, or two states of one lake, and which games caused it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -215,16 +215,15 @@ def _compared(answers: Sequence[Answer], confidence: float) -> pl.DataFrame:
 
 def _of_both(answers: Sequence[Answer]) -> Answer:
     """The answers of both states as one, grouped by the `state` as well."""
-
-    def joined(frame_of: Callable[[Answer], pl.DataFrame | None]) -> pl.DataFrame:
-        frames = zip(map(frame_of, answers), _STATES, strict=True)
-        return pl.concat(
-            frame.with_columns(state=pl.lit(state)) for frame, state in frames if frame is not None
-        )
-
     request = replace(answers[0].request, by=("model", "state"))
-    rows, sums = joined(lambda answer: answer.rows), joined(lambda answer: answer.sums)
-    return Answer(rows, request, sums)
+    rows, terms, sums = (
+        pl.concat(
+            frame.with_columns(state=pl.lit(state))
+            for frame, state in zip(frames, _STATES, strict=True)
+        )
+        for frames in zip(*((one.rows, one.terms, one.sums) for one in answers), strict=True)
+    )
+    return Answer(rows, request, terms, sums)
 
 
 def _n_games(lakes: tuple[StoredLake, StoredLake], edition: Edition) -> pl.DataFrame:

@@ -91,7 +91,6 @@ def board(lake: StoredLake, *, edition: Edition = PAPER) -> Board:
 def _ranked(
     lake: StoredLake, answer: Answer, confidence: float, *, include_incomplete: bool = False
 ) -> pl.DataFrame:
-    assert answer.settings is not None, "values with intervals have settings"
     lacks = lacking(lake, answer.settings)
     board = ranked(answer.rows, lacks, include_incomplete=include_incomplete)
     with_rank = board.filter(pl.col("rank").is_not_null())["model"]

@@ -5,14 +5,12 @@ from typing import Any
 
 import polars as pl
 
-from pipeline.metrics import Answer, metric
-from pipeline.metrics.intervals import by_cluster, terms_of
-from pipeline.metrics.request import Request
+from pipeline.metrics import Answer
+from pipeline.metrics.intervals import by_cluster
 from pipeline.metrics.values import group_columns
 from pipeline.reports.compare.columns import SCHEMA
 from pipeline.reports.compare.pairs import SIDES, entities
 from pipeline.statistics.pairs import BASIS, PAIRED, differences
-from pipeline.vocabulary import Edition
 
 _VALUES = {"one": pl.String()} | {
     name: SCHEMA[name] for name in ("other", "value", "other_value", "thin", "other_thin", "reason")
@@ -31,16 +29,18 @@ def compared(
 
     Without intervals, p-values alone are sure to be there.
     """
-    rows, request = entities(answer), answer.request
-    assert answer.sums is not None, "values without intervals cannot be compared"
-    sums = by_entity(answer.sums, rows, request)
+    rows, keys = entities(answer), group_columns(answer.request)
+    of_entity = rows.select(*keys, "entity")
+    terms, sums = (
+        frame.join(of_entity, on=keys, nulls_equal=True)
+        for frame in (answer.terms, by_cluster(answer.sums, answer.request).collect())
+    )
     parts = [
         of_metric(
-            name,
             rows.filter(metric=name).with_columns(label=pl.col(label).cast(pl.String)),
+            terms.filter(metric=name),
             sums.filter(metric=name),
             list(part.select(SIDES).iter_rows()),
-            edition=request.edition,
             confidence=confidence,
             with_intervals=with_intervals,
         )
@@ -60,29 +60,20 @@ def compared(
     )
 
 
-def by_entity(sums: pl.DataFrame, rows: pl.DataFrame, request: Request) -> pl.DataFrame:
-    """The sums by `entity`, which stands for a group of these rows."""
-    keys = group_columns(request)
-    of_group = by_cluster(sums, request)
-    return of_group.collect().join(rows.select(*keys, "entity"), on=keys, nulls_equal=True)
-
-
 def of_metric(
-    name: str,
     rows: pl.DataFrame,
+    terms: pl.DataFrame,
     sums: pl.DataFrame,
     pairs: Sequence[tuple[str | None, str | None]],
     *,
-    edition: Edition,
     confidence: float,
     with_intervals: bool = True,
 ) -> pl.DataFrame:
     """Values, difference and reason of each pair of entities, in the order of the pairs.
 
-    `rows` are the metric's values, each of an `entity` with a `label` for its reason; `sums` are
-    hits and counted items by entity, stratum, cluster and term.
+    `rows` are the metric's values, each of an `entity` with a `label` for its reason; `terms` are
+    those that they are sums of, `sums` hits and counted items by entity, stratum, cluster and term.
     """
-    terms = terms_of(rows.lazy(), metric(name, edition), ["entity"]).collect()
     row_of = {row["entity"]: row for row in rows.iter_rows(named=True)}
     parts = terms.group_by("entity").agg("term").iter_rows()
     terms_by = {entity: set(of_entity) for entity, of_entity in parts}
@@ -94,7 +85,7 @@ def of_metric(
     ]
     paired = differences(
         sums.select("stratum", "cluster", "term", "h", "c", model="entity").lazy(),
-        terms.rename({"entity": "model"}).lazy(),
+        terms.select("term", "weight", "counted", model="entity").lazy(),
         comparable,
         confidence,
         n_games={entity: row["n_games"] for entity, row in row_of.items()},

@@ -8,7 +8,7 @@ import polars as pl
 
 from pipeline.errors import UsageError
 from pipeline.metrics import Answer
-from pipeline.metrics.values import with_group
+from pipeline.metrics.values import group_columns, with_group
 from pipeline.vocabulary import ALL
 
 MOST_GROUPS = 100
@@ -96,17 +96,11 @@ def within(answer: Answer) -> Answer:
     A term that is named after a competition is renamed as well, unless a group has two such terms
     of one game type.
     """
-    if answer.sums is None or "game_type" not in answer.sums.columns:
-        return answer
     type_of = dict(answer.sums.select("stratum", "game_type").unique().drop_nulls().iter_rows())
-    named = pl.element().struct.with_fields(term=pl.field("term").replace(type_of))
-    terms = answer.rows["terms"].list.eval(named)
-    counted = pl.element().struct["counted"] > 0
-    names = terms.list.eval(pl.element().struct["term"].filter(counted))
     renamed = ["stratum"]
-    if (names.list.n_unique() == names.list.len()).all():
+    terms = answer.terms.with_columns(pl.col("term").replace(type_of))
+    if not terms.select(*group_columns(answer.request), "term").is_duplicated().any():
         renamed += ["term"]
-        answer = answer._replace(rows=answer.rows.with_columns(terms=terms))
-    of_types = pl.col(renamed).replace(type_of)
-    assert answer.sums is not None
-    return answer._replace(sums=answer.sums.with_columns(of_types))
+        answer = answer._replace(terms=terms)
+    sums = answer.sums.with_columns(pl.col(renamed).replace(type_of))
+    return answer._replace(sums=sums)
