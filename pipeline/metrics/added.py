@@ -14,7 +14,7 @@ from pipeline.metrics.engines import count
 from pipeline.metrics.installed import Added
 from pipeline.metrics.known import knowing, names
 from pipeline.metrics.request import PAPER, Request
-from pipeline.metrics.results import OF_A_CELL, OF_A_METRIC
+from pipeline.metrics.results import ESTIMATE
 from pipeline.metrics.tally import Question
 from pipeline.metrics.views import LEADERBOARD, OF_ALL, shared, views
 from pipeline.plugins import LETTERS, NAME
@@ -24,7 +24,7 @@ from pipeline.vocabulary import Engine
 
 _SUMS = ("hits", "counted", "n_unreadable", "n_unknown")
 # What the leaderboard and its page have beside the value of each metric.
-_ENDS = tuple(filter(None, (*OF_A_METRIC, *OF_A_CELL)))
+_ENDS = tuple(filter(None, ESTIMATE))
 
 
 def added(

@@ -1,6 +1,6 @@
 """What the columns of values mean: those of `metrics`, and of the leaderboard."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import polars as pl
 from msgspec.structs import replace
@@ -73,7 +73,18 @@ VALUES: Mapping[str, Column] = {
     "is_complete": IS_COMPLETE,
     **REPLAYS,
 }
-# What stands beside each metric in a row of a leaderboard: the end of the column's name.
+# A metric in a row of a leaderboard is one column, an estimate. Where it is flat, as for programs,
+# its fields are columns with these ends of their names.
+ESTIMATE = {
+    "": "value",
+    "_low": "ci_low",
+    "_high": "ci_high",
+    "_thin": "thin",
+    "_counted": "counted",
+    "_games": "n_games",
+    "_reason": "reason",
+    "_lacks": "lacks",
+}
 _METRIC = "<metric>"
 OF_A_METRIC: Mapping[str, Column] = {
     "": column.share(f"the value of {_METRIC} over all game types"),
@@ -81,8 +92,6 @@ OF_A_METRIC: Mapping[str, Column] = {
     "_high": column.share(f"the upper end of the confidence interval of {_METRIC}"),
     "_thin": Column(THIN, f"the terms of {_METRIC} with very few settings of their own"),
 }
-# And on its page: what was counted.
-OF_A_CELL = {"_counted": "counted", "_games": "n_games", "_reason": "reason"}
 LEADERBOARD: Mapping[str, Column] = {
     "rank": column.count(
         "the place by win rate, from 1; ties share the better one; null if the model lacks a whole "
@@ -112,6 +121,23 @@ LEADERBOARD: Mapping[str, Column] = {
     "lacks": column.texts("the competitions that others finished a game of, and this model none"),
     "reasons": column.texts("why a metric has no value"),
 }
+
+
+def wide(values: pl.DataFrame, metrics: Sequence[str], by: Sequence[str]) -> pl.DataFrame:
+    """A row for each group of `by`, with a column for each metric: the estimate, a struct."""
+    estimate = values.select(*by, "metric", estimate=pl.struct(ESTIMATE.values()))
+    return estimate.pivot(
+        "metric", on_columns=metrics, index=by, values="estimate", maintain_order=True
+    )
+
+
+def flat(rows: pl.DataFrame, ends: Iterable[str]) -> pl.DataFrame:
+    """The rows with these fields of each estimate as columns of their own."""
+    return rows.select(
+        pl.col(name).struct[ESTIMATE[end]].alias(f"{name}{end}") if is_estimate else name
+        for name, is_estimate in ((one, rows[one].dtype == pl.Struct) for one in rows.columns)
+        for end in (ends if is_estimate else [""])
+    )
 
 
 def leaderboard_columns() -> dict[str, Column]:

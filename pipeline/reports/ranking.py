@@ -1,6 +1,5 @@
 """The leaderboard, with letters for models whose difference is not significant."""
 
-import re
 from collections.abc import Sequence
 from itertools import combinations
 from typing import NamedTuple
@@ -14,7 +13,14 @@ from pipeline.metrics import ALL, DEFAULT_CONFIDENCE, DEFAULT_GAMES, PAPER, Answ
 from pipeline.metrics.known import names
 from pipeline.metrics.origin import ORIGIN, origin
 from pipeline.metrics.request import Request, several
-from pipeline.metrics.results import LEADERBOARD, REPLAYS, leaderboard_columns
+from pipeline.metrics.results import (
+    LEADERBOARD,
+    OF_A_METRIC,
+    REPLAYS,
+    flat,
+    leaderboard_columns,
+    wide,
+)
 from pipeline.reports.compare.differences import compared
 from pipeline.reports.compare.pairs import of_models
 from pipeline.reports.compare.verdicts import adjusted
@@ -111,15 +117,8 @@ def ranked(
     without a win rate have no rank and come last. Models that lack a whole competition have none
     either, unless `include_incomplete`, since their win rate measures something else.
     """
-    named = rows.rename({"ci_low": "low", "ci_high": "high"})
     # Named, since a lake without games has no rows to take the columns from.
-    wide = named.pivot(
-        "metric",
-        on_columns=names(PAPER),
-        index="model",
-        values=["value", "low", "high", "thin"],
-        maintain_order=True,
-    ).rename(lambda column: re.sub(r"^(value|low|high|thin)_(.*)$", _beside, column))
+    estimates = flat(wide(rows, names(PAPER), ["model"]), OF_A_METRIC)
     is_win_rate = pl.col("metric") == "win_rate"
     of_model = rows.group_by("model").agg(
         pl.col("n_games", "is_complete", *REPLAYS).filter(is_win_rate).first(),
@@ -130,17 +129,12 @@ def ranked(
     win_rate = pl.col("win_rate").round(DIGITS)
     place = pl.when(~is_apart).then(win_rate).rank("min", descending=True)
     return (
-        wide.join(of_model, on="model", nulls_equal=True)
+        estimates.join(of_model, on="model", nulls_equal=True)
         .join(lacks, on="model", how="left", nulls_equal=True)
         .with_columns(rank=place.cast(pl.Int64))
         .sort("rank", -win_rate, "model", nulls_last=True)
         .select([name for name in leaderboard_columns() if name not in _OF_LETTERS])
     )
-
-
-def _beside(parts: re.Match[str]) -> str:
-    """The column's name with `low`, `high` or `thin` behind the metric's."""
-    return parts[2] if parts[1] == "value" else f"{parts[2]}_{parts[1]}"
 
 
 def letters(answer: Answer, confidence: float = DEFAULT_CONFIDENCE) -> pl.DataFrame:
