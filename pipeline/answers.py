@@ -17,10 +17,9 @@ from pipeline.events.contracts import TABLES
 from pipeline.lake.explanation import explanation
 from pipeline.library_errors import may_be_of_a_file
 from pipeline.metrics import metrics
-from pipeline.metrics.added import added
+from pipeline.metrics.added import added, declared_in
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.evidence import evidence, evidence_page
-from pipeline.metrics.files import declared_in
 from pipeline.metrics.installed import Added
 from pipeline.metrics.known import knowing, known
 from pipeline.present import NAMES, Presented, present

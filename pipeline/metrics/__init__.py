@@ -1,6 +1,6 @@
 """The eight metrics, each written twice: in polars here, and in SQL in `sql/metrics/`.
 
-An engine counts (`engines`). Whichever it is, the rest is made of its counts in one way: `values`,
+An engine counts (`tally`). Whichever it is, the rest is made of its counts in one way: `values`,
 how sure each is (`intervals`), and whether its model played all (`completeness`).
 """
 
@@ -14,16 +14,14 @@ from pipeline.column import listed
 from pipeline.errors import UsageError
 from pipeline.lake import StoredLake, by_system
 from pipeline.metrics.completeness import completeness, played
-from pipeline.metrics.counting import in_scope
 from pipeline.metrics.declaration import Metric
-from pipeline.metrics.engines import ENGINES, check_engine, count
 from pipeline.metrics.intervals import sums_by_cluster, terms_of, with_intervals
 from pipeline.metrics.known import NAMES, TITLES, metric
 from pipeline.metrics.known import names as edition_names
-from pipeline.metrics.origin import origin
 from pipeline.metrics.request import DEFAULT_BY, DEFAULT_GAMES, PAPER, RELEASE, Request, several
-from pipeline.metrics.results import REPLAYS, SYSTEM, VALUES
-from pipeline.metrics.tally import Question, clusters
+from pipeline.metrics.results import REPLAYS, SYSTEM, VALUES, origin
+from pipeline.metrics.rows import in_scope
+from pipeline.metrics.tally import ENGINES, Question, check_engine, clusters, count
 from pipeline.metrics.validation import check, check_models, condition_on, tested
 from pipeline.metrics.values import values
 from pipeline.vocabulary import ALL, MAGIC, Edition, Engine, GameType
@@ -39,6 +37,7 @@ __all__ = [
     "TITLES",
     "Answer",
     "answered",
+    "declarations",
     "metric",
     "metrics",
 ]
@@ -147,7 +146,7 @@ def answered(
             f"the confidence must be between 0 and 1, for example 0.95, not {confidence:g}"
         )
     check(lake, request, metric_names)
-    declared = _declared(lake, metric_names, request)
+    declared = declarations(lake, metric_names, request)
     settings = of_intervals = None
     if confidence is not None:
         settings = played(lake)
@@ -179,7 +178,7 @@ def _in_scope(lake: StoredLake, settings: pl.DataFrame, request: Request) -> pl.
     return settings.filter(pl.col("n_finished") > 0)
 
 
-def _declared(lake: StoredLake, names: Sequence[str], request: Request) -> dict[str, Metric]:
+def declarations(lake: StoredLake, names: Sequence[str], request: Request) -> dict[str, Metric]:
     """The metrics as they are declared, with the terms of the games that their system plays.
 
     A system's metric has no value where a model lacks one of the games. Of MAgIC's own games all

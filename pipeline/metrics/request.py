@@ -3,10 +3,10 @@
 from collections.abc import Collection, Iterable
 from typing import Final, get_args, overload
 
+import polars as pl
 from msgspec import Struct
 
 from pipeline.events.contracts import polars_schema
-from pipeline.metrics.columns import GAME_COLUMNS
 from pipeline.metrics.condition import Condition
 from pipeline.metrics.declaration import Metric
 from pipeline.vocabulary import ALL, Edition
@@ -21,9 +21,16 @@ BY_TERM = "; `magic metrics --format json` shows each term in `terms`"
 POOL = "pooled"  # the term of a metric that is one ratio over all of its terms
 DEFAULT_GAMES = 21
 
+_OF_EVERY_ROW = polars_schema("players")
+GAME_COLUMNS: dict[str, pl.DataType] = {
+    name: dtype for name, dtype in polars_schema("games").items() if name not in _OF_EVERY_ROW
+} | {"opponent": pl.String()}
+"""The columns of a game that its rows do not repeat, to group and choose by; `opponent` as in
+`results`. A column that `games` has is the game's, even where the rows have one of that name."""
+
 _OF_ONE_TYPE = ("game_id", "setting_id", "competition")
 _OF_A_SEAT = ("seat", "player", "final_score", "score_rank")
-_OF_A_SIDE = [name for name in polars_schema("players") if name not in _OF_A_SEAT]
+_OF_A_SIDE = [name for name in _OF_EVERY_ROW if name not in _OF_A_SEAT]
 
 
 @overload

@@ -8,10 +8,9 @@ from pipeline import games
 from pipeline.errors import OtherSystemError, UsageError, choose, nearest
 from pipeline.events.contracts import polars_schema
 from pipeline.lake import StoredLake
-from pipeline.metrics.columns import GAME_COLUMNS
 from pipeline.metrics.condition import Condition, condition
 from pipeline.metrics.known import metric
-from pipeline.metrics.request import DEFAULT_BY, DEFAULT_GAMES, RELEASE, Request
+from pipeline.metrics.request import DEFAULT_BY, DEFAULT_GAMES, GAME_COLUMNS, RELEASE, Request
 from pipeline.vocabulary import ALL
 
 FEW_MODELS = 8

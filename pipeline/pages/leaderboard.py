@@ -6,8 +6,7 @@ import polars as pl
 
 from pipeline.answers import AnsweringLake
 from pipeline.metrics.known import names
-from pipeline.metrics.origin import origin
-from pipeline.metrics.results import ESTIMATE, REPLAYS, flat, wide
+from pipeline.metrics.results import ESTIMATE, REPLAYS, flat, origin, wide
 from pipeline.pages.content import (
     Content,
     Faults,

@@ -26,17 +26,9 @@ _OF_PROGRAMS = ("edition", "terms", "ci_method", "effective_items", "is_complete
 
 def of_metric(name: str) -> Estimate:
     """The columns of a metric in a row of the leaderboard and of its page."""
-    named = {field: f"{name}{end}" for end, field in ESTIMATE.items()}
-    return Estimate(
-        value=name,
-        low=named["ci_low"],
-        high=named["ci_high"],
-        thin=(named["thin"],),
-        counted=named["counted"],
-        games=named["n_games"],
-        reason=named["reason"],
-        lacks=named["lacks"],
-    )
+    beside = (f"{name}{end}" for end in ESTIMATE if end)
+    low, high, thin, counted, games, reason, lacks = beside
+    return Estimate(name, low, high, (thin,), counted, games, reason, lacks=lacks)
 
 
 def metrics(rows: pl.DataFrame, lake: StoredLake | None = None, **_: Any) -> Table:

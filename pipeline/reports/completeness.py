@@ -8,7 +8,6 @@ Terms are combined as in the value.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 
 import polars as pl
 
@@ -16,19 +15,19 @@ from pipeline import column
 from pipeline.column import Column
 from pipeline.errors import UsageError
 from pipeline.lake import StoredLake
-from pipeline.metrics import PAPER, metric, metrics
+from pipeline.metrics import PAPER, declarations
 from pipeline.metrics.completeness import competitions, played
 from pipeline.metrics.completeness import expected as expected_games
-from pipeline.metrics.counting import in_scope, is_unfinished, rows
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.known import names
-from pipeline.metrics.origin import counted_in
 from pipeline.metrics.request import Request, several
-from pipeline.metrics.results import METRIC, MODEL
+from pipeline.metrics.results import METRIC, MODEL, counted_in
+from pipeline.metrics.rows import in_scope, is_unfinished
+from pipeline.metrics.tally import Clusters, Question, count, n_rows, sum_of
 from pipeline.metrics.validation import check_models
-from pipeline.metrics.values import VALUE
-from pipeline.statistics.sums import exact_sum, exact_sums
-from pipeline.vocabulary import Edition, ParseStatus
+from pipeline.metrics.values import VALUE, values
+from pipeline.statistics.sums import exact_sum
+from pipeline.vocabulary import Edition
 
 _COMPETITION = column.text("the competition")
 COLUMNS: Mapping[str, Column] = {
@@ -69,11 +68,21 @@ READABILITY: Mapping[str, Column] = {
 }
 MOST_EXPECTED = 1_000_000_000
 _OF_SIDE = ("model", "competition")
-_NOT_SUMMED = ("metric", "setting_id", "term", "n_games")
-_UNREADABLE, _AMBIGUOUS, _OUTAGE = (
-    pl.col("parse_status") == status
-    for status in (ParseStatus.UNREADABLE, ParseStatus.AMBIGUOUS, ParseStatus.OUTAGE)
-)
+_IS_OUTAGE, _IS_OPEN = "parse_status = 'outage'", "NOT is_finished"
+# Outages and games without an end are counted by the release edition alone. What cannot be read
+# counts as the game took it: mostly a miss, but who says neither defects, which can be a hit.
+_IS_UNSURE = f"is_counted AND ({_IS_OUTAGE} OR {_IS_OPEN} OR parse_status = 'unreadable')"
+_SUMS = {
+    "n_games": "CAST(count(DISTINCT CASE WHEN is_counted THEN game_id END) AS BIGINT)",
+    "uncounted": n_rows(f"{_IS_OUTAGE} AND NOT is_counted"),
+    # Hits that could have been misses, and misses that could have been hits.
+    "lost": sum_of("hit", _IS_UNSURE),
+    "gained": sum_of("1 - hit", _IS_UNSURE),
+    "ambiguous": n_rows("parse_status = 'ambiguous'"),
+    "outages": n_rows(_IS_OUTAGE),
+    "unfinished": n_rows(f"is_counted AND {_IS_OPEN}"),
+    "begun": n_rows(f"(is_counted OR {_IS_OUTAGE}) AND {_IS_OPEN}"),
+}
 
 
 @counted_in(COLUMNS, has_edition=False)
@@ -171,40 +180,14 @@ def readability(
     models = several(model)
     check_models(lake, models)
     request = Request(edition=edition, by=("model",))
-    by_model = metrics(lake, by=request.by, edition=edition, confidence=None)
+    declared = declarations(lake, names(edition), request)
+    question = Question(declared, request, with_games=(), clusters=Clusters(), also=_SUMS)
+    counts = count(lake, question, "polars")
+    of_settings = counts.sums.rename({"stratum": "competition", "cluster": "setting_id"})
     missing = _missing(lake, request, expected)
-    declared = {name: metric(name, edition) for name in names(edition)}
-    counts = pl.concat(_rows(lake, name, of, request) for name, of in declared.items())
-    bounds = _bounds(declared, by_model, counts, missing)
-    rows = bounds.sort("model", nulls_last=True, maintain_order=True)
+    bounds = _bounds(declared, values(counts, declared, request), of_settings, missing)
+    rows = bounds.sort("model", pl.col("metric").cast(pl.Enum(list(declared))), nulls_last=True)
     return rows.filter(pl.col("model").is_in(models)) if models is not None else rows
-
-
-def _rows(lake: StoredLake, name: str, declared: Metric, request: Request) -> pl.DataFrame:
-    """The rows of a metric in each setting, counted by model, competition and term.
-
-    `lost` are hits that could have been misses, `gained` misses that could have been hits.
-    """
-    counts = rows(declared, cache(lake.table), request)
-    is_counted, hit = pl.col("is_counted"), pl.col("hit")
-    # Outages and games without an end are counted by the release edition alone. What cannot be read
-    # counts as the game took it: mostly a miss, but who says neither defects, which can be a hit.
-    is_unsure = _OUTAGE | ~pl.col("is_finished") | _UNREADABLE
-    return (
-        counts.group_by(pl.lit(name).alias("metric"), *_OF_SIDE, "setting_id", "term")
-        .agg(
-            n_games=pl.col("game_id").filter("is_counted").n_unique().cast(pl.Int64),
-            counted=is_counted.sum().cast(pl.Int64),
-            uncounted=(_OUTAGE & ~is_counted).sum().cast(pl.Int64),
-            lost=exact_sum(hit.filter(is_counted & is_unsure)),
-            gained=exact_sum((1 - hit).filter(is_counted & is_unsure)),
-            ambiguous=_AMBIGUOUS.sum().cast(pl.Int64),
-            outages=_OUTAGE.sum().cast(pl.Int64),
-            unfinished=(is_counted & ~pl.col("is_finished")).sum().cast(pl.Int64),
-            begun=((is_counted | _OUTAGE) & ~pl.col("is_finished")).sum().cast(pl.Int64),
-        )
-        .collect(engine="streaming")
-    )
 
 
 def _missing(lake: StoredLake, request: Request, expected: int | None) -> pl.DataFrame:
@@ -244,8 +227,8 @@ def _bounds(
     """The rows of all metrics, in the order of the values."""
     group, combine = ["metric", "model"], {name: of.combine for name, of in metrics.items()}
     by = [*group, "term"]
-    summed = [name for name in counts.columns if name not in (*_OF_SIDE, *_NOT_SUMMED)]
-    seen = counts.group_by(by).agg(exact_sums(summed, counts.schema))
+    seen = counts.group_by(by).agg(pl.col("counted", *_SUMS).sum())
+    seen = seen.with_columns(pl.col("lost", "gained").cast(pl.Float64))
     terms = (
         values.select(*group, "terms")
         .explode("terms")

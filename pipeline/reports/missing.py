@@ -9,9 +9,8 @@ from pipeline.column import Column
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
 from pipeline.metrics.completeness import expected, played
-from pipeline.metrics.origin import counted_in
 from pipeline.metrics.request import several
-from pipeline.metrics.results import MODEL
+from pipeline.metrics.results import MODEL, counted_in
 from pipeline.metrics.validation import check_competitions, check_models
 
 SETTING = (

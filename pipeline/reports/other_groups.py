@@ -4,9 +4,8 @@ from collections.abc import Collection
 
 from pipeline.events.contracts import polars_schema
 from pipeline.lake import StoredLake
-from pipeline.metrics.columns import GAME_COLUMNS
 from pipeline.metrics.known import names
-from pipeline.metrics.request import AUDITED, PAPER
+from pipeline.metrics.request import AUDITED, GAME_COLUMNS, PAPER
 from pipeline.metrics.validation import row_schema
 from pipeline.metrics.views import LEADERBOARD, OF_ALL, in_schema
 from pipeline.vocabulary import Edition

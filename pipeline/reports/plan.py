@@ -11,9 +11,8 @@ from pipeline.errors import UsageError
 from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, answered
 from pipeline.metrics import metric as declaration
-from pipeline.metrics.origin import counted_in
 from pipeline.metrics.request import Request
-from pipeline.metrics.results import IS_THIN, METRIC, MODEL
+from pipeline.metrics.results import IS_THIN, METRIC, MODEL, counted_in
 from pipeline.statistics import rates
 from pipeline.statistics.contrast import Rate
 from pipeline.statistics.pairs import pilots_of

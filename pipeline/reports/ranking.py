@@ -11,14 +11,15 @@ from pipeline.column import listed
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics import ALL, DEFAULT_CONFIDENCE, DEFAULT_GAMES, PAPER, Answer, answered
 from pipeline.metrics.known import names
-from pipeline.metrics.origin import ORIGIN, origin
 from pipeline.metrics.request import Request, several
 from pipeline.metrics.results import (
     LEADERBOARD,
     OF_A_METRIC,
+    ORIGIN,
     REPLAYS,
     flat,
     leaderboard_columns,
+    origin,
     wide,
 )
 from pipeline.reports.compare.differences import compared

@@ -17,9 +17,8 @@ from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake, by_system
 from pipeline.metrics import DEFAULT_CONFIDENCE, metrics
 from pipeline.metrics import views as in_sql
-from pipeline.metrics.origin import ORIGIN
 from pipeline.metrics.request import EDITIONS
-from pipeline.metrics.results import GAME_TYPE, MODEL, SYSTEM, VALUES, leaderboard_columns
+from pipeline.metrics.results import GAME_TYPE, MODEL, ORIGIN, SYSTEM, VALUES, leaderboard_columns
 from pipeline.metrics.views import LEADERBOARD, OF_ALL, in_schema
 from pipeline.reports.ranking import leaderboard
 from pipeline.warehouse.views import Computed, Views

@@ -14,11 +14,10 @@ from random_tables import event_tables
 
 from pipeline.lake import StoredLake
 from pipeline.metrics.completeness import played
-from pipeline.metrics.counting import rows
-from pipeline.metrics.engines import count
 from pipeline.metrics.known import metric, names
 from pipeline.metrics.request import EDITIONS, RELEASE, Request
-from pipeline.metrics.tally import Counts, Question, clusters
+from pipeline.metrics.rows import rows
+from pipeline.metrics.tally import Counts, Question, clusters, count
 from pipeline.metrics.validation import condition_on
 
 FEW = settings(

@@ -10,8 +10,8 @@ from pipeline.errors import UsageError
 from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered
 from pipeline.metrics.known import names as edition_names
-from pipeline.metrics.origin import counted_in
 from pipeline.metrics.request import RELEASE, Request, several
+from pipeline.metrics.results import counted_in
 from pipeline.metrics.validation import condition_on, row_schema
 from pipeline.reports.compare.columns import COLUMNS
 from pipeline.reports.compare.differences import compared
