@@ -107,7 +107,7 @@ def metrics(
         num_of_game=num_of_game,
         models=models,
         game_types=several(game_type),
-        where=None if where is None else condition_on(lake, names, where),
+        where=None if where is None else condition_on(names, where),
     )
 
     def of(part: StoredLake, request: Request) -> pl.DataFrame:

@@ -256,7 +256,7 @@ def _request(lake: StoredLake, name: str, choices: Choices) -> Request:
         num_of_game=choices.get("num_of_game", DEFAULT_GAMES),
         models=several(choices.get("model")),
         game_types=several(choices.get("game_type")),
-        where=None if where is None else condition_on(lake, [name], where),
+        where=None if where is None else condition_on([name], where),
     )
     check(lake, request, [name])
     return request

@@ -13,7 +13,7 @@ from pipeline.metrics.declaration import POOLED, Metric
 from pipeline.metrics.request import POOL, Request
 from pipeline.metrics.results import LACKS, THIN, VALUES
 from pipeline.metrics.tally import CLUSTER, GAME_MARK
-from pipeline.metrics.values import VALUE_COLUMNS, group_columns, join, rolled, with_group
+from pipeline.metrics.values import VALUE_COLUMNS, join, rolled
 from pipeline.statistics.interval import LEAST_BESIDE, TIMES_AS_MANY
 from pipeline.statistics.sums import exact_sum
 
@@ -73,8 +73,7 @@ def with_intervals(
 
     `terms` are those of `terms_of`, `sums` those of `sums_by_cluster`.
     """
-    keys = group_columns(request)
-    rows, clusters = with_group(valued.lazy(), request), by_cluster(sums, request)
+    keys, rows, clusters = request.keys, valued.lazy(), by_cluster(sums, request)
     kinds = pl.col("cluster_kind").unique().sort(descending=True).str.join(" or ")
     method = pl.format("mid-p, clustered by {}", kinds).alias("ci_method")
     of_groups = (
@@ -114,7 +113,7 @@ def _lacks(sums: pl.LazyFrame, request: Request) -> pl.LazyFrame:
 
     Such values are of other games, as with a model that has no rank on the leaderboard.
     """
-    keys = group_columns(request)
+    keys = request.keys
     counted = pl.col("stratum").drop_nulls().unique().alias("own")
     own = rolled(sums, request, counted)
     if "model" not in request.by:
@@ -127,7 +126,7 @@ def _lacks(sums: pl.LazyFrame, request: Request) -> pl.LazyFrame:
 
 def terms_of(valued: pl.DataFrame, metrics: Mapping[str, Metric], request: Request) -> pl.DataFrame:
     """The terms that values are weighted sums of: metric, the groups, term, weight, counted."""
-    rows, keys = with_group(valued.lazy(), request), group_columns(request)
+    rows, keys = valued.lazy(), request.keys
     is_pooled = pl.col("metric").is_in(_pooled(metrics))
     of_one_ratio = rows.filter(is_pooled).select(
         *keys, "counted", term=pl.lit(POOL), weight=pl.lit(1.0)

@@ -55,6 +55,11 @@ class Request(Struct, frozen=True):
     where: Condition | None = None
 
     @property
+    def keys(self) -> list[str]:
+        """The columns that identify a value."""
+        return ["metric", *self.by]
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The columns that rows are grouped or chosen by."""
         return (*self.by, *(self.where.columns if self.where else ()))
@@ -85,11 +90,6 @@ class Request(Struct, frozen=True):
         """
         return set(self.columns) <= {*_OF_A_SIDE, *GAME_COLUMNS}
 
-    @property
-    def is_of_one_type(self) -> bool:
-        """Whether a group is of one game type by what it is grouped by."""
-        return self.is_rolled_up or bool(set(self.by) & set(_OF_ONE_TYPE))
-
     def tells_type(self, of_metric: Collection[str]) -> bool:
         """Whether a group is of one of a metric's own game types by all that is asked.
 
@@ -97,17 +97,14 @@ class Request(Struct, frozen=True):
         """
         chosen = set(self.game_types or ())
         is_one_alone = len(chosen) == 1 and chosen <= set(of_metric) and self.edition != RELEASE
-        return self.is_of_one_type or is_one_alone
-
-    def mixes_types(self, of_metric: Collection[str]) -> bool:
-        """Whether groups can lack a metric's terms because they are of some of its types only."""
-        is_of_all = self.edition == RELEASE or (self.has_every_group and self.where is None)
-        return len(of_metric) > 1 and not is_of_all and not self.tells_type(of_metric)
+        return is_one_alone or not {"game_type", *_OF_ONE_TYPE}.isdisjoint(self.by)
 
     def hint(self, of_metric: Collection[str]) -> str:
         """What to say of a value that lacks some of its terms, for a metric of these types."""
-        by_type = BY_TYPE if self.mixes_types(of_metric) else ""
-        return by_type if self.has_every_group else by_type + BY_TERM
+        is_of_all = self.edition == RELEASE or (self.has_every_group and self.where is None)
+        # Its groups can lack terms because they are of some of its types only.
+        is_mixed = len(of_metric) > 1 and not is_of_all and not self.tells_type(of_metric)
+        return BY_TYPE * is_mixed + BY_TERM * (not self.has_every_group)
 
     @property
     def has_every_group(self) -> bool:

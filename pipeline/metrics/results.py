@@ -4,6 +4,7 @@ Numbers also say what they are of: the system whose games they count, and the ed
 them. Who keeps a number needs both: another system may be the largest after the next ingest.
 """
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
@@ -14,8 +15,9 @@ from msgspec.structs import replace
 from pipeline import column
 from pipeline.column import Column, listed, words
 from pipeline.lake import StoredLake, of_one_system
-from pipeline.metrics.known import names
+from pipeline.metrics.known import TITLES, names
 from pipeline.metrics.request import PAPER
+from pipeline.vocabulary import ALL
 
 L = TypeVar("L", bound=StoredLake)
 P = ParamSpec("P")
@@ -135,6 +137,18 @@ LEADERBOARD: Mapping[str, Column] = {
     "reasons": column.texts("why a metric has no value"),
 }
 
+# What the published script prints, in its order.
+_OF_SCRIPT = (
+    "win_rate",
+    "judgement",
+    "reasoning",
+    "deception",
+    "self_awareness",
+    "cooperation",
+    "coordination",
+    "rationality",
+)
+
 
 def wide(values: pl.DataFrame, metrics: Sequence[str], by: Sequence[str]) -> pl.DataFrame:
     """A row for each group of `by`, with a column for each metric: the estimate, a struct."""
@@ -206,3 +220,15 @@ def counted_in(
         return of_one_system(run)
 
     return with_origin
+
+
+def magic_json(rows: pl.DataFrame) -> str:
+    """One model's release metrics over all game types as the benchmark's script prints them."""
+    over_all = rows.filter(pl.col("game_type") == ALL)
+    value_of = dict(over_all.select("metric", "value").iter_rows())
+    # The script rounds with Python's round, half to even.
+    printed = {
+        TITLES[name]: None if value_of.get(name) is None else round(value_of[name], 3)
+        for name in _OF_SCRIPT
+    }
+    return json.dumps([{"train_split": {**printed, "Total": 1000}}])

@@ -1,6 +1,6 @@
 """Whether a request can be met: the names in it are those of the lake and of the metrics."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import polars as pl
 
@@ -17,21 +17,25 @@ FEW_MODELS = 8
 """So many are named where somebody asks for another."""
 
 
-def row_schema(lake: StoredLake, name: str) -> dict[str, pl.DataType]:
+def row_schema(name: str) -> dict[str, pl.DataType]:
     """The columns that all rows of the metric have, of their own or of their game."""
     tables = [rows.table for rows in metric(name).rows]
-    frames = [lake.table(table) for table in tables if isinstance(table, str)]
+    schemas = [polars_schema(table) for table in tables if isinstance(table, str)]
     # What is made of several tables has the columns of the plain ones beside it, if there are any.
-    frames = frames or [table(lake.table) for table in tables if not isinstance(table, str)]
-    return _common([dict(frame.collect_schema()) for frame in frames]) | GAME_COLUMNS
+    made = [] if schemas else [table(_empty) for table in tables if not isinstance(table, str)]
+    return _common([*schemas, *(frame.collect_schema() for frame in made)]) | GAME_COLUMNS
 
 
-def condition_on(lake: StoredLake, metrics: Sequence[str], where: str) -> Condition:
+def _empty(table: str) -> pl.LazyFrame:
+    return pl.LazyFrame(schema=polars_schema(table))
+
+
+def condition_on(metrics: Sequence[str], where: str) -> Condition:
     """The condition on the columns that the rows of all these metrics have."""
-    return condition(where, _common([row_schema(lake, name) for name in metrics]))
+    return condition(where, _common([row_schema(name) for name in metrics]))
 
 
-def _common(schemas: Sequence[dict[str, pl.DataType]]) -> dict[str, pl.DataType]:
+def _common(schemas: Sequence[Mapping[str, pl.DataType]]) -> dict[str, pl.DataType]:
     """The columns that are in all of the schemas, in the order of the first."""
     first = schemas[0]
     return {name: first[name] for name in first if all(name in schema for schema in schemas)}
@@ -61,7 +65,7 @@ def check(lake: StoredLake, request: Request, metrics: Sequence[str]) -> None:
     if len(set(request.by)) < len(request.by):
         raise UsageError(f"you cannot group by the same column twice: {', '.join(request.by)}")
     check_models(lake, request.models)
-    tables = {name: list(row_schema(lake, name)) for name in metrics}
+    tables = {name: list(row_schema(name)) for name in metrics}
     for column in request.by:
         lacking = [metric for metric, columns in tables.items() if column not in columns]
         if lacking:

@@ -44,28 +44,16 @@ _DECLARED = {
     "fixed_count": pl.Int64,
     "of_type": pl.String,
 }
-_EVERYTHING = pl.lit(0).alias("everything")
-
-
-def group_columns(request: Request) -> list[str]:
-    """The columns that identify a group; without `by`, one constant column."""
-    return ["metric", *(request.by or ["everything"])]
-
-
-def with_group(rows: pl.LazyFrame, request: Request) -> pl.LazyFrame:
-    """The rows with all columns of `group_columns`."""
-    return rows if request.by else rows.with_columns(_EVERYTHING)
 
 
 def rolled(
     counted: pl.LazyFrame, request: Request, *sums: pl.Expr, also: Sequence[str] = ()
 ) -> pl.LazyFrame:
     """Sums over the finest groups, by group; also over all game types if they are grouped by."""
-    keys = [*group_columns(request), *also]
-    parts = [with_group(counted, request)]
-    if request.is_rolled_up:
-        parts.append(counted.with_columns(game_type=pl.lit(ALL)))
-    return pl.concat(part.group_by(keys, maintain_order=True).agg(sums) for part in parts)
+    over_all = [counted.with_columns(game_type=pl.lit(ALL))] if request.is_rolled_up else []
+    keys = [*request.keys, *also]
+    parts = (part.group_by(keys, maintain_order=True).agg(sums) for part in [counted, *over_all])
+    return pl.concat(parts)
 
 
 def join(left: pl.LazyFrame, right: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
@@ -75,7 +63,7 @@ def join(left: pl.LazyFrame, right: pl.LazyFrame, keys: Sequence[str]) -> pl.Laz
 
 def values(counts: Counts, metrics: Mapping[str, Metric], request: Request) -> pl.DataFrame:
     """The rows of all metrics: edition, metric, the groups, and then `VALUE_COLUMNS`."""
-    keys, sums = group_columns(request), counts.sums.lazy()
+    keys, sums = request.keys, counts.sums.lazy()
     rows = _groups(counts, metrics, request)
     combined = (
         _terms(sums, rows, metrics, request)
@@ -159,7 +147,7 @@ def _terms(
     sums: pl.LazyFrame, groups: pl.LazyFrame, metrics: Mapping[str, Metric], request: Request
 ) -> pl.LazyFrame:
     """Each term of each group that it can exist in, with its hits and what was counted."""
-    keys = group_columns(request)
+    keys = request.keys
     summed = pl.col("hits", "counted", "n_hits_unknown").sum()
     counted = rolled(sums, request, summed, also=["term"])
     declared = _declared(metrics, request)

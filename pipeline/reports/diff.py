@@ -18,11 +18,10 @@ from pipeline.metrics.request import Request
 from pipeline.metrics.results import IS_THIN, METRIC, ORIGIN, origin
 from pipeline.metrics.tally import Question, count
 from pipeline.reports.compare.columns import COLUMNS as COMPARED
-from pipeline.reports.compare.differences import compared
+from pipeline.reports.compare.differences import adjusted, check_margin, compared
 from pipeline.reports.compare.pairs import entities
-from pipeline.reports.compare.verdicts import adjusted, check_margin
+from pipeline.statistics.contrast import fall_seen, p_fall
 from pipeline.statistics.families import reaches
-from pipeline.statistics.margins import fall_seen, p_fall
 from pipeline.statistics.pairs import of_basis
 from pipeline.vocabulary import Edition
 

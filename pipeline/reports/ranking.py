@@ -22,9 +22,8 @@ from pipeline.metrics.results import (
     origin,
     wide,
 )
-from pipeline.reports.compare.differences import compared
+from pipeline.reports.compare.differences import adjusted, compared
 from pipeline.reports.compare.pairs import of_models
-from pipeline.reports.compare.verdicts import adjusted
 from pipeline.reports.lacking import lacking
 from pipeline.statistics.families import letter_groups, reaches
 from pipeline.statistics.sums import DIGITS

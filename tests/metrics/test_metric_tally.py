@@ -38,7 +38,7 @@ def test_the_tally_is_what_a_loop_counts(edition, tables, data):
     where = None if is_release else data.draw(st.sampled_from(CONDITIONS))
     with TemporaryDirectory() as folder:
         lake = lake_of(Path(folder), tables, 2)
-        condition = None if where is None else condition_on(lake, names(edition), where)
+        condition = None if where is None else condition_on(names(edition), where)
         request = Request(edition=edition, by=by, where=condition, num_of_game=9)
         declared = {name: metric(name, edition) for name in names(edition)}
         of_settings = clusters(played(lake), request)

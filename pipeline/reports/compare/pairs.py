@@ -8,7 +8,6 @@ import polars as pl
 
 from pipeline.errors import UsageError
 from pipeline.metrics import Answer
-from pipeline.metrics.values import group_columns, with_group
 from pipeline.vocabulary import ALL
 
 MOST_GROUPS = 100
@@ -35,8 +34,7 @@ def check_pairs(pairs: Sequence[object]) -> None:
 
 def entities(answer: Answer) -> pl.DataFrame:
     """The answer's rows, each with the name `entity` that sums and pairs know it by."""
-    numbered = answer.rows.with_row_index("entity").with_columns(pl.col("entity").cast(pl.String))
-    return with_group(numbered.lazy(), answer.request).collect()
+    return answer.rows.with_row_index("entity").with_columns(pl.col("entity").cast(pl.String))
 
 
 def of_models(answer: Answer, pairs: Sequence[tuple[str, str]]) -> pl.DataFrame:
@@ -99,7 +97,7 @@ def within(answer: Answer) -> Answer:
     type_of = dict(answer.sums.select("stratum", "game_type").unique().drop_nulls().iter_rows())
     renamed = ["stratum"]
     terms = answer.terms.with_columns(pl.col("term").replace(type_of))
-    if not terms.select(*group_columns(answer.request), "term").is_duplicated().any():
+    if not terms.select(*answer.request.keys, "term").is_duplicated().any():
         renamed += ["term"]
         answer = answer._replace(terms=terms)
     sums = answer.sums.with_columns(pl.col(renamed).replace(type_of))
