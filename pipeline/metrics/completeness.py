@@ -225,17 +225,19 @@ def _repeats(lake: StoredLake) -> pl.DataFrame:
     keys = ["content_id", "stated"]
     games = lake.table("games").select("game_id", "content_id", _STATED).drop_nulls("content_id")
     # Most lakes have none, which is known by the contents alone.
-    several = games.group_by(keys).len().filter(pl.col("len") > 1).collect(engine="streaming")
+    first = games.group_by(keys).agg(pl.len(), first=pl.col("game_id").min())
+    several = first.filter(pl.col("len") > 1).collect(engine="streaming")
     if several.is_empty():
         return _NONE.select(*_OF_MODEL, "n_repeats")
-    repeated = games.join(several.lazy(), on=keys, how="semi", nulls_equal=True)
-    further = repeated.filter(pl.col("game_id").rank("ordinal").over(keys) > 1).collect()
+    repeated = games.join(several.lazy(), on=keys, nulls_equal=True)
+    further = repeated.filter(pl.col("game_id") != pl.col("first")).select("game_id")
     return (
         lake.table("results")
-        .filter("is_tested", pl.col("game_id").is_in(further["game_id"].implode()))
+        .filter("is_tested")
+        .join(further, on="game_id", how="semi")
         .group_by(_OF_MODEL)
         .agg(n_repeats=pl.col("game_id").n_unique().cast(pl.Int64))
-        .collect()
+        .collect(engine="streaming")
     )
 
 
