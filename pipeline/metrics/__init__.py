@@ -150,7 +150,10 @@ def answered(
     settings = of_intervals = None
     if confidence is not None:
         settings = played(lake)
-        of_intervals = clusters(_in_scope(lake, settings, request), request)
+        is_whole = pl.col("n_finished") > 0
+        is_release = request.edition == RELEASE
+        of_edition = played(lake, in_scope(request)) if is_release else settings.filter(is_whole)
+        of_intervals = clusters(of_edition, request)
     question = Question(
         declared,
         request,
@@ -169,13 +172,6 @@ def answered(
     if "model" in request.by:
         rows = rows.with_columns(pl.col(*REPLAYS).fill_null(0))
     return Answer(_in_order(rows, metric_names, request.by), request, terms, sums, settings)
-
-
-def _in_scope(lake: StoredLake, settings: pl.DataFrame, request: Request) -> pl.DataFrame:
-    """The settings of games that the edition takes, of all that were `played`."""
-    if request.edition == RELEASE:
-        return played(lake, in_scope(request))
-    return settings.filter(pl.col("n_finished") > 0)
 
 
 def declarations(lake: StoredLake, names: Sequence[str], request: Request) -> dict[str, Metric]:

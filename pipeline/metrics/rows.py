@@ -50,7 +50,7 @@ def frames(
         name: rows(declared, tables, request, games) for name, declared in metrics.items()
     }
     # Only where results tell the groups, they have all columns of the condition.
-    sides = {RESULTS: results.filter(_is_wanted(request))} if request.is_of_results else {}
+    sides = {RESULTS: results.filter(pl.sql_expr(wanted(request)))} if request.is_of_results else {}
     return {**sides, **of_metrics}
 
 
@@ -112,7 +112,7 @@ def _rows(
     of_games = with_game(table, tables, request.of_game)
     return (
         (games.of(of_games) if games else of_games)
-        .filter("is_tested", _is_wanted(request), in_scope(request), declared.where)
+        .filter("is_tested", pl.sql_expr(wanted(request)), in_scope(request), declared.where)
         .with_columns(
             term=declared.term, what=declared.what, hit=declared.hit, is_readable=IS_READABLE
         )
@@ -132,11 +132,6 @@ def is_unfinished(request: Request) -> pl.Expr:
     """Whether a row's game has no end, and would be in scope if it had one."""
     unfinished = ~pl.col("is_finished")
     return unfinished & in_scope(request) if request.edition == RELEASE else unfinished
-
-
-def _is_wanted(request: Request) -> pl.Expr:
-    """Whether a row is of the requested models and game types, and meets the condition."""
-    return pl.sql_expr(wanted(request))
 
 
 def with_game(rows: pl.LazyFrame, tables: Tables, columns: Sequence[str]) -> pl.LazyFrame:
@@ -169,7 +164,7 @@ def with_compared(
 
 
 def wanted(request: Request) -> str:
-    """The condition that a row is of the requested models and game types."""
+    """The condition that a row is of the requested models and types, and meets the one given."""
     conditions = []
     if request.models is not None:
         conditions.append(f"model IN ({literals(request.models)})")

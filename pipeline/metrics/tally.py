@@ -76,10 +76,6 @@ class Question(NamedTuple):
     clusters: Clusters | None = None
     also: Mapping[str, str] = {}
 
-    def can_be_unknown(self, name: str) -> bool:
-        """Whether a row of the metric can be counted though its hit is unknown."""
-        return any(rows.counted is not None for rows in self.metrics[name].rows)
-
 
 class Counts(NamedTuple):
     """What an engine counted. Each frame has the finest groups of the request (`Request.fine`).
@@ -155,7 +151,9 @@ GROUP BY {keys} term"""
 
 def _games(name: str, rows: str, question: Question) -> str:
     fine, none = _listed(question.request.fine), "CAST(0 AS BIGINT)"
-    counts_games, can_be_unknown = name in question.with_games, question.can_be_unknown(name)
+    counts_games = name in question.with_games
+    # Of rows that say themselves whether they are counted, the hit can be unknown.
+    can_be_unknown = any(part.counted is not None for part in question.metrics[name].rows)
     n_games = "count(DISTINCT game_id)" if counts_games else none
     n_unknown = "count(DISTINCT CASE WHEN hit IS NULL THEN game_id END)"
     select = f"""SELECT

@@ -35,6 +35,20 @@ VALUE_COLUMNS = pl.Schema(
     (name, VALUES[name].dtype)
     for name in ("value", "hits", "counted", "terms", *_OF_GAMES, "reason")
 )
+_UNKNOWN = pl.col("n_games_unknown")
+_ALL_UNKNOWN = pl.col("unknown").str.replace("{}", _UNKNOWN.cast(pl.String), literal=True)
+# Why there is no value; null if there is a value.
+_REASON = pl.when(pl.col("value").is_null()).then(
+    pl.when(_UNKNOWN > 0)
+    .then(_ALL_UNKNOWN.str.replace(r"\b1 games", "1 game"))
+    .otherwise(
+        pl.concat_str(
+            pl.lit("nothing to count: "),
+            "missing",
+            pl.when("has_some").then("hint").otherwise(pl.lit("")),
+        )
+    )
+)
 _DECLARED = {
     "metric": pl.String,
     "combine": pl.String,
@@ -86,7 +100,7 @@ def values(counts: Counts, metrics: Mapping[str, Metric], request: Request) -> p
     valued = (
         rows.with_columns(pl.col(*GAMES, "n_unreadable", "n_unknown").fill_null(0))
         .with_columns(value=pl.when(pl.col("n_games_unknown") == 0).then("value"))
-        .with_columns(reason=_reason(), edition=pl.lit(request.edition))
+        .with_columns(reason=_REASON, edition=pl.lit(request.edition))
         .select("edition", "metric", *request.by, *VALUE_COLUMNS)
         .cast(VALUE_COLUMNS)
         .collect(engine="in-memory")
@@ -184,14 +198,3 @@ def _declared(metrics: Mapping[str, Metric], request: Request) -> pl.LazyFrame:
         for game_type in (*term.game_types, ALL)
     ]
     return pl.LazyFrame(terms, schema=_DECLARED)
-
-
-def _reason() -> pl.Expr:
-    """Why there is no value; null if there is a value."""
-    n_games = pl.col("n_games_unknown")
-    unknown = pl.col("unknown").str.replace("{}", n_games.cast(pl.String), literal=True)
-    unknown = unknown.str.replace(r"\b1 games", "1 game")
-    hint = pl.when("has_some").then("hint").otherwise(pl.lit(""))
-    missing = pl.concat_str(pl.lit("nothing to count: "), "missing", hint)
-    reason = pl.when(n_games > 0).then(unknown).otherwise(missing)
-    return pl.when(pl.col("value").is_null()).then(reason)
