@@ -4,7 +4,7 @@ Here the two writings of a metric meet: what follows, from the sums to the value
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import polars as pl
@@ -179,22 +179,20 @@ def literals(values: Iterable[str]) -> str:
     return ", ".join(map(literal, sorted(values))) or "NULL"
 
 
-def selects(metrics: Mapping[str, Metric], request: Request) -> Callable[[str], str]:
-    """The same in SQL, by its name in a FROM."""
-
-    def select(name: str) -> str:
-        if name == RESULTS:
-            selected = [*_OF_RESULT, *request.columns]
-            results = _with_game_sql("SELECT * FROM results", selected, request)
-            return f"(SELECT * FROM ({results}) AS rows WHERE is_tested AND {wanted(request)})"
-        return f"({_select(name, _OF_ROW, metrics[name].game_types, request)})"
-
-    return select
+def selects(metrics: Iterable[str], request: Request) -> dict[str, str]:
+    """What is counted, by name: the same in SQL, as a FROM takes it."""
+    columns = [*_OF_RESULT, *request.columns]
+    results = _with_game_sql("SELECT * FROM results", columns, request)
+    sides = f"SELECT * FROM ({results}) AS rows WHERE is_tested AND {wanted(request)}"
+    of_metrics = {name: f"({_select(name, _OF_ROW, request)})" for name in metrics}
+    return {RESULTS: f"({sides})", **of_metrics}
 
 
 def attempts(name: str, edition: Edition) -> str:
     """The SELECT of the rows that a metric is about: its file, with another end."""
-    return _with_hits(name, with_clause(sql(name, edition)).text, "attempts")
+    # Who adds a metric may give a hit as a Boolean.
+    columns = "* EXCLUDE (hit), CAST(hit AS DOUBLE) AS hit" if is_added(name) else "*"
+    return f"{with_clause(sql(name, edition)).text}\nSELECT {columns} FROM attempts"
 
 
 def compared(name: str, edition: Edition) -> str:
@@ -204,22 +202,17 @@ def compared(name: str, edition: Edition) -> str:
     return f"SELECT *, CAST(NULL AS VARCHAR) AS {COMPARED} FROM ({attempts(name, edition)}) AS rows"
 
 
-def _with_hits(name: str, clause: str, rows: str) -> str:
-    # Who adds a metric may give a hit as a Boolean.
-    columns = "* EXCLUDE (hit), CAST(hit AS DOUBLE) AS hit" if is_added(name) else "*"
-    return f"{clause}\nSELECT {columns} FROM {rows}"
-
-
 def counted_rows(name: str, columns: Iterable[str], request: Request) -> str:
     """The SELECT of these columns of the metric's rows that are wanted and counted."""
     needed = [*columns, "model", "game_type", "is_counted"]
-    rows = _select(name, needed, metric(name, request.edition).game_types, request)
+    rows = _select(name, needed, request)
     listed = ", ".join(map(identifier, columns))
     return f"SELECT {listed} FROM ({rows}) AS wanted WHERE is_counted"
 
 
-def _select(name: str, columns: Sequence[str], types: Iterable[str], request: Request) -> str:
-    """The SELECT of the metric's rows that are wanted, of these game types."""
+def _select(name: str, columns: Sequence[str], request: Request) -> str:
+    """The SELECT of the metric's rows that are wanted, of its own game types."""
+    types = metric(name, request.edition).game_types
     of_metric = compared if COMPARED in columns else attempts
     rows = _with_game_sql(of_metric(name, request.edition), [*columns, *request.columns], request)
     condition = f"game_type IN ({literals(types)}) AND {wanted(request)}"

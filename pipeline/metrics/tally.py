@@ -3,7 +3,7 @@
 The engines polars, DuckDB and Spark run one text over the rows that each knows (`rows`).
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from typing import NamedTuple
 
@@ -118,16 +118,15 @@ def clusters(played: pl.DataFrame, request: Request) -> Clusters:
     return Clusters(tuple(named.select("model", "competition").iter_rows()), is_cut=is_many)
 
 
-def queries(question: Question, rows_of: Callable[[str], str]) -> list[str]:
+def queries(question: Question, rows: Mapping[str, str]) -> list[str]:
     """The SELECTs of each frame of `Counts`: the sides, then the sums and games of each metric.
 
-    `rows_of` gives what a FROM can name for the rows of a metric, or for `RESULTS`. The sides are
-    left out where results do not tell them.
+    `rows` are what a FROM takes for the rows of a metric, or for `RESULTS`. The sides are left out
+    where results do not tell them.
     """
-    selects = [_sides(rows_of(RESULTS), question.request)] if question.request.is_of_results else []
+    selects = [_sides(rows[RESULTS], question.request)] if question.request.is_of_results else []
     for name in question.metrics:
-        rows = rows_of(name)
-        selects += [_sums(name, rows, question), _games(name, rows, question)]
+        selects += [_sums(name, rows[name], question), _games(name, rows[name], question)]
     return selects
 
 
@@ -232,7 +231,7 @@ def _by_polars(lake: StoredLake, question: Question) -> list[pl.DataFrame]:
     # One query after the other: together they take twice the memory, and are no faster.
     return [
         context.execute(query).collect(engine="streaming")
-        for query in queries(question, identifier)
+        for query in queries(question, {name: identifier(name) for name in rows})
     ]
 
 
