@@ -125,20 +125,10 @@ def check_margin(
 def adjusted(
     rows: pl.DataFrame, by: Sequence[str], p: str = "p_value", into: str = "p_holm"
 ) -> pl.DataFrame:
-    """The rows with p-values adjusted for the number of those in the family."""
-    numbered = rows.with_row_index("place")
-    # Without rows there are no parts, but one family without a p-value.
-    is_parted = by and not numbered.is_empty()
-    families = numbered.partition_by(by, maintain_order=True) if is_parted else [numbered]
-    parts = []
-    for family in families:
-        known = family.filter(pl.col(p).is_not_null())
-        p_holm = pl.Series(into, holm(known[p].to_list()), pl.Float64)
-        parts.append(known.select("place", p_holm, family=pl.lit(known.height, pl.Int64)))
-    joined = numbered.drop(into, "family", strict=False).join(
-        pl.concat(parts), on="place", how="left", maintain_order="left"
-    )
-    return joined.select(*rows.columns, *([] if into in rows.columns else [into]))
+    """The rows with p-values adjusted for the number of those in the `family`."""
+    n = pl.col(p).count().over(by or pl.lit(0)).cast(pl.Int64)
+    family = pl.when(pl.col(p).is_not_null()).then(n)
+    return rows.with_columns(holm(pl.col(p), by).alias(into), family=family)
 
 
 def finished(
