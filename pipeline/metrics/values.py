@@ -14,22 +14,6 @@ from pipeline.metrics.tally import GAMES, Counts
 from pipeline.statistics.sums import exact_sum, scaled_sum
 from pipeline.vocabulary import ALL
 
-_IS_EVERY_RATIO = pl.col("ratio").is_not_null().all()
-_HITS, _COUNTED = exact_sum(pl.col("hits")), pl.col("counted").sum()
-_COMBINE = pl.col("combine").first()
-VALUE = (
-    pl.when(_COMBINE == Combine.MEAN, pl.col("ratio").count() > 0)
-    .then(scaled_sum(pl.col("ratio")) / pl.col("ratio").count())
-    .when(_COMBINE == Combine.SUM, _IS_EVERY_RATIO)
-    .then(scaled_sum(pl.col("weight") * pl.col("ratio")))
-    .when(_COMBINE == Combine.POOLED, _COUNTED > 0)
-    .then(_HITS / _COUNTED)
-    .when(_COMBINE == Combine.POOLED_OVER_ALL, _IS_EVERY_RATIO)
-    .then(_HITS / _COUNTED)
-)
-"""Of a group's terms: weight, hits, counted, ratio (null if nothing is counted), and `combine`."""
-# In a mean, a term without a ratio has no weight.
-_IS_ONE_RATIO = _COMBINE.is_in(POOLED) | (pl.len() == 1) | (pl.col("weight").count() == 1)
 _OF_GAMES = ("n_games", "n_unfinished", "n_unreadable", "n_unknown")
 VALUE_COLUMNS = pl.Schema(
     (name, VALUES[name].dtype)
@@ -44,8 +28,8 @@ _REASON = pl.when(pl.col("value").is_null()).then(
     .otherwise(
         pl.concat_str(
             pl.lit("nothing to count: "),
-            "missing",
-            pl.when("has_some").then("hint").otherwise(pl.lit("")),
+            pl.col("missing").list.join(", "),
+            pl.when(pl.col("counted") > 0).then("hint").otherwise(pl.lit("")),
         )
     )
 )
@@ -79,33 +63,66 @@ def values(counts: Counts, metrics: Mapping[str, Metric], request: Request) -> p
     """The rows of all metrics: edition, metric, the groups, and then `VALUE_COLUMNS`."""
     keys, sums = request.keys, counts.sums.lazy()
     rows = _groups(counts, metrics, request)
-    combined = (
-        _terms(sums, rows, metrics, request)
-        .group_by(keys, maintain_order=True)
-        .agg(
-            value=VALUE,
-            hits=pl.when(_IS_ONE_RATIO).then(_HITS),
-            counted=pl.when(_IS_ONE_RATIO).then(_COUNTED),
-            has_some=_COUNTED > 0,
-            missing=pl.col("term").filter(pl.col("counted") == 0).str.join(", "),
-            terms=pl.struct(
-                "term", "weight", pl.col("known_hits").alias("hits"), "counted", value="ratio"
-            ),
-        )
+    of_terms = combined(
+        _terms(sums, rows, metrics, request),
+        keys,
+        missing=pl.col("term").filter(pl.col("counted") == 0),
+        terms=pl.struct(
+            "term", "weight", pl.col("known_hits").alias("hits"), "counted", value="ratio"
+        ),
     )
     games = rolled(counts.games.lazy(), request, pl.col(GAMES).sum())
     n_rows = rolled(sums, request, pl.col("n_unreadable", "n_unknown").sum())
-    for frame in (combined, games, n_rows):
+    for frame in (of_terms, games, n_rows):
         rows = join(rows, frame, keys)
     valued = (
         rows.with_columns(pl.col(*GAMES, "n_unreadable", "n_unknown").fill_null(0))
         .with_columns(value=pl.when(pl.col("n_games_unknown") == 0).then("value"))
         .with_columns(reason=_REASON, edition=pl.lit(request.edition))
+        .with_columns(
+            pl.when("is_one_ratio").then(name).alias(name) for name in ("hits", "counted")
+        )
         .select("edition", "metric", *request.by, *VALUE_COLUMNS)
         .cast(VALUE_COLUMNS)
         .collect(engine="in-memory")
     )
     return pl.concat([valued, *_dropped(valued, metrics, request)])
+
+
+def combined(terms: pl.LazyFrame, by: Sequence[str], /, **also: pl.Expr) -> pl.LazyFrame:
+    """Of each group its `value`, the sums of `hits` and `counted`, `is_one_ratio`, and more sums.
+
+    `terms` have weight, hits, counted, ratio (null if nothing is counted), and `combine`.
+    """
+    combine, n, ratio = pl.col("combine"), pl.col("n_ratios"), pl.col("hits") / pl.col("counted")
+    is_whole, is_mean = n == pl.col("n_terms"), combine == Combine.MEAN
+    value = (
+        pl.when(is_mean, n > 0)
+        .then(pl.col("sum") / n)
+        .when(combine == Combine.SUM, is_whole)
+        .then("sum")
+        .when(combine == Combine.POOLED, pl.col("counted") > 0)
+        .then(ratio)
+        .when(combine == Combine.POOLED_OVER_ALL, is_whole)
+        .then(ratio)
+    )
+    # In a mean, a term without a ratio has no weight.
+    is_one = (pl.col("n_terms") == 1) | (is_mean & (n == 1))
+    weight = pl.when(is_mean).then(1.0).otherwise("weight")
+    return (
+        terms.with_columns(part=weight * pl.col("ratio"))
+        .group_by(by)
+        .agg(
+            combine.first(),
+            n_terms=pl.len(),
+            n_ratios=pl.col("ratio").count(),
+            sum=scaled_sum(pl.col("part")),
+            hits=exact_sum(pl.col("hits")),
+            counted=pl.col("counted").sum(),
+            **also,
+        )
+        .with_columns(value=value, is_one_ratio=combine.is_in(POOLED) | is_one)
+    )
 
 
 def _dropped(

@@ -25,7 +25,7 @@ from pipeline.metrics.results import METRIC, MODEL, counted_in
 from pipeline.metrics.rows import in_scope, is_unfinished
 from pipeline.metrics.tally import Clusters, Question, count, n_rows, sum_of
 from pipeline.metrics.validation import check_models
-from pipeline.metrics.values import VALUE, values
+from pipeline.metrics.values import combined, values
 from pipeline.statistics.sums import exact_sum
 from pipeline.vocabulary import Edition
 
@@ -279,12 +279,10 @@ def _bound(
     ]
     is_fixed = pl.concat_str("metric", "term", separator=" ").is_in(fixed)
     whole = pl.col("denominator") + pl.when(is_fixed).then(0).otherwise("added")
-    return (
-        terms.select("metric", "model", "combine", "weight", hits=hits, counted=whole)
-        .with_columns(ratio=pl.when(pl.col("counted") > 0).then(pl.col("hits") / pl.col("counted")))
-        .group_by("metric", "model")
-        .agg(VALUE.alias(name))
-    )
+    bounded = terms.lazy().with_columns(hits=hits, counted=whole)
+    ratio = pl.when(pl.col("counted") > 0).then(pl.col("hits") / pl.col("counted"))
+    values = combined(bounded.with_columns(ratio=ratio), ["metric", "model"])
+    return values.select("metric", "model", pl.col("value").alias(name)).collect()
 
 
 def _lacking(counts: pl.DataFrame, missing: pl.DataFrame) -> pl.DataFrame:
