@@ -149,15 +149,14 @@ def _groups(counts: Counts, metrics: Mapping[str, Metric], request: Request) -> 
     """
     of_type = pl.col("game_type").min().alias("of_type")
     if request.is_of_results:
-        own = types_of(metrics, lambda declared: declared.game_types).with_columns(is_own=True)
-        is_own = pl.col("is_own").fill_null(value=False)
-        sides = (
-            pl.LazyFrame({"metric": list(metrics)})
-            .join(counts.sides.lazy(), how="cross")
-            .join(own.lazy(), on=["metric", "game_type"], how="left")
-            .filter(is_own | request.has_every_group)
-        )
-        grouped = rolled(sides, request, pl.col("n_unfinished").filter(is_own).sum(), of_type)
+        results, own = counts.sides.lazy(), types_of(metrics, lambda one: one.game_types).lazy()
+        sides = own.join(results, on="game_type")
+        if request.has_every_group:
+            every = own.select("metric").unique().join(results, how="cross")
+            others = every.join(own, on=["metric", "game_type"], how="anti")
+            none = others.with_columns(n_unfinished=pl.lit(0, pl.Int64))
+            sides = pl.concat([sides, none.select(sides.collect_schema().names())])
+        grouped = rolled(sides, request, pl.col("n_unfinished").sum(), of_type)
     else:
         unknown = pl.lit(None, pl.Int64).first().alias("n_unfinished")
         grouped = rolled(counts.sums.lazy(), request, unknown, of_type)
