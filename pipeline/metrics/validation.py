@@ -45,22 +45,28 @@ def check(lake: StoredLake, request: Request, metrics: Sequence[str]) -> None:
     """Raises UsageError for a request that these metrics of the lake cannot meet."""
     for name in metrics:
         metric(name, request.edition)
-    if not metrics:
-        raise UsageError("the list of metrics is empty: name at least one, or leave it out for all")
-    if not request.is_rolled_up and ALL in (request.game_types or ()):
-        raise UsageError(f"the game type `{ALL}` exists only if you group by game_type")
-    if request.edition == RELEASE and request.where:
-        raise UsageError("the release edition covers all games of a model: leave out the condition")
-    if request.num_of_game < 1:
-        raise UsageError("the number of games must be 1 or more")
-    if request.edition != RELEASE and request.num_of_game != DEFAULT_GAMES:
-        raise UsageError(
-            f"a number of games works only with the edition release, not with {request.edition}"
-        )
-    if request.edition == RELEASE and not set(request.by) <= set(DEFAULT_BY):
-        raise UsageError("the release edition is computed per model: group by model and game_type")
-    if request.edition == RELEASE and "model" not in request.by:
-        raise UsageError("the release edition is computed per model: group at least by model")
+    is_release, by = request.edition == RELEASE, set(request.by)
+    faults = {
+        "the list of metrics is empty: name at least one, or leave it out for all": not metrics,
+        f"the game type `{ALL}` exists only if you group by game_type": (
+            not request.is_rolled_up and ALL in (request.game_types or ())
+        ),
+        "the release edition covers all games of a model: leave out the condition": (
+            is_release and request.where is not None
+        ),
+        "the number of games must be 1 or more": request.num_of_game < 1,
+        f"a number of games works only with the edition release, not with {request.edition}": (
+            not is_release and request.num_of_game != DEFAULT_GAMES
+        ),
+        "the release edition is computed per model: group by model and game_type": (
+            is_release and not by <= set(DEFAULT_BY)
+        ),
+        "the release edition is computed per model: group at least by model": (
+            is_release and "model" not in by
+        ),
+    }
+    if fault := next((text for text, is_so in faults.items() if is_so), None):
+        raise UsageError(fault)
     check_words("game type", request.game_types, [*games.names(), ALL])
     if len(set(request.by)) < len(request.by):
         raise UsageError(f"you cannot group by the same column twice: {', '.join(request.by)}")
