@@ -159,19 +159,17 @@ def _wanted(
     tested: bool,
     aloud: bool,
 ) -> pl.Expr:
-    conditions = [pl.lit(value=True)]
-    if models is not None:
-        conditions.append(pl.col("model").is_in(models))
-    if game_types is not None:
-        conditions.append(pl.col("game_type").is_in(game_types))
-    if tested:
-        conditions.append(pl.col("is_tested"))
-    if aloud:
-        audience = pl.col("visible_to")
-        is_own = audience.list.contains(pl.col("player"))
-        conditions.append(audience.list.len() > is_own.fill_null(value=False).cast(pl.UInt32))
-    conditions += [pl.col("content").str.contains(_pattern(word)) for word in words]
-    return pl.all_horizontal(conditions)
+    audience = pl.col("visible_to")
+    is_own = audience.list.contains(pl.col("player")).fill_null(value=False)
+    conditions = [
+        (True, pl.lit(value=True)),
+        (models is not None, pl.col("model").is_in(models or ())),
+        (game_types is not None, pl.col("game_type").is_in(game_types or ())),
+        (tested, pl.col("is_tested")),
+        (aloud, audience.list.len() > is_own.cast(pl.UInt32)),
+        *((True, pl.col("content").str.contains(_pattern(word))) for word in words),
+    ]
+    return pl.all_horizontal(condition for is_asked, condition in conditions if is_asked)
 
 
 def _pattern(word: str) -> str:
