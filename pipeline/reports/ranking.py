@@ -151,14 +151,12 @@ def letters(answer: Answer, confidence: float = DEFAULT_CONFIDENCE) -> pl.DataFr
     if len(models) > MOST_LETTERED:
         without = pl.DataFrame({"model": models, "letters": None}, schema=schema)
         return without.with_columns(family=pl.lit(None, pl.Int64))
-    is_apart = np.zeros((len(models), len(models)), np.bool_)
     pairs = list(combinations(models, 2))
     differences = adjusted(
         compared(valued, of_models(valued, pairs), confidence, with_intervals=False), []
     )
-    apart = differences.filter(reaches(pl.col("p_holm"), confidence))
-    for one, other in apart.select("model", "other").iter_rows():
-        pair = models.index(one), models.index(other)
-        is_apart[pair] = is_apart[pair[::-1]] = True
+    reached = differences.select(reaches(pl.col("p_holm"), confidence)).to_series()
+    is_apart = np.zeros((len(models), len(models)), np.bool_)
+    is_apart[np.triu_indices(len(models), 1)] = reached.fill_null(value=False)
     lettered = pl.DataFrame({"model": models, "letters": letter_groups(is_apart)}, schema=schema)
     return lettered.with_columns(family=pl.lit(differences["p_value"].count(), pl.Int64))

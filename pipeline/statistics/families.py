@@ -35,8 +35,9 @@ def holm(p: pl.Expr, by: Sequence[str] = ()) -> pl.Expr:
 def letter_groups(is_apart: NDArray[np.bool_]) -> list[str]:
     """Letters for each of n things: two share one exactly where they are not told apart.
 
-    `is_apart` is symmetric. By insertion and absorption: H.-P. Piepho, J. Computational and
-    Graphical Statistics 13 (2004) 456–466. Things are best given in order, then `a` is the first's.
+    `is_apart` says it of each pair, above its diagonal. By insertion and absorption: H.-P. Piepho,
+    J. Computational and Graphical Statistics 13 (2004) 456–466. Things are best given in order,
+    then `a` is the first's.
     """
     n = len(is_apart)
     columns: list[frozenset[int]] = [frozenset(range(n))] if n else []
