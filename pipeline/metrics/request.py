@@ -1,6 +1,6 @@
 """A request for values: which metrics, in which edition, grouped how."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final, get_args, overload
 
 import polars as pl
@@ -42,6 +42,12 @@ def several(names: Iterable[str] | None) -> tuple[str, ...] | None:
     if names is None:
         return None
     return (names,) if isinstance(names, str) else tuple(names)
+
+
+def chosen(**values: Sequence[str] | None) -> pl.Expr:
+    """Whether a row has one of the values in each of these columns; None stands for any."""
+    asked = (pl.col(name).is_in(some) for name, some in values.items() if some is not None)
+    return pl.all_horizontal(pl.lit(value=True), *asked)
 
 
 class Request(Struct, frozen=True):

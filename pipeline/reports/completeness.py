@@ -20,7 +20,7 @@ from pipeline.metrics.completeness import competitions, played
 from pipeline.metrics.completeness import expected as expected_games
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.known import names
-from pipeline.metrics.request import Request, several
+from pipeline.metrics.request import Request, chosen, several
 from pipeline.metrics.results import METRIC, MODEL, counted_in
 from pipeline.metrics.rows import in_scope, is_unfinished
 from pipeline.metrics.tally import Clusters, Question, count, n_rows, sum_of
@@ -187,7 +187,7 @@ def readability(
     missing = _missing(lake, request, expected)
     bounds = _bounds(declared, values(counts, declared, request), of_settings, missing)
     rows = bounds.sort("model", pl.col("metric").cast(pl.Enum(list(declared))), nulls_last=True)
-    return rows.filter(pl.col("model").is_in(models)) if models is not None else rows
+    return rows.filter(chosen(model=models))
 
 
 def _missing(lake: StoredLake, request: Request, expected: int | None) -> pl.DataFrame:

@@ -8,7 +8,7 @@ from pipeline import column
 from pipeline.column import Column, listed
 from pipeline.lake import StoredLake
 from pipeline.metrics.paging import order_by, page_of
-from pipeline.metrics.request import several
+from pipeline.metrics.request import chosen, several
 from pipeline.metrics.validation import check_words
 from pipeline.vocabulary import DocumentStatus
 
@@ -139,10 +139,7 @@ def _asked(lake: StoredLake, asked: Mapping[str, str | Sequence[str] | None]) ->
     """The documents that have one of the values in each column; a column without values has any."""
     wanted = {name: several(values) for name, values in asked.items() if values is not None}
     check_words("status", wanted.get("status"), STATUSES)
-    rows = _seen(lake)
-    for name, values in wanted.items():
-        rows = rows.filter(pl.col(name).is_in(values))
-    return rows
+    return _seen(lake).filter(chosen(**wanted))
 
 
 def _seen(lake: StoredLake) -> pl.LazyFrame:

@@ -15,7 +15,7 @@ from pipeline.events.contracts import TABLES, no_rows
 from pipeline.games import names
 from pipeline.lake import StoredLake, reopened
 from pipeline.lake.stream import stream
-from pipeline.metrics.request import several
+from pipeline.metrics.request import chosen, several
 from pipeline.metrics.validation import check_players, check_words
 
 LIMIT = 50
@@ -162,9 +162,7 @@ def _wanted(
     audience = pl.col("visible_to")
     is_own = audience.list.contains(pl.col("player")).fill_null(value=False)
     conditions = [
-        (True, pl.lit(value=True)),
-        (models is not None, pl.col("model").is_in(models or ())),
-        (game_types is not None, pl.col("game_type").is_in(game_types or ())),
+        (True, chosen(model=models, game_type=game_types)),
         (tested, pl.col("is_tested")),
         (aloud, audience.list.len() > is_own.cast(pl.UInt32)),
         *((True, pl.col("content").str.contains(_pattern(word))) for word in words),
