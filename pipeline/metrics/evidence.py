@@ -15,6 +15,7 @@ from pipeline.lake import StoredLake, of_one_system
 from pipeline.lake.texts import looked_up, texts, with_texts
 from pipeline.metrics.declaration import Tables
 from pipeline.metrics.known import metric as declaration
+from pipeline.metrics.known import sql
 from pipeline.metrics.paging import check_limit, is_from, start_of
 from pipeline.metrics.request import DEFAULT_GAMES, PAPER, Request, several
 from pipeline.metrics.results import METRIC, counted_in
@@ -118,9 +119,11 @@ def evidence_parts(
 
     Memory is bounded, whatever the lake's size.
     """
+    check_limit(limit)
+    request = _request(lake, metric, choices)
     if limit is not None and limit <= _FEW_ROWS:
-        return iter([evidence_page(lake, metric, hit=hit, limit=limit, **choices)])
-    return _by_duckdb(lake, metric, _request(lake, metric, choices), hit, limit)
+        return iter([_page(lake, metric, request, hit=hit, limit=limit)])
+    return _by_duckdb(lake, metric, request, hit, limit)
 
 
 def _by_duckdb(
@@ -157,6 +160,7 @@ def evidence_page(
     """
     check_limit(limit)
     request = _request(lake, metric, choices)
+    sql(metric, request.edition)  # in a large lake there is no page without it
     return _page(lake, metric, request, hit=hit, limit=limit, after=after)
 
 
@@ -239,11 +243,11 @@ def _selected(
 
     Without an engine, polars runs it where there are few games: it needs no time to start.
     """
-    rows_in_sql = "" if engine == "polars" else counted_rows(name, columns, request)
-    if not rows_in_sql or sum(lake.counts("games").values()) <= _FEW_GAMES:
+    if engine == "polars" or sum(lake.counts("games").values()) <= _FEW_GAMES:
         counted = _counted(lake.table, name, request)
         return pl.SQLContext(counted=counted).execute(select, eager=False).collect()
-    return pl.concat(_parts(lake, request, f"WITH counted AS ({rows_in_sql})\n{select}"))
+    with_rows = f"WITH counted AS ({counted_rows(name, columns, request)})\n{select}"
+    return pl.concat(_parts(lake, request, with_rows))
 
 
 def _request(lake: StoredLake, name: str, choices: Choices) -> Request:
