@@ -6,7 +6,7 @@ import polars as pl
 
 from pipeline import games
 from pipeline.errors import OtherSystemError, UsageError, choose, nearest
-from pipeline.events.contracts import polars_schema
+from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.lake import StoredLake
 from pipeline.metrics.condition import Condition, condition
 from pipeline.metrics.known import metric
@@ -20,7 +20,9 @@ FEW_MODELS = 8
 def row_schema(name: str) -> dict[str, pl.DataType]:
     """The columns that all rows of the metric have, of their own or of their game."""
     tables = [rows.table for rows in metric(name).rows]
-    schemas = [polars_schema(table) for table in tables if isinstance(table, str)]
+    named = [table for table in tables if isinstance(table, str)]
+    check_words("table", named, [*TABLES])
+    schemas = [polars_schema(table) for table in named]
     # What is made of several tables has the columns of the plain ones beside it, if there are any.
     made = [] if schemas else [table(_empty) for table in tables if not isinstance(table, str)]
     return _common([*schemas, *(frame.collect_schema() for frame in made)]) | GAME_COLUMNS
