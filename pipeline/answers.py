@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cached_property, partial, wraps
+from functools import cached_property, wraps
 from pathlib import Path
 from typing import Any, ParamSpec, Self, TypeVar
 
@@ -17,10 +17,9 @@ from pipeline.events.contracts import TABLES
 from pipeline.lake.explanation import explanation
 from pipeline.library_errors import may_be_of_a_file
 from pipeline.metrics import metrics
-from pipeline.metrics.added import added
+from pipeline.metrics.added import added, declared_in
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.evidence import evidence, evidence_page
-from pipeline.metrics.files import declared_in
 from pipeline.metrics.installed import Added
 from pipeline.metrics.known import knowing, known
 from pipeline.present import NAMES, Presented, present
@@ -30,19 +29,17 @@ from pipeline.reports.compare import compare, contrast
 from pipeline.reports.compare.settings import settings_apart
 from pipeline.reports.completeness import completeness, readability
 from pipeline.reports.diff import diff, diff_games
-from pipeline.reports.documents import document_counts, documents
+from pipeline.reports.documents import document_counts, documents, quarantine
 from pipeline.reports.evidence_sum import evidence_sum
 from pipeline.reports.games import games
 from pipeline.reports.missing import missing
-from pipeline.reports.other_groups import other_groups
 from pipeline.reports.plan import plan
-from pipeline.reports.quarantine import quarantine
 from pipeline.reports.ranking import board, leaderboard
 from pipeline.reports.schema import schema
 from pipeline.reports.search import search
 from pipeline.reports.tables import tables
 from pipeline.reports.transcript import transcript, transcripts
-from pipeline.reports.views import not_a_table, views
+from pipeline.reports.views import not_a_table, other_groups, views
 from pipeline.verify import LIMIT, Verification, verify
 from pipeline.warehouse.views import Views
 
@@ -249,7 +246,7 @@ class AnsweringLake(stored.StoredLake):
             for name, select in temporary_views.items():
                 warehouse.define(connection, name, select)
             known = [*TABLES, *self._views, *temporary_views]
-            return warehouse.query(connection, query, known, texts, partial(other_groups, self))
+            return warehouse.query(connection, query, known, texts, other_groups)
 
     @method
     def connect(self, *, memory: int | None = None) -> duckdb.DuckDBPyConnection:

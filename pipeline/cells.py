@@ -171,12 +171,12 @@ def p_value(p: float) -> str:
 
 def ends(low: float | None, high: float | None) -> str:
     """An interval without zeros before points, as in .26 to .70; empty where an end is unknown."""
-    return "" if low is None or high is None else f"{_end(low)} to {_end(high)}"
+    return "" if low is None or high is None else f"{end(low)} to {end(high)}"
 
 
-def _end(end: float) -> str:
+def end(of: float) -> str:
     """An end of an interval; one next to 0 says on which side: +.00 or -.00."""
-    return _without_zero(f"{end:+.2f}" if is_next_to_zero(end) else f"{end:.2f}")
+    return _without_zero(f"{of:+.2f}" if is_next_to_zero(of) else f"{of:.2f}")
 
 
 def is_next_to_zero(end: float | None) -> bool:

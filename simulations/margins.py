@@ -15,8 +15,7 @@ from false_alarms import MOST
 from pairs_of_models import LEVEL, compared, lakes, sums_of
 from shapes import METRICS, Floats
 
-from pipeline.statistics.contrast import Rate
-from pipeline.statistics.margins import fall_seen, p_above, p_alike
+from pipeline.statistics.contrast import Rate, fall_seen, p_above, p_alike
 from pipeline.statistics.pairs import of_basis
 
 RATES = (0.2, 0.5, 0.8)

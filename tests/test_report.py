@@ -28,7 +28,7 @@ from pipeline.errors import UsageError
 from pipeline.ingest import ingest
 from pipeline.metrics import NAMES
 from pipeline.metrics.intervals import EXPLANATION
-from pipeline.metrics.origin import ORIGIN
+from pipeline.metrics.results import ORIGIN
 from pipeline.pages.report import Report, report
 from pipeline.pages.report_html import LONGEST_TEXT, report_html
 from pipeline.simulate import simulate

@@ -74,7 +74,7 @@ def tables(_context: click.Context, _incomplete: str) -> list[str]:
 def columns(_context: click.Context, incomplete: str) -> list[str]:
     """The columns that results and games have; of several with commas, the last is completed."""
     from pipeline.events.contracts import polars_schema
-    from pipeline.metrics.columns import GAME_COLUMNS
+    from pipeline.metrics.request import GAME_COLUMNS
 
     before, comma, _ = incomplete.rpartition(",")
     known = dict.fromkeys([*polars_schema("results"), *GAME_COLUMNS])

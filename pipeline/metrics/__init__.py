@@ -1,6 +1,6 @@
 """The eight metrics, each written twice: in polars here, and in SQL in `sql/metrics/`.
 
-An engine counts (`engines`). Whichever it is, the rest is made of its counts in one way: `values`,
+An engine counts (`tally`). Whichever it is, the rest is made of its counts in one way: `values`,
 how sure each is (`intervals`), and whether its model played all (`completeness`).
 """
 
@@ -14,17 +14,14 @@ from pipeline.column import listed
 from pipeline.errors import UsageError
 from pipeline.lake import StoredLake, by_system
 from pipeline.metrics.completeness import completeness, played
-from pipeline.metrics.counting import in_scope
 from pipeline.metrics.declaration import Metric
-from pipeline.metrics.engines import ENGINES, check_engine, count
-from pipeline.metrics.intervals import sums_by_cluster, with_intervals
+from pipeline.metrics.intervals import sums_by_cluster, terms_of, with_intervals
 from pipeline.metrics.known import NAMES, TITLES, metric
 from pipeline.metrics.known import names as edition_names
-from pipeline.metrics.origin import origin
-from pipeline.metrics.replays import with_replays
 from pipeline.metrics.request import DEFAULT_BY, DEFAULT_GAMES, PAPER, RELEASE, Request, several
-from pipeline.metrics.results import SYSTEM, VALUES
-from pipeline.metrics.tally import Question, clusters
+from pipeline.metrics.results import REPLAYS, SYSTEM, VALUES, origin
+from pipeline.metrics.rows import in_scope
+from pipeline.metrics.tally import ENGINES, Question, check_engine, clusters, count
 from pipeline.metrics.validation import check, check_models, condition_on, tested
 from pipeline.metrics.values import values
 from pipeline.vocabulary import ALL, MAGIC, Edition, Engine, GameType
@@ -40,6 +37,7 @@ __all__ = [
     "TITLES",
     "Answer",
     "answered",
+    "declarations",
     "metric",
     "metrics",
 ]
@@ -51,15 +49,16 @@ _SYSTEM = "system"
 class Answer(NamedTuple):
     """The rows of `metrics`, and what their intervals and comparisons are made of.
 
-    `sums` has metric, the finest groups of the request, stratum, cluster, cluster_kind, term, h
-    (hits), c (counted); `settings` are those that were `played`. Both are None if no interval
-    was asked for.
+    `terms` has metric, the groups of the request, term, weight, counted; `sums` metric, the finest
+    groups, stratum, cluster, cluster_kind, term, h (hits), c (counted); `settings` are those that
+    were `played`. All three have no row and no column if no interval was asked for.
     """
 
     rows: pl.DataFrame
     request: Request
-    sums: pl.DataFrame | None = None
-    settings: pl.DataFrame | None = None
+    terms: pl.DataFrame = pl.DataFrame()
+    sums: pl.DataFrame = pl.DataFrame()
+    settings: pl.DataFrame = pl.DataFrame()
 
 
 @listed({**VALUES, "system": SYSTEM})
@@ -108,7 +107,7 @@ def metrics(
         num_of_game=num_of_game,
         models=models,
         game_types=several(game_type),
-        where=None if where is None else condition_on(lake, names, where),
+        where=None if where is None else condition_on(names, where),
     )
 
     def of(part: StoredLake, request: Request) -> pl.DataFrame:
@@ -147,11 +146,14 @@ def answered(
             f"the confidence must be between 0 and 1, for example 0.95, not {confidence:g}"
         )
     check(lake, request, metric_names)
-    declared = _declared(lake, metric_names, request)
+    declared = declarations(lake, metric_names, request)
     settings = of_intervals = None
     if confidence is not None:
         settings = played(lake)
-        of_intervals = clusters(_in_scope(lake, settings, request), request)
+        is_whole = pl.col("n_finished") > 0
+        is_release = request.edition == RELEASE
+        of_edition = played(lake, in_scope(request)) if is_release else settings.filter(is_whole)
+        of_intervals = clusters(of_edition, request)
     question = Question(
         declared,
         request,
@@ -162,24 +164,17 @@ def answered(
     rows = values(counts, declared, request)
     if confidence is None or settings is None:
         return Answer(_in_order(rows, metric_names, request.by), request)
-    sums = sums_by_cluster(counts.sums, declared, request)
-    rows = with_intervals(rows, declared, sums, request, confidence)
-    complete = completeness(declared, settings, request)
-    keys = complete.drop("is_complete").columns
-    rows = rows.join(complete, on=keys, how="left", nulls_equal=True)
-    rows = with_replays(rows, lake, settings, declared, request)
-
-    return Answer(_in_order(rows, metric_names, request.by), request, sums, settings)
-
-
-def _in_scope(lake: StoredLake, settings: pl.DataFrame, request: Request) -> pl.DataFrame:
-    """The settings of games that the edition takes, of all that were `played`."""
-    if request.edition == RELEASE:
-        return played(lake, in_scope(request))
-    return settings.filter(pl.col("n_finished") > 0)
+    sums, terms = sums_by_cluster(counts.sums, declared, request), terms_of(rows, declared, request)
+    rows = with_intervals(rows, terms, sums, request, confidence)
+    complete = completeness(lake, declared, settings, request)
+    keys = complete.drop("is_complete", *REPLAYS).columns
+    rows = rows.join(complete, on=keys, how="left", nulls_equal=True, maintain_order="left")
+    if "model" in request.by:
+        rows = rows.with_columns(pl.col(*REPLAYS).fill_null(0))
+    return Answer(_in_order(rows, metric_names, request.by), request, terms, sums, settings)
 
 
-def _declared(lake: StoredLake, names: Sequence[str], request: Request) -> dict[str, Metric]:
+def declarations(lake: StoredLake, names: Sequence[str], request: Request) -> dict[str, Metric]:
     """The metrics as they are declared, with the terms of the games that their system plays.
 
     A system's metric has no value where a model lacks one of the games. Of MAgIC's own games all

@@ -1,6 +1,14 @@
-"""A metric from outside of the package, tried before a lake accepts it."""
+"""A metric from outside of the package, tried before a lake accepts it.
 
+It can be in a file of its own, in the form that it would have in the package: `silence.py` declares
+`PAPER`, and `silence.sql`, if it lies beside it, is the same in SQL.
+"""
+
+import runpy
+import traceback
 from functools import cache
+from pathlib import Path
+from typing import NamedTuple
 
 import polars as pl
 
@@ -8,14 +16,13 @@ from pipeline.errors import MetricError, QueryError
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
 from pipeline.metrics import results
-from pipeline.metrics.counting import rows
 from pipeline.metrics.declaration import Metric
-from pipeline.metrics.engines import count
 from pipeline.metrics.installed import Added
 from pipeline.metrics.known import knowing, names
 from pipeline.metrics.request import PAPER, Request
-from pipeline.metrics.results import OF_A_CELL, OF_A_METRIC
-from pipeline.metrics.tally import Question
+from pipeline.metrics.results import ESTIMATE
+from pipeline.metrics.rows import rows
+from pipeline.metrics.tally import Question, count
 from pipeline.metrics.views import LEADERBOARD, OF_ALL, shared, views
 from pipeline.plugins import LETTERS, NAME
 from pipeline.sqlfiles import header_of, with_clause, without_end
@@ -24,7 +31,7 @@ from pipeline.vocabulary import Engine
 
 _SUMS = ("hits", "counted", "n_unreadable", "n_unknown")
 # What the leaderboard and its page have beside the value of each metric.
-_ENDS = tuple(filter(None, (*OF_A_METRIC, *OF_A_CELL)))
+_ENDS = tuple(filter(None, ESTIMATE))
 
 
 def added(
@@ -159,3 +166,42 @@ def _check_same(name: str, one: pl.DataFrame, other: pl.DataFrame) -> None:
 
 def _number(value: float | None) -> str:
     return "no" if value is None else f"{value:g}"
+
+
+class Declared(NamedTuple):
+    """A metric as its file declares it. Its name is that of the file, without the ending."""
+
+    name: str
+    metric: Metric
+    sql: str | None
+
+
+def declared_in(file: Path) -> Declared:
+    """The metric of a Python file, which is run; raises MetricError where it declares none."""
+    if file.suffix != ".py":
+        raise MetricError(f"{file}: a metric's file is a Python file, such as silence.py")
+    if not file.is_file():
+        raise MetricError(f"{file}: there is no such file")
+    try:
+        declared = runpy.run_path(str(file)).get("PAPER")
+    except (Exception, SystemExit) as error:
+        what = error.msg if isinstance(error, SyntaxError) else error
+        raise MetricError(
+            f"{file}, line {_line(error, file)}: {type(error).__name__}: {what}"
+        ) from None
+    if not isinstance(declared, Metric):
+        raise MetricError(f"{file}: it needs `PAPER = Metric(...)`, see docs/adding.md")
+    beside = file.with_suffix(".sql")
+    try:
+        sql = beside.read_text(encoding="utf-8") if beside.is_file() else None
+    except UnicodeDecodeError:
+        raise MetricError(f"{beside}: not valid UTF-8") from None
+    return Declared(file.stem, declared, sql)
+
+
+def _line(error: BaseException, file: Path) -> int | None:
+    """The line of the file at which the error came up."""
+    if isinstance(error, SyntaxError):
+        return error.lineno
+    frames = traceback.extract_tb(error.__traceback__)
+    return next((frame.lineno for frame in reversed(frames) if frame.filename == str(file)), None)

@@ -1,9 +1,12 @@
-"""Whether a model has finished as many games as others did, by game type.
+"""Whether a model has finished as many games as others did, or played some more often.
 
 Of a setting, as many games are expected of each model as the median of the models that finished
 one: a model that played everything twice makes nobody else incomplete. Between two numbers in the
 middle it is the one next to what the model itself finished of some setting of the competition. The
 bounds of values are made of the most that any model finished, since each game more may be lost.
+
+Games that a model played more often than others are replays of settings, or repeats. A second run
+in the same lake counts as much as the first, and only for the models that it has.
 """
 
 from collections.abc import Mapping
@@ -11,15 +14,22 @@ from collections.abc import Mapping
 import polars as pl
 
 from pipeline.lake import StoredLake
-from pipeline.metrics.declaration import Metric
+from pipeline.metrics.declaration import Metric, types_of
 from pipeline.metrics.request import Request
+from pipeline.metrics.results import REPLAYS
 from pipeline.vocabulary import ALL
 
-_UNKNOWN = pl.lit(None, pl.Boolean)
 # A game that nobody can repeat has its own id for a setting.
 IS_OWN = pl.col("setting_id") == pl.col("game_id")
 _OF_SETTING = ("competition", "game_type", "setting_id")
 _ONE = pl.lit(1, pl.Int64)
+MOST_NAMED = 5
+_NONE = pl.DataFrame(
+    schema={"model": pl.String, "game_type": pl.String, **dict.fromkeys(REPLAYS, pl.Int64)}
+)
+_OF_MODEL = ["model", "game_type"]
+# Logs that state different numbers of their games are no two forms of one, as in the audit.
+_STATED = pl.when(pl.col("format") == "interchange").then("game_index").alias("stated")
 
 
 def played(lake: StoredLake, *conditions: pl.Expr) -> pl.DataFrame:
@@ -56,27 +66,31 @@ def played(lake: StoredLake, *conditions: pl.Expr) -> pl.DataFrame:
 
 
 def completeness(
-    metrics: Mapping[str, Metric], settings: pl.DataFrame, request: Request
+    lake: StoredLake, metrics: Mapping[str, Metric], settings: pl.DataFrame, request: Request
 ) -> pl.DataFrame:
-    """`is_complete` of each metric and model: over its game types, and also of each one if values
-    are grouped by them. Without models, it is null for each metric.
+    """`is_complete`, `n_replays` and `n_repeats` of each metric and model: over its game types, and
+    also of each one if values are grouped by them. Without models, they are null for each metric.
 
-    `settings` are those that were `played`. Columns: metric, model and game_type as far as values
-    are grouped by them, is_complete.
+    `settings` are those of the lake that were `played`. Columns: metric, model and game_type as far
+    as values are grouped by them, and these.
     """
     if "model" not in request.by:
-        return pl.DataFrame({"metric": list(metrics)}).with_columns(is_complete=_UNKNOWN)
-    complete = _complete_types(settings)
-    types = pl.concat(
-        complete.filter(pl.col("game_type").is_in(_types(declared, request))).with_columns(
-            metric=pl.lit(name)
+        unknown = dict.fromkeys(REPLAYS, pl.lit(None, pl.Int64))
+        return pl.DataFrame({"metric": list(metrics)}).with_columns(
+            is_complete=pl.lit(None, pl.Boolean), **unknown
         )
-        for name, declared in metrics.items()
+    of_types = (
+        types_of(metrics, request.counted_types)
+        .join(_complete_types(settings), on="game_type", nulls_equal=True)
+        .join(replays(lake, settings), on=["model", "game_type"], how="left", nulls_equal=True)
+        .with_columns(pl.col(*REPLAYS).fill_null(0))
     )
-    over_all = types.group_by("metric", "model").agg(pl.col("is_complete").all())
+    of_all = of_types.group_by("metric", "model").agg(
+        pl.col("is_complete").all(), pl.col(*REPLAYS).sum()
+    )
     if not request.is_rolled_up:
-        return over_all
-    return pl.concat([types, over_all.with_columns(game_type=pl.lit(ALL))], how="diagonal")
+        return of_all
+    return pl.concat([of_types, of_all.with_columns(game_type=pl.lit(ALL))], how="diagonal")
 
 
 def expected(settings: pl.DataFrame, models: pl.DataFrame | None = None) -> pl.DataFrame:
@@ -167,9 +181,95 @@ def _complete_types(settings: pl.DataFrame) -> pl.DataFrame:
     return competitions(settings).group_by("model", "game_type").agg(is_complete=is_complete)
 
 
-def _types(declared: Metric, request: Request) -> list[str]:
-    """The game types that rows are of: the requested ones, if none is over all types."""
-    of_metric = [str(game_type) for game_type in declared.game_types]
-    if request.is_rolled_up or request.game_types is None:
-        return of_metric
-    return [game_type for game_type in of_metric if game_type in request.game_types] or of_metric
+def replays(lake: StoredLake, settings: pl.DataFrame) -> pl.DataFrame:
+    """A row for each model and game type that has any: model, game_type, n_replays, n_repeats.
+
+    Replays are a model's games of a setting beyond the usual number, the lower median over the
+    models that played it: settings that all play five times have none. Repeats are games with the
+    very content of another one. `settings` are those of the lake that were `played`.
+    """
+    # A game and its repeat are of one setting, unless each is a setting of its own.
+    if not ((settings["n_games"] > 1) | settings["is_own"]).any():
+        return _NONE
+    of_models = _played_again(lake, settings)
+    joined = of_models.join(
+        _repeats(lake), on=_OF_MODEL, how="full", coalesce=True, nulls_equal=True
+    )
+    return joined.with_columns(pl.col(*REPLAYS).fill_null(0))
+
+
+def _played_again(lake: StoredLake, settings: pl.DataFrame) -> pl.DataFrame:
+    """model, game_type, n_replays: games are asked for only where models differ in a setting."""
+    n_games = pl.col("n_games")
+    again = settings.join(
+        settings.filter(n_games > 1).select(_OF_SETTING), on=_OF_SETTING, how="semi"
+    )
+    uneven = again.group_by(_OF_SETTING).agg(n_games.max() > n_games.min()).filter("n_games")
+    if uneven.is_empty():
+        return _NONE.select(*_OF_MODEL, "n_replays")
+    of_setting = (
+        lake.table("results")
+        .filter("is_tested")
+        .join(uneven.lazy().select("setting_id").unique(), on="setting_id", how="semi")
+        .group_by(*_OF_MODEL, "setting_id")
+        .agg(pl.col("game_id").n_unique().cast(pl.Int64).alias("n_games"))
+        .collect(engine="streaming")
+    )
+    usual = n_games.quantile(0.5, "lower").over("setting_id").cast(pl.Int64)
+    surplus = of_setting.with_columns(n_replays=(n_games - usual).clip(0))
+    return surplus.group_by(_OF_MODEL).agg(pl.col("n_replays").sum())
+
+
+def _repeats(lake: StoredLake) -> pl.DataFrame:
+    """model, game_type, n_repeats: of games with the same content all but the first."""
+    keys = ["content_id", "stated"]
+    games = lake.table("games").select("game_id", "content_id", _STATED).drop_nulls("content_id")
+    # Most lakes have none, which is known by the contents alone.
+    first = games.group_by(keys).agg(pl.len(), first=pl.col("game_id").min())
+    several = first.filter(pl.col("len") > 1).collect(engine="streaming")
+    if several.is_empty():
+        return _NONE.select(*_OF_MODEL, "n_repeats")
+    repeated = games.join(several.lazy(), on=keys, nulls_equal=True)
+    further = repeated.filter(pl.col("game_id") != pl.col("first")).select("game_id")
+    return (
+        lake.table("results")
+        .filter("is_tested")
+        .join(further, on="game_id", how="semi")
+        .group_by(_OF_MODEL)
+        .agg(n_repeats=pl.col("game_id").n_unique().cast(pl.Int64))
+        .collect(engine="streaming")
+    )
+
+
+def replay_notes(rows: pl.DataFrame) -> list[str]:
+    """A note of the models that have replays or repeats, from rows of values or a leaderboard."""
+    if not {"model", *REPLAYS} <= set(rows.columns):
+        return []
+    of_models = rows.group_by("model").agg(pl.col(*REPLAYS).max()).sort("model", nulls_last=True)
+    models: dict[str, list[str]] = {}
+    for model, *counts in of_models.filter(pl.any_horizontal(pl.col(*REPLAYS) > 0)).iter_rows():
+        models.setdefault(_said(*counts), []).append(model or "a nameless model")
+    return [f"{_listed(names)}: {said}; all of them count" for said, names in models.items()]
+
+
+def lake_notes(lake: StoredLake) -> list[str]:
+    """The same of all models of each system of a lake."""
+    of_systems = (replays(one, played(one)) for one in lake.by_system())
+    sums = (rows.group_by("model").agg(pl.col(*REPLAYS).sum()) for rows in of_systems)
+    return [note for rows in sums for note in replay_notes(rows)]
+
+
+def _said(n_replays: int, n_repeats: int) -> str:
+    """Both numbers in words, those that are not 0."""
+    replayed = f"{_are(n_replays, 'replay')} of its settings, more than other models have"
+    repeated = f"{_are(n_repeats, 'repeat')} of another, equal in every word"
+    return ", and ".join([*[replayed] * bool(n_replays), *[repeated] * bool(n_repeats)])
+
+
+def _are(n: int, what: str) -> str:
+    return f"{n} game is a {what}" if n == 1 else f"{n:,} games are {what}s"
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more + (", each" if len(names) > 1 else "")

@@ -1,6 +1,6 @@
 """How a metric is declared: the rows that it counts, what a hit is, and how its terms combine."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import StrEnum
 from math import inf
 
@@ -100,6 +100,14 @@ class Metric(Struct, frozen=True):
             if (types := tuple(name for name in term.game_types if name in played))
         )
         return replace(self, terms=kept) if kept else self
+
+
+def types_of(
+    metrics: Mapping[str, Metric], types: Callable[[Metric], Iterable[str]]
+) -> pl.DataFrame:
+    """metric, game_type: a row for each of the types of each metric."""
+    rows = [(name, str(one)) for name, declared in metrics.items() for one in types(declared)]
+    return pl.DataFrame(rows, {"metric": pl.String, "game_type": pl.String}, orient="row")
 
 
 def one(name: str) -> pl.Expr:

@@ -13,15 +13,13 @@ from pipeline.errors import UsageError
 from pipeline.events.contracts import GAME_TABLES, TABLES
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.lake.texts import looked_up, texts, with_texts
-from pipeline.metrics.compared import COMPARED, with_compared
-from pipeline.metrics.counting import rows
-from pipeline.metrics.counting_sql import counted_rows
 from pipeline.metrics.declaration import Tables
 from pipeline.metrics.known import metric as declaration
-from pipeline.metrics.origin import counted_in
+from pipeline.metrics.known import sql
 from pipeline.metrics.paging import check_limit, is_from, start_of
 from pipeline.metrics.request import DEFAULT_GAMES, PAPER, Request, several
-from pipeline.metrics.results import METRIC
+from pipeline.metrics.results import METRIC, counted_in
+from pipeline.metrics.rows import COMPARED, HITS, counted_rows, rows, with_compared
 from pipeline.metrics.validation import check, condition_on
 from pipeline.metrics.views import COLUMNS as OF_ROWS
 from pipeline.metrics.views import shared
@@ -43,6 +41,7 @@ KEY = (
     *("model", "game_type", "game_index", "game_id", "term", "round", "seat", "what"),
     *("role", "message_index"),
 )
+_KEY_TYPES = {name: COLUMNS[name].dtype for name in KEY}
 # Rows alike in all of these are alike in every column.
 _ORDER = (*KEY, "player", "hit", "parse_status")
 
@@ -102,8 +101,8 @@ def evidence(
     if engine == "duckdb":
         return pl.concat(_by_duckdb(lake, metric, request, hit, limit))
     if limit is not None:
-        return _first(lake, metric, request, hit, limit)
-    counted = of_tables(lake.table, metric, request).filter(_hits(hit)).select(_OF_ROW).collect()
+        return _page(lake, metric, request, hit=hit, limit=limit, engine="polars")
+    counted = of_tables(lake.table, metric, request).filter(pl.sql_expr(_has_hit(hit))).collect()
     return counted.select(pl.lit(metric).alias("metric"), *_OF_ROW).sort(_ORDER, nulls_last=True)
 
 
@@ -120,11 +119,11 @@ def evidence_parts(
 
     Memory is bounded, whatever the lake's size.
     """
+    check_limit(limit)
+    request = _request(lake, metric, choices)
     if limit is not None and limit <= _FEW_ROWS:
-        if _has_few_games(lake):
-            return iter([evidence(lake, metric, hit=hit, limit=limit, **choices)])
-        return iter([evidence_page(lake, metric, hit=hit, limit=limit, **choices)])
-    return _by_duckdb(lake, metric, _request(lake, metric, choices), hit, limit)
+        return iter([_page(lake, metric, request, hit=hit, limit=limit)])
+    return _by_duckdb(lake, metric, request, hit, limit)
 
 
 def _by_duckdb(
@@ -161,27 +160,27 @@ def evidence_page(
     """
     check_limit(limit)
     request = _request(lake, metric, choices)
-    start = start_of(after, KEY)
-    select = f"""SELECT *
-FROM ({counted_rows(metric, _COUNTED, request)}) AS counted
-WHERE {_has_hit(hit)} AND {is_from(start.values, KEY)}
-ORDER BY {_order()} LIMIT {int(limit)} OFFSET {start.n_shown}"""
-    return _looked_up(lake, metric, request, pl.concat(_parts(lake, request, select)))
+    sql(metric, request.edition)  # in a large lake there is no page without it
+    return _page(lake, metric, request, hit=hit, limit=limit, after=after)
 
 
-def _first(
-    lake: StoredLake, name: str, request: Request, hit: bool | None, limit: int
-) -> pl.DataFrame:
-    """The first rows, chosen by polars."""
-    counted = _counted(lake.table, name, request).filter(_hits(hit)).select(_COUNTED)
-    first = counted.sort(_ORDER, nulls_last=True).head(limit).collect()
-    return _looked_up(lake, name, request, first)
-
-
-def _looked_up(
-    lake: StoredLake, name: str, request: Request, counted: pl.DataFrame
+def _page(
+    lake: StoredLake,
+    name: str,
+    request: Request,
+    *,
+    hit: bool | None,
+    limit: int,
+    after: Sequence[object] | None = None,
+    engine: Engine | None = None,
 ) -> pl.DataFrame:
     """A few rows with what is read for them alone: by type and game, since a join reads all."""
+    start = start_of(after, KEY)
+    select = f"""SELECT {_listed(_COUNTED)}
+FROM counted
+WHERE {_has_hit(hit)} AND {is_from(start.values, _KEY_TYPES)}
+ORDER BY {_order()} LIMIT {int(limit)} OFFSET {start.n_shown}"""
+    counted = _selected(lake, name, request, select, columns=_COUNTED, engine=engine)
     games = [pl.col(key).is_in(counted[key].unique().to_list()) for key in ("game_type", "game_id")]
 
     def table(name: str) -> pl.LazyFrame:
@@ -218,20 +217,37 @@ def evidence_totals(
 
     The last row, whose term is null, is of all terms.
     """
-    request = _request(lake, metric, choices)
+    sums = f"""CAST(coalesce(sum(CAST(hit AS {HITS})), 0) AS DOUBLE) AS hits,
+    CAST(count(*) AS BIGINT) AS counted,
+    CAST(count(DISTINCT game_id) AS BIGINT) AS n_games
+FROM counted
+WHERE {_has_hit(hit)}"""
+    of_terms = f"SELECT term, {sums} GROUP BY term"
+    select = f"{of_terms} UNION ALL SELECT CAST(NULL AS VARCHAR) AS term, {sums}"
     # Without the messages, which are most of the work.
-    if _has_few_games(lake):
-        return _totals(_counted(lake.table, metric, request).filter(_hits(hit)))
-    select = f"""SELECT
-    term,
-    CAST(coalesce(sum(CAST(hit AS DECIMAL(38, 18))), 0) AS DOUBLE) AS hits,
-    count(*) AS counted,
-    count(DISTINCT game_id) AS n_games
-FROM ({counted_rows(metric, ("term", "game_id", "hit"), request)}) AS counted
-WHERE {_has_hit(hit)}
-GROUP BY GROUPING SETS ((term), ())
-ORDER BY term NULLS LAST"""
-    return pl.concat(_parts(lake, request, select))
+    request, columns = _request(lake, metric, choices), ("term", "game_id", "hit")
+    totals = _selected(lake, metric, request, select, columns=columns)
+    return totals.sort("term", nulls_last=True)
+
+
+def _selected(
+    lake: StoredLake,
+    name: str,
+    request: Request,
+    select: str,
+    *,
+    columns: Sequence[str],
+    engine: Engine | None = None,
+) -> pl.DataFrame:
+    """The result of a SELECT on the rows `counted`, of which it needs these columns.
+
+    Without an engine, polars runs it where there are few games: it needs no time to start.
+    """
+    if engine == "polars" or sum(lake.counts("games").values()) <= _FEW_GAMES:
+        counted = _counted(lake.table, name, request)
+        return pl.SQLContext(counted=counted).execute(select, eager=False).collect()
+    with_rows = f"WITH counted AS ({counted_rows(name, columns, request)})\n{select}"
+    return pl.concat(_parts(lake, request, with_rows))
 
 
 def _request(lake: StoredLake, name: str, choices: Choices) -> Request:
@@ -244,7 +260,7 @@ def _request(lake: StoredLake, name: str, choices: Choices) -> Request:
         num_of_game=choices.get("num_of_game", DEFAULT_GAMES),
         models=several(choices.get("model")),
         game_types=several(choices.get("game_type")),
-        where=None if where is None else condition_on(lake, [name], where),
+        where=None if where is None else condition_on([name], where),
     )
     check(lake, request, [name])
     return request
@@ -252,7 +268,7 @@ def _request(lake: StoredLake, name: str, choices: Choices) -> Request:
 
 def _select(name: str, request: Request, hit: bool | None, messages: str) -> str:
     """The SELECT of the counted rows with their messages, which it joins as given."""
-    listed = ", ".join(f"counted.{identifier(column)}" for column in _OF_ROW[:-1])
+    listed = _listed(_OF_ROW[:-1], "counted.")
     return f"""SELECT {literal(name)} AS metric, {listed}, messages.content
 FROM ({counted_rows(name, _OF_ROW[:-1], request)}) AS counted
 LEFT JOIN {messages} AS messages
@@ -260,24 +276,8 @@ LEFT JOIN {messages} AS messages
 WHERE {_has_hit(hit)}"""
 
 
-def _has_few_games(lake: StoredLake) -> bool:
-    return sum(lake.counts("games").values()) <= _FEW_GAMES
-
-
-def _totals(counted: pl.LazyFrame) -> pl.DataFrame:
-    totals = (
-        pl.col("hit").cast(pl.Float64).fill_null(0).sum().alias("hits"),
-        pl.len().cast(pl.Int64).alias("counted"),
-        pl.col("game_id").n_unique().cast(pl.Int64).alias("n_games"),
-    )
-    of_terms = counted.group_by("term").agg(totals).sort("term")
-    of_all = counted.select(pl.lit(None, pl.String).alias("term"), *totals)
-    return pl.concat([of_terms, of_all]).collect()
-
-
-def _hits(hit: bool | None) -> pl.Expr:
-    """Whether a row is wanted: with a hit, without one, or any if `hit` is None."""
-    return pl.sql_expr(_has_hit(hit))
+def _listed(columns: Sequence[str], before: str = "") -> str:
+    return ", ".join(f"{before}{identifier(column)}" for column in columns)
 
 
 def _order() -> str:

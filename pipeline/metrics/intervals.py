@@ -13,7 +13,7 @@ from pipeline.metrics.declaration import POOLED, Metric
 from pipeline.metrics.request import POOL, Request
 from pipeline.metrics.results import LACKS, THIN, VALUES
 from pipeline.metrics.tally import CLUSTER, GAME_MARK
-from pipeline.metrics.values import VALUE_COLUMNS, group_columns, join, rolled, with_group
+from pipeline.metrics.values import VALUE_COLUMNS, join, rolled
 from pipeline.statistics.interval import LEAST_BESIDE, TIMES_AS_MANY
 from pipeline.statistics.sums import exact_sum
 
@@ -41,8 +41,7 @@ def sums_by_cluster(
     Where a metric is one ratio of all its terms, these are one term, called `pooled`. A cluster is
     of the kind `setting` or `game`.
     """
-    pooled = [name for name, declared in metrics.items() if declared.combine in POOLED]
-    term = pl.when(pl.col("metric").is_in(pooled)).then(pl.lit(POOL)).otherwise("term")
+    term = pl.when(pl.col("metric").is_in(_pooled(metrics))).then(pl.lit(POOL)).otherwise("term")
     is_game = pl.col("cluster").str.starts_with(GAME_MARK)
     kind = pl.when(is_game).then(pl.lit("game")).otherwise(pl.lit("setting"))
     keys = ["metric", *request.fine, *CLUSTER]
@@ -64,7 +63,7 @@ def by_cluster(sums: pl.DataFrame, request: Request) -> pl.LazyFrame:
 
 def with_intervals(
     valued: pl.DataFrame,
-    metrics: Mapping[str, Metric],
+    terms: pl.DataFrame,
     sums: pl.DataFrame,
     request: Request,
     confidence: float,
@@ -72,18 +71,13 @@ def with_intervals(
     """The rows of all metrics with the interval of each value, `thin`: terms with their effective
     settings, and `lacks`: competitions. All are null where there is no value.
 
-    `sums` are those of `sums_by_cluster`.
+    `terms` are those of `terms_of`, `sums` those of `sums_by_cluster`.
     """
-    keys = group_columns(request)
-    rows = with_group(valued.lazy(), request)
-    terms = pl.concat(
-        terms_of(rows.filter(metric=name), declared, keys) for name, declared in metrics.items()
-    )
-    clusters = by_cluster(sums, request)
+    keys, rows, clusters = request.keys, valued.lazy(), by_cluster(sums, request)
     kinds = pl.col("cluster_kind").unique().sort(descending=True).str.join(" or ")
     method = pl.format("mid-p, clustered by {}", kinds).alias("ci_method")
     of_groups = (
-        statistics.intervals(clusters, terms, keys, confidence),
+        statistics.intervals(clusters, terms.lazy(), keys, confidence),
         rolled(sums.lazy(), request, method),
         _thin(clusters, keys),
         _lacks(sums.lazy(), request),
@@ -119,7 +113,7 @@ def _lacks(sums: pl.LazyFrame, request: Request) -> pl.LazyFrame:
 
     Such values are of other games, as with a model that has no rank on the leaderboard.
     """
-    keys = group_columns(request)
+    keys = request.keys
     counted = pl.col("stratum").drop_nulls().unique().alias("own")
     own = rolled(sums, request, counted)
     if "model" not in request.by:
@@ -130,10 +124,19 @@ def _lacks(sums: pl.LazyFrame, request: Request) -> pl.LazyFrame:
     return join(own, of_all, group).select(*keys, lacks=lacks)
 
 
-def terms_of(valued: pl.LazyFrame, declared: Metric, by: Sequence[str]) -> pl.LazyFrame:
-    """The terms that values are weighted sums of: `by`, term, weight, counted."""
-    if declared.combine in POOLED:
-        terms = valued.select(*by, "counted", term=pl.lit(POOL), weight=pl.lit(1.0))
-    else:
-        terms = valued.select(*by, "terms").explode("terms").unnest("terms")
-    return terms.filter(pl.col("counted") > 0).select(*by, "term", "weight", "counted")
+def terms_of(valued: pl.DataFrame, metrics: Mapping[str, Metric], request: Request) -> pl.DataFrame:
+    """The terms that values are weighted sums of: metric, the groups, term, weight, counted."""
+    rows, keys = valued.lazy(), request.keys
+    is_pooled = pl.col("metric").is_in(_pooled(metrics))
+    of_one_ratio = rows.filter(is_pooled).select(
+        *keys, "counted", term=pl.lit(POOL), weight=pl.lit(1.0)
+    )
+    of_several = rows.filter(~is_pooled).select(*keys, "terms").explode("terms").unnest("terms")
+    columns = [*keys, "term", "weight", "counted"]
+    terms = pl.concat(frame.select(columns) for frame in (of_one_ratio, of_several))
+    return terms.filter(pl.col("counted") > 0).collect(engine="in-memory")
+
+
+def _pooled(metrics: Mapping[str, Metric]) -> list[str]:
+    """The metrics that are one ratio of all their terms."""
+    return [name for name, declared in metrics.items() if declared.combine in POOLED]

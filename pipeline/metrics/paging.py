@@ -12,7 +12,6 @@ import polars as pl
 
 from pipeline.column import Column
 from pipeline.errors import UsageError, choose
-from pipeline.events.contracts import polars_schema
 from pipeline.sqlfiles import identifier, literal
 
 
@@ -89,49 +88,36 @@ def page_of(
     check_limit(limit)
     start = start_of(after, order)
     is_down = [descending, *[False] * (len(order) + len(ties) - 1)]
-    if start.values is not None:
-        rows = rows.filter(_is_at_or_after(start.values, rows.select(order), is_down))
-    ordered = rows.sort(*order, *ties, descending=is_down, nulls_last=True)
+    types = rows.select(order).collect_schema()
+    is_after = pl.sql_expr(is_from(start.values, types, is_down[: len(order)]))
+    ordered = rows.filter(is_after).sort(*order, *ties, descending=is_down, nulls_last=True)
     return ordered.slice(start.n_shown, limit)
 
 
-def _is_at_or_after(
-    values: Sequence[object], keys: pl.LazyFrame, is_down: Sequence[bool]
-) -> pl.Expr:
-    """Whether a row has these values in the columns of the keys, or comes later."""
-    holds = pl.lit(value=True)
-    columns = zip(keys.collect_schema().items(), values, is_down, strict=False)
-    for (name, dtype), value, down in reversed([*columns]):
-        column = pl.col(name)
-        if value is None:
-            holds = column.is_null() & holds
-            continue
-        wanted = pl.lit(_integer(value) if dtype.is_integer() else str(value))
-        is_later = column < wanted if down else column > wanted
-        holds = is_later.fill_null(value=True) | (column.eq_missing(wanted) & holds)
-    return holds
-
-
-def is_from(values: Sequence[object] | None, columns: Sequence[str]) -> str:
+def is_from(
+    values: Sequence[object] | None,
+    columns: Mapping[str, pl.DataType],
+    is_down: Sequence[bool] = (),
+) -> str:
     """The SQL condition that a row has these values in the columns, or comes later.
 
-    Nulls come last; without values it holds for every row. Raises UsageError for values that cannot
-    be those of a row.
+    Nulls come last; without values it holds for every row. `is_down` says which columns descend, by
+    default none. Raises UsageError for values that cannot be those of a row.
     """
     if values is None:
         return "TRUE"
-    types = polars_schema("votes")
-    is_number = [column in types and types[column].is_integer() for column in columns]
-    texts = [
-        "NULL" if value is None else str(_integer(value)) if number else literal(str(value))
-        for value, number in zip(values, is_number, strict=True)
-    ]
-    either, same = [], "TRUE"
-    for column, text in zip(map(identifier, columns), texts, strict=True):
-        if text != "NULL":
-            either.append(f"({same} AND ({column} > {text} OR {column} IS NULL))")
-        same += f" AND {column} IS NOT DISTINCT FROM {text}"
-    return f"({' OR '.join([*either, f'({same})'])})"
+    later, same = [], "TRUE"
+    for (name, dtype), value, down in zip(
+        columns.items(), values, is_down or [False] * len(columns), strict=True
+    ):
+        column, sign = identifier(name), "<" if down else ">"
+        if value is None:
+            same += f" AND ({column} IS NULL)"
+            continue
+        text = str(_integer(value)) if dtype.is_integer() else literal(str(value))
+        later.append(f"({same} AND ({column} {sign} {text} OR {column} IS NULL))")
+        same += f" AND ({column} = {text})"
+    return f"({' OR '.join([*later, f'({same})'])})"
 
 
 def _integer(value: object) -> int:

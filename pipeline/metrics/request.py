@@ -1,12 +1,12 @@
 """A request for values: which metrics, in which edition, grouped how."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final, get_args, overload
 
+import polars as pl
 from msgspec import Struct
 
 from pipeline.events.contracts import polars_schema
-from pipeline.metrics.columns import GAME_COLUMNS
 from pipeline.metrics.condition import Condition
 from pipeline.metrics.declaration import Metric
 from pipeline.vocabulary import ALL, Edition
@@ -21,9 +21,16 @@ BY_TERM = "; `magic metrics --format json` shows each term in `terms`"
 POOL = "pooled"  # the term of a metric that is one ratio over all of its terms
 DEFAULT_GAMES = 21
 
+_OF_EVERY_ROW = polars_schema("players")
+GAME_COLUMNS: dict[str, pl.DataType] = {
+    name: dtype for name, dtype in polars_schema("games").items() if name not in _OF_EVERY_ROW
+} | {"opponent": pl.String()}
+"""The columns of a game that its rows do not repeat, to group and choose by; `opponent` as in
+`results`. A column that `games` has is the game's, even where the rows have one of that name."""
+
 _OF_ONE_TYPE = ("game_id", "setting_id", "competition")
 _OF_A_SEAT = ("seat", "player", "final_score", "score_rank")
-_OF_A_SIDE = [name for name in polars_schema("players") if name not in _OF_A_SEAT]
+_OF_A_SIDE = [name for name in _OF_EVERY_ROW if name not in _OF_A_SEAT]
 
 
 @overload
@@ -37,6 +44,12 @@ def several(names: Iterable[str] | None) -> tuple[str, ...] | None:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
+def chosen(**values: Sequence[str] | None) -> pl.Expr:
+    """Whether a row has one of the values in each of these columns; None stands for any."""
+    asked = (pl.col(name).is_in(some) for name, some in values.items() if some is not None)
+    return pl.all_horizontal(pl.lit(value=True), *asked)
+
+
 class Request(Struct, frozen=True):
     """A grouping of an edition's rows. `num_of_game` is the release edition's alone."""
 
@@ -46,6 +59,11 @@ class Request(Struct, frozen=True):
     models: tuple[str, ...] | None = None
     game_types: tuple[str, ...] | None = None
     where: Condition | None = None
+
+    @property
+    def keys(self) -> list[str]:
+        """The columns that identify a value."""
+        return ["metric", *self.by]
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -78,11 +96,6 @@ class Request(Struct, frozen=True):
         """
         return set(self.columns) <= {*_OF_A_SIDE, *GAME_COLUMNS}
 
-    @property
-    def is_of_one_type(self) -> bool:
-        """Whether a group is of one game type by what it is grouped by."""
-        return self.is_rolled_up or bool(set(self.by) & set(_OF_ONE_TYPE))
-
     def tells_type(self, of_metric: Collection[str]) -> bool:
         """Whether a group is of one of a metric's own game types by all that is asked.
 
@@ -90,17 +103,14 @@ class Request(Struct, frozen=True):
         """
         chosen = set(self.game_types or ())
         is_one_alone = len(chosen) == 1 and chosen <= set(of_metric) and self.edition != RELEASE
-        return self.is_of_one_type or is_one_alone
-
-    def mixes_types(self, of_metric: Collection[str]) -> bool:
-        """Whether groups can lack a metric's terms because they are of some of its types only."""
-        is_of_all = self.edition == RELEASE or (self.has_every_group and self.where is None)
-        return len(of_metric) > 1 and not is_of_all and not self.tells_type(of_metric)
+        return is_one_alone or not {"game_type", *_OF_ONE_TYPE}.isdisjoint(self.by)
 
     def hint(self, of_metric: Collection[str]) -> str:
         """What to say of a value that lacks some of its terms, for a metric of these types."""
-        by_type = BY_TYPE if self.mixes_types(of_metric) else ""
-        return by_type if self.has_every_group else by_type + BY_TERM
+        is_of_all = self.edition == RELEASE or (self.has_every_group and self.where is None)
+        # Its groups can lack terms because they are of some of its types only.
+        is_mixed = len(of_metric) > 1 and not is_of_all and not self.tells_type(of_metric)
+        return BY_TYPE * is_mixed + BY_TERM * (not self.has_every_group)
 
     @property
     def has_every_group(self) -> bool:
@@ -114,3 +124,9 @@ class Request(Struct, frozen=True):
             of_metric = ()
         shown = (*of_metric, ALL)
         return shown if self.game_types is None else tuple(t for t in shown if t in self.game_types)
+
+    def counted_types(self, metric: Metric) -> tuple[str, ...]:
+        """The metric's game types whose rows are counted: the requested ones, if there are any."""
+        types = tuple(map(str, metric.game_types))
+        chosen = None if self.is_rolled_up else self.game_types
+        return tuple(one for one in types if chosen is None or one in chosen) or types

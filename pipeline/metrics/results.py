@@ -1,14 +1,27 @@
-"""What the columns of values mean: those of `metrics`, and of the leaderboard."""
+"""What the columns of values mean: those of `metrics`, and of the leaderboard.
 
-from collections.abc import Mapping
+Numbers also say what they are of: the system whose games they count, and the edition that counts
+them. Who keeps a number needs both: another system may be the largest after the next ingest.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import polars as pl
 from msgspec.structs import replace
 
 from pipeline import column
-from pipeline.column import Column, words
-from pipeline.metrics.known import names
+from pipeline.column import Column, listed, words
+from pipeline.lake import StoredLake, of_one_system
+from pipeline.metrics.known import TITLES, names
 from pipeline.metrics.request import PAPER
+from pipeline.vocabulary import ALL
+
+L = TypeVar("L", bound=StoredLake)
+P = ParamSpec("P")
+R = TypeVar("R", bound=pl.DataFrame | Iterator[pl.DataFrame])
 
 _RATIO = {"term": pl.String(), "weight": pl.Float64(), "hits": pl.Float64()}
 _RATIO |= {"counted": pl.Int64(), "value": pl.Float64()}
@@ -18,6 +31,8 @@ EDITION = column.text("the edition: paper, release or audited")
 METRIC = column.text("the metric's name")
 MODEL = column.text("the tested model, null if the log does not say", nullable=True)
 SYSTEM = column.text("the harness that ran the games; each is counted by itself")
+ORIGIN: Mapping[str, Column] = {"edition": EDITION, "system": SYSTEM}
+_OF_NO_EDITION = {"system": SYSTEM}
 GAME_TYPE = column.text("the game type, or `all` for all game types of the metric")
 LOW = column.share("the lower end of its confidence interval, in the metric's unit")
 HIGH = column.share("the upper end of its confidence interval, in the metric's unit")
@@ -73,7 +88,18 @@ VALUES: Mapping[str, Column] = {
     "is_complete": IS_COMPLETE,
     **REPLAYS,
 }
-# What stands beside each metric in a row of a leaderboard: the end of the column's name.
+# A metric in a row of a leaderboard is one column, an estimate. Where it is flat, as for programs,
+# its fields are columns with these ends of their names.
+ESTIMATE = {
+    "": "value",
+    "_low": "ci_low",
+    "_high": "ci_high",
+    "_thin": "thin",
+    "_counted": "counted",
+    "_games": "n_games",
+    "_reason": "reason",
+    "_lacks": "lacks",
+}
 _METRIC = "<metric>"
 OF_A_METRIC: Mapping[str, Column] = {
     "": column.share(f"the value of {_METRIC} over all game types"),
@@ -81,8 +107,6 @@ OF_A_METRIC: Mapping[str, Column] = {
     "_high": column.share(f"the upper end of the confidence interval of {_METRIC}"),
     "_thin": Column(THIN, f"the terms of {_METRIC} with very few settings of their own"),
 }
-# And on its page: what was counted.
-OF_A_CELL = {"_counted": "counted", "_games": "n_games", "_reason": "reason"}
 LEADERBOARD: Mapping[str, Column] = {
     "rank": column.count(
         "the place by win rate, from 1; ties share the better one; null if the model lacks a whole "
@@ -113,6 +137,35 @@ LEADERBOARD: Mapping[str, Column] = {
     "reasons": column.texts("why a metric has no value"),
 }
 
+# What the published script prints, in its order.
+_OF_SCRIPT = (
+    "win_rate",
+    "judgement",
+    "reasoning",
+    "deception",
+    "self_awareness",
+    "cooperation",
+    "coordination",
+    "rationality",
+)
+
+
+def wide(values: pl.DataFrame, metrics: Sequence[str], by: Sequence[str]) -> pl.DataFrame:
+    """A row for each group of `by`, with a column for each metric: the estimate, a struct."""
+    estimate = values.select(*by, "metric", estimate=pl.struct(ESTIMATE.values()))
+    return estimate.pivot(
+        "metric", on_columns=metrics, index=by, values="estimate", maintain_order=True
+    )
+
+
+def flat(rows: pl.DataFrame, ends: Iterable[str]) -> pl.DataFrame:
+    """The rows with these fields of each estimate as columns of their own."""
+    return rows.select(
+        pl.col(name).struct[ESTIMATE[end]].alias(f"{name}{end}") if is_estimate else name
+        for name, is_estimate in ((one, rows[one].dtype == pl.Struct) for one in rows.columns)
+        for end in (ends if is_estimate else [""])
+    )
+
 
 def leaderboard_columns() -> dict[str, Column]:
     """The columns of `LEADERBOARD`, with those of each metric there is."""
@@ -135,3 +188,47 @@ def _of_metrics() -> dict[str, Column]:
         for name in names(PAPER)
         for end, declared in OF_A_METRIC.items()
     }
+
+
+def origin(lake: StoredLake, edition: str | None = PAPER) -> list[pl.Expr]:
+    """The columns of `ORIGIN` for numbers of this lake; without an edition, the system alone."""
+    system = pl.lit(lake.system, pl.String).alias("system")
+    return [system] if edition is None else [pl.lit(edition).alias("edition"), system]
+
+
+def counted_in(
+    columns: Mapping[str, Column], *, has_edition: bool = True
+) -> Callable[[Callable[Concatenate[L, P], R]], Callable[Concatenate[L, P], R]]:
+    """The function, given the lake of one system; its rows say which that is, and the edition.
+
+    `columns` are those that it returns itself. They are listed in its docstring, with the others.
+    """
+    of_rows = {**columns, **(ORIGIN if has_edition else _OF_NO_EDITION)}
+
+    def with_origin(function: Callable[Concatenate[L, P], R]) -> Callable[Concatenate[L, P], R]:
+        listed(of_rows)(function)
+
+        @wraps(function)
+        def run(lake: L, /, *given: P.args, **options: P.kwargs) -> R:
+            edition = str(options.get("edition", PAPER)) if has_edition else None
+            rows: Any = function(lake, *given, **options)
+            said = origin(lake, edition)
+            is_whole = isinstance(rows, pl.DataFrame)
+            parts = (part.with_columns(said) for part in ([rows] if is_whole else rows))
+            return cast(R, next(parts) if is_whole else parts)
+
+        return of_one_system(run)
+
+    return with_origin
+
+
+def magic_json(rows: pl.DataFrame) -> str:
+    """One model's release metrics over all game types as the benchmark's script prints them."""
+    over_all = rows.filter(pl.col("game_type") == ALL)
+    value_of = dict(over_all.select("metric", "value").iter_rows())
+    # The script rounds with Python's round, half to even.
+    printed = {
+        TITLES[name]: None if value_of.get(name) is None else round(value_of[name], 3)
+        for name in _OF_SCRIPT
+    }
+    return json.dumps([{"train_split": {**printed, "Total": 1000}}])

@@ -1,27 +1,54 @@
 """The tally: what the rows of metrics come to, by group, cluster and term.
 
-An engine knows the rows that a metric is about, polars by the metric's expressions, DuckDB and
-Spark by its SQL file: there the two writings of a metric meet. All of them run the same text over
-these rows, and what follows, from the counts to the values, is the same for all.
+The engines polars, DuckDB and Spark run one text over the rows that each knows (`rows`).
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from functools import cache
 from typing import NamedTuple
 
 import polars as pl
 
+from pipeline.errors import QueryError, UsageError, choose
+from pipeline.lake import StoredLake
+from pipeline.library_errors import one_line
 from pipeline.metrics.declaration import Metric
+from pipeline.metrics.installed import package_of
 from pipeline.metrics.request import RELEASE, Request
-from pipeline.sqlfiles import identifier, literal
+from pipeline.metrics.rows import HITS, RESULTS, frames, literals, selects
+from pipeline.metrics.views import shared
+from pipeline.plugins import PluginError
+from pipeline.sqlfiles import View, identifier, literal
+from pipeline.vocabulary import Engine
 
-HITS = "DECIMAL(38, 18)"
-"""Hits are summed as decimals, so that a sum is the same in any order of its rows."""
 GAMES = ("n_games", "n_games_unknown")
 CLUSTER = ("stratum", "cluster")
 # Above so many games of a competition, games that are clusters are put together in groups.
 MANY_GAMES = 50_000
-RESULTS = ""
-"""Stands for the results of tested sides in place of a metric's name."""
+
+# What DuckDB raises that says nothing of a query.
+_OF_LIMITS = ("InterruptException", "OutOfMemoryException")
+_NO_SIDES = pl.DataFrame(schema={"n_unfinished": pl.Int64})
+ENGINES = ("polars", "duckdb", "spark")
+
+
+def n_rows(condition: str) -> str:
+    """The sum of the rows that meet a condition, in SQL."""
+    return f"CAST(sum(CASE WHEN {condition} THEN 1 ELSE 0 END) AS BIGINT)"
+
+
+def sum_of(hits: str, condition: str) -> str:
+    """The sum of hits over the rows that meet a condition, in SQL."""
+    return f"sum(CASE WHEN {condition} THEN CAST({hits} AS {HITS}) END)"
+
+
+_SUMS = {
+    "hits": sum_of("hit", "is_counted"),
+    "counted": n_rows("is_counted"),
+    "n_unreadable": n_rows("parse_status <> 'ok'"),
+    "n_unknown": n_rows("hit IS NULL AND parse_status <> 'outage'"),
+    "n_hits_unknown": n_rows("is_counted AND hit IS NULL"),
+}
 
 
 class Clusters(NamedTuple):
@@ -40,17 +67,14 @@ class Question(NamedTuple):
     """What an engine has to count: sums of these metrics, and of some of them the number of games.
 
     Counting games is more work than all the sums, so it is done only for some metrics.
-    Without `clusters` the sums are by group and term alone.
+    Without `clusters` the sums are by group and term alone. `also` are more sums, in SQL by name.
     """
 
     metrics: Mapping[str, Metric]
     request: Request
     with_games: Collection[str]
     clusters: Clusters | None = None
-
-    def can_be_unknown(self, name: str) -> bool:
-        """Whether a row of the metric can be counted though its hit is unknown."""
-        return any(rows.counted is not None for rows in self.metrics[name].rows)
+    also: Mapping[str, str] = {}
 
 
 class Counts(NamedTuple):
@@ -94,33 +118,16 @@ def clusters(played: pl.DataFrame, request: Request) -> Clusters:
     return Clusters(tuple(named.select("model", "competition").iter_rows()), is_cut=is_many)
 
 
-def queries(question: Question, rows_of: Callable[[str], str]) -> list[str]:
+def queries(question: Question, rows: Mapping[str, str]) -> list[str]:
     """The SELECTs of each frame of `Counts`: the sides, then the sums and games of each metric.
 
-    `rows_of` gives what a FROM can name for the rows of a metric, or for `RESULTS`. The sides are
-    left out where results do not tell them.
+    `rows` are what a FROM takes for the rows of a metric, or for `RESULTS`. The sides are left out
+    where results do not tell them.
     """
-    selects = [_sides(rows_of(RESULTS), question.request)] if question.request.is_of_results else []
+    selects = [_sides(rows[RESULTS], question.request)] if question.request.is_of_results else []
     for name in question.metrics:
-        rows = rows_of(name)
-        selects += [_sums(name, rows, question), _games(name, rows, question)]
+        selects += [_sums(name, rows[name], question), _games(name, rows[name], question)]
     return selects
-
-
-def wanted(request: Request) -> str:
-    """The condition that a row is of the requested models and game types."""
-    conditions = []
-    if request.models is not None:
-        conditions.append(f"model IN ({literals(request.models)})")
-    if request.game_types is not None and not request.is_rolled_up:
-        conditions.append(f"game_type IN ({literals(request.game_types)})")
-    if request.where is not None:
-        conditions.append(request.where.sql)
-    return " AND ".join(conditions) or "TRUE"
-
-
-def literals(values: Iterable[str]) -> str:
-    return ", ".join(map(literal, sorted(values))) or "NULL"
 
 
 def _sums(name: str, rows: str, question: Question) -> str:
@@ -131,22 +138,21 @@ def _sums(name: str, rows: str, question: Question) -> str:
         cluster = _cluster(question.clusters)
         selected = f'*, competition AS stratum, {cluster} AS "cluster"'
         clustered = f"(SELECT {selected} FROM {rows} AS own)"
+    sums = {**_SUMS, **question.also}
     return f"""SELECT
     {literal(name)} AS metric,
     {keys}
     term,
-    sum(CASE WHEN is_counted THEN CAST(hit AS {HITS}) END) AS hits,
-    {_number("is_counted")} AS counted,
-    {_number("parse_status <> 'ok'")} AS n_unreadable,
-    {_number("hit IS NULL AND parse_status <> 'outage'")} AS n_unknown,
-    {_number("is_counted AND hit IS NULL")} AS n_hits_unknown
+    {", ".join(f"{of} AS {of_name}" for of_name, of in sums.items())}
 FROM {clustered} AS attempts
 GROUP BY {keys} term"""
 
 
 def _games(name: str, rows: str, question: Question) -> str:
     fine, none = _listed(question.request.fine), "CAST(0 AS BIGINT)"
-    counts_games, can_be_unknown = name in question.with_games, question.can_be_unknown(name)
+    counts_games = name in question.with_games
+    # Of rows that say themselves whether they are counted, the hit can be unknown.
+    can_be_unknown = any(part.counted is not None for part in question.metrics[name].rows)
     n_games = "count(DISTINCT game_id)" if counts_games else none
     n_unknown = "count(DISTINCT CASE WHEN hit IS NULL THEN game_id END)"
     select = f"""SELECT
@@ -183,11 +189,87 @@ def _cluster(clusters: Clusters) -> str:
     return f"CASE WHEN {is_by_game} THEN {literal(GAME_MARK)} || {game} ELSE setting_id END"
 
 
-def _number(condition: str) -> str:
-    """How many rows meet a condition."""
-    return f"CAST(sum(CASE WHEN {condition} THEN 1 ELSE 0 END) AS BIGINT)"
-
-
 def _listed(columns: Iterable[str]) -> str:
     """The columns with a comma after each."""
     return " ".join(f"{identifier(column)}," for column in columns)
+
+
+def check_engine(engine: Engine, master: str | None) -> None:
+    """Raises UsageError for an engine that is unknown, or a master that it cannot have."""
+    if engine not in ENGINES:
+        raise UsageError(f"no engine `{engine}`: {choose([engine], ENGINES)}")
+    if master is not None and engine != "spark":
+        raise UsageError(f"a master works only with the engine spark, not with {engine}")
+
+
+def count(
+    lake: StoredLake, question: Question, engine: Engine, master: str | None = None
+) -> Counts:
+    """What the engine counts, each frame sorted, so that equal lakes give equal answers."""
+    if engine == "polars":
+        try:
+            found = _by_polars(lake, question)
+        except pl.exceptions.PolarsError as error:
+            _blame(question, one_line(error))
+            raise
+    else:
+        found = _by_sql(lake, question, engine, master)
+    no_sides = [] if question.request.is_of_results else [_NO_SIDES]
+    sides, *of_metrics = [*no_sides, *found]
+    sums, games = (pl.concat(of_metrics[at::2], how="vertical_relaxed") for at in (0, 1))
+    return Counts(*(frame.sort(pl.all(), nulls_last=True) for frame in (sums, games, sides)))
+
+
+def _by_polars(lake: StoredLake, question: Question) -> list[pl.DataFrame]:
+    rows = frames(question.metrics, question.request, cache(lake.table))
+    context = pl.SQLContext(rows)
+    # One query after the other: together they take twice the memory, and are no faster.
+    return [
+        context.execute(query).collect(engine="streaming")
+        for query in queries(question, {name: identifier(name) for name in rows})
+    ]
+
+
+def _blame(question: Question, fault: str) -> None:
+    """Raises PluginError if a metric of another package is asked for: its definition is wrong.
+
+    If a file of the lake is damaged instead, whoever handles the error finds that by its context.
+    """
+    named = ((name, package_of(name)) for name in question.metrics)
+    theirs = [f"`{name}` of the package {package}" for name, package in named if package]
+    if theirs:
+        raise PluginError(f"{' or '.join(theirs)} cannot count: {fault}") from None
+
+
+def _by_sql(
+    lake: StoredLake, question: Question, engine: Engine, master: str | None
+) -> list[pl.DataFrame]:
+    views = shared(question.request.num_of_game)
+    texts = queries(question, selects(question.metrics, question.request))
+    if engine == "duckdb":
+        return _by_duckdb(lake, question, views, texts)
+    return _by_spark(lake, views, texts, master)
+
+
+def _by_duckdb(
+    lake: StoredLake, question: Question, views: dict[str, View], queries: list[str]
+) -> list[pl.DataFrame]:
+    # Imported here, so that polars does not wait for it.
+    from pipeline.warehouse import answer, connect
+
+    with connect(lake, views, "\n".join(queries)) as connection:
+        try:
+            return [answer(connection, query) for query in queries]
+        except QueryError as error:
+            if type(error.__context__).__name__ not in _OF_LIMITS:
+                _blame(question, error.message)
+            raise
+
+
+def _by_spark(
+    lake: StoredLake, views: dict[str, View], queries: list[str], master: str | None
+) -> list[pl.DataFrame]:
+    # Imported here: it is an extra, and slow to import.
+    from pipeline.spark import Views, open_session
+
+    return Views(open_session(master), lake, views).queries(queries)

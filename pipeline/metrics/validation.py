@@ -1,38 +1,43 @@
 """Whether a request can be met: the names in it are those of the lake and of the metrics."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import polars as pl
 
 from pipeline import games
 from pipeline.errors import OtherSystemError, UsageError, choose, nearest
-from pipeline.events.contracts import polars_schema
+from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.lake import StoredLake
-from pipeline.metrics.columns import GAME_COLUMNS
 from pipeline.metrics.condition import Condition, condition
 from pipeline.metrics.known import metric
-from pipeline.metrics.request import DEFAULT_BY, DEFAULT_GAMES, RELEASE, Request
+from pipeline.metrics.request import DEFAULT_BY, DEFAULT_GAMES, GAME_COLUMNS, RELEASE, Request
 from pipeline.vocabulary import ALL
 
 FEW_MODELS = 8
 """So many are named where somebody asks for another."""
 
 
-def row_schema(lake: StoredLake, name: str) -> dict[str, pl.DataType]:
+def row_schema(name: str) -> dict[str, pl.DataType]:
     """The columns that all rows of the metric have, of their own or of their game."""
     tables = [rows.table for rows in metric(name).rows]
-    frames = [lake.table(table) for table in tables if isinstance(table, str)]
+    named = [table for table in tables if isinstance(table, str)]
+    check_words("table", named, [*TABLES])
+    schemas = [polars_schema(table) for table in named]
     # What is made of several tables has the columns of the plain ones beside it, if there are any.
-    frames = frames or [table(lake.table) for table in tables if not isinstance(table, str)]
-    return _common([dict(frame.collect_schema()) for frame in frames]) | GAME_COLUMNS
+    made = [] if schemas else [table(_empty) for table in tables if not isinstance(table, str)]
+    return _common([*schemas, *(frame.collect_schema() for frame in made)]) | GAME_COLUMNS
 
 
-def condition_on(lake: StoredLake, metrics: Sequence[str], where: str) -> Condition:
+def _empty(table: str) -> pl.LazyFrame:
+    return pl.LazyFrame(schema=polars_schema(table))
+
+
+def condition_on(metrics: Sequence[str], where: str) -> Condition:
     """The condition on the columns that the rows of all these metrics have."""
-    return condition(where, _common([row_schema(lake, name) for name in metrics]))
+    return condition(where, _common([row_schema(name) for name in metrics]))
 
 
-def _common(schemas: Sequence[dict[str, pl.DataType]]) -> dict[str, pl.DataType]:
+def _common(schemas: Sequence[Mapping[str, pl.DataType]]) -> dict[str, pl.DataType]:
     """The columns that are in all of the schemas, in the order of the first."""
     first = schemas[0]
     return {name: first[name] for name in first if all(name in schema for schema in schemas)}
@@ -42,27 +47,33 @@ def check(lake: StoredLake, request: Request, metrics: Sequence[str]) -> None:
     """Raises UsageError for a request that these metrics of the lake cannot meet."""
     for name in metrics:
         metric(name, request.edition)
-    if not metrics:
-        raise UsageError("the list of metrics is empty: name at least one, or leave it out for all")
-    if not request.is_rolled_up and ALL in (request.game_types or ()):
-        raise UsageError(f"the game type `{ALL}` exists only if you group by game_type")
-    if request.edition == RELEASE and request.where:
-        raise UsageError("the release edition covers all games of a model: leave out the condition")
-    if request.num_of_game < 1:
-        raise UsageError("the number of games must be 1 or more")
-    if request.edition != RELEASE and request.num_of_game != DEFAULT_GAMES:
-        raise UsageError(
-            f"a number of games works only with the edition release, not with {request.edition}"
-        )
-    if request.edition == RELEASE and not set(request.by) <= set(DEFAULT_BY):
-        raise UsageError("the release edition is computed per model: group by model and game_type")
-    if request.edition == RELEASE and "model" not in request.by:
-        raise UsageError("the release edition is computed per model: group at least by model")
+    is_release, by = request.edition == RELEASE, set(request.by)
+    faults = {
+        "the list of metrics is empty: name at least one, or leave it out for all": not metrics,
+        f"the game type `{ALL}` exists only if you group by game_type": (
+            not request.is_rolled_up and ALL in (request.game_types or ())
+        ),
+        "the release edition covers all games of a model: leave out the condition": (
+            is_release and request.where is not None
+        ),
+        "the number of games must be 1 or more": request.num_of_game < 1,
+        f"a number of games works only with the edition release, not with {request.edition}": (
+            not is_release and request.num_of_game != DEFAULT_GAMES
+        ),
+        "the release edition is computed per model: group by model and game_type": (
+            is_release and not by <= set(DEFAULT_BY)
+        ),
+        "the release edition is computed per model: group at least by model": (
+            is_release and "model" not in by
+        ),
+    }
+    if fault := next((text for text, is_so in faults.items() if is_so), None):
+        raise UsageError(fault)
     check_words("game type", request.game_types, [*games.names(), ALL])
     if len(set(request.by)) < len(request.by):
         raise UsageError(f"you cannot group by the same column twice: {', '.join(request.by)}")
     check_models(lake, request.models)
-    tables = {name: list(row_schema(lake, name)) for name in metrics}
+    tables = {name: list(row_schema(name)) for name in metrics}
     for column in request.by:
         lacking = [metric for metric, columns in tables.items() if column not in columns]
         if lacking:

@@ -6,19 +6,18 @@ folders in `sql/metrics` are the editions. The views of attempts, evidence and t
 same files.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from pipeline import column, sqlfiles
 from pipeline.column import Column
-from pipeline.metrics.compared import COMPARED
-from pipeline.metrics.counting_sql import attempts, compared
+from pipeline.metrics.declaration import Metric
 from pipeline.metrics.installed import package_of
 from pipeline.metrics.known import has_sql, header, metric, names, sql
 from pipeline.metrics.request import DEFAULT_GAMES, EDITIONS, PAPER, Request
 from pipeline.metrics.results import GAME_TYPE, VALUES
-from pipeline.metrics.terms_sql import of_terms
+from pipeline.metrics.rows import COMPARED, HITS, attempts, compared
 from pipeline.sqlfiles import View, literal
-from pipeline.vocabulary import Edition
+from pipeline.vocabulary import ALL, Edition
 
 OF_ALL = "metrics"
 """The view over all metrics in each schema that has a view for each metric."""
@@ -58,6 +57,7 @@ _OF_ATTEMPT = (
     *("model", "role", "competition"),
     *("player", "seat", "round", "what", "hit", "parse_status", "message_index"),
 )
+_OF_TERM = ("edition", "metric", "system", "model", "game_type", "term")
 
 
 def views(num_of_game: int = DEFAULT_GAMES) -> dict[str, View]:
@@ -141,7 +141,63 @@ WHERE counted.is_counted"""
 
 def _terms(name: str, request: Request) -> str:
     rows = f"SELECT * FROM {in_schema('attempts', request.edition, name)}"
-    return of_terms(rows, metric(name, request.edition), request)
+    return _of_terms(rows, metric(name, request.edition), request)
+
+
+def _of_terms(rows: str, declared: Metric, request: Request) -> str:
+    """The SELECT of hits and counted by model, game type and term, from the SELECT of attempts.
+
+    A term without a row is left out, unless its denominator is fixed: then it has no hit.
+    """
+    shown = ", ".join(map(literal, request.shown_types(declared)))
+    fixed = {
+        term.name: term.fixed_count(request.num_of_game)
+        for term in declared.terms
+        if term.fixed_count
+    }
+    counted = f"""SELECT
+    edition, metric, system, model, term,
+    coalesce(game_type, {literal(ALL)}) AS game_type,
+    CAST(sum(CAST(hit AS {HITS})) AS DOUBLE) AS hits,
+    count(*) AS counted,
+    count(*) - count(hit) AS n_unknown,
+    count(DISTINCT game_id) AS n_games
+FROM ({rows}) AS attempts
+WHERE is_counted
+GROUP BY edition, metric, system, model, term, GROUPING SETS ((game_type), ())"""
+    return f"""SELECT
+    {", ".join(_OF_TERM)},
+    CASE WHEN n_unknown = 0 THEN hits / counted END AS value,
+    CASE WHEN n_unknown = 0 THEN hits END AS hits,
+    counted,
+    n_games
+FROM ({_with_fixed(counted, fixed) if fixed else counted}) AS terms
+WHERE game_type IN ({shown})"""
+
+
+def _with_fixed(counted: str, fixed: Mapping[str, int]) -> str:
+    """The terms with their fixed denominators, also those of which a model has no row."""
+    keys = ", ".join(_OF_TERM)
+    absent = "\nUNION ALL\n".join(
+        f"SELECT DISTINCT edition, metric, system, model, game_type, {literal(term)} AS term,\n"
+        "    CAST(0 AS DOUBLE) AS hits, 0 AS counted, 0 AS n_unknown, 0 AS n_games\n"
+        "FROM counted"
+        for term in fixed
+    )
+    return f"""WITH counted AS ({counted})
+SELECT
+    {keys},
+    sum(hits) AS hits,
+    {_counted(fixed.items())} AS counted,
+    CAST(sum(n_unknown) AS BIGINT) AS n_unknown,
+    CAST(sum(n_games) AS BIGINT) AS n_games
+FROM (SELECT {keys}, hits, counted, n_unknown, n_games FROM counted UNION ALL {absent}) AS terms
+GROUP BY {keys}"""
+
+
+def _counted(fixed: Iterable[tuple[str, int]]) -> str:
+    whens = " ".join(f"WHEN {literal(term)} THEN {n}" for term, n in fixed)
+    return f"CAST(CASE term {whens} ELSE sum(counted) END AS BIGINT)"
 
 
 _OF_ROWS = {

@@ -9,8 +9,7 @@ import polars as pl
 from pipeline.answers import AnsweringLake
 from pipeline.cells import spelt
 from pipeline.pages.content import Content, Sorted, choices, listing
-from pipeline.reports.documents import COLUMNS, KEY, STATUSES
-from pipeline.reports.quarantine import ORDER
+from pipeline.reports.documents import COLUMNS, KEY, ORDER_OF_FAULTS, STATUSES
 
 LANE = "quick"
 RAW_SHOWN = 600
@@ -81,8 +80,8 @@ def _refused(lake: AnsweringLake, documents: pl.DataFrame) -> pl.DataFrame:
     rows = (
         lake.table("quarantine")
         .filter(location.is_in(places))
-        .select(*ORDER, raw=raw, location=location)
-        .sort(ORDER, nulls_last=True)
+        .select(*ORDER_OF_FAULTS, raw=raw, location=location)
+        .sort(ORDER_OF_FAULTS, nulls_last=True)
         .collect()
     )
     texts = [None if one is None else spelt(one) for one in rows["raw"]]

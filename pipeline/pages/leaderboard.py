@@ -1,14 +1,12 @@
 """Models by metrics: every value with its interval, what it counts, and where its rows are."""
 
-from collections.abc import Mapping
 from functools import partial
 
 import polars as pl
 
 from pipeline.answers import AnsweringLake
 from pipeline.metrics.known import names
-from pipeline.metrics.origin import origin
-from pipeline.metrics.results import OF_A_CELL, REPLAYS
+from pipeline.metrics.results import ESTIMATE, REPLAYS, flat, origin, wide
 from pipeline.pages.content import (
     Content,
     Faults,
@@ -32,10 +30,6 @@ OF_MODEL = (
 
 # These come first, then the groups, and the metrics last.
 BEFORE = ("rank", "model", "letters", "n_games", "n_missing")
-
-
-# What is beside each metric. What the values of a slice lack is said at them, else at the model.
-_ENDS = {"": "value", "_low": "ci_low", "_high": "ci_high", "_thin": "thin", **OF_A_CELL}
 
 
 class Parameters(OfSystem, frozen=True, kw_only=True):
@@ -75,10 +69,10 @@ def content(lake: AnsweringLake, asked: Parameters) -> LeaderboardContent:
     known = [name for name in names(asked.edition) if name in there or not is_sliced]
     absent = [name for name in known if name not in valued] if valued else []
     of_model = ranking.select("model", "family", *OF_MODEL)
-    ends = {**_ENDS, "_lacks": "lacks"} if is_sliced else _ENDS
-    rows = _wide(values, known, groups, ends).join(
-        of_model, on="model", how="left", nulls_equal=True
-    )
+    # What the values of a slice lack is said at them, else at the model.
+    ends = ESTIMATE if is_sliced else [end for end in ESTIMATE if end != "_lacks"]
+    estimates = flat(wide(values, known, ["model", *groups]), ends)
+    rows = estimates.join(of_model, on="model", how="left", nulls_equal=True)
     rows = rows.select(*BEFORE, *groups, pl.exclude(*BEFORE, *groups))
     notes = [] if is_sliced else [*present("leaderboard", ranking).notes]
     notes += lacks_note(values) if is_sliced else []
@@ -112,20 +106,6 @@ def _of_slice(
     if splits:
         values = values.filter(pl.col("game_type") != ALL)
     return pl.DataFrame(schema=schema), values, faults
-
-
-def _wide(
-    values: pl.DataFrame, metrics: list[str], groups: tuple[str, ...], ends: Mapping[str, str]
-) -> pl.DataFrame:
-    """A row for each model and group, with the columns of each metric side by side."""
-    keys = ["model", *groups]
-    rows = values.select(keys).unique(maintain_order=True)
-    for name in metrics:
-        own = values.filter(metric=name).select(
-            *keys, *(pl.col(column).alias(f"{name}{end}") for end, column in ends.items())
-        )
-        rows = rows.join(own, on=keys, how="left", nulls_equal=True, maintain_order="left")
-    return rows
 
 
 def _sorted(rows: pl.DataFrame, asked: Parameters, groups: tuple[str, ...]) -> pl.DataFrame:

@@ -24,8 +24,7 @@ from pipeline.pages.linked import here, narrowed_to, table, to, to_model
 from pipeline.pages.page import TEMPLATES, page
 from pipeline.present import html
 from pipeline.present.html import LONGEST_CELL
-from pipeline.reports.marks import result, sign, style
-from pipeline.reports.parts import EVERYBODY
+from pipeline.reports.parts import EVERYBODY, result, sign, style
 from pipeline.written import json_text, safe_csv_texts, safe_json
 
 if TYPE_CHECKING:

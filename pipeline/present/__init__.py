@@ -6,8 +6,8 @@ from typing import Any
 
 import polars as pl
 
-from pipeline.metrics.origin import ORIGIN
 from pipeline.metrics.request import PAPER
+from pipeline.metrics.results import ORIGIN
 from pipeline.present import html, latex, markdown
 from pipeline.present.table import Table
 from pipeline.present.terminal import laid_out

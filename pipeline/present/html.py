@@ -153,7 +153,7 @@ def _content(one: Field, cell: Cell, row: Row, around: Around) -> str:
     if cell.text == NULL:
         return f"{_NONE}{mark}"
     if one.estimate:
-        return _ends(one.estimate, cell.text, row)
+        return _ends(one.estimate, cell, row)
     value = row.get(one.name) if href is None else None
     return _linked(_value(value, cell.text), href) + mark
 
@@ -187,7 +187,7 @@ def _estimate(estimate: Estimate, cell: Cell, row: Row, href: str | None, drawin
     if value is None:
         why = _text(reason or "no value")
         return f'<span class="none" title="{why}">{NULL}<span class="vh"> {why}</span></span>{mark}'
-    interval = f' <span class="interval">({_ends(estimate, cell.interval, row)})</span>'
+    interval = f' <span class="interval">({_ends(estimate, cell, row)})</span>'
     counts = _counts(estimate, row, _named)
     inner = "".join(
         [
@@ -210,12 +210,11 @@ def _mark(cell: Cell) -> str:
     return f' <span class="mark">{escape(cell.mark)}</span>' if cell.mark else ""
 
 
-def _ends(estimate: Estimate, text: str, row: Row) -> str:
+def _ends(estimate: Estimate, cell: Cell, row: Row) -> str:
     """The ends of an interval as they are written, each also for programs."""
-    if not text:
+    if not cell.low:
         return ""
-    low, _, high = text.strip("()").partition(" to ")
-    ends = (("low", estimate.low, low), ("high", estimate.high, high))
+    ends = (("low", estimate.low, cell.low), ("high", estimate.high, cell.high))
     one, other = (
         f'<data class="{end}" value="{row[name or ""]!r}">{text}</data>' for end, name, text in ends
     )

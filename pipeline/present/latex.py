@@ -66,10 +66,10 @@ def _stacked(heading: str) -> str:
 
 
 def _cell(cell: Cell) -> str:
-    above = " ".join(filter(None, [_number(cell.text), escaped(cell.mark)]))
-    if not cell.interval:
+    above = " ".join(filter(None, [_number(cell.text or cell.interval), escaped(cell.mark)]))
+    if not (cell.text and cell.low):
         return above
-    ends = " ".join(map(_end, cell.interval.strip("()").split(" ")))
+    ends = f"{_end(cell.low)} to {_end(cell.high)}"
     return rf"\shortstack[l]{{{above}{_BELOW}\scriptsize ({ends})}}"
 
 

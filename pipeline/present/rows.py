@@ -18,7 +18,6 @@ from pipeline.reports import audit as audits
 from pipeline.reports import documents as listed
 from pipeline.reports import games as games_list
 from pipeline.reports import search as searches
-from pipeline.reports.quarantine import BRIEF
 
 _BRIEF = (
     *("game_id", "term", "model", "player", "round", "what", "compared_with", "hit"),
@@ -152,7 +151,7 @@ def quarantine(rows: pl.DataFrame, raw: bool = False, **_: Any) -> Table:
         "quarantine",
         rows,
         TABLES["quarantine"].columns(),
-        brief=_shortened if raw else lambda one: one.select(BRIEF),
+        brief=_shortened if raw else lambda one: one.select(listed.BRIEF),
         as_records=raw,
         hints=("the quarantine is empty",) if rows.is_empty() else to_see,
     )

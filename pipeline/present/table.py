@@ -47,14 +47,22 @@ class Estimate(Struct, frozen=True):
 
 
 class Cell(NamedTuple):
-    """A cell for eyes: its text, for an estimate also its interval, and marks such as †1."""
+    """A cell for eyes: its text, for an estimate also the ends of its interval, and marks such as
+    †1. A range has no text.
+    """
 
     text: str
-    interval: str = ""
+    low: str = ""
+    high: str = ""
     mark: str = ""
 
+    @property
+    def interval(self) -> str:
+        ends = f"{self.low} to {self.high}" if self.low else ""
+        return f"({ends})" if ends and self.text else ends
+
     def __str__(self) -> str:
-        return " ".join(filter(None, self))
+        return " ".join(filter(None, (self.text, self.interval, self.mark)))
 
 
 class Field(NamedTuple):
@@ -168,7 +176,12 @@ class Table:
             rows[name].to_list() if name in rows.columns else none
             for name in (estimate.low, estimate.high, estimate.lacks)
         )
-        ends = [cells.ends(*pair) for pair in zip(low, high, strict=True)]
+        ends = [
+            (cells.end(one), cells.end(other))
+            if one is not None and other is not None
+            else ("", "")
+            for one, other in zip(low, high, strict=True)
+        ]
         thin = rows.select(name for name in estimate.thin if name in rows.columns).rows()
         marks = [cells.mark(term for terms in row for term in terms or ()) for row in thin]
         marks = marks or [""] * rows.height
@@ -176,11 +189,11 @@ class Table:
             f"{mark}*" if lacking else mark for mark, lacking in zip(marks, lacks, strict=True)
         ]
         if estimate.value is None:
-            return [Cell(text or cells.NULL) for text in ends]
+            return [Cell("" if pair[0] else cells.NULL, *pair) for pair in ends]
         texts = self.texts(rows[estimate.value])
         return [
-            Cell(text, f"({interval})" if interval else "", "" if text == cells.NULL else mark)
-            for text, interval, mark in zip(texts, ends, marks, strict=True)
+            Cell(text, *pair, "" if text == cells.NULL else mark)
+            for text, pair, mark in zip(texts, ends, marks, strict=True)
         ]
 
     def _starred(self, plain: Sequence[Cell]) -> list[Cell]:

@@ -10,9 +10,9 @@ from pipeline.column import Column
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE
+from pipeline.metrics.completeness import replay_notes
 from pipeline.metrics.intervals import EXPLANATION
-from pipeline.metrics.replays import replay_notes
-from pipeline.metrics.results import OF_A_CELL, REPLAYS, VALUES, leaderboard_columns
+from pipeline.metrics.results import ESTIMATE, REPLAYS, VALUES, leaderboard_columns
 from pipeline.present import folds
 from pipeline.present.table import Estimate, Star, Table
 from pipeline.reports import evidence_sum as evidence_sums
@@ -26,9 +26,9 @@ _OF_PROGRAMS = ("edition", "terms", "ci_method", "effective_items", "is_complete
 
 def of_metric(name: str) -> Estimate:
     """The columns of a metric in a row of the leaderboard and of its page."""
-    beside = [f"{name}{end}" for end in OF_A_CELL]
-    estimate = Estimate(name, f"{name}_low", f"{name}_high", (f"{name}_thin",), *beside)
-    return replace(estimate, lacks=f"{name}_lacks")
+    beside = (f"{name}{end}" for end in ESTIMATE if end)
+    low, high, thin, counted, games, reason, lacks = beside
+    return Estimate(name, low, high, (thin,), counted, games, reason, lacks=lacks)
 
 
 def metrics(rows: pl.DataFrame, lake: StoredLake | None = None, **_: Any) -> Table:
@@ -92,7 +92,7 @@ def leaderboard(rows: pl.DataFrame, confidence: float = DEFAULT_CONFIDENCE, **_:
         estimates=[of_metric(name) for name in names],
         hidden=(
             *("family", "n_expected", "is_complete", "lacks", "reasons", *REPLAYS),
-            *(f"{name}{end}" for name in names for end in OF_A_CELL),
+            *(f"{name}{end}" for name in names for end in ("_counted", "_games", "_reason")),
         ),
         optional=("rank", "letters", "n_games", "n_missing", "n_self_play", *names),
         star=Star("model", "is_complete", where=False),

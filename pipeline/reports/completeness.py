@@ -8,7 +8,6 @@ Terms are combined as in the value.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 
 import polars as pl
 
@@ -16,19 +15,19 @@ from pipeline import column
 from pipeline.column import Column
 from pipeline.errors import UsageError
 from pipeline.lake import StoredLake
-from pipeline.metrics import PAPER, metric, metrics
+from pipeline.metrics import PAPER, declarations
 from pipeline.metrics.completeness import competitions, played
 from pipeline.metrics.completeness import expected as expected_games
-from pipeline.metrics.counting import in_scope, is_unfinished, rows
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.known import names
-from pipeline.metrics.origin import counted_in
-from pipeline.metrics.request import Request, several
-from pipeline.metrics.results import METRIC, MODEL
+from pipeline.metrics.request import Request, chosen, several
+from pipeline.metrics.results import METRIC, MODEL, counted_in
+from pipeline.metrics.rows import in_scope, is_unfinished
+from pipeline.metrics.tally import Clusters, Question, count, n_rows, sum_of
 from pipeline.metrics.validation import check_models
-from pipeline.metrics.values import VALUE
-from pipeline.statistics.sums import exact_sum, exact_sums
-from pipeline.vocabulary import Edition, ParseStatus
+from pipeline.metrics.values import combined, values
+from pipeline.statistics.sums import exact_sum
+from pipeline.vocabulary import Edition
 
 _COMPETITION = column.text("the competition")
 COLUMNS: Mapping[str, Column] = {
@@ -69,11 +68,21 @@ READABILITY: Mapping[str, Column] = {
 }
 MOST_EXPECTED = 1_000_000_000
 _OF_SIDE = ("model", "competition")
-_NOT_SUMMED = ("setting_id", "term", "n_games")
-_UNREADABLE, _AMBIGUOUS, _OUTAGE = (
-    pl.col("parse_status") == status
-    for status in (ParseStatus.UNREADABLE, ParseStatus.AMBIGUOUS, ParseStatus.OUTAGE)
-)
+_IS_OUTAGE, _IS_OPEN = "parse_status = 'outage'", "NOT is_finished"
+# Outages and games without an end are counted by the release edition alone. What cannot be read
+# counts as the game took it: mostly a miss, but who says neither defects, which can be a hit.
+_IS_UNSURE = f"is_counted AND ({_IS_OUTAGE} OR {_IS_OPEN} OR parse_status = 'unreadable')"
+_SUMS = {
+    "n_games": "CAST(count(DISTINCT CASE WHEN is_counted THEN game_id END) AS BIGINT)",
+    "uncounted": n_rows(f"{_IS_OUTAGE} AND NOT is_counted"),
+    # Hits that could have been misses, and misses that could have been hits.
+    "lost": sum_of("hit", _IS_UNSURE),
+    "gained": sum_of("1 - hit", _IS_UNSURE),
+    "ambiguous": n_rows("parse_status = 'ambiguous'"),
+    "outages": n_rows(_IS_OUTAGE),
+    "unfinished": n_rows(f"is_counted AND {_IS_OPEN}"),
+    "begun": n_rows(f"(is_counted OR {_IS_OUTAGE}) AND {_IS_OPEN}"),
+}
 
 
 @counted_in(COLUMNS, has_edition=False)
@@ -171,43 +180,14 @@ def readability(
     models = several(model)
     check_models(lake, models)
     request = Request(edition=edition, by=("model",))
-    by_model = metrics(lake, by=request.by, edition=edition, confidence=None)
+    declared = declarations(lake, names(edition), request)
+    question = Question(declared, request, with_games=(), clusters=Clusters(), also=_SUMS)
+    counts = count(lake, question, "polars")
+    of_settings = counts.sums.rename({"stratum": "competition", "cluster": "setting_id"})
     missing = _missing(lake, request, expected)
-    bounds = [
-        _bounds(
-            metric(name, edition), by_model.filter(metric=name), _rows(lake, name, request), missing
-        )
-        for name in names(edition)
-    ]
-    rows = pl.concat(bounds).sort("model", nulls_last=True, maintain_order=True)
-    return rows.filter(pl.col("model").is_in(models)) if models is not None else rows
-
-
-def _rows(lake: StoredLake, name: str, request: Request) -> pl.DataFrame:
-    """The rows of a metric in each setting, counted by model, competition and term.
-
-    `lost` are hits that could have been misses, `gained` misses that could have been hits.
-    """
-    counts = rows(metric(name, request.edition), cache(lake.table), request)
-    is_counted, hit = pl.col("is_counted"), pl.col("hit")
-    # Outages and games without an end are counted by the release edition alone. What cannot be read
-    # counts as the game took it: mostly a miss, but who says neither defects, which can be a hit.
-    is_unsure = _OUTAGE | ~pl.col("is_finished") | _UNREADABLE
-    return (
-        counts.group_by(*_OF_SIDE, "setting_id", "term")
-        .agg(
-            n_games=pl.col("game_id").filter("is_counted").n_unique().cast(pl.Int64),
-            counted=is_counted.sum().cast(pl.Int64),
-            uncounted=(_OUTAGE & ~is_counted).sum().cast(pl.Int64),
-            lost=exact_sum(hit.filter(is_counted & is_unsure)),
-            gained=exact_sum((1 - hit).filter(is_counted & is_unsure)),
-            ambiguous=_AMBIGUOUS.sum().cast(pl.Int64),
-            outages=_OUTAGE.sum().cast(pl.Int64),
-            unfinished=(is_counted & ~pl.col("is_finished")).sum().cast(pl.Int64),
-            begun=((is_counted | _OUTAGE) & ~pl.col("is_finished")).sum().cast(pl.Int64),
-        )
-        .collect(engine="streaming")
-    )
+    bounds = _bounds(declared, values(counts, declared, request), of_settings, missing)
+    rows = bounds.sort("model", pl.col("metric").cast(pl.Enum(list(declared))), nulls_last=True)
+    return rows.filter(chosen(model=models))
 
 
 def _missing(lake: StoredLake, request: Request, expected: int | None) -> pl.DataFrame:
@@ -239,64 +219,74 @@ def _missing(lake: StoredLake, request: Request, expected: int | None) -> pl.Dat
 
 
 def _bounds(
-    metric: Metric, values: pl.DataFrame, counts: pl.DataFrame, missing: pl.DataFrame
+    metrics: Mapping[str, Metric],
+    values: pl.DataFrame,
+    counts: pl.DataFrame,
+    missing: pl.DataFrame,
 ) -> pl.DataFrame:
-    """The rows of one metric."""
-    by = ["model", "term"]
-    summed = [name for name in counts.columns if name not in (*_OF_SIDE, *_NOT_SUMMED)]
-    seen = counts.group_by(by).agg(exact_sums(summed, counts.schema))
+    """The rows of all metrics, in the order of the values."""
+    group, combine = ["metric", "model"], {name: of.combine for name, of in metrics.items()}
+    by = [*group, "term"]
+    seen = counts.group_by(by).agg(pl.col("counted", *_SUMS).sum())
+    seen = seen.with_columns(pl.col("lost", "gained").cast(pl.Float64))
     terms = (
-        values.select("model", "terms")
+        values.select(*group, "terms")
         .explode("terms")
-        .select("model", pl.col("terms").struct.unnest())
+        .unnest("terms")
         .rename({"counted": "denominator"})
         .drop("value")
         # In their order: a sum of floats in another one may come to a bound beyond the value.
         .join(seen, on=by, how="left", nulls_equal=True, maintain_order="left")
         .join(_lacking(counts, missing), on=by, how="left", nulls_equal=True, maintain_order="left")
-        .with_columns(pl.exclude("model", "term", "weight").fill_null(0))
-        .with_columns(added=pl.col("uncounted") + pl.col("missing"))
+        .with_columns(pl.exclude(*by, "weight").fill_null(0))
+        .with_columns(
+            added=pl.col("uncounted") + pl.col("missing"),
+            combine=pl.col("metric").replace_strict(combine, return_dtype=pl.String),
+        )
     )
-    bounds = terms.group_by("model").agg(
+    bounds = terms.group_by(group).agg(
         pl.col("counted").sum(),
         n_ambiguous=pl.col("ambiguous").sum(),
         n_outages=pl.col("outages").sum(),
         n_missing=(pl.col("missing") + pl.col("unfinished")).sum(),
         is_lacking=(pl.col("lacking") + pl.col("unfinished")).sum() > 0,
     )
-    least = _bound("value_min", metric, terms, pl.col("hits") - pl.col("lost"))
-    most = _bound("value_max", metric, terms, pl.col("hits") + pl.col("gained") + pl.col("added"))
+    least = _bound("value_min", metrics, terms, pl.col("hits") - pl.col("lost"))
+    most = _bound("value_max", metrics, terms, pl.col("hits") + pl.col("gained") + pl.col("added"))
     has_value = pl.col("value").is_not_null()
     # More games may be missing than a denominator that is fixed beforehand has room for.
-    highest = pl.max_horizontal("value", pl.lit(metric.high))
-    return (
-        values.select("model", "metric", "value", "n_unreadable")
-        .join(least, on="model", how="left", nulls_equal=True)
-        .join(most, on="model", how="left", nulls_equal=True)
-        .join(bounds, on="model", how="left", nulls_equal=True)
-        .with_columns(
-            value_min=pl.when(has_value).then("value_min"),
-            value_max=pl.when(has_value).then(pl.min_horizontal("value_max", highest)),
-            is_complete=~pl.col("is_lacking") & (pl.col("n_outages") == 0),
-        )
-        .select(list(READABILITY))
-    )
+    high = pl.col("metric").replace_strict({name: of.high for name, of in metrics.items()})
+    highest = pl.max_horizontal("value", high)
+    rows = values.select("model", "metric", "value", "n_unreadable")
+    for frame in (least, most, bounds):
+        rows = rows.join(frame, on=group, how="left", nulls_equal=True, maintain_order="left")
+    return rows.with_columns(
+        value_min=pl.when(has_value).then("value_min"),
+        value_max=pl.when(has_value).then(pl.min_horizontal("value_max", highest)),
+        is_complete=~pl.col("is_lacking") & (pl.col("n_outages") == 0),
+    ).select(list(READABILITY))
 
 
-def _bound(name: str, metric: Metric, terms: pl.DataFrame, hits: pl.Expr) -> pl.DataFrame:
-    """model, and in a column `name` the value that it would have with so many hits."""
-    is_fixed = pl.col("term").is_in([term.name for term in metric.terms if term.fixed_count])
+def _bound(
+    name: str, metrics: Mapping[str, Metric], terms: pl.DataFrame, hits: pl.Expr
+) -> pl.DataFrame:
+    """metric, model, and in a column `name` the value that it would have with so many hits."""
+    fixed = [
+        f"{metric} {term.name}"
+        for metric, declared in metrics.items()
+        for term in declared.terms
+        if term.fixed_count
+    ]
+    is_fixed = pl.concat_str("metric", "term", separator=" ").is_in(fixed)
     whole = pl.col("denominator") + pl.when(is_fixed).then(0).otherwise("added")
-    return (
-        terms.select("model", "weight", hits=hits, counted=whole)
-        .with_columns(ratio=pl.when(pl.col("counted") > 0).then(pl.col("hits") / pl.col("counted")))
-        .group_by("model")
-        .agg(VALUE[metric.combine].alias(name))
-    )
+    bounded = terms.lazy().with_columns(hits=hits, counted=whole)
+    ratio = pl.when(pl.col("counted") > 0).then(pl.col("hits") / pl.col("counted"))
+    values = combined(bounded.with_columns(ratio=ratio), ["metric", "model"])
+    return values.select("metric", "model", pl.col("value").alias(name)).collect()
 
 
 def _lacking(counts: pl.DataFrame, missing: pl.DataFrame) -> pl.DataFrame:
-    """The estimated number of rows that missing games would have had, by model and term.
+    """The estimated number of rows that missing games would have had, by metric, model, term.
 
     A missing game is taken to have the rows that a game of its setting has on average, for the
     model where this is most; if there is none, those of a game of its competition. Rows that the
@@ -306,9 +296,9 @@ def _lacking(counts: pl.DataFrame, missing: pl.DataFrame) -> pl.DataFrame:
     a_game = there.filter(pl.col("n_games") > 0).with_columns(
         size=pl.col("there") / pl.col("n_games")
     )
-    of_setting = ["competition", "setting_id", "term"]
+    of_setting = ["metric", "competition", "setting_id", "term"]
     elsewhere = a_game.group_by(of_setting).agg(pl.col("size").max())
-    largest = a_game.group_by("competition", "term").agg(largest=pl.col("size").max())
+    largest = a_game.group_by("metric", "competition", "term").agg(largest=pl.col("size").max())
     begun = counts.select("model", *of_setting, "begun")
     size, n_begun = pl.coalesce("size", "largest"), pl.col("begun").fill_null(0)
     rows = (pl.col("n_games") * size - n_begun).clip(0)
@@ -316,7 +306,7 @@ def _lacking(counts: pl.DataFrame, missing: pl.DataFrame) -> pl.DataFrame:
         missing.join(largest, on="competition")
         .join(elsewhere, on=of_setting, how="left")
         .join(begun, on=["model", *of_setting], how="left", nulls_equal=True)
-        .group_by("model", "term")
+        .group_by("metric", "model", "term")
         .agg(
             exact_sum(of).ceil().cast(pl.Int64).alias(name)
             for name, of in (("missing", rows), ("lacking", rows.filter("is_lacking")))

@@ -1,7 +1,6 @@
 """What changed between two lakes, or two states of one lake, and which games caused it."""
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +12,17 @@ from pipeline.column import Column, listed, schema
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake, open_lake
-from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered, metric
-from pipeline.metrics.counting import rows as rows_of
+from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered, declarations
 from pipeline.metrics.known import names
-from pipeline.metrics.origin import ORIGIN, origin
 from pipeline.metrics.request import Request
-from pipeline.metrics.results import IS_THIN, METRIC
+from pipeline.metrics.results import IS_THIN, METRIC, ORIGIN, origin
+from pipeline.metrics.tally import Question, count
 from pipeline.reports.compare.columns import COLUMNS as COMPARED
-from pipeline.reports.compare.differences import compared
+from pipeline.reports.compare.differences import adjusted, check_margin, compared
 from pipeline.reports.compare.pairs import entities
-from pipeline.reports.compare.verdicts import adjusted, check_margin
+from pipeline.statistics.contrast import fall_seen, p_fall
 from pipeline.statistics.families import reaches
-from pipeline.statistics.margins import fall_seen, p_fall
 from pipeline.statistics.pairs import of_basis
-from pipeline.statistics.sums import exact_sum
 from pipeline.vocabulary import Edition
 
 SAME_GAMES = "the same games"
@@ -114,7 +110,7 @@ def diff(
         for lake in (before, after)
     ]
     rows = _compared(answers, confidence).join(
-        _n_games((before, after), edition),
+        _n_games(_games((before, after), edition)),
         on=["metric", "model"],
         how="left",
         nulls_equal=True,
@@ -215,27 +211,25 @@ def _compared(answers: Sequence[Answer], confidence: float) -> pl.DataFrame:
 
 def _of_both(answers: Sequence[Answer]) -> Answer:
     """The answers of both states as one, grouped by the `state` as well."""
-
-    def joined(frame_of: Callable[[Answer], pl.DataFrame | None]) -> pl.DataFrame:
-        frames = zip(map(frame_of, answers), _STATES, strict=True)
-        return pl.concat(
-            frame.with_columns(state=pl.lit(state)) for frame, state in frames if frame is not None
-        )
-
     request = replace(answers[0].request, by=("model", "state"))
-    rows, sums = joined(lambda answer: answer.rows), joined(lambda answer: answer.sums)
-    return Answer(rows, request, sums)
+    rows, terms, sums = (
+        pl.concat(
+            frame.with_columns(state=pl.lit(state))
+            for frame, state in zip(frames, _STATES, strict=True)
+        )
+        for frames in zip(*((one.rows, one.terms, one.sums) for one in answers), strict=True)
+    )
+    return Answer(rows, request, terms, sums)
 
 
-def _n_games(lakes: tuple[StoredLake, StoredLake], edition: Edition) -> pl.DataFrame:
+def _n_games(games: pl.DataFrame) -> pl.DataFrame:
     """How many counted games of each metric and model are in both lakes, gone, and new.
 
     A game in which a model has several roles counts in several competitions, and is one game: it is
     common if all of these are.
     """
-    changes = pl.concat(_games(lakes, name, Request(edition=edition)) for name in names(edition))
     change = pl.col("change")
-    of_game = changes.group_by("metric", "model", "game_id").agg(
+    of_game = games.group_by("metric", "model", "game_id").agg(
         n_common=(change == "common").all(),
         n_gone=(change == "gone").any(),
         n_new=(change == "new").any(),
@@ -243,17 +237,11 @@ def _n_games(lakes: tuple[StoredLake, StoredLake], edition: Edition) -> pl.DataF
     return of_game.group_by("metric", "model").agg(pl.col(_GAMES.names()).sum().cast(pl.Int64))
 
 
-def _games(lakes: tuple[StoredLake, StoredLake], name: str, request: Request) -> pl.DataFrame:
-    """The games that a metric counts in either lake, as in `CHANGED_GAMES`; `common` in both."""
-    before, after = (
-        rows_of(metric(name, request.edition), cache(lake.table), request)
-        .filter("is_counted")
-        .group_by(_GAME_KEY)
-        .agg(hits=exact_sum(pl.col("hit")), counted=pl.len().cast(pl.Int64))
-        .collect(engine="streaming")
-        for lake in lakes
-    )
-    joined = before.join(after, on=_GAME_KEY, how="full", coalesce=True, nulls_equal=True)
+def _games(lakes: Sequence[StoredLake], edition: Edition) -> pl.DataFrame:
+    """The games that either lake counts, as in `CHANGED_GAMES`; `common` in both."""
+    before, after = (_counted(lake, edition) for lake in lakes)
+    key = ["metric", *_GAME_KEY]
+    joined = before.join(after, on=key, how="full", coalesce=True, nulls_equal=True)
     change = (
         pl.when(pl.col("counted_right").is_null())
         .then(pl.lit("gone"))
@@ -262,12 +250,20 @@ def _games(lakes: tuple[StoredLake, StoredLake], name: str, request: Request) ->
         .otherwise(pl.lit("common"))
     )
     return joined.select(
-        pl.lit(name).alias("metric"),
-        *_GAME_KEY,
+        *key,
         change=change,
         hits=pl.coalesce("hits", "hits_right"),
         counted=pl.coalesce("counted", "counted_right"),
     )
+
+
+def _counted(lake: StoredLake, edition: Edition) -> pl.DataFrame:
+    """The games that each metric counts, with its hits and counted rows in them."""
+    request = Request(edition=edition, by=_GAME_KEY)
+    declared = declarations(lake, names(edition), request)
+    sums = count(lake, Question(declared, request, with_games=()), "polars").sums
+    of_games = sums.group_by("metric", *_GAME_KEY).agg(pl.col("hits", "counted").sum())
+    return of_games.filter(pl.col("counted") > 0).with_columns(pl.col("hits").cast(pl.Float64))
 
 
 @listed({**CHANGED_GAMES, **ORIGIN})
@@ -282,11 +278,6 @@ def diff_games(
     0
     """
     before, after = _of_same_system(before, after)
-    request = Request(edition=edition)
-    changed = pl.concat(
-        _games((before, after), name, request)
-        .filter(pl.col("change") != "common")
-        .sort(_GAME_KEY, nulls_last=True)
-        for name in names(edition)
-    )
-    return changed.with_columns(origin(before, edition))
+    order = pl.col("metric").cast(pl.Enum(names(edition)))
+    changed = _games((before, after), edition).filter(pl.col("change") != "common")
+    return changed.sort(order, *_GAME_KEY, nulls_last=True).with_columns(origin(before, edition))

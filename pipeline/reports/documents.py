@@ -8,11 +8,16 @@ from pipeline import column
 from pipeline.column import Column, listed
 from pipeline.lake import StoredLake
 from pipeline.metrics.paging import order_by, page_of
-from pipeline.metrics.request import several
+from pipeline.metrics.request import chosen, several
 from pipeline.metrics.validation import check_words
-from pipeline.reports.quarantine import ORDER as ORDER_OF_FAULTS
 from pipeline.vocabulary import DocumentStatus
 
+# Rows alike in all of these are alike in every column; the bytes are those of their hash.
+ORDER_OF_FAULTS = (
+    *("source", "path", "json_path", "rule", "message"),
+    *("ingest_id", "sha256", "game_id", "n_bytes"),
+)
+BRIEF = ("path", "json_path", "rule", "message")
 # What was not read comes first.
 _UNREAD = (DocumentStatus.QUARANTINED, DocumentStatus.IGNORED, DocumentStatus.DUPLICATE)
 STATUSES = tuple(map(str, dict.fromkeys([*_UNREAD, *DocumentStatus])))
@@ -110,14 +115,31 @@ def document_counts(lake: StoredLake, *, source: str | Sequence[str] | None = No
     return counts.sort(order, nulls_last=True).select(*COUNT_COLUMNS)
 
 
+def quarantine(lake: StoredLake, *, raw: bool = False) -> pl.DataFrame:
+    """A row for each document, or part of a game, that an ingest could not use, sorted by place.
+
+    Columns:
+
+    - `source`, `path`: the source that was ingested, and the document's path in it.
+    - `json_path`: the part of the document; `$` is the whole.
+    - `rule`, `message`: the rule that it breaks, and how.
+
+    If `raw`, all columns of the table `quarantine`: also the document's id, size and bytes
+    (`lake.schema("quarantine")` lists them). All raw documents together can be larger than the
+    memory. To ingest them again, use `pipeline.ingest.retry.retry`.
+
+    >>> lake.quarantine().columns
+    ['source', 'path', 'json_path', 'rule', 'message']
+    """
+    rows = lake.table("quarantine").sort(ORDER_OF_FAULTS, nulls_last=True)
+    return (rows if raw else rows.select("source", *BRIEF)).collect()
+
+
 def _asked(lake: StoredLake, asked: Mapping[str, str | Sequence[str] | None]) -> pl.LazyFrame:
     """The documents that have one of the values in each column; a column without values has any."""
     wanted = {name: several(values) for name, values in asked.items() if values is not None}
     check_words("status", wanted.get("status"), STATUSES)
-    rows = _seen(lake)
-    for name, values in wanted.items():
-        rows = rows.filter(pl.col(name).is_in(values))
-    return rows
+    return _seen(lake).filter(chosen(**wanted))
 
 
 def _seen(lake: StoredLake) -> pl.LazyFrame:

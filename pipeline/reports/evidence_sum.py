@@ -14,9 +14,8 @@ from pipeline.metrics import DEFAULT_CONFIDENCE, metrics
 from pipeline.metrics.declaration import POOLED, Combine
 from pipeline.metrics.evidence import Choices
 from pipeline.metrics.known import metric as declaration
-from pipeline.metrics.origin import counted_in
 from pipeline.metrics.request import PAPER, several
-from pipeline.metrics.results import VALUES
+from pipeline.metrics.results import VALUES, counted_in
 from pipeline.metrics.validation import check_models
 from pipeline.vocabulary import Edition
 

@@ -10,7 +10,7 @@ from pipeline.events.contracts import TABLES
 from pipeline.games import names, outcomes
 from pipeline.lake import StoredLake
 from pipeline.metrics.paging import order_by, page_of
-from pipeline.metrics.request import several
+from pipeline.metrics.request import chosen, several
 from pipeline.metrics.validation import check_competitions, check_players, check_words
 
 _KNOWN = {**TABLES["games"].columns(), "models": column.texts("the tested models, sorted")}
@@ -68,8 +68,7 @@ def games(
     order = order_by(sort, KEY, COLUMNS)
     if models is not None or competitions is not None:
         rows = rows.join(_sides(lake, models, competitions), on="game_id", how="semi")
-    if game_types is not None:
-        rows = rows.filter(pl.col("game_type").is_in(game_types))
+    rows = rows.filter(chosen(game_type=game_types))
     if setting_id is not None:
         rows = rows.filter(pl.col("setting_id").str.starts_with(setting_id))
     if path is not None:
@@ -87,8 +86,8 @@ def _sides(
     """The players with these models; where competitions are asked for, the results in these."""
     rows = lake.table("players" if competitions is None else "results")
     if competitions is not None:
-        rows = rows.filter("is_tested", pl.col("competition").is_in(competitions))
-    return rows if models is None else rows.filter(pl.col("model").is_in(models))
+        rows = rows.filter("is_tested")
+    return rows.filter(chosen(model=models, competition=competitions))
 
 
 def _with_models(lake: StoredLake, rows: pl.DataFrame) -> pl.DataFrame:

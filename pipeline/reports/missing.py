@@ -9,9 +9,8 @@ from pipeline.column import Column
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
 from pipeline.metrics.completeness import expected, played
-from pipeline.metrics.origin import counted_in
-from pipeline.metrics.request import several
-from pipeline.metrics.results import MODEL
+from pipeline.metrics.request import chosen, several
+from pipeline.metrics.results import MODEL, counted_in
 from pipeline.metrics.validation import check_competitions, check_models
 
 SETTING = (
@@ -64,12 +63,8 @@ def missing(
         .agg(pl.col("game_index").min())
     )
     asked, n_missing = expected(settings).lazy(), pl.col("n_expected") - pl.col("n_finished")
-    if models is not None:
-        asked = asked.filter(pl.col("model").is_in(models))
-    if wanted is not None:
-        asked = asked.filter(pl.col("competition").is_in(wanted))
     return (
-        asked.filter(n_missing > 0)
+        asked.filter(chosen(model=models, competition=wanted), n_missing > 0)
         .with_columns(n_missing=n_missing)
         .join(number, on=["competition", "setting_id"], how="left")
         .join(_unfinished(lake), on=_OF_SIDE, how="left", nulls_equal=True)

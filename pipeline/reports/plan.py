@@ -11,10 +11,8 @@ from pipeline.errors import UsageError
 from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, answered
 from pipeline.metrics import metric as declaration
-from pipeline.metrics.intervals import terms_of
-from pipeline.metrics.origin import counted_in
 from pipeline.metrics.request import Request
-from pipeline.metrics.results import IS_THIN, METRIC, MODEL
+from pipeline.metrics.results import IS_THIN, METRIC, MODEL, counted_in
 from pipeline.statistics import rates
 from pipeline.statistics.contrast import Rate
 from pipeline.statistics.pairs import pilots_of
@@ -83,10 +81,9 @@ def plan(
     known = has_value["model"].sort().to_list()
     if len(known) < 2:
         raise UsageError(f"a plan needs two models that have {metric}: the lake has {len(known)}")
-    terms = terms_of(has_value.lazy(), declared, ["model"])
+    terms = answer.terms.lazy().filter(pl.col("model").is_in(known))
     thin = dict(has_value.select("model", "thin").iter_rows())
     pairs = list(combinations(known, 2))
-    assert answer.sums is not None, "values with intervals have sums"
     sums = answer.sums.lazy()
     common = pilots_of(sums, terms, pairs)
     alone = dict(zip(known, pilots_of(sums, terms, [(m, m) for m in known]), strict=True))

@@ -1,6 +1,5 @@
 """The leaderboard, with letters for models whose difference is not significant."""
 
-import re
 from collections.abc import Sequence
 from itertools import combinations
 from typing import NamedTuple
@@ -12,12 +11,19 @@ from pipeline.column import listed
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics import ALL, DEFAULT_CONFIDENCE, DEFAULT_GAMES, PAPER, Answer, answered
 from pipeline.metrics.known import names
-from pipeline.metrics.origin import ORIGIN, origin
 from pipeline.metrics.request import Request, several
-from pipeline.metrics.results import LEADERBOARD, REPLAYS, leaderboard_columns
-from pipeline.reports.compare.differences import compared
+from pipeline.metrics.results import (
+    LEADERBOARD,
+    OF_A_METRIC,
+    ORIGIN,
+    REPLAYS,
+    flat,
+    leaderboard_columns,
+    origin,
+    wide,
+)
+from pipeline.reports.compare.differences import adjusted, compared
 from pipeline.reports.compare.pairs import of_models
-from pipeline.reports.compare.verdicts import adjusted
 from pipeline.reports.lacking import lacking
 from pipeline.statistics.families import letter_groups, reaches
 from pipeline.statistics.sums import DIGITS
@@ -91,7 +97,6 @@ def board(lake: StoredLake, *, edition: Edition = PAPER) -> Board:
 def _ranked(
     lake: StoredLake, answer: Answer, confidence: float, *, include_incomplete: bool = False
 ) -> pl.DataFrame:
-    assert answer.settings is not None, "values with intervals have settings"
     lacks = lacking(lake, answer.settings)
     board = ranked(answer.rows, lacks, include_incomplete=include_incomplete)
     with_rank = board.filter(pl.col("rank").is_not_null())["model"]
@@ -112,15 +117,8 @@ def ranked(
     without a win rate have no rank and come last. Models that lack a whole competition have none
     either, unless `include_incomplete`, since their win rate measures something else.
     """
-    named = rows.rename({"ci_low": "low", "ci_high": "high"})
     # Named, since a lake without games has no rows to take the columns from.
-    wide = named.pivot(
-        "metric",
-        on_columns=names(PAPER),
-        index="model",
-        values=["value", "low", "high", "thin"],
-        maintain_order=True,
-    ).rename(lambda column: re.sub(r"^(value|low|high|thin)_(.*)$", _beside, column))
+    estimates = flat(wide(rows, names(PAPER), ["model"]), OF_A_METRIC)
     is_win_rate = pl.col("metric") == "win_rate"
     of_model = rows.group_by("model").agg(
         pl.col("n_games", "is_complete", *REPLAYS).filter(is_win_rate).first(),
@@ -131,17 +129,12 @@ def ranked(
     win_rate = pl.col("win_rate").round(DIGITS)
     place = pl.when(~is_apart).then(win_rate).rank("min", descending=True)
     return (
-        wide.join(of_model, on="model", nulls_equal=True)
+        estimates.join(of_model, on="model", nulls_equal=True)
         .join(lacks, on="model", how="left", nulls_equal=True)
         .with_columns(rank=place.cast(pl.Int64))
         .sort("rank", -win_rate, "model", nulls_last=True)
         .select([name for name in leaderboard_columns() if name not in _OF_LETTERS])
     )
-
-
-def _beside(parts: re.Match[str]) -> str:
-    """The column's name with `low`, `high` or `thin` behind the metric's."""
-    return parts[2] if parts[1] == "value" else f"{parts[2]}_{parts[1]}"
 
 
 def letters(answer: Answer, confidence: float = DEFAULT_CONFIDENCE) -> pl.DataFrame:
@@ -158,14 +151,12 @@ def letters(answer: Answer, confidence: float = DEFAULT_CONFIDENCE) -> pl.DataFr
     if len(models) > MOST_LETTERED:
         without = pl.DataFrame({"model": models, "letters": None}, schema=schema)
         return without.with_columns(family=pl.lit(None, pl.Int64))
-    is_apart = np.zeros((len(models), len(models)), np.bool_)
     pairs = list(combinations(models, 2))
     differences = adjusted(
         compared(valued, of_models(valued, pairs), confidence, with_intervals=False), []
     )
-    apart = differences.filter(reaches(pl.col("p_holm"), confidence))
-    for one, other in apart.select("model", "other").iter_rows():
-        pair = models.index(one), models.index(other)
-        is_apart[pair] = is_apart[pair[::-1]] = True
+    reached = differences.select(reaches(pl.col("p_holm"), confidence)).to_series()
+    is_apart = np.zeros((len(models), len(models)), np.bool_)
+    is_apart[np.triu_indices(len(models), 1)] = reached.fill_null(value=False)
     lettered = pl.DataFrame({"model": models, "letters": letter_groups(is_apart)}, schema=schema)
     return lettered.with_columns(family=pl.lit(differences["p_value"].count(), pl.Int64))

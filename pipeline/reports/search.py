@@ -15,9 +15,8 @@ from pipeline.events.contracts import TABLES, no_rows
 from pipeline.games import names
 from pipeline.lake import StoredLake, reopened
 from pipeline.lake.stream import stream
-from pipeline.metrics.request import several
+from pipeline.metrics.request import chosen, several
 from pipeline.metrics.validation import check_players, check_words
-from pipeline.reports.secret_words import said_secret, secret_words
 
 LIMIT = 50
 TIMEOUT = 30.0
@@ -37,6 +36,11 @@ COLUMNS: Mapping[str, Column] = {
     "after": column.text("the text after the hit"),
 }
 _KEY = re.compile(r"(\d{1,18})\.(\d{1,18})")
+
+_ELEMENT = pl.element()
+# A word as a whole, or its plural: "carry" does not say "car". Only ASCII letters beside it make
+# it a part of another word, since Chinese has no blanks between words.
+_BEGIN, _END = r"(?i:(?-u:\b{start-half})(?:", r")(?:e?s)?(?-u:\b{end-half}))"
 
 
 @listed(COLUMNS)
@@ -93,7 +97,7 @@ def search(
     check_players(lake, models)
     state, start = _begun(lake, after)
     wanted = _wanted(asked, models, game_types, tested, aloud)
-    secrets = secret_words(state) if secret else None
+    secrets = _secret_words(state) if secret else None
     read = [*_PLACE, "content", *["is_tested"] * tested, *["visible_to"] * aloud]
     ends_at = time.monotonic() + timeout
     none = no_rows("messages").select(*_PLACE, "content")
@@ -102,7 +106,7 @@ def search(
     n_left, stopped, at = limit, "end", start
     for first, rows in stream(state, "messages", read, start):
         hits = rows.with_row_index("row").filter(wanted)
-        hits = hits.with_columns(pattern=pattern) if secrets is None else said_secret(hits, secrets)
+        hits = hits.with_columns(pattern=pattern) if secrets is None else _said(hits, secrets)
         hits = hits.head(n_left)
         n_left -= hits.height
         at = first + (hits["row"][-1] + 1 if n_left == 0 else rows.height)
@@ -155,24 +159,49 @@ def _wanted(
     tested: bool,
     aloud: bool,
 ) -> pl.Expr:
-    conditions = [pl.lit(value=True)]
-    if models is not None:
-        conditions.append(pl.col("model").is_in(models))
-    if game_types is not None:
-        conditions.append(pl.col("game_type").is_in(game_types))
-    if tested:
-        conditions.append(pl.col("is_tested"))
-    if aloud:
-        audience = pl.col("visible_to")
-        is_own = audience.list.contains(pl.col("player"))
-        conditions.append(audience.list.len() > is_own.fill_null(value=False).cast(pl.UInt32))
-    conditions += [pl.col("content").str.contains(_pattern(word)) for word in words]
-    return pl.all_horizontal(conditions)
+    audience = pl.col("visible_to")
+    is_own = audience.list.contains(pl.col("player")).fill_null(value=False)
+    conditions = [
+        (True, chosen(model=models, game_type=game_types)),
+        (tested, pl.col("is_tested")),
+        (aloud, audience.list.len() > is_own.cast(pl.UInt32)),
+        *((True, pl.col("content").str.contains(_pattern(word))) for word in words),
+    ]
+    return pl.all_horizontal(condition for is_asked, condition in conditions if is_asked)
 
 
 def _pattern(word: str) -> str:
     """A regular expression for the word itself, whatever its case."""
     return f"(?i:{pl.escape_regex(word)})"
+
+
+def _secret_words(lake: StoredLake) -> pl.DataFrame:
+    """game_id, pattern: of each game with secret words, a regular expression for any of them."""
+    words = pl.concat_list("word", "other_word").list.eval(
+        _ELEMENT.str.strip_chars().replace("", None).drop_nulls()
+    )
+    # Of two that begin alike, the longer one is tried first.
+    ordered = words.list.eval(_ELEMENT.sort_by(_ELEMENT.str.len_chars(), descending=True))
+    either = ordered.list.eval(_ELEMENT.str.escape_regex()).list.join("|")
+    return (
+        lake.table("games")
+        .filter(pl.col("word").is_not_null() | pl.col("other_word").is_not_null())
+        .select("game_id", pattern=either)
+        .filter(pl.col("pattern") != "")
+        .with_columns(pattern=pl.concat_str(pl.lit(_BEGIN), "pattern", pl.lit(_END)))
+        .collect(engine="streaming")
+    )
+
+
+def _said(rows: pl.DataFrame, words: pl.DataFrame) -> pl.DataFrame:
+    """The rows in which a player says a secret word of the same game, with its `pattern`."""
+    # No pattern can be wrong, but of a word of megabytes it is too large to be used.
+    says_it = pl.col("content").str.contains(pl.col("pattern"), strict=False)
+    return (
+        rows.filter(pl.col("seat").is_not_null())
+        .join(words, on="game_id", how="inner", maintain_order="left")
+        .filter(says_it)
+    )
 
 
 def _around(rows: pl.DataFrame) -> pl.DataFrame:

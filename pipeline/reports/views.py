@@ -13,15 +13,17 @@ import polars as pl
 from pipeline import sqlfiles
 from pipeline.column import schema
 from pipeline.errors import choose, nearest
-from pipeline.events.contracts import TABLES
+from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.lake import StoredLake, by_system
 from pipeline.metrics import DEFAULT_CONFIDENCE, metrics
 from pipeline.metrics import views as in_sql
-from pipeline.metrics.origin import ORIGIN
-from pipeline.metrics.request import EDITIONS
-from pipeline.metrics.results import GAME_TYPE, MODEL, SYSTEM, VALUES, leaderboard_columns
+from pipeline.metrics.known import names
+from pipeline.metrics.request import AUDITED, EDITIONS, GAME_COLUMNS, PAPER
+from pipeline.metrics.results import GAME_TYPE, MODEL, ORIGIN, SYSTEM, VALUES, leaderboard_columns
+from pipeline.metrics.validation import row_schema
 from pipeline.metrics.views import LEADERBOARD, OF_ALL, in_schema
 from pipeline.reports.ranking import leaderboard
+from pipeline.vocabulary import Edition
 from pipeline.warehouse.views import Computed, Views
 
 _LEVEL = f"{DEFAULT_CONFIDENCE:.0%}"
@@ -117,3 +119,30 @@ def _by_system(
     rows: Callable[[StoredLake], pl.DataFrame], columns: list[str], lake: StoredLake
 ) -> pl.DataFrame:
     return by_system(lake, rows).select(columns)
+
+
+def other_groups(column: str, views: Collection[str]) -> str | None:
+    """A hint how to group values by a column that these views lack; None if it is not possible."""
+    for edition in (PAPER, AUDITED):  # the edition release cannot be grouped by other columns
+        for name in (OF_ALL, LEADERBOARD, *names(edition)):
+            metric = None if name in (OF_ALL, LEADERBOARD) else name
+            is_queried = any(in_schema(kind, edition, name) in views for kind in ("", "terms"))
+            if is_queried and column in _columns(metric):
+                return _hint(metric, edition, column)
+    return None
+
+
+def _columns(metric: str | None) -> Collection[str]:
+    """The columns that the metric can be grouped by; without a metric, those that all have."""
+    return row_schema(metric) if metric else {*polars_schema("players"), *GAME_COLUMNS}
+
+
+def _hint(metric: str | None, edition: Edition, column: str) -> str:
+    choices = {"metric": metric, "edition": None if edition == PAPER else edition}
+    known = {name: value for name, value in choices.items() if value}
+    options = "".join(f"--{name} {value} " for name, value in known.items())
+    arguments = "".join(f'{name}="{value}", ' for name, value in known.items())
+    return (
+        f"for values grouped by it, run `magic metrics {options}--by model,{column}` "
+        f'(in Python: `lake.metrics({arguments}by=["model", "{column}"])`)'
+    )

@@ -22,25 +22,22 @@ def reaches(p: float | pl.Expr, confidence: float) -> bool | pl.Expr:
     return p <= 1 - confidence + ROUNDING
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
+def holm(p: pl.Expr, by: Sequence[str] = ()) -> pl.Expr:
     """The p-values adjusted so that a family has a false alarm with the level's probability.
 
-    S. Holm, Scandinavian Journal of Statistics 6 (1979) 65–70.
+    `by` are the columns that tell families apart; nulls are of none. S. Holm, Scandinavian Journal
+    of Statistics 6 (1979) 65–70.
     """
-    n = len(p_values)
-    order = np.argsort(p_values)
-    stepped = [(n - rank) * p_values[place] for rank, place in enumerate(order)]
-    adjusted = np.minimum(1.0, np.maximum.accumulate(stepped)) if n else np.zeros(0)
-    in_place = np.empty(n)
-    in_place[order] = adjusted
-    return [float(p) for p in in_place]
+    stepped = (p.count() - p.rank("min") + 1) * p
+    return stepped.cum_max().clip(upper_bound=1).over(by or pl.lit(0), order_by=p)
 
 
 def letter_groups(is_apart: NDArray[np.bool_]) -> list[str]:
     """Letters for each of n things: two share one exactly where they are not told apart.
 
-    `is_apart` is symmetric. By insertion and absorption: H.-P. Piepho, J. Computational and
-    Graphical Statistics 13 (2004) 456–466. Things are best given in order, then `a` is the first's.
+    `is_apart` says it of each pair, above its diagonal. By insertion and absorption: H.-P. Piepho,
+    J. Computational and Graphical Statistics 13 (2004) 456–466. Things are best given in order,
+    then `a` is the first's.
     """
     n = len(is_apart)
     columns: list[frozenset[int]] = [frozenset(range(n))] if n else []

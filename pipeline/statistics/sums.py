@@ -4,8 +4,6 @@ Adding floats rounds, and rounding depends on the order, which threads and files
 lakes would give values that differ in their last digit.
 """
 
-from collections.abc import Iterable
-
 import polars as pl
 
 GRAIN = 2**26
@@ -24,14 +22,6 @@ def exact_sum(x: pl.Expr) -> pl.Expr:
     """
     coarse = (x * GRAIN).round() / GRAIN
     return coarse.sum() + (x - coarse).sum()
-
-
-def exact_sums(names: Iterable[str], schema: pl.Schema) -> list[pl.Expr]:
-    """The sums of these columns: of floats exact, of integers as they are."""
-    return [
-        (exact_sum(pl.col(name)) if schema[name] == pl.Float64 else pl.col(name).sum()).alias(name)
-        for name in names
-    ]
 
 
 def scaled_sum(x: pl.Expr) -> pl.Expr:

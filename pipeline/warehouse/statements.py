@@ -50,13 +50,6 @@ _OPEN_KINDS = re.compile(r"Catalog Error: (?:Scalar Function|Aggregate Function|
 _PLACE = re.compile(r"\nLINE (?P<number>\d+): (?P<line>[^\n]*)\n(?P<blanks> *)(?P<mark>\^+)\s*\Z")
 # What can end a read of ours, and says nothing about the file.
 _NOT_OF_A_FILE = {kind.__name__: kind for kind in (KeyboardInterrupt, MemoryError)}
-_SCHEMA_OF_ENDING = {
-    "_rows": "attempts",
-    "_evidence": "evidence",
-    "_by_term": "terms",
-    "_release": "release",
-    "_audited": "audited",
-}
 _OF_DUCKDB = ("pg_", "duckdb_", "json_execute_")
 
 
@@ -290,8 +283,6 @@ def plain_message(error: duckdb.Error, names: Collection[str] = tuple(TABLES)) -
 
 def no_table(name: str, names: Collection[str]) -> str:
     """The error for an unknown name, with the known name that may be meant."""
-    if moved := _moved(name.lower(), names):
-        return f"no table or view `{name}`: it is now `{moved}`"
     of_schema, without_schema = name.lower(), name.rpartition(".")[2].lower()
     close = [without_schema] if without_schema in names else [of_schema]
     if meant := nearest(close, names) or nearest([without_schema], names):
@@ -300,16 +291,3 @@ def no_table(name: str, names: Collection[str]) -> str:
         f"no table or view `{name}`: the tables are {', '.join(TABLES)}; run `SHOW TABLES` to "
         "list the views too"
     )
-
-
-def _moved(name: str, names: Collection[str]) -> str | None:
-    """The view, in a schema, that an older version called, for example, `judgement_release`."""
-    for ending, schema in _SCHEMA_OF_ENDING.items():
-        if name.endswith(ending):
-            stem = name.removesuffix(ending)
-            for edition in ("", "_release", "_audited"):
-                moved = f"{schema}{edition}.{stem.removesuffix(edition)}"
-                if stem.endswith(edition) and moved in names:
-                    return moved
-    moved = f"audit.{name.removeprefix('audit_')}"
-    return moved if moved in names and name.startswith("audit_") else None

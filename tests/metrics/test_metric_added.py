@@ -10,10 +10,12 @@ from polars.testing import assert_frame_equal
 from rawlogs import write_logs
 
 import pipeline
+from pipeline.answers import metrics_of
 from pipeline.api import Lake
 from pipeline.errors import MetricError, QueryError, UsageError
 from pipeline.ingest import ingest
 from pipeline.metrics.declaration import Metric, Rows, Term
+from pipeline.metrics.evidence import evidence_parts, evidence_totals
 from pipeline.reports.evidence_sum import sentence
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES
 
@@ -140,6 +142,9 @@ def test_without_sql_polars_counts_and_the_rest_says_so(lake: Lake) -> None:
     ):
         with pytest.raises(UsageError, match="`quiet` was added without SQL: give `sql=`"):
             ask()
+    with metrics_of(given):
+        (first,), totals = evidence_parts(given, "quiet", limit=3), evidence_totals(given, "quiet")
+    assert first.height == 3 and totals["counted"][-1] == given.evidence("quiet").height
     with pytest.raises(QueryError, match="no table or view `quiet`"):
         given.sql("FROM quiet")
     assert "quiet" in given.sql("SELECT DISTINCT metric FROM metrics")["metric"].to_list()

@@ -9,7 +9,7 @@ from cases import rationality
 from event_tables import ENGINES, assert_same, checked, lake_of, table
 
 from pipeline.metrics import metrics
-from pipeline.metrics.magic_json import magic_json
+from pipeline.metrics.results import magic_json
 
 VOTES = """
 game | seat | round | is_correct | parse_status

@@ -14,10 +14,9 @@ from random_tables import event_tables, shuffled
 
 from pipeline.lake import StoredLake
 from pipeline.metrics import NAMES, metric, metrics
-from pipeline.metrics.counting import rows
-from pipeline.metrics.counting_sql import attempts
 from pipeline.metrics.known import file_of, names
 from pipeline.metrics.request import AUDITED, DEFAULT_GAMES, EDITIONS, PAPER, RELEASE, Request
+from pipeline.metrics.rows import attempts, rows
 from pipeline.metrics.views import in_schema, views
 from pipeline.sqlfiles import header, text
 from pipeline.warehouse import connect, query

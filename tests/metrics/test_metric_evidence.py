@@ -25,9 +25,9 @@ from pipeline.metrics.evidence import (
     evidence_totals,
 )
 from pipeline.metrics.known import names
-from pipeline.metrics.origin import ORIGIN
 from pipeline.metrics.paging import last_key
 from pipeline.metrics.request import EDITIONS, PAPER, RELEASE
+from pipeline.metrics.results import ORIGIN
 
 NO_MESSAGES = pl.DataFrame(schema=polars_schema("messages"))
 SUMS = {"hits": pl.col("hit").sum(), "counted": pl.len().cast(pl.Int64)}

@@ -14,11 +14,10 @@ from random_tables import event_tables
 
 from pipeline.lake import StoredLake
 from pipeline.metrics.completeness import played
-from pipeline.metrics.counting import rows
-from pipeline.metrics.engines import count
 from pipeline.metrics.known import metric, names
 from pipeline.metrics.request import EDITIONS, RELEASE, Request
-from pipeline.metrics.tally import Counts, Question, clusters
+from pipeline.metrics.rows import rows
+from pipeline.metrics.tally import Counts, Question, clusters, count
 from pipeline.metrics.validation import condition_on
 
 FEW = settings(
@@ -39,7 +38,7 @@ def test_the_tally_is_what_a_loop_counts(edition, tables, data):
     where = None if is_release else data.draw(st.sampled_from(CONDITIONS))
     with TemporaryDirectory() as folder:
         lake = lake_of(Path(folder), tables, 2)
-        condition = None if where is None else condition_on(lake, names(edition), where)
+        condition = None if where is None else condition_on(names(edition), where)
         request = Request(edition=edition, by=by, where=condition, num_of_game=9)
         declared = {name: metric(name, edition) for name in names(edition)}
         of_settings = clusters(played(lake), request)

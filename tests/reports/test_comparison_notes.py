@@ -21,8 +21,8 @@ NEXT_TO_0 = "an end of +.00 is just above 0, an end of -.00 just below it"
 def difference(rows: pl.DataFrame) -> str:
     """The first difference with its interval, as eyes see it, without its mark."""
     fields = {field.name: field for field in present("compare", rows).fields}
-    text, interval, _ = fields["difference"].cells[0]
-    return f"{text} {interval}"
+    cell = fields["difference"].cells[0]
+    return f"{cell.text} {cell.interval}"
 
 
 def lake_with(folder: Path, wins: dict[str, list[int]]) -> StoredLake:

@@ -8,8 +8,8 @@ import pytest
 from pipeline.api import Lake, open_lake
 from pipeline.column import schema
 from pipeline.metrics.known import names
-from pipeline.metrics.origin import ORIGIN
 from pipeline.metrics.request import EDITIONS, RELEASE
+from pipeline.metrics.results import ORIGIN
 from pipeline.reports.evidence_sum import COLUMNS, sentence
 
 

@@ -17,8 +17,8 @@ import lost_games
 from pipeline.column import schema
 from pipeline.errors import UsageError
 from pipeline.metrics import metric, metrics
-from pipeline.metrics.origin import ORIGIN
 from pipeline.metrics.request import EDITIONS
+from pipeline.metrics.results import ORIGIN
 from pipeline.present import present
 from pipeline.reports import ranking
 from pipeline.reports.compare import compare

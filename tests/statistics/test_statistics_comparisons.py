@@ -5,6 +5,7 @@ from math import erfc
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -246,7 +247,9 @@ def test_correlation_is_shrunk_by_the_settings_that_carry_it():
 @given(st.lists(st.floats(0, 1), max_size=30))
 def test_holm_is_statsmodels(p_values):
     expected = multipletests(p_values, method="holm")[1] if p_values else []
-    assert holm(p_values) == pytest.approx(list(expected))
+    p = pl.DataFrame({"p": p_values}, schema={"p": pl.Float64})
+    found = p.select(holm(pl.col("p")))["p"]
+    assert found.to_list() == pytest.approx(list(expected))
 
 
 @given(st.integers(1, 8), st.integers(0, 2**28 - 1))

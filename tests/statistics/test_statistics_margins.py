@@ -9,8 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pipeline.statistics.contrast import Part, Rate, difference
-from pipeline.statistics.margins import fall_seen, p_above, p_alike
+from pipeline.statistics.contrast import Part, Rate, difference, fall_seen, p_above, p_alike
 from pipeline.statistics.pairs import PAIRED, UNPAIRED, differences
 
 NORMAL = NormalDist()

@@ -129,7 +129,7 @@ def _show_summary(
 def _note_counted(lake: str) -> None:
     """Says what of the lake is counted as it stands, and may not be meant so: names and replays."""
     from pipeline.lake import open_lake
-    from pipeline.metrics.replays import lake_notes
+    from pipeline.metrics.completeness import lake_notes
     from pipeline.reports.alike import alike_models
 
     opened = open_lake(lake)

@@ -105,7 +105,7 @@ def metrics(
                 "magic-json needs --edition release and exactly one --model, without --by, "
                 "--metric, --game-type or --where"
             )
-        from pipeline.metrics.magic_json import magic_json
+        from pipeline.metrics.results import magic_json
 
         rows = asked.answer("metrics.metrics", confidence=None)
         terminal.out(magic_json(rows) + "\n")

@@ -55,7 +55,7 @@ def quarantine(
 
         _retry(lake, given(model, models_from), max_document, form)
     else:
-        asked.show("reports.quarantine.quarantine")
+        asked.show("reports.documents.quarantine")
 
 
 def _export(asked: Asked, lake: str, folder: Path) -> None:

@@ -10,13 +10,12 @@ from pipeline.errors import UsageError
 from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered
 from pipeline.metrics.known import names as edition_names
-from pipeline.metrics.origin import counted_in
 from pipeline.metrics.request import RELEASE, Request, several
+from pipeline.metrics.results import counted_in
 from pipeline.metrics.validation import condition_on, row_schema
 from pipeline.reports.compare.columns import COLUMNS
-from pipeline.reports.compare.differences import compared
+from pipeline.reports.compare.differences import adjusted, check_margin, compared, finished
 from pipeline.reports.compare.pairs import check_pairs, of_models, of_values, within
-from pipeline.reports.compare.verdicts import adjusted, check_margin, finished
 from pipeline.vocabulary import Edition
 
 
@@ -100,7 +99,7 @@ def contrast(
         raise UsageError("the edition release has no groups of a model: use the edition paper")
     if by in ("model", "game_id", "setting_id"):
         raise UsageError(f"cannot contrast by `{by}`: choose a column such as role or round")
-    having = [name for name in edition_names(edition) if by in row_schema(lake, name)]
+    having = [name for name in edition_names(edition) if by in row_schema(name)]
     names = metric or having or None
     if margin is not None:
         check_margin(margin, names, edition)
@@ -122,5 +121,5 @@ def _answer(
 ) -> Answer:
     metrics = several(edition_names(request.edition) if names is None else names)
     if where is not None:
-        request = replace(request, where=condition_on(lake, metrics, where))
+        request = replace(request, where=condition_on(metrics, where))
     return answered(lake, request, names=metrics, confidence=confidence)

@@ -8,7 +8,6 @@ import polars as pl
 
 from pipeline.errors import UsageError
 from pipeline.metrics import Answer
-from pipeline.metrics.values import with_group
 from pipeline.vocabulary import ALL
 
 MOST_GROUPS = 100
@@ -35,8 +34,7 @@ def check_pairs(pairs: Sequence[object]) -> None:
 
 def entities(answer: Answer) -> pl.DataFrame:
     """The answer's rows, each with the name `entity` that sums and pairs know it by."""
-    numbered = answer.rows.with_row_index("entity").with_columns(pl.col("entity").cast(pl.String))
-    return with_group(numbered.lazy(), answer.request).collect()
+    return answer.rows.with_row_index("entity").with_columns(pl.col("entity").cast(pl.String))
 
 
 def of_models(answer: Answer, pairs: Sequence[tuple[str, str]]) -> pl.DataFrame:
@@ -96,17 +94,11 @@ def within(answer: Answer) -> Answer:
     A term that is named after a competition is renamed as well, unless a group has two such terms
     of one game type.
     """
-    if answer.sums is None or "game_type" not in answer.sums.columns:
-        return answer
     type_of = dict(answer.sums.select("stratum", "game_type").unique().drop_nulls().iter_rows())
-    named = pl.element().struct.with_fields(term=pl.field("term").replace(type_of))
-    terms = answer.rows["terms"].list.eval(named)
-    counted = pl.element().struct["counted"] > 0
-    names = terms.list.eval(pl.element().struct["term"].filter(counted))
     renamed = ["stratum"]
-    if (names.list.n_unique() == names.list.len()).all():
+    terms = answer.terms.with_columns(pl.col("term").replace(type_of))
+    if not terms.select(*answer.request.keys, "term").is_duplicated().any():
         renamed += ["term"]
-        answer = answer._replace(rows=answer.rows.with_columns(terms=terms))
-    of_types = pl.col(renamed).replace(type_of)
-    assert answer.sums is not None
-    return answer._replace(sums=answer.sums.with_columns(of_types))
+        answer = answer._replace(terms=terms)
+    sums = answer.sums.with_columns(pl.col(renamed).replace(type_of))
+    return answer._replace(sums=sums)

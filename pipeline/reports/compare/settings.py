@@ -10,9 +10,9 @@ from pipeline.column import Column, schema
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
 from pipeline.metrics import PAPER, metrics
-from pipeline.metrics.origin import counted_in
 from pipeline.metrics.paging import check_limit
 from pipeline.metrics.request import RELEASE
+from pipeline.metrics.results import counted_in
 from pipeline.reports.compare.pairs import check_pairs
 from pipeline.sqlfiles import literal
 from pipeline.vocabulary import ALL, Edition
