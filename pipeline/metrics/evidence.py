@@ -166,7 +166,10 @@ def evidence_page(
 FROM ({counted_rows(metric, _COUNTED, request)}) AS counted
 WHERE {_has_hit(hit)} AND {is_from(start.values, KEY)}
 ORDER BY {_order()} LIMIT {int(limit)} OFFSET {start.n_shown}"""
-    return _looked_up(lake, metric, request, pl.concat(_parts(lake, request, select)))
+    # Imported here, so that polars does not wait for it.
+    from pipeline.warehouse import few
+
+    return _looked_up(lake, metric, request, few(lake, shared(request.num_of_game), select))
 
 
 def _first(

@@ -1,6 +1,6 @@
 """One whole game, or two of them side by side."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import polars as pl
@@ -9,11 +9,12 @@ from msgspec import Struct
 from pipeline.answers import AnsweringLake
 from pipeline.errors import UsageError
 from pipeline.metrics.known import titles
+from pipeline.metrics.request import Request
 from pipeline.pages.content import Address, Content
-from pipeline.pages.roles import has_roles, may_say_role, without_roles
+from pipeline.pages.roles import SHOWN, has_roles, may_say_role, without_roles
 from pipeline.present.table import ID_SHOWN
 from pipeline.reports.parts import EVERYBODY, Part, parts, seats, title
-from pipeline.reports.transcript import Transcript
+from pipeline.reports.transcript import Transcript, shown_transcript
 from pipeline.reports.unknown import unknown_notes
 from pipeline.vocabulary import Edition
 
@@ -60,8 +61,12 @@ def content(lake: AnsweringLake, asked: Parameters) -> GameContent:
     if not asked.game:
         raise UsageError("this page needs a game: choose one on the page of games")
     ids = [asked.game, *([asked.beside] if asked.beside else [])]
-    whole = [lake.game(one, edition=asked.edition) for one in ids]
-    hides = [has_roles(one.game) and not asked.roles for one in whole]
+
+    def shown_of(game: Mapping[str, object]) -> Collection[str] | None:
+        return SHOWN if has_roles(game) and not asked.roles else None
+
+    whole = [shown_transcript(lake, one, Request(edition=asked.edition), shown_of) for one in ids]
+    hides = [shown_of(one.game) is not None for one in whole]
     transcripts = [without_roles(one) if h else one for one, h in zip(whole, hides, strict=True)]
     shown = tuple(
         _one_game(one, asked, hides_roles=h) for one, h in zip(transcripts, hides, strict=True)

@@ -1,16 +1,13 @@
 """One game as a whole: who sat where, what was said and to whom, and what each metric counted."""
 
-import atexit
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from weakref import WeakKeyDictionary
 
 import polars as pl
-from duckdb import DuckDBPyConnection
 from msgspec import Struct
 
-from pipeline.column import ID_LENGTH
+from pipeline.column import ID_LENGTH, schema
 from pipeline.errors import UsageError
 from pipeline.events.contracts import GAME_TABLES, no_rows, polars_schema
 from pipeline.lake import StoredLake
@@ -20,13 +17,15 @@ from pipeline.metrics.known import metric, names
 from pipeline.metrics.request import DEFAULT_GAMES, PAPER, Request
 from pipeline.reports.acts import Sources, sources_of
 from pipeline.reports.parts import EVERYBODY, Part, as_text, parts, title
-from pipeline.sqlfiles import literal
+from pipeline.sqlfiles import identifier, literal
 from pipeline.vocabulary import Edition
-from pipeline.warehouse import answer, connect
+from pipeline.warehouse import few
 
 SEEN = ("message_index", "player", "content")
 """What a player sees of a message; a player does not see who else was shown it."""
 _NAMED = 5
+Shown = Callable[[Mapping[str, object]], Collection[str] | None]
+"""Of a game, by its row, the tables that are shown without what was counted; None for the whole."""
 
 
 class Transcript(Struct, frozen=True):
@@ -94,14 +93,17 @@ def transcript(
     `edition` and `num_of_game` say which rows are counted, as in `Lake.evidence`. Raises
     UsageError if no game or several games match, and for an unknown edition.
     """
+    return shown_transcript(lake, game, Request(edition=edition, num_of_game=num_of_game))
 
-    def of_id(game_id: str) -> Iterator[Transcript]:
-        return transcripts(lake, [game_id], edition=edition, num_of_game=num_of_game)
 
+def shown_transcript(
+    lake: StoredLake, game: str, request: Request, shown: Shown | None = None
+) -> Transcript:
+    """The same, as far as it is `shown`: what is not is not read."""
     # Searching for a path or for the beginning of an id takes as long as reading the game.
-    if len(game) == ID_LENGTH and (known := next(of_id(game), None)):
+    if len(game) == ID_LENGTH and (known := next(_read(lake, [game], request, shown), None)):
         return known
-    return next(of_id(_id_of(lake, game)))
+    return next(_read(lake, [_id_of(lake, game)], request, shown))
 
 
 def transcripts(
@@ -119,12 +121,21 @@ def transcripts(
     >>> [game.messages.height for game in lake.transcripts(ids)]
     [42, 42]
     """
-    names(edition)  # an unknown one is refused before anything is read
-    tables = _tables(lake, game_ids)
+    return _read(lake, game_ids, Request(edition=edition, num_of_game=num_of_game))
+
+
+def _read(
+    lake: StoredLake, game_ids: Sequence[str], request: Request, shown: Shown | None = None
+) -> Iterator[Transcript]:
+    names(request.edition)  # an unknown one is refused before anything is read
+    tables = _tables(lake, game_ids, shown)
     if tables["games"].is_empty():
         return iter(())
-    counted = _counted(lake, tables, Request(edition=edition, num_of_game=num_of_game))
-    return _split(game_ids, tables, counted, edition, sources_of(counted["metric"].unique()))
+    counted = pl.DataFrame(schema=schema(COLUMNS))
+    if _wanted(tables["games"], shown) is None:
+        counted = _counted(lake, tables, request)
+    sources = sources_of(counted["metric"].unique())
+    return _split(game_ids, tables, counted, request.edition, sources)
 
 
 def _split(
@@ -149,19 +160,30 @@ def _split(
             yield Transcript(rows_of_game, of_game.get(game_id, counted.clear()), edition, sources)
 
 
-def _tables(lake: StoredLake, game_ids: Sequence[str]) -> dict[str, pl.DataFrame]:
+def _wanted(games: pl.DataFrame, shown: Shown | None) -> set[str] | None:
+    """The tables that are shown of the games, None for all of them and what was counted."""
+    of_games = [shown(game) for game in games.iter_rows(named=True)] if shown else [None]
+    known = [tables for tables in of_games if tables is not None]
+    return set().union(*known) if len(known) == len(of_games) else None
+
+
+def _tables(
+    lake: StoredLake, game_ids: Sequence[str], shown: Shown | None
+) -> dict[str, pl.DataFrame]:
     """The rows of the games. DuckDB reads them, since it uses the files' Bloom filters."""
     if not game_ids:
         return {name: no_rows(name) for name in GAME_TABLES}
     condition = f"game_id IN ({', '.join(map(literal, game_ids))})"
     games = _rows(lake, "games", condition)
-    types = games["game_type"].unique().to_list()
+    types, wanted = games["game_type"].unique().to_list(), _wanted(games, shown)
     # A table has the rows of one type together.
     condition += f" AND game_type IN ({', '.join(map(literal, types)) or 'NULL'})"
     known = [
         name
         for name in GAME_TABLES
-        if name != "games" and any(lake.may_have_type(name, game_type) for game_type in types)
+        if name != "games"
+        and (wanted is None or name in wanted)
+        and any(lake.may_have_type(name, game_type) for game_type in types)
     ]
     with ThreadPoolExecutor(cores()) as threads:
         frames = threads.map(lambda name: _rows(lake, name, condition), known)
@@ -170,25 +192,10 @@ def _tables(lake: StoredLake, game_ids: Sequence[str]) -> dict[str, pl.DataFrame
 
 
 def _rows(lake: StoredLake, table: str, condition: str) -> pl.DataFrame:
-    rows = answer(_connection(lake).cursor(), f"FROM {table} WHERE {condition}")
-    return rows.cast(pl.Schema(polars_schema(table)))
-
-
-# A connection of each open lake: to make one takes longer than to read a game.
-_connections: WeakKeyDictionary[StoredLake, DuckDBPyConnection] = WeakKeyDictionary()
-
-
-@atexit.register
-def _close() -> None:
-    # DuckDB complains of a connection that outlives the interpreter.
-    _connections.clear()
-
-
-def _connection(lake: StoredLake) -> DuckDBPyConnection:
-    if lake not in _connections:
-        # The tables are read in parallel, so one thread for each query is enough.
-        _connections[lake] = connect(lake, {}, " ".join(GAME_TABLES), threads=1)
-    return _connections[lake]
+    columns = dict(polars_schema(table))
+    select = f"SELECT {', '.join(map(identifier, columns))} FROM {table} WHERE {condition}"
+    # The tables are read in parallel, all by one connection.
+    return few(lake, {}, select, " ".join(GAME_TABLES)).cast(pl.Schema(columns))
 
 
 def _by_game(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
