@@ -61,7 +61,7 @@ def digest() -> str:
         game, _ = chosen(lake)
         pages = (
             Task("leaderboard", "html", {}),
-            Task("game", "html", {"game": game, "roles": "true"}),
+            Task("game", "html", {"game": game}),
         )
         texts = [reply(lake, page).text for page in pages]
     files = (TEMPLATES / "frame.html", TEMPLATES.parent / "static" / "style.css")
@@ -81,7 +81,7 @@ def main() -> None:
             page.goto(address)
             page.screenshot(path=HERE / "leaderboard.png")
             page.set_viewport_size({"width": 1100, "height": 620})
-            page.goto(f"{address}/game?game={game}&roles=true#m{index}")
+            page.goto(f"{address}/game?game={game}#m{index}")
             message = page.locator(f"#m{index}")
             message.evaluate("row => row.scrollIntoView({block: 'center', behavior: 'instant'})")
             # Without the last line of the page, which names the place of the lake.

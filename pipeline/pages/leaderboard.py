@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 import polars as pl
 
@@ -9,19 +10,11 @@ from pipeline.answers import AnsweringLake
 from pipeline.metrics.known import names
 from pipeline.metrics.origin import origin
 from pipeline.metrics.results import OF_A_CELL, REPLAYS
-from pipeline.pages.content import (
-    Content,
-    Faults,
-    OfSystem,
-    Order,
-    answered,
-    game_types,
-    grouped,
-    listed,
-)
+from pipeline.pages.address import BY, EDITION, GAME_TYPE, WHERE, address, sorting
+from pipeline.pages.content import Content, Faults, answered, grouped, listed
 from pipeline.present import present
 from pipeline.present.values import lacks_note
-from pipeline.vocabulary import ALL, Edition
+from pipeline.vocabulary import ALL
 
 LANE = "long"
 OF_MODEL = (
@@ -38,30 +31,17 @@ BEFORE = ("rank", "model", "letters", "n_games", "n_missing")
 _ENDS = {"": "value", "_low": "ci_low", "_high": "ci_high", "_thin": "thin", **OF_A_CELL}
 
 
-class Parameters(OfSystem, frozen=True, kw_only=True):
-    edition: Edition = "paper"
-    game_type: str = ALL
-    where: str = ""
-    by: str = ""
-    sort: str = ""
-    order: Order = "down"
+Parameters = address(EDITION, GAME_TYPE, WHERE, BY, *sorting("down"), is_of_system=True)
 
 
-class LeaderboardContent(Content, frozen=True, kw_only=True):
-    """`rows` has a row for each model (and group of `by`).
+def content(lake: AnsweringLake, asked: Any) -> Content:
+    """The leaderboard as `Lake.leaderboard` gives it, or the values of a slice of the rows.
 
-    The columns of `rows` are those of `leaderboard`, but without `reasons`, and for each metric
-    `<metric>`, `<metric>_low`, `<metric>_high`, `<metric>_thin`, `<metric>_counted`,
-    `<metric>_games`, `<metric>_reason`. At the end are the edition and the system.
+    `rows` has a row for each model (and group of `by`). Its columns are those of `leaderboard`, but
+    without `reasons`, and for each metric `<metric>`, `<metric>_low`, `<metric>_high`,
+    `<metric>_thin`, `<metric>_counted`, `<metric>_games`, `<metric>_reason`. At the end are the
+    edition and the system.
     """
-
-    groups: tuple[str, ...]
-    game_types: tuple[str, ...]
-    is_sliced: bool
-
-
-def content(lake: AnsweringLake, asked: Parameters) -> LeaderboardContent:
-    """The leaderboard as `Lake.leaderboard` gives it, or the values of a slice of the rows."""
     groups = tuple(name for name in listed(asked.by) if name != "model")
     is_sliced = bool(groups or asked.where or asked.game_type != ALL)
     if is_sliced:
@@ -84,19 +64,17 @@ def content(lake: AnsweringLake, asked: Parameters) -> LeaderboardContent:
     notes += lacks_note(values) if is_sliced else []
     notes += [f"no model has a value of {', '.join(absent)}"] if is_sliced and absent else []
     notes += [f"{row['metric']}: {row['reason']}." for row in left_out.iter_rows(named=True)]
-    return LeaderboardContent(
+    return Content(
         title="Leaderboard",
         rows=_sorted(rows, asked, groups).with_columns(origin(lake, asked.edition)),
-        groups=groups,
-        game_types=game_types(lake, asked.game_type),
-        is_sliced=is_sliced,
+        parts={"groups": groups, "is_sliced": is_sliced},
         notes=notes,
         faults=faults,
     )
 
 
 def _of_slice(
-    lake: AnsweringLake, asked: Parameters, groups: tuple[str, ...]
+    lake: AnsweringLake, asked: Any, groups: tuple[str, ...]
 ) -> tuple[pl.DataFrame, pl.DataFrame, Faults]:
     """No ranking, and the values; no rows if anything is wrong with the request."""
     schema = {"model": pl.String, **dict.fromkeys(("family", *OF_MODEL), pl.Null)}
@@ -128,7 +106,7 @@ def _wide(
     return rows
 
 
-def _sorted(rows: pl.DataFrame, asked: Parameters, groups: tuple[str, ...]) -> pl.DataFrame:
+def _sorted(rows: pl.DataFrame, asked: Any, groups: tuple[str, ...]) -> pl.DataFrame:
     """The rows by the column asked for, by default by rank; nulls last."""
     is_down = asked.order == "down"
     names = ["model", *groups]

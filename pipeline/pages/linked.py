@@ -141,9 +141,8 @@ def table(
         drawing=_drawing(shown, edition, ticks or {}),
         attributes=_attributes,
     )
-    page = context.get("page")
-    fields = getattr(page, "__struct_fields__", ())
-    frame = frame or next((one for one in fields if getattr(page, one) is rows), None)
+    frames = getattr(context.get("page"), "frames", {})
+    frame = frame or next((name for name, one in frames.items() if one is rows), None)
     # All texts in it are escaped.
     return Markup(html.table(shown, around, caption=caption, id=id, kind=kind, frame=frame))
 

@@ -22,7 +22,7 @@ _OF_GAME = (
 )
 # What all players see of a game, and in it the columns that only one who knows the roles can fill.
 # A cause is that of a side: werewolves attack only others.
-SHOWN: Mapping[str, tuple[str, ...]] = {
+_SHOWN: Mapping[str, tuple[str, ...]] = {
     "games": _OF_GAME,
     "players": (),
     "messages": (),
@@ -48,7 +48,7 @@ def without_roles(transcript: Transcript) -> Transcript:
     Whoever was sent a private note of the moderator is left out too, and so is whoever spoke where
     only some roles speak."""
     tables = {
-        name: _without(rows if name in SHOWN else rows.clear(), *_OF_PLAYER, *SHOWN.get(name, ()))
+        name: _without(rows if name in _SHOWN else rows.clear(), *_OF_PLAYER, *_SHOWN.get(name, ()))
         for name, rows in transcript.tables.items()
     }
     tables["messages"] = _messages(tables["messages"], str(transcript.game["game_type"]))

@@ -1,13 +1,13 @@
 """One game as a whole: who sat where, what was said and to whom, and what each metric counted."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import polars as pl
 from msgspec import Struct
 
-from pipeline.column import ID_LENGTH, schema
+from pipeline.column import ID_LENGTH
 from pipeline.errors import UsageError
 from pipeline.events.contracts import GAME_TABLES, no_rows, polars_schema
 from pipeline.lake import StoredLake
@@ -24,8 +24,6 @@ from pipeline.warehouse import few
 SEEN = ("message_index", "player", "content")
 """What a player sees of a message; a player does not see who else was shown it."""
 _NAMED = 5
-Shown = Callable[[Mapping[str, object]], Collection[str] | None]
-"""Of a game, by its row, the tables that are shown without what was counted; None for the whole."""
 
 
 class Transcript(Struct, frozen=True):
@@ -93,17 +91,14 @@ def transcript(
     `edition` and `num_of_game` say which rows are counted, as in `Lake.evidence`. Raises
     UsageError if no game or several games match, and for an unknown edition.
     """
-    return shown_transcript(lake, game, Request(edition=edition, num_of_game=num_of_game))
 
+    def of_id(game_id: str) -> Iterator[Transcript]:
+        return transcripts(lake, [game_id], edition=edition, num_of_game=num_of_game)
 
-def shown_transcript(
-    lake: StoredLake, game: str, request: Request, shown: Shown | None = None
-) -> Transcript:
-    """The same, as far as it is `shown`: what is not is not read."""
     # Searching for a path or for the beginning of an id takes as long as reading the game.
-    if len(game) == ID_LENGTH and (known := next(_read(lake, [game], request, shown), None)):
+    if len(game) == ID_LENGTH and (known := next(of_id(game), None)):
         return known
-    return next(_read(lake, [_id_of(lake, game)], request, shown))
+    return next(of_id(_id_of(lake, game)))
 
 
 def transcripts(
@@ -121,21 +116,12 @@ def transcripts(
     >>> [game.messages.height for game in lake.transcripts(ids)]
     [42, 42]
     """
-    return _read(lake, game_ids, Request(edition=edition, num_of_game=num_of_game))
-
-
-def _read(
-    lake: StoredLake, game_ids: Sequence[str], request: Request, shown: Shown | None = None
-) -> Iterator[Transcript]:
-    names(request.edition)  # an unknown one is refused before anything is read
-    tables = _tables(lake, game_ids, shown)
+    names(edition)  # an unknown one is refused before anything is read
+    tables = _tables(lake, game_ids)
     if tables["games"].is_empty():
         return iter(())
-    counted = pl.DataFrame(schema=schema(COLUMNS))
-    if _wanted(tables["games"], shown) is None:
-        counted = _counted(lake, tables, request)
-    sources = sources_of(counted["metric"].unique())
-    return _split(game_ids, tables, counted, request.edition, sources)
+    counted = _counted(lake, tables, Request(edition=edition, num_of_game=num_of_game))
+    return _split(game_ids, tables, counted, edition, sources_of(counted["metric"].unique()))
 
 
 def _split(
@@ -160,30 +146,19 @@ def _split(
             yield Transcript(rows_of_game, of_game.get(game_id, counted.clear()), edition, sources)
 
 
-def _wanted(games: pl.DataFrame, shown: Shown | None) -> set[str] | None:
-    """The tables that are shown of the games, None for all of them and what was counted."""
-    of_games = [shown(game) for game in games.iter_rows(named=True)] if shown else [None]
-    known = [tables for tables in of_games if tables is not None]
-    return set().union(*known) if len(known) == len(of_games) else None
-
-
-def _tables(
-    lake: StoredLake, game_ids: Sequence[str], shown: Shown | None
-) -> dict[str, pl.DataFrame]:
+def _tables(lake: StoredLake, game_ids: Sequence[str]) -> dict[str, pl.DataFrame]:
     """The rows of the games. DuckDB reads them, since it uses the files' Bloom filters."""
     if not game_ids:
         return {name: no_rows(name) for name in GAME_TABLES}
     condition = f"game_id IN ({', '.join(map(literal, game_ids))})"
     games = _rows(lake, "games", condition)
-    types, wanted = games["game_type"].unique().to_list(), _wanted(games, shown)
+    types = games["game_type"].unique().to_list()
     # A table has the rows of one type together.
     condition += f" AND game_type IN ({', '.join(map(literal, types)) or 'NULL'})"
     known = [
         name
         for name in GAME_TABLES
-        if name != "games"
-        and (wanted is None or name in wanted)
-        and any(lake.may_have_type(name, game_type) for game_type in types)
+        if name != "games" and any(lake.may_have_type(name, game_type) for game_type in types)
     ]
     with ThreadPoolExecutor(cores()) as threads:
         frames = threads.map(lambda name: _rows(lake, name, condition), known)
