@@ -107,8 +107,8 @@ def head(name: str, edition: Edition) -> Head:
     """What the metric is; raises UsageError for an unknown name."""
     declared = metric(name, edition)
     texts = {key: " ".join(lines) for key, lines in header(name, edition).items()}
-    of_header = [texts[part] for part in ("row", "value", "source")]
-    return Head(name, texts["title"], declared.high, *of_header)
+    about = [texts[part] for part in ("row", "value", "source")]
+    return Head(name, texts["title"], declared.high, *about)
 
 
 def _said(error: UsageError) -> str:

@@ -13,7 +13,7 @@ from pipeline.metrics.evidence import COLUMNS, KEY, evidence_parts
 from pipeline.metrics.known import names
 from pipeline.pages.address import AFTER, EDITION, GAME_TYPE, METRIC, Field, address, given, text
 from pipeline.pages.content import Content, Faults, head, listing
-from pipeline.reports.evidence_sum import COLUMNS as OF_SUM
+from pipeline.reports.evidence_sum import COLUMNS as SUM_COLUMNS
 from pipeline.reports.evidence_sum import sum_of
 from pipeline.vocabulary import Edition
 
@@ -48,19 +48,19 @@ def content(lake: AnsweringLake, asked: Any) -> Content:
     `head` is the metric's, and `sum` are the rows of `evidence_sum`, on the first page alone.
     """
     in_edition = names(asked.edition)
-    of_metric = head(asked.metric if asked.metric in in_edition else in_edition[0], asked.edition)
+    metric_head = head(asked.metric if asked.metric in in_edition else in_edition[0], asked.edition)
     fields = {
         "metric": {"metric": asked.metric, "edition": asked.edition},
         **{name: given(asked, name) for name in _CONDITIONS},
         "hit": {"hit": IS_HIT.get(asked.hit)},
     }
-    title = f"Evidence of {of_metric.title}"
+    title = f"Evidence of {metric_head.title}"
     shown = listing(asked, COLUMNS, KEY, lake.evidence_page, fields, title=title)
-    faults, total = Faults(shown.faults), pl.DataFrame(schema=schema(OF_SUM))
+    faults, total = Faults(shown.faults), pl.DataFrame(schema=schema(SUM_COLUMNS))
     if not asked.after and not faults:
         with faults.of("where" if asked.where else "metric"):
             total = _sum(lake, asked)
-    return replace(shown, parts={"head": of_metric, "sum": total}, faults=faults)
+    return replace(shown, parts={"head": metric_head, "sum": total}, faults=faults)
 
 
 def _sum(lake: AnsweringLake, asked: Any) -> pl.DataFrame:

@@ -17,7 +17,7 @@ from pipeline.present.values import lacks_note
 from pipeline.vocabulary import ALL
 
 LANE = "long"
-OF_MODEL = (
+MODEL_COLUMNS = (
     *("rank", "letters", "n_games", "n_missing", "n_expected", "n_self_play", *REPLAYS),
     *("is_complete", "lacks"),
 )
@@ -45,7 +45,7 @@ def content(lake: AnsweringLake, asked: Any) -> Content:
     groups = tuple(name for name in listed(asked.by) if name != "model")
     is_sliced = bool(groups or asked.where or asked.game_type != ALL)
     if is_sliced:
-        ranking, values, faults = _of_slice(lake, asked, groups)
+        ranking, values, faults = _sliced(lake, asked, groups)
     else:
         (ranking, values), faults = lake.board(edition=asked.edition), Faults()
     left_out = values.filter(pl.col("model").is_null())
@@ -54,11 +54,9 @@ def content(lake: AnsweringLake, asked: Any) -> Content:
     there = values["metric"].unique().to_list()
     known = [name for name in names(asked.edition) if name in there or not is_sliced]
     absent = [name for name in known if name not in valued] if valued else []
-    of_model = ranking.select("model", "family", *OF_MODEL)
+    ranks = ranking.select("model", "family", *MODEL_COLUMNS)
     ends = {**_ENDS, "_lacks": "lacks"} if is_sliced else _ENDS
-    rows = _wide(values, known, groups, ends).join(
-        of_model, on="model", how="left", nulls_equal=True
-    )
+    rows = _wide(values, known, groups, ends).join(ranks, on="model", how="left", nulls_equal=True)
     rows = rows.select(*BEFORE, *groups, pl.exclude(*BEFORE, *groups))
     notes = [] if is_sliced else [*present("leaderboard", ranking).notes]
     notes += lacks_note(values) if is_sliced else []
@@ -73,11 +71,11 @@ def content(lake: AnsweringLake, asked: Any) -> Content:
     )
 
 
-def _of_slice(
+def _sliced(
     lake: AnsweringLake, asked: Any, groups: tuple[str, ...]
 ) -> tuple[pl.DataFrame, pl.DataFrame, Faults]:
     """No ranking, and the values; no rows if anything is wrong with the request."""
-    schema = {"model": pl.String, **dict.fromkeys(("family", *OF_MODEL), pl.Null)}
+    schema = {"model": pl.String, **dict.fromkeys(("family", *MODEL_COLUMNS), pl.Null)}
     splits = "game_type" in groups and asked.game_type == ALL
     fields: dict[str, dict[str, object]] = {
         "game_type": {"game_type": None if splits else asked.game_type},

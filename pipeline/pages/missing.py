@@ -40,9 +40,9 @@ def content(lake: AnsweringLake, asked: Any) -> Content:
         sort: str | None = None,
         descending: bool = False,
         competition: str | None = None,
-        **of_model: Any,
+        **wanted: Any,
     ) -> pl.DataFrame:
-        rows = lake.missing(**of_model)
+        rows = lake.missing(**wanted)
         by_competition = rows.group_by("competition", maintain_order=True)
         counts.update(by_competition.agg(pl.col("n_missing").sum()).iter_rows())
         if competition:

@@ -82,8 +82,8 @@ def csv_parts(
     `shown` is the page's content where it is there already.
     """
     module = page(name)
-    whole, of_frame = getattr(module, "whole", None), getattr(module, "WHOLE", "rows")
-    if whole is not None and (asked.frame or "rows") == of_frame:
+    whole, whole_frame = getattr(module, "whole", None), getattr(module, "WHOLE", "rows")
+    if whole is not None and (asked.frame or "rows") == whole_frame:
         return whole(_seen(lake, asked), asked)  # type: ignore[no-any-return]
     contents = shown or content(name, lake, asked)
     if contents.faults:

@@ -10,7 +10,7 @@ from pipeline.reports.schema import known_views, meaning
 
 LANE = "quick"
 SAMPLE = 20
-_OF_A_VIEW = ("column", "type", "description")
+_VIEW_COLUMNS = ("column", "type", "description")
 
 
 Parameters = address(Field("table"))
@@ -30,7 +30,7 @@ def content(lake: AnsweringLake, asked: Any) -> Content:
     columns = lake.schema(name)
     return Content(
         title=f"{'View' if views else 'Table'} {name}",
-        rows=columns.select(_OF_A_VIEW) if views else lake.table(name).head(SAMPLE).collect(),
+        rows=columns.select(_VIEW_COLUMNS) if views else lake.table(name).head(SAMPLE).collect(),
         parts={
             "sizes": sizes,
             "columns": columns,
