@@ -40,6 +40,7 @@ _ALLOCATORS = {
 _READ_LITTLE_AHEAD = {"POLARS_ROW_GROUP_PREFETCH_SIZE": "1"}
 """On a disk, to read more row groups ahead takes memory and is no faster."""
 _SECONDS_BETWEEN_LOOKS = 0.2
+_SECONDS_TO_END = 5.0
 LANES: Mapping[str, int] = {"quick": 4, "long": 4, "search": 2, "free": 2}
 """So many pages of each lane are made at once: slow ones of one leave the others alone."""
 NICE = {"search": 5, "free": 10}
@@ -72,6 +73,8 @@ class Workers:
         self._is_closed = True
         for process in self._all:
             process.kill()
+        for process in self._all:
+            process.wait()
 
     def warm(self) -> None:
         """Starts the process of pages before one is needed."""
@@ -120,7 +123,8 @@ class _Process:
         threads = {"POLARS_MAX_THREADS": str(max(2, (os.cpu_count() or 2) // 2))} if nice else {}
         program = PROGRAM.format(nice=nice, draws=is_kept and not nice)
         self._process, self._connection = start(program, **threads, **environment)
-        Thread(target=self._read, daemon=True).start()
+        self._reader = Thread(target=self._read, daemon=True)
+        self._reader.start()
 
     @property
     def n_pages(self) -> int:
@@ -204,6 +208,10 @@ class _Process:
     def kill(self) -> None:
         self.is_kept = False
         self._process.kill()
+
+    def wait(self) -> None:
+        """Waits until it has ended: a thread that outlives the interpreter holds what it uses."""
+        self._reader.join(_SECONDS_TO_END)
 
 
 def _slow(seconds: float) -> Reply:
