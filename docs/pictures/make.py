@@ -79,6 +79,7 @@ def main() -> None:
             browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
             page = browser.new_page(viewport={"width": 1400, "height": 470})
             page.goto(address)
+            page.locator("#leaderboard").wait_for(timeout=120_000)
             page.screenshot(path=HERE / "leaderboard.png")
             page.set_viewport_size({"width": 1100, "height": 620})
             page.goto(f"{address}/game?game={game}#m{index}")
