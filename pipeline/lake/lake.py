@@ -64,7 +64,6 @@ class StoredLake:
         self._opened: dict[str, OpenTable] = {}
         self._known_ranges: dict[tuple[str, str], _Ranges] = {}
         self._narrowed: dict[str, StoredLake] = {}
-        self._answers: dict[Callable[[StoredLake], Any], Any] = {}
         self._seen_log: list[File] = []
 
     def __repr__(self) -> str:
@@ -92,6 +91,10 @@ class StoredLake:
             self._seen_log = log if one == other else []
             return one == other
         return True
+
+    @cached_property
+    def _answers(self) -> dict["Callable[[StoredLake], Any]", Any]:
+        return {}
 
     def once(self, function: "Callable[[StoredLake], T]") -> T:
         """What a function says of this state, which is computed once."""
