@@ -41,7 +41,7 @@ _READ_LITTLE_AHEAD = {"POLARS_ROW_GROUP_PREFETCH_SIZE": "1"}
 """On a disk, to read more row groups ahead takes memory and is no faster."""
 _SECONDS_BETWEEN_LOOKS = 0.2
 _SECONDS_TO_END = 5.0
-LANES: Mapping[str, int] = {"quick": 4, "long": 4, "search": 2, "free": 2}
+LANES: Mapping[str, int] = {"quick": 4, "long": 2, "search": 2, "free": 2}
 """So many pages of each lane are made at once: slow ones of one leave the others alone."""
 NICE = {"search": 5, "free": 10}
 """Searches and queries of users, each in a process of its own, leave the processors to pages."""
