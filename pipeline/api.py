@@ -36,7 +36,7 @@ class Game(Transcript, frozen=True, eq=False):
     def _repr_html_(self) -> str | None:
         try:
             game_id = self.game["game_id"]
-            return self.lake.page("game", game=game_id, edition=self.edition, roles=True).html
+            return self.lake.page("game", game=game_id, edition=self.edition).html
         except PipelineError:
             return None  # without the library for pages, or if the lake is gone
 

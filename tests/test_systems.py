@@ -228,6 +228,7 @@ NO_DOORS = {
         "has_others",
         "ingest_id",
         "is_behind",
+        "once",
         "is_mixed",
         "is_newest",
         "last_ingest",

@@ -61,7 +61,7 @@ def digest() -> str:
         game, _ = chosen(lake)
         pages = (
             Task("leaderboard", "html", {}),
-            Task("game", "html", {"game": game, "roles": "true"}),
+            Task("game", "html", {"game": game}),
         )
         texts = [reply(lake, page).text for page in pages]
     files = (TEMPLATES / "frame.html", TEMPLATES.parent / "static" / "style.css")
@@ -79,9 +79,10 @@ def main() -> None:
             browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
             page = browser.new_page(viewport={"width": 1400, "height": 470})
             page.goto(address)
+            page.locator("#leaderboard").wait_for(timeout=120_000)
             page.screenshot(path=HERE / "leaderboard.png")
             page.set_viewport_size({"width": 1100, "height": 620})
-            page.goto(f"{address}/game?game={game}&roles=true#m{index}")
+            page.goto(f"{address}/game?game={game}#m{index}")
             message = page.locator(f"#m{index}")
             message.evaluate("row => row.scrollIntoView({block: 'center', behavior: 'instant'})")
             # Without the last line of the page, which names the place of the lake.

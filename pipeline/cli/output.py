@@ -26,7 +26,7 @@ def show(table: Table | pl.DataFrame, form: str) -> None:
     """Writes the table with its notes; a frame is a table whose columns are called as they are."""
     if isinstance(table, pl.DataFrame):
         table = Table("", table)
-    show_parts([table.rows], form, table.of_rows)
+    show_parts([table.rows], form, table.with_rows)
     for hint in table.hints:
         terminal.note(hint)
 
@@ -84,7 +84,7 @@ def _lines(first: Table, others: Iterable[Table]) -> bool:
     width = terminal.width()
     most = None if width is None else LINES_SHOWN
     if most is not None:
-        first = first.of_rows(first.rows.head(most))
+        first = first.with_rows(first.rows.head(most))
     shown = laid_out(first, width, others)
     lines = iter(shown.lines)
     for number, line in enumerate(islice(lines, most)):

@@ -193,7 +193,7 @@ def replays(lake: StoredLake, settings: pl.DataFrame) -> pl.DataFrame:
         return _NONE
     of_models = _played_again(lake, settings)
     joined = of_models.join(
-        _repeats(lake), on=_OF_MODEL, how="full", coalesce=True, nulls_equal=True
+        lake.once(_repeats), on=_OF_MODEL, how="full", coalesce=True, nulls_equal=True
     )
     return joined.with_columns(pl.col(*REPLAYS).fill_null(0))
 

@@ -247,7 +247,10 @@ def _selected(
         counted = _counted(lake.table, name, request)
         return pl.SQLContext(counted=counted).execute(select, eager=False).collect()
     with_rows = f"WITH counted AS ({counted_rows(name, columns, request)})\n{select}"
-    return pl.concat(_parts(lake, request, with_rows))
+    # Imported here, so that polars does not wait for it.
+    from pipeline.warehouse import few
+
+    return few(lake, shared(request.num_of_game), with_rows)
 
 
 def _request(lake: StoredLake, name: str, choices: Choices) -> Request:

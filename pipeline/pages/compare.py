@@ -1,8 +1,9 @@
 """Two models in a slice of the games: their differences, and where these are largest."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import polars as pl
+from msgspec.structs import replace
 
 from pipeline.answers import AnsweringLake
 from pipeline.column import schema
@@ -10,51 +11,35 @@ from pipeline.errors import UsageError
 from pipeline.metrics.known import metric as declaration
 from pipeline.metrics.known import names
 from pipeline.metrics.validation import check_models
-from pipeline.pages.content import (
-    Content,
-    Faults,
-    OfSystem,
-    answered,
-    choices,
-    game_types,
-    listed,
-    tested_models,
-)
+from pipeline.pages.address import EDITION, GAME_TYPE, METRIC, Field, address, given, text
+from pipeline.pages.content import Content, Faults, answered, listed, tested_models
 from pipeline.present import present
 from pipeline.reports.compare.columns import SCHEMA
 from pipeline.reports.compare.settings import APART
-from pipeline.vocabulary import ALL, Edition
+from pipeline.vocabulary import ALL
 
 LANE = "long"
 
 
-class Parameters(OfSystem, frozen=True, kw_only=True):
-    IN_TITLE: ClassVar[tuple[str, ...]] = ("model", "other")
-
-    model: str = ""
-    other: str = ""
-    metric: str = ""
-    edition: Edition = "paper"
-    game_type: str = ALL
-    where: str = ""
-    by: str = ""
-    margin: str = ""
-
-
-class CompareContent(Content, frozen=True, kw_only=True):
-    """`rows` are those of `compare`; `apart` are the settings with the largest differences."""
-
-    models: tuple[str, ...]
-    model: str
-    other: str
-    metrics: tuple[str, ...]
-    metric: str
-    game_types: tuple[str, ...]
-    apart: pl.DataFrame
+Parameters = address(
+    Field("model", "Model", are_names=True),
+    Field("other", "Other", are_names=True),
+    replace(METRIC, label="Settings by", default=""),
+    EDITION,
+    GAME_TYPE,
+    text("where", "Only rows where", "role = 'civilian'", 17),
+    text("by", "By", "role", 8),
+    text("margin", "Alike within", "0.05", 5),
+    is_of_system=True,
+    in_title=("model", "other"),
+)
 
 
-def content(lake: AnsweringLake, asked: Parameters) -> CompareContent:
-    """The comparison of two models; without names, of the first two."""
+def content(lake: AnsweringLake, asked: Any) -> Content:
+    """The comparison of two models; without names, of the first two.
+
+    `rows` are those of `compare`; `apart` are the settings with the largest differences.
+    """
     models = tested_models(
         lake.table("results").filter("is_tested").select("model").collect()["model"]
     )
@@ -79,22 +64,18 @@ def content(lake: AnsweringLake, asked: Parameters) -> CompareContent:
             slice_ = {"edition": asked.edition, **fields["game_type"], **fields["where"]}
             apart = lake.settings_apart(model, other, metric, **slice_)
     rows = pl.DataFrame(schema=SCHEMA) if rows is None else rows
-    return CompareContent(
+    known = tuple(dict.fromkeys([*models, *filter(None, (model, other))]))
+    return Content(
         title=f"{model} and {other}" if model and other else "Compare models",
         rows=rows,
-        models=tuple(dict.fromkeys([*models, *filter(None, (model, other))])),
-        model=model,
-        other=other,
-        metrics=names(asked.edition),
-        metric=metric,
-        game_types=game_types(lake, asked.game_type),
-        apart=apart,
+        parts={"model": model, "other": other, "metric": metric, "apart": apart},
+        choices={"model": known, "other": known},
         notes=present("compare", rows, margin=margin).notes,
         faults=faults,
     )
 
 
-def _metrics(asked: Parameters) -> tuple[str, ...]:
+def _metrics(asked: Any) -> tuple[str, ...]:
     """The metrics of the edition that are defined for the game type."""
     return tuple(
         name
@@ -103,12 +84,12 @@ def _metrics(asked: Parameters) -> tuple[str, ...]:
     )
 
 
-def _fields(asked: Parameters) -> dict[str, dict[str, Any]]:
+def _fields(asked: Any) -> dict[str, dict[str, Any]]:
     """What is asked for, by the field that an error in it is about."""
     return {
         "other": {"metric": _metrics(asked) or None, "edition": asked.edition},
-        "game_type": choices(asked, "game_type"),
-        "where": choices(asked, "where"),
+        "game_type": given(asked, "game_type"),
+        "where": given(asked, "where"),
         "by": {"by": listed(asked.by)},
         "margin": {"margin": asked.margin},
     }

@@ -1,29 +1,21 @@
 """What is there of each model, what is missing, and what could not be read."""
 
-import polars as pl
+from typing import Any
 
 from pipeline.answers import AnsweringLake
-from pipeline.pages.content import Content, OfSystem
-from pipeline.vocabulary import Edition
+from pipeline.pages.address import EDITION, Field, address
+from pipeline.pages.content import Content
 
 LANE = "long"
+Parameters = address(
+    Field("expected", "Games expected", int | None, None, hint="as others played", size=14),
+    EDITION,
+    is_of_system=True,
+)
 
 
-class Parameters(OfSystem, frozen=True, kw_only=True):
-    expected: int | None = None
-    edition: Edition = "paper"
-
-
-class CompletenessContent(Content, frozen=True, kw_only=True):
-    """`rows` are those of `completeness`, and `readability` those of the method of this name."""
-
-    readability: pl.DataFrame
-
-
-def content(lake: AnsweringLake, asked: Parameters) -> CompletenessContent:
+def content(lake: AnsweringLake, asked: Any) -> Content:
     """The games of each model and competition, and the bounds of values."""
-    return CompletenessContent(
-        title="Completeness",
-        rows=lake.completeness(expected=asked.expected),
-        readability=lake.readability(edition=asked.edition, expected=asked.expected),
-    )
+    readability = lake.readability(edition=asked.edition, expected=asked.expected)
+    rows = lake.completeness(expected=asked.expected)
+    return Content(title="Completeness", rows=rows, parts={"readability": readability})

@@ -3,70 +3,28 @@
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Annotated, Any, ClassVar, Literal
+from functools import partial
+from typing import Any
 
 import polars as pl
-from msgspec import Meta, Struct, structs
+from msgspec import Struct
 
-from pipeline import games
-from pipeline.column import Column, schema, words
+from pipeline.column import Column, schema
 from pipeline.errors import OtherSystemError, UsageError, choose
-from pipeline.lake.lake import StoredLake
 from pipeline.metrics.known import header, metric
-from pipeline.metrics.paging import last_key, order_by
+from pipeline.metrics.paging import last_key, order_by, start_of
+from pipeline.pages.address import Address, slice_words
 from pipeline.vocabulary import Edition
 
 ROWS = 50
 """A page of a long list has so many rows."""
 
 
-class Address(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What an address can say to a page: texts, numbers and words, each with a default.
-
-    `seen` is how many rows the pages before this one of a list had, as its links count them.
-    `frame` is which of the page's frames CSV has; by default its rows.
-    `IS_OF_SYSTEM` says that the page counts: games of one `system`, by default the largest.
-    `IN_TITLE` are the parameters that the title of the page names.
-    """
-
-    IS_OF_SYSTEM: ClassVar[bool] = False
-    IN_TITLE: ClassVar[tuple[str, ...]] = ()
-
-    frame: str = ""
-    seen: Annotated[int, Meta(ge=0, le=10**12)] = 0
-
-
-Order = Literal["up", "down"]
-
-
-class Sorted(Address, frozen=True, kw_only=True):
-    """The address of a page of a long list: what it is sorted by, and the key it begins after."""
-
-    sort: str = ""
-    order: Order = "up"
-    after: str = ""
-
-
-def choices(asked: Address, *names: str) -> dict[str, Any]:
-    """These parameters and the order as a method of a lake takes them: defaults choose nothing."""
-    values, defaults = structs.asdict(asked), structs.asdict(type(asked)())
-    chosen = {name: None if values[name] == defaults[name] else values[name] for name in names}
-    if isinstance(asked, Sorted):
-        chosen |= {"sort": asked.sort or None, "descending": asked.order == "down"}
-    return chosen
-
-
-class OfSystem(Address, frozen=True, kw_only=True):
-    """The address of a page that counts."""
-
-    IS_OF_SYSTEM: ClassVar[bool] = True
-
-    system: str = ""
-
-
 class Content(Struct, frozen=True, kw_only=True):
     """What a page shows: `rows` is the frame that `.csv` gives.
 
+    `parts` are what else a page shows, by name; they read as attributes. `choices` are the values
+    to choose from, by the field of the form, `after` is the key of the next page of a list, and
     `faults` are the errors of the request, each beside the field that it is about. `systems` are
     all of the lake with their games, and `system` is the one that a page counts games of.
     `unknown` says what nothing counts, since a package is not installed.
@@ -74,19 +32,31 @@ class Content(Struct, frozen=True, kw_only=True):
 
     title: str
     rows: pl.DataFrame
+    parts: Mapping[str, Any] = {}
+    choices: Mapping[str, Sequence[str]] = {}
+    after: str | None = None
     notes: Sequence[str] = ()
     faults: Mapping[str, str] = {}
     system: str | None = None
     systems: Mapping[str, int] = {}
     unknown: Sequence[str] = ()
 
+    def __getattr__(self, name: str) -> Any:
+        if name in self.parts:
+            return self.parts[name]
+        raise AttributeError(name)
+
+    @property
+    def frames(self) -> dict[str, pl.DataFrame]:
+        """All frames by name."""
+        named = {"rows": self.rows, **self.parts}
+        return {name: one for name, one in named.items() if isinstance(one, pl.DataFrame)}
+
     def frame(self, name: str) -> pl.DataFrame:
         """One of its frames; raises UsageError for a name that none has."""
-        values = {one: getattr(self, one) for one in self.__struct_fields__}
-        frames = {one: value for one, value in values.items() if isinstance(value, pl.DataFrame)}
-        if name not in frames:
-            raise UsageError(f"this page has no frame {name}: {choose([name], frames)}")
-        return frames[name]
+        if name not in self.frames:
+            raise UsageError(f"this page has no frame {name}: {choose([name], self.frames)}")
+        return self.frames[name]
 
     @property
     def one_of_several(self) -> str:
@@ -94,41 +64,11 @@ class Content(Struct, frozen=True, kw_only=True):
         return self.system or "" if len(self.systems) > 1 else ""
 
 
-_NO_SLICE = (
-    *("edition", "system", "metric", "game", "beside", "roles", "kind", "table"),
-    *("frame", "after", "seen", "sort", "order", "query", "x", "y"),
-)
-
-
 def slice_of(content: Content, asked: Address) -> tuple[str, ...]:
-    """What of the lake a page shows, each part in words: its edition, system, and which rows.
-
-    What the title names is not said again.
-    """
-    edition = getattr(asked, "edition", "") if asked.IS_OF_SYSTEM else ""
-    parts = {"edition": edition, "system": content.one_of_several}
-    given, defaults = structs.asdict(asked), structs.asdict(type(asked)())
-    parts |= {
-        name: value
-        for name, value in given.items()
-        if name not in (*_NO_SLICE, *asked.IN_TITLE) and value not in (defaults[name], None)
-    }
-    return tuple(
-        words(name) + ("" if value is True else f" {value}")
-        for name, value in parts.items()
-        if value != ""
-    )
-
-
-def paged(
-    rows: pl.DataFrame, order: Sequence[str], after: Sequence[object] | None
-) -> tuple[pl.DataFrame, str | None]:
-    """The page after a key, and the text of the next page's key if there are more rows.
-
-    The rows are one more than a page, if there are so many, and in this order.
-    """
-    shown = rows.head(ROWS)
-    return shown, json.dumps(last_key(shown, order, after)) if rows.height > ROWS else None
+    """What of the lake a page shows, each part in words: its edition, system, and which rows."""
+    known = {"edition": getattr(asked, "edition", "") if asked.IS_OF_SYSTEM else ""}
+    known["system"] = content.one_of_several
+    return (*(f"{name} {one}" for name, one in known.items() if one), *slice_words(asked))
 
 
 def key(text: str) -> list[object] | None:
@@ -167,8 +107,8 @@ def head(name: str, edition: Edition) -> Head:
     """What the metric is; raises UsageError for an unknown name."""
     declared = metric(name, edition)
     texts = {key: " ".join(lines) for key, lines in header(name, edition).items()}
-    of_header = [texts[part] for part in ("row", "value", "source")]
-    return Head(name, texts["title"], declared.high, *of_header)
+    about = [texts[part] for part in ("row", "value", "source")]
+    return Head(name, texts["title"], declared.high, *about)
 
 
 def _said(error: UsageError) -> str:
@@ -192,21 +132,33 @@ class Faults(dict[str, str]):
 
 def listing(
     asked: Any,
-    field: str,
     columns: Mapping[str, Column],
     order: Sequence[str],
-    rows_after: Callable[[Sequence[object] | None, int], pl.DataFrame],
-) -> dict[str, Any]:
-    """The `rows` of a page of a long list, the key `after` it if there are more, and `faults`.
+    ask: Callable[..., pl.DataFrame],
+    fields: Mapping[str, Mapping[str, Any]],
+    *,
+    title: str,
+) -> Content:
+    """A page of a long list: the rows after the key of the address; none if anything is wrong.
 
-    `rows_after` returns the rows after a key, at most so many; an error in it is that of the field.
+    `ask` is called with the arguments of the `fields`, the key `after` and a `limit`.
     """
-    faults, rows, after = Faults(), pl.DataFrame(schema=schema(columns)), None
-    with faults.of(field):
-        after = key(asked.after)
-        rows = rows_after(after, ROWS + 1)
-    shown, next_key = paged(rows, order_by(asked.sort, order), after)
-    return {"rows": shown, "after": next_key, "faults": faults}
+    faults, shown, next_key = Faults(), pl.DataFrame(schema=schema(columns)), None
+    with faults.of("after"):
+        after, keys = key(asked.after), order_by(getattr(asked, "sort", ""), order)
+        start_of(after, keys)
+        rows, wrong = answered(partial(ask, after=after, limit=ROWS + 1), fields)
+        faults |= wrong
+        if rows is not None and not wrong:
+            shown = rows.head(ROWS)
+            is_cut = rows.height > ROWS
+            next_key = json.dumps(last_key(shown, keys, after)) if is_cut else None
+    return Content(title=title, rows=shown, after=next_key, faults=faults)
+
+
+def sort_of(asked: Any) -> dict[str, Any]:
+    """How a list is sorted, as a method of a lake takes it."""
+    return {"sort": asked.sort or None, "descending": asked.order == "down"}
 
 
 def answered(
@@ -255,9 +207,3 @@ def tested_models(models: pl.Series) -> tuple[str, ...]:
 def listed(text: str) -> tuple[str, ...]:
     """The different names in a text, separated by commas."""
     return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-
-
-def game_types(lake: StoredLake, asked: str) -> tuple[str, ...]:
-    """The game types to choose from: those of the lake's games, and the one asked for."""
-    offered = {*lake.game_types, asked}
-    return tuple(name for name in games.names() if name in offered)

@@ -1,75 +1,53 @@
 """What became of each document: what was not read, and why."""
 
-from collections.abc import Iterable, Sequence
-from functools import partial
+from collections.abc import Iterable
 from typing import Any
 
 import polars as pl
+from msgspec.structs import replace
 
 from pipeline.answers import AnsweringLake
 from pipeline.cells import spelt
-from pipeline.pages.content import Content, Sorted, choices, listing
+from pipeline.pages.address import AFTER, Field, address, given, sorting, text, word
+from pipeline.pages.content import Content, listing, sort_of
 from pipeline.reports.documents import COLUMNS, KEY, ORDER_OF_FAULTS, STATUSES
 
 LANE = "quick"
 RAW_SHOWN = 600
+_CONDITIONS = ("status", "source", "reason", "path")
+Parameters = address(
+    *sorting(),
+    AFTER,
+    word("status", "Status", lambda *_: STATUSES, nothing="any"),
+    Field("source"),
+    Field("reason"),
+    text("path", "File contains", "path"),
+)
 
 
-class Parameters(Sorted, frozen=True, kw_only=True):
-    status: str = ""
-    source: str = ""
-    reason: str = ""
-    path: str = ""
-
-
-class DocumentsContent(Content, frozen=True, kw_only=True):
-    """`rows` are those of `documents`, a page of them, or those of `document_counts`.
+def content(lake: AnsweringLake, asked: Any) -> Content:
+    """The counts, or a page of the documents that meet all conditions, sorted by place.
 
     The counts are shown where nothing is asked for. `refused` are the rows of the quarantine that
     are about the documents shown, with the beginning of the `raw` bytes as text.
     """
-
-    statuses: tuple[str, ...]
-    is_counted: bool
-    refused: pl.DataFrame
-    after: str | None
-
-
-def content(lake: AnsweringLake, asked: Parameters) -> DocumentsContent:
-    """The counts, or a page of the documents that meet all conditions, sorted by place."""
-    is_counted = not _is_narrowed(asked)
-    if is_counted:
-        listed: dict[str, Any] = {"rows": lake.document_counts(), "after": None}
-    else:
-        listed = listing(asked, "status", COLUMNS, KEY, partial(_documents, lake, asked))
-    return DocumentsContent(
-        title="Documents",
-        statuses=STATUSES,
-        is_counted=is_counted,
-        refused=pl.DataFrame() if is_counted else _refused(lake, listed["rows"]),
-        **listed,
-    )
+    parts = {"is_counted": True, "refused": pl.DataFrame()}
+    if not _is_narrowed(asked):
+        return Content(title="Documents", rows=lake.document_counts(), parts=parts)
+    fields = {name: given(asked, name) for name in _CONDITIONS} | {"sort": sort_of(asked)}
+    shown = listing(asked, COLUMNS, KEY, lake.documents, fields, title="Documents")
+    return replace(shown, parts={"is_counted": False, "refused": _refused(lake, shown.rows)})
 
 
-def whole(lake: AnsweringLake, asked: Parameters) -> Iterable[pl.DataFrame]:
+def whole(lake: AnsweringLake, asked: Any) -> Iterable[pl.DataFrame]:
     """All documents that meet the conditions, whatever the page; without any, the counts."""
     if not _is_narrowed(asked):
         return [lake.document_counts()]
-    return [_documents(lake, asked)]
+    return [lake.documents(**given(asked, *_CONDITIONS), **sort_of(asked))]
 
 
-def _is_narrowed(asked: Parameters) -> bool:
-    return any((asked.status, asked.source, asked.reason, asked.path, asked.sort, asked.after))
-
-
-def _documents(
-    lake: AnsweringLake,
-    asked: Parameters,
-    after: Sequence[object] | None = None,
-    limit: int | None = None,
-) -> pl.DataFrame:
-    wanted = choices(asked, "status", "source", "reason", "path")
-    return lake.documents(**wanted, after=after, limit=limit)
+def _is_narrowed(asked: Any) -> bool:
+    return any(getattr(asked, name) for name in (*_CONDITIONS, "sort", "after"))
 
 
 def _refused(lake: AnsweringLake, documents: pl.DataFrame) -> pl.DataFrame:

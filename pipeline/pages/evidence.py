@@ -1,32 +1,21 @@
 """The rows behind a value: who did what, hit or miss, and the message it was read from."""
 
 from collections.abc import Iterable
-from functools import partial
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 import polars as pl
+from msgspec.structs import replace
 
 from pipeline.answers import AnsweringLake
 from pipeline.column import schema
 from pipeline.metrics.evidence import COLUMNS, KEY, evidence_parts
 from pipeline.metrics.known import names
-from pipeline.pages.content import (
-    ROWS,
-    Content,
-    Faults,
-    Head,
-    OfSystem,
-    answered,
-    choices,
-    game_types,
-    head,
-    key,
-    paged,
-)
-from pipeline.reports.evidence_sum import COLUMNS as OF_SUM
+from pipeline.pages.address import AFTER, EDITION, GAME_TYPE, METRIC, Field, address, given, text
+from pipeline.pages.content import Content, Faults, head, listing
+from pipeline.reports.evidence_sum import COLUMNS as SUM_COLUMNS
 from pipeline.reports.evidence_sum import sum_of
-from pipeline.vocabulary import ALL, Edition
+from pipeline.vocabulary import Edition
 
 LANE = "long"
 _SLICES = 16
@@ -34,64 +23,47 @@ _SLICES = 16
 IS_HIT = {"hits": True, "misses": False}
 
 
-class Parameters(OfSystem, frozen=True, kw_only=True):
-    metric: str = "win_rate"
-    model: str = ""
-    edition: Edition = "paper"
-    game_type: str = ALL
-    where: str = ""
-    hit: Literal["", "hits", "misses"] = ""
-    after: str = ""
+_CONDITIONS = ("model", "game_type", "where")
+Parameters = address(
+    METRIC,
+    text("model", "Model", "all", 14),
+    GAME_TYPE,
+    Field(
+        "hit",
+        "Rows",
+        Literal["", "hits", "misses"],
+        values=lambda *_: IS_HIT,
+        nothing="hits and misses",
+    ),
+    text("where", "Where", "role = 'civilian'", 24),
+    EDITION,
+    AFTER,
+    is_of_system=True,
+)
 
 
-class EvidenceContent(Content, frozen=True, kw_only=True):
-    """`rows` are those of `evidence`, a page of them; `after` is the key of the next page.
+def content(lake: AnsweringLake, asked: Any) -> Content:
+    """A page of the rows that the metric counted.
 
-    `sum` are those of `evidence_sum`, on the first page; none on the others.
+    `head` is the metric's, and `sum` are the rows of `evidence_sum`, on the first page alone.
     """
-
-    head: Head
-    names: tuple[str, ...]
-    game_types: tuple[str, ...]
-    after: str | None
-    sum: pl.DataFrame
-
-
-def content(lake: AnsweringLake, asked: Parameters) -> EvidenceContent:
-    """A page of the rows that the metric counted."""
-    key_faults, after = Faults(), None
-    with key_faults.of("metric"):
-        after = key(asked.after)
-    page_after = partial(lake.evidence_page, after=after, limit=ROWS + 1)
+    in_edition = names(asked.edition)
+    metric_head = head(asked.metric if asked.metric in in_edition else in_edition[0], asked.edition)
     fields = {
         "metric": {"metric": asked.metric, "edition": asked.edition},
-        **{name: choices(asked, name) for name in ("model", "game_type", "where")},
+        **{name: given(asked, name) for name in _CONDITIONS},
         "hit": {"hit": IS_HIT.get(asked.hit)},
     }
-    rows, faults = answered(page_after, fields)
-    faults |= key_faults
-    if rows is None or faults:
-        rows = pl.DataFrame(schema=schema(COLUMNS))
-    total = pl.DataFrame(schema=schema(OF_SUM))
-    if after is None and not faults:
+    title = f"Evidence of {metric_head.title}"
+    shown = listing(asked, COLUMNS, KEY, lake.evidence_page, fields, title=title)
+    faults, total = Faults(shown.faults), pl.DataFrame(schema=schema(SUM_COLUMNS))
+    if not asked.after and not faults:
         with faults.of("where" if asked.where else "metric"):
             total = _sum(lake, asked)
-    shown, next_key = paged(rows, KEY, after)
-    in_edition = names(asked.edition)
-    known = asked.metric if asked.metric in in_edition else in_edition[0]
-    return EvidenceContent(
-        title=f"Evidence of {head(known, asked.edition).title}",
-        rows=shown,
-        head=head(known, asked.edition),
-        names=in_edition,
-        game_types=game_types(lake, asked.game_type),
-        after=next_key,
-        sum=total,
-        faults=faults,
-    )
+    return replace(shown, parts={"head": metric_head, "sum": total}, faults=faults)
 
 
-def _sum(lake: AnsweringLake, asked: Parameters) -> pl.DataFrame:
+def _sum(lake: AnsweringLake, asked: Any) -> pl.DataFrame:
     """The rows of `evidence_sum`; those of one model from the values of all."""
     if asked.model:
         slice_ = _asked(asked)
@@ -120,10 +92,10 @@ def _values(
     return _known[lake][key]
 
 
-def whole(lake: AnsweringLake, asked: Parameters) -> Iterable[pl.DataFrame]:
+def whole(lake: AnsweringLake, asked: Any) -> Iterable[pl.DataFrame]:
     """All rows that the metric counted, whatever the page."""
     return evidence_parts(lake, asked.metric, hit=IS_HIT.get(asked.hit), **_asked(asked))
 
 
-def _asked(asked: Parameters) -> dict[str, Any]:
-    return {"edition": asked.edition, **choices(asked, "model", "game_type", "where")}
+def _asked(asked: Any) -> dict[str, Any]:
+    return {"edition": asked.edition, **given(asked, *_CONDITIONS)}

@@ -9,23 +9,24 @@ from msgspec import Struct
 from pipeline.answers import AnsweringLake
 from pipeline.errors import UsageError
 from pipeline.metrics.known import titles
-from pipeline.pages.content import Address, Content
+from pipeline.pages.address import SAME_EDITION, Field, address
+from pipeline.pages.content import Content
 from pipeline.pages.roles import has_roles, may_say_role, without_roles
 from pipeline.present.table import ID_SHOWN
 from pipeline.reports.parts import EVERYBODY, Part, parts, seats, title
 from pipeline.reports.transcript import Transcript
 from pipeline.reports.unknown import unknown_notes
-from pipeline.vocabulary import Edition
 
 LANE = "quick"
 
 
-class Parameters(Address, frozen=True, kw_only=True):
-    game: str = ""
-    beside: str = ""
-    metric: str = ""
-    edition: Edition = "paper"
-    roles: bool = False
+Parameters = address(
+    Field("game"),
+    Field("beside"),
+    Field("metric"),
+    SAME_EDITION,
+    Field("roles", kind=bool, default=True),
+)
 
 
 class OneGame(Struct, frozen=True):
@@ -42,21 +43,12 @@ class OneGame(Struct, frozen=True):
     private: tuple[str, ...]
 
 
-class GameContent(Content, frozen=True, kw_only=True):
-    """`rows` are the messages of the first game; `games` are one or two.
+def content(lake: AnsweringLake, asked: Any) -> Content:
+    """The game, and the one beside it.
 
-    `are_roles_hidden` says that the game has roles and that they are not shown, and so neither is
-    what was counted in it.
+    `rows` are the messages of the first game; `games` are one or two. `are_roles_hidden` says that
+    the game has roles and that they are not shown, and so neither is what was counted in it.
     """
-
-    games: tuple[OneGame, ...]
-    counted: pl.DataFrame
-    metrics: Mapping[str, str]
-    are_roles_hidden: bool
-
-
-def content(lake: AnsweringLake, asked: Parameters) -> GameContent:
-    """The game, and the one beside it."""
     if not asked.game:
         raise UsageError("this page needs a game: choose one on the page of games")
     ids = [asked.game, *([asked.beside] if asked.beside else [])]
@@ -67,13 +59,16 @@ def content(lake: AnsweringLake, asked: Parameters) -> GameContent:
         _one_game(one, asked, hides_roles=h) for one, h in zip(transcripts, hides, strict=True)
     )
     counted = pl.concat([one.counted for one in transcripts])
-    return GameContent(
+    marked = counted["metric"].unique(maintain_order=True)
+    return Content(
         title=" beside ".join(map(_title, transcripts)),
         rows=transcripts[0].tables["messages"],
-        games=shown,
-        counted=counted,
-        metrics={name: titles()[name] for name in counted["metric"].unique(maintain_order=True)},
-        are_roles_hidden=any(hides),
+        parts={
+            "games": shown,
+            "counted": counted,
+            "metrics": {name: titles()[name] for name in marked},
+            "are_roles_hidden": any(hides),
+        },
         unknown=unknown_notes(lake, {str(one.game["game_type"]) for one in transcripts}),
     )
 
@@ -82,7 +77,7 @@ def _title(one: Transcript) -> str:
     return f"{title(one.game).capitalize()} {str(one.game['game_id'])[:ID_SHOWN]}"
 
 
-def _one_game(transcript: Transcript, asked: Parameters, *, hides_roles: bool) -> OneGame:
+def _one_game(transcript: Transcript, asked: Any, *, hides_roles: bool) -> OneGame:
     is_wanted = pl.lit(value=True) if not asked.metric else pl.col("metric") == asked.metric
     shown = parts(transcript.tables, transcript.counted.filter(is_wanted), transcript.sources)
     return OneGame(

@@ -1,69 +1,56 @@
 """Games, found by what they are."""
 
-from collections.abc import Iterable, Sequence
-from functools import partial
+from collections.abc import Iterable
+from typing import Any
 
 import polars as pl
 
 from pipeline.answers import AnsweringLake
-from pipeline.games import competitions, names
-from pipeline.pages.content import Content, Sorted, choices, game_types, listing
+from pipeline.games import competitions
+from pipeline.pages.address import (
+    AFTER,
+    GAME_TYPE,
+    SAME_EDITION,
+    Field,
+    address,
+    given,
+    sorting,
+    text,
+    word,
+)
+from pipeline.pages.content import Content, listing, sort_of
 from pipeline.reports.games import COLUMNS, KEY, OUTCOMES
-from pipeline.vocabulary import ALL, Edition
 
 LANE = "quick"
+_CONDITIONS = ("model", "game_type", "outcome", "competition", "setting_id", "path")
+Parameters = address(
+    *sorting(),
+    AFTER,
+    text("model", "Model", "any", 16),
+    GAME_TYPE,
+    word("outcome", "Outcome", lambda *_: OUTCOMES, nothing="any"),
+    word("competition", "Competition", lambda *_: competitions(), nothing="any"),
+    text("setting_id", "Setting begins with", "id", 12),
+    Field("system"),
+    text("path", "File contains", "path"),
+    SAME_EDITION,
+)
 
 
-class Parameters(Sorted, frozen=True, kw_only=True):
-    model: str = ""
-    game_type: str = ALL
-    outcome: str = ""
-    competition: str = ""
-    setting_id: str = ""
-    system: str = ""
-    path: str = ""
-    edition: Edition = "paper"
-
-
-class GamesContent(Content, frozen=True, kw_only=True):
-    """`rows` are those of `games`, a page of them; `after` is the key of the next page."""
-
-    game_types: tuple[str, ...]
-    competitions: tuple[str, ...]
-    outcomes: tuple[str, ...]
-    after: str | None
-
-
-def content(lake: AnsweringLake, asked: Parameters) -> GamesContent:
+def content(lake: AnsweringLake, asked: Any) -> Content:
     """A page of the games that meet all conditions."""
-    seen = lake.of_system(asked.system) if asked.system in lake.systems else lake
-    return GamesContent(
-        title="Games",
-        game_types=game_types(seen, asked.game_type),
-        competitions=competitions(),
-        outcomes=OUTCOMES,
-        **listing(asked, _field(asked), COLUMNS, KEY, partial(_games, lake, asked)),
-    )
+    fields = {name: given(asked, name) for name in _CONDITIONS} | {"sort": sort_of(asked)}
+
+    def games(**conditions: Any) -> pl.DataFrame:
+        return _seen(lake, asked).games(**conditions)
+
+    return listing(asked, COLUMNS, KEY, games, fields, title="Games")
 
 
-def _field(asked: Parameters) -> str:
-    """The field that an error is about."""
-    known = {"outcome": OUTCOMES, "competition": competitions(), "game_type": (ALL, *names())}
-    wrong = [name for name, words in known.items() if getattr(asked, name) not in ("", *words)]
-    return wrong[0] if wrong else "model"
-
-
-def whole(lake: AnsweringLake, asked: Parameters) -> Iterable[pl.DataFrame]:
+def whole(lake: AnsweringLake, asked: Any) -> Iterable[pl.DataFrame]:
     """All games that meet the conditions, whatever the page."""
-    return [_games(lake, asked)]
+    return [_seen(lake, asked).games(**given(asked, *_CONDITIONS), **sort_of(asked))]
 
 
-def _games(
-    lake: AnsweringLake,
-    asked: Parameters,
-    after: Sequence[object] | None = None,
-    limit: int | None = None,
-) -> pl.DataFrame:
-    seen = lake.of_system(asked.system) if asked.system else lake
-    conditions = ("model", "game_type", "outcome", "competition", "setting_id", "path")
-    return seen.games(**choices(asked, *conditions), after=after, limit=limit)
+def _seen(lake: AnsweringLake, asked: Any) -> AnsweringLake:
+    return lake.of_system(asked.system) if asked.system else lake

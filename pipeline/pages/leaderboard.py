@@ -1,28 +1,21 @@
 """Models by metrics: every value with its interval, what it counts, and where its rows are."""
 
 from functools import partial
+from typing import Any
 
 import polars as pl
 
 from pipeline.answers import AnsweringLake
 from pipeline.metrics.known import names
 from pipeline.metrics.results import ESTIMATE, REPLAYS, flat, origin, wide
-from pipeline.pages.content import (
-    Content,
-    Faults,
-    OfSystem,
-    Order,
-    answered,
-    game_types,
-    grouped,
-    listed,
-)
+from pipeline.pages.address import BY, EDITION, GAME_TYPE, WHERE, address, sorting
+from pipeline.pages.content import Content, Faults, answered, grouped, listed
 from pipeline.present import present
 from pipeline.present.values import lacks_note
-from pipeline.vocabulary import ALL, Edition
+from pipeline.vocabulary import ALL
 
 LANE = "long"
-OF_MODEL = (
+MODEL_COLUMNS = (
     *("rank", "letters", "n_games", "n_missing", "n_expected", "n_self_play", *REPLAYS),
     *("is_complete", "lacks"),
 )
@@ -32,34 +25,21 @@ OF_MODEL = (
 BEFORE = ("rank", "model", "letters", "n_games", "n_missing")
 
 
-class Parameters(OfSystem, frozen=True, kw_only=True):
-    edition: Edition = "paper"
-    game_type: str = ALL
-    where: str = ""
-    by: str = ""
-    sort: str = ""
-    order: Order = "down"
+Parameters = address(EDITION, GAME_TYPE, WHERE, BY, *sorting("down"), is_of_system=True)
 
 
-class LeaderboardContent(Content, frozen=True, kw_only=True):
-    """`rows` has a row for each model (and group of `by`).
+def content(lake: AnsweringLake, asked: Any) -> Content:
+    """The leaderboard as `Lake.leaderboard` gives it, or the values of a slice of the rows.
 
-    The columns of `rows` are those of `leaderboard`, but without `reasons`, and for each metric
-    `<metric>`, `<metric>_low`, `<metric>_high`, `<metric>_thin`, `<metric>_counted`,
-    `<metric>_games`, `<metric>_reason`. At the end are the edition and the system.
+    `rows` has a row for each model (and group of `by`). Its columns are those of `leaderboard`, but
+    without `reasons`, and for each metric `<metric>`, `<metric>_low`, `<metric>_high`,
+    `<metric>_thin`, `<metric>_counted`, `<metric>_games`, `<metric>_reason`. At the end are the
+    edition and the system.
     """
-
-    groups: tuple[str, ...]
-    game_types: tuple[str, ...]
-    is_sliced: bool
-
-
-def content(lake: AnsweringLake, asked: Parameters) -> LeaderboardContent:
-    """The leaderboard as `Lake.leaderboard` gives it, or the values of a slice of the rows."""
     groups = tuple(name for name in listed(asked.by) if name != "model")
     is_sliced = bool(groups or asked.where or asked.game_type != ALL)
     if is_sliced:
-        ranking, values, faults = _of_slice(lake, asked, groups)
+        ranking, values, faults = _sliced(lake, asked, groups)
     else:
         (ranking, values), faults = lake.board(edition=asked.edition), Faults()
     left_out = values.filter(pl.col("model").is_null())
@@ -68,32 +48,30 @@ def content(lake: AnsweringLake, asked: Parameters) -> LeaderboardContent:
     there = values["metric"].unique().to_list()
     known = [name for name in names(asked.edition) if name in there or not is_sliced]
     absent = [name for name in known if name not in valued] if valued else []
-    of_model = ranking.select("model", "family", *OF_MODEL)
+    ranks = ranking.select("model", "family", *MODEL_COLUMNS)
     # What the values of a slice lack is said at them, else at the model.
     ends = ESTIMATE if is_sliced else [end for end in ESTIMATE if end != "_lacks"]
     estimates = flat(wide(values, known, ["model", *groups]), ends)
-    rows = estimates.join(of_model, on="model", how="left", nulls_equal=True)
+    rows = estimates.join(ranks, on="model", how="left", nulls_equal=True)
     rows = rows.select(*BEFORE, *groups, pl.exclude(*BEFORE, *groups))
     notes = [] if is_sliced else [*present("leaderboard", ranking).notes]
     notes += lacks_note(values) if is_sliced else []
     notes += [f"no model has a value of {', '.join(absent)}"] if is_sliced and absent else []
     notes += [f"{row['metric']}: {row['reason']}." for row in left_out.iter_rows(named=True)]
-    return LeaderboardContent(
+    return Content(
         title="Leaderboard",
         rows=_sorted(rows, asked, groups).with_columns(origin(lake, asked.edition)),
-        groups=groups,
-        game_types=game_types(lake, asked.game_type),
-        is_sliced=is_sliced,
+        parts={"groups": groups, "is_sliced": is_sliced},
         notes=notes,
         faults=faults,
     )
 
 
-def _of_slice(
-    lake: AnsweringLake, asked: Parameters, groups: tuple[str, ...]
+def _sliced(
+    lake: AnsweringLake, asked: Any, groups: tuple[str, ...]
 ) -> tuple[pl.DataFrame, pl.DataFrame, Faults]:
     """No ranking, and the values; no rows if anything is wrong with the request."""
-    schema = {"model": pl.String, **dict.fromkeys(("family", *OF_MODEL), pl.Null)}
+    schema = {"model": pl.String, **dict.fromkeys(("family", *MODEL_COLUMNS), pl.Null)}
     splits = "game_type" in groups and asked.game_type == ALL
     fields: dict[str, dict[str, object]] = {
         "game_type": {"game_type": None if splits else asked.game_type},
@@ -108,7 +86,7 @@ def _of_slice(
     return pl.DataFrame(schema=schema), values, faults
 
 
-def _sorted(rows: pl.DataFrame, asked: Parameters, groups: tuple[str, ...]) -> pl.DataFrame:
+def _sorted(rows: pl.DataFrame, asked: Any, groups: tuple[str, ...]) -> pl.DataFrame:
     """The rows by the column asked for, by default by rank; nulls last."""
     is_down = asked.order == "down"
     names = ["model", *groups]

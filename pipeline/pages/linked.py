@@ -20,23 +20,7 @@ from pipeline.sqlfiles import identifier, literal
 from pipeline.statistics.families import reaches
 from pipeline.vocabulary import ALL, Edition
 
-# What a page and its files have besides, of tables that a terminal has no room for.
-ALSO = {
-    "audit": ("title", "effect"),
-    "compare": ("method", "common_value", "other_common_value"),
-    "documents": ("format", "n_bytes", "ingest_id"),
-    "evidence": ("term",),
-    "games": ("setting_id",),
-    "search": ("player", "phase"),
-}
 Address = Callable[[Row], str | None]
-
-
-def with_more(shown: Table, also: Sequence[str] = ()) -> Table:
-    """The table with the columns that are `ALSO` on pages, if there is anything in them."""
-    more = (*ALSO.get(shown.name, ()), *also)
-    hidden = [name for name in shown.hidden if name not in more]
-    return replace(shown, hidden=hidden, optional=(*shown.optional, *more))
 
 
 @pass_context
@@ -112,22 +96,22 @@ def table(
     ticks: Mapping[str, Sequence[float]] | None = None,
     links: Mapping[str, Address | None] | None = None,
     inner: Mapping[str, Callable[[Row], str]] | None = None,
-    of_game: Mapping[str, object] | None = None,
+    game_query: Mapping[str, object] | None = None,
     groups: Sequence[str] = (),
     frame: str | None = None,
     sorts: bool = False,
 ) -> Markup:
     """A result as `present` shows it, or any frame; `also` are shown, and `without` are left out.
 
-    A page, unlike a report, shows what is `ALSO` there.
+    A page, unlike a report, shows what is `also` there.
     `groups` are the columns that the rows are grouped by. By metric, `ticks` are the values of
-    others. `inner` are macros that write what is in a column's cells, and `of_game` what the links
-    to games have besides. `frame` is its name among the page's frames. With `sorts`, headings lead
-    to the page sorted by them.
+    others. `inner` are macros that write what is in a column's cells, and `game_query` what
+    links to games have besides. `frame` is its name among the page's frames. With `sorts`, headings
+    lead to the page sorted by them.
     """
     asked = context["asked"]
     shown = present(name, rows) if name else Table("", rows)
-    shown = with_more(shown, also) if "is_interactive" in context else shown
+    shown = shown.with_also(*also) if "is_interactive" in context else shown
     shown = replace(
         shown,
         hidden=[*shown.hidden, *without],
@@ -135,37 +119,36 @@ def table(
     )
     edition: Edition = getattr(asked, "edition", PAPER)
     around = Around(
-        links=_links(shown, context, groups, of_game or {}) | dict(links or {}),
+        links=_links(shown, context, groups, game_query or {}) | dict(links or {}),
         inner=inner or {},
         sorting=_sorting(shown, context) if sorts and context["is_interactive"] else None,
         drawing=_drawing(shown, edition, ticks or {}),
         attributes=_attributes,
     )
-    page = context.get("page")
-    fields = getattr(page, "__struct_fields__", ())
-    frame = frame or next((one for one in fields if getattr(page, one) is rows), None)
+    frames = getattr(context.get("page"), "frames", {})
+    frame = frame or next((name for name, one in frames.items() if one is rows), None)
     # All texts in it are escaped.
     return Markup(html.table(shown, around, caption=caption, id=id, kind=kind, frame=frame))
 
 
 def _links(
-    shown: Table, context: Context, groups: Sequence[str], of_game: Mapping[str, object]
+    shown: Table, context: Context, groups: Sequence[str], game_query: Mapping[str, object]
 ) -> dict[str, Address]:
     """Where the cells of each column lead: what names something to its page, values to evidence."""
     asked = context["asked"]
     link: Callable[..., str | None] = context["link"]
-    where, of_type = getattr(asked, "where", ""), getattr(asked, "game_type", ALL)
+    where, game_type = getattr(asked, "where", ""), getattr(asked, "game_type", ALL)
 
     def to_game(row: Row) -> str | None:
         """The game, at the message or else the round that the row is about."""
         places = {"m": row.get("message_index"), "r": row.get("round")}
         at = next((f"{sign}{one}" for sign, one in places.items() if one is not None), "")
         game = row.get("game_id")
-        return None if game is None else link("game", game=game, at=at, **of_game)
+        return None if game is None else link("game", game=game, at=at, **game_query)
 
     def to_evidence(name: str) -> Address:
         def address(row: Row) -> str | None:
-            whole = {"metric": name, "game_type": of_type, **row}
+            whole = {"metric": name, "game_type": game_type, **row}
             return link(
                 "evidence",
                 metric=whole["metric"],
@@ -216,16 +199,16 @@ def _drawing(
     by_value = {one.value: one for one in shown.estimates if one.low}
 
     def drawing(name: str, row: Row) -> str:
-        of_metric = str({"metric": name, **row}["metric"])
+        metric_name = str({"metric": name, **row}["metric"])
         estimate = by_value.get(name)
-        if estimate is None or of_metric not in highest:
+        if estimate is None or metric_name not in highest:
             return ""
         ends = row.get(estimate.low or ""), row.get(estimate.high or "")
         if name == "difference":
-            span = -highest[of_metric], highest[of_metric]
+            span = -highest[metric_name], highest[metric_name]
             return str(bar(row[name], *ends, span, field=[0.0]))
-        field = ticks.get(of_metric, ())
-        return str(bar(row[name], *ends, (0.0, highest[of_metric]), field=field))
+        field = ticks.get(metric_name, ())
+        return str(bar(row[name], *ends, (0.0, highest[metric_name]), field=field))
 
     return drawing
 

@@ -1,69 +1,57 @@
 """One metric: what it means, and its value for every model."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import polars as pl
 
 from pipeline.answers import AnsweringLake
 from pipeline.errors import UsageError
-from pipeline.metrics.known import has_sql, metric, names, sql
-from pipeline.pages.content import Content, Faults, Head, OfSystem, answered, grouped, head, listed
+from pipeline.metrics.known import has_sql, metric, sql
+from pipeline.pages.address import BY, EDITION, METRIC, WHERE, address
+from pipeline.pages.content import Content, Faults, answered, grouped, head, listed
 from pipeline.present import present
-from pipeline.vocabulary import ALL, Edition
+from pipeline.vocabulary import ALL
 
 LANE = "long"
 
 
-class Parameters(OfSystem, frozen=True, kw_only=True):
-    metric: str = "win_rate"
-    edition: Edition = "paper"
-    by: str = ""
-    where: str = ""
+Parameters = address(METRIC, EDITION, WHERE, BY, is_of_system=True)
 
 
-class MetricContent(Content, frozen=True, kw_only=True):
-    """`rows` are those of `metrics` over all game types, `by_type` those of each game type."""
+def content(lake: AnsweringLake, asked: Any) -> Content:
+    """The metric's definition, and its values by model, by game type and by what is asked.
 
-    head: Head
-    names: tuple[str, ...]
-    source: str
-    combine: str
-    terms: pl.DataFrame
-    sql: str
-    by_type: pl.DataFrame
-    groups: tuple[str, ...]
-
-
-def content(lake: AnsweringLake, asked: Parameters) -> MetricContent:
-    """The metric's definition, and its values by model, by game type and by what is asked."""
+    `rows` are those of `metrics` over all game types, `by_type` those of each game type.
+    """
     declared, shown = metric(asked.metric, asked.edition), head(asked.metric, asked.edition)
     groups = tuple(name for name in listed(asked.by) if name not in ("model", "game_type"))
     rows, faults = _values(lake, asked, groups)
     is_all = pl.col("game_type") == ALL
     whole = rows.filter(is_all).sort("value", "model", descending=[True, False], nulls_last=True)
-    return MetricContent(
+    terms = [
+        {"term": one.name, "game types": ", ".join(one.game_types), "weight": one.weight}
+        for one in declared.terms
+    ]
+    return Content(
         title=shown.title,
         rows=whole,
-        head=shown,
-        names=names(asked.edition),
-        source=shown.source,
-        combine=str(declared.combine),
-        terms=pl.DataFrame(
-            [
-                {"term": one.name, "game types": ", ".join(one.game_types), "weight": one.weight}
-                for one in declared.terms
-            ]
-        ),
-        sql=sql(asked.metric, asked.edition) if has_sql(asked.metric) else "",
-        by_type=rows.filter(~is_all),
-        groups=groups,
+        parts={
+            "head": shown,
+            "source": shown.source,
+            "combine": str(declared.combine),
+            "terms": pl.DataFrame(terms),
+            "sql": sql(asked.metric, asked.edition) if has_sql(asked.metric) else "",
+            "by_type": rows.filter(~is_all),
+            "groups": groups,
+        },
         notes=present("metrics", rows).notes,
         faults=faults,
     )
 
 
 def _values(
-    lake: AnsweringLake, asked: Parameters, groups: tuple[str, ...]
+    lake: AnsweringLake, asked: Any, groups: tuple[str, ...]
 ) -> tuple[pl.DataFrame, Faults]:
     """The values as far as nothing is wrong with the request, and what is."""
 

@@ -16,7 +16,7 @@ from pipeline.pages.render import environment, fragment
 
 # The parts of the style of `magic view` that what is shown in a cell needs.
 _PARTS = ("texts", "tables", "a value with its interval", "facts and plots", "transcripts")
-_OF_FRAME = ("a ", "a:hover", ".vh ", ".none ", ".id ")
+_FRAME = ("a ", "a:hover", ".vh ", ".none ", ".id ")
 _OWN = """
 color-scheme: light;
 --paper: var(--jp-layout-color0, light-dark(#fff, #1e1e1e));
@@ -98,6 +98,6 @@ def _prefix(one: OneGame, _: int) -> str:
 @cache
 def _style() -> str:
     """What the cell needs of the style of `magic view`, for what is within the frame alone."""
-    own = "".join([style.colours(), style.lines(*_OF_FRAME), style.parts(*_PARTS), _OWN])
+    own = "".join([style.colours(), style.lines(*_FRAME), style.parts(*_PARTS), _OWN])
     # The name is doubled, so that our rules win over those of the notebook itself.
     return f".magic-page.magic-page {{{own}}}"

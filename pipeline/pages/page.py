@@ -12,7 +12,8 @@ import msgspec
 import polars as pl
 
 from pipeline.errors import UsageError, choose
-from pipeline.pages.content import Address, Content
+from pipeline.pages.address import Address
+from pipeline.pages.content import Content
 from pipeline.reports.unknown import unknown_notes
 
 _PLACE = re.compile(r"`\$\.(\w+)`$")
@@ -60,10 +61,12 @@ def content(name: str, lake: Any, asked: Address) -> Content:
     """What a page shows of the lake; raises UsageError for what is wrong with the request."""
     seen = _seen(lake, asked)
     shown = page(name).content(seen, asked)
-    if not asked.IS_OF_SYSTEM:
-        return msgspec.structs.replace(shown, systems=lake.systems)
-    unknown = unknown_notes(seen)
-    return msgspec.structs.replace(shown, system=seen.system, systems=seen.systems, unknown=unknown)
+    listed = {one.name: one.values(seen, asked) for one in asked.FIELDS if one.values}
+    choices = {field: tuple(values) for field, values in (listed | {**shown.choices}).items()}
+    common = {"systems": seen.systems, "choices": choices}
+    if asked.IS_OF_SYSTEM:
+        common |= {"system": seen.system, "unknown": unknown_notes(seen)}
+    return msgspec.structs.replace(shown, **common)
 
 
 def _seen(lake: Any, asked: Address) -> Any:
@@ -79,8 +82,8 @@ def csv_parts(
     `shown` is the page's content where it is there already.
     """
     module = page(name)
-    whole, of_frame = getattr(module, "whole", None), getattr(module, "WHOLE", "rows")
-    if whole is not None and (asked.frame or "rows") == of_frame:
+    whole, whole_frame = getattr(module, "whole", None), getattr(module, "WHOLE", "rows")
+    if whole is not None and (asked.frame or "rows") == whole_frame:
         return whole(_seen(lake, asked), asked)  # type: ignore[no-any-return]
     contents = shown or content(name, lake, asked)
     if contents.faults:

@@ -18,8 +18,9 @@ from pipeline import cells, column
 from pipeline.cells import printable
 from pipeline.errors import UsageError
 from pipeline.metrics.request import EDITIONS, PAPER
+from pipeline.pages.address import Address
 from pipeline.pages.bar import bar
-from pipeline.pages.content import Address, Content, slice_of
+from pipeline.pages.content import Content, slice_of
 from pipeline.pages.linked import here, narrowed_to, table, to, to_model
 from pipeline.pages.page import TEMPLATES, page
 from pipeline.present import html
@@ -131,17 +132,14 @@ def fragment(name: str, content: Content, asked: Address, link: Link, **more: ob
 def query_of(asked: Mapping[str, object] | Address) -> str:
     """The parameters as the query of an address; those without a value are left out."""
     values = msgspec.to_builtins(asked) if isinstance(asked, Address) else asked
-    given = {
-        name: one
-        for name, one in values.items()
-        if one is not None and one != "" and one is not False
-    }
+    given = {name: one for name, one in values.items() if one is not None and one != ""}
     return urlencode({name: _word(one) for name, one in given.items()})
 
 
 def as_json(content: Content, asked: Address, state: int) -> str:
     """The content as one JSON object, with the number of the lake's last ingest."""
-    fields = {name: getattr(content, name) for name in content.__struct_fields__}
+    fields = msgspec.structs.asdict(content)
+    fields |= fields.pop("parts")
     parts = [f'"ingest": {state}', f'"parameters": {_json(msgspec.to_builtins(asked))}']
     parts += [f'"{name}": {_json(value)}' for name, value in fields.items()]
     return "{" + ",\n".join(parts) + "}\n"

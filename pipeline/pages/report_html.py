@@ -21,7 +21,7 @@ from pipeline.statistics.families import reaches
 LONGEST_TEXT = 20_000
 """A message with more characters is cut; `magic show` prints it whole."""
 _PARTS = ("texts", "tables", "a value with its interval", "facts and plots", "transcripts")
-_OF_FRAME = ("*", "a ", "a:hover", ":focus-visible", ".vh ", ".none ")
+_FRAME = ("*", "a ", "a:hover", ":focus-visible", ".vh ", ".none ")
 
 
 def report_html(report: Report) -> Iterator[str]:
@@ -66,7 +66,7 @@ def _style() -> str:
     """The tables and texts of `magic view`, and the style of what is in the file alone."""
     own = (TEMPLATES / "one_file.css").read_text("utf-8")
     shared = style.parts(*_PARTS)
-    return f":root {{{style.colours()}}}\n{style.lines(*_OF_FRAME)}\n{shared}\n{own}"
+    return f":root {{{style.colours()}}}\n{style.lines(*_FRAME)}\n{shared}\n{own}"
 
 
 def _matrix(report: Report) -> Iterator[tuple[str, list[tuple[str, list[dict[str, Any] | None]]]]]:

@@ -14,16 +14,16 @@ from pipeline.reports.parts import EVERYBODY
 from pipeline.reports.transcript import Transcript
 from pipeline.vocabulary import Phase
 
-_OF_PLAYER = ("role", "side", "competition")
+_PLAYER_COLUMNS = ("role", "side", "competition")
 # A path has the role that its model was tested in, and an outcome says who of the voted was hidden.
-_OF_GAME = (
+_GAME_COLUMNS = (
     *("path", "source", "outcome", "outcome_code", "word", "other_word", "hidden_player"),
     *("tested_player", "setting", "ended_by"),
 )
 # What all players see of a game, and in it the columns that only one who knows the roles can fill.
 # A cause is that of a side: werewolves attack only others.
 _SHOWN: Mapping[str, tuple[str, ...]] = {
-    "games": _OF_GAME,
+    "games": _GAME_COLUMNS,
     "players": (),
     "messages": (),
     "votes": ("is_correct",),
@@ -31,7 +31,7 @@ _SHOWN: Mapping[str, tuple[str, ...]] = {
     "team_proposals": (),
     "team_votes": (),
 }
-_OF_SPEAKER = ("player", "seat", "model", "is_tested")
+_SPEAKER_COLUMNS = ("player", "seat", "model", "is_tested")
 _IS_NOTE = pl.col("seat").is_null() & ~pl.col("visible_to").list.contains(pl.lit(EVERYBODY))
 
 
@@ -48,7 +48,9 @@ def without_roles(transcript: Transcript) -> Transcript:
     Whoever was sent a private note of the moderator is left out too, and so is whoever spoke where
     only some roles speak."""
     tables = {
-        name: _without(rows if name in _SHOWN else rows.clear(), *_OF_PLAYER, *_SHOWN.get(name, ()))
+        name: _without(
+            rows if name in _SHOWN else rows.clear(), *_PLAYER_COLUMNS, *_SHOWN.get(name, ())
+        )
         for name, rows in transcript.tables.items()
     }
     tables["messages"] = _messages(tables["messages"], str(transcript.game["game_type"]))
@@ -61,7 +63,7 @@ def _messages(messages: pl.DataFrame, game_type: str) -> pl.DataFrame:
     nobody = pl.when(_IS_NOTE | is_secret).then(pl.lit([], pl.List(pl.String)))
     return messages.with_columns(
         nobody.otherwise("visible_to").alias("visible_to"),
-        *(pl.when(~is_secret).then(name).alias(name) for name in _OF_SPEAKER),
+        *(pl.when(~is_secret).then(name).alias(name) for name in _SPEAKER_COLUMNS),
     )
 
 

@@ -1,12 +1,15 @@
 """A query on the lake, in a process of its own with limits of time and memory."""
 
+from typing import Any
+
 import polars as pl
 
 from pipeline.answers import AnsweringLake
 from pipeline.errors import PipelineError, QueryError, UsageError
-from pipeline.pages.content import Address, Content, Faults
+from pipeline.pages.address import Field, address
+from pipeline.pages.content import Content, Faults
 from pipeline.plots import plot_columns
-from pipeline.reports.views import Schema, schemas
+from pipeline.reports.views import schemas
 from pipeline.sandbox import Sandbox
 
 LANE = "free"
@@ -16,29 +19,15 @@ SHOWN = 1000
 """A page shows so many rows; `.csv` and `.json` have all."""
 
 
-class Parameters(Address, frozen=True, kw_only=True):
-    query: str = ""
-    x: str = ""
-    y: str = ""
+Parameters = address(Field("query"), Field("x"), Field("y"))
 
 
-class SqlContent(Content, frozen=True, kw_only=True):
-    """`rows` is the result, `plot` is of two of its columns, `place` is where the query fails.
+def content(lake: AnsweringLake, asked: Any) -> Content:
+    """The result of the query; nothing before there is one.
 
-    `columns` are those of the tables, and `schemas` those of the views.
+    The plot is of two of its columns, `place` is where the query fails. `columns` are those of the
+    tables, and `schemas` those of the views.
     """
-
-    columns: pl.DataFrame
-    schemas: tuple[Schema, ...]
-    place: str
-    has_run: bool
-    is_plotted: bool
-    shown: int
-    timeout: float
-
-
-def content(lake: AnsweringLake, asked: Parameters) -> SqlContent:
-    """The result of the query; nothing before there is one."""
     faults = Faults()
     rows, place = pl.DataFrame(), ""
     if asked.query.strip():
@@ -49,16 +38,18 @@ def content(lake: AnsweringLake, asked: Parameters) -> SqlContent:
             plot_columns(rows, asked.x, asked.y)
         except UsageError as error:  # the columns may be those of the query before
             is_plotted, notes = False, [f"no plot: {error}"]
-    return SqlContent(
+    return Content(
         title="SQL",
         rows=rows,
-        columns=lake.schema(),
-        schemas=tuple(schemas()),
-        place=place,
-        has_run=bool(asked.query.strip()) and not faults.get("query"),
-        is_plotted=is_plotted,
-        shown=SHOWN,
-        timeout=TIMEOUT,
+        parts={
+            "columns": lake.schema(),
+            "schemas": tuple(schemas()),
+            "place": place,
+            "has_run": bool(asked.query.strip()) and not faults.get("query"),
+            "is_plotted": is_plotted,
+            "shown": SHOWN,
+            "timeout": TIMEOUT,
+        },
         notes=notes,
         faults=faults,
     )

@@ -35,7 +35,7 @@ class Presented(Table):
     """
 
     @classmethod
-    def of_table(cls, table: Table) -> "Presented":
+    def from_table(cls, table: Table) -> "Presented":
         return cls(**{one.name: getattr(table, one.name) for one in fields(table)})
 
     def text(self, width: int | None = None) -> str:
@@ -81,12 +81,12 @@ def present(name: str, frame: pl.DataFrame, **asked: Any) -> Presented:
     module = next(module for module, names in _MODULES.items() if name in names)
     table: Table = getattr(import_module(f"{__package__}.{module}"), name)(frame, **asked)
     lake, edition = asked.get("lake"), asked.get("edition", PAPER)
-    of_lake = [] if lake is None else unknown_notes(lake)
-    of_edition = [] if edition == PAPER else [f"edition {edition}"]
-    return Presented.of_table(_of_one_origin(table.noting(*of_lake, *of_edition)))
+    lake_notes = [] if lake is None else unknown_notes(lake)
+    edition_notes = [] if edition == PAPER else [f"edition {edition}"]
+    return Presented.from_table(_with_one_origin(table.noting(*lake_notes, *edition_notes)))
 
 
-def _of_one_origin(table: Table) -> Table:
+def _with_one_origin(table: Table) -> Table:
     """The table without columns for eyes that say the same of all rows: a document says it once."""
     known = {name: table.rows[name].unique() for name in ORIGIN if name in table.rows.columns}
     same = {name: values for name, values in known.items() if len(values) <= 1}

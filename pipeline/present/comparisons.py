@@ -18,7 +18,7 @@ from pipeline.statistics.pairs import UNPAIRED
 
 _DECIMALS = EVERY["difference"].decimals or 0
 _THIN, _NEW_THIN = ("thin", "other_thin"), ("thin", "new_thin")
-_OF_PROGRAMS = (
+_PROGRAM_COLUMNS = (
     *(
         "family",
         "ci_method",
@@ -42,13 +42,14 @@ def compare(rows: pl.DataFrame, margin: float | None = None, **_: Any) -> Table:
     pair = rows.select(side, "other").unique().rows()
     is_one = len(pair) == 1 and None not in pair[0]
     headings = dict(zip(("value", "other_value"), map(str, pair[0]), strict=True)) if is_one else {}
-    hidden = (*_OF_PROGRAMS, *((side, "other") if is_one else ()))
+    hidden = (*_PROGRAM_COLUMNS, *((side, "other") if is_one else ()))
     return Table(
         "compare",
         rows,
         {**group_columns(rows), **EVERY},
         estimates=[Estimate("difference", "ci_low", "ci_high", _THIN, reason="reason")],
         hidden=hidden,
+        also=("method", "common_value", "other_common_value"),
         headings=headings,
         folds=(
             folds.merged("values", "value", "other_value"),
@@ -117,10 +118,10 @@ def common_note(
     note = "differences are over the common settings, the values beside them over all games"
     if "common_value" not in apart.columns:
         return [note]
-    of_row = ["metric", *(name for name in _labels(rows) if rows[name].n_unique() > 1)]
+    shown_names = ["metric", *(name for name in _labels(rows) if rows[name].n_unique() > 1)]
     named = [
         f"{' '.join(map(str, row[2:]))} {row[0]:.{_DECIMALS}f} and {row[1]:.{_DECIMALS}f}"
-        for row in apart.select("common_value", "other_common_value", *of_row).iter_rows()
+        for row in apart.select("common_value", "other_common_value", *shown_names).iter_rows()
     ]
     return [f"{note}; values over the common settings: {folds.named(named)}"]
 

@@ -14,7 +14,7 @@ from pipeline.reports import missing as lacking
 from pipeline.reports import tables as catalog
 
 NO_GAMES = "the lake has no game of a tested model: nothing can be complete"
-_OF_GAMES = ("n_unfinished", "n_quarantined", "is_complete")
+_GAME_COLUMNS = ("n_unfinished", "n_quarantined", "is_complete")
 
 
 def completeness(
@@ -29,7 +29,7 @@ def completeness(
         games.COLUMNS,
         hidden=("game_type", "n_missing"),
         folds=(
-            folds.alike(*_OF_GAMES),
+            folds.alike(*_GAME_COLUMNS),
             folds.titled("model"),
             folds.starred("is_complete", "competition", note="not complete", where=False),
         ),

@@ -32,8 +32,8 @@ class View(NamedTuple):
 
     def labels(self) -> list[Field]:
         """The columns that say what a row is about: those before the first number."""
-        of_numbers = (at for at, one in enumerate(self.fields) if one.is_number or one.estimate)
-        return list(self.fields[: next(of_numbers, len(self.fields))])
+        numbers = (at for at, one in enumerate(self.fields) if one.is_number or one.estimate)
+        return list(self.fields[: next(numbers, len(self.fields))])
 
     def without(self, *fields: Field) -> "View":
         return self._replace(fields=tuple(one for one in self.fields if one not in fields))
@@ -67,8 +67,8 @@ def merged(heading: str, *columns: str, note: str = "") -> Fold:
         if not fields:
             return view
         texts = map(", ".join, zip(*(one.texts for one in fields), strict=True))
-        of_what = note or f"{heading}: {', '.join(one.heading for one in fields)}"
-        return view.with_cells(fields[0], list(texts), heading).without(*fields[1:]).noting(of_what)
+        meaning = note or f"{heading}: {', '.join(one.heading for one in fields)}"
+        return view.with_cells(fields[0], list(texts), heading).without(*fields[1:]).noting(meaning)
 
     return fold
 
@@ -109,12 +109,12 @@ def below(column: str) -> Fold:
         for own in view.named(column):
             labels = [one for one in view.labels() if one is not own]
             rows: dict[str, list[str]] = {}
-            for text, *of_row in zip(own.texts, *(one.texts for one in labels), strict=True):
-                rows.setdefault(text, []).append(" ".join(of_row))
+            for text, *names in zip(own.texts, *(one.texts for one in labels), strict=True):
+                rows.setdefault(text, []).append(" ".join(names))
             title = "– " if own.name == "reason" else f"{own.heading}: "
             notes = [
-                f"{title}{text} ({named(of_text)})"
-                for text, of_text in rows.items()
+                f"{title}{text} ({named(rows_of_text)})"
+                for text, rows_of_text in rows.items()
                 if text.strip(f"{cells.NULL}, ")
             ]
             view = view.without(own).noting(*notes)

@@ -23,7 +23,7 @@ _BRIEF = (
     *("game_id", "term", "model", "player", "round", "what", "compared_with", "hit"),
     *("message_index", "content"),
 )
-_OF_FINDING = ("model", "player", "round", "logged", "says", "message_index", "content")
+_FINDING_COLUMNS = ("model", "player", "round", "logged", "says", "message_index", "content")
 _SEARCH = {**searches.COLUMNS, "text": column.text("the text around the hit")}
 
 
@@ -33,6 +33,7 @@ def evidence(rows: pl.DataFrame, has_terms: bool = False, **_: Any) -> Table:
         rows,
         evidence_rows.COLUMNS,
         hidden=() if has_terms else ("term",),
+        also=("term",),
         brief=partial(brief, columns=_BRIEF),
     )
 
@@ -48,25 +49,26 @@ def audit(rows: pl.DataFrame, lake: StoredLake | None = None, **_: Any) -> Table
         rows,
         {**group_columns(rows), **audits.COLUMNS},
         hidden=("title", "effect"),
+        also=("title", "effect"),
         folds=(folds.titled("kind", "metric"),),
-        hints=_of_audit(rows, [] if lake is None or lake.system else [*lake.systems]),
+        hints=_audit_hints(rows, [] if lake is None or lake.system else [*lake.systems]),
     )
 
 
-def _of_audit(rows: pl.DataFrame, systems: Sequence[str]) -> list[str]:
+def _audit_hints(rows: pl.DataFrame, systems: Sequence[str]) -> list[str]:
     """What of the rows to see next; `systems` are those that they are of together."""
     to_see = "run `magic audit KIND` to print the rows of one kind, for example stated_votes"
-    of_all = f"these rows are of {len(systems)} systems together: see one with --system"
+    all_systems = f"these rows are of {len(systems)} systems together: see one with --system"
     nothing = "no game in the lake has anything to check"
     return [
         *([nothing] if rows.is_empty() else []),
-        *([of_all] if len(systems) > 1 else []),
+        *([all_systems] if len(systems) > 1 else []),
         *([to_see] if rows.height else []),
     ]
 
 
 def findings(rows: pl.DataFrame, **_: Any) -> Table:
-    columns = ("game_id", *_OF_FINDING)
+    columns = ("game_id", *_FINDING_COLUMNS)
     return Table("findings", rows, audits.FINDINGS, brief=partial(brief, columns=columns))
 
 
@@ -78,12 +80,13 @@ def search(
         rows,
         _SEARCH,
         hidden=("player", "role", "game_type" if secret else "phase"),
+        also=("player", "phase"),
         brief=_around,
-        hints=() if found is None else _of_search(found, **asked),
+        hints=() if found is None else _search_hints(found, **asked),
     )
 
 
-def _of_search(found: searches.Hits, limit: int, timeout: float, **_: Any) -> list[str]:
+def _search_hints(found: searches.Hits, limit: int, timeout: float, **_: Any) -> list[str]:
     """How much of the lake was searched, and how to go on."""
     part = (
         f"{counted(found.rows.height, 'message')} found in {found.n_searched:,} of "
@@ -108,13 +111,14 @@ def games(rows: pl.DataFrame, **_: Any) -> Table:
         rows,
         games_list.COLUMNS,
         hidden=("is_finished", "setting_id", "game_index", "source"),
-        brief=_of_games,
+        also=("setting_id",),
+        brief=_brief_games,
         folds=(folds.titled("game_type"),),
         hints=first_game(rows) or ["no game in the lake matches"],
     )
 
 
-def _of_games(rows: pl.DataFrame) -> pl.DataFrame:
+def _brief_games(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows with the beginnings of ids, and how the games ended."""
     end = pl.when("is_finished").then("outcome").otherwise(pl.lit(games_list.UNFINISHED))
     return rows.with_columns(brief_id(), brief_id("setting_id"), outcome=end)
@@ -127,6 +131,7 @@ def documents(rows: pl.DataFrame, **_: Any) -> Table:
         rows,
         listed.COLUMNS,
         hidden=("format", "n_bytes", "ingest_id"),
+        also=("format", "n_bytes", "ingest_id"),
         brief=lambda one: one.with_columns(brief_id()),
         optional=("detail", "n_faulty_parts", "game_id"),
         folds=(folds.titled("source"), folds.titled("status")),

@@ -94,6 +94,7 @@ class Table:
     `hidden` columns are for programs alone, `optional` ones are hidden where no row has anything in
     them. `brief` makes of the rows what is shown instead. `folds` are what a terminal that is too
     narrow gives up, step by step. With `turned`, the rows of that column become columns there.
+    `also` are the hidden ones that pages show if there is anything in them, which have more room.
     `asides` are what a small screen can do without. `origin` says what the numbers are of.
     `hints` are for the command line alone: what to do next, or that nothing was found.
     """
@@ -104,6 +105,7 @@ class Table:
     estimates: Sequence[Estimate] = ()
     hidden: Sequence[str] = ()
     optional: Sequence[str] = ()
+    also: Sequence[str] = ()
     headings: Mapping[str, str] = field(default_factory=dict)
     star: Star | None = None
     brief: Callable[[pl.DataFrame], pl.DataFrame] | None = None
@@ -204,7 +206,13 @@ class Table:
             for one, is_so in zip(plain, is_starred, strict=True)
         ]
 
-    def of_rows(self, rows: pl.DataFrame) -> Self:
+    def with_also(self, *more: str) -> Self:
+        """The table as a page shows it, with the columns that are `also` there, and more."""
+        named = (*self.also, *more)
+        hidden = [name for name in self.hidden if name not in named]
+        return replace(self, hidden=hidden, optional=(*self.optional, *named))
+
+    def with_rows(self, rows: pl.DataFrame) -> Self:
         """The same table of other rows."""
         return replace(self, rows=rows)
 

@@ -21,10 +21,10 @@ from pipeline.reports.lacking import self_play, self_play_notes
 VALUE = Estimate(
     "value", "ci_low", "ci_high", ("thin",), "counted", "n_games", "reason", lacks="lacks"
 )
-_OF_PROGRAMS = ("edition", "terms", "ci_method", "effective_items", "is_complete", *REPLAYS)
+_PROGRAM_COLUMNS = ("edition", "terms", "ci_method", "effective_items", "is_complete", *REPLAYS)
 
 
-def of_metric(name: str) -> Estimate:
+def metric_estimate(name: str) -> Estimate:
     """The columns of a metric in a row of the leaderboard and of its page."""
     beside = (f"{name}{end}" for end in ESTIMATE if end)
     low, high, thin, counted, games, reason, lacks = beside
@@ -41,7 +41,7 @@ def metrics(rows: pl.DataFrame, lake: StoredLake | None = None, **_: Any) -> Tab
         rows,
         {**group_columns(rows), **VALUES},
         estimates=(VALUE,),
-        hidden=_OF_PROGRAMS,
+        hidden=_PROGRAM_COLUMNS,
         optional=("n_unfinished", "n_unreadable", "n_unknown", "reason"),
         folds=(
             folds.below("reason"),
@@ -89,7 +89,7 @@ def leaderboard(rows: pl.DataFrame, confidence: float = DEFAULT_CONFIDENCE, **_:
         "leaderboard",
         rows,
         {**group_columns(rows), **columns},
-        estimates=[of_metric(name) for name in names],
+        estimates=[metric_estimate(name) for name in names],
         hidden=(
             *("family", "n_expected", "is_complete", "lacks", "reasons", *REPLAYS),
             *(f"{name}{end}" for name in names for end in ("_counted", "_games", "_reason")),
@@ -98,12 +98,12 @@ def leaderboard(rows: pl.DataFrame, confidence: float = DEFAULT_CONFIDENCE, **_:
         star=Star("model", "is_complete", where=False),
         turned="model",
         asides=("letters", "n_games", "n_missing"),
-        notes=_of_leaderboard(rows, names, confidence) if "reasons" in rows.columns else (),
+        notes=_leaderboard_notes(rows, names, confidence) if "reasons" in rows.columns else (),
         hints=["the lake has no game of a tested model"] if rows.is_empty() else (),
     )
 
 
-def _of_leaderboard(rows: pl.DataFrame, names: Sequence[str], confidence: float) -> list[str]:
+def _leaderboard_notes(rows: pl.DataFrame, names: Sequence[str], confidence: float) -> list[str]:
     return [
         *letters_note(rows, confidence),
         *thin_note(rows, *(f"{name}_thin" for name in names)),
@@ -155,8 +155,8 @@ def letters_note(rows: pl.DataFrame, confidence: float) -> list[str]:
 
 def _incomplete(rows: pl.DataFrame) -> list[str]:
     """Who lacks games, how many of how many, and who a whole competition."""
-    of_model = ("rank", "model", "n_missing", "n_expected", "lacks")
-    lacking = rows.filter(~rows["is_complete"]).select(of_model).rows()
+    columns = ("rank", "model", "n_missing", "n_expected", "lacks")
+    lacking = rows.filter(~rows["is_complete"]).select(columns).rows()
     some = ", ".join(f"{model}: {n:,} of {of:,}" for _, model, n, of, lacks in lacking if not lacks)
     notes = [
         "* lacks games of settings that others finished; run `magic completeness` for details "

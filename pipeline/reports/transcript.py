@@ -1,13 +1,10 @@
 """One game as a whole: who sat where, what was said and to whom, and what each metric counted."""
 
-import atexit
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from weakref import WeakKeyDictionary
 
 import polars as pl
-from duckdb import DuckDBPyConnection
 from msgspec import Struct
 
 from pipeline.column import ID_LENGTH
@@ -20,9 +17,9 @@ from pipeline.metrics.known import metric, names
 from pipeline.metrics.request import DEFAULT_GAMES, PAPER, Request
 from pipeline.reports.acts import Sources, sources_of
 from pipeline.reports.parts import EVERYBODY, Part, as_text, parts, title
-from pipeline.sqlfiles import literal
+from pipeline.sqlfiles import identifier, literal
 from pipeline.vocabulary import Edition
-from pipeline.warehouse import answer, connect
+from pipeline.warehouse import few
 
 SEEN = ("message_index", "player", "content")
 """What a player sees of a message; a player does not see who else was shown it."""
@@ -170,25 +167,10 @@ def _tables(lake: StoredLake, game_ids: Sequence[str]) -> dict[str, pl.DataFrame
 
 
 def _rows(lake: StoredLake, table: str, condition: str) -> pl.DataFrame:
-    rows = answer(_connection(lake).cursor(), f"FROM {table} WHERE {condition}")
-    return rows.cast(pl.Schema(polars_schema(table)))
-
-
-# A connection of each open lake: to make one takes longer than to read a game.
-_connections: WeakKeyDictionary[StoredLake, DuckDBPyConnection] = WeakKeyDictionary()
-
-
-@atexit.register
-def _close() -> None:
-    # DuckDB complains of a connection that outlives the interpreter.
-    _connections.clear()
-
-
-def _connection(lake: StoredLake) -> DuckDBPyConnection:
-    if lake not in _connections:
-        # The tables are read in parallel, so one thread for each query is enough.
-        _connections[lake] = connect(lake, {}, " ".join(GAME_TABLES), threads=1)
-    return _connections[lake]
+    columns = dict(polars_schema(table))
+    select = f"SELECT {', '.join(map(identifier, columns))} FROM {table} WHERE {condition}"
+    # The tables are read in parallel, all by one connection.
+    return few(lake, {}, select, " ".join(GAME_TABLES)).cast(pl.Schema(columns))
 
 
 def _by_game(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:

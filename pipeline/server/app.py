@@ -208,7 +208,7 @@ class Site:
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
         """Makes the first page before a browser requests it."""
-        await asyncio.to_thread(self._workers.warm, "quick")
+        self._workers.warm()
         first = Task("leaderboard", "html", {})
         making = asyncio.create_task(self._making.reply(self._lake, first, page(first.page).LANE))
         yield

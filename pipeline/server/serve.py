@@ -17,7 +17,7 @@ import uvicorn
 from pipeline.api import Lake
 from pipeline.errors import PipelineError, UsageError
 from pipeline.server.app import Site
-from pipeline.server.connections import Connection, OneLine, limits
+from pipeline.server.connections import MOST, REQUEST_SECONDS, Connection, OneLine
 from pipeline.server.security import HEADERS, LONGEST_ADDRESS, Token
 from pipeline.server.workers import Workers
 
@@ -40,15 +40,13 @@ def serve(
     Beyond this machine, the address has a token that a browser needs. Raises PipelineError if
     the port is taken.
     """
-    Connection.most, n_waiting = limits()
-    with _listening(host, port, n_waiting) as listening:
+    with _listening(host, port) as listening:
         taken = listening.getsockname()[1]
         token = None if host in LOOPBACK else Token(secrets.token_urlsafe(24), taken)
         shown = reachable(host)
         shown = f"[{shown}]" if ":" in shown else shown
         address = f"http://{shown}:{taken}/" + (f"?token={quote(token.text)}" if token else "")
         workers = Workers(is_local=lake.path.is_local)
-        workers.warm("long")
         app = Site(lake, name, workers, token).app(_hosts(taken))
         log = OneLine(say)
         for logger in ("uvicorn.error", "asyncio"):
@@ -61,7 +59,8 @@ def serve(
             date_header=False,
             http=Connection,
             headers=[*HEADERS.items()],
-            backlog=n_waiting,
+            limit_concurrency=MOST,
+            timeout_keep_alive=int(REQUEST_SECONDS),
             ws="none",
             h11_max_incomplete_event_size=4 * LONGEST_ADDRESS,
             timeout_graceful_shutdown=0,
@@ -124,14 +123,14 @@ def reachable(host: str) -> str:
         return "127.0.0.1" if family == socket.AF_INET else "::1"
 
 
-def _listening(host: str, port: int, n_waiting: int) -> socket.socket:
+def _listening(host: str, port: int) -> socket.socket:
     """A socket that takes connections; raises PipelineError if the port is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
-        listening.listen(n_waiting)  # whoever reads the address may ask at once
+        listening.listen()  # whoever reads the address may ask at once
     except OverflowError:
         listening.close()
         raise UsageError(f"the port must be between 0 and 65535, not {port}") from None

@@ -1,7 +1,11 @@
-"""A process that makes pages, one after the other, until its connection is closed."""
+"""A process that makes pages, several at once, until its connection is closed."""
 
 import os
+import pickle
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import Lock
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
@@ -16,6 +20,8 @@ PROGRAM = "from pipeline.server.worker import main; main({nice}, draws={draws})"
 Form = Literal["html", "json", "csv", "svg", "png"]
 
 
+_MOST = 16
+"""So many threads at most: the server asks for fewer pages at once."""
 _OPENED = 2
 """The number of open states of the lake: the newest, and one of the past."""
 
@@ -49,29 +55,34 @@ def fault(status: int, text: str, title: str = "Not shown") -> Reply:
 
 
 def main(nice: int, *, draws: bool) -> None:
-    """Answers each task, which comes with its lake, through the connection.
+    """Answers each task, which comes with its lake, through the connection, several at once.
 
     `nice` is how far the process stands back behind others. If it `draws`, it loads what plots need
     in advance.
     """
     os.nice(nice)
-    connection = theirs()
+    connection, sending = theirs(), Lock()
     loading = _loaded(draws=draws)
     opened: dict[tuple[object, ...], Lake] = {}
-    while True:
-        try:
-            while not connection.poll() and next(loading, None):
-                pass
-            lake, task = connection.recv()
-        except EOFError:
-            return
-        # An open lake keeps what it has read of its tables.
-        opened = dict([*opened.items()][-_OPENED + 1 :]) if lake.state not in opened else opened
-        answer = _answer(opened.setdefault(lake.state, lake), task)
-        try:
-            connection.send(answer)
-        except OSError:  # the server has ended
-            return
+
+    def made(number: int, lake: "Lake", task: Task) -> None:
+        reply = _answer(lake, task)
+        with sending, suppress(OSError):  # the server may have ended
+            connection.send((number, reply))
+
+    with ThreadPoolExecutor(_MOST) as threads:
+        while True:
+            try:
+                while not connection.poll() and next(loading, None):
+                    pass
+                number, state, pickled, task = connection.recv()
+            except EOFError:
+                os._exit(0)  # whatever is being made is for nobody
+            # An open lake keeps what it has read of its tables.
+            if state not in opened:
+                opened = dict([*opened.items()][-_OPENED + 1 :])
+                opened[state] = pickle.loads(pickled)  # from our own server
+            threads.submit(made, number, opened[state], task)
 
 
 def _loaded(*, draws: bool) -> Iterator[str]:

@@ -1,28 +1,27 @@
 """Processes that make pages: a slow page is ended after a time, and never blocks the others.
 
-A page is made in the lane that its module names. Each lane has processes of its own, so that many
-slow pages of one kind leave the other kinds alone.
+A page is made in the lane that its module names. All pages share one process, a thread each, and so
+what it knows of the lake; a query or a search has a process to itself. polars cannot be stopped, so
+what takes too much is ended with its process, and the pages beside it are made again.
 """
 
 import asyncio
 import os
+import pickle
 import resource
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import lru_cache
+from itertools import count
 from pathlib import Path
-from queue import Empty, LifoQueue
-from subprocess import TimeoutExpired
-from threading import Lock
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from pipeline.processes import how_it_ended, processor_seconds, start
 from pipeline.server.worker import PROGRAM, Reply, Task, fault
 
 if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
-    from subprocess import Popen
-
     from pipeline.api import Lake
 
 SECONDS = 60.0
@@ -32,7 +31,7 @@ MOST_TIMES = 10
 MEMORY = 4 * 2**30
 """A process that takes more bytes is ended: a limit of addresses would not let plots be drawn."""
 KEPT_MEMORY = 2**30
-"""A process that keeps more bytes after a page is replaced."""
+"""A process that keeps more bytes after a page makes no other."""
 _ALLOCATORS = {
     "_RJEM_MALLOC_CONF": "dirty_decay_ms:200,muzzy_decay_ms:0",
     "MALLOC_ARENA_MAX": "2",
@@ -41,11 +40,11 @@ _ALLOCATORS = {
 _READ_LITTLE_AHEAD = {"POLARS_ROW_GROUP_PREFETCH_SIZE": "1"}
 """On a disk, to read more row groups ahead takes memory and is no faster."""
 _SECONDS_BETWEEN_LOOKS = 0.2
-_START_SECONDS = 1.0
-"""A page waits so long for a process that is at its first page, and loads what others need."""
-LANES: Mapping[str, int] = {"quick": 2, "long": 2, "search": 2, "free": 2}
+_SECONDS_TO_END = 5.0
+LANES: Mapping[str, int] = {"quick": 4, "long": 2, "search": 2, "free": 2}
+"""So many pages of each lane are made at once: slow ones of one leave the others alone."""
 NICE = {"search": 5, "free": 10}
-"""Queries and searches of users leave the processors to other pages."""
+"""Searches and queries of users, each in a process of its own, leave the processors to pages."""
 
 
 class Workers:
@@ -55,106 +54,142 @@ class Workers:
         """`is_local` says that the lake is on a disk of this machine."""
         self._seconds = seconds
         self._environment = _ALLOCATORS | (_READ_LITTLE_AHEAD if is_local else {})
-        self._idle: dict[str, LifoQueue[_Process]] = {lane: LifoQueue() for lane in LANES}
         self._free = {lane: asyncio.Semaphore(n) for lane, n in LANES.items()}
+        self._apart = asyncio.Semaphore(1)
         self._all: set[_Process] = set()
-        self._lock = Lock()
         self._is_closed = False
 
     async def reply(self, lake: "Lake", task: Task, lane: str) -> Reply:
         """The page, or why there is none."""
         async with self._free[lane]:
-            return await asyncio.to_thread(self._reply, lake, task, lane)
+            reply = await self._made(lake, task, self._taken(lane))
+            if reply is None:
+                async with self._apart:
+                    reply = await self._made(lake, task, self._started(lane, is_kept=False))
+        return reply or fault(500, "its process ended")
 
     def close(self) -> None:
         """Ends all processes, at work or not; pages that are being made come to an error."""
-        with self._lock:
-            self._is_closed = True
-            for process in self._all:
-                process.kill()
-        for idle in self._idle.values():
-            with suppress(Empty):
-                while True:
-                    idle.get_nowait().dispose()
+        self._is_closed = True
+        for process in self._all:
+            process.kill()
+        for process in self._all:
+            process.wait()
 
-    def warm(self, lane: str) -> None:
-        """Starts a process before a page needs it; it loads the libraries of plots too."""
-        process = self._taken(lane, draws=lane == "long")
-        if process is not None:
-            self._idle[lane].put(process)
+    def warm(self) -> None:
+        """Starts the process of pages before one is needed."""
+        self._taken("quick")
 
-    def _reply(self, lake: "Lake", task: Task, lane: str) -> Reply:
-        process = self._taken(lane)
+    async def _made(self, lake: "Lake", task: Task, process: "_Process | None") -> Reply | None:
         if process is None:
             return fault(503, "the server is stopping", "Stopped")
-        reply = process.answer(lake, task, self._seconds)
-        if reply is not None and process.n_bytes() < KEPT_MEMORY and not self._is_closed:
-            self._idle[lane].put(process)
-            return reply
-        with self._lock:
-            self._all.discard(process)
-        reason = process.end(self._seconds)
-        return reply or reason
+        try:
+            return await process.answer(lake, task, self._seconds)
+        finally:
+            process.is_kept &= process.n_bytes() < KEPT_MEMORY
+            if not process.is_kept and not process.n_pages:
+                process.kill()
 
-    def _taken(self, lane: str, *, draws: bool = False) -> "_Process | None":
-        while (process := self._idle_soon(lane)) is not None:
-            if process.is_alive():
+    def _taken(self, lane: str) -> "_Process | None":
+        """The process of pages; for a query or a search one without work."""
+        self._all = {one for one in self._all if one.is_alive()}
+        for process in self._all:
+            is_free = lane not in NICE or not process.n_pages
+            if process.is_kept and process.nice == NICE.get(lane, 0) and is_free:
                 return process
-            with self._lock:
-                self._all.discard(process)
-            process.dispose()
-        with self._lock:
-            if self._is_closed:
-                return None
-            process = _Process(lane, self._environment, draws=draws)
-            self._all.add(process)
-            return process
+        return self._started(lane)
 
-    def _idle_soon(self, lane: str) -> "_Process | None":
-        """A process without work, now or before another could be started."""
-        with self._lock:
-            in_lane = [process for process in self._all if process.lane == lane]
-        is_starting = any(not process.has_answered for process in in_lane)
-        with suppress(Empty):
-            return self._idle[lane].get(timeout=_START_SECONDS if is_starting else 0)
-        return None
+    def _started(self, lane: str, *, is_kept: bool = True) -> "_Process | None":
+        if self._is_closed:
+            return None
+        process = _Process(NICE.get(lane, 0), self._environment, is_kept=is_kept)
+        self._all.add(process)
+        return process
 
 
 class _Process:
-    """A process that makes one page at a time."""
+    """A process that makes pages, as many at once as it is asked for.
 
-    def __init__(self, lane: str, environment: Mapping[str, str], *, draws: bool) -> None:
-        self.lane = lane
-        self.has_answered = False
-        # Threads are for one page: with several at work, each takes a part of the processors.
-        self._process: Popen[bytes]
-        self._connection: Connection
-        program = PROGRAM.format(nice=NICE.get(lane, 0), draws=draws)
-        self._process, self._connection = start(
-            program, POLARS_MAX_THREADS=str(_threads()), **environment
-        )
+    One that is not `is_kept` takes no more pages, and ends after those that it has.
+    """
 
-    def answer(self, lake: "Lake", task: Task, seconds: float) -> Reply | None:
-        """The page; None if the process took too long or has ended, and has to be ended."""
+    def __init__(self, nice: int, environment: Mapping[str, str], *, is_kept: bool) -> None:
+        self.nice = nice
+        self.is_kept = is_kept
+        self._numbers = count()
+        self._pages: dict[int, asyncio.Future[Reply | None]] = {}
+        self._loop = asyncio.get_running_loop()
+        # A query or a search leaves half of the processors to pages.
+        threads = {"POLARS_MAX_THREADS": str(max(2, (os.cpu_count() or 2) // 2))} if nice else {}
+        program = PROGRAM.format(nice=nice, draws=is_kept and not nice)
+        self._process, self._connection = start(program, **threads, **environment)
+        self._reader = Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    @property
+    def n_pages(self) -> int:
+        """How many pages it makes now."""
+        return len(self._pages)
+
+    async def answer(self, lake: "Lake", task: Task, seconds: float) -> Reply | None:
+        """The page, or why there is none; None if it ended, perhaps for a page beside this one."""
+        number = next(self._numbers)
+        future: asyncio.Future[Reply | None] = self._loop.create_future()
+        self._pages[number] = future
+        has_time = self._clock(seconds)
         try:
-            self._connection.send((lake, task))
-            has_time = self._clock(seconds)
-            while not self._connection.poll(_SECONDS_BETWEEN_LOOKS):
-                if not has_time() or self.n_bytes() > MEMORY:
-                    return None
-            reply = self._connection.recv()
-            self.has_answered = True
-            return reply if isinstance(reply, Reply) else None
-        except (EOFError, OSError):
+            self._connection.send((number, lake.state, _pickled(lake), task))
+            while not (await asyncio.wait([future], timeout=_SECONDS_BETWEEN_LOOKS))[0]:
+                if not has_time():
+                    self._end(_slow(seconds), guilty=number)
+                elif self.n_bytes() > MEMORY:
+                    self._end(fault(500, f"it took more than {MEMORY / 2**30:g} GiB: ask for less"))
+            return future.result()
+        except OSError:  # it ended before the page was asked for
             return None
+        finally:
+            del self._pages[number]
+
+    def _read(self) -> None:
+        """Hands each page to whoever waits for it, until the process ends."""
+        with suppress(EOFError, OSError):
+            while True:
+                number, reply = self._connection.recv()
+                self._call(self._hand, number, reply)
+        self._process.kill()
+        ended = f"its process ended {how_it_ended(self._process.wait())}"
+        self._connection.close()
+        self._call(self._end, fault(500, f"{ended}, perhaps because memory ran out"))
+
+    def _call(self, function: Callable[..., None], *arguments: object) -> None:
+        with suppress(RuntimeError):  # the server has ended
+            self._loop.call_soon_threadsafe(function, *arguments)
+
+    def _hand(self, number: int, reply: Reply | None) -> None:
+        future = self._pages.get(number)
+        if future is not None and not future.done():
+            future.set_result(reply)
+
+    def _end(self, reason: Reply, guilty: int | None = None) -> None:
+        """Ends the process, for one of its pages; a page alone is guilty."""
+        self.kill()
+        for number in self._pages:
+            is_guilty = number == guilty or (guilty is None and len(self._pages) == 1)
+            self._hand(number, reason if is_guilty else None)
 
     def _clock(self, seconds: float) -> Callable[[], bool]:
-        """Whether a page that begins now has time left, by the processors as by the clock."""
+        """Whether a page that begins now has time left, by the processors as by the clock.
+
+        What the process takes of the processors is divided by its pages.
+        """
         began, before = time.monotonic(), processor_seconds(self._process.pid)
         by_clock = seconds if before is None else MOST_TIMES * seconds
+        used, last = 0.0, before or 0.0
 
         def has_time() -> bool:
-            used = (processor_seconds(self._process.pid) or 0) - (before or 0)
+            nonlocal used, last
+            now = processor_seconds(self._process.pid) or last
+            used, last = used + (now - last) / max(1, self.n_pages), now
             return used <= seconds and time.monotonic() - began <= by_clock
 
         return has_time
@@ -171,31 +206,21 @@ class _Process:
         return int(pages) * resource.getpagesize()
 
     def kill(self) -> None:
+        self.is_kept = False
         self._process.kill()
 
-    def dispose(self) -> None:
-        """Ends it and frees its resources."""
-        self._process.kill()
-        self._process.wait()
-        self._connection.close()
-
-    def end(self, seconds: float) -> Reply:
-        """Ends it; returns the reply that says why there is no page."""
-        is_large = self.n_bytes() > MEMORY
-        code = self._process.poll()
-        if code is None:
-            with suppress(TimeoutExpired):
-                code = self._process.wait(_SECONDS_BETWEEN_LOOKS)  # it is perhaps about to end
-        self.dispose()
-        if is_large:
-            return fault(500, f"it took more than {MEMORY / 2**30:g} GiB: ask for less")
-        if code is None:
-            work = f"more than {seconds:g} seconds of work, or {MOST_TIMES * seconds:g} in all"
-            hint = "ask for less, or use the command line, which has no such limit"
-            return fault(504, f"it took {work}, and was ended: {hint}", "Too slow")
-        how = how_it_ended(code)
-        return fault(500, f"its process ended {how}, perhaps because memory ran out")
+    def wait(self) -> None:
+        """Waits until it has ended: a thread that outlives the interpreter holds what it uses."""
+        self._reader.join(_SECONDS_TO_END)
 
 
-def _threads() -> int:
-    return max(2, (os.cpu_count() or 2) // 2)
+def _slow(seconds: float) -> Reply:
+    work = f"more than {seconds:g} seconds of work, or {MOST_TIMES * seconds:g} in all"
+    hint = "ask for less, or use the command line, which has no such limit"
+    return fault(504, f"it took {work}, and was ended: {hint}", "Too slow")
+
+
+@lru_cache(4)
+def _pickled(lake: "Lake") -> bytes:
+    """The lake for a process, which opens it if it does not know its state."""
+    return pickle.dumps(lake)

@@ -5,6 +5,8 @@ is allowed can be written to, and a COPY inside of WITH passes as a SELECT. So t
 shown to it through `LakeFiles`, which has no way of writing, and `connect` allows no other place.
 """
 
+import atexit
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
@@ -66,6 +68,7 @@ BATCH_ROWS = 10_000
 # and tables of a query for itself.
 _FOR_ONE_THREAD = 2**23
 _SECONDS_BETWEEN_LOOKS = 0.1
+_MOST_KEPT = 16
 _MOST_AT_ONCE = 64  # one more waits
 _NOWHERE = "nowhere"
 # It fetches no extension, keeps nothing on disk, and takes no variable of Python for a table.
@@ -125,6 +128,41 @@ def connect(
         check_machine(error)
         raise LakeError(f"the lake is damaged: {plain_message(error)}; {DAMAGE_HINT}") from None
     return connection
+
+
+# To make a connection takes longer than many a query; those that were used last are kept.
+_kept: OrderedDict[tuple[object, ...], duckdb.DuckDBPyConnection] = OrderedDict()
+
+
+@atexit.register
+def _close() -> None:
+    # DuckDB complains of a connection that outlives the interpreter.
+    _kept.clear()
+
+
+def few(lake: StoredLake, views: Views, select: str, wanted: str | None = None) -> pl.DataFrame:
+    """The rows of a SELECT of our own, which are few, by a connection that is kept for the state.
+
+    It sees what `wanted` can name, by default the SELECT. Where its memory is not enough, the rows
+    come from one as by `bounded`.
+    """
+    tables, needed = referenced(wanted or select, views)
+    key = (lake.state, *tables, *((name, str(view)) for name, view in needed.items()))
+    connection = _kept.pop(key, None) or connect(
+        lake, views, wanted or select, memory=BOUNDED_MEMORY, threads=1
+    )
+    _kept[key] = connection
+    while len(_kept) > _MOST_KEPT:
+        _kept.popitem(last=False)
+    cursor = connection.cursor()
+    try:
+        rows = _attended(cursor, lambda: cursor.sql(select).to_arrow_table())
+    except duckdb.OutOfMemoryException:
+        with bounded(lake, views, select) as anew:
+            return pl.concat(parts(anew, select))
+    except duckdb.Error as error:
+        raise query_error(error, select, tables) from None
+    return pl.DataFrame(rows)
 
 
 @contextmanager

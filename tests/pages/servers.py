@@ -100,7 +100,7 @@ class Here(Workers):
         self._one = Lock()
         self._opened: dict[tuple[object, ...], Lake] = {}
 
-    def warm(self, lane: str) -> None:
+    def warm(self) -> None:
         pass
 
     async def reply(self, lake: Lake, task: Task, lane: str) -> Reply:

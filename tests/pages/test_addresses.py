@@ -17,7 +17,7 @@ ASKED: dict[str, list[dict[str, str]]] = {
     "completeness": [{}],
     "documents": [{}, {"status": "ignored"}, {"status": "ingested"}],
     "evidence": [{}, {"metric": "judgement", "model": "sim-atlas", "hit": "misses"}],
-    "game": [{"game": "", "roles": "true"}],
+    "game": [{"game": ""}, {"game": "", "roles": "false"}],
     "games": [{}, {"outcome": "agreed"}],
     "leaderboard": [{}, {"by": "role", "where": "role = 'civilian'"}, {"edition": "release"}],
     "search": [{"words": "vote"}, {"secret": "true"}],
@@ -64,5 +64,6 @@ def _text(value: object) -> str:
 
 def test_a_search_that_ran_out_of_time_says_so(lake: Lake) -> None:
     asked = parameters("search", {"words": "vote"})
-    late = msgspec.structs.replace(content("search", lake, asked), stopped="time")
+    made = content("search", lake, asked)
+    late = msgspec.structs.replace(made, parts={**made.parts, "stopped": "time"})
     assert "stopped after 10 seconds" in fragment("search", late, asked, lambda *_, **__: None)

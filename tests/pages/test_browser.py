@@ -79,7 +79,7 @@ def pages(served_apart: Served) -> dict[str, str]:
         "compare": f"/compare?{compared}",
         "evidence": "/evidence?metric=judgement&model=sim-atlas",
         "game": f"/game?{game}&metric=judgement#m{counted['message_index']}",
-        "roles": f"/game?{game}&roles=true",
+        "roles": f"/game?{game}&roles=false",
         "beside": f"/game?game={apart['game']}&beside={apart['other_game']}",
         "games": "/games",
         "search": "/search?words=vote",
@@ -137,7 +137,7 @@ def test_a_game_of_every_system_is_accessible_and_fits(
         browser, served_formats, viewport={"width": 375, "height": 740}, color_scheme="dark"
     )
     for system, game in games.items():
-        tab = visit.go(f"/game?game={game}&roles=true")
+        tab = visit.go(f"/game?game={game}")
         assert visit.fits(), system
         assert grave(tab) == [], system
     visit.check()
@@ -149,7 +149,7 @@ def test_silent_acts_are_counted_where_they_are(
 ) -> None:
     """The keys go from the votes of one day to those of the next."""
     visit = Visit(browser, served_formats, viewport={"width": 1280, "height": 850})
-    tab = visit.go("/game?game=aiwolf/1.log&roles=true&metric=judgement")
+    tab = visit.go("/game?game=aiwolf/1.log&metric=judgement")
     assert tab.locator("h2").all_inner_texts() == ["Round 0", "Round 1", "Round 2", "Round 3"]
     for _ in range(2):
         tab.keyboard.press("n")
@@ -276,7 +276,7 @@ def test_from_a_cell_to_its_messages(visit: Visit) -> None:
     assert tab.url.endswith("#m26")
     assert tab.locator("th", has_text="Role").count() == 1
     tab.get_by_role("link", name="Hide roles").click()
-    tab.wait_for_url(lambda address: "roles=true" not in address)
+    tab.wait_for_url("**roles=false**")
     assert tab.locator("th", has_text="Role").count() == 0
     assert tab.locator(".mark").count() == 0
     tab.get_by_role("link", name="Show roles").click()
@@ -387,7 +387,7 @@ def test_hostile_texts_do_nothing_and_break_nothing(
 ) -> None:
     games = attacked.json("/games.json")["rows"]
     paths = ["/leaderboard", "/games", "/documents", "/metric", "/model", "/search?words=vote"]
-    paths += [f"/game?game={game['game_id']}&roles=true" for game in games[::3]]
+    paths += [f"/game?game={game['game_id']}" for game in games[::3]]
     visit = Visit(browser, attacked, viewport={"width": 1280, "height": 850})
     visit.tab.on("dialog", lambda dialog: visit.errors.append(dialog.message))
     for path in paths:

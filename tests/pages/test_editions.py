@@ -11,8 +11,8 @@ from test_roles import Kept
 from pipeline.api import Lake
 from pipeline.metrics.known import header, metric, names
 from pipeline.metrics.request import EDITIONS, PAPER
-from pipeline.pages import NAMES, fragment, page, parameters
-from pipeline.pages.game import GameContent
+from pipeline.pages import NAMES, content, fragment, page, parameters
+from pipeline.pages.content import Content
 from pipeline.server.links import links as server_links
 
 WITH_EDITIONS = [name for name in NAMES if "edition" in page(name).Parameters.__struct_fields__]
@@ -43,7 +43,7 @@ def links(text: str) -> list[tuple[str, dict[str, str]]]:
 @pytest.mark.parametrize("name", WITH_EDITIONS)
 def test_every_link_leads_on_in_the_edition(name: str, edition: str, opened: Lake) -> None:
     game = opened.games(game_type="undercover")["game_id"][0]
-    needed = {**NEEDED, "game": {"game": game, "roles": "true"}}.get(name, {})
+    needed = {**NEEDED, "game": {"game": game}}.get(name, {})
     text = shown(opened, name, edition=edition, **needed)
     if name == "game":  # which also leads to itself in the other editions
         text = re.sub(r"<span>in the edition</span>.*?</nav>", "", text, flags=re.DOTALL)
@@ -59,7 +59,7 @@ def test_every_row_of_evidence_leads_to_its_mark(
     edition: str, opened: Lake, *, is_all: bool
 ) -> None:
     """All rows of some games, among which is each kind of row, or of all games."""
-    kept, seen = Kept(opened), dict[str, GameContent]()
+    kept, seen = Kept(opened), dict[str, Content]()
     for name in names(edition):
         asked = parameters("evidence", {"metric": name, "edition": edition})
         found = page("evidence").content(opened, asked)
@@ -86,13 +86,13 @@ def test_every_row_of_evidence_leads_to_its_mark(
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_a_page_of_a_metric_defines_it_in_the_edition(edition: str, opened: Lake) -> None:
     for name in names(edition):
-        found = page("metric").content(
-            opened, parameters("metric", {"metric": name, "edition": edition})
+        found = content(
+            "metric", opened, parameters("metric", {"metric": name, "edition": edition})
         )
+        assert found.choices["metric"] == names(edition)
         said, declared = header(name, edition), metric(name, edition)
         assert found.head.value == " ".join(said["value"])
         assert found.head.row == " ".join(said["row"])
         assert found.source == " ".join(said["source"])
         assert found.head.high == declared.high
         assert float(said["range"][0].partition("..")[2]) == pytest.approx(declared.high, abs=0.01)
-    assert found.names == names(edition)

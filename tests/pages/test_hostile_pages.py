@@ -52,7 +52,7 @@ def addresses(served: Served) -> list[str]:
     own = [f"/model?model={quote(model)}" for model in models]
     own += [f"/evidence?metric=win_rate&model={quote(model)}" for model in models]
     own += [f"/compare?model={quote(models[0])}&other={quote(models[1])}"]
-    own += [f"/game?game={game['game_id']}&roles=true" for game in games[::2]]
+    own += [f"/game?game={game['game_id']}&roles=false" for game in games[::2]]
     own += [f"/tables?table={name}" for name in ("players", "messages", "games", "documents")]
     own += [f"/metric?metric=win_rate&where={quote(one)}" for one in ATTACKS[:3]]
     own += [f"/sql?query={quote(one)}" for one in ATTACKS[:2]]

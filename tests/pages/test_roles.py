@@ -1,4 +1,4 @@
-"""Roles are hidden until they are asked for: without them, a page is the same whoever has which."""
+"""Roles that are hidden: without them, a page is the same whoever has which."""
 
 import re
 from functools import cache
@@ -99,9 +99,9 @@ def test_without_roles_a_page_does_not_depend_on_them(
     kept = Kept(opened)
     for game in opened.games(game_type=game_type)["game_id"].head(4):
         given = {"game": game, "edition": edition, "metric": "judgement"}
-        assert forms(kept, **given) == forms(Altered(kept), **given)
-        shown = forms(kept, **given, roles="true")
-        altered = forms(Altered(kept), **given, roles="true")
+        hidden = {**given, "roles": "false"}
+        assert forms(kept, **hidden) == forms(Altered(kept), **hidden)
+        shown, altered = forms(kept, **given), forms(Altered(kept), **given)
         assert all(one != other for one, other in zip(shown, altered, strict=True))
 
 
@@ -114,15 +114,17 @@ def test_no_system_s_page_depends_on_roles(game_type: str, lake_of_formats: Path
     assert games.len()
     kept = Kept(opened)
     for game in games:
-        assert forms(kept, game=game) == forms(Altered(kept), game=game)
-        shown, altered = (forms(one, game=game, roles="true") for one in (kept, Altered(kept)))
+        hidden = {"game": game, "roles": "false"}
+        assert forms(kept, **hidden) == forms(Altered(kept), **hidden)
+        shown, altered = (forms(one, game=game) for one in (kept, Altered(kept)))
         assert shown[0] != altered[0]
 
 
 def test_nobody_is_seen_to_whisper(lake_of_formats: Path) -> None:
     """Whoever whispers is a werewolf, and so is whoever hears it."""
     opened = open_lake(lake_of_formats)
-    found = page("game").content(opened, parameters("game", {"game": "aiwolf/1.log"}))
+    hidden = {"game": "aiwolf/1.log", "roles": "false"}
+    found = page("game").content(opened, parameters("game", hidden))
     shown = found.games[0]
     messages = {part.place: part.message for part in shown.parts if part.message}
     whispers = {place: row for place, row in messages.items() if row["phase"] == "whisper"}
@@ -132,40 +134,40 @@ def test_nobody_is_seen_to_whisper(lake_of_formats: Path) -> None:
     assert set(whispers) <= set(shown.private)
     assert shown.players[2]["out_in_round"] == 1
     assert "out_by" not in shown.players[2]
-    html = forms(opened, game="aiwolf/1.log")[0]
+    html = forms(opened, **hidden)[0]
     assert "attack" not in html
     assert "Private note of the moderator" not in html
-    shown = forms(opened, game="aiwolf/1.log", roles="true")[0]
+    shown = forms(opened, game="aiwolf/1.log")[0]
     assert "attack vote → 樹" in shown
     assert "round 1, by vote" in shown
 
 
 def test_what_may_say_a_role_is_folded(opened: Lake) -> None:
     game = opened.games(game_type="undercover")["game_id"][0]
-    html, _, _ = forms(opened, game=game)
+    html, _, _ = forms(opened, game=game, roles="false")
     open_text = re.sub(r"<details>.*?</details>", "", html, flags=re.DOTALL)
     assert "Your word is" in html
     assert "my role is" in html
     assert not re.search("Your word is|my role is", open_text)
-    assert "Private" not in forms(opened, game=game, roles="true")[0]
+    assert "Private" not in forms(opened, game=game)[0]
 
 
 @pytest.mark.slow
 def test_other_games_have_nothing_to_hide(opened: Lake) -> None:
     for game_type in ("cost_sharing", "prisoners_dilemma", "public_good"):
         game = opened.games(game_type=game_type)["game_id"][0]
-        found = page("game").content(opened, parameters("game", {"game": game}))
+        found = page("game").content(opened, parameters("game", {"game": game, "roles": "false"}))
         assert found.counted.height == opened.game(game).counted.height > 0
         assert not found.are_roles_hidden
-        assert found.games[0].game["path"] in forms(opened, game=game)[0]
+        assert found.games[0].game["path"] in forms(opened, game=game, roles="false")[0]
 
 
-def test_a_row_of_evidence_shows_its_verdict_and_so_the_roles(served: Served) -> None:
+def test_roles_are_shown_until_they_are_hidden(served: Served) -> None:
     row = served.json("/evidence.json?metric=self_awareness")["rows"][0]
     text = served.get("/evidence?metric=self_awareness").text
     (address, *_) = re.findall(rf'href="(/game\?game={row["game_id"]}[^"#]*)', text)
-    assert "roles=true" in address
+    assert "roles=" not in address
     assert "Self-Awareness" in served.get(address.replace("&amp;", "&")).text
-    hidden = served.get(f"/game?game={row['game_id']}").text
+    hidden = served.get(f"/game?game={row['game_id']}&roles=false").text
     assert "Self-Awareness" not in hidden
     assert "marks of metrics say roles" in hidden

@@ -177,7 +177,7 @@ def test_a_slow_page_is_ended(lake: Path) -> None:
         slow = Task("sql", "html", {"query": SLOW.replace("+", " ")})
         quick = Task("tables", "json", {})
         opened = open_lake(lake)
-        workers.warm("quick")
+        workers.warm()
         made = [
             await workers.reply(opened, slow, "free"),
             await workers.reply(opened, quick, "free"),

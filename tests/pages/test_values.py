@@ -61,7 +61,9 @@ def test_a_list_of_no_models_has_no_rows(opened: Lake) -> None:
 
 
 def test_an_address_says_0() -> None:
-    assert query_of({"margin": 0, "model": "", "roles": False, "by": None}) == "margin=0"
+    assert (
+        query_of({"margin": 0, "model": "", "roles": False, "by": None}) == "margin=0&roles=false"
+    )
 
 
 @pytest.mark.parametrize("edition", ["paper", "release", "audited"])

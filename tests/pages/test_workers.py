@@ -37,23 +37,44 @@ def test_a_process_that_ended_while_idle_costs_nobody_an_answer(lake: Path) -> N
 
 
 @pytest.mark.slow
-def test_a_page_waits_for_a_process_at_its_first_page(
-    lake: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def n_processes() -> int:
+def test_pages_share_a_process_and_queries_do_not(lake: Path) -> None:
+    async def asked() -> tuple[list[int], list[int]]:
         workers = Workers()
         opened = open_lake(lake)
-        task = Task("tables", "json", {})
-        replies = [workers.reply(opened, task, "quick") for _ in range(2)]
-        assert [reply.status for reply in await asyncio.gather(*replies)] == [200, 200]
-        started = len(workers._all)
+        tasks = [
+            *((Task("tables", "json", {}), lane) for lane in ("quick", "long")),
+            *((Task("sql", "json", {"query": f"SELECT {i} AS n"}), "free") for i in range(2)),
+        ]
+        replies = await asyncio.gather(*(workers.reply(opened, *one) for one in tasks))
+        nice = sorted(process.nice for process in workers._all)
         workers.close()
-        return started
+        return [reply.status for reply in replies], nice
 
-    monkeypatch.setattr(module, "_START_SECONDS", 60)
-    assert asyncio.run(n_processes()) == 1
-    monkeypatch.setattr(module, "_START_SECONDS", 0)
-    assert asyncio.run(n_processes()) == 2
+    assert asyncio.run(asked()) == ([200] * 4, [0, 10, 10])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_a_page_beside_one_that_is_ended_is_made_again(lake: Path, is_killed: bool) -> None:
+    """Nobody knows for which of its pages a process ended by itself, but which one is slow."""
+
+    async def asked() -> list[int]:
+        workers = Workers(seconds=4)
+        opened = open_lake(lake)
+        endless = Task("sql", "html", {"query": ENDLESS})
+        slow = asyncio.create_task(workers.reply(opened, endless, "long"))
+        await asyncio.sleep(2)
+        (process,) = workers._all
+        quick = asyncio.create_task(workers.reply(opened, Task("tables", "json", {}), "quick"))
+        await asyncio.sleep(0)
+        assert process.n_pages == 2
+        if is_killed:
+            process.kill()
+        replies = await asyncio.gather(slow, quick)
+        workers.close()
+        return [reply.status for reply in replies]
+
+    assert asyncio.run(asked()) == [504, 200]
 
 
 @pytest.mark.slow

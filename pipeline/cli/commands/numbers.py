@@ -220,6 +220,6 @@ def completeness(
         asked.show_table(listed.noting(*table.notes))
     else:
         is_shown = ~rows["is_complete"].fill_null(value=False) if incomplete else True
-        asked.show_table(table.of_rows(rows.filter(is_shown)))
+        asked.show_table(table.with_rows(rows.filter(is_shown)))
     if fail_if_incomplete and (incomplete_models(rows) or not has_games):
         raise Exit(CHECK_FAILED)
