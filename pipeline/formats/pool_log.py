@@ -113,9 +113,12 @@ def opens(look: Look, *, punishes: bool) -> bool:
 
 
 def splitter(path: str, head: bytes) -> Splitter | None:
-    """The whole file, of either system: known by what its first line begins with."""
+    """The whole file, of either system: known by what its first line begins with.
+
+    An escaped key is looked for in this line alone: nobody escapes letters and spreads the object.
+    """
     written, escaped = _OF_KEY
-    if written not in head and escaped not in head:
+    if written not in head and head.find(escaped, 0, head.find(b"\n")) < 0:
         return None
     first = begun(head)
     is_init = _KEY in first and not first.keys().isdisjoint({"type", "settings"})
