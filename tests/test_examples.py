@@ -36,7 +36,7 @@ WITHOUT = {
         "latest_version",
         "may_have_type",
     ),
-    *("of_one_system", "sizes"),
+    *("of_one_system", "once", "sizes"),
 }
 
 
