@@ -159,7 +159,7 @@ def ingest(
                 collected.add(one)
 
             # Workers elsewhere read archives themselves, and may have others under the same names.
-            recall = Recall(job, None if reread or team else opened, take, database)
+            recall = Recall(job, None if team else opened, take, database, rereads=reread)
             with _staging(job, left.append) as release:
                 chosen = team or partial(processes, jobs)
                 unread = recall.unread(units(names)) if names else iter(())
@@ -271,8 +271,8 @@ def _commit(
                 files = change.without(table, files, _of_games(surplus))
             change.add(table, files)
     write_roles(change, resolution.games["game_type"])
-    noted = recall.archives(change.ingest_id)
-    change.write("documents", resolution.documents(change.ingest_id, noted))
+    noted = resolution.noted(recall.archives(change.ingest_id))
+    change.write("documents", resolution.documents(change.ingest_id))
     change.write("archives", [noted])
     refusals = resolution.refusals
     if outdated := refusals.outdated():

@@ -44,7 +44,7 @@ class Recall:
     """Keeps archives from being read that are as they were before, and notes those that are read.
 
     `earlier` is a state of the lake, None for nothing; `take` is called with what was seen in
-    archives then, as of what a worker found.
+    archives then, as of what a worker found. With `rereads` all are read.
     """
 
     def __init__(
@@ -53,7 +53,10 @@ class Recall:
         earlier: StoredLake | None,
         take: Callable[[Findings], None],
         database: IngestDatabase,
+        *,
+        rereads: bool = False,
     ) -> None:
+        self._rereads = rereads
         self._job = job
         self._earlier = earlier
         self._take = take
@@ -63,7 +66,7 @@ class Recall:
 
     def unread(self, units: Iterator[Unit]) -> Iterator[Unit]:
         """The units without the archives recalled."""
-        if self._earlier is None or not self._earlier.sizes("archives"):
+        if self._rereads or not self._seen_in:
             yield from units
             return
         while some := list(islice(units, _UNITS_AT_ONCE)):
@@ -81,17 +84,23 @@ class Recall:
             self._noted += [archive] if archive else []
 
     def archives(self, ingest_id: int) -> pl.DataFrame:
-        """The rows of `archives` that an ingest adds: what was noted and has not changed."""
+        """The rows of `archives` for what was noted and has not changed meanwhile, with `is_known`:
+        an earlier ingest, which read as this one did, has noted it.
+        """
         schema = polars_schema("archives")
         names = [name for name in schema if name != "ingest_id"]
         rows = [
-            [ingest_id, *(getattr(archive, name) for name in names)]
+            [ingest_id, *(getattr(archive, name) for name in names), self._knows(archive)]
             for archive in self._noted
             if version(archive.file) == archive.as_found
         ]
         # Of two files whose names print alike nobody can tell later what was in which.
         is_alone = pl.struct("source", "prefix").is_unique()
-        return pl.DataFrame(rows, schema=schema, orient="row").filter(is_alone)
+        known = {"is_known": pl.Boolean()}
+        return pl.DataFrame(rows, {**schema, **known}, orient="row").filter(is_alone)
+
+    def _knows(self, archive: _Archive) -> bool:
+        return archive.sha256 in self._seen_in.get((archive.source, archive.prefix), {})
 
     def _recalled(self, units: Sequence[Unit]) -> set[Unit]:
         """Those that are archives and have not changed: what was seen in them is reported."""
@@ -113,7 +122,7 @@ class Recall:
     @cached_property
     def _seen_in(self) -> dict[tuple[str, str], dict[str, int]]:
         """By home and hash of an archive: the last ingest that read it as this one would."""
-        if self._earlier is None:
+        if self._earlier is None or not self._earlier.sizes("archives"):
             return {}
         as_now = [pl.col(n).eq_missing(pl.lit(of)) for n, of in self._job.settings().items()]
         alike = self._earlier.table("ingests").filter(*as_now)

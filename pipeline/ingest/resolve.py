@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from pipeline.events.contracts import polars_schema
 from pipeline.ingest.database import ROWS_AT_ONCE, IngestDatabase, statement
 from pipeline.ingest.decode import seen_frame
 from pipeline.ingest.ids import GameIds
@@ -125,18 +126,28 @@ class Resolution:
         """The documents whose game was known when the ingest began and is not there any more."""
         return self._answer("SELECT location FROM resolved WHERE is_lost")
 
-    def documents(self, ingest_id: int, noted: pl.DataFrame) -> Iterator["pa.Table"]:
+    def noted(self, archives: pl.DataFrame) -> pl.DataFrame:
+        """The rows of `archives` that an ingest adds, of those that it read: all documents of such
+        an archive have a row. One that is known has it already, unless one of them changed.
+        """
+        from pipeline.warehouse import answer, register, view
+
+        register(self._connection, "archives_read", archives.with_row_index("number"))
+        seen = "(FROM resolved, (SELECT DISTINCT ingest_id FROM archives_read))"
+        inside = statement("in_archives", documents=seen, archives="archives_read")
+        view(self._connection, "in_archives_read", inside)
+        noted = answer(self._connection, statement("noted"))
+        register(self._connection, "noted", noted)
+        return noted.select(list(polars_schema("archives")))
+
+    def documents(self, ingest_id: int) -> Iterator["pa.Table"]:
         """The rows of `documents`, in the order of the sources, some at a time.
 
-        What is as it was has none, but in an archive noted: `noted` are the rows of `archives`.
+        What is as it was has none, but in an archive that is `noted`.
         """
-        from pipeline.warehouse import batches, register
+        from pipeline.warehouse import batches
 
-        number = str(ingest_id)
-        register(self._connection, "noted", noted.with_row_index("number"))
-        seen = f"(SELECT *, CAST({number} AS BIGINT) AS ingest_id FROM resolved)"
-        in_noted = statement("in_archives", documents=seen, archives="noted")
-        select = statement("documents", ingest_id=number, in_noted=in_noted)
+        select = statement("documents", ingest_id=str(ingest_id))
         return batches(self._connection, select, ROWS_AT_ONCE)
 
     def _answer(self, select: str) -> pl.DataFrame:

@@ -34,13 +34,13 @@ DOCUMENTS = st.tuples(
 class Ingest(NamedTuple):
     """One ingest: its documents, each with a worker, the model given, and bytes to read again.
 
-    It notes archives, or none.
+    It reads archives that are new, or that are known, or none.
     """
 
     documents: Sequence[tuple[str, str, int]]
     model: str | None
     again: str | None
-    notes: bool
+    knows: bool | None
 
 
 INGESTS = st.builds(
@@ -48,7 +48,7 @@ INGESTS = st.builds(
     st.lists(DOCUMENTS, max_size=6),
     st.sampled_from([None, "m1", "m2"]),
     st.none() | st.sampled_from([*NAMING, ANONYMOUS]),
-    st.booleans(),
+    st.none() | st.booleans(),
 )
 Game = dict[str, Any]
 
@@ -153,13 +153,17 @@ class Oracle:
                 moved[id] = (SOURCE, first.removeprefix(f"{SOURCE}/"))
         return moved
 
-    def written(self, done: Expected, noted: Sequence[str]) -> list[dict[str, Any]]:
-        """The rows of `documents`: of places that are not as they were, and of what is noted."""
+    def written(
+        self, done: Expected, prefixes: Sequence[str], *, is_known: bool
+    ) -> list[dict[str, Any]]:
+        """The rows of `documents`: of places that are not as they were, and of all in an archive
+        that is not known, or of which one is such a place.
+        """
         places = {of["game_id"]: f"{of['source']}/{of['path']}" for of in self.games}
         places |= {of: "/".join(place) for of, place in done.moved.items()}
         ends = {row["location"]: row["ingest_id"] for row in self.documents}
         before = [row for row in self.documents if row["ingest_id"] == ends[row["location"]]]
-        changed = set(noted)
+        changed = set()
         for place in {row["location"] for row in done.rows}:
             was, now = (
                 [row for row in found if row["location"] == place] for found in (before, done.rows)
@@ -170,6 +174,9 @@ class Oracle:
                 changed.add(place)
             if any(r["status"] == "duplicate" and places.get(r["game_id"]) == place for r in was):
                 changed.add(place)
+        for prefix in prefixes:
+            inside = {r["location"] for r in done.rows if r["path"].startswith(prefix)}
+            changed |= inside if inside & changed or not is_known else set()
         return [row for row in done.rows if row["location"] in changed]
 
     def take(self, done: Expected, rows: Sequence[dict[str, Any]]) -> None:
@@ -270,10 +277,15 @@ def test_what_becomes_of_documents(
             again = [game["game_id"] for game in lake.games if game["sha256"] == one.again]
             database = IngestDatabase(scratch, 2**30, pl.Series(again, dtype=pl.String))
             with resolve.resolution(database, None, written(seen, scratch), []) as found:
-                noted = archives(prefix for prefix in PREFIXES if one.notes)
-                inside = [r["location"] for r in expected.rows if r["path"].startswith(PREFIXES)]
-                rows = lake.written(expected, inside if one.notes else ())
-                result = [row for table in found.documents(7, noted) for row in table.to_pylist()]
+                prefixes = () if one.knows is None else PREFIXES
+                noted = found.noted(archives(prefixes, is_known=bool(one.knows)))
+                rows = lake.written(expected, prefixes, is_known=bool(one.knows))
+                assert set(noted["prefix"]) == {
+                    prefix
+                    for prefix in prefixes
+                    if not one.knows or any(row["path"].startswith(prefix) for row in rows)
+                }
+                result = [row for table in found.documents(7) for row in table.to_pylist()]
                 assert result == [
                     {n: 7 if n == "ingest_id" else row[n] for n in polars_schema("documents")}
                     for row in rows
@@ -294,10 +306,11 @@ def test_what_becomes_of_documents(
             lake.take(expected, rows)
 
 
-def archives(prefixes: Iterable[str]) -> pl.DataFrame:
-    """The rows of `archives` that ingest 7 notes."""
-    rows = [(7, SOURCE, prefix, 1, "f" * 64) for prefix in prefixes]
-    return pl.DataFrame(rows, polars_schema("archives"), orient="row")
+def archives(prefixes: Iterable[str], *, is_known: bool) -> pl.DataFrame:
+    """The archives that ingest 7 read."""
+    rows = [(7, SOURCE, prefix, 1, "f" * 64, is_known) for prefix in prefixes]
+    schema = {**polars_schema("archives"), "is_known": pl.Boolean()}
+    return pl.DataFrame(rows, schema, orient="row")
 
 
 def assert_ids(ids: GameIds, expected: set[str]) -> None:

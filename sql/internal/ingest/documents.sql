@@ -29,5 +29,5 @@ LEFT JOIN (FROM games_copied WHERE game_id IN (FROM copied)) AS games_copied
     ON resolved.status = 'duplicate' AND resolved.game_id = games_copied.game_id
 LEFT JOIN moved ON resolved.game_id = moved.game_id
 WHERE resolved.location IN (FROM changed)
-    OR resolved.source_order IN (SELECT source_order FROM (${in_noted}))
+    OR resolved.source_order IN (SELECT source_order FROM in_archives_read SEMI JOIN noted USING (number))
 ORDER BY resolved.source_order, resolved.location
