@@ -16,6 +16,7 @@ from rawlogs import games_of
 
 from pipeline.conversion import validate
 from pipeline.formats import read
+from pipeline.formats.interchange import EXAMPLE
 from pipeline.ingest import ingest
 from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import metrics
@@ -31,6 +32,7 @@ def block(kind: str) -> str:
 
 
 def test_the_game_on_the_page_is_read() -> None:
+    assert block("json") == EXAMPLE
     game = read(block("json").encode())
     assert game is not None
     assert game.faults == []

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 _REASONS = 3
 WRITE_INTERCHANGE = (
-    "if those ignored are logs of games, let a script write them as interchange JSON, which "
-    "docs/interchange.md describes, and read that"
+    "if those ignored are logs of games, let a script write them as interchange JSON, and read "
+    "that: `magic convert --example` prints a game, docs/interchange.md describes it"
 )
 """What to do with documents that no format reads."""
 

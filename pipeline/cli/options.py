@@ -159,14 +159,8 @@ WhereOption = Annotated[
         default=...,
     ),
 ]
-SourcesArgument = Annotated[
-    list[str],
-    argument(
-        "SOURCE",
-        "Folders, log files, archives (.zip, .tar; .gz, .zst, .xz, .bz2), or patterns.",
-        default=...,
-    ),
-]
+SOURCES = "Folders, log files, archives (.zip, .tar; .gz, .zst, .xz, .bz2), or patterns."
+SourcesArgument = Annotated[list[str], argument("SOURCE", SOURCES, default=...)]
 PlayedByOption = Annotated[
     str | None, option("NAME", "The model that played, for logs that do not name it.", default=...)
 ]

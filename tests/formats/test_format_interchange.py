@@ -526,6 +526,18 @@ def test_the_next_step_of_unknown_logs_is_named(
             assert len(err.strip().splitlines()) <= 4
 
 
+def test_the_example_is_a_game_to_begin_with(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run(capfd, "convert", "--example")
+    assert (code, err) == (0, "")
+    (tmp_path / "game.json").write_text(out)
+    assert (
+        run(capfd, "ingest", str(tmp_path / "game.json"), "--lake", str(tmp_path / "lake"))[0] == 0
+    )
+    assert run(capfd, "convert")[0] == 2
+
+
 @pytest.mark.parametrize("refused", [b"{", encode(chatarena())])
 def test_the_next_step_of_unknown_logs_is_named_beside_refused_ones(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], refused: bytes

@@ -10,7 +10,8 @@ from click.exceptions import Exit
 from pipeline.cells import counted
 from pipeline.cli import options, terminal
 from pipeline.cli.exits import FAILED, QUARANTINED
-from pipeline.cli.options import option
+from pipeline.cli.options import argument, flag, option
+from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
     from pipeline.conversion import Converted
@@ -23,11 +24,14 @@ UNNAMED = "log"
 
 def convert(
     *,
-    source: options.SourcesArgument,
+    source: options.Texts = argument("SOURCE", options.SOURCES),
     out: Path | None = option("FILE", "A file for the lines; default: stdout.", "-o", "--out"),
     model: options.PlayedByOption = None,
     max_document: options.MaxDocumentOption = options.LARGEST_DOCUMENT,
     strict: options.StrictOption = False,
+    example: bool = flag(
+        "--example", "Print a small game in interchange JSON, to write one's own logs like it."
+    ),
 ) -> None:
     """Convert logs to interchange JSON, one game a line.
 
@@ -36,9 +40,17 @@ def convert(
 
     \b
     Examples:
+      magic convert --example > game.json
       magic convert results/ -o games.jsonl
       magic convert chat-logs/ --model gpt-3.5-turbo > chats.jsonl
     """
+    if example:
+        from pipeline.formats.interchange import EXAMPLE
+
+        terminal.out(EXAMPLE)
+        return
+    if not source:
+        raise UsageError("missing argument 'SOURCE...'; see `magic convert --help`")
     from pipeline.conversion import convert as converted
     from pipeline.replacing import replacing
 

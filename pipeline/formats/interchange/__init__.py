@@ -12,11 +12,46 @@ from pipeline.formats.interchange.writing import encoded
 from pipeline.formats.look import Look, begun
 from pipeline.game import GameRecord
 
-__all__ = ["KEY", "NAME", "NAMES_MODELS", "claims", "encoded", "read", "schema", "splitter"]
+__all__ = [
+    "EXAMPLE",
+    "KEY",
+    "NAME",
+    "NAMES_MODELS",
+    "claims",
+    "encoded",
+    "read",
+    "schema",
+    "splitter",
+]
 
 NAME = FORMAT
 NAMES_MODELS = True
 KEY = "magic_interchange"
+EXAMPLE = """\
+{
+  "magic_interchange": 1,
+  "system": "my-harness",
+  "game_type": "werewolf",
+  "setting": {"n_days": 3},
+  "is_finished": true,
+  "end": {"outcome": "villagers_won"},
+  "seats": [
+    {"player": "Wu", "model": "model-b", "role": "werewolf"},
+    {"player": "Eve", "model": "model-a", "role": "seer"},
+    {"player": "Ida", "model": "model-a", "role": "villager"}
+  ],
+  "events": [
+    {"text": "Night falls.", "round": 1},
+    {"actor": "Eve", "round": 1, "phase": "talk", "text": "Wu is a werewolf."},
+    {"actor": "Ida", "round": 1, "text": "I vote for Wu.",
+     "acts": [{"act": "votes", "target": "Wu"}]},
+    {"actor": "Wu", "round": 1, "acts": [{"act": "votes", "target": "Eve"}]},
+    {"text": "Wu is out.",
+     "acts": [{"act": "eliminations", "player": "Wu", "round": 1, "cause": "vote"}]}
+  ]
+}
+"""
+"""A small game, as a script writes it that has logs of its own."""
 
 
 def splitter(path: str, head: bytes) -> Splitter | None:
