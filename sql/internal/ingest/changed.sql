@@ -1,5 +1,5 @@
 -- The locations that hold something else than the lake saw there last, or a game that had been a copy there.
-WITH before AS (
+WITH last AS (
     SELECT *, source || '/' || path AS location
     FROM documents
     WHERE source || '/' || path IN (SELECT location FROM seen)
@@ -16,7 +16,7 @@ was AS (
         assigned_model,
         CASE WHEN game_id IS NULL THEN status END AS status,
         CASE WHEN game_id IS NULL THEN reason END AS reason
-    FROM before
+    FROM last
 ),
 is_now AS (
     SELECT
@@ -42,4 +42,4 @@ SELECT location FROM (FROM was EXCEPT FROM is_now)
 UNION
 SELECT location FROM resolved WHERE game_id IS NOT NULL AND status <> 'unchanged'
 UNION
-SELECT location FROM before SEMI JOIN places USING (game_id, location) WHERE status = 'duplicate'
+SELECT location FROM last SEMI JOIN places USING (game_id, location) WHERE status = 'duplicate'
