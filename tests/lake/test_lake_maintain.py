@@ -163,7 +163,7 @@ def test_many_archives_are_cut_into_chunks(tmp_path: Path, monkeypatch: pytest.M
                 archive.add(folder, "x")
         ingest(logs, tmp_path / "lake")
     before = rows(tmp_path / "lake", but_for=())
-    assert len(before["archives"]) == 12
+    assert len(before["archives"]) == 8
     monkeypatch.setattr(upkeep, "CHUNK_BYTES", 2 * upkeep.ROW_BYTES)
     monkeypatch.setattr("pipeline.lake.files.MAX_FILE_BYTES", 1)
     maintain(tmp_path / "lake")

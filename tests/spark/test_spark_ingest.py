@@ -73,10 +73,7 @@ def test_public_games(spark, shared, public_lake, tmp_path):
     # What the lake holds is known to the executors, which decode none of it again.
     files = parquet_files(tmp_path)
     assert nonzero(on_spark(archive, tmp_path)) == {"unchanged": 1430, "ignored": 103}
-    assert {file.parent.name for file in parquet_files(tmp_path) - files} == {
-        "documents",
-        "ingests",
-    }
+    assert {file.parent.name for file in parquet_files(tmp_path) - files} == {"ingests"}
 
 
 @pytest.mark.long
