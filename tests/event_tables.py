@@ -168,6 +168,16 @@ class Files(StoredLake):
     def sizes(self, table: str) -> dict[str, int]:
         return {file.name: file.n_bytes for file in self.folder(table).files()}
 
+    def counts(self, table: str) -> dict[str, int]:
+        return {
+            name: pl.scan_parquet(str(self.folder(table) / name)).collect().height
+            for name in self.sizes(table)
+        }
+
+    @property
+    def state(self) -> tuple[object, ...]:
+        return (str(self.path),)
+
     def file_schema(self, table: str) -> dict[str, pl.DataType]:
         return dict(polars_schema(table))
 

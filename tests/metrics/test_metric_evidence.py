@@ -136,11 +136,13 @@ LAKE = Frames(
     asked=st.sampled_from([(edition, name) for edition in EDITIONS for name in names(edition)]),
     tables=event_tables(),
     size=st.sampled_from([3, 7, 50]),
+    most_by_polars=st.sampled_from([-1, 50_000]),
 )
-def test_pages_are_the_whole(asked, tables, size):
-    """Whatever the rows, and however many fit on a page, none is lost and none comes twice."""
+def test_pages_are_the_whole(asked, tables, size, most_by_polars):
+    """Whatever rows and engine, and however many fit on a page, none is lost, and none twice."""
     edition, name = asked
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pipeline.metrics.evidence._FEW_GAMES", most_by_polars)
         lake = lake_of(Path(folder), tables | {"messages": NO_MESSAGES})
         whole = evidence(lake, name, edition=edition)
         parts, after = [whole.clear()], None
