@@ -207,30 +207,52 @@ def diff_games(rows: pl.DataFrame, **_: Any) -> Table:
 
 
 def plan(rows: pl.DataFrame, **_: Any) -> Table:
+    without = rows.drop_nulls("reason").select("model", "other", "reason").iter_rows()
     return Table(
         "plan",
         rows,
         plans.COLUMNS,
         estimates=[Estimate("sd", thin=_THIN)],
-        hidden=("metric", "difference", "power", "level"),
+        hidden=("metric", "power", "level", "games_per_setting", "reason"),
         folds=[folds.titled("model")],
-        notes=[*thin_note(rows, *_THIN), *_needed(rows)],
+        notes=[
+            *thin_note(rows, *_THIN),
+            *(f"– {one} and {other}: {reason}" for one, other, reason in without),
+            *_needed(rows),
+        ],
     )
 
 
 def _needed(rows: pl.DataFrame) -> list[str]:
-    """How many settings are enough for half of the pairs that have a plan, and for all."""
-    needed = rows["settings"].drop_nulls().sort()
-    if needed.is_empty():
+    """How many settings are enough: for a pair with what it lacks, else for half and for all."""
+    planned = rows.drop_nulls("settings").sort("settings")
+    if planned.is_empty():
         return []
-    asked = rows.row(0, named=True)
-    half, most = needed[(len(needed) - 1) // 2], needed[-1]
-    enough = f"{half} settings are enough for half of the pairs, {most} for all"
-    if n_without := rows.height - len(needed):
-        pairs = f"the {len(needed)} of {rows.height} pairs that have a plan"
-        enough = f"{half} settings are enough for half of {pairs}, {most} for all of these; "
-        enough += f"{counted(n_without, 'pair')} cannot be planned"
+    half, most = (planned.row(at, named=True) for at in ((planned.height - 1) // 2, -1))
+    differences = planned["difference"].unique()
+    what = f"{abs(differences[0]):.3g}" if len(differences) == 1 else "the observed differences"
+    if rows.height == 1:
+        enough = (
+            f"about {_rounded(most['settings'])} settings: {_rounded(most['n_more'])} more; at "
+            f"{most['games_per_setting']:.2g} games a setting {_rounded(most['games'])} games of "
+            "each model"
+        )
+    else:
+        n_without = rows.height - planned.height
+        pairs = f"the {planned.height} of {rows.height} pairs that have a plan"
+        enough = (
+            f"{half['settings']} settings are enough for half of "
+            f"{pairs if n_without else 'the pairs'}, {most['settings']} for all"
+        )
+        if n_without:
+            enough += f" of these; {counted(n_without, 'pair')} cannot be planned"
     return [
-        f"to detect {asked['difference']:g} in {asked['metric']} with power {asked['power']:g} at "
-        f"level {asked['level']:g}: {enough}"
+        f"to detect {what} in {most['metric']} with power {most['power']:g} at level "
+        f"{most['level']:.3g}: {enough}"
     ]
+
+
+def _rounded(n: int) -> str:
+    """A number with two digits, rounded up, since a plan is to be large enough."""
+    step = 10 ** max(0, len(str(n)) - 2)
+    return f"{-(-n // step) * step:,}"
