@@ -115,9 +115,9 @@ def common_note(
     apart = rows.filter((shown + pl.col(other).round(_DECIMALS)).abs() > 1.5 * 10**-_DECIMALS)
     if apart.is_empty():
         return []
+    if "other_common_value" not in apart.columns:
+        return ["differences are over the common settings: common after less common before"]
     note = "differences are over the common settings, the values beside them over all games"
-    if "common_value" not in apart.columns:
-        return [note]
     shown_names = ["metric", *(name for name in _labels(rows) if rows[name].n_unique() > 1)]
     named = [
         f"{' '.join(map(str, row[2:]))} {row[0]:.{_DECIMALS}f} and {row[1]:.{_DECIMALS}f}"
@@ -156,31 +156,62 @@ def _signs(rows: pl.DataFrame) -> list[str]:
     return ["an end of +.00 is just above 0, an end of -.00 just below it"] if is_there else []
 
 
-def diff(rows: pl.DataFrame, **_: Any) -> Table:
+def diff(rows: pl.DataFrame, all_values: bool = True, **_: Any) -> Table:
+    """The first note says what moved; unless `all_values`, other rows are left out."""
+    moved = rows.filter(pl.any_horizontal("^(is_beyond_chance|is_regression)$"))
+    shown = rows if all_values else moved
+    common = common_note(shown, ("new_value", "value"))
     return Table(
         "diff",
-        rows,
+        shown,
         {**changes.COLUMNS, **changes.OF_MARGIN},
         estimates=[Estimate("difference", "ci_low", "ci_high", _NEW_THIN)],
-        hidden=("family", "ci_method", "p_value", "n_settings", "is_replayed", "is_regression"),
+        hidden=(
+            *("family", "level", "ci_method", "p_value", "n_settings", "is_replayed"),
+            "is_regression",
+            *(() if common else ("common_value", "new_common_value")),
+            *(() if all_values or "is_regression" in rows.columns else ("is_beyond_chance",)),
+        ),
         optional=("reason",),
         folds=(
             folds.below("reason"),
             folds.below("method"),
             folds.titled("metric"),
             folds.merged("before, after", "value", "new_value"),
+            folds.merged("common", "common_value", "new_common_value"),
             folds.merged("games", "n_common", "n_gone", "n_new", note="games: in both, gone, new"),
-            folds.starred("is_beyond_noise", "difference", note="beyond noise", where=True),
+            folds.starred("is_beyond_chance", "difference", note="beyond chance", where=True),
         ),
         notes=[
+            _moved(rows),
             _changes(rows),
             *([_FALLS] if "fall_seen" in rows.columns else []),
-            *common_note(rows, ("new_value", "value")),
-            *replay_note(rows),
-            *thin_note(rows, *_NEW_THIN),
-            *_signs(rows),
+            *common,
+            *replay_note(shown),
+            *thin_note(shown, *_NEW_THIN),
+            *_signs(shown),
         ],
+        hints=[] if shown.height == rows.height else ["to list all values: --all"],
     )
+
+
+def _moved(rows: pl.DataFrame) -> str:
+    """How many values moved beyond chance, and which models are new or gone."""
+    is_moved = rows["is_beyond_chance"].drop_nulls()
+    n_moved, of_values = is_moved.sum(), counted(len(is_moved), "value")
+    beyond = ""
+    if rows["p_value"].count():
+        beyond = f" beyond chance at level {rows['level'][0]:.3g}"
+    said, n_named = [f"{n_moved} of {of_values} moved{beyond}"], 0
+    for what, reason in (("new", changes.ONLY_AFTER), ("gone", changes.ONLY_BEFORE)):
+        is_so = (pl.col("reason") == reason).fill_null(value=False).all().over("model")
+        of_these = rows.filter(is_so)
+        models = of_these["model"].drop_nulls().unique(maintain_order=True).to_list()
+        n_named += of_these.height if models else 0
+        said += [f"{counted(len(models), 'model')} {what}: {folds.named(models)}"] if models else []
+    if n_other := rows.height - len(is_moved) - n_named:
+        said.append(f"{counted(n_other, 'value')} could not be compared")
+    return "; ".join(said)
 
 
 def _changes(rows: pl.DataFrame) -> str:

@@ -216,7 +216,7 @@ def test_a_fall_is_tested_against_the_margin():
     for n_lost, is_regression in ((20, False), (60, True)):
         after = Frames({"results": won("m", [0] * n_lost + [1] * (100 - n_lost), 1000)})
         row = diff(before, after, margin=0.15).filter(metric="win_rate").row(0, named=True)
-        assert row["is_beyond_noise"] is True
+        assert row["is_beyond_chance"] is True
         assert row["is_regression"] is is_regression
         assert (row["p_fall"] <= 0.05) is is_regression
         assert 0.15 < row["fall_seen"] < 0.4
@@ -239,7 +239,7 @@ def test_one_level_is_asked_everywhere(confidence):
     assert (row["ci_low"] > 0) is is_apart
     assert (board["letters"].n_unique() == 2) is is_apart
     (fell,) = fallen.filter(metric="win_rate").to_dicts()
-    assert fell["is_beyond_noise"] is is_apart
+    assert fell["is_beyond_chance"] is is_apart
     assert fell["is_regression"] is (fell["p_fall"] <= 1 - confidence)
     (note,) = [n for n in present("leaderboard", board, **level).notes if n.startswith("letters")]
     assert f"at the {100 * (1 - confidence):g} % level" in note
