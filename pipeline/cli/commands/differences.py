@@ -160,7 +160,9 @@ def diff(
     if fail_on_regression is None:
         return
     if n_unknown := rows["is_regression"].null_count():
-        terminal.note(f"{n_unknown} of {rows.height} values could not be compared: see `reason`, by --all")
+        terminal.note(
+            f"{n_unknown} of {rows.height} values could not be compared: see `reason`, by --all"
+        )
     fell = rows.filter("is_regression")
     for name, of_model, difference in fell.select("metric", "model", "difference").iter_rows():
         terminal.note(f"regression: {name} of {of_model} fell by {-difference:.4f}")
