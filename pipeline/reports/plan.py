@@ -42,8 +42,8 @@ COLUMNS: Mapping[str, Column] = {
     ).shown("pilot settings"),
     "sd": column.share(
         "the standard deviation of a setting's difference, or of a setting, in the metric's unit; "
-        "raised because the pilot is small; null if it has fewer than two settings: nothing can be "
-        "planned from one"
+        "raised because the pilot is small; null if it has fewer than two settings (nothing can be "
+        "planned from one), or if the two cannot be compared"
     ),
     "settings": column.count(
         "the number needed by each model over all competitions, in the pilot's proportions, each "
