@@ -220,6 +220,7 @@ def test_help_lists_every_command(magic: Magic) -> None:
         ("schema proposal", {"proposals", "proposal_votes"}),
         ("plan --metric coo", {"cooperation", "coordination"}),
         ("compare --lake {lake} sim-", {"sim-birch-pgm"}),
+        ("plan --lake {lake} sim-", {"sim-birch-pgm"}),
         ("leaderboard --lake {lake} --model sim-", {"sim-birch-pgm"}),
         ("leaderboard --lake {lake}/none --model sim-", set()),
     ],
@@ -310,7 +311,10 @@ def test_examples_of_the_help_run(
 ) -> None:
     shutil.copytree(workshop, ".", dirs_exist_ok=True)
     # A report takes long: it has one of a game.
-    filled = {"compare": "of_two_settings", "report": "broken_lake"}.get(command, "twice_ingested")
+    filled = {
+        **dict.fromkeys(("compare", "plan"), "of_two_settings"),
+        "report": "broken_lake",
+    }.get(command, "twice_ingested")
     for lake in ("lake", "before", "after"):
         shutil.copytree(request.getfixturevalue(filled), lake)
     monkeypatch.setattr(sys, "stdin", io.StringIO("FROM games"))

@@ -115,9 +115,9 @@ def common_note(
     apart = rows.filter((shown + pl.col(other).round(_DECIMALS)).abs() > 1.5 * 10**-_DECIMALS)
     if apart.is_empty():
         return []
+    if "other_common_value" not in apart.columns:
+        return ["differences are over the common settings: common after less common before"]
     note = "differences are over the common settings, the values beside them over all games"
-    if "common_value" not in apart.columns:
-        return [note]
     shown_names = ["metric", *(name for name in _labels(rows) if rows[name].n_unique() > 1)]
     named = [
         f"{' '.join(map(str, row[2:]))} {row[0]:.{_DECIMALS}f} and {row[1]:.{_DECIMALS}f}"
@@ -156,31 +156,62 @@ def _signs(rows: pl.DataFrame) -> list[str]:
     return ["an end of +.00 is just above 0, an end of -.00 just below it"] if is_there else []
 
 
-def diff(rows: pl.DataFrame, **_: Any) -> Table:
+def diff(rows: pl.DataFrame, all_values: bool = True, **_: Any) -> Table:
+    """The first note says what moved; unless `all_values`, other rows are left out."""
+    moved = rows.filter(pl.any_horizontal("^(is_beyond_chance|is_regression)$"))
+    shown = rows if all_values else moved
+    common = common_note(shown, ("new_value", "value"))
     return Table(
         "diff",
-        rows,
+        shown,
         {**changes.COLUMNS, **changes.OF_MARGIN},
         estimates=[Estimate("difference", "ci_low", "ci_high", _NEW_THIN)],
-        hidden=("family", "ci_method", "p_value", "n_settings", "is_replayed", "is_regression"),
+        hidden=(
+            *("family", "level", "ci_method", "p_value", "n_settings", "is_replayed"),
+            "is_regression",
+            *(() if common else ("common_value", "new_common_value")),
+            *(() if all_values or "is_regression" in rows.columns else ("is_beyond_chance",)),
+        ),
         optional=("reason",),
         folds=(
             folds.below("reason"),
             folds.below("method"),
             folds.titled("metric"),
             folds.merged("before, after", "value", "new_value"),
+            folds.merged("common", "common_value", "new_common_value"),
             folds.merged("games", "n_common", "n_gone", "n_new", note="games: in both, gone, new"),
-            folds.starred("is_beyond_noise", "difference", note="beyond noise", where=True),
+            folds.starred("is_beyond_chance", "difference", note="beyond chance", where=True),
         ),
         notes=[
+            _moved(rows),
             _changes(rows),
             *([_FALLS] if "fall_seen" in rows.columns else []),
-            *common_note(rows, ("new_value", "value")),
-            *replay_note(rows),
-            *thin_note(rows, *_NEW_THIN),
-            *_signs(rows),
+            *common,
+            *replay_note(shown),
+            *thin_note(shown, *_NEW_THIN),
+            *_signs(shown),
         ],
+        hints=[] if shown.height == rows.height else ["to list all values: --all"],
     )
+
+
+def _moved(rows: pl.DataFrame) -> str:
+    """How many values moved beyond chance, and which models are new or gone."""
+    is_moved = rows["is_beyond_chance"].drop_nulls()
+    n_moved, of_values = is_moved.sum(), counted(len(is_moved), "value")
+    beyond = ""
+    if rows["p_value"].count():
+        beyond = f" beyond chance at level {rows['level'][0]:.3g}"
+    said, n_named = [f"{n_moved} of {of_values} moved{beyond}"], 0
+    for what, reason in (("new", changes.ONLY_AFTER), ("gone", changes.ONLY_BEFORE)):
+        is_so = (pl.col("reason") == reason).fill_null(value=False).all().over("model")
+        of_these = rows.filter(is_so)
+        models = of_these["model"].drop_nulls().unique(maintain_order=True).to_list()
+        n_named += of_these.height if models else 0
+        said += [f"{counted(len(models), 'model')} {what}: {folds.named(models)}"] if models else []
+    if n_other := rows.height - len(is_moved) - n_named:
+        said.append(f"{counted(n_other, 'value')} could not be compared")
+    return "; ".join(said)
 
 
 def _changes(rows: pl.DataFrame) -> str:
@@ -207,30 +238,52 @@ def diff_games(rows: pl.DataFrame, **_: Any) -> Table:
 
 
 def plan(rows: pl.DataFrame, **_: Any) -> Table:
+    without = rows.drop_nulls("reason").select("model", "other", "reason").iter_rows()
     return Table(
         "plan",
         rows,
         plans.COLUMNS,
         estimates=[Estimate("sd", thin=_THIN)],
-        hidden=("metric", "difference", "power", "level"),
+        hidden=("metric", "power", "level", "games_per_setting", "reason"),
         folds=[folds.titled("model")],
-        notes=[*thin_note(rows, *_THIN), *_needed(rows)],
+        notes=[
+            *thin_note(rows, *_THIN),
+            *(f"– {one} and {other}: {reason}" for one, other, reason in without),
+            *_needed(rows),
+        ],
     )
 
 
 def _needed(rows: pl.DataFrame) -> list[str]:
-    """How many settings are enough for half of the pairs that have a plan, and for all."""
-    needed = rows["settings"].drop_nulls().sort()
-    if needed.is_empty():
+    """How many settings are enough: for a pair with what it lacks, else for half and for all."""
+    planned = rows.drop_nulls("settings").sort("settings")
+    if planned.is_empty():
         return []
-    asked = rows.row(0, named=True)
-    half, most = needed[(len(needed) - 1) // 2], needed[-1]
-    enough = f"{half} settings are enough for half of the pairs, {most} for all"
-    if n_without := rows.height - len(needed):
-        pairs = f"the {len(needed)} of {rows.height} pairs that have a plan"
-        enough = f"{half} settings are enough for half of {pairs}, {most} for all of these; "
-        enough += f"{counted(n_without, 'pair')} cannot be planned"
+    half, most = (planned.row(at, named=True) for at in ((planned.height - 1) // 2, -1))
+    differences = planned["difference"].unique()
+    what = f"{abs(differences[0]):.3g}" if len(differences) == 1 else "the observed differences"
+    if rows.height == 1:
+        enough = (
+            f"about {_rounded(most['settings'])} settings: {_rounded(most['n_more'])} more; at "
+            f"{most['games_per_setting']:.2g} games a setting {_rounded(most['games'])} games of "
+            "each model"
+        )
+    else:
+        n_without = rows.height - planned.height
+        pairs = f"the {planned.height} of {rows.height} pairs that have a plan"
+        enough = (
+            f"{half['settings']} settings are enough for half of "
+            f"{pairs if n_without else 'the pairs'}, {most['settings']} for all"
+        )
+        if n_without:
+            enough += f" of these; {counted(n_without, 'pair')} cannot be planned"
     return [
-        f"to detect {asked['difference']:g} in {asked['metric']} with power {asked['power']:g} at "
-        f"level {asked['level']:g}: {enough}"
+        f"to detect {what} in {most['metric']} with power {most['power']:g} at level "
+        f"{most['level']:.3g}: {enough}"
     ]
+
+
+def _rounded(n: int) -> str:
+    """A number with two digits, rounded up, since a plan is to be large enough."""
+    step = 10 ** max(0, len(str(n)) - 2)
+    return f"{-(-n // step) * step:,}"

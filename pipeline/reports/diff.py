@@ -14,9 +14,10 @@ from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered, declarations
 from pipeline.metrics.known import names
-from pipeline.metrics.request import Request
+from pipeline.metrics.request import Request, several
 from pipeline.metrics.results import IS_THIN, METRIC, ORIGIN, origin
 from pipeline.metrics.tally import Question, count
+from pipeline.metrics.validation import check_models, tested
 from pipeline.reports.compare.columns import COLUMNS as COMPARED
 from pipeline.reports.compare.differences import adjusted, check_margin, compared
 from pipeline.reports.compare.pairs import entities
@@ -26,7 +27,10 @@ from pipeline.statistics.pairs import of_basis
 from pipeline.vocabulary import Edition
 
 SAME_GAMES = "the same games"
+ONLY_BEFORE, ONLY_AFTER = "only before", "only after"
 _STATES = ("before", "after")
+_OF_STATE = ("value", "common_value", "thin")
+_Asked = tuple[StoredLake, Request]
 _OF_GAMES: Mapping[str, Column] = {
     "n_common": column.count("games that both count, in the same competitions and settings").shown(
         "common"
@@ -44,20 +48,28 @@ COLUMNS: Mapping[str, Column] = {
     "model": COMPARED["model"],
     "value": column.share("the value before, in the metric's unit").shown("before"),
     "new_value": column.share("the value after").shown("after"),
+    "common_value": column.share(
+        "the value before on the common settings, each counted as much before as after; null "
+        "unless `method` is `paired by setting` or `the same games`"
+    ).shown("common before"),
+    "new_common_value": column.share("the same after").shown("common after"),
     "thin": IS_THIN,
     "new_thin": IS_THIN,
     "difference": column.share(
-        "new_value − value; only over the common settings if `method` is `paired by setting`"
+        "new_common_value − common_value if these are not null, else new_value − value"
     ),
     **{name: COMPARED[name] for name in ("ci_low", "ci_high", "ci_method", "p_value", "p_holm")},
     "family": column.count("how many p-values are adjusted together: all of the result"),
+    "level": column.number("the significance level, 1 − `confidence`"),
     "method": column.text("how the difference was computed"),
     "n_settings": COMPARED["n_settings"],
     "is_replayed": COMPARED["is_replayed"],
     **_OF_GAMES,
-    "is_beyond_noise": column.flag("whether the value changed by more than chance explains").shown(
-        "beyond noise"
-    ),
+    "is_beyond_chance": column.flag(
+        "whether the value moved beyond chance: `p_holm` reaches the level, or the same games have "
+        "another value; null if there is no difference",
+        nullable=True,
+    ).shown("beyond chance"),
     "reason": column.text("why there is no difference"),
 }
 # With a margin.
@@ -87,30 +99,33 @@ def diff(
     edition: Edition = PAPER,
     confidence: float = DEFAULT_CONFIDENCE,
     margin: float | None = None,
+    model: str | Sequence[str] | None = None,
+    metric: str | Sequence[str] | None = None,
 ) -> pl.DataFrame:
     """The change of each value: a row for each metric and model of either lake.
 
     `after` is a lake or the path of one. If both lakes count the same games, the difference is not
     an estimate and has no p-value. Otherwise they are compared like two models, on the settings
-    that both have.
+    that both have. `model` and `metric` choose rows, as in `metrics`; p-values are adjusted for
+    those chosen.
 
     With a `margin`, also `p_fall`, `fall_seen` and `is_regression`: see `OF_MARGIN`.
 
-    Raises UsageError for an unknown edition or a wrong margin, and LakeError if there is no lake at
-    the path.
+    Raises UsageError for an unknown edition or metric, a wrong margin or a model of neither lake,
+    and LakeError if there is no lake at the path.
 
     >>> lake.diff("lake/").select("n_gone", "n_new").unique().rows()
     [(0, 0)]
     """
     if margin is not None:
-        check_margin(margin, None, edition, may_be_0=True)
-    before, after = _of_same_system(before, after)
+        check_margin(margin, metric, edition, may_be_0=True)
+    asked = _asked(*_of_same_system(before, after), edition, model)
+    metrics = several(names(edition) if metric is None else metric)
     answers = [
-        answered(lake, Request(edition=edition, by=("model",)), confidence=confidence)
-        for lake in (before, after)
+        answered(lake, request, names=metrics, confidence=confidence) for lake, request in asked
     ]
     rows = _compared(answers, confidence).join(
-        _n_games(_games((before, after), edition)),
+        _n_games(_games(asked, metrics)),
         on=["metric", "model"],
         how="left",
         nulls_equal=True,
@@ -131,8 +146,8 @@ def diff(
     is_told_apart = reaches(pl.col("p_holm"), confidence)
     is_beyond = pl.when(is_same).then(pl.col("difference") != 0).otherwise(is_told_apart)
     columns = () if margin is None else OF_MARGIN
-    return rows.with_columns(is_beyond_noise=is_beyond).select(
-        *list(COLUMNS)[:-1], *columns, "reason", *origin(before, edition)
+    return rows.with_columns(is_beyond_chance=is_beyond, level=round(1 - confidence, 15)).select(
+        *list(COLUMNS)[:-1], *columns, "reason", *origin(asked[0][0], edition)
     )
 
 
@@ -153,6 +168,22 @@ def _of_same_system(
             f"the lakes are of {before.system} and of {after.system}: a diff is of one system"
         )
     return before, after.of_system(before.system)
+
+
+def _asked(
+    before: StoredLake, after: StoredLake, edition: Edition, model: str | Sequence[str] | None
+) -> list[_Asked]:
+    """Both lakes, each with the request for those of the models that it tests.
+
+    Raises UsageError for a model that neither tests.
+    """
+    models = several(model)
+    own = [tested(lake, models) for lake in (before, after)]
+    check_models(after, sorted(set(models or ()).difference(*(some or () for some in own))))
+    return [
+        (lake, Request(edition=edition, by=("model",), models=some))
+        for lake, some in zip((before, after), own, strict=True)
+    ]
 
 
 def _with_falls(rows: pl.DataFrame, margin: float, confidence: float) -> pl.DataFrame:
@@ -199,14 +230,14 @@ def _compared(answers: Sequence[Answer], confidence: float) -> pl.DataFrame:
         entity="entity",
         other_entity="entity_before",
         lacking=pl.when(pl.col("entity").is_null())
-        .then(pl.lit("only before"))
+        .then(pl.lit(ONLY_BEFORE))
         .when(pl.col("entity_before").is_null())
-        .then(pl.lit("only after")),
+        .then(pl.lit(ONLY_AFTER)),
     )
     order = pl.col("metric").cast(pl.Enum(names(answer.request.edition)))
-    return compared(answer, pairs.sort(order, "model"), confidence, label="state").rename(
-        {"value": "new_value", "thin": "new_thin", "other_value": "value", "other_thin": "thin"}
-    )
+    both = compared(answer, pairs.sort(order, "model"), confidence, label="state")
+    renamed = {name: f"new_{name}" for name in _OF_STATE}
+    return both.rename(renamed | {f"other_{name}": name for name in _OF_STATE})
 
 
 def _of_both(answers: Sequence[Answer]) -> Answer:
@@ -237,9 +268,9 @@ def _n_games(games: pl.DataFrame) -> pl.DataFrame:
     return of_game.group_by("metric", "model").agg(pl.col(_GAMES.names()).sum().cast(pl.Int64))
 
 
-def _games(lakes: Sequence[StoredLake], edition: Edition) -> pl.DataFrame:
+def _games(asked: Sequence[_Asked], metrics: Sequence[str]) -> pl.DataFrame:
     """The games that either lake counts, as in `CHANGED_GAMES`; `common` in both."""
-    before, after = (_counted(lake, edition) for lake in lakes)
+    before, after = (_counted(lake, request, metrics) for lake, request in asked)
     key = ["metric", *_GAME_KEY]
     joined = before.join(after, on=key, how="full", coalesce=True, nulls_equal=True)
     change = (
@@ -257,10 +288,10 @@ def _games(lakes: Sequence[StoredLake], edition: Edition) -> pl.DataFrame:
     )
 
 
-def _counted(lake: StoredLake, edition: Edition) -> pl.DataFrame:
+def _counted(lake: StoredLake, request: Request, metrics: Sequence[str]) -> pl.DataFrame:
     """The games that each metric counts, with its hits and counted rows in them."""
-    request = Request(edition=edition, by=_GAME_KEY)
-    declared = declarations(lake, names(edition), request)
+    request = replace(request, by=_GAME_KEY)
+    declared = declarations(lake, metrics, request)
     sums = count(lake, Question(declared, request, with_games=()), "polars").sums
     of_games = sums.group_by("metric", *_GAME_KEY).agg(pl.col("hits", "counted").sum())
     return of_games.filter(pl.col("counted") > 0).with_columns(pl.col("hits").cast(pl.Float64))
@@ -268,16 +299,24 @@ def _counted(lake: StoredLake, edition: Edition) -> pl.DataFrame:
 
 @listed({**CHANGED_GAMES, **ORIGIN})
 def diff_games(
-    before: StoredLake, after: StoredLake | str | Path, *, edition: Edition = PAPER
+    before: StoredLake,
+    after: StoredLake | str | Path,
+    *,
+    edition: Edition = PAPER,
+    model: str | Sequence[str] | None = None,
+    metric: str | Sequence[str] | None = None,
 ) -> pl.DataFrame:
     """The games behind `diff`: a row for each metric and game that only one lake counts.
 
-    `after` is a lake or the path of one.
+    The arguments are those of `diff`.
 
     >>> lake.diff_games("lake/").height
     0
     """
-    before, after = _of_same_system(before, after)
+    asked = _asked(*_of_same_system(before, after), edition, model)
+    metrics = several(names(edition) if metric is None else metric)
     order = pl.col("metric").cast(pl.Enum(names(edition)))
-    changed = _games((before, after), edition).filter(pl.col("change") != "common")
-    return changed.sort(order, *_GAME_KEY, nulls_last=True).with_columns(origin(before, edition))
+    changed = _games(asked, metrics).filter(pl.col("change") != "common")
+    return changed.sort(order, *_GAME_KEY, nulls_last=True).with_columns(
+        origin(asked[0][0], edition)
+    )

@@ -1,7 +1,8 @@
 """How many settings are needed to detect a difference between two models of the lake."""
 
-from collections.abc import Mapping
-from itertools import combinations
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple, Self
 
 import polars as pl
 
@@ -9,47 +10,66 @@ from pipeline import column
 from pipeline.column import Column, schema
 from pipeline.errors import UsageError
 from pipeline.lake import StoredLake
-from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, answered
+from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered
 from pipeline.metrics import metric as declaration
 from pipeline.metrics.request import Request
 from pipeline.metrics.results import IS_THIN, METRIC, MODEL, counted_in
+from pipeline.reports.compare.differences import compared
+from pipeline.reports.compare.pairs import check_pairs, models_of, of_models
+from pipeline.reports.lacking import lacking
 from pipeline.statistics import rates
 from pipeline.statistics.contrast import Rate
-from pipeline.statistics.pairs import pilots_of
-from pipeline.statistics.planning import setting_sd, settings_needed
+from pipeline.statistics.pairs import Pilot, pilots_of
+from pipeline.statistics.planning import MOST_SETTINGS, setting_sd, settings_needed
+from pipeline.statistics.sums import DIGITS
 from pipeline.vocabulary import Edition
 
 COLUMNS: Mapping[str, Column] = {
     "metric": METRIC,
     "model": MODEL,
     "other": column.text("the other model of the pair"),
-    "difference": column.share("the difference to detect"),
+    "difference": column.share(
+        "the difference to detect; if none was given, the observed one, that of `compare`"
+    ),
     "thin": IS_THIN,
     "other_thin": IS_THIN,
     "power": column.share("the probability of detecting it, if it exists"),
     "level": column.number("the significance level, divided by the number of pairs"),
-    "n_settings": column.count("the settings of the pilot: in common, or the fewer of both").shown(
-        "pilot settings"
-    ),
+    "n_settings": column.count(
+        "the settings of the pilot: in common, or the fewer of both; null if the two cannot be "
+        "compared",
+        nullable=True,
+    ).shown("pilot settings"),
     "sd": column.share(
         "the standard deviation of a setting's difference, or of a setting, in the metric's unit; "
-        "raised because the pilot is small; null if it has fewer than two settings: nothing can be "
-        "planned from one"
+        "raised because the pilot is small; null if it has fewer than two settings (nothing can be "
+        "planned from one), or if the two cannot be compared"
     ),
     "settings": column.count(
         "the number needed by each model over all competitions, in the pilot's proportions, each "
-        "played as often as in the pilot; replays are not new settings; null if more than a "
-        "million are needed, or if `sd` is null"
+        "played as often as in the pilot; replays are not new settings; null, with a `reason`, if "
+        "more than a million are needed, or if there is no `sd` or no difference",
+        nullable=True,
     ).shown("settings needed"),
+    "n_more": column.count("how many of these are more than the pilot has", nullable=True).shown(
+        "more"
+    ),
+    "games_per_setting": column.number(
+        "the games that both models played in the pilot, by their settings", low=0
+    ),
+    "games": column.count("the games of each model in the settings that are more", nullable=True),
+    "reason": column.text("why there is no plan", nullable=True),
 }
+_PLANNED = tuple(COLUMNS)[tuple(COLUMNS).index("n_settings") :]
 
 
 @counted_in(COLUMNS)
 def plan(
     lake: StoredLake,
-    metric: str,
-    difference: float,
+    metric: str = "win_rate",
+    difference: float | None = None,
     *,
+    pairs: Sequence[tuple[str, str]] = (),
     power: float = 0.8,
     confidence: float = DEFAULT_CONFIDENCE,
     n_pairs: int = 1,
@@ -58,56 +78,125 @@ def plan(
 ) -> pl.DataFrame:
     """A row for each pair of models: the settings needed to detect the difference in the metric.
 
+    Without `pairs`, each ranked model is paired with the next one in this metric; models that lack
+    a whole competition have no rank. Without a `difference`, it is the observed one of each pair.
     The significance level is 1 − `confidence`; it is divided by `n_pairs`, the number of pairs
     that will be compared. If `unpaired`, models will play different settings.
 
-    Raises UsageError if the lake has fewer than two models with the metric, if the difference is
-    impossible, and for a wrong difference, power, confidence or number of pairs.
+    Raises UsageError if there are no pairs and fewer than two ranked models, for pairs as `compare`
+    does, if the difference is impossible, and for a wrong difference, power, confidence or number
+    of pairs.
 
     >>> needed = lake.plan("win_rate", difference=0.2)
     >>> needed.select("model", "other", "n_settings", "settings").rows()[0]
-    ('sim-atlas', 'sim-birch-pgm', 20, 87)
+    ('sim-delta', 'sim-cedar', 20, 78)
+    >>> observed = lake.plan(pairs=[("sim-delta", "sim-atlas")])
+    >>> observed.select(pl.col("difference").round(3), "settings").row(0)
+    (0.53, 14)
     """
     level = round(1 - confidence, 15)  # 1 - .95 is .050000000000000044
     _check(difference, power, level, n_pairs)
     declared = declaration(metric, edition)
-    if not abs(difference) <= declared.high:
+    if difference is not None and not abs(difference) <= declared.high:
         raise UsageError(
             f"a difference of {difference:g} in {metric} is impossible: its values are within "
             f"0..{declared.high:.3g}"
         )
-    answer = answered(lake, Request(edition=edition, by=("model",)), names=[metric])
-    has_value = answer.rows.filter(pl.col("value").is_not_null(), pl.col("model").is_not_null())
-    known = has_value["model"].sort().to_list()
-    if len(known) < 2:
-        raise UsageError(f"a plan needs two models that have {metric}: the lake has {len(known)}")
-    terms = answer.terms.lazy().filter(pl.col("model").is_in(known))
-    thin = dict(has_value.select("model", "thin").iter_rows())
-    pairs = list(combinations(known, 2))
-    sums = answer.sums.lazy()
-    common = pilots_of(sums, terms, pairs)
-    alone = dict(zip(known, pilots_of(sums, terms, [(m, m) for m in known]), strict=True))
-    of_model = rates(sums, terms, ["model"], confidence).collect().iter_rows(named=True)
-    rate_of = {row["model"]: Rate.of(row) for row in of_model}
+    check_pairs(pairs)
+    request = Request(edition=edition, by=("model",), models=models_of(pairs))
+    answer = answered(lake, request, names=[metric], confidence=confidence)
+    pairs = pairs or _neighbours(lake, answer)
+    rows = compared(answer, of_models(answer, pairs), confidence)
+    rows = rows.with_columns(difference=_to_detect(difference, unpaired=unpaired))
+    pilot = _Pilot.of(answer, rows, confidence, is_paired=not unpaired)
     test = {"power": power, "level": level / n_pairs}
-    rows = []
-    is_paired = not unpaired
-    for (one, other), paired in zip(pairs, common, strict=True):
-        pilots = [paired] if is_paired else [alone[one], alone[other]]
-        numbers = alone[one].n_settings, alone[other].n_settings
-        sd = setting_sd(rate_of[one], rate_of[other], numbers, pilots, is_paired=is_paired)
-        needed = (
-            None if sd is None else settings_needed(difference, sd, is_paired=is_paired, **test)
+    planned = [row | test | pilot.plan(row, **test) for row in rows.iter_rows(named=True)]
+    return pl.DataFrame(
+        [[row[name] for name in COLUMNS] for row in planned], schema(COLUMNS), orient="row"
+    )
+
+
+def _neighbours(lake: StoredLake, answer: Answer) -> list[tuple[str, str]]:
+    """Each ranked model with the next one in the metric."""
+    lacks = lacking(lake, answer.settings).filter(pl.col("lacks").list.len() > 0)["model"]
+    ranked = answer.rows.drop_nulls(["model", "value"]).filter(
+        ~pl.col("model").is_in(lacks.implode())
+    )
+    order = ranked.sort(-pl.col("value").round(DIGITS), "model")["model"].to_list()
+    if len(order) < 2:
+        raise UsageError(
+            "a plan needs two models that have the metric and lack no competition: the lake has "
+            f"{len(order)}; name two models"
         )
-        pair = {"metric": metric, "model": one, "other": other, "difference": difference}
-        pair |= {"thin": thin[one], "other_thin": thin[other]}
+    return list(pairwise(order))
+
+
+def _to_detect(difference: float | None, *, unpaired: bool) -> pl.Expr:
+    """The difference to detect, without the last digits in which equal means may differ."""
+    if difference is not None:
+        return pl.lit(difference)
+    of_values = pl.col("value") - pl.col("other_value")
+    return (of_values if unpaired else pl.col("difference")).round(DIGITS)
+
+
+class _Pilot(NamedTuple):
+    """What the lake's games say of the models that are to be compared.
+
+    `alone` are the settings of each model, `common` those of each pair; if the models will play
+    different settings, nothing is `common`.
+    """
+
+    rates: Mapping[str, Rate]
+    n_games: Mapping[str, int]
+    alone: Mapping[str, Pilot]
+    common: Mapping[tuple[str, str], Pilot] | None
+
+    @classmethod
+    def of(cls, answer: Answer, rows: pl.DataFrame, confidence: float, *, is_paired: bool) -> Self:
+        """The pilot of the rows' pairs, except those that cannot be compared."""
+        pairs = rows.filter(pl.col("reason").is_null()).select("model", "other").rows()
+        models = models_of(pairs) or ()
+        sums = answer.sums.lazy()
+        terms = answer.terms.lazy().filter(pl.col("model").is_in(models))
+        of_model = rates(sums, terms, ["model"], confidence).collect()
+        pilots = pilots_of(sums, terms, [(model, model) for model in models])
+        return cls(
+            {row["model"]: Rate.of(row) for row in of_model.iter_rows(named=True)},
+            dict(answer.rows.select("model", "n_games").iter_rows()),
+            dict(zip(models, pilots, strict=True)),
+            dict(zip(pairs, pilots_of(sums, terms, pairs), strict=True)) if is_paired else None,
+        )
+
+    def plan(self, row: Mapping[str, Any], power: float, level: float) -> dict[str, Any]:
+        """What the columns from `n_settings` on have for the row of a pair."""
+        if row["reason"] is not None:
+            return dict.fromkeys(_PLANNED) | {"reason": row["reason"]}
+        pair = row["model"], row["other"]
+        one, other = (self.alone[model] for model in pair)
+        is_paired = self.common is not None
+        pilots = [one, other] if self.common is None else [self.common[pair]]
         n_settings = min(pilot.n_settings for pilot in pilots)
-        needs = {"n_settings": n_settings, "sd": sd, "settings": needed}
-        rows.append(pair | test | needs)
-    return pl.DataFrame(rows, schema=schema(COLUMNS))
+        numbers = one.n_settings, other.n_settings
+        rate, other_rate = (self.rates[model] for model in pair)
+        sd = setting_sd(rate, other_rate, numbers, pilots, is_paired=is_paired)
+        needed, reason = None, None
+        test = {"power": power, "level": level}
+        if sd is None:
+            reason = f"fewer than two {'common settings' if is_paired else 'settings of a model'}"
+        elif row["difference"] == 0:
+            reason = "the observed difference is 0: name the one to detect"
+        elif (
+            needed := settings_needed(row["difference"], sd, is_paired=is_paired, **test)
+        ) is None:
+            reason = f"more than {MOST_SETTINGS:,} settings are needed"
+        n_games = sum(self.n_games[model] for model in pair)
+        n_more = None if needed is None else max(0, needed - n_settings)
+        games = None if n_more is None else -(-n_more * n_games // sum(numbers))  # rounded up
+        planned = (n_settings, sd, needed, n_more, n_games / sum(numbers), games, reason)
+        return dict(zip(_PLANNED, planned, strict=True))
 
 
-def _check(difference: float, power: float, level: float, n_pairs: int) -> None:
+def _check(difference: float | None, power: float, level: float, n_pairs: int) -> None:
     if difference == 0:
         raise UsageError("the difference must not be 0")
     for name, share, shown in (("power", power, power), ("confidence", level, 1 - level)):

@@ -590,11 +590,11 @@ def test_the_same_games_are_no_difference(tmp_path):
     found = diff(lake, lake).filter(metric="win_rate")
     assert found["difference"].to_list() == [0.0, 0.0]
     assert found["p_value"].null_count() == 2
-    assert found["is_beyond_noise"].to_list() == [False, False]
+    assert found["is_beyond_chance"].to_list() == [False, False]
     assert diff_games(lake, lake).is_empty()
 
 
-def test_a_fall_is_beyond_noise_where_settings_agree_on_it(tmp_path):
+def test_a_fall_is_beyond_chance_where_settings_agree_on_it(tmp_path):
     before = lake_with(tmp_path / "before", [("m", s, 0, 1.0) for s in range(20)])
     rows = [("other", s, 0, 1.0) for s in range(20)] + [("m", s, 0, 0.0) for s in range(20)]
     after = lake_with(tmp_path / "after", rows)
@@ -602,7 +602,7 @@ def test_a_fall_is_beyond_noise_where_settings_agree_on_it(tmp_path):
     fell, new = found.rows(named=True)
     assert (fell["value"], fell["new_value"], fell["difference"]) == (1.0, 0.0, -1.0)
     assert (fell["n_common"], fell["n_gone"], fell["n_new"]) == (0, 20, 20)
-    assert fell["is_beyond_noise"] is True
+    assert fell["is_beyond_chance"] is True
     assert new["reason"] == "only after"
     changed = diff_games(before, after).filter(metric="win_rate", model="m")
     assert sorted(changed["change"].unique()) == ["gone", "new"]

@@ -1,6 +1,7 @@
 """Comparisons of slices, contrasts within a model, margins and falls, on lakes written by hand."""
 
 import math
+from itertools import combinations
 
 import polars as pl
 import pytest
@@ -215,7 +216,7 @@ def test_a_fall_is_tested_against_the_margin():
     for n_lost, is_regression in ((20, False), (60, True)):
         after = Frames({"results": won("m", [0] * n_lost + [1] * (100 - n_lost), 1000)})
         row = diff(before, after, margin=0.15).filter(metric="win_rate").row(0, named=True)
-        assert row["is_beyond_noise"] is True
+        assert row["is_beyond_chance"] is True
         assert row["is_regression"] is is_regression
         assert (row["p_fall"] <= 0.05) is is_regression
         assert 0.15 < row["fall_seen"] < 0.4
@@ -238,7 +239,7 @@ def test_one_level_is_asked_everywhere(confidence):
     assert (row["ci_low"] > 0) is is_apart
     assert (board["letters"].n_unique() == 2) is is_apart
     (fell,) = fallen.filter(metric="win_rate").to_dicts()
-    assert fell["is_beyond_noise"] is is_apart
+    assert fell["is_beyond_chance"] is is_apart
     assert fell["is_regression"] is (fell["p_fall"] <= 1 - confidence)
     (note,) = [n for n in present("leaderboard", board, **level).notes if n.startswith("letters")]
     assert f"at the {100 * (1 - confidence):g} % level" in note
@@ -291,8 +292,12 @@ def test_a_plan_is_made_of_any_lake_that_has_two_models(tables, edition, name):
     lake = Frames(tables)
     values = metrics(lake, edition=edition, by=["model"], metric=[name])
     has_value = values.filter(pl.col("value").is_not_null(), pl.col("model").is_not_null())
-    if has_value.height < 2:
+    pairs = list(combinations(has_value["model"].sort(), 2))
+    if pairs:
+        planned = plan(lake, name, 0.1, edition=edition, pairs=pairs)
+        assert planned.select("model", "other").rows() == pairs
+        has_plan = pl.col("settings").is_not_null()
+        assert planned.select((has_plan == pl.col("reason").is_null()).all()).item()
+    else:
         with pytest.raises(UsageError, match="a plan needs two models"):
             plan(lake, name, 0.1, edition=edition)
-    else:
-        assert plan(lake, name, 0.1, edition=edition).height == math.comb(has_value.height, 2)

@@ -1,5 +1,8 @@
 """The commands of differences: of two models, and of two lakes."""
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 from click.exceptions import Exit
 
 from pipeline.cli import options, suggestions, terminal
@@ -7,6 +10,9 @@ from pipeline.cli.command import Asked
 from pipeline.cli.exits import CHECK_FAILED
 from pipeline.cli.options import argument, flag, option
 from pipeline.errors import UsageError
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 def compare(
@@ -88,6 +94,11 @@ def diff(
     ),
     lake: options.LakeOption = options.DEFAULT_LAKE,
     system: options.SystemOption = None,
+    model: options.ModelsOption = None,
+    metric: options.MetricsOption = None,
+    all: bool = flag(
+        "--all", "List all values, not only those that moved; json, csv and parquet have all."
+    ),
     as_of: list[int] | None = option(
         "INGEST",
         "Compare states of one lake: the state after this ingest with the latest state. "
@@ -104,6 +115,12 @@ def diff(
 ) -> None:
     """Show what changed between two lakes, and whether chance alone can explain it.
 
+    The first line says how many values moved beyond chance, at which level (.05, or 1 − SHARE with
+    `--confidence`), and which models are new or gone. The rows are the values that moved; --all
+    lists all. Where the two lakes have different settings, `common before` and `common after` are
+    the values on the common settings: `difference` is the second less the first. With --model and
+    --metric, p-values are adjusted for these values alone.
+
     If both lakes count the same games, the difference is exact and has no p-value. Otherwise the
     two states are compared like two models, paired by setting if possible. With
     `--fail-on-regression`, `p fall` tests whether the value fell by more than MARGIN, adjusted by
@@ -115,6 +132,7 @@ def diff(
     \b
     Examples:
       magic diff before/ after/
+      magic diff before/ after/ --all --metric win_rate --model gpt-4
       magic diff before/ after/ --fail-on-regression 0.05
       magic diff before/ --lake lake/
       magic diff --as-of 1 --list-games
@@ -138,13 +156,28 @@ def diff(
             return
     rows = asked.answer("reports.diff.diff", after, margin=fail_on_regression)
     if not list_games:
-        asked.show_table(asked.table("diff", rows))
+        _show_changes(asked, rows, form, all_values=all)
     if fail_on_regression is None:
         return
     if n_unknown := rows["is_regression"].null_count():
-        terminal.note(f"{n_unknown} of {rows.height} values could not be compared: see `reason`")
+        terminal.note(
+            f"{n_unknown} of {rows.height} values could not be compared: see `reason`, by --all"
+        )
     fell = rows.filter("is_regression")
     for name, of_model, difference in fell.select("metric", "model", "difference").iter_rows():
         terminal.note(f"regression: {name} of {of_model} fell by {-difference:.4f}")
     if fell.height:
         raise Exit(CHECK_FAILED)
+
+
+def _show_changes(asked: Asked, rows: "pl.DataFrame", form: str, *, all_values: bool) -> None:
+    """Shows the rows of a diff; for readers, what moved is said above them."""
+    from pipeline.cli import output
+
+    is_for_readers = form in ("table", "markdown")
+    table = asked.table("diff", rows, all_values=all_values or not is_for_readers)
+    if is_for_readers:
+        moved, *notes = table.notes
+        output.heading(moved, form, level=3)
+        table = replace(table, notes=notes)
+    asked.show_table(table)

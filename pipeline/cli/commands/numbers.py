@@ -7,7 +7,7 @@ from click.exceptions import Exit
 from pipeline.cli import options, suggestions, terminal
 from pipeline.cli.command import Asked
 from pipeline.cli.exits import CHECK_FAILED
-from pipeline.cli.options import flag, option, several
+from pipeline.cli.options import argument, flag, option, several
 from pipeline.errors import UsageError
 
 BY = "model,game_type"
@@ -121,12 +121,19 @@ def metrics(
 def plan(
     asked: Asked,
     *,
-    metric: str = option(
-        "METRIC", "The metric to plan for.", suggested=suggestions.metrics, default=...
+    model: options.Texts = argument(
+        "[MODEL OTHER]",
+        "The two models to compare; default: each model of the leaderboard and the next one.",
+        suggestions.models,
     ),
-    difference: float = option("D", "The smallest difference that matters.", default=...),
     lake: options.LakeOption = options.DEFAULT_LAKE,
     system: options.SystemOption = None,
+    metric: str = option(
+        "METRIC", "The metric to plan for.", suggested=suggestions.metrics, default="win_rate"
+    ),
+    difference: float | None = option(
+        "D", "The smallest difference that matters; default: the observed one of each pair."
+    ),
     power: float = option("SHARE", "Probability of detecting it, if it exists.", default=0.8),
     confidence: options.ConfidenceOption = options.DEFAULT_CONFIDENCE,
     n_pairs: int = option("N", "You will compare N pairs: divide the level by N.", default=1),
@@ -137,20 +144,26 @@ def plan(
 ) -> None:
     """Compute how many settings are needed to detect a difference between two models.
 
-    The lake is the pilot study. For each pair of models, `pilot settings` is the number of settings
-    that both played in it. `settings needed` is the number that each model has to play: over all of
-    the metric's competitions together, in the pilot's proportions, each as often as in the pilot.
-    Playing a setting again does not give a new setting. `sd` is the standard deviation of a
+    The lake is the pilot study. Without --difference, the difference to detect is the one that it
+    shows. Without models, the pairs are each model and the next one, ranked by the metric, without
+    those that lack a whole competition. For each pair, `pilot settings` is the number of settings
+    that both played in the pilot. `settings needed` is the number that each model has to play: over
+    all of the metric's competitions together, in the pilot's proportions, each as often as in the
+    pilot. `more` are those that the pilot does not have, and `games` the games of each model in
+    them. Playing a setting again does not give a new setting. `sd` is the standard deviation of a
     setting's difference (of a setting's value with --unpaired), raised so that the plan is large
     enough with a probability of 80 %.
 
     \b
     Examples:
-      magic plan --metric judgement --difference 0.1
+      magic plan gpt-4 gpt-4-pgm
+      magic plan gpt-4 gpt-4-pgm --metric judgement --difference 0.1
       magic plan --metric win_rate --difference 0.05 --power 0.9 --format csv
       magic plan --metric reasoning --difference 0.1 --n-pairs 45 --unpaired
     """
-    asked.show("reports.plan.plan")
+    if model and len(model) != 2:
+        raise UsageError("name two models, or none")
+    asked.show("reports.plan.plan", pairs=[tuple(model)] if model else [])
 
 
 def completeness(

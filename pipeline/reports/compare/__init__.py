@@ -15,7 +15,7 @@ from pipeline.metrics.results import counted_in
 from pipeline.metrics.validation import condition_on, row_schema
 from pipeline.reports.compare.columns import COLUMNS
 from pipeline.reports.compare.differences import adjusted, check_margin, compared, finished
-from pipeline.reports.compare.pairs import check_pairs, of_models, of_values, within
+from pipeline.reports.compare.pairs import check_pairs, models_of, of_models, of_values, within
 from pipeline.vocabulary import Edition
 
 
@@ -53,11 +53,10 @@ def compare(
     check_pairs(pairs)
     if margin is not None:
         check_margin(margin, metric, edition)
-    models = tuple(dict.fromkeys(name for pair in pairs for name in pair)) if pairs else None
     request = Request(
         edition=edition,
         by=("model", *several(by or ())),
-        models=models,
+        models=models_of(pairs),
         game_types=several(game_type),
     )
     answer = _answer(lake, metric, request, where, confidence)

@@ -32,6 +32,11 @@ def check_pairs(pairs: Sequence[object]) -> None:
         raise UsageError(f"give each pair only once, in either order: {', '.join(twice)}")
 
 
+def models_of(pairs: Sequence[tuple[str, str]]) -> tuple[str, ...] | None:
+    """The models of the pairs, each once; None without pairs, as in a request for all models."""
+    return tuple(dict.fromkeys(name for pair in pairs for name in pair)) or None
+
+
 def entities(answer: Answer) -> pl.DataFrame:
     """The answer's rows, each with the name `entity` that sums and pairs know it by."""
     return answer.rows.with_row_index("entity").with_columns(pl.col("entity").cast(pl.String))

@@ -1,0 +1,200 @@
+"""A diff: what moved is said first, each row adds up, and what is chosen is tested alone."""
+
+import json
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import polars as pl
+import pytest
+from event_tables import Frames, table
+from polars.testing import assert_frame_equal
+from test_comparison_shapes import lake_of, public
+
+from pipeline.cli.app import main
+from pipeline.cli.exits import CHECK_FAILED
+from pipeline.errors import UsageError
+from pipeline.present import present
+from pipeline.reports.diff import diff, diff_games
+
+NOTHING: dict[str, dict[int, int]] = {}
+CHOSEN_ANEW = ("p_holm", "family", "is_beyond_chance")
+
+
+def state(wins: dict[str, dict[int, int]], first: int = 1) -> Frames:
+    """Each model's games, won or not, one in each of these settings, numbered from the first."""
+    text = ["game | model | setting_id | game_index | win_credit | is_finished"]
+    rows = [(model, *one) for model, own in wins.items() for one in own.items()]
+    text += [
+        f"{n} | {model} | f{setting:031x} | 0 | {hit} | yes"
+        for n, (model, setting, hit) in enumerate(rows, first)
+    ]
+    return Frames({"results": table("results", "\n".join(text), game_type="public_good")})
+
+
+def games(hits: list[int], first: int = 0) -> dict[int, int]:
+    return dict(enumerate(hits, first))
+
+
+WON, LOST, HALF = games([1] * 20), games([0] * 20), games([1, 0] * 10)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "confidence", "said"),
+    [
+        ({"m": WON}, {"m": LOST}, 0.95, "1 of 1 value moved beyond chance at level 0.05"),
+        ({"m": WON}, {"m": HALF}, 0.9, "1 of 1 value moved beyond chance at level 0.1"),
+        ({"m": HALF}, {"m": HALF}, 0.99, "0 of 1 value moved beyond chance at level 0.01"),
+        (
+            {"m": WON, "b": WON, "old": WON},
+            {"m": LOST, "b": WON, "x": WON, "y": LOST},
+            0.95,
+            "1 of 2 values moved beyond chance at level 0.05; 2 models new: x, y; "
+            "1 model gone: old",
+        ),
+        (NOTHING, {"x": WON}, 0.95, "0 of 0 values moved; 1 model new: x"),
+        (NOTHING, NOTHING, 0.95, "0 of 0 values moved"),
+    ],
+)
+def test_what_moved_is_said_first(before: Any, after: Any, confidence: float, said: str) -> None:
+    rows = diff(state(before), state(after, 1000), metric="win_rate", confidence=confidence)
+    assert rows["level"].to_list() == [round(1 - confidence, 15)] * rows.height
+    assert present("diff", rows).notes[0] == said
+
+
+def test_the_same_games_have_no_level() -> None:
+    rows = diff(state({"m": WON}), state({"m": WON}), metric="win_rate")
+    notes = present("diff", rows).notes
+    assert [*notes[:2]] == ["0 of 1 value moved", "no p-values: both states count the same games"]
+
+
+def test_what_cannot_be_compared_is_counted() -> None:
+    """Without `metric`, seven metrics have nothing to count here."""
+    said = present("diff", diff(state({"m": WON}), state({"m": LOST}, 100))).notes[0]
+    assert said.endswith("at level 0.05; 7 values could not be compared")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (games([1, 1, 1, 0]), games([0, 0, 0])),
+        (games([1, 0, 1, 1, 0, 0]), games([1, 1, 0, 0, 1, 1, 1], 2)),
+        (games([1, 0, 1]), games([0, 1, 1])),
+        (games([1, 0, 1, 1]), games([0, 1, 1], 50)),  # no common settings
+        (games([1, 0, 1]), games([1, 0, 1])),
+    ],
+)
+@pytest.mark.parametrize("first", [1, 100], ids=["some games are the same", "all are new"])
+def test_each_row_adds_up(before: dict[int, int], after: dict[int, int], first: int) -> None:
+    """The means over the settings of both states, in plain Python."""
+    rows = diff(state({"m": before}), state({"m": after}, first), metric="win_rate")
+    (row,) = rows.to_dicts()
+    assert row["value"] == pytest.approx(mean(before.values()))
+    assert row["new_value"] == pytest.approx(mean(after.values()))
+    common = before.keys() & after.keys()
+    values = row["value"], row["new_value"]
+    if common:
+        values = tuple(mean(own[setting] for setting in common) for own in (before, after))
+        assert (row["common_value"], row["new_common_value"]) == pytest.approx(values)
+    else:
+        assert (row["common_value"], row["new_common_value"]) == (None, None)
+    assert row["difference"] == pytest.approx(values[1] - values[0])
+    shown = {one.name for one in present("diff", rows).fields}
+    is_apart = (row["value"], row["new_value"]) != pytest.approx(values)
+    assert ({"common_value", "new_common_value"} <= shown) is is_apart
+
+
+@pytest.mark.parametrize(
+    ("model", "metric"),
+    [
+        (None, "win_rate"),
+        ("m", None),
+        (["m", "b"], ["win_rate", "judgement"]),
+        ("old", "win_rate"),
+        (["x", "m"], "win_rate"),
+    ],
+)
+def test_chosen_rows_are_those_of_all_and_are_adjusted_alone(model: Any, metric: Any) -> None:
+    before = state({"m": WON, "b": HALF, "old": WON})
+    after = state({"m": HALF, "b": WON, "x": LOST}, 100)
+    is_chosen = pl.lit(value=True)
+    for name, chosen in (("model", model), ("metric", metric)):
+        if chosen is not None:
+            is_chosen &= pl.col(name).is_in([chosen] if isinstance(chosen, str) else chosen)
+    found = diff(before, after, model=model, metric=metric).drop_nulls("model")
+    expected = diff(before, after).filter(is_chosen).drop_nulls("model")
+    assert_frame_equal(found.drop(CHOSEN_ANEW), expected.drop(CHOSEN_ANEW))
+    n_tests = found["p_value"].count()
+    assert found.drop_nulls("p_value")["family"].to_list() == [n_tests] * n_tests
+    assert_frame_equal(
+        diff_games(before, after, model=model, metric=metric),
+        diff_games(before, after).filter(is_chosen),
+    )
+
+
+def test_a_model_of_neither_state_is_refused() -> None:
+    states = state({"m": WON}), state({"x": WON})
+    for report in (diff, diff_games):
+        with pytest.raises(UsageError, match="no game of y"):
+            report(*states, model=["m", "x", "y"])
+        with pytest.raises(UsageError, match="no metric `wit`"):
+            report(*states, metric="wit")
+
+
+def ingested(folder: Path, wins: dict[str, dict[int, int]]) -> str:
+    """A lake of such games, of logs."""
+    logs = (
+        (f"{model}/{setting}", public(setting, model, 0, wins=bool(hit)))
+        for model, own in wins.items()
+        for setting, hit in own.items()
+    )
+    lake_of(folder, logs)
+    return str(folder / "lake")
+
+
+@pytest.fixture(scope="module")
+def lakes(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Before and after: m fell, b is as it was, and x is new."""
+    states = {"m": WON, "b": WON}, {"m": LOST, "b": WON, "x": WON}
+    return [ingested(tmp_path_factory.mktemp("lake"), wins) for wins in states]
+
+
+@pytest.mark.parametrize(
+    ("asked", "models"),
+    [
+        ("", ["m"]),
+        ("--all", ["b", "m", "x"]),
+        ("--model b", []),
+        ("--all --model b --model x", ["b", "x"]),
+        ("--confidence 0.9999999", []),
+    ],
+)
+def test_the_rows_for_readers_are_what_moved(
+    asked: str, models: list[str], lakes: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Programs have all rows, with a column that says which moved."""
+    words = ["diff", *lakes, "--metric", "win_rate", *asked.split()]
+    assert main([*words, "--format", "markdown"]) == 0
+    heading, _, *lines = capsys.readouterr().out.splitlines()
+    assert " moved" in heading
+    assert [line.split(" | ")[1] for line in lines if line.startswith("| win_rate")] == models
+    assert main([*words, "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    is_one = "--model b" in asked and "--all" not in asked
+    assert len(rows) == (1 if is_one else 2 if "--model" in asked else 3)
+    moved = [row["model"] for row in rows if row["is_beyond_chance"]]
+    assert moved == (models if "--all" not in asked else [one for one in models if one == "m"])
+
+
+def test_a_regression_is_listed_also_where_nothing_moved_beyond_chance(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Four games lost that were won: p is 1/16 of two sides, and 1/32 of one."""
+    states = {"m": games([1] * 4)}, {"m": games([0] * 4)}
+    lakes = [ingested(tmp_path / str(n), wins) for n, wins in enumerate(states)]
+    words = ["diff", *lakes, "--metric", "win_rate", "--fail-on-regression", "0"]
+    assert main(words) == CHECK_FAILED
+    out, err = capsys.readouterr()
+    assert "0 of 1 value moved beyond chance at level 0.05" in out
+    assert "-1.000 (-1.00 to " in out
+    assert "regression: win_rate of m fell by 1.0000" in err
