@@ -79,7 +79,9 @@ def key(text: str) -> list[object] | None:
         parts = json.loads(text)
     except ValueError:
         parts = None
-    if not isinstance(parts, list) or not all(isinstance(one, str | int | None) for one in parts):
+    if not isinstance(parts, list) or not all(
+        isinstance(one, str | int | float | None) for one in parts
+    ):
         raise UsageError(
             "the key of the page is not one that a page gives: start at the first page"
         )
