@@ -135,18 +135,26 @@ def _with_seats(
     lake: StoredLake, rows: pl.LazyFrame, is_asked: pl.Expr, is_shown: pl.Expr | bool = True
 ) -> pl.LazyFrame:
     """The games with the columns `_BY_SEATS`, of the seats `is_asked`; read where `is_shown`."""
-    score = pl.col("final_score").filter(is_asked)
-    seats = lake.table("players").filter(is_shown).group_by("game_id")
-    results = lake.table("results").filter(is_shown, "is_tested").with_columns(result=RESULT)
+    # A condition of several columns takes long in each group, and a column does not.
+    seats = (
+        lake.table("players").filter(is_shown).with_columns(is_asked=is_asked).group_by("game_id")
+    )
+    results = lake.table("results").filter(is_shown, "is_tested")
+    score = pl.col("final_score").filter("is_asked")
     of_seats = seats.agg(
         models=_names("is_tested"),
-        role=_joined(pl.col("role").filter(is_asked)),
-        side=_joined(pl.col("side").filter(is_asked)),
+        role=_joined("role"),
+        side=_joined("side"),
         score=pl.when(score.n_unique() == 1).then(score.first()),
     )
-    of_results = results.group_by("game_id").agg(
-        result=_joined(pl.col("result").filter(is_asked)),
-        winners=pl.when(pl.col("result").null_count() == 0).then(_names(pl.col("result") == "won")),
+    is_known = pl.col("result").null_count() == 0
+    of_results = (
+        results.with_columns(result=RESULT, is_asked=is_asked)
+        .group_by("game_id")
+        .agg(
+            result=_joined("result"),
+            winners=pl.when(is_known).then(_names(pl.col("result") == "won")),
+        )
     )
     for columns in (of_seats, of_results):
         rows = rows.join(columns, on="game_id", how="left", maintain_order="left")
@@ -157,7 +165,8 @@ def _names(is_one: pl.Expr | str) -> pl.Expr:
     return pl.col("model").filter(is_one).drop_nulls().unique().sort().implode()
 
 
-def _joined(values: pl.Expr) -> pl.Expr:
-    """The different values in one text; null if there are none, or one is not known."""
+def _joined(name: str) -> pl.Expr:
+    """The different values of what is asked for, in one text; null if one is unknown, or none."""
+    values = pl.col(name).filter("is_asked")
     is_known = (values.len() > 0) & (values.null_count() == 0)
     return pl.when(is_known).then(values.unique().sort().str.join(", "))
