@@ -181,7 +181,11 @@ WITHOUT_PARAMETER = {
     "view --browser": "a server",
 }
 # Where the method has the values of an option in another form.
-MEANT = {"sql --parameter": "parameters"}
+MEANT = {
+    "sql --parameter": "parameters",
+    "games --won": "result",
+    "games --lost": "result",
+}
 
 
 def parameters_of(command: str) -> set[str]:

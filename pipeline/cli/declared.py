@@ -103,6 +103,8 @@ class _PathType(click.ParamType[Any]):
 
 
 def _type(kind: Any, declared: Declared) -> Any:
+    if get_origin(kind) is tuple:
+        return tuple(_type(one, declared) for one in get_args(kind))
     if get_origin(kind) is Literal:
         return click.Choice(get_args(kind))
     if declared.metavar in ("DIR", "FILE") and not declared.is_argument:

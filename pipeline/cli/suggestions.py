@@ -59,6 +59,7 @@ def _of(
 
 metrics = _of("metrics.known", lambda known: known.names("paper"))
 game_types = _of("games", lambda kinds: kinds.names())
+roles = _of("games", lambda kinds: kinds.roles())
 competitions = _of("games", lambda kinds: kinds.competitions())
 statuses = _of("reports.documents", lambda documents: documents.STATUSES)
 outcomes = _of("reports.games", lambda games: games.OUTCOMES)

@@ -59,7 +59,7 @@ def order_by(
     Raises UsageError for one that is not of these `columns`, or that has no order.
     """
     types = {name: one.dtype for name, one in (columns or {}).items()}
-    known = [name for name, one in types.items() if one == pl.String or one.is_integer()]
+    known = [name for name, one in types.items() if one == pl.String or one.is_numeric()]
     if sort and columns is not None and sort not in known:
         raise UsageError(f"cannot sort by {sort}: {choose([sort], known)}")
     return tuple(dict.fromkeys([sort, *key] if sort else key))
@@ -114,10 +114,17 @@ def is_from(
         if value is None:
             same += f" AND ({column} IS NULL)"
             continue
-        text = str(_integer(value)) if dtype.is_integer() else literal(str(value))
+        text = _written(value, dtype)
         later.append(f"({same} AND ({column} {sign} {text} OR {column} IS NULL))")
         same += f" AND ({column} = {text})"
     return f"({' OR '.join([*later, f'({same})'])})"
+
+
+def _written(value: object, dtype: pl.DataType) -> str:
+    """The value of a column of this type in SQL."""
+    if dtype.is_float() and isinstance(value, float):
+        return f"CAST({literal(repr(value))} AS DOUBLE)"
+    return str(_integer(value)) if dtype.is_numeric() else literal(str(value))
 
 
 def _integer(value: object) -> int:

@@ -107,6 +107,12 @@ OF_A_METRIC: Mapping[str, Column] = {
     "_high": column.share(f"the upper end of the confidence interval of {_METRIC}"),
     "_thin": Column(THIN, f"the terms of {_METRIC} with very few settings of their own"),
 }
+OF_A_SLICE: Mapping[str, Column] = {
+    **OF_A_METRIC,
+    "_lacks": Column(
+        LACKS, f"the competitions that {_METRIC} of another model counts, and this one not"
+    ),
+}
 LEADERBOARD: Mapping[str, Column] = {
     "rank": column.count(
         "the place by win rate, from 1; ties share the better one; null if the model lacks a whole "
@@ -167,26 +173,28 @@ def flat(rows: pl.DataFrame, ends: Iterable[str]) -> pl.DataFrame:
     )
 
 
-def leaderboard_columns() -> dict[str, Column]:
-    """The columns of `LEADERBOARD`, with those of each metric there is."""
+def leaderboard_columns(
+    metrics: Sequence[str] | None = None, ends: Mapping[str, Column] = OF_A_METRIC
+) -> dict[str, Column]:
+    """The columns of `LEADERBOARD`, with those of these metrics, by default of each there is."""
     columns: dict[str, Column] = {}
     for name, declared in LEADERBOARD.items():
         if name == _METRIC:
-            columns |= _of_metrics()
+            columns |= _of_metrics(names(PAPER) if metrics is None else metrics, ends)
         elif not name.startswith(_METRIC):
             columns[name] = declared
     return columns
 
 
-def _of_metrics() -> dict[str, Column]:
+def _of_metrics(metrics: Sequence[str], ends: Mapping[str, Column]) -> dict[str, Column]:
     return {
         f"{name}{end}": replace(
             declared,
             description=declared.description.replace(_METRIC, name),
             heading=words(f"{name}{end}"),
         )
-        for name in names(PAPER)
-        for end, declared in OF_A_METRIC.items()
+        for name in metrics
+        for end, declared in ends.items()
     }
 
 

@@ -104,13 +104,12 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(name or "``" for name in names)
 
 
-def check_competitions(lake: StoredLake, names: Sequence[str] | None) -> None:
-    """Raises UsageError for an unknown competition; the lake knows those of its own games."""
+def check_of_roles(lake: StoredLake, column: str, names: Sequence[str] | None) -> None:
+    """Raises UsageError for a `competition` or `role` unknown to us and to the lake's own games."""
     if names is not None:
-        of_lake = (
-            lake.table("roles").select(pl.col("competition").unique()).collect()["competition"]
-        )
-        check_words("competition", names, list({*games.competitions(), *of_lake}))
+        known = {"competition": games.competitions, "role": games.roles}[column]()
+        of_lake = lake.table("roles").select(pl.col(column).unique()).collect()[column]
+        check_words(column, names, list({*known, *of_lake}))
 
 
 def check_models(lake: StoredLake, models: Sequence[str] | None) -> None:

@@ -41,7 +41,8 @@ _OF_RUN = ("model", "competition", "game_index")
 _IS_REPEATED = pl.col("game_type").is_in(HIDDEN_ROLE_GAMES) & (
     pl.col("game_id").min().over(_OF_RUN) != pl.col("game_id").max().over(_OF_RUN)
 )
-_WHAT = (
+RESULTS = ("won", "lost", "shared")
+RESULT = (
     pl.when(_CREDIT == 1)
     .then(pl.lit("won"))
     .when(_CREDIT == 0)
@@ -49,6 +50,7 @@ _WHAT = (
     .when(_CREDIT > 0)
     .then(pl.lit("shared"))
 )
+"""The word for a result, by its credit; null if the game is unfinished."""
 
 PAPER = Metric(
     terms=tuple(Term(name, (type_of(name),)) for name in competitions()),
@@ -56,7 +58,7 @@ PAPER = Metric(
         Rows(
             "results",
             term=pl.col("competition"),
-            what=_WHAT,
+            what=RESULT,
             hit=_CREDIT,
         ),
     ),
@@ -68,7 +70,7 @@ RELEASE = Metric(
         Rows(
             "results",
             term=pl.col("competition"),
-            what=_WHAT,
+            what=RESULT,
             hit=pl.when(~_IS_REPEATED).then(_CREDIT.fill_null(0.0)),
             where=pl.col("competition").is_in(_OF_SCRIPT),
             counted=pl.lit(value=True),

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 from msgspec import Struct
@@ -16,6 +16,7 @@ from pipeline.metrics.paging import last_key, order_by, start_of
 from pipeline.pages.address import Address, slice_words
 from pipeline.vocabulary import Edition
 
+Answer = TypeVar("Answer")
 ROWS = 50
 """A page of a long list has so many rows."""
 
@@ -79,7 +80,9 @@ def key(text: str) -> list[object] | None:
         parts = json.loads(text)
     except ValueError:
         parts = None
-    if not isinstance(parts, list) or not all(isinstance(one, str | int | None) for one in parts):
+    if not isinstance(parts, list) or not all(
+        isinstance(one, str | int | float | None) for one in parts
+    ):
         raise UsageError(
             "the key of the page is not one that a page gives: start at the first page"
         )
@@ -161,9 +164,7 @@ def sort_of(asked: Any) -> dict[str, Any]:
     return {"sort": asked.sort or None, "descending": asked.order == "down"}
 
 
-def answered(
-    ask: Callable[..., pl.DataFrame], fields: Mapping[str, Any]
-) -> tuple[pl.DataFrame | None, Faults]:
+def answered(ask: Callable[..., Answer], fields: Mapping[str, Any]) -> tuple[Answer | None, Faults]:
     """What is answered without the fields that are wrong, and the faults of these.
 
     `fields` are the arguments by the field that an error in them is about. Without the first there

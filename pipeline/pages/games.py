@@ -6,7 +6,8 @@ from typing import Any
 import polars as pl
 
 from pipeline.answers import AnsweringLake
-from pipeline.games import competitions
+from pipeline.games import competitions, roles
+from pipeline.metrics.win_rate import RESULTS
 from pipeline.pages.address import (
     AFTER,
     GAME_TYPE,
@@ -22,12 +23,16 @@ from pipeline.pages.content import Content, listing, sort_of
 from pipeline.reports.games import COLUMNS, KEY, OUTCOMES
 
 LANE = "quick"
-_CONDITIONS = ("model", "game_type", "outcome", "competition", "setting_id", "path")
+_CONDITIONS = (
+    *("model", "game_type", "role", "result", "outcome", "competition", "setting_id", "path"),
+)
 Parameters = address(
     *sorting(),
     AFTER,
     text("model", "Model", "any", 16),
     GAME_TYPE,
+    word("role", "Role", lambda *_: roles(), nothing="any"),
+    word("result", "Result", lambda *_: RESULTS, nothing="any"),
     word("outcome", "Outcome", lambda *_: OUTCOMES, nothing="any"),
     word("competition", "Competition", lambda *_: competitions(), nothing="any"),
     text("setting_id", "Setting begins with", "id", 12),

@@ -9,7 +9,7 @@ from pipeline.answers import AnsweringLake
 from pipeline.metrics.known import names
 from pipeline.metrics.results import ESTIMATE, REPLAYS, flat, origin, wide
 from pipeline.pages.address import BY, EDITION, GAME_TYPE, WHERE, address, sorting
-from pipeline.pages.content import Content, Faults, answered, grouped, listed
+from pipeline.pages.content import Content, answered, grouped, listed
 from pipeline.present import present
 from pipeline.present.values import lacks_note
 from pipeline.vocabulary import ALL
@@ -37,22 +37,28 @@ def content(lake: AnsweringLake, asked: Any) -> Content:
     edition and the system.
     """
     groups = tuple(name for name in listed(asked.by) if name != "model")
+    fields = {
+        "game_type": {"game_type": asked.game_type},
+        "where": {"where": asked.where or None},
+        "by": {"by": groups},
+    }
+    board, faults = answered(partial(lake.board, edition=asked.edition), fields)
+    ranking, values = board or lake.board(edition=asked.edition)
+    if faults:
+        ranking, values = (grouped(rows.clear(), groups) for rows in (ranking, values))
     is_sliced = bool(groups or asked.where or asked.game_type != ALL)
-    if is_sliced:
-        ranking, values, faults = _sliced(lake, asked, groups)
-    else:
-        (ranking, values), faults = lake.board(edition=asked.edition), Faults()
     left_out = values.filter(pl.col("model").is_null())
     values = values.filter(pl.col("model").is_not_null())
     valued = values.filter(pl.col("value").is_not_null())["metric"].unique().to_list()
     there = values["metric"].unique().to_list()
     known = [name for name in names(asked.edition) if name in there or not is_sliced]
     absent = [name for name in known if name not in valued] if valued else []
-    ranks = ranking.select("model", "family", *MODEL_COLUMNS)
+    ranks = ranking.select("model", *groups, "family", *MODEL_COLUMNS)
     # What the values of a slice lack is said at them, else at the model.
     ends = ESTIMATE if is_sliced else [end for end in ESTIMATE if end != "_lacks"]
-    estimates = flat(wide(values, known, ["model", *groups]), ends)
-    rows = estimates.join(ranks, on="model", how="left", nulls_equal=True)
+    keys = ["model", *groups]
+    estimates = flat(wide(values, known, keys), ends)
+    rows = ranks.join(estimates, on=keys, nulls_equal=True, maintain_order="left")
     rows = rows.select(*BEFORE, *groups, pl.exclude(*BEFORE, *groups))
     notes = [] if is_sliced else [*present("leaderboard", ranking).notes]
     notes += lacks_note(values) if is_sliced else []
@@ -60,41 +66,16 @@ def content(lake: AnsweringLake, asked: Any) -> Content:
     notes += [f"{row['metric']}: {row['reason']}." for row in left_out.iter_rows(named=True)]
     return Content(
         title="Leaderboard",
-        rows=_sorted(rows, asked, groups).with_columns(origin(lake, asked.edition)),
+        rows=_sorted(rows, asked, keys).with_columns(origin(lake, asked.edition)),
         parts={"groups": groups, "is_sliced": is_sliced},
         notes=notes,
         faults=faults,
     )
 
 
-def _sliced(
-    lake: AnsweringLake, asked: Any, groups: tuple[str, ...]
-) -> tuple[pl.DataFrame, pl.DataFrame, Faults]:
-    """No ranking, and the values; no rows if anything is wrong with the request."""
-    schema = {"model": pl.String, **dict.fromkeys(("family", *MODEL_COLUMNS), pl.Null)}
-    splits = "game_type" in groups and asked.game_type == ALL
-    fields: dict[str, dict[str, object]] = {
-        "game_type": {"game_type": None if splits else asked.game_type},
-        "where": {"where": asked.where or None},
-        "by": {"by": list(dict.fromkeys(["model", "game_type", *groups]))},
-    }
-    values, faults = answered(partial(lake.metrics, edition=asked.edition), fields)
-    if values is None or faults:
-        values = grouped(lake.metrics(model=[], edition=asked.edition), groups)
-    if splits:
-        values = values.filter(pl.col("game_type") != ALL)
-    return pl.DataFrame(schema=schema), values, faults
-
-
-def _sorted(rows: pl.DataFrame, asked: Any, groups: tuple[str, ...]) -> pl.DataFrame:
-    """The rows by the column asked for, by default by rank; nulls last."""
-    is_down = asked.order == "down"
-    names = ["model", *groups]
-    if asked.sort in rows.columns:
-        return rows.sort(
-            asked.sort, *names, descending=[is_down, *(False for _ in names)], nulls_last=True
-        )
-    if rows["rank"].dtype == pl.Null:
-        return rows.sort(names, nulls_last=True)
-    win = [-pl.col("win_rate")] if "win_rate" in rows.columns else []
-    return rows.sort("rank", *win, "model", nulls_last=True)
+def _sorted(rows: pl.DataFrame, asked: Any, keys: list[str]) -> pl.DataFrame:
+    """The rows by the column asked for, by default as the leaderboard has them; nulls last."""
+    if asked.sort not in rows.columns:
+        return rows
+    is_down = [asked.order == "down", *(False for _ in keys)]
+    return rows.sort(asked.sort, *keys, descending=is_down, nulls_last=True)

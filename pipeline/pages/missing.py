@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from pipeline.answers import AnsweringLake
 from pipeline.metrics.paging import order_by, page_of
-from pipeline.metrics.validation import check_competitions
+from pipeline.metrics.validation import check_of_roles
 from pipeline.pages.address import AFTER, Field, address, given, sorting, text
 from pipeline.pages.content import Content, listing, sort_of
 from pipeline.reports.missing import COLUMNS, SETTING
@@ -46,7 +46,7 @@ def content(lake: AnsweringLake, asked: Any) -> Content:
         by_competition = rows.group_by("competition", maintain_order=True)
         counts.update(by_competition.agg(pl.col("n_missing").sum()).iter_rows())
         if competition:
-            check_competitions(lake, [competition])
+            check_of_roles(lake, "competition", [competition])
             rows = rows.filter(competition=competition)
         order = order_by(sort, KEY, COLUMNS)
         return page_of(rows.lazy(), order, after, limit, descending=descending).collect()

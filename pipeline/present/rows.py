@@ -106,14 +106,24 @@ def _around(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def games(rows: pl.DataFrame, **_: Any) -> Table:
+    """The games; the winners are named if a game tests several models, else the result does."""
+    is_one = not (rows["models"].list.len() > 1).any()
     return Table(
         "games",
         rows,
         games_list.COLUMNS,
-        hidden=("is_finished", "setting_id", "game_index", "source"),
-        also=("setting_id",),
+        hidden=(
+            *("side", "is_finished", "setting_id", "game_index", "source"),
+            *(["winners"] if is_one else []),
+        ),
+        also=("winners", "setting_id"),
+        optional=("role", "result", "score", "winners"),
         brief=_brief_games,
-        folds=(folds.titled("game_type"),),
+        folds=(
+            folds.titled("game_type"),
+            folds.alike("models", "role", "score", "outcome"),
+            folds.titled("role"),
+        ),
         hints=first_game(rows) or ["no game in the lake matches"],
     )
 

@@ -154,7 +154,7 @@ class Table:
         if column.name not in self.optional:
             return False
         values = column.drop_nulls()
-        return values.is_empty() or not (column.dtype.is_float() or any(values))
+        return values.is_empty() or not (column.dtype.is_float() or any(values.to_list()))
 
     def texts(self, column: pl.Series) -> list[str]:
         """The printable texts of a column's values."""

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
+import polars.selectors as cs
 from msgspec.structs import replace
 
 from pipeline.column import Column
@@ -17,6 +18,7 @@ from pipeline.present import folds
 from pipeline.present.table import Estimate, Star, Table
 from pipeline.reports import evidence_sum as evidence_sums
 from pipeline.reports.lacking import self_play, self_play_notes
+from pipeline.vocabulary import ALL
 
 VALUE = Estimate(
     "value", "ci_low", "ci_high", ("thin",), "counted", "n_games", "reason", lacks="lacks"
@@ -81,10 +83,22 @@ def _self_play(lake: StoredLake, rows: pl.DataFrame) -> list[str]:
     return self_play_notes(games)
 
 
-def leaderboard(rows: pl.DataFrame, confidence: float = DEFAULT_CONFIDENCE, **_: Any) -> Table:
+def leaderboard(
+    rows: pl.DataFrame,
+    confidence: float = DEFAULT_CONFIDENCE,
+    game_type: str | None = None,
+    where: str | None = None,
+    **_: Any,
+) -> Table:
     """The rows of the leaderboard, or those of its page, which also have what was counted."""
     columns = leaderboard_columns()
     names = [name for name in rows.columns if f"{name}_thin" in columns]
+    parts = {"game type": None if game_type == ALL else game_type, "rows where": where}
+    part = ", ".join(f"{name} {one}" for name, one in parts.items() if one is not None)
+    slice_note = [f"only {part}: a slice has no rank and no letters"] if part else []
+    nothing = (
+        "no game of a tested model matches" if part else "the lake has no game of a tested model"
+    )
     return Table(
         "leaderboard",
         rows,
@@ -98,8 +112,10 @@ def leaderboard(rows: pl.DataFrame, confidence: float = DEFAULT_CONFIDENCE, **_:
         star=Star("model", "is_complete", where=False),
         turned="model",
         asides=("letters", "n_games", "n_missing"),
-        notes=_leaderboard_notes(rows, names, confidence) if "reasons" in rows.columns else (),
-        hints=["the lake has no game of a tested model"] if rows.is_empty() else (),
+        notes=[*slice_note, *_leaderboard_notes(rows, names, confidence)]
+        if "reasons" in rows.columns
+        else (),
+        hints=[nothing] if rows.is_empty() else (),
     )
 
 
@@ -107,11 +123,20 @@ def _leaderboard_notes(rows: pl.DataFrame, names: Sequence[str], confidence: flo
     return [
         *letters_note(rows, confidence),
         *thin_note(rows, *(f"{name}_thin" for name in names)),
+        *lacks_note(_lacks_by_metric(rows)),
         *_incomplete(rows),
         *replay_notes(rows),
         *_reasons(rows, names),
         *self_play_notes(rows.filter(rows["n_self_play"] > 0)),
     ]
+
+
+def _lacks_by_metric(rows: pl.DataFrame) -> pl.DataFrame:
+    """model, lacks: a row for each value of a slice, which says this of each metric; else none."""
+    of_metrics = rows.select("model", cs.ends_with("_lacks"))
+    if of_metrics.width == 1:
+        return pl.DataFrame()
+    return of_metrics.unpivot(index="model", value_name="lacks")
 
 
 def thin_note(rows: pl.DataFrame, *columns: str) -> list[str]:

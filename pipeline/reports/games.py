@@ -1,4 +1,4 @@
-"""A list of games by model, type, setting, outcome and path; page by page for long lists."""
+"""A list of games by who sat in them, how they ended, type, setting and path; page by page."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,20 +6,40 @@ import polars as pl
 
 from pipeline import column
 from pipeline.column import Column, listed
+from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES
 from pipeline.games import names, outcomes
 from pipeline.lake import StoredLake
 from pipeline.metrics.paging import order_by, page_of
 from pipeline.metrics.request import chosen, several
-from pipeline.metrics.validation import check_competitions, check_players, check_words
+from pipeline.metrics.validation import check_of_roles, check_players, check_words
+from pipeline.metrics.win_rate import RESULT, RESULTS
 
-_KNOWN = {**TABLES["games"].columns(), "models": column.texts("the tested models, sorted")}
+_OF_SEATS = "of the seats of the model asked for, else of the tested ones"
+_BY_SEATS: Mapping[str, Column] = {
+    "models": column.texts("the tested models, sorted"),
+    "role": column.text(f"the roles {_OF_SEATS}, joined by ', '", nullable=True),
+    "side": column.text(f"the sides {_OF_SEATS}, joined by ', '", nullable=True),
+    "result": column.text(
+        f"the results {_OF_SEATS}, joined by ', ': `won` (a credit of 1), `lost` (of 0) or "
+        "`shared`; null if unfinished, and for seats that are not tested",
+        nullable=True,
+    ),
+    "score": column.number(
+        f"the points at the end {_OF_SEATS}; null if unknown, or if these seats have different ones"
+    ),
+    "winners": column.texts(
+        "the tested models with a credit of 1, sorted; null if the game has no result"
+    ),
+}
+_KNOWN = {**TABLES["games"].columns(), **_BY_SEATS}
 _KNOWN["n_rounds"] = _KNOWN["n_rounds"].shown("rounds")
 _KNOWN["n_messages"] = _KNOWN["n_messages"].shown("messages")
 COLUMNS: Mapping[str, Column] = {
     name: _KNOWN[name]
     for name in (
-        *("game_id", "game_type", "models", "outcome", "is_finished", "n_rounds", "n_messages"),
+        *("game_id", "game_type", *_BY_SEATS),
+        *("outcome", "is_finished", "n_rounds", "n_messages"),
         *("setting_id", "game_index", "source", "path"),
     )
 }
@@ -37,6 +57,9 @@ def games(
     competition: str | Sequence[str] | None = None,
     setting_id: str | None = None,
     outcome: str | Sequence[str] | None = None,
+    role: str | Sequence[str] | None = None,
+    result: str | Sequence[str] | None = None,
+    between: tuple[str, str] | None = None,
     path: str | None = None,
     sort: str | None = None,
     descending: bool = False,
@@ -46,13 +69,16 @@ def games(
     """A row for each game that meets all conditions, sorted by path, at most `limit`.
 
     `model` plays in the game, tested or not. `competition` is one that the game counts for: with
-    `model`, for this model. `setting_id` is the id or its beginning, and `path` a part of the path
+    `model`, for this model. `role` and `result` (won, lost or shared) are likewise of one of this
+    model's seats, or else of a tested one; with `role` the columns are of the seats in this role.
+    `between` names two models that both play in the game; the first is the `model` asked for,
+    unless there is one. `setting_id` is the id or its beginning, and `path` a part of the path
     of the log. `outcome` is a word of the column `outcome`, or `unfinished`. Rows are sorted by the
     column `sort` first, nulls last. `after` is this column, the path and the game_id of the last
     row of the page before, and how many rows alike in these were shown.
 
-    Raises UsageError for an unknown model, game type, competition or outcome, and for a column that
-    rows cannot be sorted by.
+    Raises UsageError for an unknown model, game type, competition, role, result or outcome, for
+    one model twice in `between`, and for a column that rows cannot be sorted by.
 
     >>> caught = lake.games(game_type="undercover", outcome="caught")
     >>> caught.select("models", "n_rounds", "path").rows()[0]
@@ -60,14 +86,26 @@ def games(
     """
     models, game_types, outcomes = several(model), several(game_type), several(outcome)
     check_words("game type", game_types, names())
-    competitions = several(competition)
-    check_competitions(lake, competitions)
+    seats = {"competition": several(competition), "role": several(role)}
+    for name, words in seats.items():
+        check_of_roles(lake, name, words)
     check_words("outcome", outcomes, OUTCOMES)
+    check_words("result", results := several(result), RESULTS)
     check_players(lake, models)
-    rows = lake.table("games")
+    check_players(lake, between)
+    if between is not None and len(set(between)) != 2:
+        raise UsageError(f"name two different models, not {', '.join(between)}")
     order = order_by(sort, KEY, COLUMNS)
-    if models is not None or competitions is not None:
-        rows = rows.join(_sides(lake, models, competitions), on="game_id", how="semi")
+    models = between[:1] if models is None and between else models
+    is_asked = _is_asked(models, **seats)
+    rows, players = lake.table("games"), lake.table("players")
+    for one in between or ():
+        rows = rows.join(players.filter(model=one), on="game_id", how="semi")
+    if models is not None or any(one is not None for one in seats.values()):
+        rows = rows.join(players.filter(is_asked), on="game_id", how="semi")
+    if results is not None:
+        ended = lake.table("results").filter(is_asked, RESULT.is_in(results))
+        rows = rows.join(ended, on="game_id", how="semi")
     rows = rows.filter(chosen(game_type=game_types))
     if setting_id is not None:
         rows = rows.filter(pl.col("setting_id").str.starts_with(setting_id))
@@ -76,28 +114,59 @@ def games(
     if outcomes is not None:
         is_cut_off = ~pl.col("is_finished") & (UNFINISHED in outcomes)
         rows = rows.filter(is_cut_off | pl.col("outcome").is_in(outcomes))
+    if sort in _BY_SEATS:
+        rows = _with_seats(lake, rows, is_asked)
     page = page_of(rows, order, after, limit, descending=descending).collect()
-    return _with_models(lake, page).select(*COLUMNS)
+    if sort not in _BY_SEATS:
+        is_shown = pl.col("game_id").is_in(page["game_id"].to_list())
+        page = _with_seats(lake, page.lazy(), is_asked, is_shown).collect()
+    return page.select(*COLUMNS)
 
 
-def _sides(
-    lake: StoredLake, models: Sequence[str] | None, competitions: Sequence[str] | None
+def _is_asked(
+    models: Sequence[str] | None, competition: Sequence[str] | None, role: Sequence[str] | None
+) -> pl.Expr:
+    """Whether a seat or a result is of those asked for: without a model, of the tested ones."""
+    is_any = pl.lit(models is not None and competition is None)
+    return chosen(model=models, competition=competition, role=role) & (is_any | pl.col("is_tested"))
+
+
+def _with_seats(
+    lake: StoredLake, rows: pl.LazyFrame, is_asked: pl.Expr, is_shown: pl.Expr | bool = True
 ) -> pl.LazyFrame:
-    """The players with these models; where competitions are asked for, the results in these."""
-    rows = lake.table("players" if competitions is None else "results")
-    if competitions is not None:
-        rows = rows.filter("is_tested")
-    return rows.filter(chosen(model=models, competition=competitions))
-
-
-def _with_models(lake: StoredLake, rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows with the names of the tested models, sorted."""
-    ids = rows["game_id"].to_list()
-    models = (
-        lake.table("players")
-        .filter(pl.col("game_id").is_in(ids), "is_tested")
-        .group_by("game_id")
-        .agg(models=pl.col("model").drop_nulls().unique().sort())
-        .collect()
+    """The games with the columns `_BY_SEATS`, of the seats `is_asked`; read where `is_shown`."""
+    # A condition of several columns takes long in each group, and a column does not.
+    seats = (
+        lake.table("players").filter(is_shown).with_columns(is_asked=is_asked).group_by("game_id")
     )
-    return rows.join(models, on="game_id", how="left", maintain_order="left")
+    results = lake.table("results").filter(is_shown, "is_tested")
+    score = pl.col("final_score").filter("is_asked")
+    of_seats = seats.agg(
+        models=_names("is_tested"),
+        role=_joined("role"),
+        side=_joined("side"),
+        score=pl.when(score.n_unique() == 1).then(score.first()),
+    )
+    is_known = pl.col("result").null_count() == 0
+    of_results = (
+        results.with_columns(result=RESULT, is_asked=is_asked)
+        .group_by("game_id")
+        .agg(
+            result=_joined("result"),
+            winners=pl.when(is_known).then(_names(pl.col("result") == "won")),
+        )
+    )
+    for columns in (of_seats, of_results):
+        rows = rows.join(columns, on="game_id", how="left", maintain_order="left")
+    return rows
+
+
+def _names(is_one: pl.Expr | str) -> pl.Expr:
+    return pl.col("model").filter(is_one).drop_nulls().unique().sort().implode()
+
+
+def _joined(name: str) -> pl.Expr:
+    """The different values of what is asked for, in one text; null if one is unknown, or none."""
+    values = pl.col(name).filter("is_asked")
+    is_known = (values.len() > 0) & (values.null_count() == 0)
+    return pl.when(is_known).then(values.unique().sort().str.join(", "))

@@ -11,7 +11,7 @@ from pipeline.lake import StoredLake
 from pipeline.metrics.completeness import expected, played
 from pipeline.metrics.request import chosen, several
 from pipeline.metrics.results import MODEL, counted_in
-from pipeline.metrics.validation import check_competitions, check_models
+from pipeline.metrics.validation import check_models, check_of_roles
 
 SETTING = (
     *("topic", "word", "other_word", "hidden_player", "tested_player", "n_rounds_fixed"),
@@ -54,7 +54,7 @@ def missing(
     """
     models, wanted = several(model), several(competition)
     check_models(lake, models)
-    check_competitions(lake, wanted)
+    check_of_roles(lake, "competition", wanted)
     settings = played(lake)
     number = (
         lake.table("results")

@@ -6,15 +6,26 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
+from msgspec.structs import replace
 
-from pipeline.column import listed
+from pipeline.column import listed, schema
+from pipeline.errors import UsageError
 from pipeline.lake import StoredLake, of_one_system
-from pipeline.metrics import ALL, DEFAULT_CONFIDENCE, DEFAULT_GAMES, PAPER, Answer, answered
+from pipeline.metrics import (
+    ALL,
+    DEFAULT_BY,
+    DEFAULT_CONFIDENCE,
+    DEFAULT_GAMES,
+    PAPER,
+    Answer,
+    answered,
+)
 from pipeline.metrics.known import names
 from pipeline.metrics.request import Request, several
 from pipeline.metrics.results import (
     LEADERBOARD,
     OF_A_METRIC,
+    OF_A_SLICE,
     ORIGIN,
     REPLAYS,
     flat,
@@ -22,6 +33,7 @@ from pipeline.metrics.results import (
     origin,
     wide,
 )
+from pipeline.metrics.validation import check_words, condition_on
 from pipeline.reports.compare.differences import adjusted, compared
 from pipeline.reports.compare.pairs import of_models
 from pipeline.reports.lacking import lacking
@@ -30,6 +42,7 @@ from pipeline.statistics.sums import DIGITS
 from pipeline.vocabulary import Edition, Engine
 
 _OF_LETTERS = ("letters", "family")
+_REASONS = pl.format("{}: {}", "metric", "reason").drop_nulls()
 
 MOST_LETTERED = 100
 """With more models, pairs are not compared: after Holm's adjustment almost none would differ."""
@@ -44,6 +57,10 @@ def leaderboard(
     engine: Engine = "polars",
     master: str | None = None,
     model: str | Sequence[str] | None = None,
+    metric: str | Sequence[str] | None = None,
+    game_type: str | None = None,
+    where: str | None = None,
+    sort: str | None = None,
     num_of_game: int = DEFAULT_GAMES,
     confidence: float = DEFAULT_CONFIDENCE,
     include_incomplete: bool = False,
@@ -51,25 +68,47 @@ def leaderboard(
     """A row for each model, ranked by win rate, with all metrics over all game types.
 
     A model that lacks a whole competition has no rank and comes after the others, unless
-    `include_incomplete` is set. Other arguments are those of `metrics`.
+    `include_incomplete` is set. `metric` chooses the metrics that are columns. With `sort`, rows
+    are sorted by this metric, the highest first, nulls last.
 
-    Raises UsageError for an unknown model, edition or engine.
+    With `game_type` or `where`, values are of this slice of the rows. A slice has no rank and no
+    letters, since these belong to the win rate over all games: but for `reasons`, whatever is not
+    of a metric is null, and rows are sorted by model. It has a further column `<metric>_lacks`: the
+    competitions that this metric of another model counts, and that of this model does not. Other
+    arguments are those of `metrics`.
+
+    Raises UsageError for an unknown metric, model, game type, edition or engine, for a wrong
+    condition, and for a slice with `include_incomplete`.
 
     >>> lake.leaderboard().select("rank", "model", "letters").rows()[:2]
     [(1, 'sim-delta', 'a'), (2, 'sim-cedar', 'ab')]
+    >>> chameleon = lake.leaderboard(game_type="chameleon", sort="judgement")
+    >>> chameleon.select("rank", "model", "judgement").rows()[0]
+    (None, 'sim-delta', 0.875)
     """
-    request = Request(
-        edition=edition, num_of_game=num_of_game, models=several(model), game_types=(ALL,)
-    )
+    metrics = names(edition) if metric is None else tuple(dict.fromkeys(several(metric)))
+    shown = names(PAPER) if metric is None else metrics
+    check_words("metric", several(sort), shown)
+    request = _request(edition, metrics, game_type, where)
+    request = replace(request, num_of_game=num_of_game, models=several(model))
+    if include_incomplete and _is_slice(request):
+        raise UsageError("a slice has no rank: leave out include_incomplete")
+    # The rank is by win rate, whatever is shown.
+    needed = () if _is_slice(request) else ("win_rate",)
     answer = answered(
         lake,
         request,
+        names=tuple(dict.fromkeys([*metrics, *needed])),
         engine=engine,
         master=master,
         with_games=("win_rate",),
         confidence=confidence,
     )
-    return _ranked(lake, answer, confidence, include_incomplete=include_incomplete)
+    board = _ranking(lake, answer, confidence, shown, include_incomplete=include_incomplete)
+    if sort is None:
+        return board
+    # Equal means of fractions may differ in a last digit.
+    return board.sort(-pl.col(sort).round(DIGITS), "rank", "model", nulls_last=True)
 
 
 class Board(NamedTuple):
@@ -80,23 +119,72 @@ class Board(NamedTuple):
 
 
 @of_one_system
-def board(lake: StoredLake, *, edition: Edition = PAPER) -> Board:
+def board(
+    lake: StoredLake,
+    *,
+    edition: Edition = PAPER,
+    by: Sequence[str] = (),
+    game_type: str | None = None,
+    where: str | None = None,
+) -> Board:
     """The leaderboard, and the counts behind each of its cells, computed once.
 
-    The result's `ranking` has the columns of `leaderboard`, its `values` those of `metrics`. Raises
-    UsageError for an unknown edition.
+    The result's `ranking` has the columns of `leaderboard`, its `values` those of `metrics`. With
+    `by`, there is a row for each model and group, which is a slice too. Raises UsageError for an
+    unknown column, game type or edition, and for a wrong condition.
 
     >>> board = lake.board()
     >>> board.ranking.height, board.values.height
     (4, 32)
     """
-    answer = answered(lake, Request(edition=edition, game_types=(ALL,)))
-    return Board(_ranked(lake, answer, DEFAULT_CONFIDENCE), answer.rows)
+    answer = answered(lake, _request(edition, names(edition), game_type, where, by))
+    ranking = _ranking(lake, answer, DEFAULT_CONFIDENCE, names(PAPER), by)
+    return Board(ranking, _values(answer))
 
 
-def _ranked(
-    lake: StoredLake, answer: Answer, confidence: float, *, include_incomplete: bool = False
+def _request(
+    edition: Edition,
+    metrics: Sequence[str],
+    game_type: str | None,
+    where: str | None,
+    by: Sequence[str] = (),
+) -> Request:
+    """The request for a leaderboard of these metrics, perhaps of a slice of their rows."""
+    splits = "game_type" in by and game_type in (None, ALL)
+    return Request(
+        edition=edition,
+        by=tuple(dict.fromkeys([*DEFAULT_BY, *by])),
+        game_types=None if splits else (game_type or ALL,),
+        where=None if where is None else condition_on(metrics, where),
+    )
+
+
+def _is_slice(request: Request) -> bool:
+    """Whether values are not over all games of a model, which is what a rank and letters say."""
+    return (request.by, request.game_types, request.where) != (DEFAULT_BY, (ALL,), None)
+
+
+def _values(answer: Answer) -> pl.DataFrame:
+    """The values that are shown: if each game type has a row, not those over all of them."""
+    is_split = answer.request.game_types is None
+    return answer.rows.filter(pl.col("game_type") != ALL) if is_split else answer.rows
+
+
+def _ranking(
+    lake: StoredLake,
+    answer: Answer,
+    confidence: float,
+    shown: Sequence[str],
+    by: Sequence[str] = (),
+    *,
+    include_incomplete: bool = False,
 ) -> pl.DataFrame:
+    """The leaderboard with the metrics `shown`."""
+    if _is_slice(answer.request):
+        keys = list(dict.fromkeys(["model", *by]))
+        return _unranked(_values(answer), shown, keys).with_columns(
+            origin(lake, answer.request.edition)
+        )
     lacks = lacking(lake, answer.settings)
     board = ranked(answer.rows, lacks, include_incomplete=include_incomplete)
     with_rank = board.filter(pl.col("rank").is_not_null())["model"]
@@ -104,8 +192,17 @@ def _ranked(
     won = answer._replace(rows=answer.rows.filter(is_ranked, metric="win_rate"))
     of_models = letters(won, confidence)
     joined = board.join(of_models, on="model", how="left", maintain_order="left")
-    columns = list(leaderboard_columns())
-    return joined.select(*columns, *origin(lake, answer.request.edition))
+    return joined.select(*leaderboard_columns(shown), *origin(lake, answer.request.edition))
+
+
+def _unranked(rows: pl.DataFrame, shown: Sequence[str], keys: Sequence[str]) -> pl.DataFrame:
+    """The same of a slice: a row for each model and group, sorted by these, without a rank."""
+    columns = schema(leaderboard_columns(shown, OF_A_SLICE))
+    reasons = rows.group_by(keys).agg(reasons=_REASONS)
+    values = flat(wide(rows, shown, keys), OF_A_SLICE)
+    known = values.join(reasons, on=keys, nulls_equal=True).sort(keys, nulls_last=True)
+    absent = [pl.lit(None, columns[name]).alias(name) for name in columns if name not in known]
+    return known.with_columns(absent).select(*columns, *keys[1:])
 
 
 def ranked(
@@ -122,7 +219,7 @@ def ranked(
     is_win_rate = pl.col("metric") == "win_rate"
     of_model = rows.group_by("model").agg(
         pl.col("n_games", "is_complete", *REPLAYS).filter(is_win_rate).first(),
-        reasons=pl.format("{}: {}", "metric", "reason").drop_nulls(),
+        reasons=_REASONS,
     )
     is_apart = pl.lit(value=not include_incomplete) & (pl.col("lacks").list.len() > 0)
     # Equal means of fractions may differ in a last digit.

@@ -284,7 +284,8 @@ def test_pages_in_any_order_are_all_of_it(
     """Also where many rows are alike in the column that they are sorted by, or have no value."""
     whole = getattr(opened, name)(**given)
     assert whole.height > 2 * ROWS
-    sortable = [one for one, dtype in whole.schema.items() if dtype in (pl.String, pl.Int64)]
+    orders = (pl.String, pl.Int64, pl.Float64)
+    sortable = [one for one, dtype in whole.schema.items() if dtype in orders]
     assert len(sortable) > 5
     for column in sortable:
         rows = pages_of(opened, name, sort=column, order=order, **given)

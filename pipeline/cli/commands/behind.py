@@ -27,21 +27,36 @@ def games(
     outcome: options.Texts = several(
         "OUTCOME", "Only this outcome, or `unfinished`", suggestions.outcomes
     ),
+    role: options.Texts = several(
+        "ROLE", "Only games with this role in one of the seats", suggestions.roles
+    ),
+    won: bool = flag("--won", "Only games that one of the seats won."),
+    lost: bool = flag("--lost", "Only games that one of the seats lost; with --won, either."),
+    between: tuple[str, str] | None = option(
+        "A B", "Only games in which both models sit.", suggested=suggestions.models
+    ),
     path: str | None = option("TEXT", "Only logs whose path contains this text."),
     limit: int | None = option("N", "Only the first N games.", min=1),
     form: options.FormOption = "table",
 ) -> None:
-    """List games: type, tested models, outcome, rounds, messages, and the log they are from.
+    """List games: who played in which role, with which result, and the log they are from.
 
-    All conditions must hold; the games are sorted by the path of their log.
+    All conditions must hold; the games are sorted by the path of their log. Role, side, result and
+    score are of the seats of `--model`, else of the first model of `--between`, else of the tested
+    seats. Of seats that differ, roles, sides and results are listed, and the score is left out. A
+    result is `shared` if the credit for it is between 0 and 1. A seat that is not tested has none.
 
     \b
     Examples:
       magic games --outcome unfinished
+      magic games --model gpt-4 --role undercover --lost
+      magic games --between gpt-4 llama-2-70b --won
       magic games --model gpt-4 --game-type chameleon --limit 10
       magic games --path undercover/ --format csv > games.csv
     """
-    asked.show("reports.games.games")
+    words = {"won": won, "lost": lost}
+    results = [word for word, is_asked in words.items() if is_asked]
+    asked.show("reports.games.games", result=results or None)
 
 
 def evidence(

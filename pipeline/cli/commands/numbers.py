@@ -23,6 +23,14 @@ def leaderboard(
     engine: options.EngineOption = "polars",
     master: options.MasterOption = None,
     model: options.ModelsOption = None,
+    metric: options.MetricsOption = None,
+    game_type: str | None = option(
+        "TYPE", "The values of this game type alone.", suggested=suggestions.game_types
+    ),
+    where: options.WhereOption = None,
+    sort: str | None = option(
+        "METRIC", "Sort by this metric, the highest first.", suggested=suggestions.metrics
+    ),
     confidence: options.ConfidenceOption = options.DEFAULT_CONFIDENCE,
     include_incomplete: bool = flag(
         "--include-incomplete", "Also rank models that lack a whole competition."
@@ -40,9 +48,15 @@ def leaderboard(
     something else. A value is marked with † if a term has fewer than five settings of its own.
     Where the terminal is too narrow for a line a model, models are columns.
 
+    With --game-type or --where, values are of a slice, sorted by model: it has no rank and no
+    letters, since these belong to the win rate over all games.
+
     \b
     Examples:
       magic leaderboard
+      magic leaderboard --metric judgement --metric reasoning --sort judgement
+      magic leaderboard --game-type chameleon --sort win_rate
+      magic leaderboard --metric judgement --where "round = 1"
       magic leaderboard --include-incomplete --confidence 0.9
       magic leaderboard --edition release --format markdown > leaderboard.md
       magic leaderboard --format latex > leaderboard.tex

@@ -1,0 +1,143 @@
+"""The leaderboard by game type, condition, metrics and order, against plain loops."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import pipeline
+from pipeline.errors import UsageError
+from pipeline.metrics import NAMES
+from pipeline.pages.page import page, parameters
+from pipeline.present import present
+
+WITHOUT_RANK = ("rank", "letters", "family", "n_games", "n_missing", "is_complete", "lacks")
+SLICES: list[dict[str, Any]] = [
+    {"game_type": "chameleon"},
+    {"game_type": "public_good", "edition": "audited"},
+    {"where": "role = 'civilian' AND n_rounds > 1"},
+    {"game_type": "undercover", "where": "role = 'civilian'"},
+    {"game_type": "all", "where": "game_type = 'chameleon'"},
+    {"metric": ["judgement", "reasoning"], "where": "round = 1"},
+    {"metric": "deception", "game_type": "chameleon"},
+    {"game_type": "undercover", "model": ["sim-cedar", "sim-atlas"], "confidence": 0.8},
+    {"game_type": "cost_sharing", "edition": "release", "metric": "cooperation"},
+]
+
+
+@pytest.fixture(scope="module")
+def lake(sample_lake: Path) -> pipeline.Lake:
+    return pipeline.open_lake(sample_lake)
+
+
+def values(lake: pipeline.Lake, asked: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """By model, what `metrics` says of each metric."""
+    rows = lake.metrics(**({"game_type": "all"} | asked), by=["model", "game_type"])
+    by_model: dict[str, dict[str, Any]] = {}
+    for row in rows.iter_rows(named=True):
+        name, of_model = row["metric"], by_model.setdefault(row["model"], {})
+        of_model[name], of_model[f"{name}_low"] = row["value"], row["ci_low"]
+        of_model[f"{name}_high"], of_model[f"{name}_lacks"] = row["ci_high"], row["lacks"]
+    return by_model
+
+
+@pytest.mark.parametrize("asked", SLICES, ids=str)
+def test_a_slice_has_the_values_of_metrics_and_no_rank(
+    lake: pipeline.Lake, asked: dict[str, Any]
+) -> None:
+    rows = lake.leaderboard(**asked)
+    expected = values(lake, asked)
+    assert rows["model"].to_list() == sorted(expected) != []
+    for row in rows.iter_rows(named=True):
+        of_model = expected[row["model"]]
+        assert {name: row[name] for name in of_model} == of_model
+    assert {rows[name].count() for name in WITHOUT_RANK} == {0}
+    chosen = asked.get("metric", NAMES)
+    shown = {name for name in NAMES if name in rows.columns}
+    assert shown == {chosen} if isinstance(chosen, str) else shown == {*chosen}
+    whole = lake.leaderboard().schema
+    assert {name: whole[name] for name in WITHOUT_RANK}.items() <= rows.schema.items()
+    notes = present("leaderboard", rows, **asked).notes
+    assert notes[0].startswith("only ")
+    assert notes[0].endswith("a slice has no rank and no letters")
+
+
+def test_a_value_of_a_slice_is_that_of_a_loop_over_the_votes(lake: pipeline.Lake) -> None:
+    votes: dict[str, list[bool]] = {}
+    for row in lake.table("votes").collect().to_dicts():
+        is_counted = row["is_tested"] and row["is_finished"] and row["parse_status"] != "outage"
+        if is_counted and row["role"] == "civilian" and row["round"] == 1:
+            votes.setdefault(row["model"], []).append(row["is_correct"])
+    rows = lake.leaderboard(metric="judgement", where="role = 'civilian' AND round = 1")
+    found = dict(rows.select("model", "judgement").iter_rows())
+    assert found == {model: sum(hits) / len(hits) for model, hits in votes.items()}
+
+
+@pytest.mark.parametrize("metric", NAMES)
+@pytest.mark.parametrize("part", [{}, {"game_type": "chameleon"}, {"where": "role = 'undercover'"}])
+def test_rows_are_sorted_by_a_metric(
+    lake: pipeline.Lake, part: dict[str, str], metric: str
+) -> None:
+    rows = lake.leaderboard(sort=metric, **part)
+    sorted_values = rows[metric].to_list()
+    known = [value for value in sorted_values if value is not None]
+    assert sorted_values == sorted(known, reverse=True) + [None] * (len(rows) - len(known))
+    assert rows.sort("rank", "model").equals(lake.leaderboard(**part).sort("rank", "model"))
+
+
+def test_the_rank_is_by_win_rate_whatever_is_shown(lake: pipeline.Lake) -> None:
+    whole = lake.leaderboard()
+    rows = lake.leaderboard(metric="judgement", sort="judgement")
+    of_others = [name for name in whole.columns if name.startswith(tuple({*NAMES} - {"judgement"}))]
+    kept = whole.drop(*of_others, "reasons").columns
+    assert rows.drop("reasons").columns == kept
+    assert rows.sort("rank").select(kept).equals(whole.select(kept))
+
+
+@pytest.mark.parametrize("asked", [one for one in SLICES if {*one} <= {"game_type", "where"}])
+def test_the_page_shows_what_python_gives(lake: pipeline.Lake, asked: dict[str, str]) -> None:
+    of_system = lake.of_one_system()
+    shown = page("leaderboard").content(of_system, parameters("leaderboard", asked)).rows
+    rows = lake.leaderboard(**asked)
+    valued = [name for name in rows.columns if name in shown.columns]
+    assert {"model", "win_rate_low", "rank", "system"} <= {*valued}
+    assert shown.select(valued).to_dicts() == rows.select(valued).to_dicts()
+
+
+def test_what_a_value_lacks_is_marked_and_noted(lake_of_formats: Path) -> None:
+    lake = pipeline.open_lake(lake_of_formats).of_system("kaggle")
+    shown = present("leaderboard", lake.leaderboard(game_type="werewolf"), game_type="werewolf")
+    assert any("beta lacks werewolf_as_werewolf" in note for note in shown.notes)
+    stars = {row["model"]: bool(row["win_rate_lacks"]) for row in shown.rows.to_dicts()}
+    assert stars == {"alpha": False, "beta": True, "gamma": True}
+    for text in (shown.text(), shown.markdown(), shown.html()):
+        assert text.count("*") >= 2
+    assert json.loads(shown.json())[1]["win_rate_lacks"] == ["werewolf_as_werewolf"]
+
+
+def test_a_slice_without_rows_has_the_columns(lake: pipeline.Lake) -> None:
+    rows = lake.leaderboard(where="n_players = 99")
+    assert rows.filter(pl.any_horizontal(pl.col(NAMES).is_not_null())).is_empty()
+    assert rows.schema == lake.leaderboard(game_type="chameleon").schema
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"sort": "luck"}, "no metric luck"),
+        ({"sort": "win_rate", "metric": "judgement"}, "no metric win_rate: choose from judgement"),
+        ({"metric": "luck"}, "no metric `luck`"),
+        ({"metric": "luck", "where": "round = 1"}, "no metric `luck`"),
+        ({"game_type": "chess"}, "no game type chess"),
+        ({"where": "target IS NULL"}, "no column target"),
+        ({"edition": "release", "where": "role = 'civilian'"}, "covers all games of a model"),
+        ({"game_type": "chameleon", "include_incomplete": True}, "a slice has no rank"),
+    ],
+)
+def test_a_wrong_request_is_refused(
+    lake: pipeline.Lake, asked: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        lake.leaderboard(**asked)
