@@ -160,6 +160,7 @@ WITHOUT_PARAMETER = {
     "completeness --incomplete": "a filter of rows",
     "completeness --missing": "the method `missing`",
     "completeness --readability": "the method `readability`",
+    "convert --example": "a text",
     "diff --all": "a filter of rows",
     "diff --as-of": "opens the lake",
     "diff --list-games": "the method `diff_games`",
