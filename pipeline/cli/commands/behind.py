@@ -50,7 +50,6 @@ def games(
     Examples:
       magic games --outcome unfinished
       magic games --model gpt-4 --role undercover --lost
-      magic games --between gpt-4 llama-2-70b --won
       magic games --model gpt-4 --game-type chameleon --limit 10
       magic games --path undercover/ --format csv > games.csv
     """
