@@ -50,6 +50,9 @@ def resolution(
         database.register(connection, "seen", seen, seen_frame([]))
         for name, select in _steps().items():
             database.compute(connection, name, select)
+        is_first = lake is not None and not lake.sizes("documents")
+        changed = "SELECT location FROM resolved" if is_first else statement("changed")
+        database.compute(connection, "changed", changed)
         is_empty = lake is None or not lake.sizes("quarantine")
         refusals = Refusals(connection, database, faults, is_empty=is_empty)
         yield Resolution(connection, database, refusals)
@@ -65,7 +68,7 @@ def _steps() -> dict[str, str]:
         "last_seen": "FROM last_here UNION ALL FROM last_elsewhere",
         **{
             name: statement(name)
-            for name in (*of_games, "resolved", "superseded", "surplus", "moved", "changed")
+            for name in (*of_games, "resolved", "superseded", "surplus", "moved")
         },
     }
 
