@@ -208,7 +208,7 @@ def test_a_lake_in_an_object_store(monkeypatch):
         running = magic_on_a_cluster(*report, "--lake", url, "--format", "csv")
         found, errors = running.communicate()
         assert running.returncode == 0, errors
-        assert "WARN" not in errors and "Exception" not in errors, errors  # noqa: PT018
+        assert "WARN" not in errors and "Exception" not in errors, errors
         command = [sys.executable, "-m", "pipeline.cli", *report, "--lake", url, "--format", "csv"]
         of_duckdb = [*command, "--engine", "duckdb"]
         assert found == subprocess.run(of_duckdb, capture_output=True, check=True, text=True).stdout
