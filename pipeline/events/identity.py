@@ -14,14 +14,11 @@ from msgspec.structs import fields
 from pipeline.column import ID_LENGTH
 from pipeline.game import Course, Event, GameRecord, JsonValue
 
-_INDEXED = re.compile(
-    r"(?:.*/)?([0-9]{1,9})\.json(?:\.(?:gz|zst|xz|bz2))?", re.IGNORECASE | re.DOTALL
-)
+_PACKED = r"(?:\.(?:gz|zst|xz|bz2))?"
+_INDEXED = re.compile(rf"(?:.*/)?([0-9]{{1,9}})\.json{_PACKED}", re.IGNORECASE | re.DOTALL)
 # A part that a format cuts out of a file; lines are numbered in their files too.
 _PART = re.compile(r".*#([0-9]{1,9})", re.DOTALL)
-_LINE = re.compile(
-    r".*\.(?:jsonl|ndjson)(?:\.(?:gz|zst|xz|bz2))?(?: \([0-9]+\))*#[0-9]+", re.I | re.S
-)
+_LINE = re.compile(rf".*\.(?:jsonl|ndjson){_PACKED}(?: \([0-9]+\))*#[0-9]+", re.I | re.S)
 # Keys sorted, no spaces, text in UTF-8, so that equal values are equal bytes.
 _ENCODER = msgspec.json.Encoder(order="sorted")
 # Half as dear as JSON, for what only this code reads.

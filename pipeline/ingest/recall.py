@@ -24,8 +24,11 @@ from pipeline.stores import is_regular, version
 _LINE = "#"
 _UNITS_AT_ONCE = 256
 _WANTED = {
-    **{"number": pl.Int64, "source": pl.String, "prefix": pl.String},
-    **{"n_bytes": pl.Int64, "ingest_id": pl.Int64},
+    "number": pl.Int64,
+    "source": pl.String,
+    "prefix": pl.String,
+    "n_bytes": pl.Int64,
+    "ingest_id": pl.Int64,
 }
 
 

@@ -5,7 +5,7 @@ WITH last AS (
     WHERE source || '/' || path IN (SELECT location FROM seen)
     QUALIFY rank() OVER (PARTITION BY source || '/' || path ORDER BY ingest_id DESC) = 1
 ),
-was AS (
+told AS (
     SELECT
         location,
         n_bytes,
@@ -15,30 +15,23 @@ was AS (
         game_index,
         assigned_model,
         CASE WHEN game_id IS NULL THEN status END AS status,
-        CASE WHEN game_id IS NULL THEN reason END AS reason
-    FROM last
+        CASE WHEN game_id IS NULL THEN reason END AS reason,
+        is_now
+    FROM (
+        SELECT *, FALSE AS is_now FROM last
+        UNION ALL BY NAME
+        SELECT *, TRUE AS is_now FROM resolved
+    )
 ),
-is_now AS (
-    SELECT
-        location,
-        n_bytes,
-        sha256,
-        format,
-        game_id,
-        game_index,
-        assigned_model,
-        CASE WHEN game_id IS NULL THEN status END AS status,
-        CASE WHEN game_id IS NULL THEN reason END AS reason
-    FROM resolved
+told_once AS (
+    SELECT * EXCLUDE (is_now) FROM told GROUP BY ALL HAVING min(is_now) = max(is_now)
 ),
 places AS (
     SELECT game_id, source || '/' || path AS location FROM moved
     UNION ALL
     SELECT game_id, source || '/' || path FROM lake_games ANTI JOIN moved USING (game_id)
 )
-SELECT location FROM (FROM is_now EXCEPT FROM was)
-UNION
-SELECT location FROM (FROM was EXCEPT FROM is_now)
+SELECT location FROM told_once
 UNION
 SELECT location FROM resolved WHERE game_id IS NOT NULL AND status <> 'unchanged'
 UNION
