@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from click.exceptions import Exit
+from click import get_current_context
+from click.exceptions import Exit, MissingParameter
 
 from pipeline.cells import counted
 from pipeline.cli import options, terminal
 from pipeline.cli.exits import FAILED, QUARANTINED
 from pipeline.cli.options import argument, flag, option
-from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
     from pipeline.conversion import Converted
@@ -50,7 +50,8 @@ def convert(
         terminal.out(EXAMPLE)
         return
     if not source:
-        raise UsageError("missing argument 'SOURCE...'; see `magic convert --help`")
+        hint = "'SOURCE...'"
+        raise MissingParameter(ctx=get_current_context(), param_hint=hint, param_type="argument")
     from pipeline.conversion import convert as converted
     from pipeline.replacing import replacing
 
