@@ -203,7 +203,8 @@ def test_a_lake_in_an_object_store(monkeypatch):
     store.create_bucket(Bucket="spark")
     url = "s3://spark/lake"
     done = magic_on_a_cluster("ingest", str(TOP / "data" / "sample" / "results"), "--lake", url)
-    assert done.wait() == 0, done.stderr.read()
+    _, errors = done.communicate()
+    assert done.returncode == 0, errors
     for report in (["metrics"], ["leaderboard"]):
         running = magic_on_a_cluster(*report, "--lake", url, "--format", "csv")
         found, errors = running.communicate()
