@@ -50,8 +50,9 @@ def convert(
         terminal.out(EXAMPLE)
         return
     if not source:
-        hint = "'SOURCE...'"
-        raise MissingParameter(ctx=get_current_context(), param_hint=hint, param_type="argument")
+        raise MissingParameter(
+            ctx=get_current_context(), param_hint="'SOURCE...'", param_type="argument"
+        )
     from pipeline.conversion import convert as converted
     from pipeline.replacing import replacing
 
