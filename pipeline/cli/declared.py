@@ -1,34 +1,35 @@
 """A command of click, made of a function: its signature has the options, its docstring the help."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from inspect import Parameter, cleandoc, signature
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin
 
 import click
 
+from pipeline.cli.suggestions import Suggested
 from pipeline.errors import EMPTY, UsageError
 
 _NUMBERS: dict[Any, tuple[str, Any, Any]] = {
     int: ("integer", click.types.IntParamType, click.IntRange),
     float: ("number", click.types.FloatParamType, click.FloatRange),
 }
-Suggested = Callable[[click.Context, str], Iterable[str]]
 
 
 @dataclass(frozen=True)
 class Declared:
-    """What a parameter of a command is besides its type; `...` for a default that is not here."""
+    """What a parameter of a command is besides its type; a `default` of `...` is none."""
 
     help: str
     metavar: str = ""
     names: tuple[str, ...] = ()
     default: Any = ...
     is_argument: bool = False
-    suggested: Suggested | None = None
-    """What the shell offers; what does not begin as typed is left out."""
+    suggested: Suggested | str | None = None
+    """What the shell offers; a text is a place of names, or of what returns them."""
     check: Callable[[Any], Any] | None = None
     """Gives the value, or raises click.BadParameter."""
     parse: Callable[[Any], Any] | None = None
@@ -40,24 +41,27 @@ class Declared:
     shows_default: bool = True
 
 
-def command_of(function: Callable[..., None], kind: type[click.Command]) -> click.Command:
+def command_of(
+    function: Callable[..., None], kind: type[click.Command], shared: Mapping[str, Declared]
+) -> click.Command:
     """The command: a parameter of the function is an option, an argument or a flag.
 
-    One that has to be named, that is: a command of a report begins with what is asked of it.
+    One that has to be named, that is: a command of a report begins with what is asked of it. One
+    that is not declared as its own default is declared in `shared`, by its name.
     """
     known = signature(function).parameters.values()
-    params = [param(one) for one in known if one.kind is Parameter.KEYWORD_ONLY]
+    params = [_param(one, shared) for one in known if one.kind is Parameter.KEYWORD_ONLY]
     text = cleandoc(function.__doc__ or "")
     return kind(function.__name__, params=params, help=text, callback=function)
 
 
-def param(parameter: Parameter) -> click.Parameter:
+def _param(parameter: Parameter, shared: Mapping[str, Declared]) -> click.Parameter:
     annotation, declared = parameter.annotation, parameter.default
-    if get_origin(annotation) is Annotated:
-        default = ... if declared is Parameter.empty else declared
-        annotation, declared = get_args(annotation)
-    else:
+    if isinstance(declared, Declared):
         default = declared.default
+    else:
+        default = ... if declared is Parameter.empty else declared
+        declared = shared[parameter.name]
     kinds = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
     kind = next(one for one in kinds if one is not NoneType)
     is_several = get_origin(kind) is list
@@ -136,8 +140,19 @@ def _checked(declared: Declared, *, is_several: bool, default: object) -> Callab
     return checked
 
 
-def _completion(suggested: Suggested) -> Callable[..., list[str]]:
+def _completion(suggested: Suggested | str) -> Callable[..., list[str]]:
     def complete(context: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-        return [name for name in suggested(context, incomplete) if name.startswith(incomplete)]
+        known: Any = suggested
+        if isinstance(suggested, str):
+            module, _, name = suggested.rpartition(".")
+            known = getattr(import_module(f"pipeline.{module}"), name)
+        names = (
+            known(context, incomplete)
+            if known is suggested
+            else known()
+            if callable(known)
+            else known
+        )
+        return [name for name in names if name.startswith(incomplete)]
 
     return complete
