@@ -142,17 +142,12 @@ def _checked(declared: Declared, *, is_several: bool, default: object) -> Callab
 
 def _completion(suggested: Suggested | str) -> Callable[..., list[str]]:
     def complete(context: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-        known: Any = suggested
         if isinstance(suggested, str):
             module, _, name = suggested.rpartition(".")
-            known = getattr(import_module(f"pipeline.{module}"), name)
-        names = (
-            known(context, incomplete)
-            if known is suggested
-            else known()
-            if callable(known)
-            else known
-        )
+            known: Any = getattr(import_module(f"pipeline.{module}"), name)
+            names = known() if callable(known) else known
+        else:
+            names = suggested(context, incomplete)
         return [name for name in names if name.startswith(incomplete)]
 
     return complete

@@ -12,30 +12,14 @@ from pipeline.metrics.known import metric as declaration
 from pipeline.metrics.known import names
 from pipeline.metrics.validation import check_models
 from pipeline.pages.address import EDITION, GAME_TYPE, METRIC, Field, address, given, text
-from pipeline.pages.content import Content, Faults, answered, listed, tested_models
+from pipeline.pages.content import Content, Faults, Page, answered, listed, tested_models
 from pipeline.present import present
 from pipeline.reports.compare.columns import SCHEMA
 from pipeline.reports.compare.settings import APART
 from pipeline.vocabulary import ALL
 
-LANE = "long"
 
-
-Parameters = address(
-    Field("model", "Model", are_names=True),
-    Field("other", "Other", are_names=True),
-    replace(METRIC, label="Settings by", default=""),
-    EDITION,
-    GAME_TYPE,
-    text("where", "Only rows where", "role = 'civilian'", 17),
-    text("by", "By", "role", 8),
-    text("margin", "Alike within", "0.05", 5),
-    is_of_system=True,
-    in_title=("model", "other"),
-)
-
-
-def content(lake: AnsweringLake, asked: Any) -> Content:
+def compare(lake: AnsweringLake, asked: Any) -> Content:
     """The comparison of two models; without names, of the first two.
 
     `rows` are those of `compare`; `apart` are the settings with the largest differences.
@@ -100,3 +84,22 @@ def _number(text: str) -> float | None:
         return float(text) if text else None
     except ValueError:
         raise UsageError(f"the margin must be a number, for example 0.05, not {text}") from None
+
+
+PAGES = {
+    "compare": Page(
+        address(
+            Field("model", "Model", are_names=True),
+            Field("other", "Other", are_names=True),
+            replace(METRIC, label="Settings by", default=""),
+            EDITION,
+            GAME_TYPE,
+            text("where", "Only rows where", "role = 'civilian'", 17),
+            text("by", "By", "role", 8),
+            text("margin", "Alike within", "0.05", 5),
+            is_of_system=True,
+            in_title=("model", "other"),
+        ),
+        compare,
+    )
+}

@@ -13,7 +13,7 @@ from pipeline.column import Column, schema
 from pipeline.errors import OtherSystemError, UsageError, choose
 from pipeline.metrics.known import header, metric
 from pipeline.metrics.paging import last_key, order_by, start_of
-from pipeline.pages.address import Address, slice_words
+from pipeline.pages.address import Address, given, slice_words
 from pipeline.vocabulary import Edition
 
 Answer = TypeVar("Answer")
@@ -63,6 +63,20 @@ class Content(Struct, frozen=True, kw_only=True):
     def one_of_several(self) -> str:
         """The system, if the lake has several: pages that show all systems are led to this one."""
         return self.system or "" if len(self.systems) > 1 else ""
+
+
+class Page(Struct, frozen=True):
+    """A page: what an address can say to it, and what it shows of a lake to one who asks so.
+
+    `lane` says which worker processes compute it: see `pipeline.server`. A page that shows a part
+    of its rows has `whole` besides: all of them, some at a time. They are those of its `frame`.
+    """
+
+    parameters: type[Address]
+    content: Callable[[Any, Any], Content]
+    lane: str = "long"
+    whole: Callable[[Any, Any], Iterable[pl.DataFrame]] | None = None
+    frame: str = "rows"
 
 
 def slice_of(content: Content, asked: Address) -> tuple[str, ...]:
@@ -138,15 +152,20 @@ def listing(
     columns: Mapping[str, Column],
     order: Sequence[str],
     ask: Callable[..., pl.DataFrame],
-    fields: Mapping[str, Mapping[str, Any]],
+    conditions: Sequence[str],
     *,
     title: str,
+    first: Mapping[str, Any] = {},
+    last: Mapping[str, Any] = {},
 ) -> Content:
     """A page of a long list: the rows after the key of the address; none if anything is wrong.
 
-    `ask` is called with the arguments of the `fields`, the key `after` and a `limit`.
+    `ask` is called with the `conditions` as they are asked, the key `after`, a `limit`, and how the
+    rows are sorted, if the page is. `first` and `last` are more arguments: see `answered`.
     """
     faults, shown, next_key = Faults(), pl.DataFrame(schema=schema(columns)), None
+    sort = {"sort": sort_of(asked)} if hasattr(asked, "sort") else {}
+    fields = {**first, **{name: given(asked, name) for name in conditions}, **sort, **last}
     with faults.of("after"):
         after, keys = key(asked.after), order_by(getattr(asked, "sort", ""), order)
         start_of(after, keys)

@@ -19,9 +19,8 @@ from pipeline.cells import printable
 from pipeline.errors import UsageError
 from pipeline.metrics.request import EDITIONS, PAPER
 from pipeline.pages.address import Address
-from pipeline.pages.bar import bar
 from pipeline.pages.content import Content, slice_of
-from pipeline.pages.linked import here, narrowed_to, table, to, to_model
+from pipeline.pages.linked import bar, here, narrowed_to, table, to, to_model
 from pipeline.pages.page import TEMPLATES, page
 from pipeline.present import html
 from pipeline.present.html import LONGEST_CELL
@@ -99,7 +98,7 @@ def carrying(link: Link, asked: Mapping[str, object]) -> Link:
     }
 
     def carried(name: str, **parameters: object) -> str | None:
-        known = page(name).Parameters.__struct_fields__ if chosen else ()
+        known = page(name).parameters.__struct_fields__ if chosen else ()
         own = {key: value for key, value in chosen.items() if key in known}
         return link(name, **own | parameters)
 

@@ -85,7 +85,7 @@ class Site:
         name, form = request.path_params["page"], request.path_params.get("form", "html")
         if name not in NAMES or form not in _TYPES:
             return await self._missing(request, None)
-        lane = page(name).LANE
+        lane = page(name).lane
         query = dict(request.query_params)
         if re.fullmatch("[0-9]{1,18}", query.get("ingest", "")):
             return RedirectResponse(_fixed(name, form, query), 303)
@@ -210,7 +210,7 @@ class Site:
         """Makes the first page before a browser requests it."""
         self._workers.warm()
         first = Task("leaderboard", "html", {})
-        making = asyncio.create_task(self._making.reply(self._lake, first, page(first.page).LANE))
+        making = asyncio.create_task(self._making.reply(self._lake, first, page(first.page).lane))
         yield
         self._workers.close()
         await making
