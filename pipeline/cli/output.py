@@ -10,7 +10,7 @@ import polars as pl
 from pipeline.cells import printable
 from pipeline.cli import terminal
 from pipeline.cli.options import SAFE_CSV
-from pipeline.present import latex, markdown
+from pipeline.present import DOCUMENTS, markdown
 from pipeline.present.layout import wrapped
 from pipeline.present.table import Table
 from pipeline.present.terminal import laid_out
@@ -18,8 +18,6 @@ from pipeline.written import csv_texts, first_part, json_lines, json_texts, safe
 
 LINES_SHOWN = 1000
 """A table on a terminal has no more lines than this."""
-DOCUMENTS = {"markdown": markdown, "latex": latex}
-"""Forms that others read with the notes that belong to a table."""
 
 
 def show(table: Table | pl.DataFrame, form: str) -> None:

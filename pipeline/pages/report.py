@@ -122,7 +122,7 @@ class Report(Struct, frozen=True, dict=True):
 def report(
     lake: AnsweringLake,
     *,
-    title: str = TITLE,
+    title: str | None = None,
     edition: Edition = PAPER,
     confidence: float = DEFAULT_CONFIDENCE,
     games_per_cell: int = GAMES_PER_CELL,
@@ -143,7 +143,7 @@ def report(
     cells = _cells(values, sample, edition, games_per_cell)
     shown = {game for cell in cells.values() for game in cell.evidence["game_id"].unique()}
     return Report(
-        title=title,
+        title=title or TITLE,
         made_at=datetime.now(UTC),
         citation=lake.cite(edition=edition),
         confidence=confidence,

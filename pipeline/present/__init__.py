@@ -24,6 +24,8 @@ _MODULES = {
         *("evidence", "games", "quarantine", "search"),
     ),
 }
+DOCUMENTS = {"markdown": markdown, "latex": latex}
+"""Forms that others read with the notes that belong to a table."""
 NAMES = tuple(name for names in _MODULES.values() for name in names)
 
 
@@ -33,10 +35,6 @@ class Presented(Table):
 
     A notebook shows it; `print` and `text` lay it out for a terminal.
     """
-
-    @classmethod
-    def from_table(cls, table: Table) -> "Presented":
-        return cls(**{one.name: getattr(table, one.name) for one in fields(table)})
 
     def text(self, width: int | None = None) -> str:
         """The table as a terminal of this width has it, with its notes; without one, any width."""
@@ -63,14 +61,8 @@ class Presented(Table):
         """A list of records, one a line, with full precision."""
         return json_text(self.rows)
 
-    def __str__(self) -> str:
-        return self.text()
-
-    def __repr__(self) -> str:
-        return self.text()
-
-    def _repr_html_(self) -> str:
-        return self.html()
+    __str__ = __repr__ = text
+    _repr_html_ = html
 
 
 def present(name: str, frame: pl.DataFrame, **asked: Any) -> Presented:
@@ -83,7 +75,8 @@ def present(name: str, frame: pl.DataFrame, **asked: Any) -> Presented:
     lake, edition = asked.get("lake"), asked.get("edition", PAPER)
     lake_notes = [] if lake is None else unknown_notes(lake)
     edition_notes = [] if edition == PAPER else [f"edition {edition}"]
-    return Presented.from_table(_with_one_origin(table.noting(*lake_notes, *edition_notes)))
+    shown = _with_one_origin(table.noting(*lake_notes, *edition_notes))
+    return Presented(**{one.name: getattr(shown, one.name) for one in fields(shown)})
 
 
 def _with_one_origin(table: Table) -> Table:

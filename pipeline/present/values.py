@@ -15,7 +15,7 @@ from pipeline.metrics.completeness import replay_notes
 from pipeline.metrics.intervals import EXPLANATION
 from pipeline.metrics.results import ESTIMATE, REPLAYS, VALUES, leaderboard_columns
 from pipeline.present import folds
-from pipeline.present.table import Estimate, Star, Table
+from pipeline.present.table import Estimate, Table
 from pipeline.reports import evidence_sum as evidence_sums
 from pipeline.reports.lacking import self_play, self_play_notes
 from pipeline.vocabulary import ALL
@@ -109,7 +109,7 @@ def leaderboard(
             *(f"{name}{end}" for name in names for end in ("_counted", "_games", "_reason")),
         ),
         optional=("rank", "letters", "n_games", "n_missing", "n_self_play", *names),
-        star=Star("model", "is_complete", where=False),
+        star=("model", "is_complete"),
         turned="model",
         asides=("letters", "n_games", "n_missing"),
         notes=[*slice_note, *_leaderboard_notes(rows, names, confidence)]

@@ -7,6 +7,13 @@ from click.exceptions import Exit
 
 from pipeline.cells import counted
 from pipeline.cli import progress, terminal
+from pipeline.cli.changes import (
+    WRITE_INTERCHANGE,
+    renewing_catalog,
+    show_report,
+    why_ignored,
+    why_no_game,
+)
 from pipeline.cli.exits import FAILED, QUARANTINED
 from pipeline.cli.options import (
     DEFAULT_LAKE,
@@ -18,7 +25,6 @@ from pipeline.cli.options import (
     option,
     size,
 )
-from pipeline.cli.renewal import renewing_catalog
 from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
@@ -74,7 +80,6 @@ def ingest(
     """
     try:
         from pipeline.archives import measure
-        from pipeline.cli.counts import WRITE_INTERCHANGE, why_no_game
         from pipeline.formats.unclaimed import may_be_log
         from pipeline.ingest import ingest as ingest_into
         from pipeline.ingest.models import given
@@ -109,8 +114,6 @@ def ingest(
 def _show_summary(
     report: "IngestSummary", lake: str, form: str, *, is_given: bool, dry_run: bool
 ) -> None:
-    from pipeline.cli.counts import show_report, why_ignored
-
     show_report(report, form)
     # Where no document is a game, the error says so.
     for reason in why_ignored(report) if report.n_of_games else ():

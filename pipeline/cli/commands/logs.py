@@ -10,6 +10,7 @@ from click.exceptions import Exit, MissingParameter
 
 from pipeline.cells import counted
 from pipeline.cli import options, progress, terminal
+from pipeline.cli.changes import WRITE_INTERCHANGE
 from pipeline.cli.command import Asked
 from pipeline.cli.exits import CHECK_FAILED, FAILED, QUARANTINED
 from pipeline.cli.options import LARGEST_DOCUMENT, PLAYED_BY, Form, Texts, argument, flag, option
@@ -83,8 +84,6 @@ def _shown(line: bytes) -> None:
 
 def _why_none(counts: Counter[str], ignored: "Converted | None") -> str:
     """Why there is no game, and the next step; `ignored` is a document that no format reads."""
-    from pipeline.cli.counts import WRITE_INTERCHANGE
-
     reasons = []
     if counts[UNNAMED]:
         logs = counted(counts[UNNAMED], UNNAMED)

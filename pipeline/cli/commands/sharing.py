@@ -59,10 +59,8 @@ def report(
     from pipeline.replacing import replacing
 
     try:
-        from pipeline.cli.report_text import report_text
-        from pipeline.pages.report import GAMES_PER_CELL, TITLE
-        from pipeline.pages.report import report as content
-        from pipeline.pages.report_html import report_html
+        from pipeline.pages.report import GAMES_PER_CELL
+        from pipeline.pages.report_file import report_file
     except ModuleNotFoundError:
         raise PipelineError(plots.NEEDED) from None
 
@@ -71,15 +69,14 @@ def report(
         check_place(file)
     wanted = GAMES_PER_CELL if games_per_cell is None else games_per_cell
     opened = open_lake(lake)
-    shown = content(
+    text = report_file(
         opened.of_system(system) if system else opened,
-        title=title or TITLE,
+        form,
+        title=title,
         edition=edition,
         confidence=confidence,
         games_per_cell=wanted if form == "html" else 0,
     )
-    parts = report_html(shown) if form == "html" else report_text(shown, form)
-    text = "".join(parts)
     if out == STDOUT:
         terminal.out_bytes(text.encode())
         return

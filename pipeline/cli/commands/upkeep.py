@@ -8,6 +8,7 @@ from click.exceptions import Exit
 
 from pipeline.cells import counted
 from pipeline.cli import options, progress, terminal
+from pipeline.cli.changes import renew_catalog, renewing_catalog, show_report
 from pipeline.cli.command import Asked
 from pipeline.cli.exits import CHECK_FAILED, CONTRADICTED, FAILED
 from pipeline.cli.options import (
@@ -18,7 +19,6 @@ from pipeline.cli.options import (
     flag,
     option,
 )
-from pipeline.cli.renewal import renew_catalog, renewing_catalog
 from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
@@ -85,7 +85,6 @@ def _export(asked: Asked, lake: str, folder: Path) -> None:
 
 
 def _retry(lake: str, model: "str | ModelsOf | None", max_document: int, form: str) -> None:
-    from pipeline.cli.counts import show_report
     from pipeline.ingest.retry import retry
 
     retried = retry(lake, model=model, max_document=max_document)
