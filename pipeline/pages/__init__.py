@@ -7,18 +7,29 @@ that the Python interface does not give.
 
 from pipeline.pages.content import Page
 from pipeline.pages.page import MENU, NAMES, content, csv_parts, page, parameters
-from pipeline.pages.render import Link, as_csv, as_json, fragment, picture, query_of
+from pipeline.pages.render import (
+    Link,
+    address,
+    as_csv,
+    as_json,
+    fragment,
+    links,
+    picture,
+    query_of,
+)
 
 __all__ = [
     "MENU",
     "NAMES",
     "Link",
     "Page",
+    "address",
     "as_csv",
     "as_json",
     "content",
     "csv_parts",
     "fragment",
+    "links",
     "page",
     "parameters",
     "picture",

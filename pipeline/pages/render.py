@@ -21,7 +21,7 @@ from pipeline.metrics.request import EDITIONS, PAPER
 from pipeline.pages.address import Address
 from pipeline.pages.content import Content, slice_of
 from pipeline.pages.linked import bar, here, narrowed_to, table, to, to_model
-from pipeline.pages.page import TEMPLATES, page
+from pipeline.pages.page import NAMES, TEMPLATES, page
 from pipeline.present import html
 from pipeline.present.html import LONGEST_CELL
 from pipeline.reports.parts import EVERYBODY, result, sign, style
@@ -133,6 +133,25 @@ def query_of(asked: Mapping[str, object] | Address) -> str:
     values = msgspec.to_builtins(asked) if isinstance(asked, Address) else asked
     given = {name: one for name, one in values.items() if one is not None and one != ""}
     return urlencode({name: _word(one) for name, one in given.items()})
+
+
+def address(name: str, parameters: Mapping[str, object], ingest: int | None = None) -> str:
+    """The address of a page, of the lake as it was after that ingest if one is named."""
+    before = "" if ingest is None else f"/ingest/{ingest}"
+    query = query_of(parameters)
+    return f"{before}/{name}" + (f"?{query}" if query else "")
+
+
+def links(ingest: int | None = None) -> Link:
+    """The links of pages, which lead on in the state after that ingest, if one is named."""
+
+    def link(name: str, at: str = "", **parameters: object) -> str | None:
+        """The address of a page, `at` one of its places; None for a page that is not there."""
+        if name not in NAMES:
+            return None
+        return address(name, parameters, ingest) + (f"#{at}" if at else "")
+
+    return link
 
 
 def as_json(content: Content, asked: Address, state: int) -> str:

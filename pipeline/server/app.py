@@ -14,12 +14,11 @@ from starlette.staticfiles import StaticFiles
 
 from pipeline.api import Lake, reopened
 from pipeline.errors import LakeError, PipelineError
-from pipeline.pages import NAMES, page
+from pipeline.pages import NAMES, address, page
 from pipeline.pages.page import TEMPLATES
 from pipeline.server.cache import Late, Making
 from pipeline.server.frame import State, framed, part
-from pipeline.server.links import address, local
-from pipeline.server.security import Guard, Token, fault_answer, may_be_foreign
+from pipeline.server.security import Guard, Token, fault_answer, local, may_be_foreign
 from pipeline.server.worker import Form, Reply, Task, fault
 from pipeline.server.workers import NICE, Workers
 

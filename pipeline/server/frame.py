@@ -6,9 +6,8 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from pipeline.api import Lake
-from pipeline.pages import MENU
+from pipeline.pages import MENU, address, links
 from pipeline.pages.render import carrying, environment
-from pipeline.server.links import address, links
 from pipeline.server.worker import Reply, Task
 from pipeline.version import __version__
 

@@ -11,8 +11,6 @@ from starlette.datastructures import Headers, QueryParams
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from pipeline.server.links import local
-
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
@@ -145,6 +143,16 @@ def _is_own(headers: Headers) -> bool:
         headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
     )
     return not is_foreign(headers) or is_led
+
+
+def local(address: str) -> str:
+    """The address if it is of this server, and that of the first page if it leads elsewhere.
+
+    Browsers take `//host`, `/\\host` and signs that they skip before these for another host.
+    """
+    is_path = address.startswith("/") and not address.startswith("//")
+    is_plain = all("!" <= sign <= "~" and sign != "\\" for sign in address)
+    return address if is_path and is_plain else "/"
 
 
 def fault_answer(form: str, status: int, title: str, reason: str) -> Response:

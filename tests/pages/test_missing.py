@@ -15,8 +15,8 @@ from pipeline.ingest import ingest
 from pipeline.pages import content, csv_parts, fragment, parameters
 from pipeline.pages.content import ROWS
 from pipeline.pages.lists import MISSING_KEY as KEY
+from pipeline.pages.render import links
 from pipeline.reports.missing import missing
-from pipeline.server.links import links
 from pipeline.simulate import simulate
 
 
