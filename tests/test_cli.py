@@ -34,7 +34,7 @@ from pipeline.ingest import ingest
 from pipeline.lake.names import CATALOG
 from pipeline.metrics import NAMES
 from pipeline.metrics.known import names
-from pipeline.present.counts import NO_GAMES
+from pipeline.present.rows import NO_GAMES
 from pipeline.simulate import simulate
 from pipeline.vocabulary import DocumentStatus
 from pipeline.warehouse.filesystem import LakeFiles

@@ -18,10 +18,10 @@ from pipeline.written import csv_texts, json_text
 _MODULES = {
     "values": ("metrics", "leaderboard", "evidence_sum"),
     "comparisons": ("compare", "contrast", "settings_apart", "diff", "diff_games", "plan"),
-    "counts": ("completeness", "missing", "readability", "schema", "tables"),
     "rows": (
         *("audit", "findings", "document_counts", "documents"),
         *("evidence", "games", "quarantine", "search"),
+        *("completeness", "missing", "readability", "schema", "tables"),
     ),
 }
 DOCUMENTS = {"markdown": markdown, "latex": latex}

@@ -30,6 +30,10 @@ _PROGRAM_COLUMNS = (
     ),
     *("p_alike", "p_alike_holm", "reason"),
 )
+_VERDICT = (
+    "verdict: alike means that the difference is shown to be within -{0:g}..{0:g}; undecided, that "
+    "neither this nor a difference is shown"
+)
 _FALLS = (
     "fall seen: the smallest fall that the test of a regression sees with power .8; "
     "– if it would see none, or if there is no test"
@@ -59,7 +63,7 @@ def compare(rows: pl.DataFrame, margin: float | None = None, **_: Any) -> Table:
         ),
         notes=[
             _family(rows),
-            *([] if margin is None else [_margin(margin)]),
+            *([] if margin is None else [_VERDICT.format(margin)]),
             *common_note(rows),
             *replay_note(rows),
             *thin_note(rows, *_THIN),
@@ -118,24 +122,13 @@ def common_note(
     if "other_common_value" not in apart.columns:
         return ["differences are over the common settings: common after less common before"]
     note = "differences are over the common settings, the values beside them over all games"
-    shown_names = ["metric", *(name for name in _labels(rows) if rows[name].n_unique() > 1)]
+    about = [name for name in rows.columns[: rows.columns.index("value")] if name != "metric"]
+    shown_names = ["metric", *(name for name in about if rows[name].n_unique() > 1)]
     named = [
         f"{' '.join(map(str, row[2:]))} {row[0]:.{_DECIMALS}f} and {row[1]:.{_DECIMALS}f}"
         for row in apart.select("common_value", "other_common_value", *shown_names).iter_rows()
     ]
     return [f"{note}; values over the common settings: {folds.named(named)}"]
-
-
-def _labels(rows: pl.DataFrame) -> list[str]:
-    """The columns that say what a row compares, without the metric."""
-    return [name for name in rows.columns[: rows.columns.index("value")] if name != "metric"]
-
-
-def _margin(margin: float) -> str:
-    return (
-        f"verdict: alike means that the difference is shown to be within -{margin:g}..{margin:g}; "
-        "undecided, that neither this nor a difference is shown"
-    )
 
 
 def _reasons(rows: pl.DataFrame, hidden: Sequence[str]) -> list[str]:
@@ -144,15 +137,13 @@ def _reasons(rows: pl.DataFrame, hidden: Sequence[str]) -> list[str]:
     without = rows.drop_nulls("reason").select(*about, "reason").rows()
     notes = [f"– {' '.join(map(str, what))}: {reason}" for *what, reason in without]
     unpaired = [" ".join(map(str, what)) for what in rows.filter(method=UNPAIRED)[about].rows()]
-    if unpaired:
-        notes.append(f"unpaired, for too few common settings: {folds.named(unpaired)}")
-    return notes
+    named = [f"unpaired, for too few common settings: {folds.named(unpaired)}"]
+    return [*notes, *(named if unpaired else [])]
 
 
 def _signs(rows: pl.DataFrame) -> list[str]:
     """What the sign of an interval's end means that is shown as 0, if there is such an end."""
-    ends = [end for name in ("ci_low", "ci_high") for end in rows[name]]
-    is_there = any(map(is_next_to_zero, ends))
+    is_there = any(map(is_next_to_zero, (*rows["ci_low"], *rows["ci_high"])))
     return ["an end of +.00 is just above 0, an end of -.00 just below it"] if is_there else []
 
 
