@@ -87,13 +87,18 @@ class Site:
         lane = page(name).lane
         query = dict(request.query_params)
         if re.fullmatch("[0-9]{1,18}", query.get("ingest", "")):
-            return RedirectResponse(_fixed(name, form, query), 303)
+            ingest = int(query.pop("ingest"))
+            file = name if form == "html" else f"{name}.{form}"
+            return RedirectResponse(address(file, query, ingest), 303)
         task = Task(name, form, query, request.path_params.get("ingest"))
         if lane in NICE and query and may_be_foreign(request.headers, self._token):
             return self._asks_first(task)
         try:
             state = await asyncio.to_thread(self._state, task.ingest)
-            reply = await self._making.reply(state.lake, task, lane, _patience(request, form))
+            # A program waits until the page is there, a reader so many seconds.
+            is_of_reader = form == "html" and "text/html" in request.headers.get("accept", "")
+            patience = PATIENCE_SECONDS if is_of_reader else None
+            reply = await self._making.reply(state.lake, task, lane, patience)
         except StateError as error:
             return self._gone(form, error, address(name, query))
         except PipelineError as error:
@@ -197,12 +202,12 @@ class Site:
         return self._fault("html", reason, address(task.page, task.query, task.ingest), "Run it")
 
     async def _missing(self, request: Request, error: Exception | None) -> Response:
-        reason = fault(404, "There is no page at this address.", "No such page")
-        return self._fault(request.url.path.rpartition(".")[2], reason)
+        form = request.url.path.rpartition(".")[2]
+        return self._fault(form, fault(404, "There is no page at this address.", "No such page"))
 
     async def _defect(self, request: Request, error: Exception) -> Response:
-        reason = fault(500, f"a defect of the server: {type(error).__name__}")
-        return self._fault(request.url.path.rpartition(".")[2], reason)
+        form = request.url.path.rpartition(".")[2]
+        return self._fault(form, fault(500, f"a defect of the server: {type(error).__name__}"))
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
@@ -213,15 +218,3 @@ class Site:
         yield
         self._workers.close()
         await making
-
-
-def _patience(request: Request, form: Form) -> float | None:
-    """How many seconds a reader waits: a program waits until the page is there."""
-    is_of_browser = form == "html" and "text/html" in request.headers.get("accept", "")
-    return PATIENCE_SECONDS if is_of_browser else None
-
-
-def _fixed(name: str, form: str, query: dict[str, str]) -> str:
-    """The address of a page in the state after the ingest that is one of its parameters."""
-    ingest = int(query.pop("ingest"))
-    return address(name if form == "html" else f"{name}.{form}", query, ingest)
