@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 GAME, FAULTY = "game", "faulty part"
 REFUSED, IGNORED = "refused document", "ignored document"
+_NO_FAULT = (None, None, None)
 # One of the refused documents.
 UNNAMED = "log"
 
@@ -144,34 +145,28 @@ def validate(
       magic validate games.jsonl --format json
     """
     import polars as pl
+    from msgspec.structs import astuple
 
     from pipeline.cli.output import show
     from pipeline.conversion import validate as checked
 
-    rows: list[tuple[object, ...]] = []
-    n_documents = n_invalid = 0
-    ignored: list[str] = []
-    for document in checked(file, max_document):
-        if document.ignored:
-            ignored.append(f"{document.ignored}, for example {document.location}")
-            continue
-        n_documents += 1
-        n_invalid += bool(document.faults)
-        if not document.faults:
-            rows.append((document.location, True, None, None, None))
-        rows += [
-            (document.location, False, fault.json_path, fault.rule, fault.message)
-            for fault in document.faults
-        ]
+    seen = list(checked(file, max_document))
+    documents = [one for one in seen if not one.ignored]
+    others = [f"{one.ignored}, for example {one.location}" for one in seen if one.ignored]
+    rows = [
+        (one.location, not one.faults, *fault)
+        for one in documents
+        for fault in (map(astuple, one.faults) if one.faults else [_NO_FAULT])
+    ]
     columns = {"document": pl.String, "is_valid": pl.Boolean}
     columns |= dict.fromkeys(("json_path", "rule", "message"), pl.String)
     show(pl.DataFrame(rows, columns, orient="row"), form)
-    are = "is" if n_documents == 1 else "are"
-    terminal.note(f"{n_documents - n_invalid:,} of {counted(n_documents, 'document')} {are} valid")
-    if ignored:
-        terminal.note(f"{counted(len(ignored), 'other file')} ignored: {ignored[0]}")
-    if n_invalid or not n_documents:
-        raise Exit(CHECK_FAILED if n_invalid else FAILED)
+    n_valid, are = sum(not one.faults for one in documents), "is" if len(documents) == 1 else "are"
+    terminal.note(f"{n_valid:,} of {counted(len(documents), 'document')} {are} valid")
+    if others:
+        terminal.note(f"{counted(len(others), 'other file')} ignored: {others[0]}")
+    if n_valid < len(documents) or not documents:
+        raise Exit(CHECK_FAILED if documents else FAILED)
 
 
 def simulate(

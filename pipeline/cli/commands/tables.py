@@ -1,6 +1,7 @@
 """The commands of a lake's tables: their columns, SQL over them, and the documents behind them."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -162,7 +163,10 @@ def sql(
     if query is None and file is None and terminal.is_in_terminal():
         raise UsageError(_NO_QUERY)
     with Sandbox(
-        timeout=timeout, memory=memory, while_waiting=progress.of_waiting, metrics=_known
+        timeout=timeout,
+        memory=memory,
+        while_waiting=partial(progress.of_steps, "running the query"),
+        metrics=_known,
     ) as sandbox:
         text = query if query is not None else options.sql_text(file)
         if not text.strip():
