@@ -29,17 +29,31 @@ def compare(lake: AnsweringLake, asked: Any) -> Content:
     )
     model = asked.model or next((name for name in models if name != asked.other), "")
     other = asked.other or next((name for name in models if name != model), "")
-    metric = asked.metric or next(iter(_metrics(asked)), names(asked.edition)[0])
+    in_edition = names(asked.edition)
+    # Those that are defined for the game type.
+    defined = tuple(
+        name
+        for name in in_edition
+        if asked.game_type in (ALL, *declaration(name, asked.edition).game_types)
+    )
+    metric = asked.metric or next(iter(defined), in_edition[0])
+    # What is asked for, by the field that an error in it is about.
+    fields: dict[str, dict[str, Any]] = {
+        "other": {"metric": defined or None, "edition": asked.edition},
+        "game_type": given(asked, "game_type"),
+        "where": given(asked, "where"),
+        "by": {"by": listed(asked.by)},
+        "margin": {"margin": asked.margin},
+    }
+
+    def compared(margin: str = "", **options: Any) -> pl.DataFrame:
+        return lake.compare((model, other), margin=_number(margin), **options)
+
     faults, rows, apart, margin = Faults(), None, pl.DataFrame(schema=schema(APART)), None
     for field, name in (("model", model), ("other", other)):
         with faults.of(field):
             check_models(lake, (name,) if name else None)
     if model and other and not faults:
-        fields = _fields(asked)
-
-        def compared(margin: str = "", **options: Any) -> pl.DataFrame:
-            return lake.compare((model, other), margin=_number(margin), **options)
-
         rows, faults = answered(compared, fields)
     with faults.of("margin"):
         margin = _number(asked.margin)
@@ -57,26 +71,6 @@ def compare(lake: AnsweringLake, asked: Any) -> Content:
         notes=present("compare", rows, margin=margin).notes,
         faults=faults,
     )
-
-
-def _metrics(asked: Any) -> tuple[str, ...]:
-    """The metrics of the edition that are defined for the game type."""
-    return tuple(
-        name
-        for name in names(asked.edition)
-        if asked.game_type in (ALL, *declaration(name, asked.edition).game_types)
-    )
-
-
-def _fields(asked: Any) -> dict[str, dict[str, Any]]:
-    """What is asked for, by the field that an error in it is about."""
-    return {
-        "other": {"metric": _metrics(asked) or None, "edition": asked.edition},
-        "game_type": given(asked, "game_type"),
-        "where": given(asked, "where"),
-        "by": {"by": listed(asked.by)},
-        "margin": {"margin": asked.margin},
-    }
 
 
 def _number(text: str) -> float | None:
