@@ -9,7 +9,7 @@ import msgspec
 import polars as pl
 
 from pipeline.errors import UsageError, choose
-from pipeline.pages import compare, game, lists, lookups, values
+from pipeline.pages import game, lists, lookups, values
 from pipeline.pages.address import Address
 from pipeline.pages.content import Content, Page
 from pipeline.reports.unknown import unknown_notes
@@ -23,7 +23,7 @@ MENU = (
 )
 
 
-PAGES = {**compare.PAGES, **game.PAGES, **lists.PAGES, **lookups.PAGES, **values.PAGES}
+PAGES = {**game.PAGES, **lists.PAGES, **lookups.PAGES, **values.PAGES}
 NAMES = tuple(sorted(PAGES))
 
 

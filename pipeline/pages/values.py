@@ -1,12 +1,14 @@
-"""The pages of values: all metrics of all models, one metric, one model."""
+"""The pages of values: all metrics of all models, one metric, one model, two models."""
 
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import polars as pl
+from msgspec.structs import replace
 
 from pipeline.answers import AnsweringLake
+from pipeline.column import schema
 from pipeline.errors import UsageError
 from pipeline.metrics.known import has_sql, metric, names, sql
 from pipeline.metrics.request import RELEASE, several
@@ -20,7 +22,9 @@ from pipeline.pages.address import (
     WHERE,
     Field,
     address,
+    given,
     sorting,
+    text,
 )
 from pipeline.pages.content import (
     Content,
@@ -34,6 +38,8 @@ from pipeline.pages.content import (
 )
 from pipeline.present import present
 from pipeline.present.values import lacks_note
+from pipeline.reports.compare.columns import SCHEMA
+from pipeline.reports.compare.settings import APART
 from pipeline.vocabulary import ALL
 
 MODEL_COLUMNS = (
@@ -170,6 +176,67 @@ def one_model(lake: AnsweringLake, asked: Any) -> Content:
     )
 
 
+def compare(lake: AnsweringLake, asked: Any) -> Content:
+    """The comparison of two models; without names, of the first two.
+
+    `rows` are those of `compare`; `apart` are the settings with the largest differences.
+    """
+    models = tested_models(
+        lake.table("results").filter("is_tested").select("model").collect()["model"]
+    )
+    model = asked.model or next((name for name in models if name != asked.other), "")
+    other = asked.other or next((name for name in models if name != model), "")
+    in_edition = names(asked.edition)
+    # Those that are defined for the game type.
+    defined = tuple(
+        name
+        for name in in_edition
+        if asked.game_type in (ALL, *metric(name, asked.edition).game_types)
+    )
+    sorted_by = asked.metric or next(iter(defined), in_edition[0])
+    # What is asked for, by the field that an error in it is about.
+    fields: dict[str, dict[str, Any]] = {
+        "other": {"metric": defined or None, "edition": asked.edition},
+        "game_type": given(asked, "game_type"),
+        "where": given(asked, "where"),
+        "by": {"by": listed(asked.by)},
+        "margin": {"margin": asked.margin},
+    }
+
+    def compared(margin: str = "", **options: Any) -> pl.DataFrame:
+        return lake.compare((model, other), margin=_number(margin), **options)
+
+    faults, rows, apart, margin = Faults(), None, pl.DataFrame(schema=schema(APART)), None
+    for field, name in (("model", model), ("other", other)):
+        with faults.of(field):
+            check_models(lake, (name,) if name else None)
+    if model and other and not faults:
+        rows, faults = answered(compared, fields)
+    with faults.of("margin"):
+        margin = _number(asked.margin)
+    if model and other and not faults:
+        with faults.of("metric"):
+            slice_ = {"edition": asked.edition, **fields["game_type"], **fields["where"]}
+            apart = lake.settings_apart(model, other, sorted_by, **slice_)
+    rows = pl.DataFrame(schema=SCHEMA) if rows is None else rows
+    known = tuple(dict.fromkeys([*models, *filter(None, (model, other))]))
+    return Content(
+        title=f"{model} and {other}" if model and other else "Compare models",
+        rows=rows,
+        parts={"model": model, "other": other, "metric": sorted_by, "apart": apart},
+        choices={"model": known, "other": known},
+        notes=present("compare", rows, margin=margin).notes,
+        faults=faults,
+    )
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text) if text else None
+    except ValueError:
+        raise UsageError(f"the margin must be a number, for example 0.05, not {text}") from None
+
+
 PAGES = {
     "leaderboard": Page(
         address(EDITION, GAME_TYPE, WHERE, BY, *sorting("down"), is_of_system=True), leaderboard
@@ -183,5 +250,20 @@ PAGES = {
             in_title=("model",),
         ),
         one_model,
+    ),
+    "compare": Page(
+        address(
+            Field("model", "Model", are_names=True),
+            Field("other", "Other", are_names=True),
+            replace(METRIC, label="Settings by", default=""),
+            EDITION,
+            GAME_TYPE,
+            text("where", "Only rows where", "role = 'civilian'", 17),
+            text("by", "By", "role", 8),
+            text("margin", "Alike within", "0.05", 5),
+            is_of_system=True,
+            in_title=("model", "other"),
+        ),
+        compare,
     ),
 }

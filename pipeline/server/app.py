@@ -1,10 +1,13 @@
-"""The application: addresses, states of the lake, and how each answer looks."""
+"""The application: addresses, states of the lake, and the frame around each page."""
 
 import asyncio
 import re
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import NamedTuple
 
+from markupsafe import Markup
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -14,13 +17,14 @@ from starlette.staticfiles import StaticFiles
 
 from pipeline.api import Lake, reopened
 from pipeline.errors import LakeError, PipelineError
-from pipeline.pages import NAMES, address, page
+from pipeline.pages import MENU, NAMES, address, links, page
 from pipeline.pages.page import TEMPLATES
+from pipeline.pages.render import carrying, environment
 from pipeline.server.cache import Late, Making
-from pipeline.server.frame import State, framed, part
 from pipeline.server.security import Guard, Token, fault_answer, local, may_be_foreign
 from pipeline.server.worker import Form, Reply, Task, fault
 from pipeline.server.workers import NICE, Workers
+from pipeline.version import __version__
 
 STATIC = TEMPLATES.parent / "static"
 PATIENCE_SECONDS = 5.0
@@ -38,6 +42,59 @@ _FILES = ("csv", "svg", "png")
 _PAST = re.compile("/ingest/([0-9]{1,18})(?=/)")
 _FIXED = 4
 """The number of past states that are open at once."""
+
+
+FORMS = {"json": "JSON", "csv": "CSV"}
+
+
+class State(NamedTuple):
+    """The lake that a page shows, under its name, and the number of its newest ingest.
+
+    `ingest` is the one after which the address wants the lake, None for the newest.
+    """
+
+    name: str
+    lake: Lake
+    newest: int
+    ingest: int | None = None
+
+    @property
+    def shown(self) -> int:
+        return self.lake.ingest_id
+
+    @property
+    def text(self) -> str:
+        """The lake and the ingest after which it is shown, with its time."""
+        began = (self.lake.last_ingest or {}).get("started_at")
+        time = f" of {began:%Y-%m-%d %H:%M} UTC" if isinstance(began, datetime) else ""
+        return f"{self.name} after ingest {self.shown}{time}"
+
+
+def framed(state: State, reply: Reply, task: Task | None = None, again: int | None = None) -> str:
+    """The page with the menu, whose links keep its edition, system and ingest.
+
+    Without a task it is a page of the server itself. `again`: reload after so many seconds.
+    """
+    name, query = (task.page, task.query) if task else ("", {})
+    context = {
+        "name": name,
+        "title": ", ".join((reply.title, *reply.slice)),
+        "body": Markup(reply.text),  # made by templates, which escape what they insert
+        "state": state,
+        "forms": {FORMS[form]: address(f"{name}.{form}", query, state.ingest) for form in FORMS},
+        "here": address(name, query, state.ingest),
+        "newest": address(name, query),
+        "menu": MENU,
+        "link": carrying(links(state.ingest), query),
+        "again": again,
+        "version": __version__,
+    }
+    return environment().get_template("frame.html").render(context)
+
+
+def part(template: str, **context: object) -> str:
+    """A page of the server itself, without a lake's content."""
+    return environment().get_template(template).render(context)
 
 
 class StateError(LakeError):

@@ -17,8 +17,7 @@ from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.pages import as_csv, content, csv_parts, parameters, render
 from pipeline.reports.schema import type_name
 from pipeline.reports.views import schemas
-from pipeline.server.app import Site
-from pipeline.server.frame import State, framed
+from pipeline.server.app import Site, State, framed
 from pipeline.server.worker import Reply, Task, fault, reply
 from pipeline.server.workers import Workers
 
