@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
+import msgspec
 import polars as pl
 from msgspec import Struct
 
@@ -86,21 +87,14 @@ def slice_of(content: Content, asked: Address) -> tuple[str, ...]:
     return (*(f"{name} {one}" for name, one in known.items() if one), *slice_words(asked))
 
 
-def key(text: str) -> list[object] | None:
+def key(text: str) -> Sequence[object] | None:
     """The key of a page, from the text of an address."""
-    if not text:
-        return None
     try:
-        parts = json.loads(text)
-    except ValueError:
-        parts = None
-    if not isinstance(parts, list) or not all(
-        isinstance(one, str | int | float | None) for one in parts
-    ):
+        return msgspec.json.decode(text, type=list[str | int | float | None]) if text else None
+    except msgspec.MsgspecError:
         raise UsageError(
             "the key of the page is not one that a page gives: start at the first page"
-        )
-    return parts
+        ) from None
 
 
 class Head(Struct, frozen=True):

@@ -230,20 +230,18 @@ def _attributes(row: Row) -> dict[str, str | None]:
 
 def narrowed(where: str, groups: Sequence[str], row: Row) -> str:
     """The condition of a group: what was asked, and the values of the columns grouped by."""
-    parts = [f"({where})"] if where else []
-    for column in groups:
-        value = row[column]
-        if column in ("model", "game_type"):
-            continue
-        name = identifier(column)
-        if value is None:
-            parts.append(f"{name} IS NULL")
-        elif isinstance(value, bool):
-            parts.append(f"{name} = {str(value).lower()}")
-        else:
-            is_number = isinstance(value, int | float)
-            parts.append(f"{name} = {value if is_number else literal(str(value))}")
-    return where if parts == [f"({where})"] else " AND ".join(parts)
+    own = [name for name in groups if name not in ("model", "game_type")]
+    asked = [f"({where})"] if where else []
+    parts = [*asked, *(f"{identifier(name)} {_equal_to(row[name])}" for name in own)]
+    return " AND ".join(parts) if own else where
+
+
+def _equal_to(value: object) -> str:
+    if value is None:
+        return "IS NULL"
+    if isinstance(value, bool):
+        return f"= {str(value).lower()}"
+    return f"= {value if isinstance(value, int | float) else literal(str(value))}"
 
 
 # --- the small drawing of an interval in a cell, as SVG without any style of its own ------------

@@ -15,7 +15,7 @@ from pipeline.pages import NAMES, content, fragment, page, parameters
 from pipeline.pages.content import Content
 from pipeline.pages.render import links as server_links
 
-WITH_EDITIONS = [name for name in NAMES if "edition" in page(name).Parameters.__struct_fields__]
+WITH_EDITIONS = [name for name in NAMES if "edition" in page(name).parameters.__struct_fields__]
 NEEDED = {
     "compare": {"model": "sim-atlas", "other": "sim-delta"},
     "search": {"words": "vote"},
