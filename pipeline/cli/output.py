@@ -87,10 +87,9 @@ def _lines(first: Table, others: Iterable[Table]) -> bool:
     most = None if width is None else LINES_SHOWN
     if most is not None:
         first = first.with_rows(first.rows.head(most))
-    shown = laid_out(first, width, others)
-    lines = iter(shown.lines)
+    lines, n_of_heading, notes = laid_out(first, width, others)
     for number, line in enumerate(islice(lines, most)):
-        terminal.out(line, "heading" if number < shown.n_of_heading else None)
+        terminal.out(line, "heading" if number < n_of_heading else None)
         terminal.out("\n")
     is_cut = most is not None and next(lines, None) is not None
     if is_cut:
@@ -98,7 +97,7 @@ def _lines(first: Table, others: Iterable[Table]) -> bool:
             f"… cut after {most:,} lines. For all rows, write to a file, as by "
             "`--format csv > rows.csv`, or to a pager, as by `| less -S`"
         )
-    for note in shown.notes:
+    for note in notes:
         terminal.note(note)
     return is_cut
 

@@ -38,8 +38,8 @@ class Presented(Table):
 
     def text(self, width: int | None = None) -> str:
         """The table as a terminal of this width has it, with its notes; without one, any width."""
-        shown = laid_out(self, width)
-        return "\n".join([*shown.lines, *shown.notes, ""])
+        lines, _, notes = laid_out(self, width)
+        return "\n".join([*lines, *notes, ""])
 
     def markdown(self) -> str:
         """The table in Markdown, its notes as a list."""
