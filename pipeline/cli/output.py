@@ -25,7 +25,8 @@ def show(table: Table | pl.DataFrame, form: str) -> None:
     if isinstance(table, pl.DataFrame):
         table = Table("", table)
     show_parts([table.rows], form, table.with_rows)
-    for hint in table.hints:
+    is_nothing = table.rows.is_empty() and table.nothing
+    for hint in [table.nothing] if is_nothing else table.hints:
         terminal.note(hint)
 
 

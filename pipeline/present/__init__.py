@@ -71,7 +71,9 @@ def present(name: str, frame: pl.DataFrame, **asked: Any) -> Presented:
     `asked` are the method's arguments, as far as notes depend on them, and perhaps the `lake`.
     """
     module = next(module for module, names in _MODULES.items() if name in names)
-    table: Table = getattr(import_module(f"{__package__}.{module}"), name)(frame, **asked)
+    declared = import_module(f"{__package__}.{module}")
+    plain = next((one.with_rows(frame) for one in declared.PLAIN if one.name == name), None)
+    table: Table = plain or getattr(declared, name)(frame, **asked)
     lake, edition = asked.get("lake"), asked.get("edition", PAPER)
     lake_notes = [] if lake is None else unknown_notes(lake)
     edition_notes = [] if edition == PAPER else [f"edition {edition}"]

@@ -7,7 +7,7 @@ import polars as pl
 
 from pipeline.cells import counted, is_next_to_zero
 from pipeline.present import folds
-from pipeline.present.table import Estimate, Table, brief_id
+from pipeline.present.table import NO_ROWS, Estimate, Table, brief_id
 from pipeline.present.values import group_columns, thin_note
 from pipeline.reports import diff as changes
 from pipeline.reports import plan as plans
@@ -74,13 +74,6 @@ def compare(rows: pl.DataFrame, margin: float | None = None, **_: Any) -> Table:
 
 
 contrast = compare
-
-
-def settings_apart(rows: pl.DataFrame, **_: Any) -> Table:
-    """The settings; a page also has the games, of which a terminal shows the beginnings of ids."""
-    ids = ("setting_id", "game", "other_game")
-    shortened = rows.with_columns(map(brief_id, ids))
-    return Table("settings_apart", rows, APART, brief=lambda _: shortened)
 
 
 def _family(rows: pl.DataFrame) -> str:
@@ -215,19 +208,6 @@ def _changes(rows: pl.DataFrame) -> str:
     return f"p (Holm) is adjusted for a family of {size} p-value{'' if size == 1 else 's'} in all"
 
 
-def diff_games(rows: pl.DataFrame, **_: Any) -> Table:
-    return Table(
-        "diff_games",
-        rows,
-        changes.CHANGED_GAMES,
-        folds=(
-            folds.begun("setting_id", "game_id"),
-            folds.alike("change", "hits", "counted"),
-            folds.titled("metric", "model"),
-        ),
-    )
-
-
 def plan(rows: pl.DataFrame, **_: Any) -> Table:
     without = rows.drop_nulls("reason").select("model", "other", "reason").iter_rows()
     return Table(
@@ -278,3 +258,25 @@ def _rounded(n: int) -> str:
     """A number with two digits, rounded up, since a plan is to be large enough."""
     step = 10 ** max(0, len(str(n)) - 2)
     return f"{-(-n // step) * step:,}"
+
+
+# The settings that differ most; a page also has the games, of which a terminal shows the beginnings
+# of ids. And the games that only one of two states has.
+PLAIN = (
+    Table(
+        "settings_apart",
+        NO_ROWS,
+        APART,
+        brief=lambda rows: rows.with_columns(map(brief_id, ("setting_id", "game", "other_game"))),
+    ),
+    Table(
+        "diff_games",
+        NO_ROWS,
+        changes.CHANGED_GAMES,
+        folds=(
+            folds.begun("setting_id", "game_id"),
+            folds.alike("change", "hits", "counted"),
+            folds.titled("metric", "model"),
+        ),
+    ),
+)

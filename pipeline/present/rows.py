@@ -12,7 +12,7 @@ from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
 from pipeline.metrics import evidence as evidence_rows
 from pipeline.present import folds
-from pipeline.present.table import Estimate, Table, brief_id, brief_texts, first_game
+from pipeline.present.table import NO_ROWS, Estimate, Table, brief_id, brief_texts, first_game
 from pipeline.present.values import group_columns
 from pipeline.reports import audit as audits
 from pipeline.reports import completeness as games_there
@@ -70,11 +70,6 @@ def _audit_hints(rows: pl.DataFrame, systems: Sequence[str]) -> list[str]:
     ]
 
 
-def findings(rows: pl.DataFrame, **_: Any) -> Table:
-    columns = ("game_id", *_FINDING_COLUMNS)
-    return Table("findings", rows, audits.FINDINGS, brief=partial(brief, columns=columns))
-
-
 def search(
     rows: pl.DataFrame, secret: bool = False, found: searches.Hits | None = None, **asked: Any
 ) -> Table:
@@ -127,7 +122,8 @@ def games(rows: pl.DataFrame, **_: Any) -> Table:
             folds.alike("models", "role", "score", "outcome"),
             folds.titled("role"),
         ),
-        hints=first_game(rows) or ["no game in the lake matches"],
+        hints=first_game(rows),
+        nothing="no game in the lake matches",
     )
 
 
@@ -135,31 +131,6 @@ def _brief_games(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows with the beginnings of ids, and how the games ended."""
     end = pl.when("is_finished").then("outcome").otherwise(pl.lit(games_list.UNFINISHED))
     return rows.with_columns(brief_id(), brief_id("setting_id"), outcome=end)
-
-
-def documents(rows: pl.DataFrame, **_: Any) -> Table:
-    """The documents; a page also has their format, their size, and who read them."""
-    return Table(
-        "documents",
-        rows,
-        listed.COLUMNS,
-        hidden=("format", "n_bytes", "ingest_id"),
-        also=("format", "n_bytes", "ingest_id"),
-        brief=lambda one: one.with_columns(brief_id()),
-        optional=("detail", "n_faulty_parts", "game_id"),
-        folds=(folds.titled("source"), folds.titled("status")),
-        hints=["no document in the lake matches"] if rows.is_empty() else (),
-    )
-
-
-def document_counts(rows: pl.DataFrame, **_: Any) -> Table:
-    return Table(
-        "document_counts",
-        rows,
-        listed.COUNT_COLUMNS,
-        folds=(folds.titled("source"), folds.titled("status")),
-        hints=["use `--status`, `--source`, `--reason` or `--path` to list documents"],
-    )
 
 
 def quarantine(rows: pl.DataFrame, raw: bool = False, **_: Any) -> Table:
@@ -243,21 +214,6 @@ def _quarantined(lake: StoredLake) -> list[str]:
     return [note] if refused else []
 
 
-def readability(rows: pl.DataFrame, **_: Any) -> Table:
-    counts = ("n_unreadable", "n_ambiguous", "n_outages", "n_missing")
-    return Table(
-        "readability",
-        rows,
-        games_there.READABILITY,
-        estimates=[Estimate(low="value_min", high="value_max", heading="bounds")],
-        folds=(
-            folds.alike(*counts, "is_complete"),
-            folds.titled("model"),
-            folds.starred("is_complete", "metric", note="not complete", where=False),
-        ),
-    )
-
-
 def missing(rows: pl.DataFrame, **_: Any) -> Table:
     """The settings without the JSON that repeats them."""
     kept = (
@@ -295,10 +251,6 @@ def _sum(rows: pl.DataFrame, lake: StoredLake) -> list[str]:
     return [unknown, state] if lake.unknown_tables else [state]
 
 
-def schema(rows: pl.DataFrame, **_: Any) -> Table:
-    return Table("schema", rows, brief=_contract)
-
-
 def _contract(rows: pl.DataFrame) -> pl.DataFrame:
     """The contract for reading: marks at the names, and one column for what values there are."""
     mark = pl.when("is_key").then(pl.lit("*")).when("is_nullable").then(pl.lit("?"))
@@ -320,3 +272,43 @@ def _values(row: dict[str, Any]) -> str:
     if row["low"] is not None and row["high"] is not None:
         return f"{row['low']:g} to {row['high']:g}"
     return "" if row["low"] is None else f"≥ {row['low']:g}"
+
+
+PLAIN = (
+    Table(
+        "findings",
+        NO_ROWS,
+        audits.FINDINGS,
+        brief=partial(brief, columns=("game_id", *_FINDING_COLUMNS)),
+    ),
+    Table(  # a page also has the documents' format, their size, and who read them
+        "documents",
+        NO_ROWS,
+        listed.COLUMNS,
+        hidden=("format", "n_bytes", "ingest_id"),
+        also=("format", "n_bytes", "ingest_id"),
+        brief=lambda one: one.with_columns(brief_id()),
+        optional=("detail", "n_faulty_parts", "game_id"),
+        folds=(folds.titled("source"), folds.titled("status")),
+        nothing="no document in the lake matches",
+    ),
+    Table(
+        "document_counts",
+        NO_ROWS,
+        listed.COUNT_COLUMNS,
+        folds=(folds.titled("source"), folds.titled("status")),
+        hints=["use `--status`, `--source`, `--reason` or `--path` to list documents"],
+    ),
+    Table(
+        "readability",
+        NO_ROWS,
+        games_there.READABILITY,
+        estimates=[Estimate(low="value_min", high="value_max", heading="bounds")],
+        folds=(
+            folds.alike("n_unreadable", "n_ambiguous", "n_outages", "n_missing", "is_complete"),
+            folds.titled("model"),
+            folds.starred("is_complete", "metric", note="not complete", where=False),
+        ),
+    ),
+    Table("schema", NO_ROWS, brief=_contract),
+)

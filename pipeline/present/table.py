@@ -12,6 +12,7 @@ from pipeline import cells
 from pipeline.cells import printable
 from pipeline.column import Column, heading
 
+NO_ROWS = pl.DataFrame()
 ID_SHOWN = 8
 TEXT_SHOWN = 100
 
@@ -100,7 +101,7 @@ class Table:
     `asides` are what a small screen can do without.
     `star` names a column whose cells have a star where another one is false.
     `origin` says what the numbers are of.
-    `hints` are for the command line alone: what to do next, or that nothing was found.
+    `hints` are for the command line alone: what to do next; `nothing` is the hint without rows.
     """
 
     name: str
@@ -120,6 +121,7 @@ class Table:
     notes: Sequence[str] = ()
     origin: str = ""
     hints: Sequence[str] = ()
+    nothing: str = ""
 
     @cached_property
     def fields(self) -> list[Field]:

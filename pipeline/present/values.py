@@ -26,6 +26,9 @@ VALUE = Estimate(
 _PROGRAM_COLUMNS = ("edition", "terms", "ci_method", "effective_items", "is_complete", *REPLAYS)
 
 
+PLAIN: tuple[Table, ...] = ()
+
+
 def metric_estimate(name: str) -> Estimate:
     """The columns of a metric in a row of the leaderboard and of its page."""
     low, high, thin, counted, games, reason, lacks = (f"{name}{end}" for end in ESTIMATE if end)
@@ -123,7 +126,7 @@ def leaderboard(
         turned="model",
         asides=("letters", "n_games", "n_missing"),
         notes=notes,
-        hints=[nothing] if rows.is_empty() else (),
+        nothing=nothing,
     )
 
 
