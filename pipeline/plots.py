@@ -150,38 +150,36 @@ def svg(chart: "Chart", prefix: str = "plot") -> str:
     >>> svg(chart)[:4]
     '<svg'
     """
-    try:
-        from vl_convert import vegalite_to_svg
-    except ModuleNotFoundError:
-        raise PipelineError(NEEDED) from None
-    # Checking the chart against its schema would take longer than drawing it.
-    chosen = chart.to_dict(validate=False)
-    chosen["config"]["background"] = "transparent"
-    text = vegalite_to_svg(chosen, vl_version=_version(), allowed_base_urls=[])
+    text = _drawn(chart, "svg", background="transparent")
     text = text.replace(INK, "currentColor").replace("<svg ", '<svg overflow="visible" ', 1)
     return _ID.sub(f"{prefix}-", text)
 
 
 def file(chart: "Chart", form: str) -> bytes:
     """The chart as a file of its own, on white: `svg` or `png`."""
+    drawn: str | bytes = _drawn(chart, form)
+    return drawn.encode() if isinstance(drawn, str) else drawn
+
+
+def _drawn(chart: "Chart", form: str, background: str | None = None) -> Any:
+    """The chart in a form of the library; raises PipelineError where that is not installed."""
     try:
         import vl_convert
     except ModuleNotFoundError:
         raise PipelineError(NEEDED) from None
-    options: dict[str, Any] = {"vl_version": _version(), "allowed_base_urls": []}
-    if form == "svg":
-        return vl_convert.vegalite_to_svg(chart.to_dict(validate=False), **options).encode()
-    return vl_convert.vegalite_to_png(chart.to_dict(validate=False), scale=_SCALE, **options)
+    # Checking the chart against its schema would take longer than drawing it.
+    chosen = chart.to_dict(validate=False)
+    chosen["config"] |= {"background": background} if background else {}
+    # That of the grammar in which the library of charts writes them.
+    version = ".".join(_altair().SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+    draw = getattr(vl_convert, f"vegalite_to_{form}")
+    scale = {} if form == "svg" else {"scale": _SCALE}
+    return draw(chosen, vl_version=version, allowed_base_urls=[], **scale)
 
 
 def load() -> None:
     """Loads the libraries, which takes a second: a process does it before the first plot."""
     svg(_altair().Chart().mark_point())
-
-
-def _version() -> str:
-    """The version of the grammar that the library's charts are written in."""
-    return ".".join(_altair().SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
 
 def _altair() -> Any:

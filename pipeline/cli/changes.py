@@ -49,7 +49,7 @@ def _record(report: "IngestSummary") -> dict[str, object]:
         "n_faulty_parts": report.n_faulty_parts,
         "n_in_other_form": report.n_in_other_form,
         "n_bytes": report.n_bytes,
-        "new_games": _new_games(report),
+        "new_games": dict(report.games.iter_rows()),
         "ignored": report.ignored.to_dicts(),
     }
 
@@ -60,7 +60,7 @@ def _rows(report: "IngestSummary") -> "pl.DataFrame":
     rows = [
         ("documents", "seen", report.n_seen),
         *(("documents", status, n) for status, n in report.statuses.items()),
-        *(("new games", game_type, n) for game_type, n in _new_games(report).items()),
+        *(("new games", game_type, n) for game_type, n in report.games.iter_rows()),
         ("repeated games", None, report.n_in_other_form),
         ("superseded games", None, report.n_superseded),
         ("faulty parts", None, report.n_faulty_parts),
@@ -68,10 +68,6 @@ def _rows(report: "IngestSummary") -> "pl.DataFrame":
     return pl.DataFrame(
         rows, schema={"counted": pl.String, "kind": pl.String, "n": pl.Int64}, orient="row"
     )
-
-
-def _new_games(report: "IngestSummary") -> dict[str, int]:
-    return dict(report.games.iter_rows())
 
 
 def why_ignored(report: "IngestSummary") -> list[str]:
