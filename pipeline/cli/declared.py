@@ -40,6 +40,23 @@ class Declared:
     """The environment variable that can give the value."""
     shows_default: bool = True
 
+    def checked(self, value: Any, *, is_several: bool, default: object) -> Any:
+        """The value as the function takes it: several as a list, the default where none is."""
+        if is_several:
+            value = [*value] or (None if default is ... else default)
+        return value if self.check is None else self.check(value)
+
+    def offered(self, context: click.Context, _param: object, incomplete: str) -> list[str]:
+        """What the shell offers of what begins so."""
+        names: Any = self.suggested
+        if isinstance(names, str):
+            module, _, name = names.rpartition(".")
+            names = getattr(import_module(f"pipeline.{module}"), name)
+            names = names() if callable(names) else names
+        elif names is not None:
+            names = names(context, incomplete)
+        return [name for name in names or () if name.startswith(incomplete)]
+
 
 def command_of(
     function: Callable[..., None], kind: type[click.Command], shared: Mapping[str, Declared]
@@ -70,14 +87,17 @@ def _param(parameter: Parameter, shared: Mapping[str, Declared]) -> click.Parame
         "metavar": declared.metavar or None,
         "help": declared.help,
         "required": default is ...,
-        "callback": _checked(declared, is_several=is_several, default=default),
+        "callback": lambda _context, _param, value: declared.checked(
+            value, is_several=is_several, default=default
+        ),
     }
     if declared.suggested is not None:
-        common["shell_complete"] = _completion(declared.suggested)
+        common["shell_complete"] = declared.offered
     if default is not ... and not is_several:
         common["default"] = default
     if declared.is_argument:
-        common["metavar"] = _metavar(declared.metavar, is_several, is_required=default is ...)
+        if "[" not in (name := declared.metavar):
+            common["metavar"] = (name if default is ... else f"[{name}]") + "..." * is_several
         return click.Argument([parameter.name], nargs=-1 if is_several else 1, **common)
     if kind is bool:
         del common["type"], common["required"]
@@ -120,34 +140,3 @@ def _type(kind: Any, declared: Declared) -> Any:
     numbers = of_range(declared.min, declared.max) if is_bounded else anything()
     numbers.name = name  # for messages about what is no number at all
     return numbers
-
-
-def _metavar(name: str, is_several: bool, *, is_required: bool) -> str:
-    """How the usage writes an argument, unless the declaration does."""
-    if "[" in name:
-        return name
-    return (name if is_required else f"[{name}]") + "..." * is_several
-
-
-def _checked(declared: Declared, *, is_several: bool, default: object) -> Callable[..., Any]:
-    """A value as the function takes it: several as a list, the default where there are none."""
-
-    def checked(_context: click.Context, _param: click.Parameter, value: Any) -> Any:
-        if is_several:
-            value = [*value] or (None if default is ... else default)
-        return value if declared.check is None else declared.check(value)
-
-    return checked
-
-
-def _completion(suggested: Suggested | str) -> Callable[..., list[str]]:
-    def complete(context: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-        if isinstance(suggested, str):
-            module, _, name = suggested.rpartition(".")
-            known: Any = getattr(import_module(f"pipeline.{module}"), name)
-            names = known() if callable(known) else known
-        else:
-            names = suggested(context, incomplete)
-        return [name for name in names if name.startswith(incomplete)]
-
-    return complete

@@ -27,8 +27,6 @@ from pipeline.pages.address import (
     address,
     given,
     sorting,
-    text,
-    word,
 )
 from pipeline.pages.content import Content, Faults, Page, head, listing, sort_of
 from pipeline.reports import documents as document_rows
@@ -220,15 +218,15 @@ PAGES = {
         address(
             *sorting(),
             AFTER,
-            text("model", "Model", "any", 16),
+            Field("model", "Model", hint="any", size=16),
             GAME_TYPE,
-            word("role", "Role", lambda *_: roles(), nothing="any"),
-            word("result", "Result", lambda *_: RESULTS, nothing="any"),
-            word("outcome", "Outcome", lambda *_: game_rows.OUTCOMES, nothing="any"),
-            word("competition", "Competition", lambda *_: competitions(), nothing="any"),
-            text("setting_id", "Setting begins with", "id", 12),
+            Field("role", "Role", values=lambda *_: roles(), nothing="any"),
+            Field("result", "Result", values=lambda *_: RESULTS, nothing="any"),
+            Field("outcome", "Outcome", values=lambda *_: game_rows.OUTCOMES, nothing="any"),
+            Field("competition", "Competition", values=lambda *_: competitions(), nothing="any"),
+            Field("setting_id", "Setting begins with", hint="id", size=12),
             Field("system"),
-            text("path", "File contains", "path"),
+            Field("path", "File contains", hint="path"),
             SAME_EDITION,
         ),
         games,
@@ -239,10 +237,10 @@ PAGES = {
         address(
             *sorting(),
             AFTER,
-            word("status", "Status", lambda *_: document_rows.STATUSES, nothing="any"),
+            Field("status", "Status", values=lambda *_: document_rows.STATUSES, nothing="any"),
             Field("source"),
             Field("reason"),
-            text("path", "File contains", "path"),
+            Field("path", "File contains", hint="path"),
         ),
         documents,
         lane="quick",
@@ -252,7 +250,7 @@ PAGES = {
         address(
             *sorting(),
             AFTER,
-            text("model", "Model", "all"),
+            Field("model", "Model", hint="all"),
             Field("competition", "Competition", nothing="all"),
             is_of_system=True,
         ),
@@ -262,7 +260,7 @@ PAGES = {
     "evidence": Page(
         address(
             METRIC,
-            text("model", "Model", "all", 14),
+            Field("model", "Model", hint="all", size=14),
             GAME_TYPE,
             Field(
                 "hit",
@@ -271,7 +269,7 @@ PAGES = {
                 values=lambda *_: IS_HIT,
                 nothing="hits and misses",
             ),
-            text("where", "Where", "role = 'civilian'", 24),
+            Field("where", "Where", hint="role = 'civilian'", size=24),
             EDITION,
             AFTER,
             is_of_system=True,

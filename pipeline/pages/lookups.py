@@ -17,7 +17,6 @@ from pipeline.pages.address import (
     Field,
     address,
     given,
-    text,
 )
 from pipeline.pages.content import ROWS, Content, Faults, Page, first_rows
 from pipeline.plots import plot_columns
@@ -177,8 +176,8 @@ PAGES = {
     "sql": Page(address(Field("query"), Field("x"), Field("y")), sql, lane="free"),
     "search": Page(
         address(
-            text("words", "Words", "all of these words", 30),
-            text("model", "Speaker’s model", "any", 16),
+            Field("words", "Words", hint="all of these words", size=30),
+            Field("model", "Speaker’s model", hint="any", size=16),
             GAME_TYPE,
             Field("secret", "says the secret word", bool, False),
             Field("aloud", "said to other players", bool, False),

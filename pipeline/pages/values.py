@@ -24,7 +24,6 @@ from pipeline.pages.address import (
     address,
     given,
     sorting,
-    text,
 )
 from pipeline.pages.content import (
     Content,
@@ -258,9 +257,9 @@ PAGES = {
             replace(METRIC, label="Settings by", default=""),
             EDITION,
             GAME_TYPE,
-            text("where", "Only rows where", "role = 'civilian'", 17),
-            text("by", "By", "role", 8),
-            text("margin", "Alike within", "0.05", 5),
+            Field("where", "Only rows where", hint="role = 'civilian'", size=17),
+            Field("by", "By", hint="role", size=8),
+            Field("margin", "Alike within", hint="0.05", size=5),
             is_of_system=True,
             in_title=("model", "other"),
         ),
