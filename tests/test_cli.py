@@ -557,6 +557,7 @@ NARROW = (
 )
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("command", NARROW)
 def test_a_table_fits_the_terminal(
     command: str, magic: Magic, sample_lake: Path, monkeypatch: pytest.MonkeyPatch
@@ -1072,6 +1073,7 @@ def test_of_bots_alone_nothing_is_complete(magic: Magic, lake_of_bots: Path) -> 
     assert "no game of a tested model matches" in magic("metrics", "--lake", lake_of_bots).err
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("options", [[], ["--missing"], ["--incomplete"], ["--readability"]])
 def test_of_no_games_nothing_is_complete(
     magic: Magic, lake_without_games: Path, options: list[str]
@@ -1420,6 +1422,7 @@ MISTAKES = {
 }
 
 
+@pytest.mark.some(10)
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_is_one_line(
     magic: Magic, mistake: str, logs: Path, lake: Path, tmp_path: Path

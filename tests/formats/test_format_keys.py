@@ -70,6 +70,7 @@ def json_logs(format_: Format) -> Iterator[tuple[str, list[Any]]]:
             yield file.format(3), listed
 
 
+@pytest.mark.some(10)
 @EVERY_FORMAT
 @pytest.mark.parametrize("indent", [None, 2], ids=["in a line", "over lines"])
 @pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
@@ -85,6 +86,7 @@ def test_neither_the_order_of_keys_nor_blanks_matter(
         assert contents(tmp_path, name, "\n".join(texts).encode() + b"\n", model) == before
 
 
+@pytest.mark.some(20)
 @EVERY_FORMAT
 @pytest.mark.parametrize("indent", [None, 2], ids=["in a line", "over lines"])
 @pytest.mark.parametrize("name", ["3.txt", "3.log", "3", "3.jsonl", "3.txt.gz"])

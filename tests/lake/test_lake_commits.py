@@ -524,6 +524,7 @@ def test_a_file(tmp_path: Path, more: Path) -> None:
     assert file.read_text() == "not a lake"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lost", "says"),
     [
@@ -560,6 +561,7 @@ def test_a_lake_half_made_is_made_whole(tmp_path: Path, empty_lake: Path, more: 
     check(half)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lost", ["ingests", "ingests/_delta_log"])
 def test_a_lake_without_its_commits_is_not_begun_anew(
     tmp_path: Path, used_lake: Path, more: Path, lost: str

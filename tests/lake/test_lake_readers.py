@@ -65,6 +65,7 @@ def test_the_lake_has_rows_in_every_table(ours: dict[str, pl.DataFrame]) -> None
     assert [table for table, rows in ours.items() if rows.is_empty()] == []
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("reader", READERS)
 def test_every_table_reads_the_same_elsewhere(
     used_lake: Path, ours: dict[str, pl.DataFrame], reader: str
@@ -127,6 +128,7 @@ def test_replaced_files_lie_beside_those_of_the_table(used_lake: Path, table: st
     }
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("table", TABLES)
 def test_a_table_says_what_it_is(used_lake: Path, table: str) -> None:
     delta = DeltaTable(used_lake / table)

@@ -294,6 +294,7 @@ WRONG = {
 }
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("case", WRONG)
 def test_what_cannot_be_taken(lake: Lake, case: str) -> None:
     metric, options, message = WRONG[case]

@@ -108,6 +108,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return top / "lake"
 
 
+@pytest.mark.some(10)
 @pytest.mark.parametrize("form", ["table", "markdown", "json", "csv --safe"])
 @pytest.mark.parametrize(
     "command",
@@ -137,6 +138,7 @@ def test_no_command_lets_it_through(
         assert steering == set()
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("escape", ESCAPES.values(), ids=ESCAPES)
 def test_an_error_does_not_either(
     lake: Path, escape: str, capsys: pytest.CaptureFixture[str]
