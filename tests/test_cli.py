@@ -763,6 +763,7 @@ def test_ingest_dry_run_writes_nothing(magic: Magic, logs: Path, tmp_path: Path)
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.some(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["table", "json"])
 @pytest.mark.parametrize("dry_run", [[], ["--dry-run"]])
@@ -1661,6 +1662,7 @@ def test_a_file_that_upkeep_deletes_meanwhile_is_no_damage(
     assert "POLARS" not in result.err
 
 
+@pytest.mark.some(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["table", "json", "csv", "parquet"])
 def test_a_reader_who_leaves_is_no_error(lake: Path, form: str) -> None:
