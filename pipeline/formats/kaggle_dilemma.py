@@ -8,10 +8,10 @@ and -1 if a player forfeits.
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 from pipeline.formats.broken import broken, decode, mistyped
 from pipeline.formats.building import Spoken, messages, most_points, results
@@ -28,7 +28,8 @@ _REPEATED = re.compile(r"num_repetitions=([0-9]{1,6})\b")
 _CHOICES = (Choice.COOPERATE, Choice.DEFECT)
 _PAYOFFS: dict[str, JsonValue] = {"cooperate": 5.0, "defect": 1.0, "one_defect": 10.0}
 _POINTS = ((5.0, 0.0), (10.0, 1.0))  # by a player's own choice, then by the other's
-_FAILED = {"TIMEOUT": "timeout", "ERROR": "error", "INVALID": "invalid action"}
+# The first that a player has: where one fails, the other can be left with an error.
+_FAILED = {"TIMEOUT": "timeout", "INVALID": "invalid action", "ERROR": "error"}
 _OVER = {"DONE", *_FAILED}
 
 
@@ -72,9 +73,13 @@ class Configuration(Struct, frozen=True, gc=False):
 
 class Episode(Struct, gc=False):
     name: str
-    steps: list[tuple[State, State]]
+    steps: Annotated[list[tuple[State, State]], Meta(min_length=1)]
     configuration: Configuration = Configuration()
     info: Info = Info()
+
+    @property
+    def is_plain(self) -> bool:
+        return self.name == "ipd"
 
 
 _EPISODE = msgspec.json.Decoder(Episode)
@@ -89,6 +94,15 @@ class Step(NamedTuple):
     actions: Sequence[Action]
     choices: Sequence[int | None] | None
     points: Sequence[float | None]
+
+
+class End(NamedTuple):
+    """How a game ended: points, and who won, by seat; null where that is not known."""
+
+    is_finished: bool
+    scores: Sequence[float | None]
+    wins: Sequence[bool | None]
+    ended_by: str | None
 
 
 def is_dilemma(look: Look) -> bool:
@@ -109,42 +123,54 @@ def is_dilemma(look: Look) -> bool:
 def game_of(look: Look, system: str, version: str) -> GameRecord:
     """The game; unfinished where a player failed and nobody was credited for it."""
     episode = decode(_EPISODE, look.data)
-    is_plain = episode.name == "ipd"
     faults: list[Fault] = []
     steps = list(_steps(episode, faults))
-    last = episode.steps[-1] if episode.steps else ()
-    is_finished = bool(last) and all(s.status in _OVER and s.reward is not None for s in last)
-    # Then a reward is no number of points.
-    is_forfeit = is_finished and any(state.observation.is_terminal is False for state in last)
-    seats = list(_seats(episode, steps, last if is_finished and not is_forfeit else ()))
-    loaded = _REPEATED.search(episode.info.loaded)
+    end = _end(episode.steps[-1], steps)
+    seats = list(_seats(episode, steps, end.scores))
     game = GameRecord(
         game_type=GameType.PRISONERS_DILEMMA,
         system=system,
         format=system,
         format_version=version,
-        setting={"rounds": episode.configuration.steps}
-        if is_plain
-        else {"payoffs": _PAYOFFS, "rounds": int(loaded[1]) if loaded else None},
-        is_finished=is_finished,
-        outcome=Outcome.COMPLETED if is_finished else None,
-        ended_by=_ended_by(last, steps, is_forfeit=is_forfeit),
+        setting=_setting(episode),
+        is_finished=end.is_finished,
+        outcome=Outcome.COMPLETED if end.is_finished else None,
+        ended_by=end.ended_by,
         n_rounds=sum(step.choices is not None for step in steps),
         seats=seats,
         messages=messages(_thoughts(steps), seats),
         decisions=list(_decisions(steps)),
         faults=faults,
     )
-    rewards = [state.reward for state in last]
-    won = [(reward or 0) > 0 for reward in rewards] if is_forfeit else most_points(rewards)
-    is_win = won if is_finished else [None] * len(seats)
-    game.results = results(game, dict(enumerate(is_win, start=1)))
+    game.results = results(game, dict(enumerate(end.wins, start=1)))
     return game
+
+
+def _end(last: Sequence[State], steps: Sequence[Step]) -> End:
+    """How the game ended, by the states of both players at the last step."""
+    rewards, statuses = [state.reward for state in last], {state.status for state in last}
+    failed = next((word for status, word in _FAILED.items() if status in statuses), None)
+    is_over = statuses <= _OVER and rewards != [None, None]
+    if is_over and any(state.observation.is_terminal is False for state in last):
+        # Whoever failed has -1 or nothing, the other 1: no numbers of points.
+        why = [action.failure for action in steps[-1].actions if action.failure] if steps else []
+        wins = [(reward or 0) > 0 for reward in rewards]
+        return End(True, [None, None], wins, failed or ": ".join(["forfeit", *why[:1]]))
+    if is_over and None not in rewards:
+        return End(True, rewards, most_points(rewards), failed)
+    return End(False, [None, None], [None, None], failed)
+
+
+def _setting(episode: Episode) -> dict[str, JsonValue]:
+    if episode.is_plain:
+        return {"rounds": episode.configuration.steps}
+    loaded = _REPEATED.search(episode.info.loaded)
+    return {"payoffs": _PAYOFFS, "rounds": int(loaded[1]) if loaded else None}
 
 
 def _steps(episode: Episode, faults: list[Fault]) -> Iterator[Step]:
     """The steps after the first, in order."""
-    is_plain, round_ = episode.name == "ipd", 1
+    is_plain, round_ = episode.is_plain, 1
     for number, states in enumerate(episode.steps[1:], start=1):
         at = f"$.steps[{number}]"
         actions = [_action(s.action, f"{at}[{n}].action", faults) for n, s in enumerate(states)]
@@ -198,7 +224,7 @@ def _gained(now: State, before: State) -> float | None:
     return None if now.reward is None or before.reward is None else now.reward - before.reward
 
 
-def _seats(episode: Episode, steps: list[Step], ends: Sequence[State]) -> Iterator[Seat]:
+def _seats(episode: Episode, steps: list[Step], scores: Sequence[float | None]) -> Iterator[Seat]:
     """The players by team, which is mostly called as its model; else by the only model called."""
     teams = episode.info.teams
     if teams and len(teams) != len(PLAYERS):
@@ -211,7 +237,7 @@ def _seats(episode: Episode, steps: list[Step], ends: Sequence[State]) -> Iterat
             model or None,
             Role.PLAYER,
             is_tested=True,
-            final_score=ends[number].reward if ends else None,
+            final_score=scores[number],
             is_bot=False if called else None,
         )
 
@@ -230,11 +256,3 @@ def _decisions(steps: list[Step]) -> Iterator[Decision]:
             if choice is not None:
                 points = step.points[seat - 1]
                 yield Decision(seat, step.round, None, _CHOICES[choice], points)
-
-
-def _ended_by(last: Sequence[State], steps: list[Step], *, is_forfeit: bool) -> str | None:
-    """How a player failed, null if the game ran its course or goes on."""
-    if failed := [_FAILED[state.status] for state in last if state.status in _FAILED]:
-        return failed[0]
-    why = [action.failure for action in steps[-1].actions if action.failure] if steps else []
-    return ": ".join(["forfeit", *why[:1]]) if is_forfeit else None
