@@ -75,14 +75,14 @@ def samples(pieces: Iterator[bytes], limit: int) -> Iterator[Cut]:
     One sample at a time is in memory. What a log without samples has is one part, as it is.
     """
     segments = _segments(pieces)
-    header = _before_samples(segments, limit)
+    header, has_list = _before_samples(segments, limit)
     number, head = 0, _head(header)
     for number, sample in enumerate(_elements(segments, limit), start=1):
         yield Cut(number, None if sample is None else _with_head(head, sample))
+    if has_list and sum(step for _, step in segments) != -1:  # the end of the object
+        raise EOFError
     if number == 0:
         yield Cut(None, _as_json(header))
-    elif sum(step for _, step in segments) != -1:  # the end of the object
-        raise EOFError
 
 
 def _head(header: bytes) -> bytes:
@@ -104,16 +104,16 @@ def _as_json(data: bytes) -> bytes:
     return _ODD.sub(lambda found: found[0] if found[0][:1] == b'"' else b'"%b"' % found[0], data)
 
 
-def _before_samples(segments: Iterator[tuple[bytes, int]], limit: int) -> bytes:
-    """Return the object as it is before its samples; all of it where it has no list of them."""
+def _before_samples(segments: Iterator[tuple[bytes, int]], limit: int) -> tuple[bytes, bool]:
+    """Return the object as it is before its samples, and whether it has a list of them."""
     held, depth = bytearray(), 0
     for data, step in segments:
         held += data
         depth += step
         check_size(len(held), limit)
         if depth == 2 and (found := _LIST.search(held, max(len(held) - _LONGEST_START, 0))):
-            return bytes(held[: found.start()]) + b"}"
-    return bytes(held)
+            return bytes(held[: found.start()]) + b"}", True
+    return bytes(held), False
 
 
 def _elements(segments: Iterator[tuple[bytes, int]], limit: int) -> Iterator[bytes | None]:

@@ -43,6 +43,7 @@ class Form(NamedTuple):
 
 
 PLAIN = Form("json", None)
+INSPECT = Form("inspect", None)
 NO_LOG = Form(None, None)
 # What it is, its content says.
 _NO_ENDING = Form("text", None)

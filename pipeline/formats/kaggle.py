@@ -5,6 +5,7 @@
 is of the day before it, and the first one of day 0, as in our tables.
 """
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeVar
@@ -47,7 +48,7 @@ T = TypeVar("T")
 
 _KEYS = {"configuration", "info", "steps"}
 _WEREWOLF = '"werewolf"'
-_LONGEST_NAME = 60
+_WORD = re.compile(r'"([A-Za-z0-9_]{1,60})"')
 _OUTCOMES = {"Villagers": "villagers_won", "Werewolves": "werewolves_won"}
 _ABSTAINED = "-1"
 # The agents that come with the package and are no language models.
@@ -145,9 +146,8 @@ def claims(look: Look) -> bool:
 
 def describes(look: Look) -> str | None:
     """An episode of a game that is not read; null for what is no episode."""
-    name = _name(look)[1:-1] if _is_episode(look) else ""
-    is_word = name.isascii() and name.replace("_", "").isalnum() and len(name) <= _LONGEST_NAME
-    return f"a Kaggle episode of {name}" if is_word else None
+    name = _WORD.fullmatch(_name(look)) if _is_episode(look) else None
+    return f"a Kaggle episode of {name[1]}" if name else None
 
 
 def _is_episode(look: Look) -> bool:

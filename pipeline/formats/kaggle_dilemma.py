@@ -230,8 +230,8 @@ def _seats(episode: Episode, steps: list[Step], scores: Sequence[float | None]) 
     if teams and len(teams) != len(PLAYERS):
         raise broken("$.info.TeamNames", "each player has a team", f"{len(teams)} names")
     for number, player in enumerate(PLAYERS):
-        called = {call.model for step in steps for call in step.actions[number].calls}
-        model = teams[number] if teams else called.pop() if len(called) == 1 else None
+        called = {call.model or "" for step in steps for call in step.actions[number].calls}
+        model = teams[number] if teams else min(called) if len(called) == 1 else None
         yield Seat(
             player,
             model or None,
