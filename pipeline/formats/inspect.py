@@ -29,7 +29,7 @@ _FEWEST = 2
 # Where a task can leave its game: the first counts that has one.
 _PLACES = ("store", "metadata")
 _GAME = "magic"
-_NEAR_BYTES = 1 << 12
+_NEAR_BYTES = 1 << 8
 _NO_MODEL = "none/none"
 _LONGEST = 200
 
@@ -63,14 +63,14 @@ _EVAL = msgspec.json.Decoder(Eval)
 
 def splitter(path: str, head: bytes) -> Splitter | None:
     """The samples of a log that is one JSON object, in the order of keys that Inspect writes."""
-    if b'"eval"' not in head[:_NEAR_BYTES]:
+    if head.find(b'"eval"', 0, _NEAR_BYTES) < 0:
         return None
     first = begun(head).keys()
     return samples if "eval" in first and len(first & _LOG_KEYS) >= _FEWEST else None
 
 
 def claims(look: Look) -> bool:
-    return look.has(_KEYS, 1) and _game(look) is not None
+    return look.first == "{" and "sample" in look.keys and _game(look) is not None
 
 
 def read(look: Look, model: str | None) -> GameRecord:
