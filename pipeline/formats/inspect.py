@@ -24,7 +24,7 @@ NAME = "inspect"
 NAMES_MODELS = True
 
 _KEYS = {"eval", "sample"}
-_LOG_KEYS = {"version", "status", "plan", "stats"}
+_LOG_KEYS = {"version", "status", "plan", "stats", "results"}
 _FEWEST = 2
 # Where a task can leave its game: the first counts that has one.
 _PLACES = ("store", "metadata")
@@ -94,7 +94,9 @@ def describes(look: Look) -> str | None:
     if "task" not in spec or not (look.has(_KEYS, 2) or look.has(_LOG_KEYS, _FEWEST)):
         return None
     task = bytes(spec["task"])[1 : _LONGEST - 1].rstrip(b'"').decode(errors="replace")
-    return f"an Inspect log of task {task}, samples without a game document: see docs/inspect.md"
+    is_whole = "samples" in look.keys  # a splitter would have cut it
+    why = "its header not before its samples" if is_whole else "samples without a game document"
+    return f"an Inspect log of task {task}, {why}: see docs/inspect.md"
 
 
 def _game(look: Look) -> tuple[str, bytes] | None:

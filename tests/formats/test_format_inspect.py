@@ -105,7 +105,26 @@ def test_a_log_without_samples_is_named(samples: list[Any] | None, tmp_path: Pat
     (tmp_path / "x.json").write_bytes(json_log(samples))
     (document,) = cut(tmp_path / "x.json")
     assert read(document.data or b"", None, "x.json") is None
-    assert "an Inspect log of task chameleon" in why_ignored(document.data or b"", "x.json")
+    named = "an Inspect log of task chameleon, samples without a game document"
+    assert named in why_ignored(document.data or b"", "x.json")
+
+
+@pytest.mark.parametrize("is_sorted", [True, False])
+def test_the_header_comes_before_the_samples(is_sorted: bool, tmp_path: Path) -> None:
+    """As `jq -S` sorts it, it still does."""
+    log = json.loads(json_log([sample(0, chameleon(0))]))
+    keys = sorted(log) if is_sorted else [*log][::-1]
+    (tmp_path / "x.json").write_text(
+        json.dumps({key: log[key] for key in keys}).replace("NaN", "0")
+    )
+    (document,) = cut(tmp_path / "x.json")
+    game = read(document.data or b"", None, document.path)
+    if is_sorted:
+        assert game is not None
+    else:
+        assert game is None
+        named = "an Inspect log of task chameleon, its header not before its samples: see docs"
+        assert named in why_ignored(document.data or b"", document.path)
 
 
 def test_a_sample_that_a_retry_copied_is_one_game(tmp_path: Path) -> None:
