@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
@@ -136,6 +137,15 @@ def test_a_sample_that_a_retry_copied_is_one_game(tmp_path: Path) -> None:
     report = ingest(logs, tmp_path / "lake", jobs=1)
     found = {status: n for status, n in report.statuses.items() if n}
     assert found == {"ingested": 2, "duplicate": 1, "ignored": 1}
+
+
+def test_a_log_of_a_task_that_runs_grows(tmp_path: Path) -> None:
+    samples = [sample(n, chameleon(n)) for n in range(5)]
+    found = []
+    for n, is_running in ((2, True), (2, True), (5, False)):
+        path = written(tmp_path, "x.eval", samples[:n], is_running=is_running)
+        found.append(ingest(path, tmp_path / "lake", jobs=1).statuses)
+    assert [(one["ingested"], one["unchanged"]) for one in found] == [(2, 0), (0, 2), (3, 2)]
 
 
 # What a sample says of a game
@@ -287,6 +297,23 @@ def test_a_sample_over_the_limit_is_passed_over(file: str, tmp_path: Path) -> No
     found = cut(path, max_document=15_000)
     assert [document.is_broken for document in found] == [False, True, False, False, False, False]
     assert "larger than" in (found[1].reason or "")
+
+
+@EVERY_FILE
+def test_one_sample_at_a_time_is_in_memory(file: str, tmp_path: Path) -> None:
+    """Of a log of 20 MB; what is larger than a document may be is read as it comes."""
+    pad = "x y " * 25_000
+    samples = [sample(n, chameleon(n), messages=[], scores={}, input=pad) for n in range(200)]
+    path = written(tmp_path, file, samples)
+    tracemalloc.start()
+    n_samples = sum(
+        document.data is not None
+        for document in documents(path, choose=splitter, max_document=1 << 20)
+    )
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert n_samples == 200
+    assert peak < 4 << 20
 
 
 # The page
