@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -23,7 +24,7 @@ settings.register_profile(
     "fast", deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile(
-    "ci", settings.get_profile("fast"), max_examples=30, derandomize=True, print_blob=True
+    "ci", settings.get_profile("fast"), max_examples=20, derandomize=True, print_blob=True
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "fast"))
 
@@ -124,12 +125,31 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         "long": not config.getoption("--long"),
         "slow": not (config.getoption("--slow") or config.getoption("--long")),
     }
+    _mark_all_but_some(items)
     for item in items:
         for mark, is_skipped in skipped.items():
             if is_skipped and mark not in config.getoption("-m") and item.get_closest_marker(mark):
                 item.add_marker(pytest.mark.skip(reason=f"{mark}: run with --{mark}"))
     if hasattr(config, "workerinput"):
         _dearest_first(items)
+
+
+def _mark_all_but_some(items: list[pytest.Item]) -> None:
+    """Marks as slow, or of a slow test as long, the cases that `some(n)` leaves out.
+
+    Checksums of their names choose them, so that of several parameters each has many of its values.
+    """
+    cases = defaultdict[str, list[pytest.Item]](list)
+    for item in items:
+        if item.get_closest_marker("some"):
+            cases[item.nodeid.partition("[")[0]].append(item)
+    for of_test in cases.values():
+        marker = of_test[0].get_closest_marker("some")
+        assert marker is not None
+        of_test.sort(key=lambda item: crc32(item.nodeid.encode()))
+        for item in of_test[marker.args[0] :]:
+            is_slow = item.get_closest_marker("slow")
+            item.add_marker(pytest.mark.long if is_slow else pytest.mark.slow(seconds=_SECONDS))
 
 
 def _dearest_first(items: list[pytest.Item]) -> None:

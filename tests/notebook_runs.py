@@ -6,9 +6,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import nbformat
-from nbclient import NotebookClient
-
 from pipeline.ingest import ingest
 
 ROOT = Path(__file__).parent.parent
@@ -25,9 +22,19 @@ def checkout(folder: Path) -> Path:
     return folder
 
 
+def kept(path: Path) -> Any:
+    """The notebook as its file has it."""
+    # Imported here: it takes a second, and each process of the tests loads this module.
+    import nbformat
+
+    return nbformat.read(path, as_version=4)
+
+
 def executed(path: Path, folder: Path) -> Any:
     """The notebook run from top to bottom, without what differs from run to run."""
-    notebook = nbformat.read(path, as_version=4)
+    from nbclient import NotebookClient
+
+    notebook = kept(path)
     where = {"metadata": {"path": str(folder / "notebooks")}}
     NotebookClient(notebook, timeout=300, record_timing=False, resources=where).execute()
     for cell in notebook.cells:
@@ -60,6 +67,8 @@ def _said(svg: re.Match[str]) -> str:
 
 
 def main() -> None:
+    import nbformat
+
     with tempfile.TemporaryDirectory() as name:
         folder = checkout(Path(name))
         for path in NOTEBOOKS:

@@ -695,6 +695,7 @@ def check_loss(file: Path, whole: list[Document]) -> int:
     return len(before)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("ending", ARCHIVES)
 def test_cut_archive_yields_what_precedes_the_cut(tmp_path: Path, ending: str) -> None:
     file = archive(tmp_path / f"x{ending}", many())
@@ -914,6 +915,7 @@ def test_encrypted_member_of_a_zip(tmp_path: Path) -> None:
     assert fine.data == b"{}"
 
 
+@pytest.mark.some(8)
 @pytest.mark.parametrize("ending", ARCHIVES)
 @pytest.mark.parametrize("seed", range(3))
 def test_no_damage_raises(tmp_path: Path, ending: str, seed: int) -> None:

@@ -13,9 +13,8 @@ import tomllib
 import urllib.request
 from pathlib import Path
 
-import nbformat
 import pytest
-from notebook_runs import NOTEBOOKS, ROOT, checkout, executed, shown
+from notebook_runs import NOTEBOOKS, ROOT, checkout, executed, kept, shown
 
 
 @pytest.fixture(scope="module")
@@ -29,9 +28,9 @@ def test_runs_and_shows_what_is_kept(
     path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    kept = nbformat.read(path, as_version=4).cells
+    before_run = kept(path).cells
     found = executed(path, folder).cells
-    for before, after in zip(kept, found, strict=True):
+    for before, after in zip(before_run, found, strict=True):
         assert shown(before) == shown(after), f"{before['id']}: run `make notebooks`"
 
 
@@ -39,7 +38,7 @@ def test_runs_and_shows_what_is_kept(
 def test_is_kept_as_it_was_run(path: Path) -> None:
     """In order, without an error, a time or a place of the machine, and with a picture early."""
     text = path.read_text(encoding="utf-8")
-    cells = nbformat.read(path, as_version=4).cells
+    cells = kept(path).cells
     code = [cell for cell in cells if cell["cell_type"] == "code"]
     assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
     assert all(re.fullmatch(r"[a-z][a-z-]+", cell["id"]) for cell in cells)
@@ -54,7 +53,7 @@ def test_is_kept_as_it_was_run(path: Path) -> None:
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_defines_little_and_imports_what_is_public(path: Path) -> None:
-    cells = nbformat.read(path, as_version=4).cells
+    cells = kept(path).cells
     code = "\n".join(cell["source"] for cell in cells if cell["cell_type"] == "code")
     tree = ast.parse(code)
     assert sum(isinstance(node, ast.FunctionDef | ast.ClassDef) for node in ast.walk(tree)) <= 1

@@ -89,6 +89,7 @@ def test_a_seat_sees_what_was_shown_to_it_or_to_all(transcripts):
     assert n_hidden
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("form", ["text", "json", "markdown"])
 def test_a_seat_learns_nobodys_role(form, capsysbinary, place, lake):
     """Chameleon's word is told to two, and to none other; nor are models and roles."""
@@ -141,6 +142,7 @@ def test_json_is_every_row(capsysbinary, place, transcripts):
         ].to_list()
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("form", ["text", "json", "markdown"])
 @pytest.mark.parametrize("seat", [[], ["--seat", "1"]])
 def test_hostile_text_is_text(form, seat, capsysbinary, place):

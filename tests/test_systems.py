@@ -95,7 +95,7 @@ QUICK = ("metrics, polars, paper", "leaderboard", "compare", "completeness", "ev
     ("name", "both"),
     [
         *((name, "both") for name in QUICK),
-        *(pytest.param(name, "maintained", marks=pytest.mark.slow) for name in NUMBERS),
+        *(pytest.param(name, "maintained", marks=pytest.mark.long) for name in NUMBERS),
         *(pytest.param(n, "both", marks=pytest.mark.long) for n in NUMBERS if n not in QUICK),
     ],
 )
@@ -294,6 +294,7 @@ def test_numbers_say_of_what_they_are(mixed: tuple[Lake, Lake]) -> None:
     assert [set(rows["system"]) for rows in several] == [{"chatarena"}, {None}]
 
 
+@pytest.mark.some(12)
 @pytest.mark.parametrize("name", DOORS)
 def test_no_door_shows_another_system(mixed: tuple[Lake, Lake], name: str) -> None:
     """Where rows of both are in the same files, a lake of one system is as if it were alone."""

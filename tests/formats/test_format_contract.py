@@ -56,6 +56,7 @@ CHECKS = (
 )
 
 
+@pytest.mark.some(12)
 @EVERY_FORMAT
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_what_holds_of_a_format(check: Callable[[testing.Logs], None], format_: Format) -> None:
@@ -79,6 +80,7 @@ def ingested(
     return format_, open_lake(top / "lake")
 
 
+@pytest.mark.some(4)
 @pytest.mark.slow
 def test_the_lake_is_whole(ingested: tuple[Format, StoredLake]) -> None:
     """Each event refers to a message of its seat, each result to a tested side, and so on."""
@@ -87,6 +89,7 @@ def test_the_lake_is_whole(ingested: tuple[Format, StoredLake]) -> None:
     assert faults.is_empty(), faults.rows()
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_metrics_are_the_known_answers(ingested: tuple[Format, StoredLake], engine: str) -> None:
     format_, lake = ingested

@@ -96,6 +96,7 @@ def test_a_given_model_does_not_replace_the_logs_own(build: Callable[..., Any]) 
     assert game_of(log, "another") == game_of(log)
 
 
+@pytest.mark.some(8)
 @pytest.mark.parametrize(
     "write",
     [

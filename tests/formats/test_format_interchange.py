@@ -341,6 +341,7 @@ def test_a_field_of_another_type_is_named_with_its_type(
     assert (fault.json_path, fault.message) == (json_path, message)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", ["games.json", "games.jsonl", "games.txt"])
 @pytest.mark.parametrize("indent", [None, 2])
 def test_a_list_of_games_is_cut_into_them(tmp_path: Path, name: str, indent: int | None) -> None:

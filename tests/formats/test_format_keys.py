@@ -70,6 +70,7 @@ def json_logs(format_: Format) -> Iterator[tuple[str, list[Any]]]:
             yield file.format(3), listed
 
 
+@pytest.mark.some(10)
 @EVERY_FORMAT
 @pytest.mark.parametrize("indent", [None, 2], ids=["in a line", "over lines"])
 @pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
@@ -85,6 +86,7 @@ def test_neither_the_order_of_keys_nor_blanks_matter(
         assert contents(tmp_path, name, "\n".join(texts).encode() + b"\n", model) == before
 
 
+@pytest.mark.some(20)
 @EVERY_FORMAT
 @pytest.mark.parametrize("indent", [None, 2], ids=["in a line", "over lines"])
 @pytest.mark.parametrize("name", ["3.txt", "3.log", "3", "3.jsonl", "3.txt.gz"])
@@ -109,7 +111,6 @@ FOREIGN: dict[str, Any] = {
     "another Avalon": {"players": ["A"], "missions": [], "winner": "good", "seed": 1},
     "another Werewolf": {"players": ["A"], "rounds": [], "werewolves": ["A"], "winner": "A"},
     "another negotiation": {"config": {}, "agreed": True, "final_round": 3, "log": []},
-    "another episode": {"configuration": {}, "info": {}, "steps": [], "name": "connectx"},
     "the name of an episode": {"name": "werewolf", "players": []},
     "another environment": {"env_id": "Chess-v0", "agent": "m", "game_info": {}, "logs": []},
     "a summary of an environment": {"env_id": "Avalon-v0", "agent": "m", "rewards": {}},
@@ -136,6 +137,7 @@ def test_a_log_of_another_program_is_ignored_and_named(log: Any) -> None:
 TELLING = {
     "interchange": {"magic_interchange"},
     "kaggle": {"name"},
+    "inspect": {"sample"},
     "textarena": {"env_id"},
     "ck_arena": {"game_record"},
     "goods": {"short_name_map"},

@@ -167,6 +167,7 @@ def test_writing_the_same_bytes_again_changes_nothing(lab: Lab) -> None:
     assert lab.counts() == {"unchanged": 1}
 
 
+@pytest.mark.slow
 def test_a_copy_under_another_name_is_one_duplicate(lab: Lab) -> None:
     lab.write("a.json", game("a"))
     lab.ingest()
@@ -196,6 +197,7 @@ def test_copies_in_one_ingest(lab: Lab) -> None:
 # The index
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_once", [True, False])
 def test_equal_bytes_of_different_indexes_are_two_games(lab: Lab, at_once: bool) -> None:
     """Two repeats of a setting at temperature 0 can be equal to the byte."""
@@ -228,6 +230,7 @@ def test_equal_bytes_without_different_indexes_are_one_game(
     assert lab.rehearse() == {"unchanged": 2}
 
 
+@pytest.mark.some(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("order", [("a", "3", "4"), ("3", "4", "a"), ("a", "3 4"), ("a 3 4",)])
 def test_different_indexes_are_two_games_whatever_else_is_there(
@@ -244,6 +247,7 @@ def test_different_indexes_are_two_games_whatever_else_is_there(
 # Another game in a place
 
 
+@pytest.mark.slow
 def test_a_moved_game_stays_when_its_old_place_is_taken(lab: Lab) -> None:
     lab.write("a.json", game("a"))
     lab.ingest()
@@ -262,6 +266,7 @@ def test_a_moved_game_stays_when_its_old_place_is_taken(lab: Lab) -> None:
     assert models(lab.lake) == ["b", "c"]
 
 
+@pytest.mark.slow
 def test_games_that_change_places(lab: Lab) -> None:
     lab.write("a.json", game("a"))
     lab.write("b.json", game("b"))
@@ -339,6 +344,7 @@ def test_a_broken_replacement_leaves_the_old_game(lab: Lab) -> None:
     assert table(lab.lake, "quarantine").is_empty()
 
 
+@pytest.mark.slow
 def test_a_replacement_that_is_no_log_leaves_the_old_game(lab: Lab) -> None:
     lab.write("a.json", game("a"))
     lab.ingest()
@@ -417,6 +423,7 @@ def test_archive_and_folder_make_the_same_lake(lab: Lab, empty_lake: Path) -> No
         assert rows(other, **but) == ours
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["zip", "zst"])
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_a_member_that_an_archive_has_twice(lab: Lab, kind: str) -> None:
@@ -432,6 +439,7 @@ def test_a_member_that_an_archive_has_twice(lab: Lab, kind: str) -> None:
     assert dict(games_at(lab.lake)) == {first: None, second: None}
 
 
+@pytest.mark.slow
 def test_a_broken_member_of_a_name_that_a_game_has_too(lab: Lab) -> None:
     """What is refused is told, whatever its name."""
     file = lab.write("logs.tar.zst", packed([("a.json", game("a"))], "zst"))
@@ -522,6 +530,7 @@ def test_a_transcript_without_a_model_is_known_by_its_bytes(lab: Lab) -> None:
     assert table(lab.lake, "quarantine").is_empty()
 
 
+@pytest.mark.slow
 def test_bytes_that_two_models_played_do_not_say_which(lab: Lab) -> None:
     """Taken for the first model's, the second's game would have lost its place."""
     lab.write("x/a.json", chatarena())
@@ -561,6 +570,7 @@ def test_games_in_two_forms_at_once(lab: Lab) -> None:
     assert lab.ingest(model="x").n_in_other_form == 2
 
 
+@pytest.mark.slow
 def test_transcripts_of_equal_bytes_by_two_models_are_two_games(lab: Lab) -> None:
     lab.write("x/a.json", chatarena())
     lab.write("y/a.json", chatarena())

@@ -79,6 +79,7 @@ def test_a_model_by_path_is_the_same_as_for_all(logs: Path) -> None:
     assert models(logs)["y/1.json"] == ["two"] * 3
 
 
+@pytest.mark.slow
 def test_logs_that_name_their_models_are_not_tried_with_all_earlier_ones(
     logs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,6 +142,7 @@ def test_an_ingest_notes_what_it_gave(logs: Path) -> None:
     assert json.loads(other) == {"x/*": "one", "*": "two"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "text"),
     [

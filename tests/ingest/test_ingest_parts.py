@@ -106,6 +106,7 @@ def test_a_broken_list_is_refused_whole(lab: Lab) -> None:
     assert table(lab.lake, "quarantine").select("path", "rule").rows() == [("c.json", WELL_FORMED)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_large", [False, True], ids=["kept", "cut"])
 def test_a_refused_part_is_retried(
     lab: Lab, monkeypatch: pytest.MonkeyPatch, *, is_large: bool
@@ -126,6 +127,7 @@ def test_a_refused_part_is_retried(
     assert games_at(lab.lake) == [("b.csv#1", 1), ("b.csv#2", 2)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["lines.jsonl", "b.csv", "c.json", "a.txt"])
 def test_a_cut_part_whose_file_stays_is_not_gone(lab: Lab, name: str) -> None:
     broken = {
@@ -154,6 +156,7 @@ def test_parts_not_read_are_retried_from_their_file(lab: Lab) -> None:
     assert nonzero(retried.report) == {"ingested": 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a.txt", "b.csv"])
 def test_a_large_file_of_parts_that_has_not_changed_is_not_cut_again(
     lab: Lab, monkeypatch: pytest.MonkeyPatch, name: str
@@ -177,7 +180,7 @@ def test_a_large_file_of_parts_that_has_not_changed_is_not_cut_again(
 N_PARTS = 20_000
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_rest_of_a_mended_file_of_parts_is_ingested(lab: Lab) -> None:
     parts = b"".join(b"%d,Ann=%d Bo=6\n" % (n, n) for n in range(N_PARTS))
     packed = zstandard.compress(b"tiny,put\n" + parts)

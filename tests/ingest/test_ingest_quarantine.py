@@ -108,6 +108,7 @@ def archive() -> bytes:
     return held.getvalue()
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("name", "whole"), [("a.jsonl.gz", lines), ("a.tar.gz", archive)])
 @pytest.mark.slow
 def test_a_file_cut_short_leaves_once_it_is_whole(
@@ -130,6 +131,7 @@ def test_a_file_cut_short_leaves_once_it_is_whole(
     assert unread["path"].to_list() == ["deep/a/0.json"]
 
 
+@pytest.mark.some(1)
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "whole"), [("a.jsonl.gz", lines), ("a.tar.gz", archive)])
 def test_a_file_cut_short_leaves_by_a_retry(
@@ -194,6 +196,7 @@ def test_it_keeps_the_current_state(lab: Lab) -> None:
     assert refused(lab.lake) == [("a.json", "$", False)]
 
 
+@pytest.mark.slow
 def test_an_ingest_does_not_touch_what_it_does_not_see(lab: Lab) -> None:
     for folder in ("one", "two"):
         lab.write(f"{folder}/a.json", BROKEN)
@@ -204,6 +207,7 @@ def test_an_ingest_does_not_touch_what_it_does_not_see(lab: Lab) -> None:
     assert f"{source}/{path}" == (lab.root / "two/a.json").as_posix()
 
 
+@pytest.mark.slow
 def test_a_place_is_the_same_from_whichever_folder_it_is_reached(lab: Lab) -> None:
     """One file, one row: a source is only where the look at it began."""
     lab.write("deep/a.json", BROKEN)
@@ -233,6 +237,7 @@ def test_a_part_is_refused_and_its_game_stays(lab: Lab) -> None:
     assert len(refused(lab.lake)) == 1
 
 
+@pytest.mark.slow
 def test_several_parts_of_one_game(lab: Lab) -> None:
     log = undercover()
     del log["consistency_metric"], log["pgm_metric"], log["player_vote"]
@@ -276,6 +281,7 @@ def test_a_copy_does_not_repeat_the_faults_of_its_game(lab: Lab) -> None:
     assert refused(lab.lake) == []
 
 
+@pytest.mark.slow
 def test_a_broken_replacement_of_a_game_with_a_faulty_part(lab: Lab) -> None:
     """The old game stays, and so does what is to be told of it."""
     lab.write("a.json", faulty())

@@ -257,6 +257,7 @@ def test_an_archive_is_read_whose_game_the_lake_has_no_more(lab: Lab, reads: lis
     assert nonzero(report) == {"ingested": 1}
 
 
+@pytest.mark.slow
 def test_an_archive_that_breaks_off_is_read_each_time(lab: Lab, reads: list[str]) -> None:
     whole = packed(MEMBERS, "logs.tar.zst")
     lab.write("logs.tar.zst", whole[: len(whole) // 2])
@@ -328,6 +329,7 @@ def test_files_whose_names_print_alike_are_not_noted(tmp_path: Path, reads: list
     assert table(lake, "archives").is_empty()
 
 
+@pytest.mark.slow
 def test_a_pipe_in_an_archives_place_is_not_waited_for(lab: Lab) -> None:
     file = lab.write("logs.tar", packed(MEMBERS, "logs.tar"))
     lab.write("a.json", CHAMELEON)

@@ -139,6 +139,7 @@ def undisturbed(
     return logs, rows(top / "lake", but_for=["ingests"])
 
 
+@pytest.mark.some(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("n_tables", [0, 1, 7, 14, 15])
 def test_a_crash_between_commits_is_as_if_nothing_was(
@@ -524,6 +525,7 @@ def test_a_file(tmp_path: Path, more: Path) -> None:
     assert file.read_text() == "not a lake"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lost", "says"),
     [
@@ -560,6 +562,7 @@ def test_a_lake_half_made_is_made_whole(tmp_path: Path, empty_lake: Path, more: 
     check(half)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lost", ["ingests", "ingests/_delta_log"])
 def test_a_lake_without_its_commits_is_not_begun_anew(
     tmp_path: Path, used_lake: Path, more: Path, lost: str

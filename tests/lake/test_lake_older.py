@@ -45,6 +45,7 @@ def newer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return lake
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("edition", EDITIONS)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_metrics(older: Path, newer: Path, edition, engine) -> None:

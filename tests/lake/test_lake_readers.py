@@ -65,6 +65,7 @@ def test_the_lake_has_rows_in_every_table(ours: dict[str, pl.DataFrame]) -> None
     assert [table for table, rows in ours.items() if rows.is_empty()] == []
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("reader", READERS)
 def test_every_table_reads_the_same_elsewhere(
     used_lake: Path, ours: dict[str, pl.DataFrame], reader: str
@@ -99,7 +100,7 @@ def test_a_dataset_reads_any_path_and_empty_tables(
         assert DATASETS[reader](Path(str(empty_lake)) / table).height == 0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_duckdb_gives_an_old_state_as_long_as_it_is_open(used_lake: Path, tmp_path: Path) -> None:
     """As docs/queries.md warns: one process has a file of a database once."""
 
@@ -127,6 +128,7 @@ def test_replaced_files_lie_beside_those_of_the_table(used_lake: Path, table: st
     }
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("table", TABLES)
 def test_a_table_says_what_it_is(used_lake: Path, table: str) -> None:
     delta = DeltaTable(used_lake / table)

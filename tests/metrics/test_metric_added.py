@@ -200,6 +200,7 @@ SELECT
 }
 
 
+@pytest.mark.some(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_sql_of_any_layout(lake: Lake, given: Lake, layout: str) -> None:
@@ -294,6 +295,7 @@ WRONG = {
 }
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("case", WRONG)
 def test_what_cannot_be_taken(lake: Lake, case: str) -> None:
     metric, options, message = WRONG[case]

@@ -155,6 +155,7 @@ def test_the_chameleons_silence_about_itself_is_not_counted_wherever_it_sits():
     assert gold("nothing of the kind", None, None, hidden=3)[0] is False
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(
     ("claim", "expected"),
     [
@@ -217,6 +218,7 @@ def test_rounds_are_compared_with_themselves():
     assert rows["is_correct_as_read"].to_list() == [True, False]
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [

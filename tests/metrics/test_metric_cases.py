@@ -13,6 +13,7 @@ from pipeline.metrics.request import PAPER, RELEASE
 EDITIONS = (PAPER, RELEASE)
 
 
+@pytest.mark.some(10)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(("edition", "name"), [(e, n) for e in EDITIONS for n in names(e)])
 def test_case(name, engine, edition, tmp_path):

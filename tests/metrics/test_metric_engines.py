@@ -155,6 +155,7 @@ def test_headers_say_what_is_declared(edition, name):
 # ---------------------------------------------------------------- the views
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("edition", [PAPER, AUDITED])
 def test_games_of_one_type_have_the_values_of_that_type(edition, engine, tmp_path):

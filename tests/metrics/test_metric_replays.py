@@ -71,6 +71,7 @@ def test_it_is_said_in_every_form(twice: Lake) -> None:
         assert SAID in twice.page(name, **asked).html
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("again", [(), ("sim-",)], ids=["once", "all models alike"])
 def test_settings_that_all_replay_alike_are_no_news(
     first: Path, again: tuple[str, ...], tmp_path: Path

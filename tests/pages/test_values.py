@@ -165,6 +165,7 @@ def test_a_wrong_margin_is_a_fault_beside_that_of_an_unknown_model(opened: Lake)
     assert set(page("compare").content(opened, asked).faults) == {"other", "margin"}
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize("edition", ["paper", "release", "audited"])
 @pytest.mark.parametrize("name", NAMES)
 def test_the_sum_above_evidence(opened: Lake, name: str, edition: str) -> None:

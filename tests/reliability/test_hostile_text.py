@@ -108,6 +108,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return top / "lake"
 
 
+@pytest.mark.some(10)
 @pytest.mark.parametrize("form", ["table", "markdown", "json", "csv --safe"])
 @pytest.mark.parametrize(
     "command",
@@ -137,6 +138,7 @@ def test_no_command_lets_it_through(
         assert steering == set()
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("escape", ESCAPES.values(), ids=ESCAPES)
 def test_an_error_does_not_either(
     lake: Path, escape: str, capsys: pytest.CaptureFixture[str]
@@ -348,6 +350,7 @@ def test_every_command_is_asked() -> None:
     assert sorted(ASKED) == sorted(name for names in TASKS.values() for name in names)
 
 
+@pytest.mark.some(9)
 @pytest.mark.slow
 @pytest.mark.parametrize("command", [name for name in ASKED if ASKED[name]])
 def test_no_field_of_a_log_reaches_a_terminal(

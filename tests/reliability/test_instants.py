@@ -52,6 +52,7 @@ def test_a_lake_is_made_whatever_a_kill_left(tmp_path: Path) -> None:
     assert len(kinds) > len(("mkdir", "open", "write", "link", "unlink")) * 2
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("what", LEFT)
 @pytest.mark.parametrize("name", ["votes", "ingests"])
 def test_what_a_kill_left_in_a_log_is_no_table(tmp_path: Path, name: str, what: str) -> None:

@@ -106,6 +106,7 @@ def test_a_document_that_was_never_read_has_no_file(lab: Lab, tmp_path: Path) ->
     assert [path.name for path in (tmp_path / "out").iterdir()] == [MANIFEST]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["../../evil.json", "/etc/evil.json", "a\nb/\x1b[2J.json"])
 def test_names_of_an_archive_are_no_paths(lab: Lab, tmp_path: Path, name: str) -> None:
     with tarfile.open(lab.root / "a.tar", "w") as archive:
@@ -174,6 +175,7 @@ def test_what_is_refused_as_before_is_left_alone(lab: Lab) -> None:
     assert rows(lab.lake, but_for=()) == before
 
 
+@pytest.mark.slow
 def test_a_document_that_the_lake_has_cut_is_read_from_its_source(lab: Lab) -> None:
     """Alone, and in an archive, of which the rest is unchanged."""
     long = encode(public_good()) + b" " * 2**17
@@ -236,6 +238,7 @@ def test_a_document_refused_otherwise_is_told_of_anew_once(lab: Lab) -> None:
     assert (retried.report, retried.n_left) == (None, 1)
 
 
+@pytest.mark.slow
 def test_a_cut_document_that_its_archive_lost_is_gone(lab: Lab) -> None:
     write_archive(lab, {"a.json": BROKEN + b" " * 2**17, "b.json": encode(chameleon())})
     lab.ingest()
@@ -260,6 +263,7 @@ def test_the_rest_of_a_mended_archive_is_ingested(lab: Lab) -> None:
     check(lab.lake)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["many faults", "no unexpected error in magic", "a contract"])
 def test_what_only_an_ingest_refuses_is_left_alone(
     lab: Lab, monkeypatch: pytest.MonkeyPatch, rule: str
@@ -367,6 +371,7 @@ def test_the_command(lab: Lab, tmp_path: Path, capsysbinary: pytest.CaptureFixtu
 # What is refused no more
 
 
+@pytest.mark.slow
 def test_a_mended_log_takes_the_place_of_what_was_read_of_it(lab: Lab) -> None:
     """It is too long for the lake to have all of its bytes, so its file is read again."""
     long = chameleon(model="faulty")

@@ -217,6 +217,7 @@ def assert_is_one_clear_line(text: str, place: Place) -> None:
         assert trace not in text
 
 
+@pytest.mark.some(20)
 @pytest.mark.usefixtures("unchanged")
 @pytest.mark.parametrize("attempt", ATTEMPTS)
 def test_an_attempt_is_refused(lake: Lake, place: Place, attempt: str) -> None:
@@ -255,6 +256,7 @@ def test_a_query_that_is_no_text_is_refused(lake: Lake) -> None:
         lake.sql("SELECT '\udcff'")
 
 
+@pytest.mark.some(20)
 @pytest.mark.usefixtures("unchanged")
 @pytest.mark.parametrize("attempt", ATTEMPTS)
 def test_a_connection_holds_by_itself(lake: Lake, place: Place, attempt: str) -> None:
@@ -268,6 +270,7 @@ def test_a_connection_holds_by_itself(lake: Lake, place: Place, attempt: str) ->
         assert str(place.lake.parent) not in str(rows)
 
 
+@pytest.mark.some(2)
 @pytest.mark.usefixtures("unchanged")
 @pytest.mark.parametrize(
     "attempt",
@@ -340,6 +343,7 @@ def test_reading_is_let_through(lake: Lake, asked: str) -> None:
     assert lake.sql(asked).width
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize(
     ("asked", "hint"),
     [

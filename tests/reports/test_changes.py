@@ -159,6 +159,7 @@ def lakes(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return [ingested(tmp_path_factory.mktemp("lake"), wins) for wins in states]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("asked", "models"),
     [

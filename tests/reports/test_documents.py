@@ -83,6 +83,7 @@ def test_what_became_of_each(lake: Lake, lab: Lab) -> None:
     assert briefly(lake, path=EVIL) == [(f"{EVIL}.json", "ignored", keys, 0)]
 
 
+@pytest.mark.slow
 def test_a_document_is_as_the_last_ingest_left_it(lake: Lake, lab: Lab) -> None:
     """Also where that took in a folder above it: what is as it was keeps its source."""
     lab.write("a/broken.json", public_good())
@@ -180,6 +181,7 @@ def test_the_page_has_all_of_them(crowded: Tables, lake: Lake) -> None:
     assert on_page(lake, status="ignored").equals(lake.documents(status="ignored"))
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("options", "asked"),
     [

@@ -82,6 +82,7 @@ def as_listed(lake: pipeline.Lake, asked: dict[str, Any]) -> dict[str, tuple[Any
     return listed
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("asked", CASES, ids=str)
 def test_games_are_those_of_a_loop(lake: pipeline.Lake, asked: dict[str, Any]) -> None:
     rows = lake.games(**asked)
