@@ -50,15 +50,14 @@ class Answer(NamedTuple):
     """The rows of `metrics`, and what their intervals and comparisons are made of.
 
     `terms` has metric, the groups of the request, term, weight, counted; `sums` metric, the finest
-    groups, stratum, cluster, cluster_kind, term, h (hits), c (counted); `settings` are those that
-    were `played`. All three have no row and no column if no interval was asked for.
+    groups, stratum, cluster, cluster_kind, term, h (hits), c (counted). Both have no row and no
+    column if no interval was asked for.
     """
 
     rows: pl.DataFrame
     request: Request
     terms: pl.DataFrame = pl.DataFrame()
     sums: pl.DataFrame = pl.DataFrame()
-    settings: pl.DataFrame = pl.DataFrame()
 
 
 @listed({**VALUES, "system": SYSTEM})
@@ -147,31 +146,31 @@ def answered(
         )
     check(lake, request, metric_names)
     declared = declarations(lake, metric_names, request)
-    settings = of_intervals = None
-    if confidence is not None:
-        settings = played(lake)
-        is_whole = pl.col("n_finished") > 0
-        is_release = request.edition == RELEASE
-        of_edition = played(lake, in_scope(request)) if is_release else settings.filter(is_whole)
-        of_intervals = clusters(of_edition, request)
     question = Question(
         declared,
         request,
         with_games=metric_names if with_games is None else with_games,
-        clusters=of_intervals,
+        clusters=None if confidence is None else clusters(_taken(lake, request), request),
     )
     counts = count(lake, question, engine, master)
     rows = values(counts, declared, request)
-    if confidence is None or settings is None:
+    if confidence is None:
         return Answer(_in_order(rows, metric_names, request.by), request)
     sums, terms = sums_by_cluster(counts.sums, declared, request), terms_of(rows, declared, request)
     rows = with_intervals(rows, terms, sums, request, confidence)
-    complete = completeness(lake, declared, settings, request)
+    complete = completeness(lake, declared, request)
     keys = complete.drop("is_complete", *REPLAYS).columns
     rows = rows.join(complete, on=keys, how="left", nulls_equal=True, maintain_order="left")
     if "model" in request.by:
         rows = rows.with_columns(pl.col(*REPLAYS).fill_null(0))
-    return Answer(_in_order(rows, metric_names, request.by), request, terms, sums, settings)
+    return Answer(_in_order(rows, metric_names, request.by), request, terms, sums)
+
+
+def _taken(lake: StoredLake, request: Request) -> pl.DataFrame:
+    """The settings that were `played`, of the games that the edition takes."""
+    if request.edition == RELEASE:
+        return played(lake, in_scope(request))
+    return lake.once(played).filter(pl.col("n_finished") > 0)
 
 
 def declarations(lake: StoredLake, names: Sequence[str], request: Request) -> dict[str, Metric]:

@@ -108,7 +108,7 @@ def completeness(
         n_games=pl.col("game_id").n_unique().cast(pl.Int64),
         n_complete=pl.col("game_id").filter("is_finished").n_unique().cast(pl.Int64),
     )
-    settings = competitions(played(lake)).lazy()
+    settings = competitions(lake.once(played)).lazy()
     # Not of all columns: of each refused document there are up to 64 KiB.
     quarantined = lake.table("quarantine").select("game_id")
     broken = (

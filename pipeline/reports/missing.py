@@ -55,14 +55,16 @@ def missing(
     models, wanted = several(model), several(competition)
     check_models(lake, models)
     check_of_roles(lake, "competition", wanted)
-    settings = played(lake)
     number = (
         lake.table("results")
         .filter("is_tested")
         .group_by("competition", "setting_id")
         .agg(pl.col("game_index").min())
     )
-    asked, n_missing = expected(settings).lazy(), pl.col("n_expected") - pl.col("n_finished")
+    asked, n_missing = (
+        expected(lake.once(played)).lazy(),
+        pl.col("n_expected") - pl.col("n_finished"),
+    )
     return (
         asked.filter(chosen(model=models, competition=wanted), n_missing > 0)
         .with_columns(n_missing=n_missing)

@@ -12,11 +12,11 @@ from pipeline.errors import UsageError
 from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered
 from pipeline.metrics import metric as declaration
+from pipeline.metrics.completeness import lacking
 from pipeline.metrics.request import Request
 from pipeline.metrics.results import IS_THIN, METRIC, MODEL, counted_in
 from pipeline.reports.compare.differences import compared
 from pipeline.reports.compare.pairs import check_pairs, models_of, of_models
-from pipeline.reports.lacking import lacking
 from pipeline.statistics import rates
 from pipeline.statistics.contrast import Rate
 from pipeline.statistics.pairs import Pilot, pilots_of
@@ -118,7 +118,7 @@ def plan(
 
 def _neighbours(lake: StoredLake, answer: Answer) -> list[tuple[str, str]]:
     """Each ranked model with the next one in the metric."""
-    lacks = lacking(lake, answer.settings).filter(pl.col("lacks").list.len() > 0)["model"]
+    lacks = lacking(lake).filter(pl.col("lacks").list.len() > 0)["model"]
     ranked = answer.rows.drop_nulls(["model", "value"]).filter(
         ~pl.col("model").is_in(lacks.implode())
     )

@@ -20,6 +20,7 @@ from pipeline.metrics import (
     Answer,
     answered,
 )
+from pipeline.metrics.completeness import lacking
 from pipeline.metrics.known import names
 from pipeline.metrics.request import Request, several
 from pipeline.metrics.results import (
@@ -36,7 +37,6 @@ from pipeline.metrics.results import (
 from pipeline.metrics.validation import check_words, condition_on
 from pipeline.reports.compare.differences import adjusted, compared
 from pipeline.reports.compare.pairs import of_models
-from pipeline.reports.lacking import lacking
 from pipeline.statistics.families import letter_groups, reaches
 from pipeline.statistics.sums import DIGITS
 from pipeline.vocabulary import Edition, Engine
@@ -185,7 +185,7 @@ def _ranking(
         return _unranked(_values(answer), shown, keys).with_columns(
             origin(lake, answer.request.edition)
         )
-    lacks = lacking(lake, answer.settings)
+    lacks = lacking(lake)
     board = ranked(answer.rows, lacks, include_incomplete=include_incomplete)
     with_rank = board.filter(pl.col("rank").is_not_null())["model"]
     is_ranked = pl.col("model").is_in(with_rank.implode())
