@@ -17,12 +17,12 @@ from pipeline.errors import LakeError
 from pipeline.ingest import ingest
 from pipeline.lake import create_lake
 from pipeline.lake.names import CATALOG
-from pipeline.metrics.request import EDITIONS, PAPER
 from pipeline.metrics.views import LEADERBOARD, OF_ALL, in_schema
 from pipeline.reports import views as module
 from pipeline.reports.views import computed
 from pipeline.sandbox import Sandbox
 from pipeline.simulate import simulate
+from pipeline.vocabulary import EDITIONS, PAPER
 from pipeline.warehouse import connect, query
 from pipeline.warehouse.results import as_polars
 from pipeline.warehouse.views import Computed

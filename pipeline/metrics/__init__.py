@@ -18,13 +18,21 @@ from pipeline.metrics.declaration import Metric
 from pipeline.metrics.intervals import sums_by_cluster, terms_of, with_intervals
 from pipeline.metrics.known import NAMES, TITLES, metric
 from pipeline.metrics.known import names as edition_names
-from pipeline.metrics.request import DEFAULT_BY, DEFAULT_GAMES, PAPER, RELEASE, Request, several
+from pipeline.metrics.request import (
+    DEFAULT_BY,
+    DEFAULT_GAMES,
+    Request,
+    check,
+    check_models,
+    condition_on,
+    several,
+    tested,
+)
 from pipeline.metrics.results import REPLAYS, SYSTEM, VALUES, origin
 from pipeline.metrics.rows import in_scope
 from pipeline.metrics.tally import ENGINES, Question, check_engine, clusters, count
-from pipeline.metrics.validation import check, check_models, condition_on, tested
 from pipeline.metrics.values import values
-from pipeline.vocabulary import ALL, MAGIC, Edition, Engine, GameType
+from pipeline.vocabulary import ALL, MAGIC, PAPER, RELEASE, Edition, Engine, GameType
 
 __all__ = [
     "ALL",

@@ -22,8 +22,7 @@ from pipeline import sqlfiles
 from pipeline.errors import MetricError, UsageError, choose
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.installed import Added, installed
-from pipeline.metrics.request import EDITIONS, PAPER, RELEASE
-from pipeline.vocabulary import Edition
+from pipeline.vocabulary import EDITIONS, PAPER, RELEASE, Edition
 
 _NEEDED = ("title", "order", "row", "value", "range", "source")
 

@@ -16,8 +16,7 @@ from pipeline import column
 from pipeline.column import Column, listed, words
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics.known import TITLES, names
-from pipeline.metrics.request import PAPER
-from pipeline.vocabulary import ALL
+from pipeline.vocabulary import ALL, PAPER
 
 L = TypeVar("L", bound=StoredLake)
 P = ParamSpec("P")

@@ -14,12 +14,12 @@ from pipeline.lake import StoredLake
 from pipeline.library_errors import one_line
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.installed import package_of
-from pipeline.metrics.request import RELEASE, Request
+from pipeline.metrics.request import Request
 from pipeline.metrics.rows import HITS, RESULTS, frames, literals, selects
 from pipeline.metrics.views import shared
 from pipeline.plugins import PluginError
 from pipeline.sqlfiles import View, identifier, literal
-from pipeline.vocabulary import Engine
+from pipeline.vocabulary import RELEASE, Engine
 
 GAMES = ("n_games", "n_games_unknown")
 CLUSTER = ("stratum", "cluster")

@@ -13,11 +13,11 @@ from pipeline.column import Column
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.installed import package_of
 from pipeline.metrics.known import has_sql, header, metric, names, sql
-from pipeline.metrics.request import DEFAULT_GAMES, EDITIONS, PAPER, Request
+from pipeline.metrics.request import DEFAULT_GAMES, Request
 from pipeline.metrics.results import GAME_TYPE, VALUES
 from pipeline.metrics.rows import COMPARED, HITS, attempts, compared
 from pipeline.sqlfiles import View, literal
-from pipeline.vocabulary import ALL, Edition
+from pipeline.vocabulary import ALL, EDITIONS, PAPER, Edition
 
 OF_ALL = "metrics"
 """The view over all metrics in each schema that has a view for each metric."""

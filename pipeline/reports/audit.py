@@ -15,9 +15,8 @@ from pipeline.errors import UsageError, choose
 from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.lake import StoredLake
 from pipeline.lake.texts import texts, with_texts
-from pipeline.metrics.request import several
+from pipeline.metrics.request import check_players, check_words, several
 from pipeline.metrics.results import origin
-from pipeline.metrics.validation import check_players, check_words
 from pipeline.metrics.views import COLUMNS as OF_ROWS
 from pipeline.sqlfiles import filled, header, identifier, literal, whole
 from pipeline.warehouse import bounded, parts

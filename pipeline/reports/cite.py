@@ -9,9 +9,8 @@ from pipeline.cells import counted, latex, printable_line
 from pipeline.errors import UsageError, choose
 from pipeline.extras import DISTRIBUTION
 from pipeline.lake import StoredLake, of_one_system
-from pipeline.metrics.request import EDITIONS, PAPER
 from pipeline.version import __version__
-from pipeline.vocabulary import Edition
+from pipeline.vocabulary import EDITIONS, PAPER, Edition
 
 BENCHMARK = "Xu et al., MAgIC, arXiv:2311.08562, 2023. https://arxiv.org/abs/2311.08562"
 TOOL = (

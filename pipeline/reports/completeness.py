@@ -20,11 +20,10 @@ from pipeline.metrics.completeness import competitions, played
 from pipeline.metrics.completeness import expected as expected_games
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.known import names
-from pipeline.metrics.request import Request, chosen, several
+from pipeline.metrics.request import Request, check_models, chosen, several
 from pipeline.metrics.results import METRIC, MODEL, counted_in
 from pipeline.metrics.rows import in_scope, is_unfinished
 from pipeline.metrics.tally import Clusters, Question, count, n_rows, sum_of
-from pipeline.metrics.validation import check_models
 from pipeline.metrics.values import combined, values
 from pipeline.statistics.sums import exact_sum
 from pipeline.vocabulary import Edition

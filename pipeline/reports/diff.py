@@ -14,10 +14,9 @@ from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered, declarations
 from pipeline.metrics.known import names
-from pipeline.metrics.request import Request, several
+from pipeline.metrics.request import Request, check_models, several, tested
 from pipeline.metrics.results import IS_THIN, METRIC, ORIGIN, origin
 from pipeline.metrics.tally import Question, count
-from pipeline.metrics.validation import check_models, tested
 from pipeline.reports.compare.columns import COLUMNS as COMPARED
 from pipeline.reports.compare.differences import adjusted, check_margin, compared
 from pipeline.reports.compare.pairs import entities

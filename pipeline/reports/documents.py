@@ -8,8 +8,7 @@ from pipeline import column
 from pipeline.column import Column, listed
 from pipeline.lake import StoredLake
 from pipeline.metrics.paging import order_by, page_of
-from pipeline.metrics.request import chosen, several
-from pipeline.metrics.validation import check_words
+from pipeline.metrics.request import check_words, chosen, several
 from pipeline.vocabulary import DocumentStatus
 
 # Rows alike in all of these are alike in every column; the bytes are those of their hash.

@@ -14,10 +14,9 @@ from pipeline.metrics import DEFAULT_CONFIDENCE, metrics
 from pipeline.metrics.declaration import POOLED, Combine
 from pipeline.metrics.evidence import Choices
 from pipeline.metrics.known import metric as declaration
-from pipeline.metrics.request import PAPER, several
+from pipeline.metrics.request import check_models, several
 from pipeline.metrics.results import VALUES, counted_in
-from pipeline.metrics.validation import check_models
-from pipeline.vocabulary import Edition
+from pipeline.vocabulary import PAPER, Edition
 
 COLUMNS: Mapping[str, Column] = {
     "term": column.text("the ratio; null for the value itself", nullable=True),

@@ -11,8 +11,7 @@ from pipeline.events.contracts import TABLES
 from pipeline.games import names, outcomes
 from pipeline.lake import StoredLake
 from pipeline.metrics.paging import order_by, page_of
-from pipeline.metrics.request import chosen, several
-from pipeline.metrics.validation import check_of_roles, check_players, check_words
+from pipeline.metrics.request import check_of_roles, check_players, check_words, chosen, several
 from pipeline.metrics.win_rate import RESULT, RESULTS
 
 _OF_SEATS = "of the seats of the model asked for, else of the tested ones"

@@ -9,9 +9,8 @@ from pipeline.column import Column
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
 from pipeline.metrics.completeness import expected, played
-from pipeline.metrics.request import chosen, several
+from pipeline.metrics.request import check_models, check_of_roles, chosen, several
 from pipeline.metrics.results import MODEL, counted_in
-from pipeline.metrics.validation import check_models, check_of_roles
 
 SETTING = (
     *("topic", "word", "other_word", "hidden_player", "tested_player", "n_rounds_fixed"),

@@ -22,7 +22,7 @@ from pipeline.metrics import (
 )
 from pipeline.metrics.completeness import lacking
 from pipeline.metrics.known import names
-from pipeline.metrics.request import Request, several
+from pipeline.metrics.request import Request, check_words, condition_on, several
 from pipeline.metrics.results import (
     LEADERBOARD,
     OF_A_METRIC,
@@ -34,7 +34,6 @@ from pipeline.metrics.results import (
     origin,
     wide,
 )
-from pipeline.metrics.validation import check_words, condition_on
 from pipeline.reports.compare.differences import adjusted, compared
 from pipeline.reports.compare.pairs import of_models
 from pipeline.statistics.families import letter_groups, reaches

@@ -15,8 +15,7 @@ from pipeline.events.contracts import TABLES, no_rows
 from pipeline.games import names
 from pipeline.lake import StoredLake, reopened
 from pipeline.lake.stream import stream
-from pipeline.metrics.request import chosen, several
-from pipeline.metrics.validation import check_players, check_words
+from pipeline.metrics.request import check_players, check_words, chosen, several
 
 LIMIT = 50
 TIMEOUT = 30.0

@@ -11,11 +11,10 @@ from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
 from pipeline.metrics import PAPER, metrics
 from pipeline.metrics.paging import check_limit
-from pipeline.metrics.request import RELEASE
 from pipeline.metrics.results import counted_in
 from pipeline.reports.compare.pairs import check_pairs
 from pipeline.sqlfiles import literal
-from pipeline.vocabulary import ALL, Edition
+from pipeline.vocabulary import ALL, RELEASE, Edition
 
 _FIRST = "the id of the first game in it that counts, by index, of "
 APART: Mapping[str, Column] = {
