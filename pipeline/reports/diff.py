@@ -17,7 +17,7 @@ from pipeline.metrics.known import names
 from pipeline.metrics.request import Request, check_models, several, tested
 from pipeline.metrics.results import IS_THIN, METRIC, ORIGIN, origin
 from pipeline.metrics.tally import Question, count
-from pipeline.reports.compare.columns import COLUMNS as COMPARED
+from pipeline.reports.compare.differences import COLUMNS as COMPARED
 from pipeline.reports.compare.differences import adjusted, check_margin, compared
 from pipeline.reports.compare.pairs import entities
 from pipeline.statistics.contrast import fall_seen, p_fall

@@ -1,6 +1,6 @@
-"""What is in a lake: its tables, with their sizes."""
+"""What is in a lake: its tables, with their sizes, and games that no metric counts."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import polars as pl
 
@@ -40,3 +40,19 @@ def tables(lake: StoredLake) -> pl.DataFrame:
             }
         )
     return pl.DataFrame(rows)
+
+
+def unknown_notes(lake: StoredLake, game_types: Collection[str] | None = None) -> list[str]:
+    """A note if the lake has games of a package that is not installed.
+
+    `game_types` are those that are shown, None for all.
+    """
+    names = lake.unknown_tables
+    types = [name for name in lake.unknown_types if game_types is None or name in game_types]
+    if not types:
+        return []
+    tables = f", and their own tables ({', '.join(names)}) are not read" if names else ""
+    return [
+        f"the lake has games of {', '.join(types)}, of a package that is not installed: no metric "
+        f"counts them{tables}; install the package to see them in full"
+    ]

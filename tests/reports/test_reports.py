@@ -21,7 +21,7 @@ from pipeline.metrics.results import ORIGIN
 from pipeline.present import present
 from pipeline.reports import ranking
 from pipeline.reports.compare import compare
-from pipeline.reports.compare.columns import SCHEMA
+from pipeline.reports.compare.differences import SCHEMA
 from pipeline.reports.completeness import completeness, readability
 from pipeline.reports.diff import diff, diff_games
 from pipeline.reports.missing import missing

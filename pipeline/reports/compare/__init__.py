@@ -12,8 +12,7 @@ from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered
 from pipeline.metrics.known import names as edition_names
 from pipeline.metrics.request import Request, condition_on, row_schema, several
 from pipeline.metrics.results import counted_in
-from pipeline.reports.compare.columns import COLUMNS
-from pipeline.reports.compare.differences import adjusted, check_margin, compared, finished
+from pipeline.reports.compare.differences import COLUMNS, adjusted, check_margin, compared, finished
 from pipeline.reports.compare.pairs import check_pairs, models_of, of_models, of_values, within
 from pipeline.vocabulary import RELEASE, Edition
 
