@@ -4,7 +4,6 @@ It is at the end of its round: after its last message, or the last one of earlie
 kind of game has an `order`, messages of later phases of the round come after it.
 """
 
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import chain, groupby
@@ -84,9 +83,8 @@ def places(tables: Mapping[str, pl.DataFrame], counted: pl.DataFrame, sources: S
 
 def _by_message(counted: pl.DataFrame) -> dict[int | None, Rows]:
     """The rows by their message index; None for rows without a message."""
-    ordered = counted.sort("message_index", nulls_last=True, maintain_order=True)
-    grouped = groupby(ordered.iter_rows(named=True), key=lambda row: row["message_index"])
-    return {index: list(group) for index, group in grouped}
+    of_messages = counted.partition_by("message_index", as_dict=True, maintain_order=True)
+    return {index: rows.to_dicts() for (index,), rows in of_messages.items()}
 
 
 def _groups(
@@ -98,9 +96,10 @@ def _groups(
         left.setdefault((row["player"], row["round"]), []).append(row)
     silent.sort(key=lambda act: (act.round or 0, course.rank(act.table, act.facts)))
     placed: dict[int | None, list[Group]] = {}
+    place_of = cache(course.place)
 
     def key(act: Act) -> tuple[int | None, str, int | None]:
-        place = course.place(act.round, course.rank(act.table, act.facts))
+        place = place_of(act.round, course.rank(act.table, act.facts))
         return place, act.table, act.round
 
     for (place, table, round_), group in groupby(silent, key):
@@ -172,9 +171,8 @@ class Course:
         (game_type,) = tables["games"]["game_type"]
         known = kinds().get(game_type)
         self._order = known.order if known else ()
-        self._messages = _with_rounds(tables["messages"])
+        self._messages = _with_rounds(tables["messages"]).rows()
         self._last = _last_index(tables["messages"])
-        self._ends: dict[int, list[tuple[int, int]]] = {}
 
     def rank(self, table: str, facts: Iterable[tuple[str, object]]) -> int:
         """The position of an act in the order of its round, by its table and its facts."""
@@ -185,39 +183,28 @@ class Course:
         return len(self._order)
 
     def place(self, round_: int | None, rank: int) -> int | None:
-        """The index of the message after which an act of this rank is shown."""
-        before = _end(self._of_rank(len(self._order)), (round_ or 0) - 1)
-        here = _end(self._of_rank(rank), round_ or 0)
-        return max((end for end in (before, here) if end is not None), default=None)
+        """The index of the message after which an act of this rank is shown: the last up to the
+        end of its round, without messages of later phases of it."""
+        here, later = round_ or 0, self._order[rank + 1 :]
+        places = (
+            index
+            for index, phase, of_round in self._messages
+            if of_round < here or (of_round == here and phase not in later)
+        )
+        return max(places, default=None)
 
     def end(self, round_: int | None) -> int | None:
         """The last message up to the end of a round; without a round, the last of the game."""
-        return self._last if round_ is None else _end(self._of_rank(len(self._order)), round_)
-
-    def _of_rank(self, rank: int) -> list[tuple[int, int]]:
-        """The last message up to the end of each round, without messages of later phases."""
-        if rank not in self._ends:
-            is_later = pl.col("phase").is_in(self._order[rank + 1 :])
-            of_rounds = self._messages.filter(~is_later).group_by("round")
-            ends = of_rounds.agg(pl.max("message_index")).sort("round")
-            self._ends[rank] = list(
-                ends.with_columns(pl.col("message_index").cum_max()).iter_rows()
-            )
-        return self._ends[rank]
+        return self._last if round_ is None else self.place(round_, len(self._order))
 
 
 def _with_rounds(messages: pl.DataFrame) -> pl.DataFrame:
     """The messages with their rounds; one between two messages of a round belongs to it."""
     before, after = pl.col("round").forward_fill(), pl.col("round").backward_fill()
     rounds = messages.select("message_index", "phase", round=pl.when(before == after).then(before))
-    return rounds.filter(pl.col("round").is_not_null())
+    return rounds.drop_nulls("round")
 
 
 def _last_index(messages: pl.DataFrame) -> int | None:
     """The index of a game's last message, None for a game without messages."""
     return messages["message_index"][-1] if messages.height else None
-
-
-def _end(ends: list[tuple[int, int]], round_: int) -> int | None:
-    at = bisect_right(ends, round_, key=lambda end: end[0])
-    return ends[at - 1][1] if at else None
