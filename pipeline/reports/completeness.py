@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from pipeline import column
-from pipeline.column import Column
 from pipeline.errors import UsageError
 from pipeline.lake import StoredLake
 from pipeline.metrics import PAPER, declarations
@@ -29,7 +28,7 @@ from pipeline.statistics.sums import exact_sum
 from pipeline.vocabulary import Edition
 
 _COMPETITION = column.text("the competition")
-COLUMNS: Mapping[str, Column] = {
+COLUMNS: Mapping[str, column.Column] = {
     "model": MODEL,
     "competition": _COMPETITION,
     "game_type": column.text("its game"),
@@ -45,7 +44,7 @@ COLUMNS: Mapping[str, Column] = {
     "n_quarantined": column.count("parts of its games that could not be used").shown("quarantined"),
     "is_complete": column.flag("whether as many are finished as are expected").shown("complete"),
 }
-READABILITY: Mapping[str, Column] = {
+READABILITY: Mapping[str, column.Column] = {
     "model": MODEL,
     "metric": METRIC,
     "value": column.share("the value over all game types"),

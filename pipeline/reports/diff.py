@@ -8,7 +8,6 @@ import polars as pl
 from msgspec.structs import replace
 
 from pipeline import column
-from pipeline.column import Column, listed, schema
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake, open_lake
@@ -30,7 +29,7 @@ ONLY_BEFORE, ONLY_AFTER = "only before", "only after"
 _STATES = ("before", "after")
 _OF_STATE = ("value", "common_value", "thin")
 _Asked = tuple[StoredLake, Request]
-_OF_GAMES: Mapping[str, Column] = {
+_OF_GAMES: Mapping[str, column.Column] = {
     "n_common": column.count("games that both count, in the same competitions and settings").shown(
         "common"
     ),
@@ -41,8 +40,8 @@ _OF_GAMES: Mapping[str, Column] = {
         "new"
     ),
 }
-_GAMES = schema(_OF_GAMES)
-COLUMNS: Mapping[str, Column] = {
+_GAMES = column.schema(_OF_GAMES)
+COLUMNS: Mapping[str, column.Column] = {
     "metric": COMPARED["metric"],
     "model": COMPARED["model"],
     "value": column.share("the value before, in the metric's unit").shown("before"),
@@ -72,7 +71,7 @@ COLUMNS: Mapping[str, Column] = {
     "reason": column.text("why there is no difference"),
 }
 # With a margin.
-OF_MARGIN: Mapping[str, Column] = {
+OF_MARGIN: Mapping[str, column.Column] = {
     "p_fall": column.p_value("one-sided, adjusted by Holm: the value fell by more than the margin"),
     "fall_seen": column.share(
         "the smallest fall that this test sees with power .8, at the level of 1 − `confidence` "
@@ -81,7 +80,7 @@ OF_MARGIN: Mapping[str, Column] = {
     "is_regression": column.flag("whether the value fell by more than the margin"),
 }
 _GAME_KEY = ("model", "competition", "setting_id", "game_id")
-CHANGED_GAMES: Mapping[str, Column] = {
+CHANGED_GAMES: Mapping[str, column.Column] = {
     "metric": METRIC,
     **{name: TABLES["results"].columns()[name] for name in _GAME_KEY},
     "change": column.text("`gone` if only the first counts the game, `new` if only the second"),
@@ -90,7 +89,7 @@ CHANGED_GAMES: Mapping[str, Column] = {
 }
 
 
-@listed({**COLUMNS, **ORIGIN})
+@column.listed({**COLUMNS, **ORIGIN})
 def diff(
     before: StoredLake,
     after: StoredLake | str | Path,
@@ -296,7 +295,7 @@ def _counted(lake: StoredLake, request: Request, metrics: Sequence[str]) -> pl.D
     return of_games.filter(pl.col("counted") > 0).with_columns(pl.col("hits").cast(pl.Float64))
 
 
-@listed({**CHANGED_GAMES, **ORIGIN})
+@column.listed({**CHANGED_GAMES, **ORIGIN})
 def diff_games(
     before: StoredLake,
     after: StoredLake | str | Path,

@@ -8,7 +8,6 @@ import polars as pl
 
 from pipeline import column
 from pipeline.cells import counted, ends, texts
-from pipeline.column import Column, schema
 from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE, metrics
 from pipeline.metrics.declaration import POOLED, Combine
@@ -18,7 +17,7 @@ from pipeline.metrics.request import check_models, several
 from pipeline.metrics.results import VALUES, counted_in
 from pipeline.vocabulary import PAPER, Edition
 
-COLUMNS: Mapping[str, Column] = {
+COLUMNS: Mapping[str, column.Column] = {
     "term": column.text("the ratio; null for the value itself", nullable=True),
     "hits": column.number("its numerator, in rows; null for a value of several ratios"),
     "counted": column.count("its denominator, in rows; null like `hits`", nullable=True),
@@ -63,7 +62,7 @@ def evidence_sum(
         rows = values(by="model", **choices) if rows.is_empty() else rows
     else:
         rows = values(by=None, **choices)
-    edition, none = choices.get("edition", PAPER), pl.DataFrame(schema=schema(COLUMNS))
+    edition, none = choices.get("edition", PAPER), pl.DataFrame(schema=column.schema(COLUMNS))
     return pl.concat([sum_of(row, edition) for row in rows.iter_rows(named=True)] or [none])
 
 
@@ -72,7 +71,7 @@ def sum_of(row: dict[str, Any], edition: Edition) -> pl.DataFrame:
     combine = declaration(row["metric"], edition).combine
     whole = {name: row.get(name) for name in COLUMNS if name not in ("term", "weight", "ratio")}
     terms = [_term(term, combine, row["terms"]) for term in row["terms"] or ()]
-    return pl.DataFrame([*terms, whole], schema=schema(COLUMNS))
+    return pl.DataFrame([*terms, whole], schema=column.schema(COLUMNS))
 
 
 def _term(

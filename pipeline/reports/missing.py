@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from pipeline import column
-from pipeline.column import Column
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
 from pipeline.metrics.completeness import expected, played
@@ -19,7 +18,7 @@ SETTING = (
 )
 _OF_SIDE = ["model", "competition", "setting_id"]
 _OF_GAMES = TABLES["games"].columns()
-COLUMNS: Mapping[str, Column] = {
+COLUMNS: Mapping[str, column.Column] = {
     "model": MODEL,
     "competition": column.text("what the game counts for"),
     "game_type": _OF_GAMES["game_type"],

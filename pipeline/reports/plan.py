@@ -7,7 +7,6 @@ from typing import Any, NamedTuple, Self
 import polars as pl
 
 from pipeline import column
-from pipeline.column import Column, schema
 from pipeline.errors import UsageError
 from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered
@@ -24,7 +23,7 @@ from pipeline.statistics.planning import MOST_SETTINGS, setting_sd, settings_nee
 from pipeline.statistics.sums import DIGITS
 from pipeline.vocabulary import Edition
 
-COLUMNS: Mapping[str, Column] = {
+COLUMNS: Mapping[str, column.Column] = {
     "metric": METRIC,
     "model": MODEL,
     "other": column.text("the other model of the pair"),
@@ -112,7 +111,7 @@ def plan(
     test = {"power": power, "level": level / n_pairs}
     planned = [row | test | pilot.plan(row, **test) for row in rows.iter_rows(named=True)]
     return pl.DataFrame(
-        [[row[name] for name in COLUMNS] for row in planned], schema(COLUMNS), orient="row"
+        [[row[name] for name in COLUMNS] for row in planned], column.schema(COLUMNS), orient="row"
     )
 
 

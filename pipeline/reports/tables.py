@@ -5,11 +5,10 @@ from collections.abc import Collection, Mapping
 import polars as pl
 
 from pipeline import column
-from pipeline.column import Column, listed
 from pipeline.events.contracts import TABLES, row_meaning
 from pipeline.lake import StoredLake
 
-COLUMNS: Mapping[str, Column] = {
+COLUMNS: Mapping[str, column.Column] = {
     "table": column.text("the table's name"),
     "row": column.text("what a row of it is"),
     "n_rows": column.count("its rows").shown("rows"),
@@ -20,7 +19,7 @@ COLUMNS: Mapping[str, Column] = {
 }
 
 
-@listed(COLUMNS)
+@column.listed(COLUMNS)
 def tables(lake: StoredLake) -> pl.DataFrame:
     """A row for each table of the lake, as its Delta log says.
 

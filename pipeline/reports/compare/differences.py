@@ -9,7 +9,6 @@ from typing import Any
 import polars as pl
 
 from pipeline import column
-from pipeline.column import Column, schema
 from pipeline.errors import UsageError
 from pipeline.metrics import Answer, metric
 from pipeline.metrics.intervals import by_cluster
@@ -31,7 +30,7 @@ from pipeline.statistics.pairs import (
 )
 from pipeline.vocabulary import Edition
 
-COLUMNS: Mapping[str, Column] = {
+COLUMNS: Mapping[str, column.Column] = {
     "metric": METRIC,
     "model": column.text("the model", nullable=True),
     "other": column.text("the other model, or the other group", nullable=True),
@@ -72,9 +71,9 @@ COLUMNS: Mapping[str, Column] = {
     ),
     "reason": column.text("why the difference is null"),
 }
-SCHEMA = schema(COLUMNS)
+SCHEMA = column.schema(COLUMNS)
 # With a margin.
-OF_MARGIN: Mapping[str, Column] = {
+OF_MARGIN: Mapping[str, column.Column] = {
     "p_alike": column.p_value(
         "of two one-sided tests: the difference is within ± the margin"
     ).shown("p alike"),
