@@ -17,9 +17,10 @@ from pipeline.lake import StoredLake
 from pipeline.lake.texts import texts, with_texts
 from pipeline.metrics.request import check_players, check_words, several
 from pipeline.metrics.results import origin
+from pipeline.metrics.rows import literals
 from pipeline.metrics.views import COLUMNS as OF_ROWS
 from pipeline.metrics.views import shared
-from pipeline.sqlfiles import filled, header, identifier, literal, whole
+from pipeline.sqlfiles import filled, header, identifier, whole
 from pipeline.warehouse import answer, bounded, parts
 
 KINDS: tuple[str, ...] = tuple(
@@ -137,7 +138,8 @@ def _tables(*selects: str) -> str:
 
 
 def _summary(kind: str, by: Sequence[str], models: Sequence[str] | None) -> str:
-    columns = [_column(name) for name in by]
+    tables = ("findings" if name in _OF_A_ROW else "games" for name in by)
+    columns = [f"{table}.{identifier(name)}" for table, name in zip(tables, by, strict=True)]
     return filled(
         "internal/audit_summary",
         kind=kind,
@@ -157,15 +159,8 @@ def _has_rows(lake: StoredLake, kind: str) -> bool:
     return not needed or any(lake.sizes(table) for table in needed[0].split(", "))
 
 
-def _column(name: str) -> str:
-    table = "findings" if name in _OF_A_ROW else "games"
-    return f"{table}.{identifier(name)}"
-
-
 def _of(models: Sequence[str] | None) -> str:
-    if models is None:
-        return "TRUE"
-    return f"findings.model IN ({', '.join(map(literal, models)) or 'NULL'})"
+    return "TRUE" if models is None else f"findings.model IN ({literals(models)})"
 
 
 def _check(by: Sequence[str], kinds: Sequence[str]) -> None:

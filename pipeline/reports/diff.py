@@ -18,7 +18,7 @@ from pipeline.metrics.results import IS_THIN, METRIC, ORIGIN, origin
 from pipeline.metrics.tally import Question, count
 from pipeline.reports.compare.differences import COLUMNS as COMPARED
 from pipeline.reports.compare.differences import adjusted, check_margin, compared
-from pipeline.reports.compare.pairs import entities
+from pipeline.reports.compare.pairs import of_models
 from pipeline.statistics.contrast import fall_seen, p_fall
 from pipeline.statistics.families import reaches
 from pipeline.statistics.pairs import of_basis
@@ -206,7 +206,7 @@ def _fall(
     basis: dict[str, Any], p: float, margin: float, level: float
 ) -> tuple[float, float | None]:
     """The one-sided p-value of a fall of more than the margin, and the fall that it detects."""
-    new, old, correlation = of_basis(basis)
+    (new, old), correlation = of_basis(basis), basis["correlation"]
     seen = fall_seen(new, old, margin, level, correlation=correlation)
     return p_fall(new, old, margin, p, correlation), seen
 
@@ -217,21 +217,13 @@ def _compared(answers: Sequence[Answer], confidence: float) -> pl.DataFrame:
     What only one state has is not compared: the reason says which state that is.
     """
     answer = _of_both(answers)
-    rows, key = entities(answer), ["metric", "model"]
-    after, before = (
-        rows.filter(state=state).select(*key, "entity") for state in ("after", "before")
-    )
-    pairs = after.join(
-        before, on=key, how="full", coalesce=True, nulls_equal=True, suffix="_before"
-    ).select(
-        *key,
-        entity="entity",
-        other_entity="entity_before",
-        lacking=pl.when(pl.col("entity").is_null())
+    lacking = (
+        pl.when(pl.col("entity").is_null())
         .then(pl.lit(ONLY_BEFORE))
-        .when(pl.col("entity_before").is_null())
-        .then(pl.lit(ONLY_AFTER)),
+        .when(pl.col("other_entity").is_null())
+        .then(pl.lit(ONLY_AFTER))
     )
+    pairs = of_models(answer, [("after", "before")], "state").with_columns(lacking=lacking)
     order = pl.col("metric").cast(pl.Enum(names(answer.request.edition)))
     both = compared(answer, pairs.sort(order, "model"), confidence, label="state")
     renamed = {name: f"new_{name}" for name in _OF_STATE}

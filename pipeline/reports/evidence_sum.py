@@ -114,14 +114,11 @@ def _added(whole: dict[str, Any], terms: Sequence[dict[str, Any]]) -> str:
     weights = [term["weight"] for term in known]
     if len(set(weights)) == 1 and weights[0] != 1:
         return f"the mean of {', '.join(shares)}"
-    return " + ".join(f"{_weight(w)}{share}" for w, share in zip(weights, shares, strict=True))
+    times = ["" if weight == 1 else f"{texts([weight], 2)[0]} × " for weight in weights]
+    return " + ".join(f"{before}{share}" for before, share in zip(times, shares, strict=True))
 
 
 def _share(row: dict[str, Any]) -> str:
     hits = row["hits"]
     text = texts([hits], 2)[0].rstrip("0").rstrip(".") if isinstance(hits, float) else str(hits)
     return f"{text} of {row['counted']}"
-
-
-def _weight(weight: float) -> str:
-    return "" if weight == 1 else f"{texts([weight], 2)[0]} × "

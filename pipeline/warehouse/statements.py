@@ -4,7 +4,7 @@ This gives clear refusals. The real protection is that DuckDB can see only the l
 """
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 import duckdb
 
@@ -67,14 +67,10 @@ def reading(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
     return statements[0].query
 
 
-def parameters(statements: Iterable[duckdb.Statement]) -> set[str]:
-    """The names of the statements' parameters, such as `model` for `$model`."""
-    return {name for statement in statements for name in statement.named_parameters}
-
-
 def check_values(connection: duckdb.DuckDBPyConnection, sql: str, values: Collection[str]) -> None:
     """Raises QueryError if a parameter of the statement has no value, or a value no parameter."""
-    names = parameters(connection.extract_statements(sql))
+    statements = connection.extract_statements(sql)
+    names = {name for statement in statements for name in statement.named_parameters}
     if missing := sorted(names - {*values}):
         signs = ", ".join(f"${name}" for name in missing)
         raise QueryError(
