@@ -119,8 +119,9 @@ def expected(settings: pl.DataFrame, models: pl.DataFrame | None = None) -> pl.D
 def competitions(settings: pl.DataFrame) -> pl.DataFrame:
     """A row for each model and competition: games that are expected, and how many there are.
 
-    Columns: model, game_type, competition, n_expected, and of these n_found, n_finished. `settings`
-    are those that were `played`. A game more of one setting is none of another.
+    Columns: model, game_type, competition, n_expected, and of these n_found, n_finished; and of all
+    its games n_games, n_complete. `settings` are those that were `played`. A game more of one
+    setting is none of another.
     """
     of_competition = ["competition", "game_type"]
     of_model = ["model", *of_competition]
@@ -139,6 +140,8 @@ def competitions(settings: pl.DataFrame) -> pl.DataFrame:
             n_own=n_own,
             n_found=pl.min_horizontal("n_games", n_expected).sum(),
             n_finished=pl.min_horizontal("n_finished", n_expected).sum(),
+            n_games=pl.col("n_games").sum(),
+            n_complete=pl.col("n_finished").sum(),
         )
     )
     return (
@@ -150,7 +153,7 @@ def competitions(settings: pl.DataFrame) -> pl.DataFrame:
         .group_by(of_model)
         .agg(n_expected=(pl.col("n") * n_expected).sum())
         .join(there, on=of_model, how="left", nulls_equal=True)
-        .with_columns(pl.col("n_own", "n_found", "n_finished").fill_null(0))
+        .with_columns(pl.col("^n_.*$").fill_null(0))
         .with_columns(n_expected=pl.col("n_expected") + pl.col("n_own"))
         .drop("n_own")
     )

@@ -102,11 +102,6 @@ def completeness(
     models = several(model)
     check_models(lake, models)
     results = lake.table("results").filter("is_tested")
-    sides = results.group_by(_OF_SIDE).agg(
-        n_games=pl.col("game_id").n_unique().cast(pl.Int64),
-        n_complete=pl.col("game_id").filter("is_finished").n_unique().cast(pl.Int64),
-    )
-    settings = competitions(lake.once(played)).lazy()
     # Not of all columns: of each refused document there are up to 64 KiB.
     quarantined = lake.table("quarantine").select("game_id")
     broken = (
@@ -116,9 +111,10 @@ def completeness(
         .agg(n_quarantined=pl.len().cast(pl.Int64))
     )
     games = (
-        settings.join(sides, on=_OF_SIDE, how="left", nulls_equal=True)
+        competitions(lake.once(played))
+        .lazy()
         .join(broken, on=_OF_SIDE, how="left", nulls_equal=True)
-        .with_columns(pl.col("^n_.*$").fill_null(0))
+        .with_columns(pl.col("n_quarantined").fill_null(0))
         .select(
             *_OF_SIDE,
             "game_type",
@@ -195,7 +191,7 @@ def _missing(lake: StoredLake, request: Request, expected: int | None) -> pl.Dat
     competition, whatever their settings. `is_lacking` says whether they make it incomplete.
     """
     settings = played(lake, in_scope(request) | is_unfinished(request))
-    models = lake.table("results").filter("is_tested").select("model").unique().collect()
+    models = lake.once(played).select("model").unique()
     games = expected_games(settings, models)
     if expected is not None:
         finished = settings.group_by(_OF_SIDE).agg(pl.col("n_finished").sum())

@@ -260,22 +260,13 @@ def _n_games(games: pl.DataFrame) -> pl.DataFrame:
 
 def _games(asked: Sequence[_Asked], metrics: Sequence[str]) -> pl.DataFrame:
     """The games that either lake counts, as in `CHANGED_GAMES`; `common` in both."""
-    before, after = (_counted(lake, request, metrics) for lake, request in asked)
-    key = ["metric", *_GAME_KEY]
-    joined = before.join(after, on=key, how="full", coalesce=True, nulls_equal=True)
-    change = (
-        pl.when(pl.col("counted_right").is_null())
-        .then(pl.lit("gone"))
-        .when(pl.col("counted").is_null())
-        .then(pl.lit("new"))
-        .otherwise(pl.lit("common"))
+    both = pl.concat(
+        _counted(lake, request, metrics).with_columns(change=pl.lit(change))
+        for (lake, request), change in zip(asked, ("gone", "new"), strict=True)
     )
-    return joined.select(
-        *key,
-        change=change,
-        hits=pl.coalesce("hits", "hits_right"),
-        counted=pl.coalesce("counted", "counted_right"),
-    )
+    change = pl.when(pl.len() > 1).then(pl.lit("common")).otherwise(pl.col("change").first())
+    of_games = both.group_by("metric", *_GAME_KEY)
+    return of_games.agg(pl.col("hits", "counted").first(), change=change).select(*CHANGED_GAMES)
 
 
 def _counted(lake: StoredLake, request: Request, metrics: Sequence[str]) -> pl.DataFrame:
