@@ -156,20 +156,17 @@ _OF_SCRIPT = (
 )
 
 
-def wide(values: pl.DataFrame, metrics: Sequence[str], by: Sequence[str]) -> pl.DataFrame:
-    """A row for each group of `by`, with a column for each metric: the estimate, a struct."""
+def wide(
+    values: pl.DataFrame, metrics: Sequence[str], by: Sequence[str], ends: Iterable[str]
+) -> pl.DataFrame:
+    """A row for each group of `by`, with these fields of the estimate of each metric."""
     estimate = values.select(*by, "metric", estimate=pl.struct(ESTIMATE.values()))
-    return estimate.pivot(
+    rows = estimate.pivot(
         "metric", on_columns=metrics, index=by, values="estimate", maintain_order=True
     )
-
-
-def flat(rows: pl.DataFrame, ends: Iterable[str]) -> pl.DataFrame:
-    """The rows with these fields of each estimate as columns of their own."""
+    fields = ((name, end) for name in metrics for end in ends)
     return rows.select(
-        pl.col(name).struct[ESTIMATE[end]].alias(f"{name}{end}") if is_estimate else name
-        for name, is_estimate in ((one, rows[one].dtype == pl.Struct) for one in rows.columns)
-        for end in (ends if is_estimate else [""])
+        *by, *(pl.col(name).struct[ESTIMATE[end]].alias(f"{name}{end}") for name, end in fields)
     )
 
 

@@ -29,7 +29,6 @@ from pipeline.metrics.results import (
     OF_A_SLICE,
     ORIGIN,
     REPLAYS,
-    flat,
     leaderboard_columns,
     origin,
     wide,
@@ -198,7 +197,7 @@ def _unranked(rows: pl.DataFrame, shown: Sequence[str], keys: Sequence[str]) -> 
     """The same of a slice: a row for each model and group, sorted by these, without a rank."""
     columns = schema(leaderboard_columns(shown, OF_A_SLICE))
     reasons = rows.group_by(keys).agg(reasons=_REASONS)
-    values = flat(wide(rows, shown, keys), OF_A_SLICE)
+    values = wide(rows, shown, keys, OF_A_SLICE)
     known = values.join(reasons, on=keys, nulls_equal=True).sort(keys, nulls_last=True)
     absent = [pl.lit(None, columns[name]).alias(name) for name in columns if name not in known]
     return known.with_columns(absent).select(*columns, *keys[1:])
@@ -214,7 +213,7 @@ def ranked(
     either, unless `include_incomplete`, since their win rate measures something else.
     """
     # Named, since a lake without games has no rows to take the columns from.
-    estimates = flat(wide(rows, names(PAPER), ["model"]), OF_A_METRIC)
+    estimates = wide(rows, names(PAPER), ["model"], OF_A_METRIC)
     is_win_rate = pl.col("metric") == "win_rate"
     of_model = rows.group_by("model").agg(
         pl.col("n_games", "is_complete", *REPLAYS).filter(is_win_rate).first(),
