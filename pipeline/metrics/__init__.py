@@ -57,7 +57,7 @@ _SYSTEM = "system"
 class Answer(NamedTuple):
     """The rows of `metrics`, and what their intervals and comparisons are made of.
 
-    `terms` has metric, the groups of the request, term, weight, counted; `sums` metric, the finest
+    `terms` has metric, the groups of the request, term, weight, counted; `sums` metric, these
     groups, stratum, cluster, cluster_kind, term, h (hits), c (counted). Both have no row and no
     column if no interval was asked for.
     """

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from pipeline.errors import UsageError
 from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered
+from pipeline.metrics.completeness import played
 from pipeline.metrics.known import names as edition_names
 from pipeline.metrics.request import Request, condition_on, row_schema, several
 from pipeline.metrics.results import counted_in
@@ -103,7 +104,7 @@ def contrast(
     request = Request(
         edition=edition, by=("model", by), models=(model,), game_types=several(game_type)
     )
-    answer = within(_answer(lake, names, request, where, confidence))
+    answer = within(_answer(lake, names, request, where, confidence), lake.once(played))
     pairs = of_values(answer, by)
     rows = compared(answer, pairs, confidence, label=by)
     return finished(adjusted(rows, []), margin, confidence, [])

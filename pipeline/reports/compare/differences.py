@@ -10,7 +10,6 @@ import polars as pl
 from pipeline import column
 from pipeline.errors import UsageError
 from pipeline.metrics import Answer, metric
-from pipeline.metrics.intervals import by_cluster
 from pipeline.metrics.known import names as edition_names
 from pipeline.metrics.request import several
 from pipeline.metrics.results import HIGH, IS_THIN, LOW, METRIC
@@ -102,7 +101,7 @@ def compared(
         frame.join(of_entity, on=keys, nulls_equal=True)
         .drop(answer.request.by)
         .rename({"entity": "model"})
-        for frame in (answer.terms, by_cluster(answer.sums, answer.request).collect())
+        for frame in (answer.terms, answer.sums)
     )
     values = rows.select(
         "entity", "value", "thin", "reason", label=pl.col(label).cast(pl.String)

@@ -95,13 +95,13 @@ def of_values(answer: Answer, by: str) -> pl.DataFrame:
     return pl.DataFrame(pairs, dict.fromkeys(columns, pl.String), orient="row")
 
 
-def within(answer: Answer) -> Answer:
+def within(answer: Answer, settings: pl.DataFrame) -> Answer:
     """The answer with game types in place of competitions, so that roles can be paired by setting.
 
     A term that is named after a competition is renamed as well, unless a group has two such terms
-    of one game type.
+    of one game type. `settings` are those that were `played`.
     """
-    type_of = dict(answer.sums.select("stratum", "game_type").unique().drop_nulls().iter_rows())
+    type_of = dict(settings.select("competition", "game_type").unique().drop_nulls().iter_rows())
     renamed = ["stratum"]
     terms = answer.terms.with_columns(pl.col("term").replace(type_of))
     if not terms.select(*answer.request.keys, "term").is_duplicated().any():
