@@ -47,12 +47,7 @@ def known() -> Mapping[str, Added]:
 
 def _others() -> Mapping[str, Added]:
     """The metrics of other packages, then those added to a lake or a command."""
-    return {**_installed(), **_added.get()}
-
-
-@cache
-def _installed() -> Mapping[str, Added]:
-    return installed(NAMES)
+    return {**installed(NAMES), **_added.get()}
 
 
 def _order(name: str) -> int:

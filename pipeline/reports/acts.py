@@ -4,8 +4,9 @@ It is at the end of its round: after its last message, or the last one of earlie
 kind of game has an `order`, messages of later phases of the round come after it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
+from itertools import accumulate
 from typing import Any
 
 import polars as pl
@@ -47,20 +48,18 @@ def uncounted(acts: Iterable[Act], counted: Rows, sources: Sources) -> list[Act]
     return [act for act in acts if act.table not in tables]
 
 
-def new_rounds(rounds: Iterable[int | None]) -> Iterator[int | None]:
+def new_rounds(rounds: Iterable[int | None]) -> list[int | None]:
     """For each round in the order given: the round if it begins here, else None.
 
     In a game of one round no round begins, since a heading would say nothing.
     """
-    rounds = list(rounds)
-    is_long = len({round_ for round_ in rounds if round_ is not None}) > 1
-    highest = -1
-    for round_ in rounds:
-        if is_long and round_ is not None and round_ > highest:
-            highest = round_
-            yield round_
-        else:
-            yield None
+    numbers = [-1 if round_ is None else round_ for round_ in rounds]
+    is_long = len({*numbers} - {-1}) > 1
+    before = accumulate(numbers, max, initial=-1)
+    return [
+        number if is_long and number > highest else None
+        for number, highest in zip(numbers, before, strict=False)
+    ]
 
 
 @cache

@@ -110,6 +110,9 @@ def completeness(
         .group_by(_OF_SIDE)
         .agg(n_quarantined=pl.len().cast(pl.Int64))
     )
+    counts: Sequence[str | pl.Expr] = ("n_expected", "n_found", "n_finished")
+    if expected is not None:
+        counts = (pl.lit(expected, pl.Int64), "n_games", "n_complete")
     games = (
         competitions(lake.once(played))
         .lazy()
@@ -118,7 +121,7 @@ def completeness(
         .select(
             *_OF_SIDE,
             "game_type",
-            **_counts(expected),
+            **dict(zip(("expected", "found", "finished"), counts, strict=True)),
             n_missing=pl.lit(0, pl.Int64),
             n_games="n_games",
             n_unfinished=pl.col("n_games") - pl.col("n_complete"),
@@ -141,13 +144,6 @@ def completeness(
 def _check_expected(expected: int | None) -> None:
     if expected is not None and not 1 <= expected <= MOST_EXPECTED:
         raise UsageError(f"the number of expected games must be 1 to {MOST_EXPECTED:,}")
-
-
-def _counts(expected: int | None) -> dict[str, str | pl.Expr]:
-    if expected is None:
-        return {"expected": "n_expected", "found": "n_found", "finished": "n_finished"}
-    n_expected = pl.lit(expected, pl.Int64)
-    return {"expected": n_expected, "found": pl.col("n_games"), "finished": pl.col("n_complete")}
 
 
 @counted_in(READABILITY)

@@ -115,8 +115,7 @@ def diff(
     >>> lake.diff("lake/").select("n_gone", "n_new").unique().rows()
     [(0, 0)]
     """
-    if margin is not None:
-        check_margin(margin, metric, edition, may_be_0=True)
+    check_margin(margin, metric, edition, may_be_0=True)
     asked = _asked(*_of_same_system(before, after), edition, model)
     metrics = several(names(edition) if metric is None else metric)
     answers = [

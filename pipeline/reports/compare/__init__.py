@@ -50,8 +50,7 @@ def compare(
     36
     """
     check_pairs(pairs)
-    if margin is not None:
-        check_margin(margin, metric, edition)
+    check_margin(margin, metric, edition)
     request = Request(
         edition=edition,
         by=("model", *several(by or ())),
@@ -99,8 +98,7 @@ def contrast(
         raise UsageError(f"cannot contrast by `{by}`: choose a column such as role or round")
     having = [name for name in edition_names(edition) if by in row_schema(name)]
     names = metric or having or None
-    if margin is not None:
-        check_margin(margin, names, edition)
+    check_margin(margin, names, edition)
     request = Request(
         edition=edition, by=("model", by), models=(model,), game_types=several(game_type)
     )

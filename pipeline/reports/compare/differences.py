@@ -166,9 +166,15 @@ def _reason() -> pl.Expr:
 
 
 def check_margin(
-    margin: float, names: str | Sequence[str] | None, edition: Edition, *, may_be_0: bool = False
+    margin: float | None,
+    names: str | Sequence[str] | None,
+    edition: Edition,
+    *,
+    may_be_0: bool = False,
 ) -> None:
     """Raises UsageError for a margin of 0 or less, or larger than any difference can be."""
+    if margin is None:
+        return
     if not (margin > 0 or (may_be_0 and margin == 0)):
         raise UsageError(f"the margin must be greater than 0, for example 0.05, not {margin:g}")
     metrics = several(edition_names(edition) if names is None else names)
