@@ -177,24 +177,18 @@ def leaderboard_columns(
     columns: dict[str, column.Column] = {}
     for name, declared in LEADERBOARD.items():
         if name == _METRIC:
-            columns |= _of_metrics(names(PAPER) if metrics is None else metrics, ends)
+            columns |= {
+                f"{one}{end}": replace(
+                    of_end,
+                    description=of_end.description.replace(_METRIC, one),
+                    heading=column.words(f"{one}{end}"),
+                )
+                for one in (names(PAPER) if metrics is None else metrics)
+                for end, of_end in ends.items()
+            }
         elif not name.startswith(_METRIC):
             columns[name] = declared
     return columns
-
-
-def _of_metrics(
-    metrics: Sequence[str], ends: Mapping[str, column.Column]
-) -> dict[str, column.Column]:
-    return {
-        f"{name}{end}": replace(
-            declared,
-            description=declared.description.replace(_METRIC, name),
-            heading=column.words(f"{name}{end}"),
-        )
-        for name in metrics
-        for end, declared in ends.items()
-    }
 
 
 def origin(lake: StoredLake, edition: str | None = PAPER) -> list[pl.Expr]:
