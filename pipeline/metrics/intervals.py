@@ -7,14 +7,13 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from pipeline import statistics
 from pipeline.cells import MARK
 from pipeline.metrics.declaration import POOLED, Metric
 from pipeline.metrics.request import POOL, Request
 from pipeline.metrics.results import LACKS, THIN, VALUES
 from pipeline.metrics.tally import CLUSTER, GAME_MARK
 from pipeline.metrics.values import VALUE_COLUMNS, join, rolled
-from pipeline.statistics.interval import LEAST_BESIDE, TIMES_AS_MANY
+from pipeline.statistics.interval import LEAST_BESIDE, TIMES_AS_MANY, intervals
 
 LEAST_SETTINGS = 5
 """A term with fewer effective settings of its own is thin."""
@@ -71,7 +70,7 @@ def with_intervals(
     kinds = pl.col("cluster_kind").unique().sort(descending=True).str.join(" or ")
     method = pl.format("mid-p, clustered by {}", kinds).alias("ci_method")
     of_groups = (
-        statistics.intervals(clusters, terms.lazy(), keys, confidence),
+        intervals(clusters, terms.lazy(), keys, confidence),
         clusters.group_by(keys).agg(method),
         _thin(clusters, keys),
         _lacks(clusters, request),

@@ -16,8 +16,8 @@ from pipeline.metrics.request import Request
 from pipeline.metrics.results import IS_THIN, METRIC, MODEL, counted_in
 from pipeline.reports.compare.differences import compared
 from pipeline.reports.compare.pairs import check_pairs, models_of, of_models
-from pipeline.statistics import rates
 from pipeline.statistics.contrast import Rate
+from pipeline.statistics.interval import rates
 from pipeline.statistics.pairs import Pilot, pilots_of
 from pipeline.statistics.planning import MOST_SETTINGS, setting_sd, settings_needed
 from pipeline.statistics.sums import DIGITS
