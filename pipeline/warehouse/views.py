@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import duckdb
 import polars as pl
+import pyarrow as pa
 
 from pipeline.events.contracts import TABLES, row_meaning
 from pipeline.events.roles import role_rows
@@ -199,7 +200,9 @@ def create_table_view(
     schema = arrow_schema(table)
     read = {name: identifier(name) for name in schema.names}
     if lacking := [name for name in read if not files or (known is not None and name not in known)]:
-        types = connection.from_arrow(schema.empty_table().select(lacking)).types
+        # Not its own `empty_table`, which would load pandas.
+        nothing = pa.Table.from_batches([], schema).select(lacking)
+        types = connection.from_arrow(nothing).types
         for name, dtype in zip(lacking, types, strict=True):
             read[name] = f"CAST(NULL AS {dtype}) AS {identifier(name)}"
     rows = f"SELECT {', '.join(read.values())} {f'FROM {_parquet(files)}' if files else 'LIMIT 0'}"
