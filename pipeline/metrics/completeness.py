@@ -77,9 +77,12 @@ def completeness(lake: StoredLake, metrics: Mapping[str, Metric], request: Reque
         return pl.DataFrame({"metric": list(metrics)}).with_columns(
             is_complete=pl.lit(None, pl.Boolean), **unknown
         )
+    # It finished as many games of each setting as are expected.
+    is_complete = (pl.col("n_finished") >= pl.col("n_expected")).all()
+    complete = lake.once(competitions).group_by("model", "game_type").agg(is_complete=is_complete)
     of_types = (
         types_of(metrics, request.counted_types)
-        .join(lake.once(_complete_types), on="game_type", nulls_equal=True)
+        .join(complete, on="game_type", nulls_equal=True)
         .join(lake.once(replays), on=["model", "game_type"], how="left", nulls_equal=True)
         .with_columns(pl.col(*REPLAYS).fill_null(0))
     )
@@ -116,13 +119,13 @@ def expected(settings: pl.DataFrame, models: pl.DataFrame | None = None) -> pl.D
     )
 
 
-def competitions(settings: pl.DataFrame) -> pl.DataFrame:
+def competitions(lake: StoredLake) -> pl.DataFrame:
     """A row for each model and competition: games that are expected, and how many there are.
 
     Columns: model, game_type, competition, n_expected, and of these n_found, n_finished; and of all
-    its games n_games, n_complete. `settings` are those that were `played`. A game more of one
-    setting is none of another.
+    its games n_games, n_complete. A game more of one setting is none of another.
     """
+    settings = lake.once(played)
     of_competition = ["competition", "game_type"]
     of_model = ["model", *of_competition]
     asked = _of_settings(settings)
@@ -174,13 +177,6 @@ def _of_settings(settings: pl.DataFrame) -> pl.DataFrame:
 
 def _n_expected(own_most: pl.Expr) -> pl.Expr:
     return own_most.clip(pl.col("least"), pl.col("more"))
-
-
-def _complete_types(lake: StoredLake) -> pl.DataFrame:
-    """model, game_type, is_complete: it finished as many games of each setting as are expected."""
-    is_complete = (pl.col("n_finished") >= pl.col("n_expected")).all()
-    of_models = competitions(lake.once(played)).group_by("model", "game_type")
-    return of_models.agg(is_complete=is_complete)
 
 
 def replays(lake: StoredLake) -> pl.DataFrame:
@@ -255,7 +251,7 @@ def lacking(lake: StoredLake) -> pl.DataFrame:
     n_finished, n_expected = pl.col("n_finished"), pl.col("n_expected")
     is_lacking = (n_finished == 0) & (n_finished.max().over("competition") > 0)
     of_model = (
-        competitions(lake.once(played))
+        lake.once(competitions)
         .with_columns(is_lacking=is_lacking)
         .sort("competition")
         .group_by("model", maintain_order=True)
