@@ -20,8 +20,8 @@ from pipeline.pages.address import SAME_EDITION, Field, address
 from pipeline.pages.content import Content, Page
 from pipeline.present.table import ID_SHOWN
 from pipeline.reports.parts import EVERYBODY, Part, parts, seats, title
+from pipeline.reports.tables import unknown_notes
 from pipeline.reports.transcript import Transcript
-from pipeline.reports.unknown import unknown_notes
 from pipeline.vocabulary import Phase
 
 

@@ -15,7 +15,7 @@ from pipeline.metrics import evidence as evidence_rows
 from pipeline.metrics.evidence import evidence_parts
 from pipeline.metrics.known import names
 from pipeline.metrics.paging import order_by, page_of
-from pipeline.metrics.validation import check_of_roles
+from pipeline.metrics.request import check_of_roles
 from pipeline.metrics.win_rate import RESULTS
 from pipeline.pages.address import (
     AFTER,

@@ -12,7 +12,7 @@ from pipeline.errors import UsageError, choose
 from pipeline.pages import game, lists, lookups, values
 from pipeline.pages.address import Address
 from pipeline.pages.content import Content, Page
-from pipeline.reports.unknown import unknown_notes
+from pipeline.reports.tables import unknown_notes
 
 _PLACE = re.compile(r"`\$\.(\w+)`$")
 TEMPLATES = Path(__file__).parent / "templates"

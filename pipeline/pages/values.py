@@ -11,9 +11,8 @@ from pipeline.answers import AnsweringLake
 from pipeline.column import schema
 from pipeline.errors import UsageError
 from pipeline.metrics.known import has_sql, metric, names, sql
-from pipeline.metrics.request import RELEASE, several
-from pipeline.metrics.results import ESTIMATE, REPLAYS, flat, origin, wide
-from pipeline.metrics.validation import check_models
+from pipeline.metrics.request import check_models, several
+from pipeline.metrics.results import ESTIMATE, REPLAYS, origin, wide
 from pipeline.pages.address import (
     BY,
     EDITION,
@@ -37,9 +36,9 @@ from pipeline.pages.content import (
 )
 from pipeline.present import present
 from pipeline.present.values import lacks_note
-from pipeline.reports.compare.columns import SCHEMA
+from pipeline.reports.compare.differences import SCHEMA
 from pipeline.reports.compare.settings import APART
-from pipeline.vocabulary import ALL
+from pipeline.vocabulary import ALL, RELEASE
 
 MODEL_COLUMNS = (
     *("rank", "letters", "n_games", "n_missing", "n_expected", "n_self_play", *REPLAYS),
@@ -78,7 +77,7 @@ def leaderboard(lake: AnsweringLake, asked: Any) -> Content:
     ends = ESTIMATE if is_sliced else [end for end in ESTIMATE if end != "_lacks"]
     keys = ["model", *groups]
     ranks = ranking.select(*keys, "family", *MODEL_COLUMNS)
-    estimates = flat(wide(values, known, keys), ends)
+    estimates = wide(values, known, keys, ends)
     rows = ranks.join(estimates, on=keys, nulls_equal=True, maintain_order="left")
     rows = rows.select(*BEFORE, *groups, pl.exclude(*BEFORE, *groups))
     if asked.sort in rows.columns:  # nulls last

@@ -11,13 +11,12 @@ from pipeline.column import Column
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE
-from pipeline.metrics.completeness import replay_notes
+from pipeline.metrics.completeness import replay_notes, self_play, self_play_notes
 from pipeline.metrics.intervals import EXPLANATION
 from pipeline.metrics.results import ESTIMATE, REPLAYS, VALUES, leaderboard_columns
 from pipeline.present import folds
 from pipeline.present.table import Estimate, Table
 from pipeline.reports import evidence_sum as evidence_sums
-from pipeline.reports.lacking import self_play, self_play_notes
 from pipeline.vocabulary import ALL
 
 VALUE = Estimate(
@@ -39,7 +38,7 @@ def metrics(rows: pl.DataFrame, lake: StoredLake | None = None, **_: Any) -> Tab
     notes = [*thin_note(rows, "thin"), *lacks_note(rows), *replay_notes(rows)]
     if lake is not None and "win_rate" in rows["metric"]:
         # Win rates that are so by construction, of the models in the rows.
-        games = pl.concat(map(self_play, lake.by_system()))
+        games = pl.concat(one.once(self_play) for one in lake.by_system())
         models = rows.select("model").unique() if "model" in rows.columns else games
         notes += self_play_notes(games.join(models, on="model", how="semi", nulls_equal=True))
     is_none = rows.is_empty() or (lake is not None and not lake.systems)

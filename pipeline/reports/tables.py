@@ -1,15 +1,14 @@
-"""What is in a lake: its tables, with their sizes."""
+"""What is in a lake: its tables, with their sizes, and games that no metric counts."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import polars as pl
 
 from pipeline import column
-from pipeline.column import Column, listed
 from pipeline.events.contracts import TABLES, row_meaning
 from pipeline.lake import StoredLake
 
-COLUMNS: Mapping[str, Column] = {
+COLUMNS: Mapping[str, column.Column] = {
     "table": column.text("the table's name"),
     "row": column.text("what a row of it is"),
     "n_rows": column.count("its rows").shown("rows"),
@@ -20,23 +19,37 @@ COLUMNS: Mapping[str, Column] = {
 }
 
 
-@listed(COLUMNS)
+@column.listed(COLUMNS)
 def tables(lake: StoredLake) -> pl.DataFrame:
     """A row for each table of the lake, as its Delta log says.
 
     >>> lake.tables().filter(table="votes")["n_rows"].item()
     192
     """
-    rows = []
-    for table in TABLES:
-        counts, sizes = lake.counts(table), lake.sizes(table)
-        rows.append(
-            {
-                "table": table,
-                "row": row_meaning(table).rstrip("."),
-                "n_rows": sum(counts.values()),
-                "n_bytes": sum(sizes.values()),
-                "n_files": len(sizes),
-            }
-        )
-    return pl.DataFrame(rows)
+    sizes = {table: lake.sizes(table) for table in TABLES}
+    return pl.DataFrame(
+        {
+            "table": table,
+            "row": row_meaning(table).rstrip("."),
+            "n_rows": sum(lake.counts(table).values()),
+            "n_bytes": sum(of_files.values()),
+            "n_files": len(of_files),
+        }
+        for table, of_files in sizes.items()
+    )
+
+
+def unknown_notes(lake: StoredLake, game_types: Collection[str] | None = None) -> list[str]:
+    """A note if the lake has games of a package that is not installed.
+
+    `game_types` are those that are shown, None for all.
+    """
+    names = lake.unknown_tables
+    types = [name for name in lake.unknown_types if game_types is None or name in game_types]
+    if not types:
+        return []
+    tables = f", and their own tables ({', '.join(names)}) are not read" if names else ""
+    return [
+        f"the lake has games of {', '.join(types)}, of a package that is not installed: no metric "
+        f"counts them{tables}; install the package to see them in full"
+    ]
