@@ -4,7 +4,7 @@ from plain import cell, fence
 
 from pipeline import sqlfiles
 from pipeline.metrics.known import NAMES, TITLES, file_of, names
-from pipeline.metrics.request import EDITIONS, PAPER
+from pipeline.vocabulary import EDITIONS, PAPER
 
 INTRODUCTION = """# Metrics and their SQL
 

@@ -16,11 +16,11 @@ from pipeline.lake import StoredLake, open_lake
 from pipeline.lake.explanation import explanation
 from pipeline.lake.names import CATALOG
 from pipeline.library_errors import one_line
-from pipeline.metrics.views import views
-from pipeline.reports.views import computed
+from pipeline.reports.views import views
 from pipeline.stores import Location, location
 from pipeline.version import __version__
-from pipeline.warehouse.database import Stored, write_database
+from pipeline.warehouse.database import write_database
+from pipeline.warehouse.views import Computed
 
 # Metrics and leaderboard of so many games take a few seconds in all editions, and less memory than
 # the ingest before.
@@ -30,7 +30,7 @@ _DRAFT = ".draft"
 # A draft that is older was left by a process that was killed.
 _DRAFT_HOURS = 1
 
-_OF_ABOUT = {
+_COLUMNS_OF_ABOUT = {
     "lake": "the lake: its path or URL when this database was made",
     "ingest_id": "the last ingest that is in it, 0 before the first",
     "ingested_at": "when that was committed, in UTC",
@@ -79,7 +79,7 @@ def _write(lake: StoredLake, folder: Location, name: str) -> None:
     draft = folder.draft(f".{name}.{uuid4()}{_DRAFT}")
     try:
         draft.path.unlink(missing_ok=True)  # DuckDB takes no empty file
-        write_database(draft.path, lake, views(), _stored(lake))
+        write_database(draft.path, lake, {**views(), "about": _ABOUT})
         if folder.is_local:
             # It belongs to a database that is about to be replaced, and would be read with ours.
             (folder / f"{name}.wal").unlink(missing_ok=True)
@@ -98,15 +98,6 @@ def _delete_old_drafts(folder: Location, name: str) -> None:
             (folder / file.name).unlink(missing_ok=True)
 
 
-def _stored(lake: StoredLake) -> dict[str, Stored]:
-    """The tables that are no views: what Python computes, and what this is a state of."""
-    of_python = {
-        name: Stored(view.rows(lake), view.row, view.columns) for name, view in computed().items()
-    }
-    about = Stored(_about(lake), "the state of the lake that this database shows", _OF_ABOUT)
-    return {**of_python, "about": about}
-
-
 def _about(lake: StoredLake) -> pl.DataFrame:
     last = lake.last_ingest
     ingested_at = cast(datetime, last["finished_at"]) if last else None
@@ -118,5 +109,19 @@ def _about(lake: StoredLake) -> pl.DataFrame:
         "made_at": datetime.now(UTC).replace(tzinfo=None),
         "tool_version": __version__,
     }
-    instant = pl.Datetime("us")
-    return pl.DataFrame([row], schema_overrides={"ingested_at": instant, "made_at": instant})
+    return pl.DataFrame([row], schema=_SCHEMA)
+
+
+_INSTANT = pl.Datetime("us")
+_SCHEMA = pl.Schema(
+    {
+        "lake": pl.String(),
+        "ingest_id": pl.Int64(),
+        "ingested_at": _INSTANT,
+        "made_at": _INSTANT,
+        "tool_version": pl.String(),
+    }
+)
+_ABOUT = Computed(
+    _about, _SCHEMA, "the state of the lake that this database shows", _COLUMNS_OF_ABOUT
+)

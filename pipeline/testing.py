@@ -29,7 +29,7 @@ from pipeline.lake import StoredLake
 from pipeline.metrics.added import check_counts
 from pipeline.metrics.installed import Added
 from pipeline.metrics.known import has_sql, metric, sql, titles
-from pipeline.metrics.request import PAPER
+from pipeline.vocabulary import PAPER
 
 N_MUTANTS = 200
 _STATUSES = {"game", "quarantined", "ignored"}

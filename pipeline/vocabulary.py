@@ -4,9 +4,13 @@ They are plain strings on disk; the enums exist so that code and contracts name 
 """
 
 from enum import StrEnum
-from typing import Literal
+from typing import Final, Literal, get_args
 
 Edition = Literal["paper", "release", "audited"]
+EDITIONS: tuple[Edition, ...] = get_args(Edition)
+PAPER: Final = "paper"
+RELEASE: Final = "release"
+AUDITED: Final = "audited"
 Engine = Literal["polars", "duckdb", "spark"]
 MAGIC = "magic"
 """The system that the benchmark MAgIC runs its games by."""

@@ -25,8 +25,8 @@ from shapes import (
     terms,
 )
 
-from pipeline.statistics import intervals
 from pipeline.statistics.contrast import wilson
+from pipeline.statistics.interval import intervals
 
 GAMES = (5, 10, 20, 100)
 RATES = (0.05, 0.5, 0.95)

@@ -16,8 +16,8 @@ from document import asked, markdown, write
 from pairs_of_models import HARDNESS, STREAK, sums_of
 from shapes import UNEVEN, Floats, Shape, of_metric, of_settings, played, terms
 
-from pipeline.statistics import rates as rates_of
 from pipeline.statistics.contrast import Rate
+from pipeline.statistics.interval import rates as rates_of
 from pipeline.statistics.pairs import Pilot, pilots_of
 from pipeline.statistics.planning import power_of, setting_sd, settings_needed
 

@@ -19,8 +19,8 @@ from document import asked, markdown, write
 from scipy.stats import binom
 from shapes import Floats, Play, Shape, frame, of_metric, of_settings, played, terms
 
-from pipeline.statistics import rates
 from pipeline.statistics.contrast import Rate, wilson
+from pipeline.statistics.interval import rates
 from pipeline.statistics.midp import ends
 
 CONFIDENCE, Z = 0.95, NormalDist().inv_cdf(0.975)

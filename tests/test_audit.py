@@ -19,10 +19,9 @@ from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import metrics
 from pipeline.metrics.evidence import evidence
 from pipeline.metrics.known import names
-from pipeline.metrics.request import EDITIONS
-from pipeline.reports.alike import alike_models
-from pipeline.reports.audit import KINDS, audit, findings
+from pipeline.reports.audit import KINDS, alike_models, audit, findings
 from pipeline.simulate import simulate
+from pipeline.vocabulary import EDITIONS
 
 Log = dict[str, Any]
 MODELS = {"Player 1": "a", "Player 2": "b", "Player 3": "c"}

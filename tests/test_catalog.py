@@ -99,8 +99,7 @@ def leave_out_most(patch: pytest.MonkeyPatch) -> None:
         if name == "judgement" or name.startswith(("shared.", "evidence."))
     }
     stored = {name: computed()[name] for name in ("metrics", "leaderboard")}
-    patch.setattr("pipeline.catalog.views", lambda: few)
-    patch.setattr("pipeline.catalog.computed", lambda: stored)
+    patch.setattr("pipeline.catalog.views", lambda: few | stored)
 
 
 @pytest.fixture

@@ -15,9 +15,9 @@ from pipeline.ingest import ingest
 from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import NAMES
 from pipeline.metrics.evidence import evidence
-from pipeline.metrics.request import EDITIONS
 from pipeline.reports.transcript import Transcript, transcript
 from pipeline.simulate import simulate
+from pipeline.vocabulary import EDITIONS
 
 EVIL = "\x1b[2J# no heading\n\x1b[31m```\n| a | \x9b2J\u202e"
 UNSAFE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")

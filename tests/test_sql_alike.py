@@ -17,14 +17,14 @@ from pipeline.errors import LakeError
 from pipeline.ingest import ingest
 from pipeline.lake import create_lake
 from pipeline.lake.names import CATALOG
-from pipeline.metrics.request import EDITIONS, PAPER
 from pipeline.metrics.views import LEADERBOARD, OF_ALL, in_schema
 from pipeline.reports import views as module
 from pipeline.reports.views import computed
 from pipeline.sandbox import Sandbox
 from pipeline.simulate import simulate
+from pipeline.vocabulary import EDITIONS, PAPER
 from pipeline.warehouse import connect, query
-from pipeline.warehouse.numbers import as_polars
+from pipeline.warehouse.results import as_polars
 from pipeline.warehouse.views import Computed
 
 # A name that JSON and SQL have to quote.
@@ -73,7 +73,7 @@ def by_duckdb(place: Path, asked: str) -> pl.DataFrame:
     """The result by a plain DuckDB, which knows nothing of this package."""
     with duckdb.connect(place / CATALOG, read_only=True) as connection:
         connection.execute("SET TimeZone = 'UTC'")
-        return as_polars(connection.sql(asked), lambda table: None)
+        return as_polars(connection.sql(asked))
 
 
 @pytest.mark.slow

@@ -17,10 +17,10 @@ from pipeline.cli import main
 from pipeline.errors import UsageError
 from pipeline.ingest import ingest
 from pipeline.lake.maintain import maintain
-from pipeline.metrics.request import EDITIONS
 from pipeline.pages.page import content, parameters
 from pipeline.pages.render import fragment
 from pipeline.simulate import simulate
+from pipeline.vocabulary import EDITIONS
 
 OTHER = "other-model"
 SHARED_MODEL = "sim-atlas"

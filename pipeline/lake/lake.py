@@ -238,7 +238,7 @@ class StoredLake:
         if system not in self._narrowed:
             copy = object.__new__(type(self))
             copy.__dict__ = {**self.__dict__, "system": system, "_narrowed": {}}
-            for name in ("state", "game_types"):
+            for name in ("state", "game_types", "_answers"):
                 copy.__dict__.pop(name, None)
             self._narrowed[system] = copy
         return cast(Self, self._narrowed[system])

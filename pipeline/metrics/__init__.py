@@ -18,13 +18,21 @@ from pipeline.metrics.declaration import Metric
 from pipeline.metrics.intervals import sums_by_cluster, terms_of, with_intervals
 from pipeline.metrics.known import NAMES, TITLES, metric
 from pipeline.metrics.known import names as edition_names
-from pipeline.metrics.request import DEFAULT_BY, DEFAULT_GAMES, PAPER, RELEASE, Request, several
+from pipeline.metrics.request import (
+    DEFAULT_BY,
+    DEFAULT_GAMES,
+    Request,
+    check,
+    check_models,
+    condition_on,
+    several,
+    tested,
+)
 from pipeline.metrics.results import REPLAYS, SYSTEM, VALUES, origin
 from pipeline.metrics.rows import in_scope
 from pipeline.metrics.tally import ENGINES, Question, check_engine, clusters, count
-from pipeline.metrics.validation import check, check_models, condition_on, tested
 from pipeline.metrics.values import values
-from pipeline.vocabulary import ALL, MAGIC, Edition, Engine, GameType
+from pipeline.vocabulary import ALL, MAGIC, PAPER, RELEASE, Edition, Engine, GameType
 
 __all__ = [
     "ALL",
@@ -49,16 +57,15 @@ _SYSTEM = "system"
 class Answer(NamedTuple):
     """The rows of `metrics`, and what their intervals and comparisons are made of.
 
-    `terms` has metric, the groups of the request, term, weight, counted; `sums` metric, the finest
-    groups, stratum, cluster, cluster_kind, term, h (hits), c (counted); `settings` are those that
-    were `played`. All three have no row and no column if no interval was asked for.
+    `terms` has metric, the groups of the request, term, weight, counted; `sums` metric, these
+    groups, stratum, cluster, cluster_kind, term, h (hits), c (counted). Both have no row and no
+    column if no interval was asked for.
     """
 
     rows: pl.DataFrame
     request: Request
     terms: pl.DataFrame = pl.DataFrame()
     sums: pl.DataFrame = pl.DataFrame()
-    settings: pl.DataFrame = pl.DataFrame()
 
 
 @listed({**VALUES, "system": SYSTEM})
@@ -147,31 +154,31 @@ def answered(
         )
     check(lake, request, metric_names)
     declared = declarations(lake, metric_names, request)
-    settings = of_intervals = None
-    if confidence is not None:
-        settings = played(lake)
-        is_whole = pl.col("n_finished") > 0
-        is_release = request.edition == RELEASE
-        of_edition = played(lake, in_scope(request)) if is_release else settings.filter(is_whole)
-        of_intervals = clusters(of_edition, request)
     question = Question(
         declared,
         request,
         with_games=metric_names if with_games is None else with_games,
-        clusters=of_intervals,
+        clusters=None if confidence is None else clusters(_taken(lake, request), request),
     )
     counts = count(lake, question, engine, master)
     rows = values(counts, declared, request)
-    if confidence is None or settings is None:
+    if confidence is None:
         return Answer(_in_order(rows, metric_names, request.by), request)
     sums, terms = sums_by_cluster(counts.sums, declared, request), terms_of(rows, declared, request)
     rows = with_intervals(rows, terms, sums, request, confidence)
-    complete = completeness(lake, declared, settings, request)
+    complete = completeness(lake, declared, request)
     keys = complete.drop("is_complete", *REPLAYS).columns
     rows = rows.join(complete, on=keys, how="left", nulls_equal=True, maintain_order="left")
     if "model" in request.by:
         rows = rows.with_columns(pl.col(*REPLAYS).fill_null(0))
-    return Answer(_in_order(rows, metric_names, request.by), request, terms, sums, settings)
+    return Answer(_in_order(rows, metric_names, request.by), request, terms, sums)
+
+
+def _taken(lake: StoredLake, request: Request) -> pl.DataFrame:
+    """The settings that were `played`, of the games that the edition takes."""
+    if request.edition == RELEASE:
+        return played(lake, in_scope(request))
+    return lake.once(played).filter(pl.col("n_finished") > 0)
 
 
 def declarations(lake: StoredLake, names: Sequence[str], request: Request) -> dict[str, Metric]:

@@ -19,7 +19,7 @@ from pipeline.metrics import results
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.installed import Added
 from pipeline.metrics.known import knowing, names
-from pipeline.metrics.request import PAPER, Request
+from pipeline.metrics.request import Request
 from pipeline.metrics.results import ESTIMATE
 from pipeline.metrics.rows import rows
 from pipeline.metrics.tally import Question, count
@@ -27,7 +27,7 @@ from pipeline.metrics.views import LEADERBOARD, OF_ALL, shared, views
 from pipeline.plugins import LETTERS, NAME
 from pipeline.sqlfiles import header_of, with_clause, without_end
 from pipeline.statistics.sums import ROUNDING
-from pipeline.vocabulary import Engine
+from pipeline.vocabulary import PAPER, Engine
 
 _SUMS = ("hits", "counted", "n_unreadable", "n_unknown")
 # What the leaderboard and its page have beside the value of each metric.

@@ -6,7 +6,8 @@ middle it is the one next to what the model itself finished of some setting of t
 bounds of values are made of the most that any model finished, since each game more may be lost.
 
 Games that a model played more often than others are replays of settings, or repeats. A second run
-in the same lake counts as much as the first, and only for the models that it has.
+in the same lake counts as much as the first, and only for the models that it has. What a model
+lacks besides, and its games against itself, limit its win rate.
 """
 
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ from pipeline.lake import StoredLake
 from pipeline.metrics.declaration import Metric, types_of
 from pipeline.metrics.request import Request
 from pipeline.metrics.results import REPLAYS
-from pipeline.vocabulary import ALL
+from pipeline.vocabulary import ALL, Side
 
 # A game that nobody can repeat has its own id for a setting.
 IS_OWN = pl.col("setting_id") == pl.col("game_id")
@@ -65,14 +66,11 @@ def played(lake: StoredLake, *conditions: pl.Expr) -> pl.DataFrame:
     return rows.select(*by, "n_games", "n_finished", "is_own")
 
 
-def completeness(
-    lake: StoredLake, metrics: Mapping[str, Metric], settings: pl.DataFrame, request: Request
-) -> pl.DataFrame:
+def completeness(lake: StoredLake, metrics: Mapping[str, Metric], request: Request) -> pl.DataFrame:
     """`is_complete`, `n_replays` and `n_repeats` of each metric and model: over its game types, and
     also of each one if values are grouped by them. Without models, they are null for each metric.
 
-    `settings` are those of the lake that were `played`. Columns: metric, model and game_type as far
-    as values are grouped by them, and these.
+    Columns: metric, model and game_type as far as values are grouped by them, and these.
     """
     if "model" not in request.by:
         unknown = dict.fromkeys(REPLAYS, pl.lit(None, pl.Int64))
@@ -81,8 +79,8 @@ def completeness(
         )
     of_types = (
         types_of(metrics, request.counted_types)
-        .join(_complete_types(settings), on="game_type", nulls_equal=True)
-        .join(replays(lake, settings), on=["model", "game_type"], how="left", nulls_equal=True)
+        .join(lake.once(_complete_types), on="game_type", nulls_equal=True)
+        .join(lake.once(replays), on=["model", "game_type"], how="left", nulls_equal=True)
         .with_columns(pl.col(*REPLAYS).fill_null(0))
     )
     of_all = of_types.group_by("metric", "model").agg(
@@ -121,8 +119,9 @@ def expected(settings: pl.DataFrame, models: pl.DataFrame | None = None) -> pl.D
 def competitions(settings: pl.DataFrame) -> pl.DataFrame:
     """A row for each model and competition: games that are expected, and how many there are.
 
-    Columns: model, game_type, competition, n_expected, and of these n_found, n_finished. `settings`
-    are those that were `played`. A game more of one setting is none of another.
+    Columns: model, game_type, competition, n_expected, and of these n_found, n_finished; and of all
+    its games n_games, n_complete. `settings` are those that were `played`. A game more of one
+    setting is none of another.
     """
     of_competition = ["competition", "game_type"]
     of_model = ["model", *of_competition]
@@ -141,6 +140,8 @@ def competitions(settings: pl.DataFrame) -> pl.DataFrame:
             n_own=n_own,
             n_found=pl.min_horizontal("n_games", n_expected).sum(),
             n_finished=pl.min_horizontal("n_finished", n_expected).sum(),
+            n_games=pl.col("n_games").sum(),
+            n_complete=pl.col("n_finished").sum(),
         )
     )
     return (
@@ -152,7 +153,7 @@ def competitions(settings: pl.DataFrame) -> pl.DataFrame:
         .group_by(of_model)
         .agg(n_expected=(pl.col("n") * n_expected).sum())
         .join(there, on=of_model, how="left", nulls_equal=True)
-        .with_columns(pl.col("n_own", "n_found", "n_finished").fill_null(0))
+        .with_columns(pl.col("^n_.*$").fill_null(0))
         .with_columns(n_expected=pl.col("n_expected") + pl.col("n_own"))
         .drop("n_own")
     )
@@ -175,25 +176,27 @@ def _n_expected(own_most: pl.Expr) -> pl.Expr:
     return own_most.clip(pl.col("least"), pl.col("more"))
 
 
-def _complete_types(settings: pl.DataFrame) -> pl.DataFrame:
+def _complete_types(lake: StoredLake) -> pl.DataFrame:
     """model, game_type, is_complete: it finished as many games of each setting as are expected."""
     is_complete = (pl.col("n_finished") >= pl.col("n_expected")).all()
-    return competitions(settings).group_by("model", "game_type").agg(is_complete=is_complete)
+    of_models = competitions(lake.once(played)).group_by("model", "game_type")
+    return of_models.agg(is_complete=is_complete)
 
 
-def replays(lake: StoredLake, settings: pl.DataFrame) -> pl.DataFrame:
+def replays(lake: StoredLake) -> pl.DataFrame:
     """A row for each model and game type that has any: model, game_type, n_replays, n_repeats.
 
     Replays are a model's games of a setting beyond the usual number, the lower median over the
     models that played it: settings that all play five times have none. Repeats are games with the
-    very content of another one. `settings` are those of the lake that were `played`.
+    very content of another one.
     """
+    settings = lake.once(played)
     # A game and its repeat are of one setting, unless each is a setting of its own.
     if not ((settings["n_games"] > 1) | settings["is_own"]).any():
         return _NONE
     of_models = _played_again(lake, settings)
     joined = of_models.join(
-        lake.once(_repeats), on=_OF_MODEL, how="full", coalesce=True, nulls_equal=True
+        _repeats(lake), on=_OF_MODEL, how="full", coalesce=True, nulls_equal=True
     )
     return joined.with_columns(pl.col(*REPLAYS).fill_null(0))
 
@@ -241,6 +244,54 @@ def _repeats(lake: StoredLake) -> pl.DataFrame:
     )
 
 
+def lacking(lake: StoredLake) -> pl.DataFrame:
+    """A row for each tested model: model, n_missing, n_expected, lacks, n_self_play.
+
+    `n_missing` is the number of games that this model has not finished, of the `n_expected`.
+    `lacks` lists the competitions that others finished and this one did not: its win rate is a mean
+    over fewer competitions, so it is not comparable. `n_self_play` is its number of games of
+    `self_play`.
+    """
+    n_finished, n_expected = pl.col("n_finished"), pl.col("n_expected")
+    is_lacking = (n_finished == 0) & (n_finished.max().over("competition") > 0)
+    of_model = (
+        competitions(lake.once(played))
+        .with_columns(is_lacking=is_lacking)
+        .sort("competition")
+        .group_by("model", maintain_order=True)
+        .agg(
+            n_missing=(n_expected - n_finished).sum(),
+            n_expected=n_expected.sum(),
+            lacks=pl.col("competition").filter("is_lacking").drop_nulls(),
+        )
+    )
+    joined = of_model.join(lake.once(self_play), on="model", how="left", nulls_equal=True)
+    return joined.with_columns(pl.col("n_self_play").fill_null(0))
+
+
+def self_play(lake: StoredLake) -> pl.DataFrame:
+    """model, n_self_play: finished games of hidden roles in which one model holds every seat.
+
+    In such a game one side wins what the other loses, so it says little about the model. A model
+    without such games has no row.
+    """
+    is_alone = (pl.col("models") == 1) & (pl.col("sides") == 2)
+    games = (
+        lake.table("results")
+        .filter("is_tested", "is_finished", pl.col("opponent").is_null())
+        .filter(pl.col("side").is_in([Side.HIDDEN, Side.CIVILIAN]))
+        .group_by("game_id")
+        .agg(
+            model=pl.col("model").first(),
+            models=pl.col("model").n_unique(),
+            sides=pl.col("side").n_unique(),
+        )
+        .filter(is_alone)
+    )
+    counted = games.group_by("model").agg(n_self_play=pl.len().cast(pl.Int64))
+    return counted.sort("model", nulls_last=True).collect(engine="streaming")
+
+
 def replay_notes(rows: pl.DataFrame) -> list[str]:
     """A note of the models that have replays or repeats, from rows of values or a leaderboard."""
     if not {"model", *REPLAYS} <= set(rows.columns):
@@ -252,10 +303,19 @@ def replay_notes(rows: pl.DataFrame) -> list[str]:
     return [f"{_listed(names)}: {said}; all of them count" for said, names in models.items()]
 
 
+def self_play_notes(games: pl.DataFrame) -> list[str]:
+    """A note for the win rates of models with games of `self_play`; empty if there are none."""
+    return [
+        f"win_rate of {model or 'a nameless model'}: in {n_games} of its games this model plays "
+        "every seat; what one side wins there, the other loses"
+        for model, n_games in games.select("model", "n_self_play").iter_rows()
+    ]
+
+
 def lake_notes(lake: StoredLake) -> list[str]:
     """The same of all models of each system of a lake."""
-    of_systems = (replays(one, played(one)) for one in lake.by_system())
-    sums = (rows.group_by("model").agg(pl.col(*REPLAYS).sum()) for rows in of_systems)
+    of_systems = (one.once(replays).group_by("model") for one in lake.by_system())
+    sums = (rows.agg(pl.col(*REPLAYS).sum()) for rows in of_systems)
     return [note for rows in sums for note in replay_notes(rows)]
 
 

@@ -17,14 +17,13 @@ from pipeline.metrics.declaration import Tables
 from pipeline.metrics.known import metric as declaration
 from pipeline.metrics.known import sql
 from pipeline.metrics.paging import check_limit, is_from, start_of
-from pipeline.metrics.request import DEFAULT_GAMES, PAPER, Request, several
+from pipeline.metrics.request import DEFAULT_GAMES, Request, check, condition_on, several
 from pipeline.metrics.results import METRIC, counted_in
 from pipeline.metrics.rows import COMPARED, HITS, counted_rows, rows, with_compared
-from pipeline.metrics.validation import check, condition_on
 from pipeline.metrics.views import COLUMNS as OF_ROWS
 from pipeline.metrics.views import shared
 from pipeline.sqlfiles import identifier, literal
-from pipeline.vocabulary import Edition, Engine
+from pipeline.vocabulary import PAPER, Edition, Engine
 
 _OF_ROW = (
     *("term", "game_id", "game_type", "setting_id", "game_index", "model", "role", "competition"),
@@ -99,7 +98,7 @@ def evidence(
     check_limit(limit)
     request = _request(lake, metric, choices)
     if engine == "duckdb":
-        return pl.concat(_by_duckdb(lake, metric, request, hit, limit))
+        return pl.concat(_by_duckdb(lake, request, _select(lake, metric, request, hit, limit)))
     if limit is not None:
         return _page(lake, metric, request, hit=hit, limit=limit, engine="polars")
     counted = of_tables(lake.table, metric, request).filter(pl.sql_expr(_has_hit(hit))).collect()
@@ -123,17 +122,29 @@ def evidence_parts(
     request = _request(lake, metric, choices)
     if limit is not None and limit <= _FEW_ROWS:
         return iter([_page(lake, metric, request, hit=hit, limit=limit)])
-    return _by_duckdb(lake, metric, request, hit, limit)
+    return _by_duckdb(lake, request, _select(lake, metric, request, hit, limit))
 
 
-def _by_duckdb(
-    lake: StoredLake, metric: str, request: Request, hit: bool | None, limit: int | None
-) -> Iterator[pl.DataFrame]:
-    """The rows as DuckDB finds them, or the first `limit`, some at a time."""
-    select = f"{_select(metric, request, hit, texts(lake))}\nORDER BY {_order()}"
-    if limit is not None:
-        select += f" LIMIT {int(limit)}"
-    return with_texts(lake, _parts(lake, request, select))
+def _by_duckdb(lake: StoredLake, request: Request, select: str) -> Iterator[pl.DataFrame]:
+    """The rows of a `_select` as DuckDB finds them, some at a time."""
+    # Imported here, so that polars does not wait for it.
+    from pipeline.warehouse import bounded, parts
+
+    with bounded(lake, shared(request.num_of_game), select, sorts_texts=True) as connection:
+        yield from with_texts(lake, parts(connection, select))
+
+
+def _select(
+    lake: StoredLake, name: str, request: Request, hit: bool | None, limit: int | None
+) -> str:
+    """The SELECT of the counted rows with their messages, or of the first `limit`."""
+    of_row = _OF_ROW[:-1]
+    return f"""SELECT {literal(name)} AS metric, {_listed(of_row, "counted.")}, messages.content
+FROM ({counted_rows(name, of_row, request)}) AS counted
+LEFT JOIN {texts(lake)} AS messages
+    ON messages.game_id = counted.game_id AND messages.message_index = counted.message_index
+WHERE {_has_hit(hit)}
+ORDER BY {_order()} LIMIT {"ALL" if limit is None else int(limit)}"""
 
 
 @counted_in(COLUMNS)
@@ -269,16 +280,6 @@ def _request(lake: StoredLake, name: str, choices: Choices) -> Request:
     return request
 
 
-def _select(name: str, request: Request, hit: bool | None, messages: str) -> str:
-    """The SELECT of the counted rows with their messages, which it joins as given."""
-    listed = _listed(_OF_ROW[:-1], "counted.")
-    return f"""SELECT {literal(name)} AS metric, {listed}, messages.content
-FROM ({counted_rows(name, _OF_ROW[:-1], request)}) AS counted
-LEFT JOIN {messages} AS messages
-    ON messages.game_id = counted.game_id AND messages.message_index = counted.message_index
-WHERE {_has_hit(hit)}"""
-
-
 def _listed(columns: Sequence[str], before: str = "") -> str:
     return ", ".join(f"{before}{identifier(column)}" for column in columns)
 
@@ -292,14 +293,6 @@ def _has_hit(hit: bool | None) -> str:
     if hit is None:
         return "TRUE"
     return f"coalesce(hit, 0) {'>' if hit else '<='} 0"
-
-
-def _parts(lake: StoredLake, request: Request, select: str) -> Iterator[pl.DataFrame]:
-    # Imported here, so that polars does not wait for it.
-    from pipeline.warehouse import bounded, parts
-
-    with bounded(lake, shared(request.num_of_game), select, sorts_texts=True) as connection:
-        yield from parts(connection, select)
 
 
 def of_tables(tables: Tables, name: str, request: Request) -> pl.LazyFrame:

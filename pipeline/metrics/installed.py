@@ -4,7 +4,8 @@ An entry point has the metric's name. It leads to a module that declares `PAPER`
 file beside it, if there is any, as `silence.sql` beside `silence.py`; or to an `Added`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from functools import cache
 from itertools import chain
 from pathlib import Path
 
@@ -24,7 +25,8 @@ class Added(Struct, frozen=True):
     sql: str | None = None
 
 
-def installed(package_names: Iterable[str]) -> Mapping[str, Added]:
+@cache
+def installed(package_names: tuple[str, ...]) -> Mapping[str, Added]:
     """The metrics of other packages by name; `package_names` are those of ours.
 
     Raises PluginError for one that is none, or that has a name that is taken.

@@ -7,15 +7,13 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from pipeline import statistics
 from pipeline.cells import MARK
 from pipeline.metrics.declaration import POOLED, Metric
 from pipeline.metrics.request import POOL, Request
 from pipeline.metrics.results import LACKS, THIN, VALUES
 from pipeline.metrics.tally import CLUSTER, GAME_MARK
 from pipeline.metrics.values import VALUE_COLUMNS, join, rolled
-from pipeline.statistics.interval import LEAST_BESIDE, TIMES_AS_MANY
-from pipeline.statistics.sums import exact_sum
+from pipeline.statistics.interval import LEAST_BESIDE, TIMES_AS_MANY, intervals
 
 LEAST_SETTINGS = 5
 """A term with fewer effective settings of its own is thin."""
@@ -35,30 +33,25 @@ _COLUMNS = [name for name in VALUES if name in {*VALUE_COLUMNS, *_OF_VALUE}]
 def sums_by_cluster(
     sums: pl.DataFrame, metrics: Mapping[str, Metric], request: Request
 ) -> pl.DataFrame:
-    """Hits `h` and counted `c` of each term: metric, the finest groups, stratum, cluster,
-    cluster_kind, term, h, c.
+    """Hits `h` and counted `c` of each term: metric, the groups, stratum, cluster, cluster_kind,
+    term, h, c.
 
     Where a metric is one ratio of all its terms, these are one term, called `pooled`. A cluster is
     of the kind `setting` or `game`.
     """
     term = pl.when(pl.col("metric").is_in(_pooled(metrics))).then(pl.lit(POOL)).otherwise("term")
     is_game = pl.col("cluster").str.starts_with(GAME_MARK)
-    kind = pl.when(is_game).then(pl.lit("game")).otherwise(pl.lit("setting"))
-    keys = ["metric", *request.fine, *CLUSTER]
-    return (
-        sums.lazy()
-        .filter(pl.col("counted") > 0)
-        .group_by(*keys, kind.alias("cluster_kind"), term.alias("term"), maintain_order=True)
-        .agg(h=pl.col("hits").sum().cast(pl.Float64), c=pl.col("counted").sum().cast(pl.Float64))
-        .with_columns(pl.col("cluster").str.strip_prefix(GAME_MARK))
-        .collect(engine="in-memory")
+    counted = sums.lazy().filter(pl.col("counted") > 0)
+    named = counted.with_columns(
+        pl.col("cluster").str.strip_prefix(GAME_MARK),
+        term=term,
+        cluster_kind=pl.when(is_game).then(pl.lit("game")).otherwise(pl.lit("setting")),
+        h="hits",
+        c="counted",
     )
-
-
-def by_cluster(sums: pl.DataFrame, request: Request) -> pl.LazyFrame:
-    """The sums added up over the finest groups: h and c by group, stratum, cluster and term."""
-    added_up = (exact_sum(pl.col("h")).alias("h"), pl.col("c").sum())
-    return rolled(sums.lazy(), request, *added_up, also=[*CLUSTER, "term"])
+    added_up = pl.col("h", "c").sum().cast(pl.Float64)
+    by = [*CLUSTER, "cluster_kind", "term"]
+    return rolled(named, request, added_up, also=by).collect(engine="in-memory")
 
 
 def with_intervals(
@@ -73,14 +66,14 @@ def with_intervals(
 
     `terms` are those of `terms_of`, `sums` those of `sums_by_cluster`.
     """
-    keys, rows, clusters = request.keys, valued.lazy(), by_cluster(sums, request)
+    keys, rows, clusters = request.keys, valued.lazy(), sums.lazy()
     kinds = pl.col("cluster_kind").unique().sort(descending=True).str.join(" or ")
     method = pl.format("mid-p, clustered by {}", kinds).alias("ci_method")
     of_groups = (
-        statistics.intervals(clusters, terms.lazy(), keys, confidence),
-        rolled(sums.lazy(), request, method),
+        intervals(clusters, terms.lazy(), keys, confidence),
+        clusters.group_by(keys).agg(method),
         _thin(clusters, keys),
-        _lacks(sums.lazy(), request),
+        _lacks(clusters, request),
     )
     for frame in of_groups:
         rows = join(rows, frame, keys)
@@ -107,7 +100,7 @@ def _thin(clusters: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
     return few.group_by(keys, maintain_order=True).agg(thin=pl.struct("term", "n_effective"))
 
 
-def _lacks(sums: pl.LazyFrame, request: Request) -> pl.LazyFrame:
+def _lacks(clusters: pl.LazyFrame, request: Request) -> pl.LazyFrame:
     """The competitions that the value of another model counts in the same group, and that of this
     model does not, as `lacks`; null where models are not apart.
 
@@ -115,7 +108,7 @@ def _lacks(sums: pl.LazyFrame, request: Request) -> pl.LazyFrame:
     """
     keys = request.keys
     counted = pl.col("stratum").drop_nulls().unique().alias("own")
-    own = rolled(sums, request, counted)
+    own = clusters.group_by(keys).agg(counted)
     if "model" not in request.by:
         return own.select(*keys, lacks=pl.lit(None, LACKS))
     group = [key for key in keys if key != "model"]

@@ -22,8 +22,7 @@ from pipeline import sqlfiles
 from pipeline.errors import MetricError, UsageError, choose
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.installed import Added, installed
-from pipeline.metrics.request import EDITIONS, PAPER, RELEASE
-from pipeline.vocabulary import Edition
+from pipeline.vocabulary import EDITIONS, PAPER, RELEASE, Edition
 
 _NEEDED = ("title", "order", "row", "value", "range", "source")
 
@@ -48,12 +47,7 @@ def known() -> Mapping[str, Added]:
 
 def _others() -> Mapping[str, Added]:
     """The metrics of other packages, then those added to a lake or a command."""
-    return {**_installed(), **_added.get()}
-
-
-@cache
-def _installed() -> Mapping[str, Added]:
-    return installed(NAMES)
+    return {**installed(NAMES), **_added.get()}
 
 
 def _order(name: str) -> int:
@@ -68,6 +62,7 @@ def _order(name: str) -> int:
 
 
 NAMES: tuple[str, ...] = tuple(sorted(sqlfiles.names("metrics"), key=_order))
+_OF_RELEASE = tuple(name for name in NAMES if name in sqlfiles.names("metrics/release"))
 TITLES = {name: sqlfiles.header(f"metrics/{name}")["title"][0] for name in NAMES}
 
 
@@ -87,36 +82,32 @@ def metric(name: str, edition: Edition = PAPER) -> Metric:
         raise UsageError(
             f"the edition {edition} has no metric `{name}`: {choose([name], names(edition))}"
         )
-    added = _others().get(name)
-    return added.declared if added else _of_module(name, edition)
+    return _found(name, edition).declared
+
+
+def _found(name: str, edition: Edition) -> Added:
+    """The metric with its title and SQL, whether it is ours or was added."""
+    return _others().get(name) or _own(name, edition)
 
 
 @cache
-def _of_module(name: str, edition: Edition) -> Metric:
-    is_of_paper = file_of(name, edition) == file_of(name, PAPER)
-    wanted = (PAPER if is_of_paper else edition).upper()
+def _own(name: str, edition: Edition) -> Added:
+    file = file_of(name, edition)
+    wanted = (PAPER if file == file_of(name, PAPER) else edition).upper()
     module = import_module(f"{__package__}.{name}") if find_spec(f"{__package__}.{name}") else None
     declared = getattr(module, wanted, None)
     if not isinstance(declared, Metric):
         raise MetricError(
-            f"sql/{file_of(name, edition)}.sql has no twin in Python: declare {wanted} in "
-            f"pipeline/metrics/{name}.py"
+            f"sql/{file}.sql has no twin in Python: declare {wanted} in pipeline/metrics/{name}.py"
         )
-    return declared
+    return Added(declared, TITLES[name], sqlfiles.text(file))
 
 
 def names(edition: Edition) -> tuple[str, ...]:
     """The metrics of an edition, in order; raises UsageError for an unknown edition."""
     if edition not in EDITIONS:
         raise UsageError(f"no edition `{edition}`: {choose([edition], EDITIONS)}")
-    if edition != RELEASE:
-        return (*NAMES, *_others())
-    return _of_release()
-
-
-@cache
-def _of_release() -> tuple[str, ...]:
-    return tuple(name for name in NAMES if name in sqlfiles.names("metrics/release"))
+    return _OF_RELEASE if edition == RELEASE else (*NAMES, *_others())
 
 
 def file_of(name: str, edition: Edition) -> str:
@@ -140,31 +131,28 @@ def is_added(name: str) -> bool:
 
 def has_sql(name: str) -> bool:
     """Whether the metric is written in SQL too, as all of ours are."""
-    added = _others().get(name)
-    return added is None or added.sql is not None
+    return _found(name, PAPER).sql is not None
 
 
 def sql(name: str, edition: Edition) -> str:
     """The text of a metric's SQL in an edition; raises UsageError where none was given."""
-    added = _others().get(name)
-    if added is None:
-        return sqlfiles.text(file_of(name, edition))
-    if added.sql is None:
+    text = _found(name, edition).sql
+    if text is None:
         raise UsageError(
             f"the metric `{name}` was added without SQL: give `sql=` to `Lake.with_metric`, or "
             "use the engine polars"
         )
-    return added.sql
+    return text
 
 
 def header(name: str, edition: Edition = PAPER) -> dict[str, list[str]]:
     """The header of a metric's SQL: at least title, row and value."""
-    added = _others().get(name)
-    if added is None:
-        return sqlfiles.header(file_of(name, edition))
-    plain = {"row": ["a row that the metric is about"], "value": ["hits / counted"]}
-    plain |= {
-        "range": [f"0..{added.declared.high:g}"],
+    known = _found(name, edition)
+    return {
+        "row": ["a row that the metric is about"],
+        "value": ["hits / counted"],
+        "range": [f"0..{known.declared.high:g}"],
         "source": ["added by a package or by `Lake.with_metric`"],
+        **sqlfiles.header_of(known.sql or ""),
+        "title": [known.title],
     }
-    return plain | sqlfiles.header_of(added.sql or "") | {"title": [added.title]}

@@ -1,25 +1,30 @@
-"""A request for values: which metrics, in which edition, grouped how."""
+"""A request for values: which metrics, in which edition, grouped how; and whether it can be met.
 
-from collections.abc import Collection, Iterable, Sequence
-from typing import Final, get_args, overload
+It can if the names in it are those of the lake and of the metrics.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import overload
 
 import polars as pl
 from msgspec import Struct
 
-from pipeline.events.contracts import polars_schema
-from pipeline.metrics.condition import Condition
+from pipeline import games
+from pipeline.errors import OtherSystemError, UsageError, choose, nearest
+from pipeline.events.contracts import TABLES, polars_schema
+from pipeline.lake import StoredLake
+from pipeline.metrics.condition import Condition, condition
 from pipeline.metrics.declaration import Metric
-from pipeline.vocabulary import ALL, Edition
+from pipeline.metrics.known import metric
+from pipeline.vocabulary import ALL, PAPER, RELEASE, Edition
 
-PAPER: Final = "paper"
-RELEASE: Final = "release"
-AUDITED: Final = "audited"
-EDITIONS: tuple[Edition, ...] = get_args(Edition)
 DEFAULT_BY = ("model", "game_type")
 BY_TYPE = "; also group by game_type to get the value of each type"
 BY_TERM = "; `magic metrics --format json` shows each term in `terms`"
 POOL = "pooled"  # the term of a metric that is one ratio over all of its terms
 DEFAULT_GAMES = 21
+FEW_MODELS = 8
+"""So many are named where somebody asks for another."""
 
 _OF_EVERY_ROW = polars_schema("players")
 GAME_COLUMNS: dict[str, pl.DataType] = {
@@ -130,3 +135,163 @@ class Request(Struct, frozen=True):
         types = tuple(map(str, metric.game_types))
         chosen = None if self.is_rolled_up else self.game_types
         return tuple(one for one in types if chosen is None or one in chosen) or types
+
+
+def row_schema(name: str) -> dict[str, pl.DataType]:
+    """The columns that all rows of the metric have, of their own or of their game."""
+    tables = [rows.table for rows in metric(name).rows]
+    named = [table for table in tables if isinstance(table, str)]
+    check_words("table", named, [*TABLES])
+    schemas = [polars_schema(table) for table in named]
+    # What is made of several tables has the columns of the plain ones beside it, if there are any.
+    made = [] if schemas else [table(_empty) for table in tables if not isinstance(table, str)]
+    return _common([*schemas, *(frame.collect_schema() for frame in made)]) | GAME_COLUMNS
+
+
+def _empty(table: str) -> pl.LazyFrame:
+    return pl.LazyFrame(schema=polars_schema(table))
+
+
+def condition_on(metrics: Sequence[str], where: str) -> Condition:
+    """The condition on the columns that the rows of all these metrics have."""
+    return condition(where, _common([row_schema(name) for name in metrics]))
+
+
+def _common(schemas: Sequence[Mapping[str, pl.DataType]]) -> dict[str, pl.DataType]:
+    """The columns that are in all of the schemas, in the order of the first."""
+    first = schemas[0]
+    return {name: first[name] for name in first if all(name in schema for schema in schemas)}
+
+
+def check(lake: StoredLake, request: Request, metrics: Sequence[str]) -> None:
+    """Raises UsageError for a request that these metrics of the lake cannot meet."""
+    for name in metrics:
+        metric(name, request.edition)
+    is_release, by = request.edition == RELEASE, set(request.by)
+    faults = {
+        "the list of metrics is empty: name at least one, or leave it out for all": not metrics,
+        f"the game type `{ALL}` exists only if you group by game_type": (
+            not request.is_rolled_up and ALL in (request.game_types or ())
+        ),
+        "the release edition covers all games of a model: leave out the condition": (
+            is_release and request.where is not None
+        ),
+        "the number of games must be 1 or more": request.num_of_game < 1,
+        f"a number of games works only with the edition release, not with {request.edition}": (
+            not is_release and request.num_of_game != DEFAULT_GAMES
+        ),
+        "the release edition is computed per model: group by model and game_type": (
+            is_release and not by <= set(DEFAULT_BY)
+        ),
+        "the release edition is computed per model: group at least by model": (
+            is_release and "model" not in by
+        ),
+    }
+    if fault := next((text for text, is_so in faults.items() if is_so), None):
+        raise UsageError(fault)
+    check_words("game type", request.game_types, [*games.names(), ALL])
+    if len(set(request.by)) < len(request.by):
+        raise UsageError(f"you cannot group by the same column twice: {', '.join(request.by)}")
+    check_models(lake, request.models)
+    tables = {name: list(row_schema(name)) for name in metrics}
+    for column in request.by:
+        lacking = [metric for metric, columns in tables.items() if column not in columns]
+        if lacking:
+            raise UsageError(_cannot_group(column, lacking, tables))
+
+
+def _cannot_group(column: str, lacking: Sequence[str], tables: dict[str, list[str]]) -> str:
+    having = [metric for metric in tables if metric not in lacking]
+    if having:
+        return (
+            f"cannot group {', '.join(lacking)} by `{column}`: their rows have no such column; "
+            f"only {', '.join(having)} can be grouped by it"
+        )
+    common = set.intersection(*(set(columns) for columns in tables.values()))
+    order = [name for name in (*polars_schema("results"), *GAME_COLUMNS) if name in common]
+    order = list(dict.fromkeys(order))
+    return f"no column `{column}` to group by: {choose([column], order)}"
+
+
+def check_words(what: str, words: Sequence[str] | None, known: Sequence[str]) -> None:
+    """Raises UsageError for words that are not known."""
+    if strangers := [name for name in words or () if name not in known]:
+        raise UsageError(f"no {what} {_listed(strangers)}: {choose(strangers, known)}")
+
+
+def _listed(names: Iterable[str]) -> str:
+    """The names in a row, an empty one as ``."""
+    return ", ".join(name or "``" for name in names)
+
+
+def check_of_roles(lake: StoredLake, column: str, names: Sequence[str] | None) -> None:
+    """Raises UsageError for a `competition` or `role` unknown to us and to the lake's own games."""
+    if names is not None:
+        known = {"competition": games.competitions, "role": games.roles}[column]()
+        of_lake = lake.table("roles").select(pl.col(column).unique()).collect()[column]
+        check_words(column, names, list({*known, *of_lake}))
+
+
+def check_models(lake: StoredLake, models: Sequence[str] | None) -> None:
+    """Raises UsageError for models that no game tests."""
+    strangers = _strangers(_tested(lake), models)
+    if strangers:
+        _check_known(lake, strangers, _tested(lake), "magic leaderboard")
+        is_one = len(strangers) == 1
+        played = "appears only as an opponent" if is_one else "appear only as opponents"
+        raise UsageError(
+            f"{', '.join(strangers)} {played}: metrics cover only tested models; run `magic "
+            "leaderboard` to list them"
+        )
+
+
+def tested(lake: StoredLake, models: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Those of the models that a game of the lake tests, None for None."""
+    if models is None:
+        return None
+    strangers = _strangers(_tested(lake), models)
+    return tuple(model for model in models if model not in strangers)
+
+
+def _tested(lake: StoredLake) -> pl.LazyFrame:
+    return lake.table("results").filter("is_tested")
+
+
+def check_players(lake: StoredLake, models: Sequence[str] | None) -> None:
+    """Raises UsageError for models that sit in no game, be it as an opponent."""
+    listing = 'magic sql "SELECT DISTINCT model FROM players"'
+    _check_known(lake, models, lake.table("players"), listing)
+
+
+def _check_known(
+    lake: StoredLake, models: Sequence[str] | None, accepted: pl.LazyFrame, listing: str
+) -> None:
+    """Raises UsageError for models that sit in no game; only those of `accepted` are suggested."""
+    if strangers := _strangers(lake.table("players"), models):
+        _check_system(lake, strangers)
+        known = accepted.select(pl.col("model").unique()).drop_nulls().collect()["model"].sort()
+        # Not all of them, since there may be very many.
+        is_few = 0 < len(known) <= FEW_MODELS
+        some = (
+            f"choose from {', '.join(known)}" if is_few else f"run `{listing}` to list the models"
+        )
+        hint = nearest(strangers, known) or some
+        raise UsageError(f"no game of {_listed(strangers)}: {hint}")
+
+
+def _check_system(lake: StoredLake, models: Sequence[str]) -> None:
+    """Raises UsageError for models of another system than that of the lake."""
+    for system in lake.systems if lake.system else ():
+        if not _strangers(lake.of_system(system).table("players"), models):
+            raise OtherSystemError(
+                f"no game of {_listed(models)} in {lake.system}, but in {system}",
+                f"choose that system, with `--system {system}` or `lake.of_system({system!r})`",
+            )
+
+
+def _strangers(rows: pl.LazyFrame, models: Sequence[str] | None) -> list[str]:
+    """Those of the models that have no row, sorted."""
+    if not models:
+        return []
+    named = rows.filter(pl.col("model").is_in(models)).select(pl.col("model").unique())
+    return sorted(set(models) - set(named.collect(engine="streaming")["model"]))

@@ -13,11 +13,9 @@ import polars as pl
 from msgspec.structs import replace
 
 from pipeline import column
-from pipeline.column import Column, listed, words
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics.known import TITLES, names
-from pipeline.metrics.request import PAPER
-from pipeline.vocabulary import ALL
+from pipeline.vocabulary import ALL, PAPER
 
 L = TypeVar("L", bound=StoredLake)
 P = ParamSpec("P")
@@ -31,18 +29,20 @@ EDITION = column.text("the edition: paper, release or audited")
 METRIC = column.text("the metric's name")
 MODEL = column.text("the tested model, null if the log does not say", nullable=True)
 SYSTEM = column.text("the harness that ran the games; each is counted by itself")
-ORIGIN: Mapping[str, Column] = {"edition": EDITION, "system": SYSTEM}
+ORIGIN: Mapping[str, column.Column] = {"edition": EDITION, "system": SYSTEM}
 _OF_NO_EDITION = {"system": SYSTEM}
 GAME_TYPE = column.text("the game type, or `all` for all game types of the metric")
 LOW = column.share("the lower end of its confidence interval, in the metric's unit")
 HIGH = column.share("the upper end of its confidence interval, in the metric's unit")
-IS_THIN = Column(THIN, "the terms with very few settings of their own: the interval can be far off")
+IS_THIN = column.Column(
+    THIN, "the terms with very few settings of their own: the interval can be far off"
+)
 IS_COMPLETE = column.flag(
     "whether the model finished as many games of each setting as others did: the median of the "
     "models that finished one"
 ).shown("complete")
 
-REPLAYS: Mapping[str, Column] = {
+REPLAYS: Mapping[str, column.Column] = {
     "n_replays": column.count(
         "games of the model beyond as many as models usually have of their setting (the lower "
         "median); null if not grouped by model"
@@ -53,7 +53,7 @@ REPLAYS: Mapping[str, Column] = {
 }
 
 # The columns of `metrics`; those of the groups are between the metric and the value.
-VALUES: Mapping[str, Column] = {
+VALUES: Mapping[str, column.Column] = {
     "edition": EDITION,
     "metric": METRIC,
     "value": column.share("hits / counted, or the metric's formula over several such ratios"),
@@ -62,7 +62,7 @@ VALUES: Mapping[str, Column] = {
     "ci_method": column.text("how the interval was computed, and its clusters: settings or games"),
     "effective_items": column.number("as many independent rows would give an interval as wide"),
     "thin": IS_THIN,
-    "lacks": Column(
+    "lacks": column.Column(
         LACKS,
         "the competitions that the value of another model counts in the same group, and this one "
         "does not: the two cannot be compared; null if not grouped by model",
@@ -71,7 +71,7 @@ VALUES: Mapping[str, Column] = {
     "counted": column.count(
         "the denominator of the value, null if the value combines several ratios"
     ),
-    "terms": Column(
+    "terms": column.Column(
         pl.List(pl.Struct(_RATIO)),
         "the ratios that make the value: term, weight, hits, counted and value of each",
     ),
@@ -101,19 +101,19 @@ ESTIMATE = {
     "_lacks": "lacks",
 }
 _METRIC = "<metric>"
-OF_A_METRIC: Mapping[str, Column] = {
+OF_A_METRIC: Mapping[str, column.Column] = {
     "": column.share(f"the value of {_METRIC} over all game types"),
     "_low": column.share(f"the lower end of the confidence interval of {_METRIC}"),
     "_high": column.share(f"the upper end of the confidence interval of {_METRIC}"),
-    "_thin": Column(THIN, f"the terms of {_METRIC} with very few settings of their own"),
+    "_thin": column.Column(THIN, f"the terms of {_METRIC} with very few settings of their own"),
 }
-OF_A_SLICE: Mapping[str, Column] = {
+OF_A_SLICE: Mapping[str, column.Column] = {
     **OF_A_METRIC,
-    "_lacks": Column(
+    "_lacks": column.Column(
         LACKS, f"the competitions that {_METRIC} of another model counts, and this one not"
     ),
 }
-LEADERBOARD: Mapping[str, Column] = {
+LEADERBOARD: Mapping[str, column.Column] = {
     "rank": column.count(
         "the place by win rate, from 1; ties share the better one; null if the model lacks a whole "
         "competition",
@@ -156,46 +156,39 @@ _OF_SCRIPT = (
 )
 
 
-def wide(values: pl.DataFrame, metrics: Sequence[str], by: Sequence[str]) -> pl.DataFrame:
-    """A row for each group of `by`, with a column for each metric: the estimate, a struct."""
+def wide(
+    values: pl.DataFrame, metrics: Sequence[str], by: Sequence[str], ends: Iterable[str]
+) -> pl.DataFrame:
+    """A row for each group of `by`, with these fields of the estimate of each metric."""
     estimate = values.select(*by, "metric", estimate=pl.struct(ESTIMATE.values()))
-    return estimate.pivot(
+    rows = estimate.pivot(
         "metric", on_columns=metrics, index=by, values="estimate", maintain_order=True
     )
-
-
-def flat(rows: pl.DataFrame, ends: Iterable[str]) -> pl.DataFrame:
-    """The rows with these fields of each estimate as columns of their own."""
+    fields = ((name, end) for name in metrics for end in ends)
     return rows.select(
-        pl.col(name).struct[ESTIMATE[end]].alias(f"{name}{end}") if is_estimate else name
-        for name, is_estimate in ((one, rows[one].dtype == pl.Struct) for one in rows.columns)
-        for end in (ends if is_estimate else [""])
+        *by, *(pl.col(name).struct[ESTIMATE[end]].alias(f"{name}{end}") for name, end in fields)
     )
 
 
 def leaderboard_columns(
-    metrics: Sequence[str] | None = None, ends: Mapping[str, Column] = OF_A_METRIC
-) -> dict[str, Column]:
+    metrics: Sequence[str] | None = None, ends: Mapping[str, column.Column] = OF_A_METRIC
+) -> dict[str, column.Column]:
     """The columns of `LEADERBOARD`, with those of these metrics, by default of each there is."""
-    columns: dict[str, Column] = {}
+    columns: dict[str, column.Column] = {}
     for name, declared in LEADERBOARD.items():
         if name == _METRIC:
-            columns |= _of_metrics(names(PAPER) if metrics is None else metrics, ends)
+            columns |= {
+                f"{one}{end}": replace(
+                    of_end,
+                    description=of_end.description.replace(_METRIC, one),
+                    heading=column.words(f"{one}{end}"),
+                )
+                for one in (names(PAPER) if metrics is None else metrics)
+                for end, of_end in ends.items()
+            }
         elif not name.startswith(_METRIC):
             columns[name] = declared
     return columns
-
-
-def _of_metrics(metrics: Sequence[str], ends: Mapping[str, Column]) -> dict[str, Column]:
-    return {
-        f"{name}{end}": replace(
-            declared,
-            description=declared.description.replace(_METRIC, name),
-            heading=words(f"{name}{end}"),
-        )
-        for name in metrics
-        for end, declared in ends.items()
-    }
 
 
 def origin(lake: StoredLake, edition: str | None = PAPER) -> list[pl.Expr]:
@@ -205,7 +198,7 @@ def origin(lake: StoredLake, edition: str | None = PAPER) -> list[pl.Expr]:
 
 
 def counted_in(
-    columns: Mapping[str, Column], *, has_edition: bool = True
+    columns: Mapping[str, column.Column], *, has_edition: bool = True
 ) -> Callable[[Callable[Concatenate[L, P], R]], Callable[Concatenate[L, P], R]]:
     """The function, given the lake of one system; its rows say which that is, and the edition.
 
@@ -214,7 +207,7 @@ def counted_in(
     of_rows = {**columns, **(ORIGIN if has_edition else _OF_NO_EDITION)}
 
     def with_origin(function: Callable[Concatenate[L, P], R]) -> Callable[Concatenate[L, P], R]:
-        listed(of_rows)(function)
+        column.listed(of_rows)(function)
 
         @wraps(function)
         def run(lake: L, /, *given: P.args, **options: P.kwargs) -> R:

@@ -15,9 +15,9 @@ from pipeline import sqlfiles
 from pipeline.events.contracts import TABLES
 from pipeline.metrics.declaration import IS_READABLE, Metric, Rows, Tables
 from pipeline.metrics.known import compared_file, is_added, metric, sql
-from pipeline.metrics.request import GAME_COLUMNS, RELEASE, Request
+from pipeline.metrics.request import GAME_COLUMNS, Request
 from pipeline.sqlfiles import identifier, literal, with_clause
-from pipeline.vocabulary import Edition
+from pipeline.vocabulary import RELEASE, Edition
 
 COMPARED = "compared_with"
 """The column for what a row is compared with to tell a hit."""

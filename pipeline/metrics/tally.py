@@ -14,12 +14,12 @@ from pipeline.lake import StoredLake
 from pipeline.library_errors import one_line
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.installed import package_of
-from pipeline.metrics.request import RELEASE, Request
+from pipeline.metrics.request import Request
 from pipeline.metrics.rows import HITS, RESULTS, frames, literals, selects
 from pipeline.metrics.views import shared
 from pipeline.plugins import PluginError
 from pipeline.sqlfiles import View, identifier, literal
-from pipeline.vocabulary import Engine
+from pipeline.vocabulary import RELEASE, Engine
 
 GAMES = ("n_games", "n_games_unknown")
 CLUSTER = ("stratum", "cluster")
@@ -207,13 +207,17 @@ def count(
 ) -> Counts:
     """What the engine counts, each frame sorted, so that equal lakes give equal answers."""
     if engine == "polars":
-        try:
-            found = _by_polars(lake, question)
-        except pl.exceptions.PolarsError as error:
-            _blame(question, one_line(error))
-            raise
+        found = _by_polars(lake, question)
     else:
-        found = _by_sql(lake, question, engine, master)
+        texts = queries(question, selects(question.metrics, question.request))
+        views = shared(question.request.num_of_game)
+        if engine == "duckdb":
+            found = _by_duckdb(lake, question, views, texts)
+        else:
+            # Imported here: it is an extra, and slow to import.
+            from pipeline.spark import Views, open_session
+
+            found = Views(open_session(master), lake, views).queries(texts)
     no_sides = [] if question.request.is_of_results else [_NO_SIDES]
     sides, *of_metrics = [*no_sides, *found]
     sums, games = (pl.concat(of_metrics[at::2], how="vertical_relaxed") for at in (0, 1))
@@ -221,13 +225,32 @@ def count(
 
 
 def _by_polars(lake: StoredLake, question: Question) -> list[pl.DataFrame]:
-    rows = frames(question.metrics, question.request, cache(lake.table))
-    context = pl.SQLContext(rows)
-    # One query after the other: together they take twice the memory, and are no faster.
-    return [
-        context.execute(query).collect(engine="streaming")
-        for query in queries(question, {name: identifier(name) for name in rows})
-    ]
+    try:
+        rows = frames(question.metrics, question.request, cache(lake.table))
+        context = pl.SQLContext(rows)
+        # One query after the other: together they take twice the memory, and are no faster.
+        return [
+            context.execute(query).collect(engine="streaming")
+            for query in queries(question, {name: identifier(name) for name in rows})
+        ]
+    except pl.exceptions.PolarsError as error:
+        _blame(question, one_line(error))
+        raise
+
+
+def _by_duckdb(
+    lake: StoredLake, question: Question, views: dict[str, View], texts: list[str]
+) -> list[pl.DataFrame]:
+    # Imported here, so that polars does not wait for it.
+    from pipeline.warehouse import answer, connect
+
+    with connect(lake, views, "\n".join(texts)) as connection:
+        try:
+            return [answer(connection, text) for text in texts]
+        except QueryError as error:
+            if type(error.__context__).__name__ not in _OF_LIMITS:
+                _blame(question, error.message)
+            raise
 
 
 def _blame(question: Question, fault: str) -> None:
@@ -239,37 +262,3 @@ def _blame(question: Question, fault: str) -> None:
     theirs = [f"`{name}` of the package {package}" for name, package in named if package]
     if theirs:
         raise PluginError(f"{' or '.join(theirs)} cannot count: {fault}") from None
-
-
-def _by_sql(
-    lake: StoredLake, question: Question, engine: Engine, master: str | None
-) -> list[pl.DataFrame]:
-    views = shared(question.request.num_of_game)
-    texts = queries(question, selects(question.metrics, question.request))
-    if engine == "duckdb":
-        return _by_duckdb(lake, question, views, texts)
-    return _by_spark(lake, views, texts, master)
-
-
-def _by_duckdb(
-    lake: StoredLake, question: Question, views: dict[str, View], queries: list[str]
-) -> list[pl.DataFrame]:
-    # Imported here, so that polars does not wait for it.
-    from pipeline.warehouse import answer, connect
-
-    with connect(lake, views, "\n".join(queries)) as connection:
-        try:
-            return [answer(connection, query) for query in queries]
-        except QueryError as error:
-            if type(error.__context__).__name__ not in _OF_LIMITS:
-                _blame(question, error.message)
-            raise
-
-
-def _by_spark(
-    lake: StoredLake, views: dict[str, View], queries: list[str], master: str | None
-) -> list[pl.DataFrame]:
-    # Imported here: it is an extra, and slow to import.
-    from pipeline.spark import Views, open_session
-
-    return Views(open_session(master), lake, views).queries(queries)

@@ -6,18 +6,17 @@ folders in `sql/metrics` are the editions. The views of attempts, evidence and t
 same files.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from pipeline import column, sqlfiles
 from pipeline.column import Column
-from pipeline.metrics.declaration import Metric
 from pipeline.metrics.installed import package_of
 from pipeline.metrics.known import has_sql, header, metric, names, sql
-from pipeline.metrics.request import DEFAULT_GAMES, EDITIONS, PAPER, Request
+from pipeline.metrics.request import DEFAULT_GAMES, Request
 from pipeline.metrics.results import GAME_TYPE, VALUES
 from pipeline.metrics.rows import COMPARED, HITS, attempts, compared
 from pipeline.sqlfiles import View, literal
-from pipeline.vocabulary import ALL, Edition
+from pipeline.vocabulary import ALL, EDITIONS, PAPER, Edition
 
 OF_ALL = "metrics"
 """The view over all metrics in each schema that has a view for each metric."""
@@ -140,15 +139,11 @@ WHERE counted.is_counted"""
 
 
 def _terms(name: str, request: Request) -> str:
-    rows = f"SELECT * FROM {in_schema('attempts', request.edition, name)}"
-    return _of_terms(rows, metric(name, request.edition), request)
-
-
-def _of_terms(rows: str, declared: Metric, request: Request) -> str:
-    """The SELECT of hits and counted by model, game type and term, from the SELECT of attempts.
+    """The SELECT of hits and counted by model, game type and term, from the view of attempts.
 
     A term without a row is left out, unless its denominator is fixed: then it has no hit.
     """
+    declared = metric(name, request.edition)
     shown = ", ".join(map(literal, request.shown_types(declared)))
     fixed = {
         term.name: term.fixed_count(request.num_of_game)
@@ -162,7 +157,7 @@ def _of_terms(rows: str, declared: Metric, request: Request) -> str:
     count(*) AS counted,
     count(*) - count(hit) AS n_unknown,
     count(DISTINCT game_id) AS n_games
-FROM ({rows}) AS attempts
+FROM {in_schema("attempts", request.edition, name)} AS attempts
 WHERE is_counted
 GROUP BY edition, metric, system, model, term, GROUPING SETS ((game_type), ())"""
     return f"""SELECT
@@ -184,20 +179,16 @@ def _with_fixed(counted: str, fixed: Mapping[str, int]) -> str:
         "FROM counted"
         for term in fixed
     )
+    whens = " ".join(f"WHEN {literal(term)} THEN {n}" for term, n in fixed.items())
     return f"""WITH counted AS ({counted})
 SELECT
     {keys},
     sum(hits) AS hits,
-    {_counted(fixed.items())} AS counted,
+    CAST(CASE term {whens} ELSE sum(counted) END AS BIGINT) AS counted,
     CAST(sum(n_unknown) AS BIGINT) AS n_unknown,
     CAST(sum(n_games) AS BIGINT) AS n_games
 FROM (SELECT {keys}, hits, counted, n_unknown, n_games FROM counted UNION ALL {absent}) AS terms
 GROUP BY {keys}"""
-
-
-def _counted(fixed: Iterable[tuple[str, int]]) -> str:
-    whens = " ".join(f"WHEN {literal(term)} THEN {n}" for term, n in fixed)
-    return f"CAST(CASE term {whens} ELSE sum(counted) END AS BIGINT)"
 
 
 _OF_ROWS = {

@@ -8,8 +8,7 @@ from msgspec import Meta, Struct, defstruct, structs
 from pipeline import games
 from pipeline.column import words
 from pipeline.metrics.known import names
-from pipeline.metrics.request import EDITIONS, PAPER
-from pipeline.vocabulary import ALL, Edition
+from pipeline.vocabulary import ALL, EDITIONS, PAPER, Edition
 
 
 class Field(Struct, frozen=True):

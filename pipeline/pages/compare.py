@@ -10,11 +10,11 @@ from pipeline.column import schema
 from pipeline.errors import UsageError
 from pipeline.metrics.known import metric as declaration
 from pipeline.metrics.known import names
-from pipeline.metrics.validation import check_models
+from pipeline.metrics.request import check_models
 from pipeline.pages.address import EDITION, GAME_TYPE, METRIC, Field, address, given, text
 from pipeline.pages.content import Content, Faults, answered, listed, tested_models
 from pipeline.present import present
-from pipeline.reports.compare.columns import SCHEMA
+from pipeline.reports.compare.differences import SCHEMA
 from pipeline.reports.compare.settings import APART
 from pipeline.vocabulary import ALL
 

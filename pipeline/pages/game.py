@@ -14,8 +14,8 @@ from pipeline.pages.content import Content
 from pipeline.pages.roles import has_roles, may_say_role, without_roles
 from pipeline.present.table import ID_SHOWN
 from pipeline.reports.parts import EVERYBODY, Part, parts, seats, title
+from pipeline.reports.tables import unknown_notes
 from pipeline.reports.transcript import Transcript
-from pipeline.reports.unknown import unknown_notes
 
 LANE = "quick"
 

@@ -7,7 +7,7 @@ import polars as pl
 
 from pipeline.answers import AnsweringLake
 from pipeline.metrics.known import names
-from pipeline.metrics.results import ESTIMATE, REPLAYS, flat, origin, wide
+from pipeline.metrics.results import ESTIMATE, REPLAYS, origin, wide
 from pipeline.pages.address import BY, EDITION, GAME_TYPE, WHERE, address, sorting
 from pipeline.pages.content import Content, answered, grouped, listed
 from pipeline.present import present
@@ -57,7 +57,7 @@ def content(lake: AnsweringLake, asked: Any) -> Content:
     # What the values of a slice lack is said at them, else at the model.
     ends = ESTIMATE if is_sliced else [end for end in ESTIMATE if end != "_lacks"]
     keys = ["model", *groups]
-    estimates = flat(wide(values, known, keys), ends)
+    estimates = wide(values, known, keys, ends)
     rows = ranks.join(estimates, on=keys, nulls_equal=True, maintain_order="left")
     rows = rows.select(*BEFORE, *groups, pl.exclude(*BEFORE, *groups))
     notes = [] if is_sliced else [*present("leaderboard", ranking).notes]

@@ -11,14 +11,13 @@ from markupsafe import Markup
 
 from pipeline.metrics import DEFAULT_CONFIDENCE
 from pipeline.metrics.known import metric, names
-from pipeline.metrics.request import PAPER
 from pipeline.pages.bar import bar
 from pipeline.present import html, present
 from pipeline.present.html import Around, Row, Sorting
 from pipeline.present.table import Table
 from pipeline.sqlfiles import identifier, literal
 from pipeline.statistics.families import reaches
-from pipeline.vocabulary import ALL, Edition
+from pipeline.vocabulary import ALL, PAPER, Edition
 
 Address = Callable[[Row], str | None]
 

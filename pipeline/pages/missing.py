@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from pipeline.answers import AnsweringLake
 from pipeline.metrics.paging import order_by, page_of
-from pipeline.metrics.validation import check_of_roles
+from pipeline.metrics.request import check_of_roles
 from pipeline.pages.address import AFTER, Field, address, given, sorting, text
 from pipeline.pages.content import Content, listing, sort_of
 from pipeline.reports.missing import COLUMNS, SETTING

@@ -5,12 +5,11 @@ from typing import Any
 import polars as pl
 
 from pipeline.answers import AnsweringLake
-from pipeline.metrics.request import RELEASE, several
-from pipeline.metrics.validation import check_models
+from pipeline.metrics.request import check_models, several
 from pipeline.pages.address import EDITION, Field, address
 from pipeline.pages.content import Content, Faults, tested_models
 from pipeline.present import present
-from pipeline.vocabulary import ALL
+from pipeline.vocabulary import ALL, RELEASE
 
 LANE = "long"
 

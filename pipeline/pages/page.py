@@ -14,7 +14,7 @@ import polars as pl
 from pipeline.errors import UsageError, choose
 from pipeline.pages.address import Address
 from pipeline.pages.content import Content
-from pipeline.reports.unknown import unknown_notes
+from pipeline.reports.tables import unknown_notes
 
 _PLACE = re.compile(r"`\$\.(\w+)`$")
 TEMPLATES = Path(__file__).parent / "templates"

@@ -17,7 +17,6 @@ from markupsafe import Markup
 from pipeline import cells, column
 from pipeline.cells import printable
 from pipeline.errors import UsageError
-from pipeline.metrics.request import EDITIONS, PAPER
 from pipeline.pages.address import Address
 from pipeline.pages.bar import bar
 from pipeline.pages.content import Content, slice_of
@@ -26,6 +25,7 @@ from pipeline.pages.page import TEMPLATES, page
 from pipeline.present import html
 from pipeline.present.html import LONGEST_CELL
 from pipeline.reports.parts import EVERYBODY, result, sign, style
+from pipeline.vocabulary import EDITIONS, PAPER
 from pipeline.written import json_text, safe_csv_texts, safe_json
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ from typing import Any
 
 import polars as pl
 
-from pipeline.metrics.request import PAPER
 from pipeline.metrics.results import ORIGIN
 from pipeline.present import html, latex, markdown
 from pipeline.present.table import Table
 from pipeline.present.terminal import laid_out
-from pipeline.reports.unknown import unknown_notes
+from pipeline.reports.tables import unknown_notes
+from pipeline.vocabulary import PAPER
 from pipeline.written import csv_texts, json_text
 
 # Where the table of each result is declared; none waits for what only others need.

@@ -11,7 +11,7 @@ from pipeline.present.table import Estimate, Table, brief_id
 from pipeline.present.values import group_columns, thin_note
 from pipeline.reports import diff as changes
 from pipeline.reports import plan as plans
-from pipeline.reports.compare.columns import EVERY
+from pipeline.reports.compare.differences import EVERY
 from pipeline.reports.compare.settings import APART
 from pipeline.statistics.common import REPLAYED
 from pipeline.statistics.pairs import UNPAIRED

@@ -11,13 +11,12 @@ from pipeline.column import Column
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE
-from pipeline.metrics.completeness import replay_notes
+from pipeline.metrics.completeness import replay_notes, self_play, self_play_notes
 from pipeline.metrics.intervals import EXPLANATION
 from pipeline.metrics.results import ESTIMATE, REPLAYS, VALUES, leaderboard_columns
 from pipeline.present import folds
 from pipeline.present.table import Estimate, Star, Table
 from pipeline.reports import evidence_sum as evidence_sums
-from pipeline.reports.lacking import self_play, self_play_notes
 from pipeline.vocabulary import ALL
 
 VALUE = Estimate(
@@ -77,7 +76,7 @@ def group_columns(rows: pl.DataFrame) -> dict[str, Column]:
 
 def _self_play(lake: StoredLake, rows: pl.DataFrame) -> list[str]:
     """What to say of win rates that are so by construction, of the models in the rows."""
-    games = self_play(lake)
+    games = lake.once(self_play)
     if "model" in rows.columns:
         games = games.join(rows.select("model").unique(), on="model", how="semi", nulls_equal=True)
     return self_play_notes(games)

@@ -1,19 +1,18 @@
-"""What players did, by message. An act without a message has a place after another message.
+"""What players did, and its order. An act without a message has a place after another message.
 
 It is at the end of its round: after its last message, or the last one of earlier rounds. If the
 kind of game has an `order`, messages of later phases of the round come after it.
 """
 
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
-from itertools import chain, groupby
-from typing import Any, NamedTuple
+from itertools import accumulate
+from typing import Any
 
 import polars as pl
 from msgspec import Struct
 
-from pipeline.events.contracts import TABLES, OfSeat, polars_schema
+from pipeline.events.contracts import OfSeat, polars_schema
 from pipeline.games import kinds
 from pipeline.metrics.known import metric
 
@@ -35,94 +34,6 @@ class Act(Struct, frozen=True):
     facts: tuple[tuple[str, object], ...]
 
 
-class Group(NamedTuple):
-    """The acts without a message of one table and round, each with the rows counted in it.
-
-    A group can also be of counted rows without an act: these are `counted`, and `table` is null.
-    `round` is null if the rows are about the whole game.
-    """
-
-    table: str | None
-    round: int | None
-    acts: list[tuple[Act, Rows]]
-    counted: Rows
-
-
-class Places(NamedTuple):
-    """Where a transcript shows acts and counted rows: by message index, None before the first.
-
-    `acts` and `counted` are those of the message; `silent` acts have none and are shown after it.
-    `sources` are the tables whose rows each metric counts.
-    """
-
-    acts: Mapping[int, list[Act]]
-    counted: Mapping[int | None, Rows]
-    silent: Mapping[int | None, list[Group]]
-    sources: Sources
-
-
-def places(tables: Mapping[str, pl.DataFrame], counted: pl.DataFrame, sources: Sources) -> Places:
-    """The place of each act of a game, and of each row that a metric counted."""
-    acts: dict[int, list[Act]] = {}
-    silent: list[Act] = []
-    for table, rows in tables.items():
-        if issubclass(TABLES[table], OfSeat):
-            for row in rows.iter_rows(named=True):
-                index = row["message_index"]
-                (silent if index is None else acts.setdefault(index, [])).append(_act(table, row))
-    of_message = _by_message(counted)
-    left = of_message.pop(None, [])
-    groups = _groups(silent, left, tables, sources) if silent or left else {}
-    last = _last_index(tables["messages"])
-    if last in groups and (rows_at_end := of_message.get(last)):
-        # The result is known when everything is done, which is after the last message.
-        of_message[last] = [row for row in rows_at_end if row["round"] is not None]
-        if of_game := [row for row in rows_at_end if row["round"] is None]:
-            groups[last].append(Group(None, None, [], of_game))
-    return Places(acts, of_message, groups, sources)
-
-
-def _by_message(counted: pl.DataFrame) -> dict[int | None, Rows]:
-    """The rows by their message index; None for rows without a message."""
-    ordered = counted.sort("message_index", nulls_last=True, maintain_order=True)
-    grouped = groupby(ordered.iter_rows(named=True), key=lambda row: row["message_index"])
-    return {index: list(group) for index, group in grouped}
-
-
-def _groups(
-    silent: list[Act], counted: Rows, tables: Mapping[str, pl.DataFrame], sources: Sources
-) -> dict[int | None, list[Group]]:
-    course = Course(tables)
-    left: dict[tuple[object, object], Rows] = {}
-    for row in counted:
-        left.setdefault((row["player"], row["round"]), []).append(row)
-    silent.sort(key=lambda act: (act.round or 0, course.rank(act.table, act.facts)))
-    placed: dict[int | None, list[Group]] = {}
-
-    def key(act: Act) -> tuple[int | None, str, int | None]:
-        place = course.place(act.round, course.rank(act.table, act.facts))
-        return place, act.table, act.round
-
-    for (place, table, round_), group in groupby(silent, key):
-        acts = [(act, _take(left, act, sources)) for act in group]
-        placed.setdefault(place, []).append(Group(table, round_, acts, []))
-    rows = list(chain.from_iterable(left.values()))
-    rows.sort(key=lambda row: (row["round"] is None, row["round"] or 0))
-    for round_, group_of_rows in groupby(rows, key=lambda row: row["round"]):
-        place = course.end(round_)
-        placed.setdefault(place, []).append(Group(None, round_, [], list(group_of_rows)))
-    return placed
-
-
-def _take(left: dict[tuple[object, object], Rows], act: Act, sources: Sources) -> Rows:
-    """The rows that were counted in an act; they are taken out of those that are left."""
-    rows = left.get((act.player, act.round), [])
-    counted = [row for row in rows if act.table in sources[row["metric"]]]
-    if counted:
-        rows[:] = [row for row in rows if act.table not in sources[row["metric"]]]
-    return counted
-
-
 def sources_of(names: Iterable[str]) -> Sources:
     """The tables whose rows each of these metrics counts, for a time when they may be unknown.
 
@@ -137,20 +48,18 @@ def uncounted(acts: Iterable[Act], counted: Rows, sources: Sources) -> list[Act]
     return [act for act in acts if act.table not in tables]
 
 
-def new_rounds(rounds: Iterable[int | None]) -> Iterator[int | None]:
+def new_rounds(rounds: Iterable[int | None]) -> list[int | None]:
     """For each round in the order given: the round if it begins here, else None.
 
     In a game of one round no round begins, since a heading would say nothing.
     """
-    rounds = list(rounds)
-    is_long = len({round_ for round_ in rounds if round_ is not None}) > 1
-    highest = -1
-    for round_ in rounds:
-        if is_long and round_ is not None and round_ > highest:
-            highest = round_
-            yield round_
-        else:
-            yield None
+    numbers = [-1 if round_ is None else round_ for round_ in rounds]
+    is_long = len({*numbers} - {-1}) > 1
+    before = accumulate(numbers, max, initial=-1)
+    return [
+        number if is_long and number > highest else None
+        for number, highest in zip(numbers, before, strict=False)
+    ]
 
 
 @cache
@@ -159,7 +68,7 @@ def _own_columns(table: str) -> tuple[str, ...]:
     return tuple(name for name in names if name not in _SAID_ELSEWHERE)
 
 
-def _act(table: str, row: Mapping[str, Any]) -> Act:
+def act_of(table: str, row: Mapping[str, Any]) -> Act:
     names = _own_columns(table)
     facts = tuple((name, row[name]) for name in names if name in _AIMED_AT or row[name] is not None)
     return Act(table, row["player"], row["round"], facts)
@@ -172,9 +81,8 @@ class Course:
         (game_type,) = tables["games"]["game_type"]
         known = kinds().get(game_type)
         self._order = known.order if known else ()
-        self._messages = _with_rounds(tables["messages"])
-        self._last = _last_index(tables["messages"])
-        self._ends: dict[int, list[tuple[int, int]]] = {}
+        self._messages = _with_rounds(tables["messages"]).rows()
+        self._last = last_index(tables["messages"])
 
     def rank(self, table: str, facts: Iterable[tuple[str, object]]) -> int:
         """The position of an act in the order of its round, by its table and its facts."""
@@ -185,39 +93,28 @@ class Course:
         return len(self._order)
 
     def place(self, round_: int | None, rank: int) -> int | None:
-        """The index of the message after which an act of this rank is shown."""
-        before = _end(self._of_rank(len(self._order)), (round_ or 0) - 1)
-        here = _end(self._of_rank(rank), round_ or 0)
-        return max((end for end in (before, here) if end is not None), default=None)
+        """The index of the message after which an act of this rank is shown: the last up to the
+        end of its round, without messages of later phases of it."""
+        here, later = round_ or 0, self._order[rank + 1 :]
+        places = (
+            index
+            for index, phase, of_round in self._messages
+            if of_round < here or (of_round == here and phase not in later)
+        )
+        return max(places, default=None)
 
     def end(self, round_: int | None) -> int | None:
         """The last message up to the end of a round; without a round, the last of the game."""
-        return self._last if round_ is None else _end(self._of_rank(len(self._order)), round_)
-
-    def _of_rank(self, rank: int) -> list[tuple[int, int]]:
-        """The last message up to the end of each round, without messages of later phases."""
-        if rank not in self._ends:
-            is_later = pl.col("phase").is_in(self._order[rank + 1 :])
-            of_rounds = self._messages.filter(~is_later).group_by("round")
-            ends = of_rounds.agg(pl.max("message_index")).sort("round")
-            self._ends[rank] = list(
-                ends.with_columns(pl.col("message_index").cum_max()).iter_rows()
-            )
-        return self._ends[rank]
+        return self._last if round_ is None else self.place(round_, len(self._order))
 
 
 def _with_rounds(messages: pl.DataFrame) -> pl.DataFrame:
     """The messages with their rounds; one between two messages of a round belongs to it."""
     before, after = pl.col("round").forward_fill(), pl.col("round").backward_fill()
     rounds = messages.select("message_index", "phase", round=pl.when(before == after).then(before))
-    return rounds.filter(pl.col("round").is_not_null())
+    return rounds.drop_nulls("round")
 
 
-def _last_index(messages: pl.DataFrame) -> int | None:
+def last_index(messages: pl.DataFrame) -> int | None:
     """The index of a game's last message, None for a game without messages."""
     return messages["message_index"][-1] if messages.height else None
-
-
-def _end(ends: list[tuple[int, int]], round_: int) -> int | None:
-    at = bisect_right(ends, round_, key=lambda end: end[0])
-    return ends[at - 1][1] if at else None

@@ -15,12 +15,13 @@ from pipeline.errors import UsageError, choose
 from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.lake import StoredLake
 from pipeline.lake.texts import texts, with_texts
-from pipeline.metrics.request import several
+from pipeline.metrics.request import check_players, check_words, several
 from pipeline.metrics.results import origin
-from pipeline.metrics.validation import check_players, check_words
+from pipeline.metrics.rows import literals
 from pipeline.metrics.views import COLUMNS as OF_ROWS
-from pipeline.sqlfiles import filled, header, identifier, literal, whole
-from pipeline.warehouse import bounded, parts
+from pipeline.metrics.views import shared
+from pipeline.sqlfiles import filled, header, identifier, whole
+from pipeline.warehouse import answer, bounded, parts
 
 KINDS: tuple[str, ...] = tuple(
     sorted(sqlfiles.names("audit"), key=lambda kind: int(header(f"audit/{kind}")["order"][0]))
@@ -52,6 +53,10 @@ _OF_A_ROW = ("model", "role", "player", "seat", "round")
 _OF_A_GAME = tuple(polars_schema("games"))
 _GAMES = "JOIN games ON games.game_id = findings.game_id"
 _WORD = re.compile(r"\w+")
+_ALIKE = """SELECT string_agg(spelling, ', ' ORDER BY model) AS names
+FROM shared.alike_names
+GROUP BY CASE WHEN looks_like <> 'no model' THEN bare END
+ORDER BY names"""
 _SEEN = ("message_index", "logged", "says", "hit_logged", "hit_read")
 
 
@@ -133,7 +138,8 @@ def _tables(*selects: str) -> str:
 
 
 def _summary(kind: str, by: Sequence[str], models: Sequence[str] | None) -> str:
-    columns = [_column(name) for name in by]
+    tables = ("findings" if name in _OF_A_ROW else "games" for name in by)
+    columns = [f"{table}.{identifier(name)}" for table, name in zip(tables, by, strict=True)]
     return filled(
         "internal/audit_summary",
         kind=kind,
@@ -153,15 +159,8 @@ def _has_rows(lake: StoredLake, kind: str) -> bool:
     return not needed or any(lake.sizes(table) for table in needed[0].split(", "))
 
 
-def _column(name: str) -> str:
-    table = "findings" if name in _OF_A_ROW else "games"
-    return f"{table}.{identifier(name)}"
-
-
 def _of(models: Sequence[str] | None) -> str:
-    if models is None:
-        return "TRUE"
-    return f"findings.model IN ({', '.join(map(literal, models)) or 'NULL'})"
+    return "TRUE" if models is None else f"findings.model IN ({literals(models)})"
 
 
 def _check(by: Sequence[str], kinds: Sequence[str]) -> None:
@@ -173,3 +172,13 @@ def _check(by: Sequence[str], kinds: Sequence[str]) -> None:
         )
     if len(set(by)) < len(by):
         raise UsageError(f"you cannot group by the same column twice: {', '.join(by)}")
+
+
+def alike_models(lake: StoredLake) -> list[str]:
+    """The models' names that look alike, a text for each group with the numbers of games.
+
+    Which these are, `sql/shared/alike_names.sql` alone says.
+    Those that stand for no model are one group.
+    """
+    with bounded(lake, shared(), _ALIKE) as connection:
+        return answer(connection, _ALIKE)["names"].to_list()

@@ -6,12 +6,11 @@ import polars as pl
 from msgspec import Struct
 
 from pipeline.cells import counted, latex, printable_line
-from pipeline.errors import UsageError, choose
 from pipeline.extras import DISTRIBUTION
 from pipeline.lake import StoredLake, of_one_system
-from pipeline.metrics.request import EDITIONS, PAPER
+from pipeline.metrics.known import names
 from pipeline.version import __version__
-from pipeline.vocabulary import Edition
+from pipeline.vocabulary import PAPER, Edition
 
 BENCHMARK = "Xu et al., MAgIC, arXiv:2311.08562, 2023. https://arxiv.org/abs/2311.08562"
 TOOL = (
@@ -92,8 +91,7 @@ def cite(lake: StoredLake, *, edition: Edition = PAPER) -> Citation:
     >>> lake.cite().n_games
     112
     """
-    if edition not in EDITIONS:
-        raise UsageError(f"no edition `{edition}`: {choose([edition], EDITIONS)}")
+    names(edition)  # an unknown one is refused before anything is read
     counts = lake.table("games").select(n=pl.len(), finished=pl.col("is_finished").sum()).collect()
     n_games, n_finished = map(int, counts.row(0))
     last = lake.last_ingest

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from pipeline import column
-from pipeline.column import Column
 from pipeline.errors import UsageError
 from pipeline.lake import StoredLake
 from pipeline.metrics import PAPER, declarations
@@ -20,17 +19,16 @@ from pipeline.metrics.completeness import competitions, played
 from pipeline.metrics.completeness import expected as expected_games
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.known import names
-from pipeline.metrics.request import Request, chosen, several
+from pipeline.metrics.request import Request, check_models, chosen, several
 from pipeline.metrics.results import METRIC, MODEL, counted_in
 from pipeline.metrics.rows import in_scope, is_unfinished
 from pipeline.metrics.tally import Clusters, Question, count, n_rows, sum_of
-from pipeline.metrics.validation import check_models
 from pipeline.metrics.values import combined, values
 from pipeline.statistics.sums import exact_sum
 from pipeline.vocabulary import Edition
 
 _COMPETITION = column.text("the competition")
-COLUMNS: Mapping[str, Column] = {
+COLUMNS: Mapping[str, column.Column] = {
     "model": MODEL,
     "competition": _COMPETITION,
     "game_type": column.text("its game"),
@@ -46,7 +44,7 @@ COLUMNS: Mapping[str, Column] = {
     "n_quarantined": column.count("parts of its games that could not be used").shown("quarantined"),
     "is_complete": column.flag("whether as many are finished as are expected").shown("complete"),
 }
-READABILITY: Mapping[str, Column] = {
+READABILITY: Mapping[str, column.Column] = {
     "model": MODEL,
     "metric": METRIC,
     "value": column.share("the value over all game types"),
@@ -104,11 +102,6 @@ def completeness(
     models = several(model)
     check_models(lake, models)
     results = lake.table("results").filter("is_tested")
-    sides = results.group_by(_OF_SIDE).agg(
-        n_games=pl.col("game_id").n_unique().cast(pl.Int64),
-        n_complete=pl.col("game_id").filter("is_finished").n_unique().cast(pl.Int64),
-    )
-    settings = competitions(played(lake)).lazy()
     # Not of all columns: of each refused document there are up to 64 KiB.
     quarantined = lake.table("quarantine").select("game_id")
     broken = (
@@ -117,14 +110,18 @@ def completeness(
         .group_by(_OF_SIDE)
         .agg(n_quarantined=pl.len().cast(pl.Int64))
     )
+    counts: Sequence[str | pl.Expr] = ("n_expected", "n_found", "n_finished")
+    if expected is not None:
+        counts = (pl.lit(expected, pl.Int64), "n_games", "n_complete")
     games = (
-        settings.join(sides, on=_OF_SIDE, how="left", nulls_equal=True)
+        competitions(lake.once(played))
+        .lazy()
         .join(broken, on=_OF_SIDE, how="left", nulls_equal=True)
-        .with_columns(pl.col("^n_.*$").fill_null(0))
+        .with_columns(pl.col("n_quarantined").fill_null(0))
         .select(
             *_OF_SIDE,
             "game_type",
-            **_counts(expected),
+            **dict(zip(("expected", "found", "finished"), counts, strict=True)),
             n_missing=pl.lit(0, pl.Int64),
             n_games="n_games",
             n_unfinished=pl.col("n_games") - pl.col("n_complete"),
@@ -147,13 +144,6 @@ def completeness(
 def _check_expected(expected: int | None) -> None:
     if expected is not None and not 1 <= expected <= MOST_EXPECTED:
         raise UsageError(f"the number of expected games must be 1 to {MOST_EXPECTED:,}")
-
-
-def _counts(expected: int | None) -> dict[str, str | pl.Expr]:
-    if expected is None:
-        return {"expected": "n_expected", "found": "n_found", "finished": "n_finished"}
-    n_expected = pl.lit(expected, pl.Int64)
-    return {"expected": n_expected, "found": pl.col("n_games"), "finished": pl.col("n_complete")}
 
 
 @counted_in(READABILITY)
@@ -197,7 +187,7 @@ def _missing(lake: StoredLake, request: Request, expected: int | None) -> pl.Dat
     competition, whatever their settings. `is_lacking` says whether they make it incomplete.
     """
     settings = played(lake, in_scope(request) | is_unfinished(request))
-    models = lake.table("results").filter("is_tested").select("model").unique().collect()
+    models = lake.once(played).select("model").unique()
     games = expected_games(settings, models)
     if expected is not None:
         finished = settings.group_by(_OF_SIDE).agg(pl.col("n_finished").sum())

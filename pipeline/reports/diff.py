@@ -8,19 +8,17 @@ import polars as pl
 from msgspec.structs import replace
 
 from pipeline import column
-from pipeline.column import Column, listed, schema
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered, declarations
 from pipeline.metrics.known import names
-from pipeline.metrics.request import Request, several
+from pipeline.metrics.request import Request, check_models, several, tested
 from pipeline.metrics.results import IS_THIN, METRIC, ORIGIN, origin
 from pipeline.metrics.tally import Question, count
-from pipeline.metrics.validation import check_models, tested
-from pipeline.reports.compare.columns import COLUMNS as COMPARED
+from pipeline.reports.compare.differences import COLUMNS as COMPARED
 from pipeline.reports.compare.differences import adjusted, check_margin, compared
-from pipeline.reports.compare.pairs import entities
+from pipeline.reports.compare.pairs import of_models
 from pipeline.statistics.contrast import fall_seen, p_fall
 from pipeline.statistics.families import reaches
 from pipeline.statistics.pairs import of_basis
@@ -31,7 +29,7 @@ ONLY_BEFORE, ONLY_AFTER = "only before", "only after"
 _STATES = ("before", "after")
 _OF_STATE = ("value", "common_value", "thin")
 _Asked = tuple[StoredLake, Request]
-_OF_GAMES: Mapping[str, Column] = {
+_OF_GAMES: Mapping[str, column.Column] = {
     "n_common": column.count("games that both count, in the same competitions and settings").shown(
         "common"
     ),
@@ -42,8 +40,8 @@ _OF_GAMES: Mapping[str, Column] = {
         "new"
     ),
 }
-_GAMES = schema(_OF_GAMES)
-COLUMNS: Mapping[str, Column] = {
+_GAMES = column.schema(_OF_GAMES)
+COLUMNS: Mapping[str, column.Column] = {
     "metric": COMPARED["metric"],
     "model": COMPARED["model"],
     "value": column.share("the value before, in the metric's unit").shown("before"),
@@ -73,7 +71,7 @@ COLUMNS: Mapping[str, Column] = {
     "reason": column.text("why there is no difference"),
 }
 # With a margin.
-OF_MARGIN: Mapping[str, Column] = {
+OF_MARGIN: Mapping[str, column.Column] = {
     "p_fall": column.p_value("one-sided, adjusted by Holm: the value fell by more than the margin"),
     "fall_seen": column.share(
         "the smallest fall that this test sees with power .8, at the level of 1 − `confidence` "
@@ -82,7 +80,7 @@ OF_MARGIN: Mapping[str, Column] = {
     "is_regression": column.flag("whether the value fell by more than the margin"),
 }
 _GAME_KEY = ("model", "competition", "setting_id", "game_id")
-CHANGED_GAMES: Mapping[str, Column] = {
+CHANGED_GAMES: Mapping[str, column.Column] = {
     "metric": METRIC,
     **{name: TABLES["results"].columns()[name] for name in _GAME_KEY},
     "change": column.text("`gone` if only the first counts the game, `new` if only the second"),
@@ -91,7 +89,7 @@ CHANGED_GAMES: Mapping[str, Column] = {
 }
 
 
-@listed({**COLUMNS, **ORIGIN})
+@column.listed({**COLUMNS, **ORIGIN})
 def diff(
     before: StoredLake,
     after: StoredLake | str | Path,
@@ -117,8 +115,7 @@ def diff(
     >>> lake.diff("lake/").select("n_gone", "n_new").unique().rows()
     [(0, 0)]
     """
-    if margin is not None:
-        check_margin(margin, metric, edition, may_be_0=True)
+    check_margin(margin, metric, edition, may_be_0=True)
     asked = _asked(*_of_same_system(before, after), edition, model)
     metrics = several(names(edition) if metric is None else metric)
     answers = [
@@ -208,7 +205,7 @@ def _fall(
     basis: dict[str, Any], p: float, margin: float, level: float
 ) -> tuple[float, float | None]:
     """The one-sided p-value of a fall of more than the margin, and the fall that it detects."""
-    new, old, correlation = of_basis(basis)
+    (new, old), correlation = of_basis(basis), basis["correlation"]
     seen = fall_seen(new, old, margin, level, correlation=correlation)
     return p_fall(new, old, margin, p, correlation), seen
 
@@ -219,21 +216,13 @@ def _compared(answers: Sequence[Answer], confidence: float) -> pl.DataFrame:
     What only one state has is not compared: the reason says which state that is.
     """
     answer = _of_both(answers)
-    rows, key = entities(answer), ["metric", "model"]
-    after, before = (
-        rows.filter(state=state).select(*key, "entity") for state in ("after", "before")
-    )
-    pairs = after.join(
-        before, on=key, how="full", coalesce=True, nulls_equal=True, suffix="_before"
-    ).select(
-        *key,
-        entity="entity",
-        other_entity="entity_before",
-        lacking=pl.when(pl.col("entity").is_null())
+    lacking = (
+        pl.when(pl.col("entity").is_null())
         .then(pl.lit(ONLY_BEFORE))
-        .when(pl.col("entity_before").is_null())
-        .then(pl.lit(ONLY_AFTER)),
+        .when(pl.col("other_entity").is_null())
+        .then(pl.lit(ONLY_AFTER))
     )
+    pairs = of_models(answer, [("after", "before")], "state").with_columns(lacking=lacking)
     order = pl.col("metric").cast(pl.Enum(names(answer.request.edition)))
     both = compared(answer, pairs.sort(order, "model"), confidence, label="state")
     renamed = {name: f"new_{name}" for name in _OF_STATE}
@@ -270,22 +259,13 @@ def _n_games(games: pl.DataFrame) -> pl.DataFrame:
 
 def _games(asked: Sequence[_Asked], metrics: Sequence[str]) -> pl.DataFrame:
     """The games that either lake counts, as in `CHANGED_GAMES`; `common` in both."""
-    before, after = (_counted(lake, request, metrics) for lake, request in asked)
-    key = ["metric", *_GAME_KEY]
-    joined = before.join(after, on=key, how="full", coalesce=True, nulls_equal=True)
-    change = (
-        pl.when(pl.col("counted_right").is_null())
-        .then(pl.lit("gone"))
-        .when(pl.col("counted").is_null())
-        .then(pl.lit("new"))
-        .otherwise(pl.lit("common"))
+    both = pl.concat(
+        _counted(lake, request, metrics).with_columns(change=pl.lit(change))
+        for (lake, request), change in zip(asked, ("gone", "new"), strict=True)
     )
-    return joined.select(
-        *key,
-        change=change,
-        hits=pl.coalesce("hits", "hits_right"),
-        counted=pl.coalesce("counted", "counted_right"),
-    )
+    change = pl.when(pl.len() > 1).then(pl.lit("common")).otherwise(pl.col("change").first())
+    of_games = both.group_by("metric", *_GAME_KEY)
+    return of_games.agg(pl.col("hits", "counted").first(), change=change).select(*CHANGED_GAMES)
 
 
 def _counted(lake: StoredLake, request: Request, metrics: Sequence[str]) -> pl.DataFrame:
@@ -297,7 +277,7 @@ def _counted(lake: StoredLake, request: Request, metrics: Sequence[str]) -> pl.D
     return of_games.filter(pl.col("counted") > 0).with_columns(pl.col("hits").cast(pl.Float64))
 
 
-@listed({**CHANGED_GAMES, **ORIGIN})
+@column.listed({**CHANGED_GAMES, **ORIGIN})
 def diff_games(
     before: StoredLake,
     after: StoredLake | str | Path,

@@ -5,11 +5,9 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from pipeline import column
-from pipeline.column import Column, listed
 from pipeline.lake import StoredLake
 from pipeline.metrics.paging import order_by, page_of
-from pipeline.metrics.request import chosen, several
-from pipeline.metrics.validation import check_words
+from pipeline.metrics.request import check_words, chosen, several
 from pipeline.vocabulary import DocumentStatus
 
 # Rows alike in all of these are alike in every column; the bytes are those of their hash.
@@ -22,7 +20,7 @@ BRIEF = ("path", "json_path", "rule", "message")
 _UNREAD = (DocumentStatus.QUARANTINED, DocumentStatus.IGNORED, DocumentStatus.DUPLICATE)
 STATUSES = tuple(map(str, dict.fromkeys([*_UNREAD, *DocumentStatus])))
 KEY = ("source", "path")
-COLUMNS: Mapping[str, Column] = {
+COLUMNS: Mapping[str, column.Column] = {
     "source": column.text("the folder or archive that it is in"),
     "path": column.text("its path within the source"),
     "status": column.word(
@@ -40,12 +38,12 @@ COLUMNS: Mapping[str, Column] = {
     ).shown("faulty parts"),
     "format": column.text("the log format, null if it is not a log", nullable=True),
     "game_id": column.identifier("the game that it holds", nullable=True),
-    "n_bytes": Column(
+    "n_bytes": column.Column(
         pl.Int64(), "its size in bytes, null if it was not read", nullable=True, unit="bytes"
     ).shown("size"),
     "ingest_id": column.count("the ingest that found it so", low=1).shown("ingest"),
 }
-COUNT_COLUMNS: Mapping[str, Column] = {
+COUNT_COLUMNS: Mapping[str, column.Column] = {
     "source": COLUMNS["source"],
     "status": COLUMNS["status"],
     "reason": COLUMNS["reason"],
@@ -62,7 +60,7 @@ _LOCATION = {
 }
 
 
-@listed(COLUMNS)
+@column.listed(COLUMNS)
 def documents(
     lake: StoredLake,
     *,
@@ -95,7 +93,7 @@ def documents(
     return page.select(*COLUMNS).collect(engine="streaming")
 
 
-@listed(COUNT_COLUMNS)
+@column.listed(COUNT_COLUMNS)
 def document_counts(lake: StoredLake, *, source: str | Sequence[str] | None = None) -> pl.DataFrame:
     """A row for each source, status and reason, with its number of documents.
 

@@ -8,18 +8,16 @@ import polars as pl
 
 from pipeline import column
 from pipeline.cells import counted, ends, texts
-from pipeline.column import Column, schema
 from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE, metrics
 from pipeline.metrics.declaration import POOLED, Combine
 from pipeline.metrics.evidence import Choices
 from pipeline.metrics.known import metric as declaration
-from pipeline.metrics.request import PAPER, several
+from pipeline.metrics.request import check_models, several
 from pipeline.metrics.results import VALUES, counted_in
-from pipeline.metrics.validation import check_models
-from pipeline.vocabulary import Edition
+from pipeline.vocabulary import PAPER, Edition
 
-COLUMNS: Mapping[str, Column] = {
+COLUMNS: Mapping[str, column.Column] = {
     "term": column.text("the ratio; null for the value itself", nullable=True),
     "hits": column.number("its numerator, in rows; null for a value of several ratios"),
     "counted": column.count("its denominator, in rows; null like `hits`", nullable=True),
@@ -64,7 +62,7 @@ def evidence_sum(
         rows = values(by="model", **choices) if rows.is_empty() else rows
     else:
         rows = values(by=None, **choices)
-    edition, none = choices.get("edition", PAPER), pl.DataFrame(schema=schema(COLUMNS))
+    edition, none = choices.get("edition", PAPER), pl.DataFrame(schema=column.schema(COLUMNS))
     return pl.concat([sum_of(row, edition) for row in rows.iter_rows(named=True)] or [none])
 
 
@@ -73,7 +71,7 @@ def sum_of(row: dict[str, Any], edition: Edition) -> pl.DataFrame:
     combine = declaration(row["metric"], edition).combine
     whole = {name: row.get(name) for name in COLUMNS if name not in ("term", "weight", "ratio")}
     terms = [_term(term, combine, row["terms"]) for term in row["terms"] or ()]
-    return pl.DataFrame([*terms, whole], schema=schema(COLUMNS))
+    return pl.DataFrame([*terms, whole], schema=column.schema(COLUMNS))
 
 
 def _term(
@@ -116,14 +114,11 @@ def _added(whole: dict[str, Any], terms: Sequence[dict[str, Any]]) -> str:
     weights = [term["weight"] for term in known]
     if len(set(weights)) == 1 and weights[0] != 1:
         return f"the mean of {', '.join(shares)}"
-    return " + ".join(f"{_weight(w)}{share}" for w, share in zip(weights, shares, strict=True))
+    times = ["" if weight == 1 else f"{texts([weight], 2)[0]} × " for weight in weights]
+    return " + ".join(f"{before}{share}" for before, share in zip(times, shares, strict=True))
 
 
 def _share(row: dict[str, Any]) -> str:
     hits = row["hits"]
     text = texts([hits], 2)[0].rstrip("0").rstrip(".") if isinstance(hits, float) else str(hits)
     return f"{text} of {row['counted']}"
-
-
-def _weight(weight: float) -> str:
-    return "" if weight == 1 else f"{texts([weight], 2)[0]} × "

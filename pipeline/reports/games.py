@@ -5,18 +5,16 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from pipeline import column
-from pipeline.column import Column, listed
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES
 from pipeline.games import names, outcomes
 from pipeline.lake import StoredLake
 from pipeline.metrics.paging import order_by, page_of
-from pipeline.metrics.request import chosen, several
-from pipeline.metrics.validation import check_of_roles, check_players, check_words
+from pipeline.metrics.request import check_of_roles, check_players, check_words, chosen, several
 from pipeline.metrics.win_rate import RESULT, RESULTS
 
 _OF_SEATS = "of the seats of the model asked for, else of the tested ones"
-_BY_SEATS: Mapping[str, Column] = {
+_BY_SEATS: Mapping[str, column.Column] = {
     "models": column.texts("the tested models, sorted"),
     "role": column.text(f"the roles {_OF_SEATS}, joined by ', '", nullable=True),
     "side": column.text(f"the sides {_OF_SEATS}, joined by ', '", nullable=True),
@@ -35,7 +33,7 @@ _BY_SEATS: Mapping[str, Column] = {
 _KNOWN = {**TABLES["games"].columns(), **_BY_SEATS}
 _KNOWN["n_rounds"] = _KNOWN["n_rounds"].shown("rounds")
 _KNOWN["n_messages"] = _KNOWN["n_messages"].shown("messages")
-COLUMNS: Mapping[str, Column] = {
+COLUMNS: Mapping[str, column.Column] = {
     name: _KNOWN[name]
     for name in (
         *("game_id", "game_type", *_BY_SEATS),
@@ -48,7 +46,7 @@ OUTCOMES = (*outcomes(), UNFINISHED)
 KEY = ("path", "game_id")
 
 
-@listed(COLUMNS)
+@column.listed(COLUMNS)
 def games(
     lake: StoredLake,
     *,

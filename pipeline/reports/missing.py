@@ -5,13 +5,11 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from pipeline import column
-from pipeline.column import Column
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
 from pipeline.metrics.completeness import expected, played
-from pipeline.metrics.request import chosen, several
+from pipeline.metrics.request import check_models, check_of_roles, chosen, several
 from pipeline.metrics.results import MODEL, counted_in
-from pipeline.metrics.validation import check_models, check_of_roles
 
 SETTING = (
     *("topic", "word", "other_word", "hidden_player", "tested_player", "n_rounds_fixed"),
@@ -20,7 +18,7 @@ SETTING = (
 )
 _OF_SIDE = ["model", "competition", "setting_id"]
 _OF_GAMES = TABLES["games"].columns()
-COLUMNS: Mapping[str, Column] = {
+COLUMNS: Mapping[str, column.Column] = {
     "model": MODEL,
     "competition": column.text("what the game counts for"),
     "game_type": _OF_GAMES["game_type"],
@@ -55,14 +53,16 @@ def missing(
     models, wanted = several(model), several(competition)
     check_models(lake, models)
     check_of_roles(lake, "competition", wanted)
-    settings = played(lake)
     number = (
         lake.table("results")
         .filter("is_tested")
         .group_by("competition", "setting_id")
         .agg(pl.col("game_index").min())
     )
-    asked, n_missing = expected(settings).lazy(), pl.col("n_expected") - pl.col("n_finished")
+    asked, n_missing = (
+        expected(lake.once(played)).lazy(),
+        pl.col("n_expected") - pl.col("n_finished"),
+    )
     return (
         asked.filter(chosen(model=models, competition=wanted), n_missing > 0)
         .with_columns(n_missing=n_missing)

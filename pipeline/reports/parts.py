@@ -1,6 +1,8 @@
 """The parts of a transcript; the terminal, the page and the report all show these."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import chain, groupby
 from typing import Any
 
 import polars as pl
@@ -9,7 +11,17 @@ from msgspec.structs import replace
 
 from pipeline import column
 from pipeline.cells import NULL, printable, unbroken
-from pipeline.reports.acts import Group, Places, Sources, new_rounds, places, uncounted
+from pipeline.events.contracts import TABLES, OfSeat
+from pipeline.reports.acts import (
+    Act,
+    Course,
+    Rows,
+    Sources,
+    act_of,
+    last_index,
+    new_rounds,
+    uncounted,
+)
 from pipeline.reports.wording import line, lines, shared, words
 
 EVERYBODY = "all"
@@ -157,13 +169,95 @@ def parts(
     tables: Mapping[str, pl.DataFrame], counted: pl.DataFrame, sources: Sources
 ) -> list[Part]:
     """All messages of a game, and what was done and counted, in their places."""
-    there = places(tables, counted, sources)
-    shown = list(_silent(there, None))
+    acts: dict[int, list[Act]] = {}
+    silent: list[Act] = []
+    for table, rows in tables.items():
+        if issubclass(TABLES[table], OfSeat):
+            for row in rows.iter_rows(named=True):
+                index = row["message_index"]
+                (silent if index is None else acts.setdefault(index, [])).append(act_of(table, row))
+    of_messages = counted.partition_by("message_index", as_dict=True, maintain_order=True)
+    of_message = {index: rows.to_dicts() for (index,), rows in of_messages.items()}
+    left = of_message.pop(None, [])
+    groups = _groups(silent, left, tables, sources) if silent or left else {}
+    last = last_index(tables["messages"])
+    if last in groups and (rows_at_end := of_message.get(last)):
+        # The result is known when everything is done, which is after the last message.
+        of_message[last] = [row for row in rows_at_end if row["round"] is not None]
+        if of_game := [row for row in rows_at_end if row["round"] is None]:
+            _add(groups, last, None, None, counted=of_game)
+    shown = [*groups.get(None, ())]
     for message in tables["messages"].iter_rows(named=True):
-        shown.append(_message(message, there))
-        shown += _silent(there, message["message_index"])
+        index = message["message_index"]
+        counted_in = of_message.get(index, [])
+        shown.append(_message(message, acts.get(index, []), counted_in, sources))
+        shown += groups.get(index, ())
     begun = new_rounds(part.round for part in shown)
     return [replace(part, begins=begins) for part, begins in zip(shown, begun, strict=True)]
+
+
+def _groups(
+    silent: list[Act], counted: Rows, tables: Mapping[str, pl.DataFrame], sources: Sources
+) -> dict[int | None, list[Part]]:
+    """The acts without a message, with the rows counted in them, by the message before them."""
+    course = Course(tables)
+    left: dict[tuple[object, object], Rows] = {}
+    for row in counted:
+        left.setdefault((row["player"], row["round"]), []).append(row)
+    silent.sort(key=lambda act: (act.round or 0, course.rank(act.table, act.facts)))
+    groups: dict[int | None, list[Part]] = {}
+    place_of = cache(course.place)
+
+    def key(act: Act) -> tuple[int | None, str, int | None]:
+        place = place_of(act.round, course.rank(act.table, act.facts))
+        return place, act.table, act.round
+
+    for (index, table, round_), group in groupby(silent, key):
+        acts = [(act, _take(left, act, sources)) for act in group]
+        _add(groups, index, table, round_, acts=acts)
+    rows = list(chain.from_iterable(left.values()))
+    rows.sort(key=lambda row: (row["round"] is None, row["round"] or 0))
+    for round_, of_round in groupby(rows, key=lambda row: row["round"]):
+        _add(groups, course.end(round_), None, round_, counted=list(of_round))
+    return groups
+
+
+def _take(left: dict[tuple[object, object], Rows], act: Act, sources: Sources) -> Rows:
+    """The rows that were counted in an act; they are taken out of those that are left."""
+    rows = left.get((act.player, act.round), [])
+    counted = [row for row in rows if act.table in sources[row["metric"]]]
+    if counted:
+        rows[:] = [row for row in rows if act.table not in sources[row["metric"]]]
+    return counted
+
+
+def _add(
+    groups: dict[int | None, list[Part]],
+    index: int | None,
+    table: str | None,
+    round_: int | None,
+    *,
+    acts: Sequence[tuple[Act, Rows]] = (),
+    counted: Sequence[dict[str, Any]] = (),
+) -> None:
+    """Adds the acts of one table and round after a message, each with the rows counted in it.
+
+    Without a table, they are `counted` rows without an act; without a round, of the whole game.
+    """
+    there = groups.setdefault(index, [])
+    common = shared([act for act, _ in acts])
+    there.append(
+        Part(
+            place=f"a{'' if index is None else index}-{len(there)}",
+            title=_title(table, round_, common),
+            aside=f"without words{_of_round(round_)}" if table else "",
+            round=round_,
+            done=tuple(
+                Done(act.table, line(act, common), marks(rows, act.player)) for act, rows in acts
+            ),
+            marks=marks(counted, None),
+        )
+    )
 
 
 def parts_seen(messages: pl.DataFrame) -> Iterator[Part]:
@@ -183,40 +277,23 @@ def as_text(heading: str, shown: Sequence[Part]) -> str:
     return "\n".join(texts) + "\n"
 
 
-def _silent(there: Places, index: int | None) -> Iterator[Part]:
-    for number, group in enumerate(there.silent.get(index, ())):
-        common = shared([act for act, _ in group.acts])
-        done = tuple(
-            Done(act.table, line(act, common), marks(rows, act.player)) for act, rows in group.acts
-        )
-        yield Part(
-            place=f"a{'' if index is None else index}-{number}",
-            title=_title(group, common),
-            aside=f"without words{_of_round(group.round)}" if group.table else "",
-            round=group.round,
-            done=done,
-            marks=marks(group.counted, None),
-        )
-
-
-def _title(group: Group, common: Sequence[tuple[str, object]]) -> str:
+def _title(table: str | None, round_: int | None, common: Sequence[tuple[str, object]]) -> str:
     """The title of a group of acts: their table, and the facts that all of them share."""
-    if group.table is None:
-        return "the game as a whole" if group.round is None else "counted in no message"
+    if table is None:
+        return "the game as a whole" if round_ is None else "counted in no message"
     facts = words(common)
-    return column.words(group.table) + (f": {facts}" if facts else "")
+    return column.words(table) + (f": {facts}" if facts else "")
 
 
-def _message(row: Mapping[str, Any], there: Places) -> Part:
-    index, player = row["message_index"], row["player"]
-    acts, counted = there.acts.get(index, []), there.counted.get(index, [])
+def _message(row: Mapping[str, Any], acts: Sequence[Act], counted: Rows, sources: Sources) -> Part:
+    player = row["player"]
     return Part(
-        place=f"m{index}",
+        place=f"m{row['message_index']}",
         title=player or NULL,
         aside=f"{row['phase']}{_of_round(row['round'])}",
         round=row["round"],
         message=row,
-        done=tuple(Done(*one) for one in lines(uncounted(acts, counted, there.sources), player)),
+        done=tuple(Done(*one) for one in lines(uncounted(acts, counted, sources), player)),
         marks=marks(counted, player),
     )
 

@@ -7,24 +7,23 @@ from typing import Any, NamedTuple, Self
 import polars as pl
 
 from pipeline import column
-from pipeline.column import Column, schema
 from pipeline.errors import UsageError
 from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered
 from pipeline.metrics import metric as declaration
+from pipeline.metrics.completeness import lacking
 from pipeline.metrics.request import Request
 from pipeline.metrics.results import IS_THIN, METRIC, MODEL, counted_in
 from pipeline.reports.compare.differences import compared
 from pipeline.reports.compare.pairs import check_pairs, models_of, of_models
-from pipeline.reports.lacking import lacking
-from pipeline.statistics import rates
 from pipeline.statistics.contrast import Rate
+from pipeline.statistics.interval import rates
 from pipeline.statistics.pairs import Pilot, pilots_of
 from pipeline.statistics.planning import MOST_SETTINGS, setting_sd, settings_needed
 from pipeline.statistics.sums import DIGITS
 from pipeline.vocabulary import Edition
 
-COLUMNS: Mapping[str, Column] = {
+COLUMNS: Mapping[str, column.Column] = {
     "metric": METRIC,
     "model": MODEL,
     "other": column.text("the other model of the pair"),
@@ -112,13 +111,13 @@ def plan(
     test = {"power": power, "level": level / n_pairs}
     planned = [row | test | pilot.plan(row, **test) for row in rows.iter_rows(named=True)]
     return pl.DataFrame(
-        [[row[name] for name in COLUMNS] for row in planned], schema(COLUMNS), orient="row"
+        [[row[name] for name in COLUMNS] for row in planned], column.schema(COLUMNS), orient="row"
     )
 
 
 def _neighbours(lake: StoredLake, answer: Answer) -> list[tuple[str, str]]:
     """Each ranked model with the next one in the metric."""
-    lacks = lacking(lake, answer.settings).filter(pl.col("lacks").list.len() > 0)["model"]
+    lacks = lacking(lake).filter(pl.col("lacks").list.len() > 0)["model"]
     ranked = answer.rows.drop_nulls(["model", "value"]).filter(
         ~pl.col("model").is_in(lacks.implode())
     )

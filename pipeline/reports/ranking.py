@@ -20,23 +20,21 @@ from pipeline.metrics import (
     Answer,
     answered,
 )
+from pipeline.metrics.completeness import lacking
 from pipeline.metrics.known import names
-from pipeline.metrics.request import Request, several
+from pipeline.metrics.request import Request, check_words, condition_on, several
 from pipeline.metrics.results import (
     LEADERBOARD,
     OF_A_METRIC,
     OF_A_SLICE,
     ORIGIN,
     REPLAYS,
-    flat,
     leaderboard_columns,
     origin,
     wide,
 )
-from pipeline.metrics.validation import check_words, condition_on
 from pipeline.reports.compare.differences import adjusted, compared
 from pipeline.reports.compare.pairs import of_models
-from pipeline.reports.lacking import lacking
 from pipeline.statistics.families import letter_groups, reaches
 from pipeline.statistics.sums import DIGITS
 from pipeline.vocabulary import Edition, Engine
@@ -185,7 +183,7 @@ def _ranking(
         return _unranked(_values(answer), shown, keys).with_columns(
             origin(lake, answer.request.edition)
         )
-    lacks = lacking(lake, answer.settings)
+    lacks = lacking(lake)
     board = ranked(answer.rows, lacks, include_incomplete=include_incomplete)
     with_rank = board.filter(pl.col("rank").is_not_null())["model"]
     is_ranked = pl.col("model").is_in(with_rank.implode())
@@ -199,7 +197,7 @@ def _unranked(rows: pl.DataFrame, shown: Sequence[str], keys: Sequence[str]) -> 
     """The same of a slice: a row for each model and group, sorted by these, without a rank."""
     columns = schema(leaderboard_columns(shown, OF_A_SLICE))
     reasons = rows.group_by(keys).agg(reasons=_REASONS)
-    values = flat(wide(rows, shown, keys), OF_A_SLICE)
+    values = wide(rows, shown, keys, OF_A_SLICE)
     known = values.join(reasons, on=keys, nulls_equal=True).sort(keys, nulls_last=True)
     absent = [pl.lit(None, columns[name]).alias(name) for name in columns if name not in known]
     return known.with_columns(absent).select(*columns, *keys[1:])
@@ -215,7 +213,7 @@ def ranked(
     either, unless `include_incomplete`, since their win rate measures something else.
     """
     # Named, since a lake without games has no rows to take the columns from.
-    estimates = flat(wide(rows, names(PAPER), ["model"]), OF_A_METRIC)
+    estimates = wide(rows, names(PAPER), ["model"], OF_A_METRIC)
     is_win_rate = pl.col("metric") == "win_rate"
     of_model = rows.group_by("model").agg(
         pl.col("n_games", "is_complete", *REPLAYS).filter(is_win_rate).first(),

@@ -9,14 +9,12 @@ import polars as pl
 from msgspec import Struct
 
 from pipeline import column
-from pipeline.column import Column, listed, schema
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES, no_rows
 from pipeline.games import names
 from pipeline.lake import StoredLake, reopened
 from pipeline.lake.stream import stream
-from pipeline.metrics.request import chosen, several
-from pipeline.metrics.validation import check_players, check_words
+from pipeline.metrics.request import check_players, check_words, chosen, several
 
 LIMIT = 50
 TIMEOUT = 30.0
@@ -28,7 +26,7 @@ _PLACE = (
     *("game_id", "game_type", "message_index", "phase", "round"),
     *("seat", "player", "model", "role"),
 )
-COLUMNS: Mapping[str, Column] = {
+COLUMNS: Mapping[str, column.Column] = {
     **{name: TABLES["messages"].columns()[name] for name in _PLACE},
     "message_index": TABLES["messages"].columns()["message_index"].shown("message"),
     "before": column.text("the text before the hit"),
@@ -43,7 +41,7 @@ _ELEMENT = pl.element()
 _BEGIN, _END = r"(?i:(?-u:\b{start-half})(?:", r")(?:e?s)?(?-u:\b{end-half}))"
 
 
-@listed(COLUMNS)
+@column.listed(COLUMNS)
 class Hits(Struct, frozen=True):
     """The messages found, and where the search stopped.
 
@@ -216,5 +214,5 @@ def _around(rows: pl.DataFrame) -> pl.DataFrame:
         for (pattern,), part in rows.with_row_index("row").group_by("pattern")
     ]
     if not parts:
-        return pl.DataFrame(schema=schema(COLUMNS))
+        return pl.DataFrame(schema=column.schema(COLUMNS))
     return pl.concat(parts).sort("row").select(*COLUMNS)

@@ -1,15 +1,14 @@
-"""What is in a lake: its tables, with their sizes."""
+"""What is in a lake: its tables, with their sizes, and games that no metric counts."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import polars as pl
 
 from pipeline import column
-from pipeline.column import Column, listed
 from pipeline.events.contracts import TABLES, row_meaning
 from pipeline.lake import StoredLake
 
-COLUMNS: Mapping[str, Column] = {
+COLUMNS: Mapping[str, column.Column] = {
     "table": column.text("the table's name"),
     "row": column.text("what a row of it is"),
     "n_rows": column.count("its rows").shown("rows"),
@@ -20,7 +19,7 @@ COLUMNS: Mapping[str, Column] = {
 }
 
 
-@listed(COLUMNS)
+@column.listed(COLUMNS)
 def tables(lake: StoredLake) -> pl.DataFrame:
     """A row for each table of the lake, as its Delta log says.
 
@@ -40,3 +39,19 @@ def tables(lake: StoredLake) -> pl.DataFrame:
             }
         )
     return pl.DataFrame(rows)
+
+
+def unknown_notes(lake: StoredLake, game_types: Collection[str] | None = None) -> list[str]:
+    """A note if the lake has games of a package that is not installed.
+
+    `game_types` are those that are shown, None for all.
+    """
+    names = lake.unknown_tables
+    types = [name for name in lake.unknown_types if game_types is None or name in game_types]
+    if not types:
+        return []
+    tables = f", and their own tables ({', '.join(names)}) are not read" if names else ""
+    return [
+        f"the lake has games of {', '.join(types)}, of a package that is not installed: no metric "
+        f"counts them{tables}; install the package to see them in full"
+    ]

@@ -14,11 +14,11 @@ from pipeline.lake import StoredLake
 from pipeline.machine import cores
 from pipeline.metrics.evidence import COLUMNS, of_tables
 from pipeline.metrics.known import metric, names
-from pipeline.metrics.request import DEFAULT_GAMES, PAPER, Request
+from pipeline.metrics.request import DEFAULT_GAMES, Request
 from pipeline.reports.acts import Sources, sources_of
 from pipeline.reports.parts import EVERYBODY, Part, as_text, parts, title
 from pipeline.sqlfiles import identifier, literal
-from pipeline.vocabulary import Edition
+from pipeline.vocabulary import PAPER, Edition
 from pipeline.warehouse import few
 
 SEEN = ("message_index", "player", "content")
@@ -183,25 +183,20 @@ def _by_game(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
 def _counted(lake: StoredLake, tables: dict[str, pl.DataFrame], request: Request) -> pl.DataFrame:
     """The rows of these games that the metrics counted, as they are counted in the whole lake."""
     known = names(request.edition)
-    types = set(tables["games"]["game_type"])
+    types, systems = (set(tables["games"][name]) for name in ("game_type", "system"))
     # Those of other games count nothing in these. One at least says which columns there are.
     asked = [name for name in known if types & set(metric(name, request.edition).game_types)]
     parts = []
     for name in asked or known[:1]:
         whole = {rows.table for rows in metric(name, request.edition).rows if rows.spans_games}
         is_shown = pl.col("game_id").is_in(tables["games"]["game_id"].implode())
-        for of_all in _lakes(lake, tables) if whole else [lake]:
+        for of_all in map(lake.of_system, sorted(systems)) if whole else [lake]:
             counted = of_tables(partial(_table, tables, of_all, whole), name, request)
             counted = counted.filter(is_shown) if whole else counted
             parts.append(counted.with_columns(metric=pl.lit(name)).select(*COLUMNS))
     place = pl.col("metric").replace_strict({name: at for at, name in enumerate(known)})
     order = ("what", "term", "round", "seat", "role", "model")
     return pl.concat(parts).collect().sort("message_index", place, *order, nulls_last=True)
-
-
-def _lakes(lake: StoredLake, tables: dict[str, pl.DataFrame]) -> list[StoredLake]:
-    """For each system that ran one of these games, the lake with its games alone."""
-    return [lake.of_system(system) for system in tables["games"]["system"].unique().sort()]
 
 
 def _table(

@@ -18,12 +18,11 @@ from pipeline.lake import StoredLake, by_system
 from pipeline.metrics import DEFAULT_CONFIDENCE, metrics
 from pipeline.metrics import views as in_sql
 from pipeline.metrics.known import names
-from pipeline.metrics.request import AUDITED, EDITIONS, GAME_COLUMNS, PAPER
+from pipeline.metrics.request import GAME_COLUMNS, row_schema
 from pipeline.metrics.results import GAME_TYPE, MODEL, ORIGIN, SYSTEM, VALUES, leaderboard_columns
-from pipeline.metrics.validation import row_schema
 from pipeline.metrics.views import LEADERBOARD, OF_ALL, in_schema
 from pipeline.reports.ranking import leaderboard
-from pipeline.vocabulary import Edition
+from pipeline.vocabulary import AUDITED, EDITIONS, PAPER, Edition
 from pipeline.warehouse.views import Computed, Views
 
 _LEVEL = f"{DEFAULT_CONFIDENCE:.0%}"

@@ -2,7 +2,3 @@
 
 Nothing here knows a metric or a lake: functions take frames of sums, or arrays, and give numbers.
 """
-
-from pipeline.statistics.interval import INTERVAL, RATE, intervals, rates
-
-__all__ = ["INTERVAL", "RATE", "intervals", "rates"]

@@ -17,7 +17,7 @@ other not. Then the end next to 0 is moved to 0 or just beyond, and `ci_method` 
 end stays.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -98,22 +98,20 @@ def differences(
     """
     counted = Counted(sums, terms, n_games)
     # Only pairs without common settings ask for them.
-    rates_of = cache(lambda: _rates(counted.cells, ["model"], confidence))
-    rows = [
-        row
-        for some in _some_at_a_time(counted, pairs)
-        for row in _rows(counted, rates_of, some, confidence, with_intervals=with_intervals)
-    ]
-    return pl.DataFrame(rows, schema=DIFFERENCE, orient="row")
-
-
-def _some_at_a_time(
-    counted: Counted, pairs: Sequence[tuple[str, str]]
-) -> Iterator[Sequence[tuple[str, str]]]:
-    """The pairs in parts, to bound the memory."""
+    own = cache(lambda: _rates(counted.cells, ["model"], confidence))
     n_models = max(1, counted.cells["model"].n_unique())
     at_once = max(1, MOST_CELLS * n_models // max(1, counted.cells.height))
-    return (pairs[start : start + at_once] for start in range(0, len(pairs), at_once))
+    rows: list[tuple[Any, ...]] = []
+    for start in range(0, len(pairs), at_once):
+        tested = [_tested(counted, pair, confidence) for pair in pairs[start : start + at_once]]
+        asked = [one for one in tested if with_intervals or one.asks]
+        even = _even_rates([one.common for one in asked if not one.is_own], confidence)
+        for one in tested:
+            of_pair: Sequence[dict[str, Any]] = ()
+            if with_intervals or one.asks:
+                of_pair = [own()[model,] for model in one.pair] if one.is_own else next(even)
+            rows.append(_row(one, of_pair, confidence))
+    return pl.DataFrame(rows, schema=DIFFERENCE, orient="row")
 
 
 def pilots_of(
@@ -141,6 +139,11 @@ class _Tested(NamedTuple):
     flipped: float | None
     asks: bool
 
+    @property
+    def is_own(self) -> bool:
+        """Whether the rates are the models' own: all of their items are common, or none counts."""
+        return self.flipped is None or self.common.is_all
+
 
 def _tested(counted: Counted, pair: tuple[str, str], confidence: float) -> _Tested:
     common = counted.common(*pair)
@@ -151,45 +154,25 @@ def _tested(counted: Counted, pair: tuple[str, str], confidence: float) -> _Test
     return _Tested(pair, common, p, asks)
 
 
-def _rows(
-    counted: Counted,
-    rates_of: Callable[[], dict[Any, dict[str, Any]]],
-    pairs: Sequence[tuple[str, str]],
-    confidence: float,
-    *,
-    with_intervals: bool,
-) -> Iterator[tuple[Any, ...]]:
-    """The rows of some pairs."""
-    rows = [_tested(counted, pair, confidence) for pair in pairs]
-    # Where all of both models' items are common, their rates are their own.
-    is_own = [row.flipped is None or row.common.is_all for row in rows]
-    asked = [with_intervals or row.asks for row in rows]
-    evened = [row.common for row, ask, own in zip(rows, asked, is_own, strict=True) if ask > own]
-    even = _even_rates(evened, confidence)
-    for row, ask, own in zip(rows, asked, is_own, strict=True):
-        basis = None
-        if ask:
-            of_pair = [rates_of()[model,] for model in row.pair] if own else next(even)
-            correlation = 0.0 if row.flipped is None else shrunk_correlation(*row.common.u)
-            basis = dict(zip(_PAIR, of_pair, strict=True)) | {"correlation": correlation}
-        yield _row(row, basis, confidence)
-
-
-def _row(row: _Tested, basis: dict[str, Any] | None, confidence: float) -> tuple[Any, ...]:
-    """A row of `DIFFERENCE`."""
+def _row(row: _Tested, of_pair: Sequence[dict[str, Any]], confidence: float) -> tuple[Any, ...]:
+    """A row of `DIFFERENCE`, without an interval if both rates are not known."""
     common, p = row.common, row.flipped or 0.0
-    if basis and row.asks:
-        one, other, correlation = of_basis(basis)
-        p = max(p, p_of(z_at(one, other, 0.0, correlation)))
-    interval = _agreed(basis, p, confidence) if basis else (None,) * 4
+    basis: dict[str, Any] | None = None
+    interval: tuple[Any, ...] = (None,) * 4
+    if of_pair:
+        correlation = 0.0 if row.flipped is None else shrunk_correlation(*common.u)
+        basis = dict(zip(_PAIR, of_pair, strict=True)) | {"correlation": correlation}
+        if row.asks:
+            p = max(p, p_of(z_at(*of_basis(basis), 0.0, correlation)))
+        interval = _agreed(basis, p, confidence)
     method = UNPAIRED if row.flipped is None else PAIRED
     of_common = (common.n_settings, common.share_paired, common.is_replayed)
     return (*row.pair, *interval, p, method, *of_common, basis)
 
 
-def of_basis(basis: dict[str, Any]) -> tuple[Rate, Rate, float]:
-    """Both rates that a difference is made of, and their correlation."""
-    return Rate.of(basis["one"]), Rate.of(basis["other"]), basis["correlation"]
+def of_basis(basis: dict[str, Any]) -> tuple[Rate, Rate]:
+    """Both rates that a difference is made of."""
+    return Rate.of(basis["one"]), Rate.of(basis["other"])
 
 
 def _agreed(basis: dict[str, Any], p: float, confidence: float) -> tuple[float, float, float, str]:
@@ -221,15 +204,9 @@ def _even_rates(commons: Sequence[Common], confidence: float) -> Iterator[list[d
     """Both sides' rates over what the two have in common, pair by pair."""
     if not commons:
         return iter(())
-    evened = _evened(commons)
-    sides = pl.concat(evened.with_columns(side=pl.lit(side), h=f"h_{side}") for side in _PAIR)
-    rates_of = _rates(sides, ["pair", "side"], confidence)
-    return ([rates_of[n, side] for side in _PAIR] for n in range(len(commons)))
-
-
-def _evened(commons: Sequence[Common]) -> pl.DataFrame:
-    """The cells of all of them, each with the number of its `pair`."""
-    cells = (
+    cells = pl.concat(
         common.cells().with_columns(pair=pl.lit(n, pl.UInt32)) for n, common in enumerate(commons)
     )
-    return pl.concat(cells)
+    sides = pl.concat(cells.with_columns(side=pl.lit(side), h=f"h_{side}") for side in _PAIR)
+    rates_of = _rates(sides, ["pair", "side"], confidence)
+    return ([rates_of[n, side] for side in _PAIR] for n in range(len(commons)))

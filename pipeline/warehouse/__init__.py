@@ -29,15 +29,13 @@ from pipeline.machine import cores
 from pipeline.plugins import PluginError
 from pipeline.sqlfiles import View, identifier, literal
 from pipeline.warehouse.columns import Advise, missing_column
-from pipeline.warehouse.numbers import as_polars
+from pipeline.warehouse.results import as_polars
 from pipeline.warehouse.statements import (
     check_values,
     lines_above,
     plain_message,
     query_error,
     reading,
-    refuse_far_dates,
-    refuse_unshowable,
 )
 from pipeline.warehouse.views import (
     SCHEME,
@@ -445,8 +443,7 @@ def _fetched(
     rows = _bound(connection, statement, parameters)
     if len(set(rows.columns)) < len(rows.columns):
         rows = rows.project("*")  # which numbers columns of one name: seat, seat_1
-    refuse_unshowable(rows)
-    return as_polars(rows, refuse_far_dates)
+    return as_polars(rows)
 
 
 def _bound(

@@ -4,16 +4,12 @@ This gives clear refusals. The real protection is that DuckDB can see only the l
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator
-from datetime import date
+from collections.abc import Collection
 
 import duckdb
-import pyarrow as pa
-from duckdb.sqltypes import DuckDBPyType
 
 from pipeline.errors import QueryError, nearest
 from pipeline.events.contracts import TABLES
-from pipeline.warehouse.numbers import NESTED
 
 # DuckDB makes several statements of a PIVOT; the last one reads.
 _KINDS = {duckdb.StatementType.SELECT, duckdb.StatementType.MULTI}
@@ -35,11 +31,6 @@ _WRITING = re.compile(r"\(\s*(copy|insert|update|delete|merge)\b|\b(json_execute
 # A call of `query`, which runs a text; and one whose text is put together, and so not seen here.
 _RUN = re.compile(r'\bquery"?\s*\(')
 _COMPOSED = re.compile(rf"{_RUN.pattern}\s*(?!'_'\s*\))")
-_NOT_IN_POLARS = {"interval", "union", "bignum", "bit", "geometry", "time with time zone"}
-_FIRST_DAY, _LAST_DAY = ((day - date(1970, 1, 1)).days for day in (date.min, date.max))
-_OF_DAY = {unit: 86_400 * 1_000**power for power, unit in enumerate(("s", "ms", "us", "ns"))}
-DEEPEST = 32
-"""Lists and structs can be nested so deep; what reads a result allows about twice as much."""
 # Left out of messages: how to get an extension, and places in DuckDB's code.
 _ADVICE = re.compile(r"Please try installing|\nStack Trace:")
 _NO_TABLE = re.compile(r'Table with name "?(.+?)"? does not exist')
@@ -76,14 +67,10 @@ def reading(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
     return statements[0].query
 
 
-def parameters(statements: Iterable[duckdb.Statement]) -> set[str]:
-    """The names of the statements' parameters, such as `model` for `$model`."""
-    return {name for statement in statements for name in statement.named_parameters}
-
-
 def check_values(connection: duckdb.DuckDBPyConnection, sql: str, values: Collection[str]) -> None:
     """Raises QueryError if a parameter of the statement has no value, or a value no parameter."""
-    names = parameters(connection.extract_statements(sql))
+    statements = connection.extract_statements(sql)
+    names = {name for statement in statements for name in statement.named_parameters}
     if missing := sorted(names - {*values}):
         signs = ", ".join(f"${name}" for name in missing)
         raise QueryError(
@@ -123,92 +110,6 @@ def code(sql: str) -> str:
         parts.get(kind) or text[start:end].decode().lower()
         for (start, kind), end in zip(tokens, ends, strict=True)
     )
-
-
-def refuse_unshowable(rows: duckdb.DuckDBPyRelation) -> None:
-    """Raises QueryError for a column that polars has no type for: some make it panic."""
-    for name, dtype in zip(rows.columns, rows.types, strict=True):
-        if _depth(dtype) > DEEPEST:
-            raise QueryError(
-                f"the column `{name}` is nested more than {DEEPEST} levels deep, which cannot be "
-                "displayed: select what is within it, or cast it to JSON or VARCHAR"
-            )
-        if kind := _unshowable(dtype):
-            raise QueryError(
-                f"the column `{name}` has the type {kind}, which cannot be displayed: cast it, "
-                "for example `CAST(.. AS VARCHAR)`"
-            )
-
-
-def refuse_far_dates(table: pa.Table) -> None:
-    """Raises QueryError for a date outside of Python's years, and for a time that ends a day.
-
-    DuckDB's dates go as far as infinity, and its times to 24:00:00, which polars takes for null.
-    """
-    for name, cells in zip(table.column_names, table.columns, strict=True):
-        for values in (leaf for chunk in cells.chunks for leaf in _leaves(chunk)):
-            if what := _beyond_python(values):
-                raise QueryError(
-                    f"the column `{name}` has {what}, which cannot be displayed: cast it, for "
-                    "example `CAST(.. AS VARCHAR)`"
-                )
-
-
-def _leaves(values: pa.Array) -> Iterator[pa.Array]:
-    """The values themselves, or those within their lists, structs and maps."""
-    if pa.types.is_map(values.type):
-        yield from _leaves(values.keys)
-        yield from _leaves(values.items)
-    elif pa.types.is_nested(values.type):
-        inner = values.flatten()
-        for node in inner if isinstance(inner, list) else [inner]:
-            yield from _leaves(node)
-    else:
-        yield values
-
-
-def _beyond_python(values: pa.Array) -> str | None:
-    if pa.types.is_date32(values.type):
-        low, high, of_day, whole = _FIRST_DAY, _LAST_DAY + 1, 1, values.cast(pa.int32())
-    elif pa.types.is_timestamp(values.type):
-        low, high = _FIRST_DAY, _LAST_DAY + 1
-        of_day, whole = _OF_DAY[values.type.unit], values.cast(pa.int64())
-    elif pa.types.is_time64(values.type):
-        low, high, of_day, whole = 0, 1, _OF_DAY[values.type.unit], values.cast(pa.int64())
-    else:
-        return None
-    import pyarrow.compute as pc
-
-    least, most = pc.min_max(whole).as_py().values()
-    if least is None or (low * of_day <= least and most < high * of_day):
-        return None
-    is_time = pa.types.is_time64(values.type)
-    return "the time 24:00:00" if is_time else "a date outside of the years 1 to 9999"
-
-
-def _depth(dtype: DuckDBPyType) -> int:
-    """How deep a type is nested, at most one more than is allowed."""
-    level, depth = [dtype], 0
-    while level and depth <= DEEPEST:
-        depth += 1
-        nested = [nested_type for nested_type in level if nested_type.id in NESTED]
-        level = [
-            inner
-            for nested_type in nested
-            for _, inner in nested_type.children
-            if isinstance(inner, DuckDBPyType)
-        ]
-    return depth
-
-
-def _unshowable(dtype: DuckDBPyType) -> str | None:
-    """The DuckDB type that polars lacks: the column's own, or one nested in it."""
-    if dtype.id in _NOT_IN_POLARS:
-        return dtype.id.upper()
-    # The name of an array type also has its size.
-    children = dtype.children if dtype.id in NESTED else []
-    inner = (_unshowable(child) for _, child in children if isinstance(child, DuckDBPyType))
-    return next(filter(None, inner), None)
 
 
 def query_error(

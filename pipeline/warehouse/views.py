@@ -1,7 +1,7 @@
 """The views that a query needs: of the tables, and of other views."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import duckdb
@@ -99,8 +99,9 @@ def create_computed_view(
 
     The view names the columns, so that DuckDB opens the file only to read its rows.
     """
-    types = zip(view.schema, _types(connection, view.schema), strict=True)
-    columns = ", ".join(f"{identifier(name)}: {literal(dtype)}" for name, dtype in types)
+    types = connection.from_arrow(view.schema.to_frame().to_arrow()).types
+    of_columns = zip(view.schema, map(str, types), strict=True)
+    columns = ", ".join(f"{identifier(name)}: {literal(dtype)}" for name, dtype in of_columns)
     options = f"format = 'newline_delimited', columns = {{{columns}}}"
     create_schema(connection, name)
     connection.execute(
@@ -112,11 +113,6 @@ def create_schema(connection: duckdb.DuckDBPyConnection, name: str) -> None:
     """Makes the schema of a table or view of this name, if it has one."""
     for schema in name.split(".")[:-1]:
         connection.execute(f"CREATE SCHEMA IF NOT EXISTS {identifier(schema)}")
-
-
-def _types(connection: duckdb.DuckDBPyConnection, schema: pl.Schema) -> list[str]:
-    """DuckDB's types of the columns."""
-    return [str(dtype) for dtype in connection.from_arrow(schema.to_frame().to_arrow()).types]
 
 
 def quoted(name: str) -> str:
@@ -180,7 +176,7 @@ def create_lake_view(
 ) -> None:
     """Makes the view of one of the lake's tables; `files` gives the names of their files here."""
     if table == ROLES and ROLES not in lake.own_tables:
-        create_roles_view(connection, role_rows())
+        _create_roles_view(connection)
         return
     is_own = f"system = {literal(str(lake.system))}"
     wanted = is_own if lake.is_mixed(table) else None
@@ -202,14 +198,14 @@ def create_table_view(
     `known` are the columns of the files where they lack some: the others are null.
     """
     schema = arrow_schema(table)
-    if files:
-        columns = ", ".join(_read(connection, schema, schema.names if known is None else known))
-        rows = f"SELECT {columns} FROM {_parquet(files)}"
-    else:
-        types = connection.from_arrow(pa.Table.from_batches([], schema)).types
-        nulls = zip(schema.names, types, strict=True)
-        columns = ", ".join(f"CAST(NULL AS {dtype}) AS {identifier(name)}" for name, dtype in nulls)
-        rows = f"SELECT {columns} LIMIT 0"
+    read = {name: identifier(name) for name in schema.names}
+    if lacking := [name for name in read if not files or (known is not None and name not in known)]:
+        # Not its own `empty_table`, which would load pandas.
+        nothing = pa.Table.from_batches([], schema).select(lacking)
+        types = connection.from_arrow(nothing).types
+        for name, dtype in zip(lacking, types, strict=True):
+            read[name] = f"CAST(NULL AS {dtype}) AS {identifier(name)}"
+    rows = f"SELECT {', '.join(read.values())} {f'FROM {_parquet(files)}' if files else 'LIMIT 0'}"
     if wanted is not None:
         rows = f"FROM ({rows}) WHERE {wanted}"
     connection.execute(f"CREATE VIEW {identifier(table)} AS {rows}")
@@ -220,24 +216,10 @@ def _parquet(files: Iterable[str]) -> str:
     return f"read_parquet([{', '.join(map(literal, files))}], hive_partitioning = false)"
 
 
-def _read(
-    connection: duckdb.DuckDBPyConnection, schema: pa.Schema, known: Collection[str]
-) -> Iterator[str]:
-    """Each column as SQL: of the file, or null where it has none."""
-    for name in schema.names:
-        if name in known:
-            yield identifier(name)
-        else:
-            (dtype,) = connection.from_arrow(schema.empty_table().select([name])).types
-            yield f"CAST(NULL AS {dtype}) AS {identifier(name)}"
-
-
-def create_roles_view(connection: duckdb.DuckDBPyConnection, roles: pl.DataFrame) -> None:
+def _create_roles_view(connection: duckdb.DuckDBPyConnection) -> None:
     """Makes the view of the table `roles` where an older lake has none."""
-    rows = ", ".join(f"({', '.join(map(_literal, row))})" for row in roles.iter_rows())
+    roles = role_rows()
+    values = [[f"{v}" if v in (True, False) else literal(v) for v in row] for row in roles.rows()]
+    rows = ", ".join(f"({', '.join(row)})" for row in values)
     columns = ", ".join(map(identifier, roles.columns))
     connection.execute(f"CREATE VIEW roles AS FROM (VALUES {rows}) AS roles({columns})")
-
-
-def _literal(value: str | bool) -> str:
-    return str(value).upper() if isinstance(value, bool) else literal(value)

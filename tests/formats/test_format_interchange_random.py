@@ -17,8 +17,8 @@ from pipeline.events.contracts import GAME_TABLES
 from pipeline.ingest import ingest
 from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import metrics
-from pipeline.metrics.request import EDITIONS
 from pipeline.verify import verify
+from pipeline.vocabulary import EDITIONS
 
 # What says of a game where it was read, and not what it is.
 PLACE = ("game_id", "sha256", "source", "path", "format", "assigned_model")

@@ -17,8 +17,8 @@ from pipeline.errors import LakeError
 from pipeline.events.contracts import TABLES, VERSION
 from pipeline.ingest import ingest
 from pipeline.lake.maintain import maintain
-from pipeline.metrics.request import EDITIONS
 from pipeline.verify import verify
+from pipeline.vocabulary import EDITIONS
 
 TOP = Path(__file__).parents[2]
 SAMPLE = TOP / "data" / "sample" / "results"

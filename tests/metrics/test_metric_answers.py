@@ -12,8 +12,8 @@ from polars.testing import assert_frame_equal
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
 from pipeline.metrics import TITLES, metrics
-from pipeline.metrics.request import PAPER, RELEASE
 from pipeline.metrics.results import magic_json
+from pipeline.vocabulary import PAPER, RELEASE
 
 NAMES = tuple(oracle.METRICS)
 """The metrics of the benchmark: those that the answers have."""

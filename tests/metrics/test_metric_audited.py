@@ -14,9 +14,8 @@ from pipeline.events.contracts import GAME_ROW, polars_schema
 from pipeline.events.readings import read_analyses, read_identifications
 from pipeline.metrics import NAMES, metrics
 from pipeline.metrics.known import metric
-from pipeline.metrics.request import AUDITED, PAPER
 from pipeline.metrics.views import views
-from pipeline.vocabulary import GameType, Phase, Role
+from pipeline.vocabulary import AUDITED, PAPER, GameType, Phase, Role
 from pipeline.warehouse import connect, query
 
 Tables = dict[str, pl.DataFrame]

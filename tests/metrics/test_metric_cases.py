@@ -8,7 +8,7 @@ from event_tables import ENGINES, assert_same, lake_of
 
 from pipeline.metrics import metrics
 from pipeline.metrics.known import names
-from pipeline.metrics.request import PAPER, RELEASE
+from pipeline.vocabulary import PAPER, RELEASE
 
 EDITIONS = (PAPER, RELEASE)
 

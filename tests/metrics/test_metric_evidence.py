@@ -26,8 +26,8 @@ from pipeline.metrics.evidence import (
 )
 from pipeline.metrics.known import names
 from pipeline.metrics.paging import last_key
-from pipeline.metrics.request import EDITIONS, PAPER, RELEASE
 from pipeline.metrics.results import ORIGIN
+from pipeline.vocabulary import EDITIONS, PAPER, RELEASE
 
 NO_MESSAGES = pl.DataFrame(schema=polars_schema("messages"))
 SUMS = {"hits": pl.col("hit").sum(), "counted": pl.len().cast(pl.Int64)}

@@ -10,7 +10,7 @@ from event_tables import assert_same
 
 from pipeline.events.contracts import GAME_TABLES
 from pipeline.lake import StoredLake
-from pipeline.metrics.request import AUDITED, PAPER, RELEASE
+from pipeline.vocabulary import AUDITED, PAPER, RELEASE
 
 SQL = Path(__file__).resolve().parents[2] / "sql"
 FOLDERS = {

@@ -16,7 +16,7 @@ from pipeline.errors import UsageError
 from pipeline.metrics import metric, metrics
 from pipeline.metrics.declaration import POOLED, Combine
 from pipeline.metrics.known import names as names_in
-from pipeline.metrics.request import EDITIONS
+from pipeline.vocabulary import EDITIONS
 
 Tables = dict[str, pl.DataFrame]
 

@@ -5,8 +5,8 @@ import pytest
 from event_tables import ENGINES, lake_of, table
 
 from pipeline.metrics import ALL, NAMES, answered
+from pipeline.metrics.completeness import lacking
 from pipeline.metrics.request import Request
-from pipeline.reports.lacking import lacking
 from pipeline.reports.ranking import leaderboard, ranked
 
 RESULTS = """
@@ -33,7 +33,7 @@ RANKED = [
 def test_ties_share_the_better_rank_and_no_win_rate_is_last(engine, tmp_path):
     lake = lake_of(tmp_path, {"results": table("results", RESULTS, game_type="public_good")})
     answer = answered(lake, Request(game_types=(ALL,)), engine=engine)
-    rows = ranked(answer.rows, lacking(lake, answer.settings))
+    rows = ranked(answer.rows, lacking(lake))
     beside = [f"{name}{end}" for name in NAMES for end in ("", "_low", "_high", "_thin")]
     counts = ["n_games", "n_missing", "n_expected", "n_self_play", "n_replays", "n_repeats"]
     counts += ["is_complete"]

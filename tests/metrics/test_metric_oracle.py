@@ -10,8 +10,7 @@ from event_tables import ENGINES, assert_same
 from pipeline.ingest import ingest
 from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import metrics
-from pipeline.metrics.request import PAPER, RELEASE
-from pipeline.vocabulary import GameType
+from pipeline.vocabulary import PAPER, RELEASE, GameType
 
 NAMES = tuple(oracle.METRICS)
 """The metrics that the oracle has: those of the benchmark."""

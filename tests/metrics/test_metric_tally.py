@@ -15,10 +15,10 @@ from random_tables import event_tables
 from pipeline.lake import StoredLake
 from pipeline.metrics.completeness import played
 from pipeline.metrics.known import metric, names
-from pipeline.metrics.request import EDITIONS, RELEASE, Request
+from pipeline.metrics.request import Request, condition_on
 from pipeline.metrics.rows import rows
 from pipeline.metrics.tally import Counts, Question, clusters, count
-from pipeline.metrics.validation import condition_on
+from pipeline.vocabulary import EDITIONS, RELEASE
 
 FEW = settings(
     max_examples=max(3, settings.default.max_examples // 5),

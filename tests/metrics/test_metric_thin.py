@@ -13,12 +13,13 @@ from pipeline.cells import few
 from pipeline.metrics import NAMES, metric, metrics
 from pipeline.metrics.declaration import POOLED
 from pipeline.metrics.intervals import LEAST_SETTINGS
-from pipeline.metrics.request import EDITIONS, POOL, Request
+from pipeline.metrics.request import POOL, Request
 from pipeline.metrics.results import THIN
 from pipeline.metrics.rows import rows
 from pipeline.reports.compare import compare
 from pipeline.reports.diff import diff
 from pipeline.reports.ranking import leaderboard
+from pipeline.vocabulary import EDITIONS
 
 
 def votes(numbers: dict[str, int], **common: object) -> pl.DataFrame:

@@ -13,10 +13,10 @@ from pipeline.ingest import ingest
 from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics.evidence import evidence
 from pipeline.metrics.known import metric, names
-from pipeline.metrics.request import EDITIONS, RELEASE
 from pipeline.metrics.results import ORIGIN
 from pipeline.reports.transcript import transcript, transcripts
 from pipeline.simulate import simulate
+from pipeline.vocabulary import EDITIONS, RELEASE
 
 
 @pytest.fixture(scope="module")

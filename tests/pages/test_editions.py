@@ -10,10 +10,10 @@ from test_roles import Kept
 
 from pipeline.api import Lake
 from pipeline.metrics.known import header, metric, names
-from pipeline.metrics.request import EDITIONS, PAPER
 from pipeline.pages import NAMES, content, fragment, page, parameters
 from pipeline.pages.content import Content
 from pipeline.server.links import links as server_links
+from pipeline.vocabulary import EDITIONS, PAPER
 
 WITH_EDITIONS = [name for name in NAMES if "edition" in page(name).Parameters.__struct_fields__]
 NEEDED = {

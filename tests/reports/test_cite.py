@@ -16,8 +16,8 @@ from pipeline.errors import UsageError
 from pipeline.extras import DISTRIBUTION
 from pipeline.ingest import ingest
 from pipeline.lake import create_lake
-from pipeline.metrics.request import EDITIONS
 from pipeline.reports.cite import BENCHMARK, TOOL
+from pipeline.vocabulary import EDITIONS
 
 TOP = Path(pipeline.__file__).parent.parent
 

@@ -8,9 +8,9 @@ import pytest
 from pipeline.api import Lake, open_lake
 from pipeline.column import schema
 from pipeline.metrics.known import names
-from pipeline.metrics.request import EDITIONS, RELEASE
 from pipeline.metrics.results import ORIGIN
 from pipeline.reports.evidence_sum import COLUMNS, sentence
+from pipeline.vocabulary import EDITIONS, RELEASE
 
 
 @pytest.fixture(scope="module")

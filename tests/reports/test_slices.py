@@ -13,13 +13,13 @@ from random_tables import event_tables
 
 from pipeline.errors import UsageError
 from pipeline.metrics import NAMES, metrics
-from pipeline.metrics.request import EDITIONS
 from pipeline.present import present
 from pipeline.reports.compare import compare, contrast
 from pipeline.reports.diff import diff
 from pipeline.reports.plan import plan
 from pipeline.reports.ranking import leaderboard
 from pipeline.statistics.families import holm, reaches
+from pipeline.vocabulary import EDITIONS
 
 ROLES = {"A": (1, 1), "B": (1, 0)}
 

@@ -14,11 +14,11 @@ from pipeline.cli import main
 from pipeline.errors import LakeError, QueryError
 from pipeline.lake import open_lake
 from pipeline.metrics import metrics
-from pipeline.metrics.request import EDITIONS, PAPER
 from pipeline.metrics.views import views
 from pipeline.spark import Views
 from pipeline.spark.tables import temporary
 from pipeline.sqlfiles import View
+from pipeline.vocabulary import EDITIONS, PAPER
 from pipeline.warehouse import connect, query
 
 pytestmark = pytest.mark.slow
@@ -178,8 +178,6 @@ def test_command(spark, sample_lake, capsys):
 
 LOUD = """
 import sys
-from pipeline.cli import main
-from pipeline.spark import session
 
 def loud(master, started=session._started):
     spark = started(master)

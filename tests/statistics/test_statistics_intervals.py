@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 from scipy.stats import binom
 
-from pipeline.statistics import INTERVAL, intervals, rates
+from pipeline.statistics.interval import INTERVAL, intervals, rates
 from pipeline.statistics.midp import ends
 
 

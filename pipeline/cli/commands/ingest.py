@@ -130,7 +130,7 @@ def _note_counted(lake: str) -> None:
     """Says what of the lake is counted as it stands, and may not be meant so: names and replays."""
     from pipeline.lake import open_lake
     from pipeline.metrics.completeness import lake_notes
-    from pipeline.reports.alike import alike_models
+    from pipeline.reports.audit import alike_models
 
     opened = open_lake(lake)
     if groups := alike_models(opened):

@@ -9,14 +9,13 @@ from msgspec.structs import replace
 from pipeline.errors import UsageError
 from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered
+from pipeline.metrics.completeness import played
 from pipeline.metrics.known import names as edition_names
-from pipeline.metrics.request import RELEASE, Request, several
+from pipeline.metrics.request import Request, condition_on, row_schema, several
 from pipeline.metrics.results import counted_in
-from pipeline.metrics.validation import condition_on, row_schema
-from pipeline.reports.compare.columns import COLUMNS
-from pipeline.reports.compare.differences import adjusted, check_margin, compared, finished
+from pipeline.reports.compare.differences import COLUMNS, adjusted, check_margin, compared, finished
 from pipeline.reports.compare.pairs import check_pairs, models_of, of_models, of_values, within
-from pipeline.vocabulary import Edition
+from pipeline.vocabulary import RELEASE, Edition
 
 
 @counted_in(COLUMNS)
@@ -51,8 +50,7 @@ def compare(
     36
     """
     check_pairs(pairs)
-    if margin is not None:
-        check_margin(margin, metric, edition)
+    check_margin(margin, metric, edition)
     request = Request(
         edition=edition,
         by=("model", *several(by or ())),
@@ -100,12 +98,11 @@ def contrast(
         raise UsageError(f"cannot contrast by `{by}`: choose a column such as role or round")
     having = [name for name in edition_names(edition) if by in row_schema(name)]
     names = metric or having or None
-    if margin is not None:
-        check_margin(margin, names, edition)
+    check_margin(margin, names, edition)
     request = Request(
         edition=edition, by=("model", by), models=(model,), game_types=several(game_type)
     )
-    answer = within(_answer(lake, names, request, where, confidence))
+    answer = within(_answer(lake, names, request, where, confidence), lake.once(played))
     pairs = of_values(answer, by)
     rows = compared(answer, pairs, confidence, label=by)
     return finished(adjusted(rows, []), margin, confidence, [])

@@ -3,23 +3,82 @@
 P-values are adjusted for their number, and with a margin there is a verdict.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+from pipeline import column
 from pipeline.errors import UsageError
 from pipeline.metrics import Answer, metric
-from pipeline.metrics.intervals import by_cluster
 from pipeline.metrics.known import names as edition_names
 from pipeline.metrics.request import several
-from pipeline.reports.compare.columns import SCHEMA
+from pipeline.metrics.results import HIGH, IS_THIN, LOW, METRIC
 from pipeline.reports.compare.pairs import SIDES, entities
+from pipeline.statistics.common import REPLAYED
 from pipeline.statistics.contrast import p_alike
 from pipeline.statistics.families import holm, reaches
-from pipeline.statistics.pairs import DIFFERENCE, PAIRED, differences, of_basis
+from pipeline.statistics.pairs import (
+    DIFFERENCE,
+    MOVED_HIGH,
+    MOVED_LOW,
+    MOVER,
+    PAIRED,
+    differences,
+    of_basis,
+)
 from pipeline.vocabulary import Edition
 
+COLUMNS: Mapping[str, column.Column] = {
+    "metric": METRIC,
+    "model": column.text("the model", nullable=True),
+    "other": column.text("the other model, or the other group", nullable=True),
+    "value": column.share("the value over all settings of the one, in the metric's unit"),
+    "other_value": column.share("the value of the other"),
+    "thin": IS_THIN,
+    "other_thin": IS_THIN,
+    "difference": column.share(
+        "on the common settings if `method` is `paired by setting`; value − other_value if it is "
+        "`unpaired`; null, with a `reason`, if either value is null"
+    ),
+    "ci_low": LOW,
+    "ci_high": HIGH,
+    "ci_method": column.text(
+        f"how the interval was computed: `{MOVER}`; `{MOVED_LOW}` or `{MOVED_HIGH}` if p has that "
+        "end on the other side of 0: it was put at 0, or next to it"
+    ),
+    "p_value": column.p_value("the p-value of no difference").shown("p"),
+    "p_holm": column.p_value("the same, adjusted by Holm").shown("p (Holm)"),
+    "family": column.count(
+        "how many p-values are adjusted together: those of one metric if all pairs are compared, "
+        "else all"
+    ),
+    "method": column.text("`paired by setting` or `unpaired`"),
+    "n_settings": column.count(
+        "settings in common; where a model finished games of only one setting of a competition, "
+        "its games are the clusters, and only games that both played are common"
+    ).shown("settings"),
+    "share_paired": column.share("how much of the values is about these settings, in 0..1"),
+    "common_value": column.share(
+        "the value on these settings, each counted as much for one as for the other: `difference` "
+        "is that of such values; null if `unpaired`"
+    ),
+    "other_common_value": column.share("the same of the other"),
+    "is_replayed": column.flag(
+        f"whether one of the two played about {REPLAYED:g} times as many games of these settings "
+        "or more, in any term"
+    ),
+    "reason": column.text("why the difference is null"),
+}
+SCHEMA = column.schema(COLUMNS)
+# With a margin.
+OF_MARGIN: Mapping[str, column.Column] = {
+    "p_alike": column.p_value(
+        "of two one-sided tests: the difference is within ± the margin"
+    ).shown("p alike"),
+    "p_alike_holm": column.p_value("the same, adjusted in the same families"),
+    "verdict": column.text("alike, better, worse or undecided"),
+}
+EVERY = {**COLUMNS, **OF_MARGIN}
 ALIKE, BETTER, WORSE, UNDECIDED = "alike", "better", "worse", "undecided"
 
 
@@ -42,7 +101,7 @@ def compared(
         frame.join(of_entity, on=keys, nulls_equal=True)
         .drop(answer.request.by)
         .rename({"entity": "model"})
-        for frame in (answer.terms, by_cluster(answer.sums, answer.request).collect())
+        for frame in (answer.terms, answer.sums)
     )
     values = rows.select(
         "entity", "value", "thin", "reason", label=pl.col(label).cast(pl.String)
@@ -107,9 +166,15 @@ def _reason() -> pl.Expr:
 
 
 def check_margin(
-    margin: float, names: str | Sequence[str] | None, edition: Edition, *, may_be_0: bool = False
+    margin: float | None,
+    names: str | Sequence[str] | None,
+    edition: Edition,
+    *,
+    may_be_0: bool = False,
 ) -> None:
     """Raises UsageError for a margin of 0 or less, or larger than any difference can be."""
+    if margin is None:
+        return
     if not (margin > 0 or (may_be_0 and margin == 0)):
         raise UsageError(f"the margin must be greater than 0, for example 0.05, not {margin:g}")
     metrics = several(edition_names(edition) if names is None else names)
@@ -137,7 +202,10 @@ def finished(
     """The rows without their basis; with a margin also p_alike, p_alike_holm and verdict."""
     if margin is None:
         return rows.drop("basis")
-    p_values = [None if basis is None else _p_alike(basis, margin) for basis in rows["basis"]]
+    p_values = [
+        None if basis is None else p_alike(*of_basis(basis), margin, basis["correlation"])
+        for basis in rows["basis"]
+    ]
     tested = rows.drop("basis").with_columns(p_alike=pl.Series(p_values, dtype=pl.Float64))
     tested = adjusted(tested, by, "p_alike", "p_alike_holm")
     is_apart, is_above = reaches(pl.col("p_holm"), confidence), pl.col("difference") > 0
@@ -153,8 +221,3 @@ def finished(
         .otherwise(pl.lit(UNDECIDED))
     )
     return tested.with_columns(verdict=verdict)
-
-
-def _p_alike(basis: dict[str, Any], margin: float) -> float:
-    one, other, correlation = of_basis(basis)
-    return p_alike(one, other, margin, correlation)

@@ -42,31 +42,33 @@ def entities(answer: Answer) -> pl.DataFrame:
     return answer.rows.with_row_index("entity").with_columns(pl.col("entity").cast(pl.String))
 
 
-def of_models(answer: Answer, pairs: Sequence[tuple[str, str]]) -> pl.DataFrame:
+def of_models(
+    answer: Answer, pairs: Sequence[tuple[str, str]], label: str = "model"
+) -> pl.DataFrame:
     """A row for each metric, group and pair of models: metric, the columns of the group, model,
-    other, the entity of each (null if it has no row), and `lacking`, a reason for that."""
+    other, the entity of each (null if it has no row), and `lacking`, a reason for that.
+
+    With another `label`, the pairs are of values of this column in place of models."""
     everything = entities(answer)
-    rows = everything.filter(pl.col("model").is_not_null())
-    by = ["metric", *(name for name in answer.request.by if name != "model")]
-    wanted = pl.DataFrame(
-        list(pairs), schema={"model": pl.String, "other": pl.String}, orient="row"
-    )
+    rows = everything.filter(pl.col(label).is_not_null())
+    by = ["metric", *(name for name in answer.request.by if name != label)]
+    wanted = pl.DataFrame(list(pairs), schema={label: pl.String, "other": pl.String}, orient="row")
     # A metric without a row that meets the condition has one row, without a model.
     is_nothing = ~pl.col("metric").is_in(rows["metric"].unique().implode())
     groups = (
-        everything.filter(is_nothing | pl.col("model").is_not_null())
+        everything.filter(is_nothing | pl.col(label).is_not_null())
         .select(*by, nothing=pl.when(is_nothing).then("reason"))
         .unique(maintain_order=True)
         .join(wanted, how="cross")
     )
-    entities_of = rows.select(*by, "model", "entity")
-    others = entities_of.rename({"model": "other", "entity": "other_entity"})
+    entities_of = rows.select(*by, label, "entity")
+    others = entities_of.rename({label: "other", "entity": "other_entity"})
     pairs_of = groups.join(
-        entities_of, on=[*by, "model"], how="left", nulls_equal=True, maintain_order="left"
+        entities_of, on=[*by, label], how="left", nulls_equal=True, maintain_order="left"
     ).join(others, on=[*by, "other"], how="left", nulls_equal=True, maintain_order="left")
     without = [
         pl.when(pl.col(entity).is_null()).then(pl.col(name))
-        for name, entity in zip(("model", "other"), SIDES, strict=True)
+        for name, entity in zip((label, "other"), SIDES, strict=True)
     ]
     names = pl.concat_str(without, separator=", ", ignore_nulls=True)
     no_rows = pl.when(names != "").then(pl.lit("no rows there of ") + names)
@@ -93,13 +95,13 @@ def of_values(answer: Answer, by: str) -> pl.DataFrame:
     return pl.DataFrame(pairs, dict.fromkeys(columns, pl.String), orient="row")
 
 
-def within(answer: Answer) -> Answer:
+def within(answer: Answer, settings: pl.DataFrame) -> Answer:
     """The answer with game types in place of competitions, so that roles can be paired by setting.
 
     A term that is named after a competition is renamed as well, unless a group has two such terms
-    of one game type.
+    of one game type. `settings` are those that were `played`.
     """
-    type_of = dict(answer.sums.select("stratum", "game_type").unique().drop_nulls().iter_rows())
+    type_of = dict(settings.select("competition", "game_type").unique().drop_nulls().iter_rows())
     renamed = ["stratum"]
     terms = answer.terms.with_columns(pl.col("term").replace(type_of))
     if not terms.select(*answer.request.keys, "term").is_duplicated().any():

@@ -6,19 +6,17 @@ from typing import Any
 import polars as pl
 
 from pipeline import column
-from pipeline.column import Column, schema
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
 from pipeline.metrics import PAPER, metrics
 from pipeline.metrics.paging import check_limit
-from pipeline.metrics.request import RELEASE
 from pipeline.metrics.results import counted_in
 from pipeline.reports.compare.pairs import check_pairs
 from pipeline.sqlfiles import literal
-from pipeline.vocabulary import ALL, Edition
+from pipeline.vocabulary import ALL, RELEASE, Edition
 
 _FIRST = "the id of the first game in it that counts, by index, of "
-APART: Mapping[str, Column] = {
+APART: Mapping[str, column.Column] = {
     **{name: TABLES["games"].columns()[name] for name in ("setting_id", "game_type")},
     "value": column.share("the model's value in the setting, in the metric's unit"),
     "other_value": column.share("the value of the other"),
@@ -54,7 +52,7 @@ def settings_apart(
     """
     check_limit(limit)
     check_pairs([(model, other)])
-    nothing = pl.DataFrame(schema=schema(APART))
+    nothing = pl.DataFrame(schema=column.schema(APART))
     if edition == RELEASE:
         return nothing
     choices = {
