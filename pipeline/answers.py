@@ -23,22 +23,24 @@ from pipeline.metrics.evidence import evidence, evidence_page
 from pipeline.metrics.installed import Added
 from pipeline.metrics.known import knowing, known
 from pipeline.present import NAMES, Presented, present
-from pipeline.reports.audit import audit, findings
-from pipeline.reports.cite import cite
-from pipeline.reports.compare import compare, contrast
+from pipeline.reports import (
+    audit,
+    cite,
+    compare,
+    completeness,
+    diff,
+    documents,
+    evidence_sum,
+    games,
+    missing,
+    plan,
+    ranking,
+    schema,
+    search,
+    tables,
+    transcript,
+)
 from pipeline.reports.compare.settings import settings_apart
-from pipeline.reports.completeness import completeness, readability
-from pipeline.reports.diff import diff, diff_games
-from pipeline.reports.documents import document_counts, documents, quarantine
-from pipeline.reports.evidence_sum import evidence_sum
-from pipeline.reports.games import games
-from pipeline.reports.missing import missing
-from pipeline.reports.plan import plan
-from pipeline.reports.ranking import board, leaderboard
-from pipeline.reports.schema import schema
-from pipeline.reports.search import search
-from pipeline.reports.tables import tables
-from pipeline.reports.transcript import transcript, transcripts
 from pipeline.reports.views import not_a_table, other_groups, views
 from pipeline.verify import LIMIT, Verification, verify
 from pipeline.warehouse.views import Views
@@ -89,29 +91,30 @@ class AnsweringLake(stored.StoredLake):
     metrics = method(metrics)
     evidence = method(evidence)
     evidence_page = method(evidence_page)
-    evidence_sum = method(evidence_sum)
-    board = method(board)
-    leaderboard = method(leaderboard)
-    compare = method(compare)
-    contrast = method(contrast)
+    evidence_sum = method(evidence_sum.evidence_sum)
+    board = method(ranking.board)
+    leaderboard = method(ranking.leaderboard)
+    # What has the name of its module comes last of those that are from there.
+    contrast = method(compare.contrast)
+    compare = method(compare.compare)
     settings_apart = method(settings_apart)
-    plan = method(plan)
-    diff = method(diff)
-    diff_games = method(diff_games)
-    completeness = method(completeness)
-    missing = method(missing)
-    readability = method(readability)
-    audit = method(audit)
-    findings = method(findings)
-    game = method(transcript)
-    games = method(games)
-    transcripts = method(transcripts)
-    search = method(search)
-    documents = method(documents)
-    document_counts = method(document_counts)
-    quarantine = method(quarantine)
-    tables = method(tables)
-    cite = method(cite)
+    plan = method(plan.plan)
+    diff_games = method(diff.diff_games)
+    diff = method(diff.diff)
+    readability = method(completeness.readability)
+    completeness = method(completeness.completeness)
+    missing = method(missing.missing)
+    findings = method(audit.findings)
+    audit = method(audit.audit)
+    game = method(transcript.transcript)
+    transcripts = method(transcript.transcripts)
+    games = method(games.games)
+    search = method(search.search)
+    document_counts = method(documents.document_counts)
+    quarantine = method(documents.quarantine)
+    documents = method(documents.documents)
+    tables = method(tables.tables)
+    cite = method(cite.cite)
     write_catalog = method(write_catalog)
 
     @method
@@ -171,7 +174,7 @@ class AnsweringLake(stored.StoredLake):
         >>> lake.schema("votes").select("column", "type", "is_nullable").rows()[0]
         ('game_id', 'string', False)
         """
-        return schema(names)
+        return schema.schema(names)
 
     @method
     def verify(self, *, limit: int = LIMIT) -> Verification:

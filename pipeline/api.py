@@ -151,19 +151,17 @@ class Lake(AnsweringLake):
         cell, and PipelineError without the extra `view` or if the file cannot be written.
         """
         try:
-            from pipeline.pages.report import TITLE, report
-            from pipeline.pages.report_html import report_html
+            from pipeline.pages.report_file import report_file
         except ModuleNotFoundError:
             raise PipelineError(plots.NEEDED) from None
-        content = report(
+        text = report_file(
             self,
-            title=title or TITLE,
+            title=title,
             edition=edition,
             confidence=confidence,
             games_per_cell=games_per_cell,
         )
         path = Path(file)
-        text = "".join(report_html(content))
         with replacing(path) as draft:
             draft.write_text(text, encoding="utf-8")
         return path

@@ -5,6 +5,7 @@ Use them by the module's name, as in `column.flag("whether ...")`.
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from inspect import cleandoc
 from typing import Any, Literal, TypeVar
 
@@ -77,16 +78,13 @@ def word(
     return Column(pl.String(), description, nullable=nullable, primary_key=primary_key, words=known)
 
 
-def text(description: str, *, nullable: bool = False, primary_key: bool = False) -> Column:
-    return Column(pl.String(), description, nullable=nullable, primary_key=primary_key)
-
-
-def texts(description: str) -> Column:
-    return Column(pl.List(pl.String()), description)
-
-
-def flag(description: str, *, nullable: bool = False) -> Column:
-    return Column(pl.Boolean(), description, nullable=nullable)
+text = partial(Column, pl.String())
+texts = partial(Column, pl.List(pl.String()))
+flag = partial(Column, pl.Boolean())
+instant = partial(Column, pl.Datetime("us", "UTC"))
+p_value = partial(Column, pl.Float64(), nullable=True, min=0, max=1, unit="p")
+# A number of the log's own; its meaning is the log's.
+code = partial(Column, pl.Int64(), nullable=True)
 
 
 def number(
@@ -98,15 +96,6 @@ def number(
 def share(description: str, *, low: float = 0, high: float = 1) -> Column:
     """A value, a share or a difference of such, with three decimals."""
     return Column(pl.Float64(), description, nullable=True, min=low, max=high, decimals=3)
-
-
-def p_value(description: str) -> Column:
-    return Column(pl.Float64(), description, nullable=True, min=0, max=1, unit="p")
-
-
-def code(description: str) -> Column:
-    """A number of the log's own; its meaning is the log's."""
-    return Column(pl.Int64(), description, nullable=True)
 
 
 def count(
@@ -130,7 +119,3 @@ def digest(
 
 def identifier(description: str, *, nullable: bool = False, primary_key: bool = False) -> Column:
     return digest(description, ID_LENGTH, nullable=nullable, primary_key=primary_key)
-
-
-def instant(description: str, *, nullable: bool = False) -> Column:
-    return Column(pl.Datetime("us", "UTC"), description, nullable=nullable)

@@ -6,7 +6,7 @@ the extra `view`. Names from logs are data in a chart, never part of an expressi
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
@@ -56,8 +56,8 @@ def plot_metric(rows: pl.DataFrame, *, by: str | None = None) -> "Chart":
     data = _estimates(rows, "model", "value", by)
     best = data.group_by("name").agg(pl.col("value").mean())
     order = best.sort("value", "name", descending=[True, False], nulls_last=True)["name"]
-    x = _x(titles()[name], (0.0, declared.high))
-    return _styled(_in_panels(_dots(x, order.to_list()), data))
+    axes = _axes(titles()[name], (0.0, declared.high), order.to_list())
+    return _styled(_in_panels(_dots(axes), data))
 
 
 def plot_profile(rows: pl.DataFrame, model: str | None) -> "Chart":
@@ -77,12 +77,12 @@ def plot_profile(rows: pl.DataFrame, model: str | None) -> "Chart":
     of_range = pl.col("value", "low", "high") / pl.Series(highest)
     data = _estimates(titled, "title", "value").with_columns(of_range)
     order = data["name"].unique(maintain_order=True).to_list()
-    x = _x("place in the range of the metric", (0.0, 1.0))
+    axes = _axes("place in the range of the metric", (0.0, 1.0), order)
     # The ticks are many, and those who hear a page find their values in its tables.
     field = alt.Chart(_inline(data.select("name", "value")))
     ticks = field.mark_tick(color=FIELD, thickness=1.5, size=9, aria=False)
-    ticks = ticks.encode(x=x, y=_y(order))
-    dots = alt.layer(*_dots(x, order), data=_inline(data.filter(rows["model"].eq_missing(model))))
+    ticks = ticks.encode(**axes)
+    dots = alt.layer(*_dots(axes), data=_inline(data.filter(rows["model"].eq_missing(model))))
     return _styled(alt.layer(ticks, dots).properties(width=WIDTH))
 
 
@@ -103,7 +103,8 @@ def plot_differences(rows: pl.DataFrame) -> "Chart":
     alt = _altair()
     zero = alt.Chart().mark_rule(color=INK, strokeDash=[3, 3], aria=False).encode(x=alt.datum(0))
     order = data["name"].unique(maintain_order=True).to_list()
-    return _styled(_in_panels([zero, *_dots(_x("difference", (-bound, bound)), order)], data))
+    dots = _dots(_axes("difference", (-bound, bound), order))
+    return _styled(_in_panels([zero, *dots], data))
 
 
 def plot_columns(rows: pl.DataFrame, x: str, y: str) -> "Chart":
@@ -149,38 +150,36 @@ def svg(chart: "Chart", prefix: str = "plot") -> str:
     >>> svg(chart)[:4]
     '<svg'
     """
-    try:
-        from vl_convert import vegalite_to_svg
-    except ModuleNotFoundError:
-        raise PipelineError(NEEDED) from None
-    # Checking the chart against its schema would take longer than drawing it.
-    chosen = chart.to_dict(validate=False)
-    chosen["config"]["background"] = "transparent"
-    text = vegalite_to_svg(chosen, vl_version=_version(), allowed_base_urls=[])
+    text = _drawn(chart, "svg", background="transparent")
     text = text.replace(INK, "currentColor").replace("<svg ", '<svg overflow="visible" ', 1)
     return _ID.sub(f"{prefix}-", text)
 
 
 def file(chart: "Chart", form: str) -> bytes:
     """The chart as a file of its own, on white: `svg` or `png`."""
+    drawn: str | bytes = _drawn(chart, form)
+    return drawn.encode() if isinstance(drawn, str) else drawn
+
+
+def _drawn(chart: "Chart", form: str, background: str | None = None) -> Any:
+    """The chart in a form of the library; raises PipelineError where that is not installed."""
     try:
         import vl_convert
     except ModuleNotFoundError:
         raise PipelineError(NEEDED) from None
-    options: dict[str, Any] = {"vl_version": _version(), "allowed_base_urls": []}
-    if form == "svg":
-        return vl_convert.vegalite_to_svg(chart.to_dict(validate=False), **options).encode()
-    return vl_convert.vegalite_to_png(chart.to_dict(validate=False), scale=_SCALE, **options)
+    # Checking the chart against its schema would take longer than drawing it.
+    chosen = chart.to_dict(validate=False)
+    chosen["config"] |= {"background": background} if background else {}
+    # That of the grammar in which the library of charts writes them.
+    version = ".".join(_altair().SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+    draw = getattr(vl_convert, f"vegalite_to_{form}")
+    scale = {} if form == "svg" else {"scale": _SCALE}
+    return draw(chosen, vl_version=version, allowed_base_urls=[], **scale)
 
 
 def load() -> None:
     """Loads the libraries, which takes a second: a process does it before the first plot."""
     svg(_altair().Chart().mark_point())
-
-
-def _version() -> str:
-    """The version of the grammar that the library's charts are written in."""
-    return ".".join(_altair().SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
 
 def _altair() -> Any:
@@ -254,25 +253,25 @@ def _name(value: object) -> str:
     return text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 1]}…"
 
 
-def _x(title: str, ends: tuple[float, float]) -> Any:
+def _axes(title: str, ends: tuple[float, float], order: Sequence[str]) -> dict[str, Any]:
+    """Values from left to right between the ends, and names in this order from above."""
     alt = _altair()
-    return alt.X("value:Q", title=title, scale=alt.Scale(domain=list(ends), nice=False))
+    across = alt.Scale(domain=list(ends), nice=False)
+    down = alt.Scale(domain=list(order))
+    return {
+        "x": alt.X("value:Q", title=title, scale=across),
+        "y": alt.Y("name:N", title=None, scale=down),
+    }
 
 
-def _y(order: Sequence[str]) -> Any:
-    alt = _altair()
-    return alt.Y("name:N", title=None, scale=alt.Scale(domain=list(order)))
-
-
-def _dots(x: Any, order: Sequence[str]) -> list[Any]:
+def _dots(axes: Mapping[str, Any]) -> list[Any]:
     """The intervals, and the dots on them."""
     alt = _altair()
     # A mark for readers of the screen is the dot, which says its interval.
     rules = alt.Chart().mark_rule(color=ACCENT, strokeWidth=2, opacity=0.6, aria=False)
     dots = alt.Chart().mark_point(color=ACCENT, filled=True, size=50, opacity=1)
-    y = _y(order)
-    ends = {"x": alt.X("low:Q"), "x2": "high:Q", "y": y}
-    return [rules.encode(**ends), dots.encode(x=x, y=y, description="label:N")]
+    ends = {"x": alt.X("low:Q"), "x2": "high:Q", "y": axes["y"]}
+    return [rules.encode(**ends), dots.encode(**axes, description="label:N")]
 
 
 def _in_panels(layers: Sequence[Any], data: pl.DataFrame) -> Any:

@@ -8,16 +8,20 @@ import io
 import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pipeline.errors import PipelineError, QueryError
 from pipeline.processes import end_with, how_it_ended, limit_memory, start, theirs
 
 if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from subprocess import Popen
+
     import polars as pl
 
     from pipeline.answers import AnsweringLake
 
+_Process: TypeAlias = "tuple[Popen[bytes], Connection]"
 _PROGRAM = "from pipeline.sandbox import main; main()"
 # Beside the data: stacks of threads and what allocators keep.
 _OVERHEAD_BYTES = 2**30
@@ -52,12 +56,13 @@ class Sandbox:
 
     def __exit__(self, *_: object) -> None:
         if self._next is not None:
-            self._next.kill()
+            _kill(*self._next)
 
     def prepare(self) -> None:
         """Starts a process, which loads what it needs while others are busy elsewhere."""
         if self._next is None:
-            self._next = _Process()
+            # Arrow's own allocator takes a gigabyte at its first use, which is no result's.
+            self._next = start(_PROGRAM, ARROW_DEFAULT_MEMORY_POOL="system")
 
     def sql(
         self,
@@ -73,64 +78,46 @@ class Sandbox:
         Raises QueryError also where it takes too long, or too much memory.
         """
         self.prepare()
-        process, self._next = self._next, None
-        assert process is not None
+        assert self._next is not None
+        (process, connection), self._next = self._next, None
         try:
             options = dict(parameters or {}), self._memory, dict(temporary or {}), self._metrics()
-            question = (lake, query, *options)
-            return process.answer(question, self._timeout, self._while_waiting)
-        finally:
-            process.kill()
-
-
-class _Process:
-    def __init__(self) -> None:
-        # Arrow's own allocator takes a gigabyte at its first use, which is no result's.
-        self._process, self._connection = start(_PROGRAM, ARROW_DEFAULT_MEMORY_POOL="system")
-
-    def answer(
-        self,
-        question: tuple[object, ...],
-        timeout: float,
-        while_waiting: Callable[[], AbstractContextManager[object]],
-    ) -> "pl.DataFrame":
-        try:
-            self._connection.send(question)
-            if not self._is_answered(timeout, while_waiting):
-                raise QueryError(
-                    f"the query took longer than {timeout:g} seconds: query less, or give it more "
-                    "time with `magic sql --timeout`"
-                )
-            error = self._connection.recv()
-            rows = b"" if error else self._connection.recv_bytes()
+            connection.send((lake, query, *options))
+            return self._answer(connection)
         except (EOFError, OSError):
-            raise self._lost() from None
-        if error:
+            how = how_it_ended(process.wait())
+            raise QueryError(
+                f"the query's process ended {how}, probably because memory ran out: query less at "
+                "a time, or give it more with `magic sql --memory`"
+            ) from None
+        finally:
+            _kill(process, connection)
+
+    def _answer(self, connection: "Connection") -> "pl.DataFrame":
+        if not self._is_answered(connection):
+            raise QueryError(
+                f"the query took longer than {self._timeout:g} seconds: query less, or give it "
+                "more time with `magic sql --timeout`"
+            )
+        if error := connection.recv():
             raise error
+        rows = connection.recv_bytes()
         import polars as pl
 
         return pl.read_ipc_stream(rows)
 
-    def _is_answered(
-        self, timeout: float, while_waiting: Callable[[], AbstractContextManager[object]]
-    ) -> bool:
-        at_once = min(timeout, _SECONDS_TO_SHOW)
-        if self._connection.poll(at_once):
+    def _is_answered(self, connection: "Connection") -> bool:
+        at_once = min(self._timeout, _SECONDS_TO_SHOW)
+        if connection.poll(at_once):
             return True
-        with while_waiting():
-            return self._connection.poll(timeout - at_once)
+        with self._while_waiting():
+            return connection.poll(self._timeout - at_once)
 
-    def kill(self) -> None:
-        self._process.kill()
-        self._process.wait()
-        self._connection.close()
 
-    def _lost(self) -> PipelineError:
-        how = how_it_ended(self._process.wait())
-        return QueryError(
-            f"the query's process ended {how}, probably because memory ran out: query less at a "
-            "time, or give it more with `magic sql --memory`"
-        )
+def _kill(process: "Popen[bytes]", connection: "Connection") -> None:
+    process.kill()
+    process.wait()
+    connection.close()
 
 
 def main() -> None:

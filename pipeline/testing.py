@@ -55,11 +55,8 @@ class Logs(Struct, frozen=True):
 
 def check_format(logs: Logs, n_mutants: int = N_MUTANTS) -> None:
     """Everything that the other functions check."""
-    check_claims(logs)
-    check_contracts(logs)
-    check_cut_short(logs)
-    check_batches(logs)
-    check_converted(logs)
+    for check in (check_claims, check_contracts, check_cut_short, check_batches, check_converted):
+        check(logs)
     check_mutants(logs, n_mutants)
 
 

@@ -68,9 +68,9 @@ def public_lake(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
 @pytest.fixture
 def queries_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets commands answer queries in this process, since one of its own takes long to start."""
-    from sandboxes import Here
+    from sandboxes import start
 
-    monkeypatch.setattr("pipeline.sandbox._Process", Here)
+    monkeypatch.setattr("pipeline.sandbox.start", start)
 
 
 @pytest.fixture(scope="session")

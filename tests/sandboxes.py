@@ -4,30 +4,44 @@ import io
 import pickle
 from typing import Any
 
-import polars as pl
-
 from pipeline.answers import AnsweringLake, with_metrics
 from pipeline.errors import PipelineError
 from pipeline.lake import open_lake
 
 
 class Here:
-    """What a sandbox asks instead of a process of its own, which takes long to start.
+    """A process and the connection to it in one, which answers at once.
 
     Question, rows and error come as they would from there; time and memory have no limits.
     """
 
-    def answer(self, question: tuple[Any, ...], *_: object) -> pl.DataFrame:
+    def send(self, question: tuple[Any, ...]) -> None:
         lake, query, parameters, memory, temporary, metrics = pickle.loads(pickle.dumps(question))
-        rows = io.BytesIO()
+        self._rows, self._error = io.BytesIO(), None
         try:
             opened = open_lake(lake, None, AnsweringLake) if isinstance(lake, str) else lake
             with_metrics(opened, metrics).sql(
                 query, parameters=parameters, memory=memory, temporary=temporary
-            ).write_ipc_stream(rows)
+            ).write_ipc_stream(self._rows)
         except PipelineError as error:
-            raise pickle.loads(pickle.dumps(error)) from None
-        return pl.read_ipc_stream(rows.getvalue())
+            self._error = pickle.loads(pickle.dumps(error))
 
-    def kill(self) -> None:
-        """There is no process."""
+    def poll(self, _seconds: float) -> bool:
+        return True
+
+    def recv(self) -> PipelineError | None:
+        return self._error
+
+    def recv_bytes(self) -> bytes:
+        return self._rows.getvalue()
+
+    def nothing(self) -> None:
+        """There is no process to end, and no file to close."""
+
+    kill = wait = close = nothing
+
+
+def start(_program: str, **_environment: str) -> tuple[Here, Here]:
+    """In place of `pipeline.processes.start`, which takes long."""
+    here = Here()
+    return here, here

@@ -4,7 +4,6 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from pkgutil import iter_modules
 from pydoc import locate
 
 import polars as pl
@@ -201,9 +200,8 @@ def parameters_of(command: str) -> set[str]:
 
 
 def addressed(page: str) -> tuple[str, ...]:
-    """What the address of a page can say; empty for a module that is no page."""
-    kind = getattr(import_module(f"{pages.__name__}.{page}"), "Parameters", None)
-    return tuple(kind.__struct_fields__) if kind else ()
+    """What the address of a page can say."""
+    return pages.page(page).parameters.__struct_fields__
 
 
 def options_of(command: str) -> dict[str, str]:
@@ -241,10 +239,9 @@ OF_PAGES = {
     *("compare model", "compare other", "game beside", "game metric", "sql x", "sql y"),
     "tables table",
 }
-PAGES = [one.name for one in iter_modules(pages.__path__) if addressed(one.name)]
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", pages.NAMES)
 def test_an_address_has_the_words_of_the_method(page: str) -> None:
     method = getattr(Lake, METHOD_OF.get(page, page))
     known = set(inspect.signature(method).parameters)

@@ -34,14 +34,14 @@ from pipeline.ingest import ingest
 from pipeline.lake.names import CATALOG
 from pipeline.metrics import NAMES
 from pipeline.metrics.known import names
-from pipeline.present.counts import NO_GAMES
+from pipeline.present.rows import NO_GAMES
 from pipeline.simulate import simulate
 from pipeline.vocabulary import DocumentStatus
 from pipeline.warehouse.filesystem import LakeFiles
 
 TOP = Path(__file__).resolve().parent.parent
 PROGRAM = [sys.executable, "-m", "pipeline.cli"]
-PROCESS = sandbox._Process
+START = sandbox.start
 MODEL = "gpt-4"
 EVIL = "\x1b[31mevil\x07 [bold]x[/bold] \u202e|`*\n\x9b2J"
 COMMANDS = (
@@ -1240,7 +1240,7 @@ def test_a_query_may_begin_with_a_comment(
 @pytest.fixture
 def with_processes(magic: Magic, monkeypatch: pytest.MonkeyPatch) -> None:
     """Answers queries in processes of their own, as without tests."""
-    monkeypatch.setattr("pipeline.sandbox._Process", PROCESS)
+    monkeypatch.setattr("pipeline.sandbox.start", START)
 
 
 @pytest.mark.usefixtures("with_processes")

@@ -30,7 +30,7 @@ from pipeline.metrics import NAMES
 from pipeline.metrics.intervals import EXPLANATION
 from pipeline.metrics.results import ORIGIN
 from pipeline.pages.report import Report, report
-from pipeline.pages.report_html import LONGEST_TEXT, report_html
+from pipeline.pages.report_file import LONGEST_TEXT, report_html
 from pipeline.simulate import simulate
 
 VOID = {"meta", "br", "hr", "img", "input", "link", "line", "circle", "path", "rect", "wbr"}

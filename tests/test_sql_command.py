@@ -166,7 +166,7 @@ def cells(file: Path) -> list[list[str]]:
 
 
 def test_each_ending_has_its_format(tmp_path: Path) -> None:
-    files = {ending: tmp_path / f"rows{ending}" for ending in table_file._WRITERS}
+    files = {f".{form}": tmp_path / f"rows.{form}" for form in table_file.FORMS}
     for file in files.values():
         table_file.write(ROWS, file)
     flat = ROWS.with_columns(pl.Series("list", ["[1,2]", "[]", None]))

@@ -21,6 +21,7 @@ from pipeline.cli import commands, shells, terminal
 from pipeline.cli.command import Command
 from pipeline.cli.declared import command_of
 from pipeline.cli.exits import FAILED, INTERRUPTED, WRONG_USAGE
+from pipeline.cli.options import SHARED
 from pipeline.errors import DENIED_HINT, PipelineError, QueryError, UsageError
 from pipeline.library_errors import lack, reason
 from pipeline.version import __version__
@@ -90,7 +91,7 @@ for _found in iter_modules(commands.__path__):
     _module = import_module(f"{commands.__name__}.{_found.name}")
     for _name, _function in vars(_module).items():
         if isfunction(_function) and _function.__module__ == _module.__name__ and _name[0] != "_":
-            app.add_command(command_of(_function, getattr(_module, "KIND", Command)))
+            app.add_command(command_of(_function, Command, SHARED))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property, partial
 from importlib import import_module
-from inspect import Parameter, signature
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -12,7 +12,6 @@ import click
 
 import pipeline
 from pipeline.cli import options, terminal
-from pipeline.cli.declared import param
 from pipeline.errors import UsageError
 from pipeline.library_errors import may_be_of_a_file
 
@@ -22,14 +21,7 @@ if TYPE_CHECKING:
     from pipeline.lake import StoredLake
     from pipeline.present.table import Table
 
-_SAFE = Parameter(
-    "safe",
-    Parameter.KEYWORD_ONLY,
-    annotation=bool,
-    default=options.flag(
-        "--safe", "With --format csv: neutralize cells that a spreadsheet would run as formulas."
-    ),
-)
+_SAFE = "With --format csv: neutralize cells that a spreadsheet would run as formulas."
 
 
 class Command(click.Command):
@@ -41,8 +33,16 @@ class Command(click.Command):
 
     def __init__(self, name: str, *, params: list[click.Parameter], **more: Any) -> None:
         if any("csv" in getattr(one.type, "choices", ()) for one in params):
-            params.append(param(_SAFE))
+            params.append(click.Option(["--safe"], is_flag=True, default=False, help=_SAFE))
         super().__init__(name, params=params, **more)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Takes a query that begins with a comment for no option."""
+        has_query = any(one.name == "query" for one in self.params)
+        queries = [one for one in args if has_query and _is_commented(one)]
+        known = [one for one in args if one not in queries]
+        end = ["--"] if queries and "--" not in known else []
+        return super().parse_args(ctx, [*known, *end, *queries])
 
     def invoke(self, ctx: click.Context) -> None:
         given, function = dict(ctx.params), self.callback
@@ -54,6 +54,12 @@ class Command(click.Command):
         with _naming_damage(**given), terminal.for_results_alone(), _metrics(**given):
             asked = [Asked(**given)] if "asked" in signature(function).parameters else []
             ctx.invoke(function, *asked, **given)
+
+
+def _is_commented(argument: str) -> bool:
+    """Whether it begins with a comment of SQL, as no option's name does, mistyped or not."""
+    name, _, _ = argument.partition("=")
+    return name.startswith("--") and (name[2:3].isspace() or "\n" in name)
 
 
 def _metrics(

@@ -1,34 +1,35 @@
 """A command of click, made of a function: its signature has the options, its docstring the help."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from inspect import Parameter, cleandoc, signature
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin
 
 import click
 
+from pipeline.cli.suggestions import Suggested
 from pipeline.errors import EMPTY, UsageError
 
 _NUMBERS: dict[Any, tuple[str, Any, Any]] = {
     int: ("integer", click.types.IntParamType, click.IntRange),
     float: ("number", click.types.FloatParamType, click.FloatRange),
 }
-Suggested = Callable[[click.Context, str], Iterable[str]]
 
 
 @dataclass(frozen=True)
 class Declared:
-    """What a parameter of a command is besides its type; `...` for a default that is not here."""
+    """What a parameter of a command is besides its type; a `default` of `...` is none."""
 
     help: str
     metavar: str = ""
     names: tuple[str, ...] = ()
     default: Any = ...
     is_argument: bool = False
-    suggested: Suggested | None = None
-    """What the shell offers; what does not begin as typed is left out."""
+    suggested: Suggested | str | None = None
+    """What the shell offers; a text is a place of names, or of what returns them."""
     check: Callable[[Any], Any] | None = None
     """Gives the value, or raises click.BadParameter."""
     parse: Callable[[Any], Any] | None = None
@@ -39,25 +40,45 @@ class Declared:
     """The environment variable that can give the value."""
     shows_default: bool = True
 
+    def checked(self, value: Any, *, is_several: bool, default: object) -> Any:
+        """The value as the function takes it: several as a list, the default where none is."""
+        if is_several:
+            value = [*value] or (None if default is ... else default)
+        return value if self.check is None else self.check(value)
 
-def command_of(function: Callable[..., None], kind: type[click.Command]) -> click.Command:
+    def offered(self, context: click.Context, _param: object, incomplete: str) -> list[str]:
+        """What the shell offers of what begins so."""
+        names: Any = self.suggested
+        if isinstance(names, str):
+            module, _, name = names.rpartition(".")
+            names = getattr(import_module(f"pipeline.{module}"), name)
+            names = names() if callable(names) else names
+        elif names is not None:
+            names = names(context, incomplete)
+        return [name for name in names or () if name.startswith(incomplete)]
+
+
+def command_of(
+    function: Callable[..., None], kind: type[click.Command], shared: Mapping[str, Declared]
+) -> click.Command:
     """The command: a parameter of the function is an option, an argument or a flag.
 
-    One that has to be named, that is: a command of a report begins with what is asked of it.
+    One that has to be named, that is: a command of a report begins with what is asked of it. One
+    that is not declared as its own default is declared in `shared`, by its name.
     """
     known = signature(function).parameters.values()
-    params = [param(one) for one in known if one.kind is Parameter.KEYWORD_ONLY]
+    params = [_param(one, shared) for one in known if one.kind is Parameter.KEYWORD_ONLY]
     text = cleandoc(function.__doc__ or "")
     return kind(function.__name__, params=params, help=text, callback=function)
 
 
-def param(parameter: Parameter) -> click.Parameter:
+def _param(parameter: Parameter, shared: Mapping[str, Declared]) -> click.Parameter:
     annotation, declared = parameter.annotation, parameter.default
-    if get_origin(annotation) is Annotated:
-        default = ... if declared is Parameter.empty else declared
-        annotation, declared = get_args(annotation)
-    else:
+    if isinstance(declared, Declared):
         default = declared.default
+    else:
+        default = ... if declared is Parameter.empty else declared
+        declared = shared[parameter.name]
     kinds = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
     kind = next(one for one in kinds if one is not NoneType)
     is_several = get_origin(kind) is list
@@ -66,14 +87,17 @@ def param(parameter: Parameter) -> click.Parameter:
         "metavar": declared.metavar or None,
         "help": declared.help,
         "required": default is ...,
-        "callback": _checked(declared, is_several=is_several, default=default),
+        "callback": lambda _context, _param, value: declared.checked(
+            value, is_several=is_several, default=default
+        ),
     }
     if declared.suggested is not None:
-        common["shell_complete"] = _completion(declared.suggested)
+        common["shell_complete"] = declared.offered
     if default is not ... and not is_several:
         common["default"] = default
     if declared.is_argument:
-        common["metavar"] = _metavar(declared.metavar, is_several, is_required=default is ...)
+        if "[" not in (name := declared.metavar):
+            common["metavar"] = (name if default is ... else f"[{name}]") + "..." * is_several
         return click.Argument([parameter.name], nargs=-1 if is_several else 1, **common)
     if kind is bool:
         del common["type"], common["required"]
@@ -116,28 +140,3 @@ def _type(kind: Any, declared: Declared) -> Any:
     numbers = of_range(declared.min, declared.max) if is_bounded else anything()
     numbers.name = name  # for messages about what is no number at all
     return numbers
-
-
-def _metavar(name: str, is_several: bool, *, is_required: bool) -> str:
-    """How the usage writes an argument, unless the declaration does."""
-    if "[" in name:
-        return name
-    return (name if is_required else f"[{name}]") + "..." * is_several
-
-
-def _checked(declared: Declared, *, is_several: bool, default: object) -> Callable[..., Any]:
-    """A value as the function takes it: several as a list, the default where there are none."""
-
-    def checked(_context: click.Context, _param: click.Parameter, value: Any) -> Any:
-        if is_several:
-            value = [*value] or (None if default is ... else default)
-        return value if declared.check is None else declared.check(value)
-
-    return checked
-
-
-def _completion(suggested: Suggested) -> Callable[..., list[str]]:
-    def complete(context: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-        return [name for name in suggested(context, incomplete) if name.startswith(incomplete)]
-
-    return complete

@@ -1,63 +1,54 @@
-"""Options that several commands share."""
+"""Options that several commands share, each declared once, by the name of its parameter."""
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from click import BadParameter
 
 import pipeline
 from pipeline.cli import suggestions, terminal
-from pipeline.cli.declared import Declared, Suggested
+from pipeline.cli.declared import Declared
+from pipeline.cli.suggestions import Suggested
 from pipeline.errors import UsageError
-from pipeline.vocabulary import Edition, Engine
 
 if TYPE_CHECKING:
     from pipeline.lake import StoredLake
 
 Form = Literal["table", "json", "csv", "markdown", "parquet"]
 PaperForm = Literal["table", "json", "csv", "markdown", "latex", "parquet"]
+Texts = list[str] | None
 
 SAFE_CSV = "csv-safe"
 DEFAULT_LAKE = pipeline.DEFAULT_LAKE
-
-
-def _refuse_binary_on_a_terminal(form: str) -> str:
-    if form == "parquet" and terminal.is_out_terminal():
-        raise BadParameter(
-            "parquet is binary; write it to a file, for example with `> rows.parquet`"
-        )
-    return form
+DEFAULT_CONFIDENCE = 0.95
+LARGEST_DOCUMENT = 64 << 20
 
 
 def option(metavar: str, meaning: str, *names: str, default: Any = None, **more: Any) -> Any:
-    """An option with a value; in an annotation, the default has to be `...`.
-
-    `more` are fields of `Declared`.
-    """
+    """An option with a value; `more` are fields of `Declared`."""
     return Declared(meaning, metavar, names, default, **more)
 
 
 def argument(
-    metavar: str, meaning: str, suggested: Suggested | None = None, default: Any = None
+    metavar: str, meaning: str, suggested: Suggested | str | None = None, default: Any = None
 ) -> Any:
     """An argument; it is required if the default is `...`."""
     return Declared(meaning, metavar, default=default, is_argument=True, suggested=suggested)
 
 
-def flag(name: str, meaning: str, *, default: Any = False) -> Any:
+def flag(name: str, meaning: str, *, default: bool = False) -> Any:
     """An option without a value; without `--no-`, unless the name has both."""
     return Declared(meaning, names=(name,), default=default)
 
 
 def several(
-    metavar: str, meaning: str, suggested: Suggested | None = None, default: Any = None, **more: Any
+    metavar: str, meaning: str, suggested: Suggested | str | None = None, **more: Any
 ) -> Any:
     """An option that may be repeated; `more` are fields of `Declared`."""
-    meaning = f"{meaning}; may be repeated."
-    return option(metavar, meaning, default=default, suggested=suggested, **more)
+    return option(metavar, f"{meaning}; may be repeated.", suggested=suggested, **more)
 
 
 _NO_SIZE = 2**63  # systems count no more bytes
@@ -77,7 +68,7 @@ def n_bytes(size: str | int) -> int:
     return int(n_bytes)
 
 
-def size(meaning: str, *, default: Any = None) -> Any:
+def size(meaning: str, *, default: int | None = None) -> Any:
     """An option for a number of bytes, which is given with its unit."""
     return option("SIZE", meaning, default=default, parse=n_bytes, shows_default=False)
 
@@ -85,105 +76,60 @@ def size(meaning: str, *, default: Any = None) -> Any:
 def form_option(last: str = "or parquet", json: str = "a list of records") -> Any:
     """The option --format, for whatever forms a command has."""
     meaning = f"Output format: table, json ({json}), csv, markdown, {last}."
-    return option("FORM", meaning, "--format", default=..., check=_refuse_binary_on_a_terminal)
+    return option("FORM", meaning, "--format", default="table", check=_seen)
 
 
-Texts = list[str] | None
-LakeOption = Annotated[
-    str,
-    option(
+def _seen(form: str) -> str:
+    if form == "parquet" and terminal.is_out_terminal():
+        raise BadParameter(
+            "parquet is binary; write it to a file, for example with `> rows.parquet`"
+        )
+    return form
+
+
+PAPER_FORM = form_option("latex (booktabs), or parquet")
+PLAYED_BY = option("NAME", "The model that played, for logs that do not name it.")
+SOURCES = "Folders, log files, archives (.zip, .tar; .gz, .zst, .xz, .bz2), or patterns."
+SHARED: Mapping[str, Declared] = {
+    "lake": option(
         "DIR",
         "The lake: the folder with the tables, or a URL such as s3://bucket/lake.",
         variable=pipeline.LAKE_VARIABLE,
-        default=...,
     ),
-]
-
-
-def _system(meaning: str) -> Any:
-    return option("SYSTEM", meaning, suggested=suggestions.systems, default=...)
-
-
-SystemOption = Annotated[
-    str | None,
-    _system("Count the games of this system (harness); default: the one with the most games."),
-]
-OneSystemOption = Annotated[
-    str | None, _system("Check only the games of this system (harness); default: those of all.")
-]
-FormOption = Annotated[Form, form_option()]
-PaperFormOption = Annotated[PaperForm, form_option("latex (booktabs), or parquet")]
-EditionOption = Annotated[
-    Edition,
-    option(
+    "form": form_option(),
+    "system": option(
+        "SYSTEM",
+        "Count the games of this system (harness); default: the one with the most games.",
+        suggested=suggestions.systems,
+    ),
+    "edition": option(
         "EDITION",
         "paper: the formulas as published; release: as the published script computes them; "
         "audited: the formulas as published, with answers judged by their texts.",
-        default=...,
     ),
-]
-EngineOption = Annotated[
-    Engine, option("ENGINE", "The engine that computes: polars, duckdb or spark.", default=...)
-]
-MasterOption = Annotated[
-    str | None,
-    option(
-        "URL",
-        "With --engine spark: the cluster; default: $SPARK_MASTER, else this machine.",
-        default=...,
+    "engine": option("ENGINE", "The engine that computes: polars, duckdb or spark."),
+    "master": option(
+        "URL", "With --engine spark: the cluster; default: $SPARK_MASTER, else this machine."
     ),
-]
-NumOfGameOption = Annotated[
-    int | None,
-    option(
-        "N",
-        "With --edition release: count only games numbered below N; default: 21.",
-        min=1,
-        default=...,
+    "num_of_game": option(
+        "N", "With --edition release: count only games numbered below N; default: 21.", min=1
     ),
-]
-ModelsOption = Annotated[
-    Texts, several("MODEL", "Only this model", suggestions.models, default=...)
-]
-MetricsOption = Annotated[
-    Texts, several("METRIC", "Only this metric", suggestions.metrics, default=...)
-]
-GameTypesOption = Annotated[
-    Texts, several("TYPE", "Only this game type", suggestions.game_types, default=...)
-]
-WhereOption = Annotated[
-    str | None,
-    option(
-        "SQL",
-        "Only rows that meet this condition, such as \"role = 'civilian' AND round > 1\".",
-        default=...,
+    "model": several("MODEL", "Only this model", suggestions.models),
+    "metric": several("METRIC", "Only this metric", suggestions.metrics),
+    "game_type": several("TYPE", "Only this game type", "games.names"),
+    "where": option(
+        "SQL", "Only rows that meet this condition, such as \"role = 'civilian' AND round > 1\"."
     ),
-]
-SOURCES = "Folders, log files, archives (.zip, .tar; .gz, .zst, .xz, .bz2), or patterns."
-SourcesArgument = Annotated[list[str], argument("SOURCE", SOURCES, default=...)]
-PlayedByOption = Annotated[
-    str | None, option("NAME", "The model that played, for logs that do not name it.", default=...)
-]
-ModelsFromOption = Annotated[
-    str | None,
-    option(
-        "FILE",
-        "The same by path and player: TOML or JSON that maps patterns to models.",
-        default=...,
+    "confidence": option("SHARE", "Confidence level, between 0 and 1."),
+    "metric_file": several("FILE", "Also know the metric that this Python file declares"),
+    "source": argument("SOURCE", SOURCES),
+    "models_from": option(
+        "FILE", "The same by path and player: TOML or JSON that maps patterns to models."
     ),
-]
-MaxDocumentOption = Annotated[
-    int, size("Refuse larger documents unread; default: 64MiB.", default=...)
-]
-LARGEST_DOCUMENT = 64 << 20
-StrictOption = Annotated[
-    bool, flag("--strict", "Exit with 3 if anything was quarantined.", default=...)
-]
-
-DEFAULT_CONFIDENCE = 0.95
-ConfidenceOption = Annotated[
-    float, option("SHARE", "Confidence level, between 0 and 1.", default=...)
-]
+    "max_document": size("Refuse larger documents unread; default: 64MiB."),
+    "strict": option("", "Exit with 3 if anything was quarantined."),
+}
+"""An option that a command declares otherwise is the default of its parameter instead."""
 
 
 def lake_of(path: str, system: str | None, as_of: int | None = None) -> "StoredLake":
@@ -209,12 +155,6 @@ def lake_of(path: str, system: str | None, as_of: int | None = None) -> "StoredL
             f"games of {chosen.system} alone; use --system to count those of {', '.join(others)}"
         )
     return chosen
-
-
-MetricFilesOption = Annotated[
-    list[Path] | None,
-    several("FILE", "Also know the metric that this Python file declares", default=...),
-]
 
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)

@@ -10,16 +10,14 @@ import polars as pl
 from pipeline.cells import printable
 from pipeline.cli import terminal
 from pipeline.cli.options import SAFE_CSV
-from pipeline.present import latex, markdown
+from pipeline.present import DOCUMENTS, markdown
 from pipeline.present.layout import wrapped
 from pipeline.present.table import Table
 from pipeline.present.terminal import laid_out
-from pipeline.written import csv_texts, first_part, json_texts, safe_csv_texts
+from pipeline.written import csv_texts, first_part, json_lines, json_texts, safe_csv_texts
 
 LINES_SHOWN = 1000
 """A table on a terminal has no more lines than this."""
-DOCUMENTS = {"markdown": markdown, "latex": latex}
-"""Forms that others read with the notes that belong to a table."""
 
 
 def show(table: Table | pl.DataFrame, form: str) -> None:
@@ -27,7 +25,8 @@ def show(table: Table | pl.DataFrame, form: str) -> None:
     if isinstance(table, pl.DataFrame):
         table = Table("", table)
     show_parts([table.rows], form, table.with_rows)
-    for hint in table.hints:
+    is_nothing = table.rows.is_empty() and table.nothing
+    for hint in [table.nothing] if is_nothing else table.hints:
         terminal.note(hint)
 
 
@@ -46,26 +45,30 @@ def show_parts(parts: Iterable[pl.DataFrame], form: str, table: Callable[..., Ta
             yield part
 
     if form == "table" or form in DOCUMENTS:
-        first, frames = first_part(counted())
+        rows, frames = first_part(counted())
         next(frames)
-        if _show(table(first), map(table, frames), form):
-            return None
-    elif form == "parquet":
-        _parquet(counted())
-    else:
-        for text in _WRITERS[form](counted()):
+        first, others = table(rows), map(table, frames)
+        if form == "table":
+            return None if _lines(first, others) else n_rows
+        document = DOCUMENTS[form]
+        for text in (*document.table(first, others), document.items(first.cited)):
             terminal.out_bytes(text.encode())
+    else:
+        write(counted(), form, terminal.out_bytes)
     return n_rows
 
 
-def _show(first: Table, others: Iterable[Table], form: str) -> bool:
-    """Whether a part of the table was cut off."""
-    if form == "table":
-        return _lines(first, others)
-    for text in DOCUMENTS[form].table(first, others):
-        terminal.out_bytes(text.encode())
-    terminal.out_bytes(DOCUMENTS[form].items(first.cited).encode())
-    return False
+def write(parts: Iterable[pl.DataFrame], form: str, put: Callable[[bytes], Any]) -> None:
+    """Puts rows somewhere, piece by piece, in a form for programs.
+
+    To a terminal CSV goes with only what is printable.
+    """
+    if form == "parquet":
+        _parquet(parts, put)
+        return
+    is_seen = form == "csv" and put is terminal.out_bytes and terminal.is_out_terminal()
+    for text in TEXTS[form](parts):
+        put((printable(text) if is_seen else text).encode())
 
 
 def heading(text: str, form: str, level: int = 2) -> None:
@@ -85,10 +88,9 @@ def _lines(first: Table, others: Iterable[Table]) -> bool:
     most = None if width is None else LINES_SHOWN
     if most is not None:
         first = first.with_rows(first.rows.head(most))
-    shown = laid_out(first, width, others)
-    lines = iter(shown.lines)
+    lines, n_of_heading, notes = laid_out(first, width, others)
     for number, line in enumerate(islice(lines, most)):
-        terminal.out(line, "heading" if number < shown.n_of_heading else None)
+        terminal.out(line, "heading" if number < n_of_heading else None)
         terminal.out("\n")
     is_cut = most is not None and next(lines, None) is not None
     if is_cut:
@@ -96,44 +98,41 @@ def _lines(first: Table, others: Iterable[Table]) -> bool:
             f"… cut after {most:,} lines. For all rows, write to a file, as by "
             "`--format csv > rows.csv`, or to a pager, as by `| less -S`"
         )
-    for note in shown.notes:
+    for note in notes:
         terminal.note(note)
     return is_cut
 
 
-def _csv(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
-    """As for a program, but to a terminal only what is printable."""
-    texts = csv_texts(parts)
-    return map(printable, texts) if terminal.is_out_terminal() else iter(texts)
-
-
-_WRITERS: dict[str, Callable[[Iterable[pl.DataFrame]], Iterable[str]]] = {
+TEXTS: dict[str, Callable[[Iterable[pl.DataFrame]], Iterator[str]]] = {
     "json": json_texts,
-    "csv": _csv,
+    "jsonl": json_lines,
+    "csv": csv_texts,
     SAFE_CSV: safe_csv_texts,
 }
 
 
-def _parquet(parts: Iterable[pl.DataFrame]) -> None:
+def _parquet(parts: Iterable[pl.DataFrame], put: Callable[[bytes], Any]) -> None:
     """Writes a Parquet file, a row group for each part."""
     import pyarrow.parquet as pq
 
     first, frames = first_part(parts)
-    with pq.ParquetWriter(_Results(), first.to_arrow().schema, compression="zstd") as writer:
+    with pq.ParquetWriter(_Put(put), first.to_arrow().schema, compression="zstd") as writer:
         for frame in frames:
             writer.write_table(frame.to_arrow())
 
 
-class _Results(io.RawIOBase):
-    """Stdout as a file that is only written and knows its length, which a pipe does not."""
+class _Put(io.RawIOBase):
+    """A file that is only written and knows its length, which a pipe does not."""
 
-    _n_bytes = 0
+    def __init__(self, put: Callable[[bytes], Any]) -> None:
+        self._put = put
+        self._n_bytes = 0
 
     def writable(self) -> bool:
         return True
 
     def write(self, data: Any) -> int:
-        terminal.out_bytes(bytes(data))
+        self._put(bytes(data))
         self._n_bytes += len(data)
         return len(data)
 

@@ -49,18 +49,10 @@ def of_games(n_games: int) -> Iterator[Callable[[int], None]]:
 
 
 @contextmanager
-def of_steps() -> Iterator[Callable[[str], None]]:
+def of_steps(first: str = "looking") -> Iterator[Callable[[str], None]]:
     """A function to call with the name of the next step, of an unknown number."""
-    with _bar("looking", None, "{task.elapsed:.0f} s") as update:
+    with _bar(first, None, "{task.elapsed:.0f} s") as update:
         yield lambda step: update(description=step)
-
-
-@contextmanager
-def of_waiting() -> Iterator[None]:
-    """Shows for how long a query has been running."""
-    with of_steps() as show_step:
-        show_step("running the query")
-        yield
 
 
 @contextmanager

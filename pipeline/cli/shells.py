@@ -27,17 +27,13 @@ _FILES = {
 def completion(command: Any) -> Any:
     """The program with the two options for completion."""
     shown = "Show completion for the current shell, to copy it or customize the installation."
-    show = click.option(
-        "--show-completion", is_flag=True, expose_value=False, callback=_show, help=shown
-    )
-    install = click.option(
-        "--install-completion",
-        is_flag=True,
-        expose_value=False,
-        callback=_install,
-        help="Install completion for the current shell.",
-    )
-    return install(show(command))
+    installed = "Install completion for the current shell."
+    for name, done, text in (("show", _show, shown), ("install", _install, installed)):
+        option = click.option(
+            f"--{name}-completion", is_flag=True, expose_value=False, callback=done, help=text
+        )
+        command = option(command)
+    return command
 
 
 def _show(context: click.Context, _param: click.Parameter, is_wanted: bool) -> None:
@@ -56,16 +52,12 @@ def _install(context: click.Context, _param: click.Parameter, is_wanted: bool) -
     with replacing(script) as draft:
         draft.write_text(_script(context, shell))
     if start is not None:
-        _add_line(Path.home() / start, f"source '{script}'")
+        file, line = Path.home() / start, f"source '{script}'"
+        lines = file.read_text().splitlines() if file.exists() else []
+        if line not in lines:
+            file.write_text("\n".join([*lines, line, ""]))
     terminal.note(f"{shell} completion is in {script}: start a new shell to use it")
     raise Exit
-
-
-def _add_line(path: Path, line: str) -> None:
-    """Adds the line to the file, unless it is there."""
-    lines = path.read_text().splitlines() if path.exists() else []
-    if line not in lines:
-        path.write_text("\n".join([*lines, line, ""]))
 
 
 def _shell() -> str:

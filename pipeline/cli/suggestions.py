@@ -1,11 +1,10 @@
-"""What the shell offers after Tab: metrics, game types, tables, columns, and what the lake has.
+"""What the shell offers after Tab: columns, tables, and what the lake has.
 
 Each is loaded only when somebody presses Tab; what does not begin as typed is left out later.
 """
 
 from collections.abc import Callable, Iterable
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,12 +14,11 @@ from pipeline.errors import PipelineError
 if TYPE_CHECKING:
     from pipeline.api import Lake
 
+Suggested = Callable[[click.Context, str], Iterable[str]]
 _MOST_GAMES = 50
 
 
-def _of_lake(
-    names: Callable[["Lake", str], Iterable[str]],
-) -> Callable[[click.Context, str], Iterable[str]]:
+def _of_lake(names: Callable[["Lake", str], Iterable[str]]) -> Suggested:
     """Names in the lake that the command line names so far, else the default one."""
 
     def complete(ctx: click.Context, incomplete: str) -> Iterable[str]:
@@ -51,28 +49,20 @@ games = _of_lake(_games)
 models = _of_lake(_models)
 
 
-def _of(
-    module: str, names: Callable[[Any], Iterable[str]]
-) -> Callable[[click.Context, str], Iterable[str]]:
-    return lambda _context, _incomplete: names(import_module(f"pipeline.{module}"))
+def metrics(_context: click.Context, _incomplete: str) -> Iterable[str]:
+    from pipeline.metrics.known import names
+
+    return names("paper")
 
 
-metrics = _of("metrics.known", lambda known: known.names("paper"))
-game_types = _of("games", lambda kinds: kinds.names())
-roles = _of("games", lambda kinds: kinds.roles())
-competitions = _of("games", lambda kinds: kinds.competitions())
-statuses = _of("reports.documents", lambda documents: documents.STATUSES)
-outcomes = _of("reports.games", lambda games: games.OUTCOMES)
-
-
-def tables(_context: click.Context, _incomplete: str) -> list[str]:
+def tables(_context: click.Context, _incomplete: str) -> Iterable[str]:
     from pipeline.events.contracts import TABLES
     from pipeline.reports.views import views
 
     return [*TABLES, *views()]
 
 
-def columns(_context: click.Context, incomplete: str) -> list[str]:
+def columns(_context: click.Context, incomplete: str) -> Iterable[str]:
     """The columns that results and games have; of several with commas, the last is completed."""
     from pipeline.events.contracts import polars_schema
     from pipeline.metrics.request import GAME_COLUMNS

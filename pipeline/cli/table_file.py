@@ -1,20 +1,21 @@
 """A result written to a file, in the form that the file's ending names."""
 
-from collections.abc import Callable, Iterable
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
 
+from pipeline.cli import output
+from pipeline.cli.options import SAFE_CSV
 from pipeline.errors import PipelineError, UsageError
 from pipeline.extras import check_extra
 from pipeline.replacing import replacing
-from pipeline.written import csv_texts, flattened, json_lines, json_texts, safe_csv_texts
+from pipeline.written import flattened
 
 if TYPE_CHECKING:
     from xlsxwriter import Workbook
 
+FORMS = ("csv", "json", "jsonl", "parquet", "xlsx")
 EXACT = 10**15
 """A spreadsheet keeps the digits of whole numbers up to here."""
 _PLAIN = {"strings_to_formulas": False, "strings_to_urls": False}
@@ -30,14 +31,14 @@ def check(file: Path, form: str) -> None:
 
     Its ending names its format; `form` may be the same, or "table", which stands for any.
     """
-    if _ending(file) not in _WRITERS:
-        raise UsageError(
-            f"{file}: the ending must say the format; choose from {', '.join(_WRITERS)}"
-        )
-    if form not in ("table", _ending(file)[1:]):
+    own = _form(file)
+    if own not in FORMS:
+        known = ", ".join(f".{one}" for one in FORMS)
+        raise UsageError(f"{file}: the ending must say the format; choose from {known}")
+    if form not in ("table", own):
         raise UsageError(f"{file}: the ending says another format than --format {form}")
     check_place(file)
-    if _ending(file) == ".xlsx":
+    if own == "xlsx":
         check_extra("an XLSX file", "excel", ("xlsxwriter",))
 
 
@@ -54,28 +55,17 @@ def write(frame: pl.DataFrame, file: Path, *, is_safe: bool = False) -> None:
 
     `is_safe` is for CSV: see `safe_csv_texts`.
     """
-    writer = _safe_csv if is_safe else _WRITERS[_ending(file)]
     with replacing(file) as draft:
-        writer(frame, draft)
+        if (form := _form(file)) == "xlsx":
+            _xlsx(frame, draft)
+            return
+        with draft.open("wb") as out:
+            output.write([frame], SAFE_CSV if is_safe else form, out.write)
 
 
-def _ending(file: Path) -> str:
-    return file.suffix.lower()
-
-
-def _of_texts(texts: Callable[[Iterable[pl.DataFrame]], Iterable[str]]) -> Callable[..., None]:
-    def write(frame: pl.DataFrame, file: Path) -> None:
-        with file.open("w", encoding="utf-8", newline="") as out:
-            out.writelines(texts([frame]))
-
-    return write
-
-
-def _parquet(frame: pl.DataFrame, file: Path) -> None:
-    """The whole file at once: of one that the system refuses, polars does not always say why."""
-    whole = BytesIO()
-    frame.write_parquet(whole)
-    file.write_bytes(whole.getbuffer())
+def _form(file: Path) -> str:
+    """The format that the file's ending names."""
+    return file.suffix.lower().removeprefix(".")
 
 
 def _xlsx(frame: pl.DataFrame, file: Path) -> None:
@@ -116,13 +106,3 @@ def _for_a_sheet(column: pl.Series) -> pl.Series:
     if column.dtype in (pl.Date, pl.Datetime):
         return column if (column.dt.year() >= 1900).all() else column.dt.to_string("iso")
     return column.dt.to_string("iso") if column.dtype.is_temporal() else column
-
-
-_safe_csv = _of_texts(safe_csv_texts)
-_WRITERS: dict[str, Callable[[pl.DataFrame, Path], None]] = {
-    ".csv": _of_texts(csv_texts),
-    ".json": _of_texts(json_texts),
-    ".jsonl": _of_texts(json_lines),
-    ".parquet": _parquet,
-    ".xlsx": _xlsx,
-}

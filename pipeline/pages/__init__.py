@@ -1,23 +1,35 @@
 """What each page shows, and how it looks: used by `magic view` and `magic report`.
 
-A page is a module of its own name: `Parameters` (what an address can say), `content` (a function of
-a lake and parameters, which returns typed frames and texts) and a template in `templates/`. Pages
-compute nothing that the Python interface does not give.
+A page is a `Page`: what an address can say, and a function of a lake and these parameters, which
+returns typed frames and texts; and a template of its name in `templates/`. Pages compute nothing
+that the Python interface does not give.
 """
 
-from pipeline.pages.page import MENU, NAMES, Page, content, csv_parts, page, parameters
-from pipeline.pages.render import Link, as_csv, as_json, fragment, picture, query_of
+from pipeline.pages.content import Page
+from pipeline.pages.page import MENU, NAMES, content, csv_parts, page, parameters
+from pipeline.pages.render import (
+    Link,
+    address,
+    as_csv,
+    as_json,
+    fragment,
+    links,
+    picture,
+    query_of,
+)
 
 __all__ = [
     "MENU",
     "NAMES",
     "Link",
     "Page",
+    "address",
     "as_csv",
     "as_json",
     "content",
     "csv_parts",
     "fragment",
+    "links",
     "page",
     "parameters",
     "picture",

@@ -67,17 +67,6 @@ def address(
     return declared  # type: ignore[no-any-return]
 
 
-def text(name: str, label: str, hint: str = "", size: int = 18) -> Field:
-    return Field(name, label, hint=hint, size=size)
-
-
-def word(
-    name: str, label: str, values: Callable[[Any, Any], Iterable[str]], nothing: str | None = None
-) -> Field:
-    """One of our own words."""
-    return Field(name, label, values=values, nothing=nothing)
-
-
 def sorting(order: Literal["up", "down"] = "up") -> tuple[Field, ...]:
     """What a list is sorted by."""
     return Field("sort"), Field("order", kind=Literal["up", "down"], default=order)
@@ -95,8 +84,8 @@ SAME_EDITION = Field("edition", kind=Edition, default=PAPER)
 """That of the links, on a page which is the same in all editions."""
 GAME_TYPE = Field("game_type", "Game type", default=ALL, values=_types)
 METRIC = Field("metric", "Metric", default="win_rate", values=lambda _, asked: names(asked.edition))
-WHERE = text("where", "Only rows where", "role = 'civilian'", 26)
-BY = text("by", "Also by", "role", 12)
+WHERE = Field("where", "Only rows where", hint="role = 'civilian'", size=26)
+BY = Field("by", "Also by", hint="role", size=12)
 AFTER = Field("after")
 """The key that a page of a list begins after."""
 

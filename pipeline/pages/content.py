@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
+import msgspec
 import polars as pl
 from msgspec import Struct
 
@@ -13,7 +14,7 @@ from pipeline.column import Column, schema
 from pipeline.errors import OtherSystemError, UsageError, choose
 from pipeline.metrics.known import header, metric
 from pipeline.metrics.paging import last_key, order_by, start_of
-from pipeline.pages.address import Address, slice_words
+from pipeline.pages.address import Address, given, slice_words
 from pipeline.vocabulary import Edition
 
 Answer = TypeVar("Answer")
@@ -65,6 +66,20 @@ class Content(Struct, frozen=True, kw_only=True):
         return self.system or "" if len(self.systems) > 1 else ""
 
 
+class Page(Struct, frozen=True):
+    """A page: what an address can say to it, and what it shows of a lake to one who asks so.
+
+    `lane` says which worker processes compute it: see `pipeline.server`. A page that shows a part
+    of its rows has `whole` besides: all of them, some at a time. They are those of its `frame`.
+    """
+
+    parameters: type[Address]
+    content: Callable[[Any, Any], Content]
+    lane: str = "long"
+    whole: Callable[[Any, Any], Iterable[pl.DataFrame]] | None = None
+    frame: str = "rows"
+
+
 def slice_of(content: Content, asked: Address) -> tuple[str, ...]:
     """What of the lake a page shows, each part in words: its edition, system, and which rows."""
     known = {"edition": getattr(asked, "edition", "") if asked.IS_OF_SYSTEM else ""}
@@ -72,21 +87,14 @@ def slice_of(content: Content, asked: Address) -> tuple[str, ...]:
     return (*(f"{name} {one}" for name, one in known.items() if one), *slice_words(asked))
 
 
-def key(text: str) -> list[object] | None:
+def key(text: str) -> Sequence[object] | None:
     """The key of a page, from the text of an address."""
-    if not text:
-        return None
     try:
-        parts = json.loads(text)
-    except ValueError:
-        parts = None
-    if not isinstance(parts, list) or not all(
-        isinstance(one, str | int | float | None) for one in parts
-    ):
+        return msgspec.json.decode(text, type=list[str | int | float | None]) if text else None
+    except msgspec.MsgspecError:
         raise UsageError(
             "the key of the page is not one that a page gives: start at the first page"
-        )
-    return parts
+        ) from None
 
 
 class Head(Struct, frozen=True):
@@ -138,15 +146,20 @@ def listing(
     columns: Mapping[str, Column],
     order: Sequence[str],
     ask: Callable[..., pl.DataFrame],
-    fields: Mapping[str, Mapping[str, Any]],
+    conditions: Sequence[str],
     *,
     title: str,
+    first: Mapping[str, Any] = {},
+    last: Mapping[str, Any] = {},
 ) -> Content:
     """A page of a long list: the rows after the key of the address; none if anything is wrong.
 
-    `ask` is called with the arguments of the `fields`, the key `after` and a `limit`.
+    `ask` is called with the `conditions` as they are asked, the key `after`, a `limit`, and how the
+    rows are sorted, if the page is. `first` and `last` are more arguments: see `answered`.
     """
     faults, shown, next_key = Faults(), pl.DataFrame(schema=schema(columns)), None
+    sort = {"sort": sort_of(asked)} if hasattr(asked, "sort") else {}
+    fields = {**first, **{name: given(asked, name) for name in conditions}, **sort, **last}
     with faults.of("after"):
         after, keys = key(asked.after), order_by(getattr(asked, "sort", ""), order)
         start_of(after, keys)

@@ -11,7 +11,6 @@ from markupsafe import Markup
 
 from pipeline.metrics import DEFAULT_CONFIDENCE
 from pipeline.metrics.known import metric, names
-from pipeline.pages.bar import bar
 from pipeline.present import html, present
 from pipeline.present.html import Around, Row, Sorting
 from pipeline.present.table import Table
@@ -230,17 +229,60 @@ def _attributes(row: Row) -> dict[str, str | None]:
 
 def narrowed(where: str, groups: Sequence[str], row: Row) -> str:
     """The condition of a group: what was asked, and the values of the columns grouped by."""
-    parts = [f"({where})"] if where else []
-    for column in groups:
-        value = row[column]
-        if column in ("model", "game_type"):
-            continue
-        name = identifier(column)
-        if value is None:
-            parts.append(f"{name} IS NULL")
-        elif isinstance(value, bool):
-            parts.append(f"{name} = {str(value).lower()}")
-        else:
-            is_number = isinstance(value, int | float)
-            parts.append(f"{name} = {value if is_number else literal(str(value))}")
-    return where if parts == [f"({where})"] else " AND ".join(parts)
+    own = [name for name in groups if name not in ("model", "game_type")]
+    asked = [f"({where})"] if where else []
+    parts = [*asked, *(f"{identifier(name)} {_equal_to(row[name])}" for name in own)]
+    return " AND ".join(parts) if own else where
+
+
+def _equal_to(value: object) -> str:
+    if value is None:
+        return "IS NULL"
+    if isinstance(value, bool):
+        return f"= {str(value).lower()}"
+    return f"= {value if isinstance(value, int | float) else literal(str(value))}"
+
+
+# --- the small drawing of an interval in a cell, as SVG without any style of its own ------------
+
+_WIDTH, _HEIGHT, _EDGE = 88, 12, 3
+_MIDDLE = _HEIGHT / 2
+
+
+def bar(
+    value: float | None,
+    low: float | None,
+    high: float | None,
+    bounds: tuple[float, float],
+    *,
+    field: Sequence[float] = (),
+) -> Markup:
+    """The interval and value on the range; `field` are the values of others, as ticks."""
+    if value is None or bounds[0] >= bounds[1]:
+        return Markup("")
+    marks = [_line("axis", _EDGE, _WIDTH - _EDGE, _MIDDLE, _MIDDLE)]
+    places = [_place(other, bounds) for other in field]
+    marks += [_line("tick", x, x, 1, _HEIGHT - 1) for x in places]
+    if low is not None and high is not None:
+        start, end = _place(low, bounds), _place(high, bounds)
+        marks.append(
+            f'<rect class="interval" x="{start:.1f}" y="{_MIDDLE - 2}" '
+            f'width="{max(end - start, 1):.1f}" height="4" rx="2"/>'
+        )
+    marks.append(f'<circle class="dot" cx="{_place(value, bounds):.1f}" cy="{_MIDDLE}" r="3"/>')
+    # All of it is made of numbers.
+    return Markup(
+        f'<svg class="bar" width="{_WIDTH}" height="{_HEIGHT}" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
+        f'aria-hidden="true" focusable="false">{"".join(marks)}</svg>'
+    )
+
+
+def _place(value: float, bounds: tuple[float, float]) -> float:
+    """Where a value is drawn; what lies outside of the range is drawn at its end."""
+    low, high = bounds
+    share = min(max((value - low) / (high - low), 0.0), 1.0)
+    return _EDGE + share * (_WIDTH - 2 * _EDGE)
+
+
+def _line(kind: str, left: float, right: float, top: float, bottom: float) -> str:
+    return f'<line class="{kind}" x1="{left:.1f}" x2="{right:.1f}" y1="{top}" y2="{bottom}"/>'

@@ -10,7 +10,6 @@ from pipeline.answers import AnsweringLake
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES, row_meaning
 from pipeline.pages import style
-from pipeline.pages.game import OneGame
 from pipeline.pages.page import content, parameters
 from pipeline.pages.render import environment, fragment
 
@@ -65,7 +64,14 @@ def shown(lake: AnsweringLake, name: str, given: dict[str, object]) -> Shown:
     if contents.faults:
         raise UsageError("; ".join(contents.faults.values()))
     html = fragment(
-        name, contents, asked, _no_link, level=3, is_interactive=False, prefix_of=_prefix
+        name,
+        contents,
+        asked,
+        lambda *_, **__: None,  # a notebook has no other page
+        level=3,
+        is_interactive=False,
+        # So that a notebook can show several games.
+        prefix_of=lambda one, _: f"g{one.game['game_id'][:12]}-",
     )
     return Shown(contents.rows, framed(html))
 
@@ -84,15 +90,6 @@ def lake_html(lake: AnsweringLake) -> str:
 def framed(html: Markup) -> str:
     """The HTML in a frame with its style, which does not reach what is around it."""
     return f'<div class="magic-page"><style>{_style()}</style>\n{html}</div>'
-
-
-def _no_link(*_: object, **__: object) -> None:
-    """A notebook has no other page."""
-
-
-def _prefix(one: OneGame, _: int) -> str:
-    """What the ids in a game begin with, so that a notebook can show several games."""
-    return f"g{one.game['game_id'][:12]}-"
 
 
 @cache

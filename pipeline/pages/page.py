@@ -2,18 +2,16 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import cache
-from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
-from typing import Any, Protocol, get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 import polars as pl
 
 from pipeline.errors import UsageError, choose
+from pipeline.pages import game, lists, lookups, values
 from pipeline.pages.address import Address
-from pipeline.pages.content import Content
+from pipeline.pages.content import Content, Page
 from pipeline.reports.tables import unknown_notes
 
 _PLACE = re.compile(r"`\$\.(\w+)`$")
@@ -25,36 +23,15 @@ MENU = (
 )
 
 
-class Page(Protocol):
-    """A page's module. `LANE` says which worker processes compute it: see `pipeline.server`.
-
-    A page that shows a part of its rows has `whole` besides: all of them, some at a time. They are
-    those of the frame that its `WHOLE` names, by default its `rows`.
-    """
-
-    Parameters: type[Address]
-    LANE: str
-
-    def content(self, lake: Any, asked: Any) -> Content: ...
+PAGES = {**game.PAGES, **lists.PAGES, **lookups.PAGES, **values.PAGES}
+NAMES = tuple(sorted(PAGES))
 
 
-def _names() -> tuple[str, ...]:
-    """The pages: the modules beside this one that have a template."""
-    package = __package__ or ""
-    modules = {module.name for module in iter_modules(import_module(package).__path__)}
-    return tuple(sorted(name for name in modules if (TEMPLATES / f"{name}.html").is_file()))
-
-
-NAMES = _names()
-
-
-@cache
 def page(name: str) -> Page:
     """The page of this name; raises UsageError if there is none."""
-    if name not in NAMES:
+    if name not in PAGES:
         raise UsageError(f"no page `{name}`: {choose([name], NAMES)}")
-    module: Any = import_module(f"{__package__}.{name}")
-    return module  # type: ignore[no-any-return]
+    return PAGES[name]
 
 
 def content(name: str, lake: Any, asked: Address) -> Content:
@@ -81,10 +58,9 @@ def csv_parts(
 
     `shown` is the page's content where it is there already.
     """
-    module = page(name)
-    whole, whole_frame = getattr(module, "whole", None), getattr(module, "WHOLE", "rows")
-    if whole is not None and (asked.frame or "rows") == whole_frame:
-        return whole(_seen(lake, asked), asked)  # type: ignore[no-any-return]
+    wanted = page(name)
+    if wanted.whole is not None and (asked.frame or "rows") == wanted.frame:
+        return wanted.whole(_seen(lake, asked), asked)
     contents = shown or content(name, lake, asked)
     if contents.faults:
         raise UsageError("; ".join(contents.faults.values()))
@@ -96,7 +72,7 @@ def parameters(name: str, given: Mapping[str, str]) -> Address:
 
     Raises UsageError for an unknown parameter, or for a value that it cannot have.
     """
-    wanted = page(name).Parameters
+    wanted = page(name).parameters
     known = wanted.__struct_fields__
     if strangers := [one for one in given if one not in known]:
         names = ", ".join(known) or "none"

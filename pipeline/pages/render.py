@@ -18,10 +18,9 @@ from pipeline import cells, column
 from pipeline.cells import printable
 from pipeline.errors import UsageError
 from pipeline.pages.address import Address
-from pipeline.pages.bar import bar
 from pipeline.pages.content import Content, slice_of
-from pipeline.pages.linked import here, narrowed_to, table, to, to_model
-from pipeline.pages.page import TEMPLATES, page
+from pipeline.pages.linked import bar, here, narrowed_to, table, to, to_model
+from pipeline.pages.page import NAMES, TEMPLATES, page
 from pipeline.present import html
 from pipeline.present.html import LONGEST_CELL
 from pipeline.reports.parts import EVERYBODY, result, sign, style
@@ -99,7 +98,7 @@ def carrying(link: Link, asked: Mapping[str, object]) -> Link:
     }
 
     def carried(name: str, **parameters: object) -> str | None:
-        known = page(name).Parameters.__struct_fields__ if chosen else ()
+        known = page(name).parameters.__struct_fields__ if chosen else ()
         own = {key: value for key, value in chosen.items() if key in known}
         return link(name, **own | parameters)
 
@@ -134,6 +133,25 @@ def query_of(asked: Mapping[str, object] | Address) -> str:
     values = msgspec.to_builtins(asked) if isinstance(asked, Address) else asked
     given = {name: one for name, one in values.items() if one is not None and one != ""}
     return urlencode({name: _word(one) for name, one in given.items()})
+
+
+def address(name: str, parameters: Mapping[str, object], ingest: int | None = None) -> str:
+    """The address of a page, of the lake as it was after that ingest if one is named."""
+    before = "" if ingest is None else f"/ingest/{ingest}"
+    query = query_of(parameters)
+    return f"{before}/{name}" + (f"?{query}" if query else "")
+
+
+def links(ingest: int | None = None) -> Link:
+    """The links of pages, which lead on in the state after that ingest, if one is named."""
+
+    def link(name: str, at: str = "", **parameters: object) -> str | None:
+        """The address of a page, `at` one of its places; None for a page that is not there."""
+        if name not in NAMES:
+            return None
+        return address(name, parameters, ingest) + (f"#{at}" if at else "")
+
+    return link
 
 
 def as_json(content: Content, asked: Address, state: int) -> str:

@@ -122,7 +122,7 @@ class Report(Struct, frozen=True, dict=True):
 def report(
     lake: AnsweringLake,
     *,
-    title: str = TITLE,
+    title: str | None = None,
     edition: Edition = PAPER,
     confidence: float = DEFAULT_CONFIDENCE,
     games_per_cell: int = GAMES_PER_CELL,
@@ -143,14 +143,22 @@ def report(
     cells = _cells(values, sample, edition, games_per_cell)
     shown = {game for cell in cells.values() for game in cell.evidence["game_id"].unique()}
     return Report(
-        title=title,
+        title=title or TITLE,
         made_at=datetime.now(UTC),
         citation=lake.cite(edition=edition),
         confidence=confidence,
         games_per_cell=games_per_cell,
         board=board,
         values=values,
-        cards=[_card(name, edition, by_type.filter(metric=name)) for name in names(edition)],
+        cards=[
+            Card(
+                **asdict(head(name, edition)),
+                rows=rows.filter(game_type=ALL),
+                by_type=rows.filter(pl.col("game_type") != ALL),
+            )
+            for name in names(edition)
+            for rows in [by_type.filter(metric=name)]
+        ],
         profiles=[
             Profile(
                 model,
@@ -226,10 +234,3 @@ def _cells(
         evidence = part.filter(pl.col("game_id").is_in(games.implode()))
         cells[key] = Cell(value["metric"], value, evidence, sum_of(value, edition))
     return cells
-
-
-def _card(name: str, edition: Edition, rows: pl.DataFrame) -> Card:
-    is_all = pl.col("game_type") == ALL
-    return Card(
-        **asdict(head(name, edition)), rows=rows.filter(is_all), by_type=rows.filter(~is_all)
-    )

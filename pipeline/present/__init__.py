@@ -18,12 +18,14 @@ from pipeline.written import csv_texts, json_text
 _MODULES = {
     "values": ("metrics", "leaderboard", "evidence_sum"),
     "comparisons": ("compare", "contrast", "settings_apart", "diff", "diff_games", "plan"),
-    "counts": ("completeness", "missing", "readability", "schema", "tables"),
     "rows": (
         *("audit", "findings", "document_counts", "documents"),
         *("evidence", "games", "quarantine", "search"),
+        *("completeness", "missing", "readability", "schema", "tables"),
     ),
 }
+DOCUMENTS = {"markdown": markdown, "latex": latex}
+"""Forms that others read with the notes that belong to a table."""
 NAMES = tuple(name for names in _MODULES.values() for name in names)
 
 
@@ -34,14 +36,10 @@ class Presented(Table):
     A notebook shows it; `print` and `text` lay it out for a terminal.
     """
 
-    @classmethod
-    def from_table(cls, table: Table) -> "Presented":
-        return cls(**{one.name: getattr(table, one.name) for one in fields(table)})
-
     def text(self, width: int | None = None) -> str:
         """The table as a terminal of this width has it, with its notes; without one, any width."""
-        shown = laid_out(self, width)
-        return "\n".join([*shown.lines, *shown.notes, ""])
+        lines, _, notes = laid_out(self, width)
+        return "\n".join([*lines, *notes, ""])
 
     def markdown(self) -> str:
         """The table in Markdown, its notes as a list."""
@@ -63,14 +61,8 @@ class Presented(Table):
         """A list of records, one a line, with full precision."""
         return json_text(self.rows)
 
-    def __str__(self) -> str:
-        return self.text()
-
-    def __repr__(self) -> str:
-        return self.text()
-
-    def _repr_html_(self) -> str:
-        return self.html()
+    __str__ = __repr__ = text
+    _repr_html_ = html
 
 
 def present(name: str, frame: pl.DataFrame, **asked: Any) -> Presented:
@@ -79,11 +71,14 @@ def present(name: str, frame: pl.DataFrame, **asked: Any) -> Presented:
     `asked` are the method's arguments, as far as notes depend on them, and perhaps the `lake`.
     """
     module = next(module for module, names in _MODULES.items() if name in names)
-    table: Table = getattr(import_module(f"{__package__}.{module}"), name)(frame, **asked)
+    declared = import_module(f"{__package__}.{module}")
+    plain = next((one.with_rows(frame) for one in declared.PLAIN if one.name == name), None)
+    table: Table = plain or getattr(declared, name)(frame, **asked)
     lake, edition = asked.get("lake"), asked.get("edition", PAPER)
     lake_notes = [] if lake is None else unknown_notes(lake)
     edition_notes = [] if edition == PAPER else [f"edition {edition}"]
-    return Presented.from_table(_with_one_origin(table.noting(*lake_notes, *edition_notes)))
+    shown = _with_one_origin(table.noting(*lake_notes, *edition_notes))
+    return Presented(**{one.name: getattr(shown, one.name) for one in fields(shown)})
 
 
 def _with_one_origin(table: Table) -> Table:

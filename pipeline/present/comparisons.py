@@ -7,7 +7,7 @@ import polars as pl
 
 from pipeline.cells import counted, is_next_to_zero
 from pipeline.present import folds
-from pipeline.present.table import Estimate, Table, brief_id
+from pipeline.present.table import NO_ROWS, Estimate, Table, brief_id
 from pipeline.present.values import group_columns, thin_note
 from pipeline.reports import diff as changes
 from pipeline.reports import plan as plans
@@ -29,6 +29,10 @@ _PROGRAM_COLUMNS = (
         "is_replayed",
     ),
     *("p_alike", "p_alike_holm", "reason"),
+)
+_VERDICT = (
+    "verdict: alike means that the difference is shown to be within -{0:g}..{0:g}; undecided, that "
+    "neither this nor a difference is shown"
 )
 _FALLS = (
     "fall seen: the smallest fall that the test of a regression sees with power .8; "
@@ -59,7 +63,7 @@ def compare(rows: pl.DataFrame, margin: float | None = None, **_: Any) -> Table:
         ),
         notes=[
             _family(rows),
-            *([] if margin is None else [_margin(margin)]),
+            *([] if margin is None else [_VERDICT.format(margin)]),
             *common_note(rows),
             *replay_note(rows),
             *thin_note(rows, *_THIN),
@@ -70,13 +74,6 @@ def compare(rows: pl.DataFrame, margin: float | None = None, **_: Any) -> Table:
 
 
 contrast = compare
-
-
-def settings_apart(rows: pl.DataFrame, **_: Any) -> Table:
-    """The settings; a page also has the games, of which a terminal shows the beginnings of ids."""
-    ids = ("setting_id", "game", "other_game")
-    shortened = rows.with_columns(map(brief_id, ids))
-    return Table("settings_apart", rows, APART, brief=lambda _: shortened)
 
 
 def _family(rows: pl.DataFrame) -> str:
@@ -118,24 +115,13 @@ def common_note(
     if "other_common_value" not in apart.columns:
         return ["differences are over the common settings: common after less common before"]
     note = "differences are over the common settings, the values beside them over all games"
-    shown_names = ["metric", *(name for name in _labels(rows) if rows[name].n_unique() > 1)]
+    about = [name for name in rows.columns[: rows.columns.index("value")] if name != "metric"]
+    shown_names = ["metric", *(name for name in about if rows[name].n_unique() > 1)]
     named = [
         f"{' '.join(map(str, row[2:]))} {row[0]:.{_DECIMALS}f} and {row[1]:.{_DECIMALS}f}"
         for row in apart.select("common_value", "other_common_value", *shown_names).iter_rows()
     ]
     return [f"{note}; values over the common settings: {folds.named(named)}"]
-
-
-def _labels(rows: pl.DataFrame) -> list[str]:
-    """The columns that say what a row compares, without the metric."""
-    return [name for name in rows.columns[: rows.columns.index("value")] if name != "metric"]
-
-
-def _margin(margin: float) -> str:
-    return (
-        f"verdict: alike means that the difference is shown to be within -{margin:g}..{margin:g}; "
-        "undecided, that neither this nor a difference is shown"
-    )
 
 
 def _reasons(rows: pl.DataFrame, hidden: Sequence[str]) -> list[str]:
@@ -144,15 +130,13 @@ def _reasons(rows: pl.DataFrame, hidden: Sequence[str]) -> list[str]:
     without = rows.drop_nulls("reason").select(*about, "reason").rows()
     notes = [f"– {' '.join(map(str, what))}: {reason}" for *what, reason in without]
     unpaired = [" ".join(map(str, what)) for what in rows.filter(method=UNPAIRED)[about].rows()]
-    if unpaired:
-        notes.append(f"unpaired, for too few common settings: {folds.named(unpaired)}")
-    return notes
+    named = [f"unpaired, for too few common settings: {folds.named(unpaired)}"]
+    return [*notes, *(named if unpaired else [])]
 
 
 def _signs(rows: pl.DataFrame) -> list[str]:
     """What the sign of an interval's end means that is shown as 0, if there is such an end."""
-    ends = [end for name in ("ci_low", "ci_high") for end in rows[name]]
-    is_there = any(map(is_next_to_zero, ends))
+    is_there = any(map(is_next_to_zero, (*rows["ci_low"], *rows["ci_high"])))
     return ["an end of +.00 is just above 0, an end of -.00 just below it"] if is_there else []
 
 
@@ -224,19 +208,6 @@ def _changes(rows: pl.DataFrame) -> str:
     return f"p (Holm) is adjusted for a family of {size} p-value{'' if size == 1 else 's'} in all"
 
 
-def diff_games(rows: pl.DataFrame, **_: Any) -> Table:
-    return Table(
-        "diff_games",
-        rows,
-        changes.CHANGED_GAMES,
-        folds=(
-            folds.begun("setting_id", "game_id"),
-            folds.alike("change", "hits", "counted"),
-            folds.titled("metric", "model"),
-        ),
-    )
-
-
 def plan(rows: pl.DataFrame, **_: Any) -> Table:
     without = rows.drop_nulls("reason").select("model", "other", "reason").iter_rows()
     return Table(
@@ -287,3 +258,25 @@ def _rounded(n: int) -> str:
     """A number with two digits, rounded up, since a plan is to be large enough."""
     step = 10 ** max(0, len(str(n)) - 2)
     return f"{-(-n // step) * step:,}"
+
+
+# The settings that differ most; a page also has the games, of which a terminal shows the beginnings
+# of ids. And the games that only one of two states has.
+PLAIN = (
+    Table(
+        "settings_apart",
+        NO_ROWS,
+        APART,
+        brief=lambda rows: rows.with_columns(map(brief_id, ("setting_id", "game", "other_game"))),
+    ),
+    Table(
+        "diff_games",
+        NO_ROWS,
+        changes.CHANGED_GAMES,
+        folds=(
+            folds.begun("setting_id", "game_id"),
+            folds.alike("change", "hits", "counted"),
+            folds.titled("metric", "model"),
+        ),
+    ),
+)

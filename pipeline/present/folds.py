@@ -5,7 +5,7 @@ a note below, so nothing is lost.
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Concatenate, NamedTuple, ParamSpec
 
 from pipeline import cells
 from pipeline.present.table import ID_SHOWN, Cell, Field
@@ -25,11 +25,6 @@ class View(NamedTuple):
         """The columns of these names that it has."""
         return [one for name in names for one in self.fields if one.name == name]
 
-    def all_named(self, *names: str) -> list[Field]:
-        """The columns of these names; none if it lacks one of them."""
-        fields = self.named(*names)
-        return fields if len(fields) == len(names) else []
-
     def labels(self) -> list[Field]:
         """The columns that say what a row is about: those before the first number."""
         numbers = (at for at, one in enumerate(self.fields) if one.is_number or one.estimate)
@@ -48,6 +43,7 @@ class View(NamedTuple):
 
 
 Fold = Callable[[View], View]
+P = ParamSpec("P")
 
 
 def fitting(view: View, folds: Sequence[Fold], is_fitting: Callable[[View], bool]) -> View:
@@ -59,68 +55,61 @@ def fitting(view: View, folds: Sequence[Fold], is_fitting: Callable[[View], bool
     return view
 
 
-def merged(heading: str, *columns: str, note: str = "") -> Fold:
+def fold(step: Callable[Concatenate[View, P], View]) -> Callable[P, Fold]:
+    """What makes a fold of the other arguments of a step."""
+    return lambda *names, **options: lambda view: step(view, *names, **options)
+
+
+@fold
+def merged(view: View, heading: str, *columns: str, note: str = "") -> View:
     """One column for several, their values in a row."""
-
-    def fold(view: View) -> View:
-        fields = view.all_named(*columns)
-        if not fields:
-            return view
-        texts = map(", ".join, zip(*(one.texts for one in fields), strict=True))
-        meaning = note or f"{heading}: {', '.join(one.heading for one in fields)}"
-        return view.with_cells(fields[0], list(texts), heading).without(*fields[1:]).noting(meaning)
-
-    return fold
-
-
-def starred(column: str, on: str, note: str, where: bool) -> Fold:
-    """A column of yes and no as a star in the cells of another."""
-    sign = "yes" if where else "no"
-
-    def fold(view: View) -> View:
-        flags, others = view.named(column), view.named(on)
-        if not flags or not others:
-            return view
-        pairs = zip(others[0].texts, flags[0].texts, strict=True)
-        texts = [f"{text} *" if flag == sign else text for text, flag in pairs]
-        folded = view.with_cells(others[0], texts).without(flags[0])
-        return folded.noting(f"* {note}") if sign in flags[0].texts else folded
-
-    return fold
-
-
-def alike(*columns: str) -> Fold:
-    """A note in place of those of the columns that have the same value in all rows."""
-
-    def fold(view: View) -> View:
-        same = [one for one in view.named(*columns) if len(set(one.texts)) == 1]
-        if not same or len(same[0].cells) == 1:
-            return view
-        values = ", ".join(f"{one.heading} {one.texts[0]}" for one in same)
-        return view.without(*same).noting(f"in all rows: {values}")
-
-    return fold
-
-
-def below(column: str) -> Fold:
-    """A column as notes: each of its values once, with the rows that have it."""
-
-    def fold(view: View) -> View:
-        for own in view.named(column):
-            labels = [one for one in view.labels() if one is not own]
-            rows: dict[str, list[str]] = {}
-            for text, *names in zip(own.texts, *(one.texts for one in labels), strict=True):
-                rows.setdefault(text, []).append(" ".join(names))
-            title = "– " if own.name == "reason" else f"{own.heading}: "
-            notes = [
-                f"{title}{text} ({named(rows_of_text)})"
-                for text, rows_of_text in rows.items()
-                if text.strip(f"{cells.NULL}, ")
-            ]
-            view = view.without(own).noting(*notes)
+    fields = view.named(*columns)
+    if len(fields) < len(columns):
         return view
+    texts = map(", ".join, zip(*(one.texts for one in fields), strict=True))
+    meaning = note or f"{heading}: {', '.join(one.heading for one in fields)}"
+    return view.with_cells(fields[0], list(texts), heading).without(*fields[1:]).noting(meaning)
 
-    return fold
+
+@fold
+def starred(view: View, column: str, on: str, note: str, where: bool) -> View:
+    """A column of yes and no as a star in the cells of another."""
+    fields, sign = view.named(column, on), "yes" if where else "no"
+    if len(fields) < 2:
+        return view
+    flag, other = fields
+    pairs = zip(other.texts, flag.texts, strict=True)
+    texts = [f"{text} *" if said == sign else text for text, said in pairs]
+    folded = view.with_cells(other, texts).without(flag)
+    return folded.noting(f"* {note}") if sign in flag.texts else folded
+
+
+@fold
+def alike(view: View, *columns: str) -> View:
+    """A note in place of those of the columns that have the same value in all rows."""
+    same = [one for one in view.named(*columns) if len(set(one.texts)) == 1]
+    if not same or len(same[0].cells) == 1:
+        return view
+    values = ", ".join(f"{one.heading} {one.texts[0]}" for one in same)
+    return view.without(*same).noting(f"in all rows: {values}")
+
+
+@fold
+def below(view: View, column: str) -> View:
+    """A column as notes: each of its values once, with the rows that have it."""
+    for own in view.named(column):
+        labels = [one for one in view.labels() if one is not own]
+        rows: dict[str, list[str]] = {}
+        for text, *names in zip(own.texts, *(one.texts for one in labels), strict=True):
+            rows.setdefault(text, []).append(" ".join(names))
+        title = "– " if own.name == "reason" else f"{own.heading}: "
+        notes = [
+            f"{title}{text} ({named(rows_of_text)})"
+            for text, rows_of_text in rows.items()
+            if text.strip(f"{cells.NULL}, ")
+        ]
+        view = view.without(own).noting(*notes)
+    return view
 
 
 def named(names: Sequence[str]) -> str:
@@ -129,27 +118,21 @@ def named(names: Sequence[str]) -> str:
     return ", ".join(names[:MOST_NAMED]) + more
 
 
-def begun(*columns: str) -> Fold:
+@fold
+def begun(view: View, *columns: str) -> View:
     """Of ids the beginning."""
-
-    def fold(view: View) -> View:
-        for one in view.named(*columns):
-            view = view.with_cells(one, [text[:ID_SHOWN] for text in one.texts])
-        return view
-
-    return fold
+    for one in view.named(*columns):
+        view = view.with_cells(one, [text[:ID_SHOWN] for text in one.texts])
+    return view
 
 
-def titled(*columns: str) -> Fold:
+@fold
+def titled(view: View, *columns: str) -> View:
     """The values of these columns as titles, each above the rows that have it."""
-
-    def fold(view: View) -> View:
-        fields = view.named(*columns)
-        if len(fields) == len(view.fields):
-            return view
-        return view._replace(sections=(*view.sections, *fields)).without(*fields)
-
-    return fold
+    fields = view.named(*columns)
+    if len(fields) == len(view.fields):
+        return view
+    return view._replace(sections=(*view.sections, *fields)).without(*fields)
 
 
 def by_label(view: View) -> View:

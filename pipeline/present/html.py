@@ -40,6 +40,10 @@ class Around(NamedTuple):
 
 
 _NOTHING = Around()
+_TOO_LONG = (
+    '<p class="key more">{:,} more rows and {:,} more columns make this page too long for a '
+    "browser: read them as CSV or JSON.</p>"
+)
 _NONE = f'<span class="none">{NULL}</span>'
 # A column of longer texts is wide, one of texts that are no word is not too narrow for a name.
 _LONG, _NAME = 40, 7
@@ -75,9 +79,11 @@ def table(
         "<tbody>",
         *rows,
         "</tbody></table></div>",
-        _left_out(len(shown.fields) - len(fields), shown.seen.height - len(rows)),
     ]
-    return "\n".join(filter(None, lines))
+    n_columns, n_rows = len(shown.fields) - len(fields), shown.seen.height - len(rows)
+    if n_columns or n_rows:
+        lines.append(_TOO_LONG.format(n_rows, n_columns))
+    return "\n".join(lines)
 
 
 def items(notes: Iterable[str]) -> str:
@@ -86,39 +92,26 @@ def items(notes: Iterable[str]) -> str:
     return f'<ul class="notes">{listed}</ul>' if listed else ""
 
 
-def _left_out(n_columns: int, n_rows: int) -> str:
-    if not n_columns and not n_rows:
-        return ""
-    return (
-        f'<p class="key more">{n_rows:,} more rows and {n_columns:,} more columns make this page '
-        "too long for a browser: read them as CSV or JSON.</p>"
-    )
-
-
 def _heading(one: Field, shown: Table, around: Around) -> str:
     declared = shown.columns.get(one.name)
     sorting = around.sorting(one.name) if around.sorting else Sorting(None)
     is_name = declared is None or one.name in shown.headings
-    label = one.heading if is_name else _capitalized(one.heading)
-    kinds = [_kind(one, shown), "short" if not is_name and len(label) <= _SHORT else None]
+    # A heading has a capital, unless it begins with a sign such as p.
+    is_word = not is_name and one.heading[1:2].isalpha()
+    label = one.heading[:1].upper() + one.heading[1:] if is_word else one.heading
+    kinds = _kinds(one, shown) | {"short": not is_name and len(label) <= _SHORT}
     attributes = {
-        "class": " ".join(filter(None, kinds)) or None,
+        "class": _class(kinds),
         "aria-sort": sorting.direction or None,
         "title": (declared.description if declared else "") or None,
     }
     return f'<th scope="col"{_attributes(attributes)}>{_linked(escape(label), sorting.href)}</th>'
 
 
-def _capitalized(heading: str) -> str:
-    """The heading with a capital, unless it begins with a sign such as p."""
-    is_sign = not heading[1:2].isalpha()
-    return heading if is_sign else heading[:1].upper() + heading[1:]
-
-
 def _rows(shown: Table, fields: list[Field], around: Around) -> Iterator[str]:
     """Each row, as many as a browser shows without effort; links and the like get it in full."""
     n_characters = 0
-    kinds = [_kind_of_cells(one, shown) for one in fields]
+    kinds = [_class(_kinds_of_cells(one, shown)) for one in fields]
     both = zip(shown.seen.iter_rows(named=True), shown.rows.iter_rows(named=True), strict=True)
     for at, (seen, whole) in enumerate(both):
         row = seen | whole
@@ -162,7 +155,9 @@ def _value(value: object, text: str) -> str:
     """A number also for programs; of a long text the beginning, and how long the whole is."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return f'<data value="{value!r}">{escape(text)}</data>'
-    return _breakable(escape(text)) if len(text) <= LONGEST_CELL else beginning(text)
+    # A path or a name, which has no spaces, breaks after its `/` and `_`, not within a word.
+    breakable = escape(text).replace("/", "/<wbr>").replace("_", "_<wbr>")
+    return breakable if len(text) <= LONGEST_CELL else beginning(text)
 
 
 def beginning(text: str, most: int = LONGEST_CELL) -> str:
@@ -173,19 +168,11 @@ def beginning(text: str, most: int = LONGEST_CELL) -> str:
     return f'{escape(text[:most])} <span class="none">{more}</span>'
 
 
-def _breakable(text: str) -> str:
-    """The text; a path or a name, which has no spaces, breaks after its `/` and `_`, not within
-    a word.
-    """
-    return text.replace("/", "/<wbr>").replace("_", "_<wbr>")
-
-
 def _estimate(estimate: Estimate, cell: Cell, row: Row, href: str | None, drawing: str) -> str:
     """A value with its interval, its mark and what was counted, as text, picture and on hover."""
-    value, reason = row.get(estimate.value or ""), row.get(estimate.reason or "")
-    mark = _mark(cell)
+    value, mark = row.get(estimate.value or ""), _mark(cell)
     if value is None:
-        why = _text(reason or "no value")
+        why = _text(row.get(estimate.reason or "") or "no value")
         return f'<span class="none" title="{why}">{NULL}<span class="vh"> {why}</span></span>{mark}'
     interval = f' <span class="interval">({_ends(estimate, cell, row)})</span>'
     counts = _counts(estimate, row, _named)
@@ -251,24 +238,27 @@ def _text(value: object) -> str:
     return escape(printable(str(value)))
 
 
-def _kind(one: Field, shown: Table) -> str | None:
-    """The classes of a column's heading."""
-    kinds = ["n"] if one.is_number or one.estimate else []
-    kinds += ["aside"] if one.name in shown.asides else []
-    return " ".join(kinds) or None
+def _kinds(one: Field, shown: Table) -> dict[str, bool]:
+    """The classes of a column."""
+    is_number = one.is_number or one.estimate is not None
+    return {"n": is_number, "aside": one.name in shown.asides}
 
 
-def _kind_of_cells(one: Field, shown: Table) -> str | None:
+def _kinds_of_cells(one: Field, shown: Table) -> dict[str, bool]:
     """The classes of a column's cells: also whether they are ids, names or longer texts."""
-    declared, kind = shown.columns.get(one.name), _kind(one, shown)
-    length = 0 if kind else max((len(cell.text) for cell in one.cells), default=0)
-    kinds = {
+    declared, kinds = shown.columns.get(one.name), _kinds(one, shown)
+    is_text = not any(kinds.values())
+    length = max((len(cell.text) for cell in one.cells), default=0) if is_text else 0
+    return kinds | {
         "letters": one.name == "letters",
         "id": declared is not None and declared.regex is not None,
         "name": _NAME <= length <= _LONG,
         "said": length > _LONG,
     }
-    return " ".join(filter(None, [kind, *(name for name, is_so in kinds.items() if is_so)])) or None
+
+
+def _class(kinds: Mapping[str, bool]) -> str | None:
+    return " ".join(name for name, is_so in kinds.items() if is_so) or None
 
 
 def _linked(inner: str, href: str | None) -> str:

@@ -12,6 +12,7 @@ from pipeline import cells
 from pipeline.cells import printable
 from pipeline.column import Column, heading
 
+NO_ROWS = pl.DataFrame()
 ID_SHOWN = 8
 TEXT_SHOWN = 100
 
@@ -44,6 +45,16 @@ class Estimate(Struct, frozen=True):
         yield from (
             name for name in (self.value, self.low, self.high, *self.thin, self.lacks) if name
         )
+
+    def cell(self, text: str, row: Mapping[str, Any]) -> "Cell":
+        """Its cell in a row, in which its value is this text."""
+        low, high = row.get(self.low or ""), row.get(self.high or "")
+        ends = ("", "") if low is None or high is None else (cells.end(low), cells.end(high))
+        if self.value is None:
+            return Cell("" if ends[0] else cells.NULL, *ends)
+        mark = cells.mark(term for name in self.thin for term in row.get(name) or ())
+        mark += "*" if row.get(self.lacks or "") else ""
+        return Cell(text, *ends, "" if text == cells.NULL else mark)
 
 
 class Cell(NamedTuple):
@@ -79,14 +90,6 @@ class Field(NamedTuple):
         return list(map(str, self.cells))
 
 
-class Star(NamedTuple):
-    """A star behind the cells of a column: where another one is `where`."""
-
-    column: str
-    on: str
-    where: bool
-
-
 @dataclass(frozen=True, eq=False)
 class Table:
     """A result: `rows` as Python gives them, and how these are shown to eyes.
@@ -95,8 +98,10 @@ class Table:
     them. `brief` makes of the rows what is shown instead. `folds` are what a terminal that is too
     narrow gives up, step by step. With `turned`, the rows of that column become columns there.
     `also` are the hidden ones that pages show if there is anything in them, which have more room.
-    `asides` are what a small screen can do without. `origin` says what the numbers are of.
-    `hints` are for the command line alone: what to do next, or that nothing was found.
+    `asides` are what a small screen can do without.
+    `star` names a column whose cells have a star where another one is false.
+    `origin` says what the numbers are of.
+    `hints` are for the command line alone: what to do next; `nothing` is the hint without rows.
     """
 
     name: str
@@ -107,7 +112,7 @@ class Table:
     optional: Sequence[str] = ()
     also: Sequence[str] = ()
     headings: Mapping[str, str] = field(default_factory=dict)
-    star: Star | None = None
+    star: tuple[str, str] | None = None
     brief: Callable[[pl.DataFrame], pl.DataFrame] | None = None
     folds: Sequence[Any] = ()
     turned: str | None = None
@@ -116,6 +121,7 @@ class Table:
     notes: Sequence[str] = ()
     origin: str = ""
     hints: Sequence[str] = ()
+    nothing: str = ""
 
     @cached_property
     def fields(self) -> list[Field]:
@@ -139,7 +145,7 @@ class Table:
             yield Field(
                 name,
                 self.heading(name, estimate),
-                self._starred(cells_of) if self.star and name == self.star.column else cells_of,
+                self._starred(cells_of) if self.star and name == self.star[0] else cells_of,
                 column.dtype.is_numeric() and (estimate is None or not estimate.low),
                 estimate,
             )
@@ -173,37 +179,15 @@ class Table:
 
     def _estimated(self, estimate: Estimate) -> list[Cell]:
         """Each number with its interval and its mark, if it has them."""
-        rows, none = self.seen, [None] * self.seen.height
-        low, high, lacks = (
-            rows[name].to_list() if name in rows.columns else none
-            for name in (estimate.low, estimate.high, estimate.lacks)
-        )
-        ends = [
-            (cells.end(one), cells.end(other))
-            if one is not None and other is not None
-            else ("", "")
-            for one, other in zip(low, high, strict=True)
-        ]
-        thin = rows.select(name for name in estimate.thin if name in rows.columns).rows()
-        marks = [cells.mark(term for terms in row for term in terms or ()) for row in thin]
-        marks = marks or [""] * rows.height
-        marks = [
-            f"{mark}*" if lacking else mark for mark, lacking in zip(marks, lacks, strict=True)
-        ]
-        if estimate.value is None:
-            return [Cell("" if pair[0] else cells.NULL, *pair) for pair in ends]
-        texts = self.texts(rows[estimate.value])
-        return [
-            Cell(text, *pair, "" if text == cells.NULL else mark)
-            for text, pair, mark in zip(texts, ends, marks, strict=True)
-        ]
+        texts = self.texts(self.seen[estimate.anchor])
+        return list(map(estimate.cell, texts, self.seen.iter_rows(named=True)))
 
     def _starred(self, plain: Sequence[Cell]) -> list[Cell]:
         assert self.star is not None
-        is_starred = [value is self.star.where for value in self.seen[self.star.on]]
+        flags = self.seen[self.star[1]]
         return [
-            one._replace(mark="*") if is_so else one
-            for one, is_so in zip(plain, is_starred, strict=True)
+            one._replace(mark="*") if flag is False else one
+            for one, flag in zip(plain, flags, strict=True)
         ]
 
     def with_also(self, *more: str) -> Self:

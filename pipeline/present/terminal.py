@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import TypeAlias
 
 from pipeline.cells import NULL
 from pipeline.present import layout
@@ -14,12 +14,8 @@ from pipeline.present.table import Field, Table
 LONGEST_NAME = 24
 
 
-class Lines(NamedTuple):
-    """The lines of a table, how many of them are its heading, and the notes below."""
-
-    lines: Iterator[str]
-    n_of_heading: int
-    notes: Sequence[str]
+Lines: TypeAlias = tuple[Iterator[str], int, Sequence[str]]
+"""The lines of a table, how many of them are its heading, and the notes below."""
 
 
 def laid_out(table: Table, width: int | None, others: Iterable[Table] = ()) -> Lines:
@@ -29,10 +25,10 @@ def laid_out(table: Table, width: int | None, others: Iterable[Table] = ()) -> L
     """
     if table.as_records:
         view = View(tuple(table.fields))
-        return Lines(layout.records(_headings(view), _rows(view), width), 0, table.notes)
+        return layout.records(_headings(view), _rows(view), width), 0, table.notes
     view = _folded(View(tuple(table.fields)), table, width)
     if table.turned and width is not None and not _is_fitting(view, width, GAP) and _rows(view):
-        return Lines(_turned(view, table.turned, width), 1, table.notes)
+        return _turned(view, table.turned, width), 1, table.notes
     more = (_rows(View(tuple(one.fields))) for one in others)
     lines = layout.tables(
         _headings(view),
@@ -41,7 +37,7 @@ def laid_out(table: Table, width: int | None, others: Iterable[Table] = ()) -> L
         width,
         [", ".join(title) for title in zip(*(one.texts for one in view.sections), strict=True)],
     )
-    return Lines(*_heading(lines), (*view.notes, *table.notes))
+    return *_heading(lines), (*view.notes, *table.notes)
 
 
 def _folded(view: View, table: Table, width: int | None) -> View:

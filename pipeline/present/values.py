@@ -15,7 +15,7 @@ from pipeline.metrics.completeness import replay_notes, self_play, self_play_not
 from pipeline.metrics.intervals import EXPLANATION
 from pipeline.metrics.results import ESTIMATE, REPLAYS, VALUES, leaderboard_columns
 from pipeline.present import folds
-from pipeline.present.table import Estimate, Star, Table
+from pipeline.present.table import Estimate, Table
 from pipeline.reports import evidence_sum as evidence_sums
 from pipeline.vocabulary import ALL
 
@@ -25,17 +25,22 @@ VALUE = Estimate(
 _PROGRAM_COLUMNS = ("edition", "terms", "ci_method", "effective_items", "is_complete", *REPLAYS)
 
 
+PLAIN: tuple[Table, ...] = ()
+
+
 def metric_estimate(name: str) -> Estimate:
     """The columns of a metric in a row of the leaderboard and of its page."""
-    beside = (f"{name}{end}" for end in ESTIMATE if end)
-    low, high, thin, counted, games, reason, lacks = beside
+    low, high, thin, counted, games, reason, lacks = (f"{name}{end}" for end in ESTIMATE if end)
     return Estimate(name, low, high, (thin,), counted, games, reason, lacks=lacks)
 
 
 def metrics(rows: pl.DataFrame, lake: StoredLake | None = None, **_: Any) -> Table:
     notes = [*thin_note(rows, "thin"), *lacks_note(rows), *replay_notes(rows)]
     if lake is not None and "win_rate" in rows["metric"]:
-        notes += [line for one in lake.by_system() for line in _self_play(one, rows)]
+        # Win rates that are so by construction, of the models in the rows.
+        games = pl.concat(map(self_play, lake.by_system()))
+        models = rows.select("model").unique() if "model" in rows.columns else games
+        notes += self_play_notes(games.join(models, on="model", how="semi", nulls_equal=True))
     is_none = rows.is_empty() or (lake is not None and not lake.systems)
     return Table(
         "metrics",
@@ -74,14 +79,6 @@ def group_columns(rows: pl.DataFrame) -> dict[str, Column]:
     return {name: known.get(name) or Column(dtype) for name, dtype in rows.schema.items()}
 
 
-def _self_play(lake: StoredLake, rows: pl.DataFrame) -> list[str]:
-    """What to say of win rates that are so by construction, of the models in the rows."""
-    games = lake.once(self_play)
-    if "model" in rows.columns:
-        games = games.join(rows.select("model").unique(), on="model", how="semi", nulls_equal=True)
-    return self_play_notes(games)
-
-
 def leaderboard(
     rows: pl.DataFrame,
     confidence: float = DEFAULT_CONFIDENCE,
@@ -98,6 +95,22 @@ def leaderboard(
     nothing = (
         "no game of a tested model matches" if part else "the lake has no game of a tested model"
     )
+    notes = []
+    if "reasons" in rows.columns:  # that of a page has none
+        values = rows.select("model", cs.ends_with("_lacks"))
+        by_metric = (
+            values.unpivot(index="model", value_name="lacks") if values.width > 1 else values
+        )
+        notes = [
+            *slice_note,
+            *letters_note(rows, confidence),
+            *thin_note(rows, *(f"{name}_thin" for name in names)),
+            *lacks_note(by_metric),
+            *_incomplete(rows),
+            *replay_notes(rows),
+            *_reasons(rows, names),
+            *self_play_notes(rows.filter(rows["n_self_play"] > 0)),
+        ]
     return Table(
         "leaderboard",
         rows,
@@ -108,34 +121,12 @@ def leaderboard(
             *(f"{name}{end}" for name in names for end in ("_counted", "_games", "_reason")),
         ),
         optional=("rank", "letters", "n_games", "n_missing", "n_self_play", *names),
-        star=Star("model", "is_complete", where=False),
+        star=("model", "is_complete"),
         turned="model",
         asides=("letters", "n_games", "n_missing"),
-        notes=[*slice_note, *_leaderboard_notes(rows, names, confidence)]
-        if "reasons" in rows.columns
-        else (),
-        hints=[nothing] if rows.is_empty() else (),
+        notes=notes,
+        nothing=nothing,
     )
-
-
-def _leaderboard_notes(rows: pl.DataFrame, names: Sequence[str], confidence: float) -> list[str]:
-    return [
-        *letters_note(rows, confidence),
-        *thin_note(rows, *(f"{name}_thin" for name in names)),
-        *lacks_note(_lacks_by_metric(rows)),
-        *_incomplete(rows),
-        *replay_notes(rows),
-        *_reasons(rows, names),
-        *self_play_notes(rows.filter(rows["n_self_play"] > 0)),
-    ]
-
-
-def _lacks_by_metric(rows: pl.DataFrame) -> pl.DataFrame:
-    """model, lacks: a row for each value of a slice, which says this of each metric; else none."""
-    of_metrics = rows.select("model", cs.ends_with("_lacks"))
-    if of_metrics.width == 1:
-        return pl.DataFrame()
-    return of_metrics.unpivot(index="model", value_name="lacks")
 
 
 def thin_note(rows: pl.DataFrame, *columns: str) -> list[str]:

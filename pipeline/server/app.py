@@ -1,10 +1,13 @@
-"""The application: addresses, states of the lake, and how each answer looks."""
+"""The application: addresses, states of the lake, and the frame around each page."""
 
 import asyncio
 import re
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import NamedTuple
 
+from markupsafe import Markup
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -14,14 +17,14 @@ from starlette.staticfiles import StaticFiles
 
 from pipeline.api import Lake, reopened
 from pipeline.errors import LakeError, PipelineError
-from pipeline.pages import NAMES, page
+from pipeline.pages import MENU, NAMES, address, links, page
 from pipeline.pages.page import TEMPLATES
+from pipeline.pages.render import carrying, environment
 from pipeline.server.cache import Late, Making
-from pipeline.server.frame import State, framed, part
-from pipeline.server.links import address, local
-from pipeline.server.security import Guard, Token, fault_answer, may_be_foreign
+from pipeline.server.security import Guard, Token, fault_answer, local, may_be_foreign
 from pipeline.server.worker import Form, Reply, Task, fault
 from pipeline.server.workers import NICE, Workers
+from pipeline.version import __version__
 
 STATIC = TEMPLATES.parent / "static"
 PATIENCE_SECONDS = 5.0
@@ -39,6 +42,59 @@ _FILES = ("csv", "svg", "png")
 _PAST = re.compile("/ingest/([0-9]{1,18})(?=/)")
 _FIXED = 4
 """The number of past states that are open at once."""
+
+
+FORMS = {"json": "JSON", "csv": "CSV"}
+
+
+class State(NamedTuple):
+    """The lake that a page shows, under its name, and the number of its newest ingest.
+
+    `ingest` is the one after which the address wants the lake, None for the newest.
+    """
+
+    name: str
+    lake: Lake
+    newest: int
+    ingest: int | None = None
+
+    @property
+    def shown(self) -> int:
+        return self.lake.ingest_id
+
+    @property
+    def text(self) -> str:
+        """The lake and the ingest after which it is shown, with its time."""
+        began = (self.lake.last_ingest or {}).get("started_at")
+        time = f" of {began:%Y-%m-%d %H:%M} UTC" if isinstance(began, datetime) else ""
+        return f"{self.name} after ingest {self.shown}{time}"
+
+
+def framed(state: State, reply: Reply, task: Task | None = None, again: int | None = None) -> str:
+    """The page with the menu, whose links keep its edition, system and ingest.
+
+    Without a task it is a page of the server itself. `again`: reload after so many seconds.
+    """
+    name, query = (task.page, task.query) if task else ("", {})
+    context = {
+        "name": name,
+        "title": ", ".join((reply.title, *reply.slice)),
+        "body": Markup(reply.text),  # made by templates, which escape what they insert
+        "state": state,
+        "forms": {FORMS[form]: address(f"{name}.{form}", query, state.ingest) for form in FORMS},
+        "here": address(name, query, state.ingest),
+        "newest": address(name, query),
+        "menu": MENU,
+        "link": carrying(links(state.ingest), query),
+        "again": again,
+        "version": __version__,
+    }
+    return environment().get_template("frame.html").render(context)
+
+
+def part(template: str, **context: object) -> str:
+    """A page of the server itself, without a lake's content."""
+    return environment().get_template(template).render(context)
 
 
 class StateError(LakeError):
@@ -85,16 +141,21 @@ class Site:
         name, form = request.path_params["page"], request.path_params.get("form", "html")
         if name not in NAMES or form not in _TYPES:
             return await self._missing(request, None)
-        lane = page(name).LANE
+        lane = page(name).lane
         query = dict(request.query_params)
         if re.fullmatch("[0-9]{1,18}", query.get("ingest", "")):
-            return RedirectResponse(_fixed(name, form, query), 303)
+            ingest = int(query.pop("ingest"))
+            file = name if form == "html" else f"{name}.{form}"
+            return RedirectResponse(address(file, query, ingest), 303)
         task = Task(name, form, query, request.path_params.get("ingest"))
         if lane in NICE and query and may_be_foreign(request.headers, self._token):
             return self._asks_first(task)
         try:
             state = await asyncio.to_thread(self._state, task.ingest)
-            reply = await self._making.reply(state.lake, task, lane, _patience(request, form))
+            # A program waits until the page is there, a reader so many seconds.
+            is_of_reader = form == "html" and "text/html" in request.headers.get("accept", "")
+            patience = PATIENCE_SECONDS if is_of_reader else None
+            reply = await self._making.reply(state.lake, task, lane, patience)
         except StateError as error:
             return self._gone(form, error, address(name, query))
         except PipelineError as error:
@@ -198,31 +259,19 @@ class Site:
         return self._fault("html", reason, address(task.page, task.query, task.ingest), "Run it")
 
     async def _missing(self, request: Request, error: Exception | None) -> Response:
-        reason = fault(404, "There is no page at this address.", "No such page")
-        return self._fault(request.url.path.rpartition(".")[2], reason)
+        form = request.url.path.rpartition(".")[2]
+        return self._fault(form, fault(404, "There is no page at this address.", "No such page"))
 
     async def _defect(self, request: Request, error: Exception) -> Response:
-        reason = fault(500, f"a defect of the server: {type(error).__name__}")
-        return self._fault(request.url.path.rpartition(".")[2], reason)
+        form = request.url.path.rpartition(".")[2]
+        return self._fault(form, fault(500, f"a defect of the server: {type(error).__name__}"))
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
         """Makes the first page before a browser requests it."""
         self._workers.warm()
         first = Task("leaderboard", "html", {})
-        making = asyncio.create_task(self._making.reply(self._lake, first, page(first.page).LANE))
+        making = asyncio.create_task(self._making.reply(self._lake, first, page(first.page).lane))
         yield
         self._workers.close()
         await making
-
-
-def _patience(request: Request, form: Form) -> float | None:
-    """How many seconds a reader waits: a program waits until the page is there."""
-    is_of_browser = form == "html" and "text/html" in request.headers.get("accept", "")
-    return PATIENCE_SECONDS if is_of_browser else None
-
-
-def _fixed(name: str, form: str, query: dict[str, str]) -> str:
-    """The address of a page in the state after the ingest that is one of its parameters."""
-    ingest = int(query.pop("ingest"))
-    return address(name if form == "html" else f"{name}.{form}", query, ingest)

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections import OrderedDict
+from functools import partial
 from typing import NamedTuple
 
 from pipeline.api import Lake
@@ -55,8 +56,7 @@ class Making:
     def __init__(self, workers: Workers) -> None:
         self._workers = workers
         self._cache = Cache()
-        self._begun: dict[_Key, asyncio.Task[Reply]] = {}
-        self._since: dict[_Key, float] = {}
+        self._begun: dict[_Key, tuple[asyncio.Task[Reply], float]] = {}
         self._awaited: set[_Key] = set()
 
     async def reply(
@@ -69,30 +69,23 @@ class Making:
         key = (lake.state, task.page, task.form, task.ingest, *sorted(task.query.items()))
         if (kept := self._cache.get(key)) is not None:
             return kept
-        begun = self._begun.get(key) or self._begin(key, lake, task, lane)
+        if key not in self._begun:
+            new = asyncio.create_task(self._workers.reply(lake, task, lane))
+            self._begun[key] = new, time.monotonic()
+            new.add_done_callback(partial(self._end, key, is_kept=lane not in NICE))
+        begun, since = self._begun[key]
         await asyncio.wait([begun], timeout=patience)
-        if not begun.done():
-            self._awaited.add(key)
-            return Late(time.monotonic() - self._since[key])
-        return begun.result()
-
-    def _begin(self, key: _Key, lake: Lake, task: Task, lane: str) -> "asyncio.Task[Reply]":
-        begun = asyncio.create_task(self._workers.reply(lake, task, lane))
-        self._begun[key], self._since[key] = begun, time.monotonic()
-        begun.add_done_callback(lambda done: self._end(key, done, is_kept=lane not in NICE))
-        return begun
+        if begun.done():
+            return begun.result()
+        self._awaited.add(key)
+        return Late(time.monotonic() - since)
 
     def _end(self, key: _Key, done: "asyncio.Task[Reply]", *, is_kept: bool) -> None:
+        """Keeps the page, and forgets its making: of a late one, once its reader had time."""
         if is_kept and not done.cancelled() and not done.exception():
             self._cache.put(key, done.result())
         if key in self._awaited:
-            asyncio.get_running_loop().call_later(KEPT_SECONDS, self._forget, key)
+            self._awaited.remove(key)
+            asyncio.get_running_loop().call_later(KEPT_SECONDS, self._begun.pop, key)
         else:
-            self._forget(key)
-
-    def _forget(self, key: _Key) -> None:
-        """Drops a page that is ready; not one that is being made again."""
-        begun = self._begun.get(key)
-        if begun is not None and begun.done():
-            del self._begun[key], self._since[key]
-            self._awaited.discard(key)
+            del self._begun[key]

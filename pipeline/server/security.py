@@ -3,15 +3,13 @@
 import hmac
 import json
 from collections.abc import Collection, Mapping
-from http.cookies import CookieError, SimpleCookie
 from typing import NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
 from starlette.datastructures import Headers, QueryParams
+from starlette.requests import cookie_parser
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
-
-from pipeline.server.links import local
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -50,11 +48,8 @@ class Token(NamedTuple):
 
     def is_in(self, headers: Headers) -> bool:
         """Whether the request has it: in its cookie, or as what a program sends."""
-        try:
-            morsel = SimpleCookie(headers.get("cookie", "")).get(self.cookie)
-        except CookieError:
-            morsel = None
-        return matches(morsel.value if morsel else "", self.text) or self.is_of_program(headers)
+        sent = cookie_parser(headers.get("cookie", "")).get(self.cookie, "")
+        return matches(sent, self.text) or self.is_of_program(headers)
 
     def is_of_program(self, headers: Headers) -> bool:
         """Whether it is in a header that no link makes a browser send."""
@@ -75,16 +70,15 @@ class Guard:
             await self._app(scope, receive, send)
             return
 
-        refusal = self._refusal(scope, Headers(scope=scope))
         sent = QueryParams(scope["query_string"]).get("token") if self._token else None
-        if refusal:
+        if refusal := self._refusal(scope, Headers(scope=scope), sent):
             await _refused(scope, refusal)(scope, receive, send)
         elif self._token and sent is not None:
             await _with_cookie(scope, self._token)(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
-    def _refusal(self, scope: Scope, headers: Headers) -> Refusal | None:
+    def _refusal(self, scope: Scope, headers: Headers, sent: str | None) -> Refusal | None:
         if scope["method"] not in ("GET", "HEAD"):
             return Refusal(405, "This server only shows pages: use GET.")
         if len(scope["raw_path"]) + len(scope["query_string"]) > LONGEST_ADDRESS:
@@ -93,17 +87,12 @@ class Guard:
             return Refusal(421, "This server has another name: use the address that it printed.")
         if not _is_own(headers):
             return Refusal(403, "The request comes from a page of another site.")
-        if self._token is not None and not self._has_token(scope, headers):
-            sent = QueryParams(scope["query_string"]).get("token")
-            return Refusal(401, NO_TOKEN if sent is None else WRONG_TOKEN)
+        # The address has the token, or the cookie or a header has it.
+        if self._token is not None and sent is None and not self._token.is_in(headers):
+            return Refusal(401, NO_TOKEN)
+        if self._token is not None and sent is not None and not matches(sent, self._token.text):
+            return Refusal(401, WRONG_TOKEN)
         return None
-
-    def _has_token(self, scope: Scope, headers: Headers) -> bool:
-        """Whether the address, the cookie or a header has the token."""
-        token, sent = self._token, QueryParams(scope["query_string"]).get("token")
-        if token is None or sent is not None:
-            return token is None or matches(sent or "", token.text)
-        return token.is_in(headers)
 
 
 def is_foreign(headers: Headers) -> bool:
@@ -145,6 +134,16 @@ def _is_own(headers: Headers) -> bool:
         headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
     )
     return not is_foreign(headers) or is_led
+
+
+def local(address: str) -> str:
+    """The address if it is of this server, and that of the first page if it leads elsewhere.
+
+    Browsers take `//host`, `/\\host` and signs that they skip before these for another host.
+    """
+    is_path = address.startswith("/") and not address.startswith("//")
+    is_plain = all("!" <= sign <= "~" and sign != "\\" for sign in address)
+    return address if is_path and is_plain else "/"
 
 
 def fault_answer(form: str, status: int, title: str, reason: str) -> Response:

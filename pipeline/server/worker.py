@@ -116,16 +116,17 @@ def _answer(lake: "Lake", task: Task) -> Reply:
 def reply(lake: "Lake", task: Task) -> Reply:
     """The page in its form; raises PipelineError for what cannot be shown."""
     from pipeline.pages import (
+        address,
         as_csv,
         as_json,
         content,
         csv_parts,
         fragment,
+        links,
         parameters,
         picture,
     )
     from pipeline.pages.content import slice_of
-    from pipeline.server.links import address, links
 
     values = parameters(task.page, task.query)
     link = links(task.ingest)

@@ -47,6 +47,12 @@ NICE = {"search": 5, "free": 10}
 """Searches and queries of users, each in a process of its own, leave the processors to pages."""
 
 
+_SLOW = (
+    "it took more than {0:g} seconds of work, or {1:g} in all, and was ended: ask for "
+    "less, or use the command line, which has no such limit"
+)
+
+
 class Workers:
     """The processes of all lanes; each is started when it is first needed."""
 
@@ -141,7 +147,9 @@ class _Process:
             self._connection.send((number, lake.state, _pickled(lake), task))
             while not (await asyncio.wait([future], timeout=_SECONDS_BETWEEN_LOOKS))[0]:
                 if not has_time():
-                    self._end(_slow(seconds), guilty=number)
+                    self._end(
+                        fault(504, _SLOW.format(seconds, MOST_TIMES * seconds), "Too slow"), number
+                    )
                 elif self.n_bytes() > MEMORY:
                     self._end(fault(500, f"it took more than {MEMORY / 2**30:g} GiB: ask for less"))
             return future.result()
@@ -212,12 +220,6 @@ class _Process:
     def wait(self) -> None:
         """Waits until it has ended: a thread that outlives the interpreter holds what it uses."""
         self._reader.join(_SECONDS_TO_END)
-
-
-def _slow(seconds: float) -> Reply:
-    work = f"more than {seconds:g} seconds of work, or {MOST_TIMES * seconds:g} in all"
-    hint = "ask for less, or use the command line, which has no such limit"
-    return fault(504, f"it took {work}, and was ended: {hint}", "Too slow")
 
 
 @lru_cache(4)

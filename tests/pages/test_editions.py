@@ -12,10 +12,10 @@ from pipeline.api import Lake
 from pipeline.metrics.known import header, metric, names
 from pipeline.pages import NAMES, content, fragment, page, parameters
 from pipeline.pages.content import Content
-from pipeline.server.links import links as server_links
+from pipeline.pages.render import links as server_links
 from pipeline.vocabulary import EDITIONS, PAPER
 
-WITH_EDITIONS = [name for name in NAMES if "edition" in page(name).Parameters.__struct_fields__]
+WITH_EDITIONS = [name for name in NAMES if "edition" in page(name).parameters.__struct_fields__]
 NEEDED = {
     "compare": {"model": "sim-atlas", "other": "sim-delta"},
     "search": {"words": "vote"},

@@ -17,8 +17,7 @@ from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.pages import as_csv, content, csv_parts, parameters, render
 from pipeline.reports.schema import type_name
 from pipeline.reports.views import schemas
-from pipeline.server.app import Site
-from pipeline.server.frame import State, framed
+from pipeline.server.app import Site, State, framed
 from pipeline.server.worker import Reply, Task, fault, reply
 from pipeline.server.workers import Workers
 
@@ -168,7 +167,7 @@ def test_a_csv_that_is_too_large_is_refused(lake: Path, monkeypatch: pytest.Monk
 @pytest.mark.slow
 def test_a_copy_of_findings_has_all(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And the page the first ones; the rows of the page are those of the audit, as before."""
-    monkeypatch.setattr("pipeline.pages.audit.ROWS", 5)
+    monkeypatch.setattr("pipeline.pages.lookups.ROWS", 5)
     opened, query = open_lake(lake), {"kind": "silent_analyses"}
     whole = opened.findings("silent_analyses")
     assert whole.height > 5
@@ -179,7 +178,7 @@ def test_a_copy_of_findings_has_all(lake: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_search_that_stopped_gives_no_csv(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipeline.pages.search.MOST", 10)
+    monkeypatch.setattr("pipeline.pages.lookups.MOST_FOUND", 10)
     with pytest.raises(UsageError, match="stopped after"):
         reply(open_lake(lake), Task("search", "csv", {"words": "I"}))
 

@@ -10,7 +10,7 @@ import pytest
 from servers import TOP, Served, here
 
 from pipeline.ingest import ingest
-from pipeline.server.links import local
+from pipeline.server.security import local
 
 SAMPLE = TOP / "data" / "sample" / "results"
 HTML = {"Accept": "text/html"}

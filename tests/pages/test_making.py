@@ -78,7 +78,7 @@ def test_a_late_page_that_nobody_fetches_is_dropped(
         assert isinstance(await making.reply(open_lake(lake), task(), "long", 0.01), Late)
         workers.is_let.set()
         await asyncio.sleep(0.2)
-        return making._begun | making._since | dict.fromkeys(making._awaited)
+        return making._begun | dict.fromkeys(making._awaited)
 
     assert asyncio.run(asked()) == {}
 

@@ -14,9 +14,9 @@ from pipeline.errors import UsageError
 from pipeline.ingest import ingest
 from pipeline.pages import content, csv_parts, fragment, parameters
 from pipeline.pages.content import ROWS
-from pipeline.pages.missing import KEY
+from pipeline.pages.lists import MISSING_KEY as KEY
+from pipeline.pages.render import links
 from pipeline.reports.missing import missing
-from pipeline.server.links import links
 from pipeline.simulate import simulate
 
 

@@ -12,7 +12,7 @@ from servers import Served
 from pipeline.api import Game, Lake, open_lake
 from pipeline.games import with_sides
 from pipeline.pages import as_csv, as_json, csv_parts, fragment, page, parameters
-from pipeline.server.links import links
+from pipeline.pages.render import links
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES, Side
 
 # What all players of a game see; every other table is empty in an altered lake.

@@ -205,7 +205,7 @@ def test_hostile_texts_are_texts_in_html() -> None:
 
     evil = "<script>alert(1)</script>\x1b[2J\u202e"
     rows = pl.DataFrame({"model": [evil], evil: [evil]})
-    text = Presented.from_table(Table.of(evil, rows, notes=[evil])).html()
+    text = Presented(**vars(Table.of(evil, rows, notes=[evil]))).html()
     assert "<script" not in text
     assert "\x1b" not in text
     assert "\u202e" not in text

@@ -1,12 +1,14 @@
 """The commands of games: lists of them, one of them, and what was said and counted in them."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from pipeline.cells import counted
 from pipeline.cli import options, suggestions, terminal
 from pipeline.cli.command import Asked
-from pipeline.cli.options import argument, flag, option, several
+from pipeline.cli.options import DEFAULT_LAKE, Form, Texts, argument, flag, option, several
 from pipeline.errors import UsageError
+from pipeline.vocabulary import Edition
 
 if TYPE_CHECKING:
     import polars as pl
@@ -15,21 +17,19 @@ if TYPE_CHECKING:
 def games(
     asked: Asked,
     *,
-    lake: options.LakeOption = options.DEFAULT_LAKE,
-    model: options.Texts = several(
+    lake: str = DEFAULT_LAKE,
+    model: Texts = several(
         "MODEL", "Only games in which this model sits, tested or not", suggestions.models
     ),
-    game_type: options.GameTypesOption = None,
-    competition: options.Texts = several(
-        "NAME", "Only games that count for this competition", suggestions.competitions
+    game_type: Texts = None,
+    competition: Texts = several(
+        "NAME", "Only games that count for this competition", "games.competitions"
     ),
     setting_id: str | None = option("ID", "Only this setting: its id or beginning."),
-    outcome: options.Texts = several(
-        "OUTCOME", "Only this outcome, or `unfinished`", suggestions.outcomes
+    outcome: Texts = several(
+        "OUTCOME", "Only this outcome, or `unfinished`", "reports.games.OUTCOMES"
     ),
-    role: options.Texts = several(
-        "ROLE", "Only games with this role in one of the seats", suggestions.roles
-    ),
+    role: Texts = several("ROLE", "Only games with this role in one of the seats", "games.roles"),
     won: bool = flag("--won", "Only games that one of the seats won."),
     lost: bool = flag("--lost", "Only games that one of the seats lost; with --won, either."),
     between: tuple[str, str] | None = option(
@@ -37,7 +37,7 @@ def games(
     ),
     path: str | None = option("TEXT", "Only logs whose path contains this text."),
     limit: int | None = option("N", "Only the first N games.", min=1),
-    form: options.FormOption = "table",
+    form: Form = "table",
 ) -> None:
     """List games: who played in which role, with which result, and the log they are from.
 
@@ -64,18 +64,18 @@ def evidence(
     metric: str = argument(
         "METRIC", "The metric, for example `judgement`.", suggestions.metrics, default=...
     ),
-    lake: options.LakeOption = options.DEFAULT_LAKE,
-    system: options.SystemOption = None,
-    edition: options.EditionOption = "paper",
-    num_of_game: options.NumOfGameOption = None,
-    model: options.ModelsOption = None,
-    game_type: options.GameTypesOption = None,
+    lake: str = DEFAULT_LAKE,
+    system: str | None = None,
+    edition: Edition = "paper",
+    num_of_game: int | None = None,
+    model: Texts = None,
+    game_type: Texts = None,
     hits: bool = flag("--hits", "Only hits, also partial ones."),
     misses: bool = flag("--misses", "Only misses."),
     limit: int | None = option("N", "Only the first N rows.", min=0),
-    where: options.WhereOption = None,
-    form: options.FormOption = "table",
-    metric_file: options.MetricFilesOption = None,
+    where: str | None = None,
+    form: Form = "table",
+    metric_file: list[Path] | None = None,
 ) -> None:
     """Print the rows that a metric counted: who, what, hit or miss, the message.
 
@@ -130,14 +130,14 @@ def show(
         suggestions.games,
         default=...,
     ),
-    lake: options.LakeOption = options.DEFAULT_LAKE,
+    lake: str = DEFAULT_LAKE,
     seat: int | None = option("N", "Only the messages that seat N was shown.", min=1),
-    edition: options.EditionOption = "paper",
-    num_of_game: options.NumOfGameOption = None,
+    edition: Edition = "paper",
+    num_of_game: int | None = None,
     form: Literal["text", "json", "markdown"] = option(
         "FORM", "Output format: text, json (every row), or markdown.", "--format", default="text"
     ),
-    metric_file: options.MetricFilesOption = None,
+    metric_file: list[Path] | None = None,
 ) -> None:
     """Print one game as a transcript: players, messages, votes, what was counted.
 
@@ -167,10 +167,10 @@ def show(
 def search(
     asked: Asked,
     *,
-    words: options.Texts = argument("WORDS", "Words to search for; put a phrase in quotes."),
-    lake: options.LakeOption = options.DEFAULT_LAKE,
-    model: options.Texts = several("MODEL", "Only what this model said"),
-    game_type: options.GameTypesOption = None,
+    words: Texts = argument("WORDS", "Words to search for; put a phrase in quotes."),
+    lake: str = DEFAULT_LAKE,
+    model: Texts = several("MODEL", "Only what this model said"),
+    game_type: Texts = None,
     secret: bool = flag(
         "--secret", "Only messages in which a player says a secret word of the game."
     ),
@@ -179,7 +179,7 @@ def search(
     limit: int = option("N", "Stop after N messages.", min=1, default=50),
     timeout: float = option("SECONDS", "Stop after so many seconds.", default=30.0),
     after: str | None = option("KEY", "Continue where an earlier search stopped."),
-    form: options.FormOption = "table",
+    form: Form = "table",
 ) -> None:
     """Search the messages of all games for words.
 
@@ -203,13 +203,17 @@ def audit(
     asked: Asked,
     *,
     kind: str | None = argument("KIND", "Print every finding of this kind."),
-    lake: options.LakeOption = options.DEFAULT_LAKE,
-    system: options.OneSystemOption = None,
+    lake: str = DEFAULT_LAKE,
+    system: str | None = option(
+        "SYSTEM",
+        "Check only the games of this system (harness); default: those of all.",
+        suggested=suggestions.systems,
+    ),
     by: list[str] = several(
         "COLUMNS", "Columns to group by, separated by commas", check=options.columns
     ),
-    model: options.ModelsOption = None,
-    form: options.FormOption = "table",
+    model: Texts = None,
+    form: Form = "table",
 ) -> None:
     """Find where logs contradict themselves, how often, and the effect on metrics.
 

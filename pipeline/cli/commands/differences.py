@@ -1,6 +1,7 @@
 """The commands of differences: of two models, and of two lakes."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from click.exceptions import Exit
@@ -8,8 +9,19 @@ from click.exceptions import Exit
 from pipeline.cli import options, suggestions, terminal
 from pipeline.cli.command import Asked
 from pipeline.cli.exits import CHECK_FAILED
-from pipeline.cli.options import argument, flag, option
+from pipeline.cli.options import (
+    DEFAULT_CONFIDENCE,
+    DEFAULT_LAKE,
+    PAPER_FORM,
+    Form,
+    PaperForm,
+    Texts,
+    argument,
+    flag,
+    option,
+)
 from pipeline.errors import UsageError
+from pipeline.vocabulary import Edition
 
 if TYPE_CHECKING:
     import polars as pl
@@ -18,17 +30,17 @@ if TYPE_CHECKING:
 def compare(
     asked: Asked,
     *,
-    model: options.Texts = argument(
+    model: Texts = argument(
         "[MODEL [OTHER]]",
         "The two models to compare; or one, whose groups of --by are compared.",
         suggestions.models,
     ),
-    lake: options.LakeOption = options.DEFAULT_LAKE,
-    system: options.SystemOption = None,
+    lake: str = DEFAULT_LAKE,
+    system: str | None = None,
     all_pairs: bool = flag("--all-pairs", "Compare every pair of models in the lake."),
-    metric: options.MetricsOption = None,
-    game_type: options.GameTypesOption = None,
-    where: options.WhereOption = None,
+    metric: Texts = None,
+    game_type: Texts = None,
+    where: str | None = None,
     by: list[str] = option(
         "COLUMNS",
         "Compare the models in each group of these columns; with one MODEL, compare its "
@@ -39,10 +51,10 @@ def compare(
     margin: float | None = option(
         "D", "Also test whether models are alike: they differ by less than D."
     ),
-    edition: options.EditionOption = "paper",
-    confidence: options.ConfidenceOption = options.DEFAULT_CONFIDENCE,
-    form: options.PaperFormOption = "table",
-    metric_file: options.MetricFilesOption = None,
+    edition: Edition = "paper",
+    confidence: float = DEFAULT_CONFIDENCE,
+    form: PaperForm = PAPER_FORM,
+    metric_file: list[Path] | None = None,
 ) -> None:
     """Compare two models in each metric: difference, interval, p-value.
 
@@ -87,15 +99,15 @@ def compare(
 def diff(
     asked: Asked,
     *,
-    lakes: options.Texts = argument(
+    lakes: Texts = argument(
         "[LAKE [LAKE]]",
         "The lakes before and after. One lake is compared with --lake. "
         "With --as-of, give one or none.",
     ),
-    lake: options.LakeOption = options.DEFAULT_LAKE,
-    system: options.SystemOption = None,
-    model: options.ModelsOption = None,
-    metric: options.MetricsOption = None,
+    lake: str = DEFAULT_LAKE,
+    system: str | None = None,
+    model: Texts = None,
+    metric: Texts = None,
     all: bool = flag(
         "--all", "List all values, not only those that moved; json, csv and parquet have all."
     ),
@@ -108,10 +120,10 @@ def diff(
     fail_on_regression: float | None = option(
         "MARGIN", "Exit with 4 if a value fell by more than MARGIN, by a one-sided test.", min=0
     ),
-    edition: options.EditionOption = "paper",
-    confidence: options.ConfidenceOption = options.DEFAULT_CONFIDENCE,
-    form: options.FormOption = "table",
-    metric_file: options.MetricFilesOption = None,
+    edition: Edition = "paper",
+    confidence: float = DEFAULT_CONFIDENCE,
+    form: Form = "table",
+    metric_file: list[Path] | None = None,
 ) -> None:
     """Show what changed between two lakes, and whether chance alone can explain it.
 

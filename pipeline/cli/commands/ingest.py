@@ -1,15 +1,30 @@
 """`magic ingest`: logs into a lake."""
 
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
 from click.exceptions import Exit
 
 from pipeline.cells import counted
-from pipeline.cli import options, progress, terminal
+from pipeline.cli import progress, terminal
+from pipeline.cli.changes import (
+    WRITE_INTERCHANGE,
+    renewing_catalog,
+    show_report,
+    why_ignored,
+    why_no_game,
+)
 from pipeline.cli.exits import FAILED, QUARANTINED
-from pipeline.cli.options import flag, option, size
-from pipeline.cli.renewal import renewing_catalog
+from pipeline.cli.options import (
+    DEFAULT_LAKE,
+    LARGEST_DOCUMENT,
+    PLAYED_BY,
+    Form,
+    flag,
+    form_option,
+    option,
+    size,
+)
 from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,31 +36,31 @@ _LONGEST = 300  # of a note, the names of models
 
 def ingest(
     *,
-    source: options.SourcesArgument,
-    lake: options.LakeOption = options.DEFAULT_LAKE,
-    model: options.PlayedByOption = None,
-    models_from: options.ModelsFromOption = None,
+    source: list[str],
+    lake: str = DEFAULT_LAKE,
+    model: str | None = PLAYED_BY,
+    models_from: str | None = None,
     jobs: int | None = option("N", "Use at most N processes; default: one per core.", min=1),
     engine: Literal["local", "spark"] = option(
         "ENGINE", "Where the work runs: local or spark.", default="local"
     ),
-    master: options.MasterOption = None,
+    master: str | None = None,
     memory: int = size(
         "Approximate memory for all processes together; default: 2GiB.", default=2 << 30
     ),
-    max_document: options.MaxDocumentOption = options.LARGEST_DOCUMENT,
+    max_document: int = LARGEST_DOCUMENT,
     max_expanded: int | None = size(
         "Stop reading a compressed file or archive that expands to more; "
         "default: 200 times its size, at least 1GiB."
     ),
     reread: bool = flag("--reread", "Read large archives again even if they are unchanged."),
-    strict: options.StrictOption = False,
+    strict: bool = False,
     allow_empty: bool = flag(
         "--allow-empty",
         "Do not fail if no file of the sources is a game. A folder without files is an error.",
     ),
     dry_run: bool = flag("--dry-run", "Read and check everything, write nothing."),
-    form: Annotated[options.Form, options.form_option(json="one object")] = "table",
+    form: Form = form_option(json="one object"),
 ) -> None:
     """Read logs into a lake.
 
@@ -65,7 +80,6 @@ def ingest(
     """
     try:
         from pipeline.archives import measure
-        from pipeline.cli.counts import WRITE_INTERCHANGE, why_no_game
         from pipeline.formats.unclaimed import may_be_log
         from pipeline.ingest import ingest as ingest_into
         from pipeline.ingest.models import given
@@ -100,8 +114,6 @@ def ingest(
 def _show_summary(
     report: "IngestSummary", lake: str, form: str, *, is_given: bool, dry_run: bool
 ) -> None:
-    from pipeline.cli.counts import show_report, why_ignored
-
     show_report(report, form)
     # Where no document is a game, the error says so.
     for reason in why_ignored(report) if report.n_of_games else ():

@@ -1,14 +1,27 @@
 """The commands of values: the leaderboard, the metrics, and how many games these are of."""
 
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Literal
 
 from click.exceptions import Exit
 
 from pipeline.cli import options, suggestions, terminal
 from pipeline.cli.command import Asked
 from pipeline.cli.exits import CHECK_FAILED
-from pipeline.cli.options import argument, flag, option, several
+from pipeline.cli.options import (
+    DEFAULT_CONFIDENCE,
+    DEFAULT_LAKE,
+    PAPER_FORM,
+    Form,
+    PaperForm,
+    Texts,
+    argument,
+    flag,
+    option,
+    several,
+)
 from pipeline.errors import UsageError
+from pipeline.vocabulary import Edition, Engine
 
 BY = "model,game_type"
 
@@ -16,27 +29,27 @@ BY = "model,game_type"
 def leaderboard(
     asked: Asked,
     *,
-    lake: options.LakeOption = options.DEFAULT_LAKE,
-    system: options.SystemOption = None,
-    edition: options.EditionOption = "paper",
-    num_of_game: options.NumOfGameOption = None,
-    engine: options.EngineOption = "polars",
-    master: options.MasterOption = None,
-    model: options.ModelsOption = None,
-    metric: options.MetricsOption = None,
+    lake: str = DEFAULT_LAKE,
+    system: str | None = None,
+    edition: Edition = "paper",
+    num_of_game: int | None = None,
+    engine: Engine = "polars",
+    master: str | None = None,
+    model: Texts = None,
+    metric: Texts = None,
     game_type: str | None = option(
-        "TYPE", "The values of this game type alone.", suggested=suggestions.game_types
+        "TYPE", "The values of this game type alone.", suggested="games.names"
     ),
-    where: options.WhereOption = None,
+    where: str | None = None,
     sort: str | None = option(
         "METRIC", "Sort by this metric, the highest first.", suggested=suggestions.metrics
     ),
-    confidence: options.ConfidenceOption = options.DEFAULT_CONFIDENCE,
+    confidence: float = DEFAULT_CONFIDENCE,
     include_incomplete: bool = flag(
         "--include-incomplete", "Also rank models that lack a whole competition."
     ),
-    form: options.PaperFormOption = "table",
-    metric_file: options.MetricFilesOption = None,
+    form: PaperForm = PAPER_FORM,
+    metric_file: list[Path] | None = None,
 ) -> None:
     """Rank the models by win rate, with all metrics and their intervals.
 
@@ -67,12 +80,12 @@ def leaderboard(
 def metrics(
     asked: Asked,
     *,
-    lake: options.LakeOption = options.DEFAULT_LAKE,
-    system: options.SystemOption = None,
-    edition: options.EditionOption = "paper",
-    num_of_game: options.NumOfGameOption = None,
-    engine: options.EngineOption = "polars",
-    master: options.MasterOption = None,
+    lake: str = DEFAULT_LAKE,
+    system: str | None = None,
+    edition: Edition = "paper",
+    num_of_game: int | None = None,
+    engine: Engine = "polars",
+    master: str | None = None,
     by: list[str] = option(
         "COLUMNS",
         f"Columns to group by, separated by commas; '' for one group; may be repeated.  "
@@ -80,18 +93,17 @@ def metrics(
         suggested=suggestions.columns,
         check=lambda by: options.columns(by or [BY]),
     ),
-    model: options.ModelsOption = None,
-    metric: options.MetricsOption = None,
-    game_type: options.Texts = several(
-        "TYPE", "Only this game type; `all` for all types together", suggestions.game_types
+    model: Texts = None,
+    metric: Texts = None,
+    game_type: Texts = several(
+        "TYPE", "Only this game type; `all` for all types together", "games.names"
     ),
-    where: options.WhereOption = None,
-    confidence: options.ConfidenceOption = options.DEFAULT_CONFIDENCE,
-    form: Annotated[
-        Literal["table", "json", "csv", "markdown", "latex", "parquet", "magic-json"],
-        options.form_option("latex (booktabs), parquet, or magic-json"),
-    ] = "table",
-    metric_file: options.MetricFilesOption = None,
+    where: str | None = None,
+    confidence: float = DEFAULT_CONFIDENCE,
+    form: Literal[
+        "table", "json", "csv", "markdown", "latex", "parquet", "magic-json"
+    ] = options.form_option("latex (booktabs), parquet, or magic-json"),
+    metric_file: list[Path] | None = None,
 ) -> None:
     """Compute the metrics, with counts and confidence intervals.
 
@@ -135,13 +147,13 @@ def metrics(
 def plan(
     asked: Asked,
     *,
-    model: options.Texts = argument(
+    model: Texts = argument(
         "[MODEL OTHER]",
         "The two models to compare; default: each model of the leaderboard and the next one.",
         suggestions.models,
     ),
-    lake: options.LakeOption = options.DEFAULT_LAKE,
-    system: options.SystemOption = None,
+    lake: str = DEFAULT_LAKE,
+    system: str | None = None,
     metric: str = option(
         "METRIC", "The metric to plan for.", suggested=suggestions.metrics, default="win_rate"
     ),
@@ -149,12 +161,12 @@ def plan(
         "D", "The smallest difference that matters; default: the observed one of each pair."
     ),
     power: float = option("SHARE", "Probability of detecting it, if it exists.", default=0.8),
-    confidence: options.ConfidenceOption = options.DEFAULT_CONFIDENCE,
+    confidence: float = DEFAULT_CONFIDENCE,
     n_pairs: int = option("N", "You will compare N pairs: divide the level by N.", default=1),
     unpaired: bool = flag("--unpaired", "The models will play different settings."),
-    edition: options.EditionOption = "paper",
-    form: options.FormOption = "table",
-    metric_file: options.MetricFilesOption = None,
+    edition: Edition = "paper",
+    form: Form = "table",
+    metric_file: list[Path] | None = None,
 ) -> None:
     """Compute how many settings are needed to detect a difference between two models.
 
@@ -183,9 +195,9 @@ def plan(
 def completeness(
     asked: Asked,
     *,
-    lake: options.LakeOption = options.DEFAULT_LAKE,
-    system: options.SystemOption = None,
-    model: options.ModelsOption = None,
+    lake: str = DEFAULT_LAKE,
+    system: str | None = None,
+    model: Texts = None,
     incomplete: bool = flag("--incomplete", "Only rows that are not complete."),
     missing: bool = flag(
         "--missing",
@@ -201,13 +213,13 @@ def completeness(
     readability: bool = flag(
         "--readability", "By metric: rows not clear or missing, and the bounds of the value."
     ),
-    edition: options.EditionOption = "paper",
+    edition: Edition = "paper",
     fail_if_incomplete: bool = flag(
         "--fail-if-incomplete",
         "Exit with 4 if a model is not complete, or if there are no games of tested models.",
     ),
-    form: options.FormOption = "table",
-    metric_file: options.MetricFilesOption = None,
+    form: Form = "table",
+    metric_file: list[Path] | None = None,
 ) -> None:
     """Show which games of each model the lake has, and which are missing.
 
@@ -232,8 +244,8 @@ def completeness(
     if edition != "paper" and not readability:
         raise UsageError("--edition works only with --readability")
 
-    from pipeline.present.counts import NO_GAMES
-    from pipeline.present.counts import incomplete as incomplete_models
+    from pipeline.present.rows import NO_GAMES
+    from pipeline.present.rows import incomplete as incomplete_models
 
     tested = asked.lake.table("results").filter("is_tested").head(1)
     has_games = not tested.collect().is_empty()

@@ -1,26 +1,32 @@
-"""The commands of the lake itself: its documents, its tables and their columns, how to cite it."""
+"""The commands of a lake's tables: their columns, SQL over them, and the documents behind them."""
 
 import json
-from typing import Literal
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from pipeline.cli import options, suggestions, terminal
+from pipeline.cells import counted
+from pipeline.cli import options, progress, suggestions, terminal
 from pipeline.cli.command import Asked
-from pipeline.cli.options import argument, flag, option, several
+from pipeline.cli.options import DEFAULT_LAKE, Form, Texts, argument, flag, option, several, size
 from pipeline.errors import UsageError
+
+if TYPE_CHECKING:
+    from pipeline.metrics.installed import Added
 
 
 def documents(
     asked: Asked,
     *,
-    lake: options.LakeOption = options.DEFAULT_LAKE,
-    status: options.Texts = several(
-        "STATUS", "List documents of this status, such as quarantined", suggestions.statuses
+    lake: str = DEFAULT_LAKE,
+    status: Texts = several(
+        "STATUS", "List documents of this status, such as quarantined", "reports.documents.STATUSES"
     ),
-    source: options.Texts = several("SOURCE", "List those of this source"),
-    reason: options.Texts = several("TEXT", "List those with this reason"),
+    source: Texts = several("SOURCE", "List those of this source"),
+    reason: Texts = several("TEXT", "List those with this reason"),
     path: str | None = option("TEXT", "List those whose path contains this text."),
     limit: int | None = option("N", "List only the first N.", min=1),
-    form: options.FormOption = "table",
+    form: Form = "table",
 ) -> None:
     """Count what was read and what was not, by source, status and reason, or list it.
 
@@ -41,8 +47,8 @@ def documents(
 def tables(
     asked: Asked,
     *,
-    lake: options.LakeOption = options.DEFAULT_LAKE,
-    form: options.FormOption = "table",
+    lake: str = DEFAULT_LAKE,
+    form: Form = "table",
 ) -> None:
     """List the lake's tables: meaning of a row, number of rows, bytes, and files.
 
@@ -57,12 +63,10 @@ def tables(
 
 def schema(
     *,
-    table: options.Texts = argument(
-        "TABLE", "Tables or views; default: every table.", suggestions.tables
-    ),
-    lake: options.LakeOption = options.DEFAULT_LAKE,
+    table: Texts = argument("TABLE", "Tables or views; default: every table.", suggestions.tables),
+    lake: str = DEFAULT_LAKE,
     interchange: bool = flag("--interchange", "Print the JSON Schema of interchange JSON instead."),
-    form: options.FormOption = "table",
+    form: Form = "table",
 ) -> None:
     """Describe the columns of a table or view.
 
@@ -105,25 +109,82 @@ def schema(
         )
 
 
-def cite(
-    asked: Asked,
-    *,
-    lake: options.LakeOption = options.DEFAULT_LAKE,
-    system: options.SystemOption = None,
-    edition: options.EditionOption = "paper",
-    form: Literal["text", "bibtex"] = option(
-        "FORM", "Output format: text or bibtex.", "--format", default="text"
-    ),
-) -> None:
-    """Print how to cite values: the state of the lake, the tool and the benchmark.
+_NO_QUERY = (
+    'give a query, for example `magic sql "FROM games"`, or --file; for a prompt, run '
+    "`magic catalog` and then `duckdb -readonly lake/magic.duckdb`"
+)
 
-    The state of the lake is the number and date of its last ingest and the number of its games.
+
+def sql(
+    *,
+    query: str | None = argument("QUERY", "One SELECT; without it, stdin."),
+    file: Path | None = option("FILE", "A file with the query; - is stdin.", "-f", "--file"),
+    lake: str = DEFAULT_LAKE,
+    timeout: int = option(
+        "SECONDS", "Stop the query after so many seconds.", min=1, max=10**6, default=300
+    ),
+    memory: int = size("Memory limit of DuckDB; default: 2GiB.", default=2 << 30),
+    parameter: Texts = several("NAME=VALUE", "The value of $NAME in the query"),
+    out: Path | None = option(
+        "FILE",
+        "Write the result to a file: .csv, .json, .jsonl, .parquet or .xlsx.",
+        "-o",
+        "--out",
+        check=options.local_folder,
+    ),
+    form: Form = "table",
+    metric_file: list[Path] | None = None,
+) -> None:
+    """Query the lake with SQL.
+
+    The dialect is DuckDB's. A query can read only this lake, and cannot write.
+    Each table and metric has a view: run `magic tables` and `magic schema TABLE` to see them.
+    For a prompt, run `magic catalog` and open `lake/magic.duckdb` with DuckDB or another SQL tool.
+    A parameter is always a value and never part of the SQL. DuckDB casts it to the type that it is
+    compared with. --out replaces an existing file; .xlsx needs the extra `excel`.
 
     \b
     Examples:
-      magic cite
-      magic cite --edition audited
-      magic cite --format bibtex > magic.bib
+      magic sql "SELECT model, avg(is_correct::INT) FROM votes GROUP BY ALL"
+      magic sql 'FROM votes WHERE model = $m' --parameter m=gpt-4 -o votes.xlsx
+      magic sql -f query.sql --timeout 3600 --memory 8GiB --format csv > out.csv
     """
-    citation = asked.answer("reports.cite.cite")
-    terminal.out(citation.bibtex if form == "bibtex" else citation.text)
+    if query is not None and file is not None:
+        raise UsageError("give a query or --file, not both")
+
+    from pipeline.sandbox import Sandbox
+
+    is_safe = form == options.SAFE_CSV
+    values = options.parameters(parameter or [])
+    if out is not None:
+        from pipeline.cli import table_file
+
+        table_file.check(out, "csv" if is_safe else form)
+    if query is None and file is None and terminal.is_in_terminal():
+        raise UsageError(_NO_QUERY)
+    with Sandbox(
+        timeout=timeout,
+        memory=memory,
+        while_waiting=partial(progress.of_steps, "running the query"),
+        metrics=_known,
+    ) as sandbox:
+        text = query if query is not None else options.sql_text(file)
+        if not text.strip():
+            raise UsageError('the query is empty; give one, for example `magic sql "FROM games"`')
+        sandbox.prepare()  # it starts while we load what shows the answer
+        from pipeline.cli.output import show
+
+        rows = sandbox.sql(lake, text, values)
+        if out is None:
+            show(rows, form)
+            return
+        table_file.write(rows, out, is_safe=is_safe)
+        terminal.note(f"wrote {out} ({counted(rows.height, 'row')})")
+
+
+def _known() -> "dict[str, Added]":
+    """The metrics of --metric-file."""
+    # Imported when a query is asked, so that its process starts first.
+    from pipeline.metrics.known import known
+
+    return dict(known())

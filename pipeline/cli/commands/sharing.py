@@ -1,11 +1,14 @@
-"""`magic report`: one file with everything that a reader needs."""
+"""The commands to show and to quote: a browser's pages, a report, a citation."""
 
 from pathlib import Path
 from typing import Literal
 
-from pipeline.cli import options, terminal
-from pipeline.cli.options import option
-from pipeline.errors import UsageError
+from pipeline.cli import terminal
+from pipeline.cli.command import Asked
+from pipeline.cli.options import DEFAULT_CONFIDENCE, DEFAULT_LAKE, flag, option
+from pipeline.errors import PipelineError, UsageError
+from pipeline.extras import check_extra
+from pipeline.vocabulary import Edition
 
 Form = Literal["html", "markdown", "latex"]
 NAMES: dict[Form, str] = {"html": "report.html", "markdown": "report.md", "latex": "report.tex"}
@@ -14,8 +17,8 @@ STDOUT = "-"
 
 def report(
     *,
-    lake: options.LakeOption = options.DEFAULT_LAKE,
-    system: options.SystemOption = None,
+    lake: str = DEFAULT_LAKE,
+    system: str | None = None,
     out: str | None = option(
         "FILE",
         "The file to write, `-` for stdout; default: report.html, .md or .tex.",
@@ -23,15 +26,15 @@ def report(
         "--out",
     ),
     title: str | None = option("TEXT", "The title of the report."),
-    edition: options.EditionOption = "paper",
+    edition: Edition = "paper",
     games_per_cell: int | None = option(
         "N", "Show up to N games behind each value (html only); default: 1.", min=0
     ),
-    confidence: options.ConfidenceOption = options.DEFAULT_CONFIDENCE,
+    confidence: float = DEFAULT_CONFIDENCE,
     form: Form | None = option(
         "FORM", "html, markdown or latex; default: by the ending of --out, else html.", "--format"
     ),
-    metric_file: options.MetricFilesOption = None,
+    metric_file: list[Path] | None = None,
 ) -> None:
     """Write a report: leaderboard, metrics, models, comparison, completeness, audit.
 
@@ -53,14 +56,11 @@ def report(
 
     from pipeline import open_lake, plots
     from pipeline.cli.table_file import check_place
-    from pipeline.errors import PipelineError
     from pipeline.replacing import replacing
 
     try:
-        from pipeline.cli.report_text import report_text
-        from pipeline.pages.report import GAMES_PER_CELL, TITLE
-        from pipeline.pages.report import report as content
-        from pipeline.pages.report_html import report_html
+        from pipeline.pages.report import GAMES_PER_CELL
+        from pipeline.pages.report_file import report_file
     except ModuleNotFoundError:
         raise PipelineError(plots.NEEDED) from None
 
@@ -69,15 +69,14 @@ def report(
         check_place(file)
     wanted = GAMES_PER_CELL if games_per_cell is None else games_per_cell
     opened = open_lake(lake)
-    shown = content(
+    text = report_file(
         opened.of_system(system) if system else opened,
-        title=title or TITLE,
+        form,
+        title=title,
         edition=edition,
         confidence=confidence,
         games_per_cell=wanted if form == "html" else 0,
     )
-    parts = report_html(shown) if form == "html" else report_text(shown, form)
-    text = "".join(parts)
     if out == STDOUT:
         terminal.out_bytes(text.encode())
         return
@@ -97,3 +96,65 @@ def _form_of(out: str | None) -> Form:
             f"{out}: the ending must name the format ({', '.join(forms)}), or use --format"
         )
     return forms[ending]
+
+
+NEEDED = ("starlette", "uvicorn", "jinja2", "altair", "vl_convert")
+
+
+def view(
+    *,
+    lake: str = DEFAULT_LAKE,
+    port: int = option("PORT", "Port; 0: any free one.", min=0, max=65535, default=8765),
+    host: str = option("HOST", "Address to listen on.", default="127.0.0.1"),
+    browser: bool = flag("--browser/--no-browser", "Open the browser.", default=True),
+    metric_file: list[Path] | None = None,
+) -> None:
+    """Look at the lake in a browser: leaderboard, evidence, transcripts, SQL.
+
+    From each value you can click to the rows that were counted and to their messages. A new ingest
+    shows without a restart. The server can be reached only from this machine; with another --host,
+    the printed address has a token that is needed to see anything. Ctrl-C ends it.
+
+    \b
+    Examples:
+      magic view
+      magic view --lake lake/ --port 9000 --no-browser
+    """
+    check_extra("`magic view`", "view", NEEDED)
+    from pipeline.answers import with_metrics
+    from pipeline.api import open_lake
+    from pipeline.metrics.known import known
+    from pipeline.server.serve import serve
+
+    serve(
+        with_metrics(open_lake(lake), known()),
+        name=lake,
+        host=host,
+        port=port,
+        opens_browser=browser,
+        say=terminal.note,
+    )
+
+
+def cite(
+    asked: Asked,
+    *,
+    lake: str = DEFAULT_LAKE,
+    system: str | None = None,
+    edition: Edition = "paper",
+    form: Literal["text", "bibtex"] = option(
+        "FORM", "Output format: text or bibtex.", "--format", default="text"
+    ),
+) -> None:
+    """Print how to cite values: the state of the lake, the tool and the benchmark.
+
+    The state of the lake is the number and date of its last ingest and the number of its games.
+
+    \b
+    Examples:
+      magic cite
+      magic cite --edition audited
+      magic cite --format bibtex > magic.bib
+    """
+    citation = asked.answer("reports.cite.cite")
+    terminal.out(citation.bibtex if form == "bibtex" else citation.text)

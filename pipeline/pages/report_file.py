@@ -1,4 +1,4 @@
-"""A report as one HTML file, which opens from disk and asks the network for nothing."""
+"""A report as one file: HTML that asks the network for nothing, markdown, or LaTeX for a paper."""
 
 import hashlib
 from base64 import b64encode
@@ -6,15 +6,18 @@ from collections.abc import Iterator, Mapping
 from functools import cache, partial
 from typing import Any
 
+import polars as pl
 from markupsafe import Markup
 
 from pipeline import cells
+from pipeline.answers import AnsweringLake
 from pipeline.cells import NULL
 from pipeline.pages import style
 from pipeline.pages.page import TEMPLATES
 from pipeline.pages.render import environment
-from pipeline.pages.report import Report
-from pipeline.present import present
+from pipeline.pages.report import Report, report
+from pipeline.present import DOCUMENTS, present
+from pipeline.present.table import Table
 from pipeline.reports.parts import seats
 from pipeline.statistics.families import reaches
 
@@ -22,6 +25,15 @@ LONGEST_TEXT = 20_000
 """A message with more characters is cut; `magic show` prints it whole."""
 _PARTS = ("texts", "tables", "a value with its interval", "facts and plots", "transcripts")
 _FRAME = ("*", "a ", "a:hover", ":focus-visible", ".vh ", ".none ")
+
+
+def report_file(lake: AnsweringLake, form: str = "html", **choices: Any) -> str:
+    """The report on a lake as the text of one file: html, markdown or latex.
+
+    The `choices` are those of `pipeline.pages.report.report`.
+    """
+    content = report(lake, **choices)
+    return "".join(report_html(content) if form == "html" else report_text(content, form))
 
 
 def report_html(report: Report) -> Iterator[str]:
@@ -92,3 +104,41 @@ def _compared(row: Mapping[str, Any], sign: int, confidence: float) -> dict[str,
         "is_apart": p is not None and reaches(p, confidence),
         "reason": row["reason"],
     }
+
+
+def report_text(report: Report, form: str) -> Iterator[str]:
+    """The report's tables with their notes, a part at a time; `form` is markdown or latex."""
+    write = DOCUMENTS[form]
+    definitions = [
+        {
+            "metric": card.name,
+            "value": card.value,
+            "one row is": card.row,
+            "range": f"0..{card.high:.3g}",
+        }
+        for card in report.cards
+    ]
+    yield write.heading(report.title, level=1)
+    yield f"{write.escaped(report.citation.sentence)}\n"
+    tables = {
+        "Leaderboard": present("leaderboard", report.board, confidence=report.confidence),
+        "Metrics": Table.of("metrics", pl.DataFrame(definitions)),
+        "Comparison": present("compare", report.comparisons),
+        "Completeness": present("completeness", report.completeness),
+        "Texts and bounds": present("readability", report.readability),
+        "Audit": present("audit", report.audit),
+        "Documents": present("document_counts", report.documents),
+        "Logs": Table.of("logs", report.logs),
+    }
+    for title, table in tables.items():
+        yield "\n" + write.heading(title)
+        yield from write.table(table)
+        yield write.items(table.notes)
+    yield "\n" + write.heading("Where to look")
+    yield write.items(
+        [
+            f"magic evidence METRIC --model MODEL{report.option} prints the rows behind a value",
+            f"magic show GAME{report.option_of_show} prints a game",
+            *report.citation.text.splitlines(),
+        ]
+    )

@@ -1,16 +1,15 @@
-"""The counts of an ingest, in every form: for `magic ingest` and `magic quarantine --retry`."""
+"""What commands that change a lake say and do at their end: the counts, and its catalogue."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
-
-import polars as pl
 
 from pipeline.cells import as_json, counted
 from pipeline.cli import terminal
-from pipeline.cli.output import show
-from pipeline.present.table import Table
-from pipeline.written import safe_json
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from pipeline.ingest import IngestSummary
 
 _REASONS = 3
@@ -26,6 +25,10 @@ def show_report(report: "IngestSummary", form: str) -> None:
 
     If they cannot be written, the error says whether the ingest is committed.
     """
+    from pipeline.cli.output import show
+    from pipeline.present.table import Table
+    from pipeline.written import safe_json
+
     is_committed = report.ingest_id is not None
     done = f"ingest {report.ingest_id} is committed" if is_committed else "all sources were read"
     with terminal.reporting(done):
@@ -46,16 +49,18 @@ def _record(report: "IngestSummary") -> dict[str, object]:
         "n_faulty_parts": report.n_faulty_parts,
         "n_in_other_form": report.n_in_other_form,
         "n_bytes": report.n_bytes,
-        "new_games": _new_games(report),
+        "new_games": dict(report.games.iter_rows()),
         "ignored": report.ignored.to_dicts(),
     }
 
 
-def _rows(report: "IngestSummary") -> pl.DataFrame:
+def _rows(report: "IngestSummary") -> "pl.DataFrame":
+    import polars as pl
+
     rows = [
         ("documents", "seen", report.n_seen),
         *(("documents", status, n) for status, n in report.statuses.items()),
-        *(("new games", game_type, n) for game_type, n in _new_games(report).items()),
+        *(("new games", game_type, n) for game_type, n in report.games.iter_rows()),
         ("repeated games", None, report.n_in_other_form),
         ("superseded games", None, report.n_superseded),
         ("faulty parts", None, report.n_faulty_parts),
@@ -63,10 +68,6 @@ def _rows(report: "IngestSummary") -> pl.DataFrame:
     return pl.DataFrame(
         rows, schema={"counted": pl.String, "kind": pl.String, "n": pl.Int64}, orient="row"
     )
-
-
-def _new_games(report: "IngestSummary") -> dict[str, int]:
-    return dict(report.games.iter_rows())
 
 
 def why_ignored(report: "IngestSummary") -> list[str]:
@@ -88,3 +89,37 @@ def why_no_game(report: "IngestSummary") -> str:
         reasons.append(f"{n_quarantined:,} quarantined")
     documents = counted(report.n_seen, "document")
     return f"no game was found in {documents}: {'; '.join(reasons)}"
+
+
+# --- the lake's catalogue, renewed after each command that changes the lake --------------------
+
+
+@contextmanager
+def renewing_catalog(lake: str) -> Iterator[None]:
+    """After the block, renews `magic.duckdb` if `magic catalog` was run once."""
+    try:
+        yield
+    finally:
+        renew_catalog(lake)
+
+
+def renew_catalog(lake: str) -> None:
+    """Renews `magic.duckdb` if `magic catalog` was run once.
+
+    Not without being asked: many users need none, and it takes a second.
+    """
+    from pipeline.lake.names import CATALOG
+    from pipeline.stores import location
+
+    if CATALOG not in location(lake).names():
+        return
+    # Imported here: a command that fails before does not wait for it.
+    from pipeline.catalog import renewed_after_ingest
+
+    try:
+        note = renewed_after_ingest(lake)
+    except KeyboardInterrupt:
+        message = f"the lake has all changes, but {CATALOG} was not renewed"
+        raise KeyboardInterrupt(message) from None
+    if note:
+        terminal.note(note)

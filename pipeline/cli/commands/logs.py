@@ -1,0 +1,218 @@
+"""The commands of logs outside of a lake: converted, checked, simulated."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from click import get_current_context
+from click.exceptions import Exit, MissingParameter
+
+from pipeline.cells import counted
+from pipeline.cli import options, progress, terminal
+from pipeline.cli.changes import WRITE_INTERCHANGE
+from pipeline.cli.command import Asked
+from pipeline.cli.exits import CHECK_FAILED, FAILED, QUARANTINED
+from pipeline.cli.options import LARGEST_DOCUMENT, PLAYED_BY, Form, Texts, argument, flag, option
+
+if TYPE_CHECKING:
+    from pipeline.conversion import Converted
+
+GAME, FAULTY = "game", "faulty part"
+REFUSED, IGNORED = "refused document", "ignored document"
+_NO_FAULT = (None, None, None)
+# One of the refused documents.
+UNNAMED = "log"
+
+
+def convert(
+    *,
+    source: Texts = None,
+    out: Path | None = option("FILE", "A file for the lines; default: stdout.", "-o", "--out"),
+    model: str | None = PLAYED_BY,
+    max_document: int = LARGEST_DOCUMENT,
+    strict: bool = False,
+    example: bool = flag(
+        "--example", "Print a small game in interchange JSON, to write one's own logs like it."
+    ),
+) -> None:
+    """Convert logs to interchange JSON, one game a line.
+
+    The lines say all that was read of the logs, and `magic ingest` makes the same rows of them.
+    What cannot be converted is named on stderr. It is an error if the sources have no game at all.
+
+    \b
+    Examples:
+      magic convert --example > game.json
+      magic convert results/ -o games.jsonl
+      magic convert chat-logs/ --model gpt-3.5-turbo > chats.jsonl
+    """
+    if example:
+        from pipeline.formats.interchange import EXAMPLE
+
+        terminal.out(EXAMPLE)
+        return
+    if not source:
+        raise MissingParameter(
+            ctx=get_current_context(), param_hint="'SOURCE...'", param_type="argument"
+        )
+    from pipeline.conversion import convert as converted
+    from pipeline.replacing import replacing
+
+    documents = converted(source, model, max_document)
+    if out is None:
+        counts, first = _write(documents, _shown)
+    else:
+        with replacing(out) as draft, draft.open("wb") as file:
+            counts, first = _write(documents, file.write)
+    wrote = f"wrote {out}: " if out else ""
+    numbers = ", ".join(counted(n, kind) for kind, n in counts.items() if kind != UNNAMED)
+    terminal.note(wrote + (numbers or "no documents"))
+    if not counts[GAME]:
+        terminal.complain(f"no game was converted: {_why_none(counts, first)}")
+        raise Exit(FAILED)
+    if strict and (counts[REFUSED] or counts[FAULTY]):
+        raise Exit(QUARANTINED)
+
+
+def _shown(line: bytes) -> None:
+    """Writes a line to stdout as it is; to a terminal as JSON that it cannot obey."""
+    from pipeline.written import safe_json
+
+    is_seen = terminal.is_out_terminal()
+    terminal.out_bytes(safe_json(line.decode()).encode() if is_seen else line)
+
+
+def _why_none(counts: Counter[str], ignored: "Converted | None") -> str:
+    """Why there is no game, and the next step; `ignored` is a document that no format reads."""
+    reasons = []
+    if counts[UNNAMED]:
+        logs = counted(counts[UNNAMED], UNNAMED)
+        reasons.append(f"{logs} without the name of the model that played: give --model NAME")
+    elif counts[REFUSED]:
+        reasons.append("see the lines above")
+    if ignored is not None:
+        reasons.append(f"{ignored.ignored}, for example {ignored.location}")
+        reasons += [WRITE_INTERCHANGE] * ignored.may_be_log
+    return "; ".join(reasons) or "there are no documents"
+
+
+def _write(
+    documents: "Iterable[Converted]", write: Callable[[bytes], object]
+) -> tuple[Counter[str], "Converted | None"]:
+    """Writes the lines and names the faults; gives the numbers of each kind of document.
+
+    And one that was ignored, with the reason: the first that may be a log, else the first.
+    """
+    counts: Counter[str] = Counter()
+    ignored: Converted | None = None
+    for document in documents:
+        if document.line is not None:
+            write(document.line + b"\n")
+            counts[GAME] += 1
+            counts[FAULTY] += len(document.faults)
+        elif document.ignored is not None:
+            counts[IGNORED] += 1
+            if ignored is None or (document.may_be_log and not ignored.may_be_log):
+                ignored = document
+        else:
+            counts[REFUSED] += 1
+            counts[UNNAMED] += document.is_unnamed
+        for fault in document.faults:
+            terminal.note(f"{document.location}: {fault.json_path}: {fault.rule}: {fault.message}")
+    return +counts, ignored
+
+
+def validate(
+    *,
+    file: list[str] = argument(
+        "FILE",
+        "Files of interchange JSON (one game, or one a line), folders or archives.",
+        default=...,
+    ),
+    max_document: int = LARGEST_DOCUMENT,
+    form: Form = "table",
+) -> None:
+    """Check documents of interchange JSON, each by itself.
+
+    There is a row for each valid document, and for each rule that another one breaks: the place in
+    the document, the rule, and what is there instead. The exit code is 4 if one is not valid.
+    `magic schema --interchange` prints the JSON Schema.
+
+    \b
+    Examples:
+      magic validate games.jsonl
+      magic validate games.jsonl --format json
+    """
+    import polars as pl
+    from msgspec.structs import astuple
+
+    from pipeline.cli.output import show
+    from pipeline.conversion import validate as checked
+
+    seen = list(checked(file, max_document))
+    documents = [one for one in seen if not one.ignored]
+    others = [f"{one.ignored}, for example {one.location}" for one in seen if one.ignored]
+    rows = [
+        (one.location, not one.faults, *fault)
+        for one in documents
+        for fault in (map(astuple, one.faults) if one.faults else [_NO_FAULT])
+    ]
+    columns = {"document": pl.String, "is_valid": pl.Boolean}
+    columns |= dict.fromkeys(("json_path", "rule", "message"), pl.String)
+    show(pl.DataFrame(rows, columns, orient="row"), form)
+    n_valid, are = sum(not one.faults for one in documents), "is" if len(documents) == 1 else "are"
+    terminal.note(f"{n_valid:,} of {counted(len(documents), 'document')} {are} valid")
+    if others:
+        terminal.note(f"{counted(len(others), 'other file')} ignored: {others[0]}")
+    if n_valid < len(documents) or not documents:
+        raise Exit(CHECK_FAILED if documents else FAILED)
+
+
+def simulate(
+    asked: Asked,
+    *,
+    out: Path = option("DIR", "A new or empty folder.", check=options.local_folder, default=...),
+    models: int = option("N", "Number of models, each with its own skill.", min=1, default=4),
+    games: int = option("M", "Games of each model in each competition.", min=1, default=20),
+    seed: int = option("S", "The same seed gives the same bytes.", default=0),
+    archive: str | None = option(
+        "KIND", "Write one archive, for example tar.zst, instead of a folder of logs."
+    ),
+    jobs: int | None = option("N", "Number of processes; default: one per core.", min=1),
+    form: Form = "table",
+) -> None:
+    """Write logs of simulated games between models of known skill.
+
+    The logs have the benchmark's format, sizes and quirks.
+
+    \b
+    Examples:
+      magic simulate --models 4 --games 20 --seed 1 --out simulated/
+      magic simulate --models 8 --games 100 --seed 1 --out big/ --archive tar.zst
+    """
+    import polars as pl
+
+    from pipeline.simulate import simulate as write
+    from pipeline.simulate.competitions import COMPETITIONS
+
+    try:
+        with progress.of_games(models * games * len(COMPETITIONS)) as on_game:
+            summary = write(
+                out,
+                models=models,
+                games=games,
+                seed=seed,
+                archive=archive,
+                jobs=jobs,
+                on_game=on_game,
+            )
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(
+            f"{out} is incomplete; delete it and run the command again"
+        ) from None
+    record = summary._asdict() | {"results": str(summary.results), "truth": str(summary.truth)}
+    rows = pl.DataFrame([record | {"models": list(summary.models)}])
+    with terminal.reporting(f"the logs are in {summary.results}"):
+        asked.show_rows("simulate", rows, as_records=True)
+    terminal.note(f"run `magic ingest {summary.results}` to read them")

@@ -1,0 +1,267 @@
+"""The pages of values: all metrics of all models, one metric, one model, two models."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import polars as pl
+from msgspec.structs import replace
+
+from pipeline.answers import AnsweringLake
+from pipeline.column import schema
+from pipeline.errors import UsageError
+from pipeline.metrics.known import has_sql, metric, names, sql
+from pipeline.metrics.request import check_models, several
+from pipeline.metrics.results import ESTIMATE, REPLAYS, origin, wide
+from pipeline.pages.address import (
+    BY,
+    EDITION,
+    GAME_TYPE,
+    METRIC,
+    WHERE,
+    Field,
+    address,
+    given,
+    sorting,
+)
+from pipeline.pages.content import (
+    Content,
+    Faults,
+    Page,
+    answered,
+    grouped,
+    head,
+    listed,
+    tested_models,
+)
+from pipeline.present import present
+from pipeline.present.values import lacks_note
+from pipeline.reports.compare.differences import SCHEMA
+from pipeline.reports.compare.settings import APART
+from pipeline.vocabulary import ALL, RELEASE
+
+MODEL_COLUMNS = (
+    *("rank", "letters", "n_games", "n_missing", "n_expected", "n_self_play", *REPLAYS),
+    *("is_complete", "lacks"),
+)
+# These come first, then the groups, and the metrics last.
+BEFORE = ("rank", "model", "letters", "n_games", "n_missing")
+
+
+def leaderboard(lake: AnsweringLake, asked: Any) -> Content:
+    """The leaderboard as `Lake.leaderboard` gives it, or the values of a slice of the rows.
+
+    `rows` has a row for each model (and group of `by`). Its columns are those of `leaderboard`, but
+    without `reasons`, and for each metric `<metric>`, `<metric>_low`, `<metric>_high`,
+    `<metric>_thin`, `<metric>_counted`, `<metric>_games`, `<metric>_reason`. At the end are the
+    edition and the system.
+    """
+    groups = tuple(name for name in listed(asked.by) if name != "model")
+    fields = {
+        "game_type": {"game_type": asked.game_type},
+        "where": {"where": asked.where or None},
+        "by": {"by": groups},
+    }
+    board, faults = answered(partial(lake.board, edition=asked.edition), fields)
+    ranking, values = board or lake.board(edition=asked.edition)
+    if faults:
+        ranking, values = (grouped(rows.clear(), groups) for rows in (ranking, values))
+    is_sliced = bool(groups or asked.where or asked.game_type != ALL)
+    left_out = values.filter(pl.col("model").is_null())
+    values = values.filter(pl.col("model").is_not_null())
+    valued = values.filter(pl.col("value").is_not_null())["metric"].unique().to_list()
+    there = values["metric"].unique().to_list()
+    known = [name for name in names(asked.edition) if name in there or not is_sliced]
+    absent = [name for name in known if name not in valued] if valued else []
+    # What the values of a slice lack is said at them, else at the model.
+    ends = ESTIMATE if is_sliced else [end for end in ESTIMATE if end != "_lacks"]
+    keys = ["model", *groups]
+    ranks = ranking.select(*keys, "family", *MODEL_COLUMNS)
+    estimates = wide(values, known, keys, ends)
+    rows = ranks.join(estimates, on=keys, nulls_equal=True, maintain_order="left")
+    rows = rows.select(*BEFORE, *groups, pl.exclude(*BEFORE, *groups))
+    if asked.sort in rows.columns:  # nulls last
+        is_down = [asked.order == "down", *(False for _ in keys)]
+        rows = rows.sort(asked.sort, *keys, descending=is_down, nulls_last=True)
+    notes = lacks_note(values) if is_sliced else [*present("leaderboard", ranking).notes]
+    notes += [f"no model has a value of {', '.join(absent)}"] if is_sliced and absent else []
+    notes += [f"{row['metric']}: {row['reason']}." for row in left_out.iter_rows(named=True)]
+    return Content(
+        title="Leaderboard",
+        rows=rows.with_columns(origin(lake, asked.edition)),
+        parts={"groups": groups, "is_sliced": is_sliced},
+        notes=notes,
+        faults=faults,
+    )
+
+
+def one_metric(lake: AnsweringLake, asked: Any) -> Content:
+    """The metric's definition, and its values by model, by game type and by what is asked.
+
+    `rows` are those of `metrics` over all game types, `by_type` those of each game type.
+    """
+    declared, shown = metric(asked.metric, asked.edition), head(asked.metric, asked.edition)
+    groups = tuple(name for name in listed(asked.by) if name not in ("model", "game_type"))
+
+    def values(where: str | None = None, by: Sequence[str] = ()) -> pl.DataFrame:
+        rows = lake.metrics(
+            metric=asked.metric, edition=asked.edition, by=["model", "game_type", *by], where=where
+        )
+        if where and rows["model"].null_count():  # the row that says why there is none
+            raise UsageError(rows["reason"][0])
+        return rows
+
+    fields = {"": {}, "where": {"where": asked.where or None}, "by": {"by": groups}}
+    answer, faults = answered(values, fields)
+    rows = pl.DataFrame() if answer is None else grouped(answer, groups)
+    is_all = pl.col("game_type") == ALL
+    terms = [
+        {"term": one.name, "game types": ", ".join(one.game_types), "weight": one.weight}
+        for one in declared.terms
+    ]
+    return Content(
+        title=shown.title,
+        rows=rows.filter(is_all).sort("value", "model", descending=[True, False], nulls_last=True),
+        parts={
+            "head": shown,
+            "source": shown.source,
+            "combine": str(declared.combine),
+            "terms": pl.DataFrame(terms),
+            "sql": sql(asked.metric, asked.edition) if has_sql(asked.metric) else "",
+            "by_type": rows.filter(~is_all),
+            "groups": groups,
+        },
+        notes=present("metrics", rows).notes,
+        faults=faults,
+    )
+
+
+def one_model(lake: AnsweringLake, asked: Any) -> Content:
+    """The model's values, by role and by opponent; without a name those of the first model.
+
+    `rows` are the model's rows of `metrics`; `field` are those of all models.
+    """
+    field = lake.metrics(edition=asked.edition, game_type=ALL)
+    models = tested_models(field["model"])
+    model, faults = asked.model or next(iter(models), None), Faults()
+    with faults.of("model"):
+        check_models(lake, several(asked.model or None))
+    is_model = pl.col("model").eq_missing(pl.lit(model, pl.String))
+    rows, valued = field.filter(is_model), field.drop_nulls("value")
+    ticks = valued.group_by("metric", maintain_order=True).agg("value")
+
+    def by(column: str) -> pl.DataFrame:
+        """The model's values by one more column; no rows where the edition has none."""
+        if asked.edition == RELEASE or model is None or faults:
+            return pl.DataFrame()
+        values = lake.metrics(edition=asked.edition, model=model, by=["model", "game_type", column])
+        return values.filter(pl.col("game_type") != ALL, pl.col("value").is_not_null())
+
+    return Content(
+        title=model or "No model",
+        rows=rows,
+        parts={
+            "model": model,
+            "field": field,
+            "ticks": dict(ticks.iter_rows()),
+            "by_role": by("role"),
+            "by_opponent": by("opponent"),
+            "completeness": lake.completeness().filter(is_model),
+        },
+        choices={"model": models},
+        notes=present("metrics", rows).notes,
+        faults=faults,
+    )
+
+
+def compare(lake: AnsweringLake, asked: Any) -> Content:
+    """The comparison of two models; without names, of the first two.
+
+    `rows` are those of `compare`; `apart` are the settings with the largest differences.
+    """
+    models = tested_models(
+        lake.table("results").filter("is_tested").select("model").collect()["model"]
+    )
+    model = asked.model or next((name for name in models if name != asked.other), "")
+    other = asked.other or next((name for name in models if name != model), "")
+    in_edition = names(asked.edition)
+    # Those that are defined for the game type.
+    defined = tuple(
+        name
+        for name in in_edition
+        if asked.game_type in (ALL, *metric(name, asked.edition).game_types)
+    )
+    sorted_by = asked.metric or next(iter(defined), in_edition[0])
+    # What is asked for, by the field that an error in it is about.
+    fields: dict[str, dict[str, Any]] = {
+        "other": {"metric": defined or None, "edition": asked.edition},
+        "game_type": given(asked, "game_type"),
+        "where": given(asked, "where"),
+        "by": {"by": listed(asked.by)},
+        "margin": {"margin": asked.margin},
+    }
+
+    def compared(margin: str = "", **options: Any) -> pl.DataFrame:
+        return lake.compare((model, other), margin=_number(margin), **options)
+
+    faults, rows, apart, margin = Faults(), None, pl.DataFrame(schema=schema(APART)), None
+    for field, name in (("model", model), ("other", other)):
+        with faults.of(field):
+            check_models(lake, (name,) if name else None)
+    if model and other and not faults:
+        rows, faults = answered(compared, fields)
+    with faults.of("margin"):
+        margin = _number(asked.margin)
+    if model and other and not faults:
+        with faults.of("metric"):
+            slice_ = {"edition": asked.edition, **fields["game_type"], **fields["where"]}
+            apart = lake.settings_apart(model, other, sorted_by, **slice_)
+    rows = pl.DataFrame(schema=SCHEMA) if rows is None else rows
+    known = tuple(dict.fromkeys([*models, *filter(None, (model, other))]))
+    return Content(
+        title=f"{model} and {other}" if model and other else "Compare models",
+        rows=rows,
+        parts={"model": model, "other": other, "metric": sorted_by, "apart": apart},
+        choices={"model": known, "other": known},
+        notes=present("compare", rows, margin=margin).notes,
+        faults=faults,
+    )
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text) if text else None
+    except ValueError:
+        raise UsageError(f"the margin must be a number, for example 0.05, not {text}") from None
+
+
+PAGES = {
+    "leaderboard": Page(
+        address(EDITION, GAME_TYPE, WHERE, BY, *sorting("down"), is_of_system=True), leaderboard
+    ),
+    "metric": Page(address(METRIC, EDITION, WHERE, BY, is_of_system=True), one_metric),
+    "model": Page(
+        address(
+            Field("model", "Model", are_names=True),
+            EDITION,
+            is_of_system=True,
+            in_title=("model",),
+        ),
+        one_model,
+    ),
+    "compare": Page(
+        address(
+            Field("model", "Model", are_names=True),
+            Field("other", "Other", are_names=True),
+            replace(METRIC, label="Settings by", default=""),
+            EDITION,
+            GAME_TYPE,
+            Field("where", "Only rows where", hint="role = 'civilian'", size=17),
+            Field("by", "By", hint="role", size=8),
+            Field("margin", "Alike within", hint="0.05", size=5),
+            is_of_system=True,
+            in_title=("model", "other"),
+        ),
+        compare,
+    ),
+}
