@@ -17,7 +17,7 @@ import polars as pl
 from pipeline.lake import StoredLake
 from pipeline.metrics.declaration import Metric, types_of
 from pipeline.metrics.request import Request
-from pipeline.metrics.results import REPLAYS
+from pipeline.metrics.results import MISSING, REPLAYS
 from pipeline.vocabulary import ALL, Side
 
 # A game that nobody can repeat has its own id for a setting.
@@ -67,13 +67,15 @@ def played(lake: StoredLake, *conditions: pl.Expr) -> pl.DataFrame:
 
 
 def completeness(lake: StoredLake, metrics: Mapping[str, Metric], request: Request) -> pl.DataFrame:
-    """`is_complete`, `n_replays` and `n_repeats` of each metric and model: over its game types, and
+    """`is_complete`, `MISSING` and `REPLAYS` of each metric and model: over its game types, and
     also of each one if values are grouped by them. Without models, they are null for each metric.
 
+    They are of all games of these types, whatever else values are grouped or filtered by: of a game
+    that is not there nobody knows its rounds or votes.
     Columns: metric, model and game_type as far as values are grouped by them, and these.
     """
     if "model" not in request.by:
-        unknown = dict.fromkeys(REPLAYS, pl.lit(None, pl.Int64))
+        unknown = dict.fromkeys([*MISSING, *REPLAYS], pl.lit(None, pl.Int64))
         return pl.DataFrame({"metric": list(metrics)}).with_columns(
             is_complete=pl.lit(None, pl.Boolean), **unknown
         )
@@ -84,7 +86,7 @@ def completeness(lake: StoredLake, metrics: Mapping[str, Metric], request: Reque
         .with_columns(pl.col(*REPLAYS).fill_null(0))
     )
     of_all = of_types.group_by("metric", "model").agg(
-        pl.col("is_complete").all(), pl.col(*REPLAYS).sum()
+        pl.col("is_complete").all(), pl.col(*MISSING, *REPLAYS).sum()
     )
     if not request.is_rolled_up:
         return of_all
@@ -177,10 +179,11 @@ def _n_expected(own_most: pl.Expr) -> pl.Expr:
 
 
 def _complete_types(lake: StoredLake) -> pl.DataFrame:
-    """model, game_type, is_complete: it finished as many games of each setting as are expected."""
-    is_complete = (pl.col("n_finished") >= pl.col("n_expected")).all()
+    """model, game_type, n_missing, n_expected, is_complete: no game that is expected is missing."""
+    n_missing, n_expected = pl.col("n_expected") - pl.col("n_finished"), pl.col("n_expected")
     of_models = competitions(lake.once(played)).group_by("model", "game_type")
-    return of_models.agg(is_complete=is_complete)
+    sums = of_models.agg(n_missing=n_missing.sum(), n_expected=n_expected.sum())
+    return sums.with_columns(is_complete=pl.col("n_missing") == 0)
 
 
 def replays(lake: StoredLake) -> pl.DataFrame:
