@@ -211,11 +211,11 @@ def test_copies_under_any_names_are_the_games_that_an_ingest_takes(
         made = list(convert(top / "logs"))
         written = [one.line for one in made if one.line]
         report = ingest(top / "logs", top / "lake", jobs=1)
-        games = open_lake(top / "lake").table("games").select("content_id", "game_index")
+        games = open_lake(top / "lake").table("games").collect()
     assert report.statuses["duplicate"] == sum(one.is_duplicate for one in made)
     assert len(set(written)) == len(written)
     again = [game for line in written if (game := read(line))]
-    assert Counter(games.collect().rows()) == Counter(
+    assert Counter(games.select("content_id", "game_index").rows()) == Counter(
         (content_id(game), game.game_index) for game in again
     )
 
@@ -575,6 +575,9 @@ def test_the_next_step_of_unknown_logs_is_named(
             assert code == 1, name
             assert ("interchange JSON" in err) is (name in steps), (name, err)
             assert steps.get(name, "") in err
+            assert err.count("--models-from") == err.count(
+                "`magic ingest` also takes --models-from"
+            )
             assert ("--model NAME" in err) is (name == "unnamed.json" and command == ["convert"])
             assert len(err.strip().splitlines()) <= 4
 
