@@ -194,7 +194,7 @@ COPIED = [
 NAMES = ["0.json", "1.json", "a.json", "z.json", "b/0 (1).json", "b/0.json", "c/3.json"]
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     names=st.dictionaries(st.sampled_from(NAMES), st.sampled_from(COPIED), min_size=1),
     lines=st.lists(st.sampled_from(COPIED), max_size=4),
