@@ -179,11 +179,12 @@ def _n_expected(own_most: pl.Expr) -> pl.Expr:
 
 
 def _complete_types(lake: StoredLake) -> pl.DataFrame:
-    """model, game_type, n_missing, n_expected, is_complete: no game that is expected is missing."""
+    """model, game_type, is_complete, n_missing, n_expected: no game that is expected is missing."""
     n_missing, n_expected = pl.col("n_expected") - pl.col("n_finished"), pl.col("n_expected")
     of_models = competitions(lake.once(played)).group_by("model", "game_type")
-    sums = of_models.agg(n_missing=n_missing.sum(), n_expected=n_expected.sum())
-    return sums.with_columns(is_complete=pl.col("n_missing") == 0)
+    return of_models.agg(
+        is_complete=n_missing.sum() == 0, n_missing=n_missing.sum(), n_expected=n_expected.sum()
+    )
 
 
 def replays(lake: StoredLake) -> pl.DataFrame:
