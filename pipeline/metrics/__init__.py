@@ -114,7 +114,7 @@ def metrics(
         num_of_game=num_of_game,
         models=models,
         game_types=several(game_type),
-        where=None if where is None else condition_on(names, where),
+        where=condition_on(names, where),
     )
 
     def of(part: StoredLake, request: Request) -> pl.DataFrame:

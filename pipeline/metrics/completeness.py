@@ -79,9 +79,14 @@ def completeness(lake: StoredLake, metrics: Mapping[str, Metric], request: Reque
         return pl.DataFrame({"metric": list(metrics)}).with_columns(
             is_complete=pl.lit(None, pl.Boolean), **unknown
         )
+    n_missing, n_expected = pl.col("n_expected") - pl.col("n_finished"), pl.col("n_expected")
+    found = lake.once(competitions).group_by("model", "game_type")
+    games = found.agg(
+        is_complete=n_missing.sum() == 0, n_missing=n_missing.sum(), n_expected=n_expected.sum()
+    )
     of_types = (
         types_of(metrics, request.counted_types)
-        .join(lake.once(_complete_types), on="game_type", nulls_equal=True)
+        .join(games, on="game_type", nulls_equal=True)
         .join(lake.once(replays), on=["model", "game_type"], how="left", nulls_equal=True)
         .with_columns(pl.col(*REPLAYS).fill_null(0))
     )
@@ -118,13 +123,13 @@ def expected(settings: pl.DataFrame, models: pl.DataFrame | None = None) -> pl.D
     )
 
 
-def competitions(settings: pl.DataFrame) -> pl.DataFrame:
+def competitions(lake: StoredLake) -> pl.DataFrame:
     """A row for each model and competition: games that are expected, and how many there are.
 
     Columns: model, game_type, competition, n_expected, and of these n_found, n_finished; and of all
-    its games n_games, n_complete. `settings` are those that were `played`. A game more of one
-    setting is none of another.
+    its games n_games, n_complete. A game more of one setting is none of another.
     """
+    settings = lake.once(played)
     of_competition = ["competition", "game_type"]
     of_model = ["model", *of_competition]
     asked = _of_settings(settings)
@@ -176,15 +181,6 @@ def _of_settings(settings: pl.DataFrame) -> pl.DataFrame:
 
 def _n_expected(own_most: pl.Expr) -> pl.Expr:
     return own_most.clip(pl.col("least"), pl.col("more"))
-
-
-def _complete_types(lake: StoredLake) -> pl.DataFrame:
-    """model, game_type, is_complete, n_missing, n_expected: no game that is expected is missing."""
-    n_missing, n_expected = pl.col("n_expected") - pl.col("n_finished"), pl.col("n_expected")
-    of_models = competitions(lake.once(played)).group_by("model", "game_type")
-    return of_models.agg(
-        is_complete=n_missing.sum() == 0, n_missing=n_missing.sum(), n_expected=n_expected.sum()
-    )
 
 
 def replays(lake: StoredLake) -> pl.DataFrame:
@@ -259,7 +255,7 @@ def lacking(lake: StoredLake) -> pl.DataFrame:
     n_finished, n_expected = pl.col("n_finished"), pl.col("n_expected")
     is_lacking = (n_finished == 0) & (n_finished.max().over("competition") > 0)
     of_model = (
-        competitions(lake.once(played))
+        lake.once(competitions)
         .with_columns(is_lacking=is_lacking)
         .sort("competition")
         .group_by("model", maintain_order=True)

@@ -267,14 +267,13 @@ def _selected(
 def _request(lake: StoredLake, name: str, choices: Choices) -> Request:
     """The request for these rows; raises UsageError for a name that does not exist."""
     declaration(name)
-    where = choices.get("where")
     request = Request(
         edition=choices.get("edition", PAPER),
         by=("model",),
         num_of_game=choices.get("num_of_game", DEFAULT_GAMES),
         models=several(choices.get("model")),
         game_types=several(choices.get("game_type")),
-        where=None if where is None else condition_on([name], where),
+        where=condition_on([name], choices.get("where")),
     )
     check(lake, request, [name])
     return request

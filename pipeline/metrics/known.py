@@ -118,8 +118,6 @@ def file_of(name: str, edition: Edition) -> str:
 
 def compared_file(name: str, edition: Edition) -> str | None:
     """The SQL file that adds what a metric's rows are compared with, None without one."""
-    if is_added(name):
-        return None
     files = (f"evidence/{edition}/{name}", f"evidence/{name}")
     return next((file for file in files if (sqlfiles.folder() / f"{file}.sql").is_file()), None)
 

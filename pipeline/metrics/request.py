@@ -152,8 +152,10 @@ def _empty(table: str) -> pl.LazyFrame:
     return pl.LazyFrame(schema=polars_schema(table))
 
 
-def condition_on(metrics: Sequence[str], where: str) -> Condition:
-    """The condition on the columns that the rows of all these metrics have."""
+def condition_on(metrics: Sequence[str], where: str | None) -> Condition | None:
+    """The condition on the columns that the rows of all these metrics have, None for None."""
+    if where is None:
+        return None
     return condition(where, _common([row_schema(name) for name in metrics]))
 
 

@@ -30,7 +30,6 @@ METRIC = column.text("the metric's name")
 MODEL = column.text("the tested model, null if the log does not say", nullable=True)
 SYSTEM = column.text("the harness that ran the games; each is counted by itself")
 ORIGIN: Mapping[str, column.Column] = {"edition": EDITION, "system": SYSTEM}
-_OF_NO_EDITION = {"system": SYSTEM}
 GAME_TYPE = column.text("the game type, or `all` for all game types of the metric")
 LOW = column.share("the lower end of its confidence interval, in the metric's unit")
 HIGH = column.share("the upper end of its confidence interval, in the metric's unit")
@@ -208,7 +207,7 @@ def counted_in(
 
     `columns` are those that it returns itself. They are listed in its docstring, with the others.
     """
-    of_rows = {**columns, **(ORIGIN if has_edition else _OF_NO_EDITION)}
+    of_rows = {**columns, **(ORIGIN if has_edition else {"system": SYSTEM})}
 
     def with_origin(function: Callable[Concatenate[L, P], R]) -> Callable[Concatenate[L, P], R]:
         column.listed(of_rows)(function)

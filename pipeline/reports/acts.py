@@ -87,10 +87,8 @@ class Course:
     def rank(self, table: str, facts: Iterable[tuple[str, object]]) -> int:
         """The position of an act in the order of its round, by its table and its facts."""
         word = next((value for name, value in facts if name in _WORDS), None)
-        for name in (f"{table}.{word}", table):
-            if name in self._order:
-                return self._order.index(name)
-        return len(self._order)
+        names = (name for name in (f"{table}.{word}", table) if name in self._order)
+        return next(map(self._order.index, names), len(self._order))
 
     def place(self, round_: int | None, rank: int) -> int | None:
         """The index of the message after which an act of this rank is shown: the last up to the

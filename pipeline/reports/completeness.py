@@ -114,7 +114,7 @@ def completeness(
     if expected is not None:
         counts = (pl.lit(expected, pl.Int64), "n_games", "n_complete")
     games = (
-        competitions(lake.once(played))
+        lake.once(competitions)
         .lazy()
         .join(broken, on=_OF_SIDE, how="left", nulls_equal=True)
         .with_columns(pl.col("n_quarantined").fill_null(0))

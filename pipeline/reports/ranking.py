@@ -154,7 +154,7 @@ def _request(
         edition=edition,
         by=tuple(dict.fromkeys([*DEFAULT_BY, *by])),
         game_types=None if splits else (game_type or ALL,),
-        where=None if where is None else condition_on(metrics, where),
+        where=condition_on(metrics, where),
     )
 
 

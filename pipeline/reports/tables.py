@@ -26,19 +26,17 @@ def tables(lake: StoredLake) -> pl.DataFrame:
     >>> lake.tables().filter(table="votes")["n_rows"].item()
     192
     """
-    rows = []
-    for table in TABLES:
-        counts, sizes = lake.counts(table), lake.sizes(table)
-        rows.append(
-            {
-                "table": table,
-                "row": row_meaning(table).rstrip("."),
-                "n_rows": sum(counts.values()),
-                "n_bytes": sum(sizes.values()),
-                "n_files": len(sizes),
-            }
-        )
-    return pl.DataFrame(rows)
+    sizes = {table: lake.sizes(table) for table in TABLES}
+    return pl.DataFrame(
+        {
+            "table": table,
+            "row": row_meaning(table).rstrip("."),
+            "n_rows": sum(lake.counts(table).values()),
+            "n_bytes": sum(of_files.values()),
+            "n_files": len(of_files),
+        }
+        for table, of_files in sizes.items()
+    )
 
 
 def unknown_notes(lake: StoredLake, game_types: Collection[str] | None = None) -> list[str]:

@@ -116,6 +116,5 @@ def _answer(
     confidence: float,
 ) -> Answer:
     metrics = several(edition_names(request.edition) if names is None else names)
-    if where is not None:
-        request = replace(request, where=condition_on(metrics, where))
+    request = replace(request, where=condition_on(metrics, where))
     return answered(lake, request, names=metrics, confidence=confidence)
