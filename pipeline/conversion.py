@@ -7,7 +7,7 @@ from typing import NamedTuple
 from pipeline.archives import MAX_DOCUMENT, Document, Sources, documents
 from pipeline.events.frames import IdentifiedGame, frames
 from pipeline.events.identity import content_id, game_id, game_index, sha256
-from pipeline.formats import NO_MODEL, read, splitter, why_ignored
+from pipeline.formats import NO_MODEL, inspect, read, splitter, why_ignored
 from pipeline.formats.interchange import KEY, NAME, encoded
 from pipeline.formats.rows import clear_cache
 from pipeline.formats.unclaimed import may_be_log
@@ -142,7 +142,7 @@ def _game_of(document: Document) -> GameRecord | Fault:
         game = read(document.data, "any", document.path)
     except BrokenDocument as error:
         return error.fault
-    if game is None or game.format != NAME:
+    if game is None or game.format not in (NAME, inspect.NAME):
         return Fault("$", f"the document is an object with the key `{KEY}`", "it has none")
     return game
 

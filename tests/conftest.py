@@ -24,7 +24,7 @@ settings.register_profile(
     "fast", deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile(
-    "ci", settings.get_profile("fast"), max_examples=30, derandomize=True, print_blob=True
+    "ci", settings.get_profile("fast"), max_examples=20, derandomize=True, print_blob=True
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "fast"))
 
@@ -135,7 +135,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _mark_all_but_some(items: list[pytest.Item]) -> None:
-    """Marks as slow the cases of a test that `some(n)` leaves out: n of them stay quick.
+    """Marks as slow, or of a slow test as long, the cases that `some(n)` leaves out.
 
     Checksums of their names choose them, so that of several parameters each has many of its values.
     """
@@ -148,7 +148,8 @@ def _mark_all_but_some(items: list[pytest.Item]) -> None:
         assert marker is not None
         of_test.sort(key=lambda item: crc32(item.nodeid.encode()))
         for item in of_test[marker.args[0] :]:
-            item.add_marker(pytest.mark.slow(seconds=_SECONDS))
+            is_slow = item.get_closest_marker("slow")
+            item.add_marker(pytest.mark.long if is_slow else pytest.mark.slow(seconds=_SECONDS))
 
 
 def _dearest_first(items: list[pytest.Item]) -> None:

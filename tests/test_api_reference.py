@@ -119,6 +119,7 @@ def test_every_method_that_returns_a_frame_is_tried() -> None:
     assert returning_frames() - FREE == CALLS.keys()
 
 
+@pytest.mark.some(8)
 @pytest.mark.slow
 @pytest.mark.parametrize("method", CALLS)
 def test_the_columns_are_those_of_the_docstring(lake: Lake, method: str) -> None:

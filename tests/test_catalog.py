@@ -255,6 +255,7 @@ def test_every_change_renews_it(lake: Path, tmp_path: Path, capsys) -> None:
     assert CATALOG not in capsys.readouterr().err
 
 
+@pytest.mark.some(1)
 @pytest.mark.slow
 @pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("is_killed", [False, True])

@@ -209,6 +209,7 @@ def test_help_lists_every_command(magic: Magic) -> None:
     assert magic().text == result.text
 
 
+@pytest.mark.some(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "offered"),
@@ -300,6 +301,7 @@ def of_two_settings(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     return top / "lake"
 
 
+@pytest.mark.some(9)
 @pytest.mark.slow
 @pytest.mark.parametrize("command", [one for one in COMMANDS if one != SERVING])
 def test_examples_of_the_help_run(
@@ -487,6 +489,7 @@ def shown(magic: Magic, showing: list[str], seen: dict[tuple[str, ...], Outcome]
     return of
 
 
+@pytest.mark.some(7)
 @pytest.mark.slow
 def test_forms_say_the_same(magic: Magic, showing: list[str]) -> None:
     records = magic(*showing, "--format", "json").records
@@ -521,6 +524,7 @@ def test_forms_for_eyes(shown: Shown) -> None:
     assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows}) == 1
 
 
+@pytest.mark.some(7)
 @pytest.mark.slow
 def test_a_column_has_one_name_in_all_forms(shown: Shown, showing: list[str]) -> None:
     """Every form for eyes has the same headings, which are words but for names of the user's."""
@@ -759,6 +763,7 @@ def test_ingest_dry_run_writes_nothing(magic: Magic, logs: Path, tmp_path: Path)
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.some(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["table", "json"])
 @pytest.mark.parametrize("dry_run", [[], ["--dry-run"]])
@@ -1657,6 +1662,7 @@ def test_a_file_that_upkeep_deletes_meanwhile_is_no_damage(
     assert "POLARS" not in result.err
 
 
+@pytest.mark.some(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["table", "json", "csv", "parquet"])
 def test_a_reader_who_leaves_is_no_error(lake: Path, form: str) -> None:

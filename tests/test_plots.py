@@ -64,6 +64,7 @@ def close(found: list[tuple[float, ...]], wanted: list[tuple[float, ...]]) -> bo
     return all(one == pytest.approx(other, abs=1.01e-4) for one, other in pairs)
 
 
+@pytest.mark.some(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_metric_is_drawn_with_the_values_of_the_api(lake: Lake, name: str) -> None:

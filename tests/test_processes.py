@@ -101,6 +101,7 @@ def test_ctrl_c_ends_a_simulation_with_one_line(tmp_path: Path) -> None:
     assert (process.returncode, *result) == (130, "", line)
 
 
+@pytest.mark.some(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGHUP])
 def test_other_signals_end_as_ctrl_c_does(sent: signal.Signals, tmp_path: Path) -> None:

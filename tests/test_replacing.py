@@ -53,6 +53,7 @@ def on_a_full_disk(command: list[str], folder: Path) -> subprocess.CompletedProc
     )
 
 
+@pytest.mark.some(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_a_full_disk_leaves_the_old_file(command: list[str], lake: Path, tmp_path: Path) -> None:

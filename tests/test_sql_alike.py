@@ -76,6 +76,7 @@ def by_duckdb(place: Path, asked: str) -> pl.DataFrame:
         return as_polars(connection.sql(asked))
 
 
+@pytest.mark.some(6)
 @pytest.mark.slow
 @pytest.mark.usefixtures("queries_here")
 @pytest.mark.parametrize("asked", QUERIES)

@@ -96,7 +96,7 @@ QUICK = ("metrics, polars, paper", "leaderboard", "compare", "completeness", "ev
     ("name", "both"),
     [
         *((name, "both") for name in QUICK),
-        *(pytest.param(name, "maintained", marks=pytest.mark.slow) for name in NUMBERS),
+        *(pytest.param(name, "maintained", marks=pytest.mark.long) for name in NUMBERS),
         *(pytest.param(n, "both", marks=pytest.mark.long) for n in NUMBERS if n not in QUICK),
     ],
 )

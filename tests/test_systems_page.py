@@ -8,7 +8,7 @@ from systems_page import PAGE, REASONS, marked, tables
 from pipeline.metrics.known import NAMES
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_tables_are_those_of_the_archives(shared: Path) -> None:
     page = PAGE.read_text(encoding="utf-8")
     for name, table in tables(shared).items():

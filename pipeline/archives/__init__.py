@@ -109,7 +109,8 @@ def read_unit(
     name = file[file.rfind("/") + 1 :]
     reason = why_passed_over(name)
     form = form_of(name)
-    if reason is None and form != PLAIN:
+    # A large log in JSON can be one that a format cuts while it is read.
+    if reason is None and (form != PLAIN or n_bytes > max_document):
         meter = Meter(n_bytes, report)
         reading = Reading(path, choose, max_document, Expansion(n_bytes, max_expanded))
         yield from _parts(unit, file, lambda: Metered(open_file(file), meter), form, reading)

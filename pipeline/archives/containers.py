@@ -2,14 +2,24 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from functools import partial
 from itertools import chain
 from typing import BinaryIO, NamedTuple, cast
 
 from pipeline.archives.compression import Readable, chunks, decompressed, fetched
 from pipeline.archives.expansion import Expansion
 from pipeline.archives.failures import UNREADABLE, LostArchiveError, check_size, too_large, why
+from pipeline.archives.inspect_log import sample_members
 from pipeline.archives.member import Member
-from pipeline.archives.names import PLAIN, Form, form_of, label, unlike_a_part, why_passed_over
+from pipeline.archives.names import (
+    INSPECT,
+    PLAIN,
+    Form,
+    form_of,
+    label,
+    unlike_a_part,
+    why_passed_over,
+)
 from pipeline.archives.repeats import Distinct
 from pipeline.archives.splitting import (
     Splitter,
@@ -37,6 +47,7 @@ class Part(NamedTuple):
 
 
 _NOTHING = "no document in it"
+_NO_INSPECT = "not a log: the name ends in .eval"
 _NESTED = "an archive inside an archive is not opened: unpack the outer one, and ingest the folder"
 
 Opener = Callable[[], AbstractContextManager[Readable]]
@@ -142,20 +153,33 @@ def _then_fail(head: bytes, error: Exception) -> Iterator[bytes]:
 def _archived(file: Readable, form: Form, reading: Reading) -> Iterator[Part]:
     """Yield the parts of all members of an archive, no two with the same path."""
     distinct = Distinct()
-    for member in _members(file, form, reading.expansion):
+    if form == INSPECT and not _is_zip(cast(BinaryIO, file)):
+        yield Part(unlike_a_part(""), reason=_NO_INSPECT)
+        return
+    for member in _members(file, form, reading):
         name = member.name.removeprefix("./")
         yield from _member(member, name, distinct.name("/" + label(name)), reading)
 
 
-def _members(file: Readable, form: Form, expansion: Expansion) -> Iterator[Member]:
+def _is_zip(file: BinaryIO) -> bool:
+    """Say whether a file begins as a zip, or stands for one that Git LFS has not fetched."""
+    head = file.read(_FORM_BYTES)
+    file.seek(0)
+    return head.startswith(b"PK") or is_pointer(head)
+
+
+def _members(file: Readable, form: Form, reading: Reading) -> Iterator[Member]:
+    expansion = reading.expansion
+    is_inspect = form.kind == INSPECT.kind
+    in_zip = partial(sample_members, limit=reading.limit) if is_inspect else zip_members
     if form.kind == "tar":
         pieces = fetched(chunks(file))
         yield from tar_members(decompressed(pieces, form.codec, expansion), expansion)
     elif form.codec is None:
-        yield from zip_members(cast(BinaryIO, file), expansion)
+        yield from in_zip(cast(BinaryIO, file), expansion)
     else:
         with spooled(decompressed(chunks(file), form.codec, expansion)) as unpacked:
-            yield from zip_members(unpacked, expansion)
+            yield from in_zip(unpacked, expansion)
 
 
 def _member(member: Member, name: str, path: str, reading: Reading) -> Iterator[Part]:

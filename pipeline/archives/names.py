@@ -8,6 +8,7 @@ _KINDS = {
     **{".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl", ".tar": "tar", ".zip": "zip"},
     # Of these a document is only what a format asks for.
     **dict.fromkeys((".csv", ".tsv", ".txt", ".log"), "text"),
+    ".eval": "inspect",
 }
 _CODECS = {"": None, ".gz": "gz", ".zst": "zst", ".xz": "xz", ".bz2": "bz2"}
 _SHORT = {".tgz": ".tar.gz", ".tzst": ".tar.zst", ".txz": ".tar.xz", ".tbz2": ".tar.bz2"}
@@ -28,7 +29,7 @@ class Form(NamedTuple):
     @property
     def is_archive(self) -> bool:
         """Whether it has members with names of their own."""
-        return self.kind in ("tar", "zip")
+        return self.kind in ("tar", "zip", "inspect")
 
     @property
     def is_packed(self) -> bool:
@@ -42,6 +43,7 @@ class Form(NamedTuple):
 
 
 PLAIN = Form("json", None)
+INSPECT = Form("inspect", None)
 NO_LOG = Form(None, None)
 # What it is, its content says.
 _NO_ENDING = Form("text", None)

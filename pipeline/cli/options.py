@@ -94,7 +94,6 @@ OF_ANY_SYSTEM = option(
 )
 PAPER_FORM = form_option("latex (booktabs), or parquet")
 PLAYED_BY = option("NAME", "The model that played, for logs that do not name it.")
-SOURCES = "Folders, log files, archives (.zip, .tar; .gz, .zst, .xz, .bz2), or patterns."
 SHARED: Mapping[str, Declared] = {
     "lake": option(
         "DIR",
@@ -127,7 +126,9 @@ SHARED: Mapping[str, Declared] = {
     ),
     "confidence": option("SHARE", "Confidence level, between 0 and 1."),
     "metric_file": several("FILE", "Also know the metric that this Python file declares"),
-    "source": argument("SOURCE", SOURCES),
+    "source": argument(
+        "SOURCE", "Folders, log files, archives (.zip, .tar; .gz, .zst, .xz, .bz2), or patterns."
+    ),
     "models_from": option(
         "FILE", "The same by path and player: TOML or JSON that maps patterns to models."
     ),

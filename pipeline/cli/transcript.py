@@ -32,18 +32,20 @@ def write(transcript: Transcript, form: str) -> None:
         _part(part, form)
     votes = transcript.tables["votes"]
     rounds = ["round"] if votes["round"].n_unique() > 1 else []
-    _section("Votes", votes.select(*rounds, *_VOTES), form)
-    proposals = transcript.tables["proposal_votes"].select(_VOTES_FOR_PROPOSALS)
-    _section("Votes for proposals", proposals, form)
-    _section(f"What the metrics counted, edition {edition}", _sums(transcript.counted), form)
+    sections = {
+        "Votes": votes.select(*rounds, *_VOTES),
+        "Votes for proposals": transcript.tables["proposal_votes"].select(_VOTES_FOR_PROPOSALS),
+        f"What the metrics counted, edition {edition}": _sums(transcript.counted),
+    }
+    for name, rows in sections.items():
+        _section(name, rows, form)
     if transcript.counted.is_empty():
         terminal.note(f"no metric of the edition {edition} counted anything in this game")
 
 
 def write_seen(transcript: Transcript, seat: int, form: str) -> None:
     """What a seat was shown, and nothing else."""
-    seen = transcript.seen_by(seat)
-    game = transcript.game
+    seen, game = transcript.seen_by(seat), transcript.game
     output.heading(f"{game['game_type']}, as seat {seat} saw it", form, level=1)
     _facts({"game_id": game["game_id"]}, form)
     for part in parts_seen(seen):

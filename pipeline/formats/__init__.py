@@ -1,7 +1,8 @@
 """Log formats, one module each: what one document says, as a typed `GameRecord`.
 
 A format is any module or package in here that has `NAME`, `NAMES_MODELS`, `claims` and `read`;
-there is no list of them to keep. Where a file of its logs is not one game, it has `splitter` too.
+there is no list of them to keep. Where a file of its logs is not one game, it has `splitter` too;
+where its program also logs what is not read, `describes` says of such a document what it is.
 A package outside adds one by an entry point of the group `magic_pipeline.formats` that leads to a
 module, or an object, with the same. `SHAPE` spares one in here whose logs have few keys a second
 pass over them (see `Look`); every format then trusts these keys, so no package outside has it.
@@ -24,7 +25,7 @@ from pipeline.formats.broken import broken, decode
 from pipeline.formats.kinds import check_kind
 from pipeline.formats.look import Look, Shapes
 from pipeline.formats.players import untested
-from pipeline.formats.unclaimed import why_no_log
+from pipeline.formats.unclaimed import NOT_READ, why_no_log
 from pipeline.game import BrokenDocument, GameRecord
 from pipeline.plugins import FORMATS, OWN, PluginError, each_once, plugins
 
@@ -143,6 +144,11 @@ def _splitters() -> tuple[tuple[str, _Choose], ...]:
 
 
 @cache
+def _describing() -> tuple[Callable[[Look], str | None], ...]:
+    return tuple(format_.describes for format_ in _own() if hasattr(format_, "describes"))
+
+
+@cache
 def shapes() -> Shapes:
     """What knows the keys of whole documents: the `SHAPE` of each format of ours that has one."""
     return tuple(format_.SHAPE for format_ in _own() if hasattr(format_, "SHAPE"))
@@ -178,7 +184,9 @@ def read(data: bytes, model: str | None = None, path: str = "") -> GameRecord | 
 
 def why_ignored(data: bytes, path: str = "") -> str:
     """What a document is that no format claims, in words that many documents share."""
-    return why_no_log(Look(path, data.removeprefix(BYTE_ORDER_MARK)))
+    look = Look(path, data.removeprefix(BYTE_ORDER_MARK))
+    named = next(filter(None, (describes(look) for describes in _describing())), None)
+    return f"{NOT_READ}{named}" if named else why_no_log(look)
 
 
 def _claimant(look: Look) -> Format | None:

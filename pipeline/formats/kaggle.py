@@ -1,9 +1,11 @@
-"""Episodes of Werewolf as kaggle-environments saves them: one JSON object a game.
+"""Episodes that kaggle-environments saves, one JSON object a game: Werewolf, and the dilemma.
 
-All that happens is in `info.MODERATOR_OBSERVATION`, a list of entries for each step; each entry is
-JSON in a text. A night is of the day before it, and the first one of day 0, as in our tables.
+`kaggle_dilemma` reads the Prisoner's Dilemma. All that happens in Werewolf is in
+`info.MODERATOR_OBSERVATION`, a list of entries for each step; each entry is JSON in a text. A night
+is of the day before it, and the first one of day 0, as in our tables.
 """
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeVar
@@ -11,6 +13,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from pipeline.formats.broken import broken, decode
+from pipeline.formats.kaggle_dilemma import game_of, is_dilemma
 from pipeline.formats.kaggle_log import (
     AGENTS,
     EPISODE,
@@ -44,6 +47,8 @@ NAMES_MODELS = True
 T = TypeVar("T")
 
 _KEYS = {"configuration", "info", "steps"}
+_WEREWOLF = '"werewolf"'
+_WORD = re.compile(r'"([A-Za-z0-9_]{1,60})"')
 _OUTCOMES = {"Villagers": "villagers_won", "Werewolves": "werewolves_won"}
 _ABSTAINED = "-1"
 # The agents that come with the package and are no language models.
@@ -136,12 +141,30 @@ _START = "GameStartRoleDataEntry"
 
 
 def claims(look: Look) -> bool:
-    is_episode = look.has(_KEYS, len(_KEYS) - 1)
-    return is_episode and bytes(look.top.get("name", b"")) == b'"werewolf"'
+    return _is_episode(look) and (_name(look) == _WEREWOLF or is_dilemma(look))
+
+
+def describes(look: Look) -> str | None:
+    """An episode of a game that is not read; null for what is no episode."""
+    name = _WORD.fullmatch(_name(look)) if _is_episode(look) else None
+    return f"a Kaggle episode of {name[1]}" if name else None
+
+
+def _is_episode(look: Look) -> bool:
+    return look.has(_KEYS, len(_KEYS) - 1)
+
+
+def _name(look: Look) -> str:
+    """The name of the environment as it is in the JSON, with quotes; empty if there is none."""
+    return bytes(look.top.get("name", b"")).decode(errors="replace")
 
 
 def read(look: Look, model: str | None) -> GameRecord:
     """The game; without a winner, or with an agent that failed, it is unfinished."""
+    return _werewolf(look) if _name(look) == _WEREWOLF else game_of(look, SYSTEM, VERSION)
+
+
+def _werewolf(look: Look) -> GameRecord:
     episode = decode(EPISODE, look.data)
     end = episode.info.end or End()
     faults: list[Fault] = []

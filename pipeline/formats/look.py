@@ -135,12 +135,12 @@ def _first(data: bytes) -> str:
 def _top(data: bytes) -> Mapping[str, Raw]:
     end = data.find(b"\n")
     # Of a log in lines the first is enough: all of it would be read, and refused for the second.
-    if data[end + 1 : end + 2] == b"{" and end > 0 and (first := _object(data[:end])):
+    if data[end + 1 : end + 2] == b"{" and end > 0 and (first := object_of(data[:end])):
         return first
     try:
         return _OBJECT.decode(data)
     except _UNDECODABLE:
-        return _object(_first_value(data))
+        return object_of(_first_value(data))
 
 
 def _first_value(data: bytes) -> bytes:
@@ -159,16 +159,16 @@ def _entries(data: bytes) -> Iterator[Mapping[str, Raw]]:
     """The values of each object in a JSON list by key, the first maybe twice; else none."""
     # Mostly the first has all that is asked for, and the others need not be found.
     start = data.find(b"{")
-    if data[:start].strip() == b"[" and (first := _object(data[start : data.find(b"}") + 1])):
+    if data[:start].strip() == b"[" and (first := object_of(data[start : data.find(b"}") + 1])):
         yield first
     try:
         entries = _LIST.decode(data)
     except _UNDECODABLE:
         return
-    yield from map(_object, map(bytes, entries))
+    yield from map(object_of, map(bytes, entries))
 
 
-def _object(data: bytes) -> Mapping[str, Raw]:
+def object_of(data: bytes) -> Mapping[str, Raw]:
     """A JSON object's values by key; nothing for what is none."""
     try:
         return _OBJECT.decode(data) if data[:1] == b"{" else {}

@@ -7,6 +7,8 @@ from pipeline.formats.look import Look
 
 _N_KEYS = 3
 _LONGEST_KEY = 30
+NOT_READ = "not read: "
+"""What the reason begins with for a log of a known program that has no game that is read."""
 _OTHER_KEYS = "not a log: JSON with other keys"
 _NO_KEYS = "not a log: JSON without keys"
 _JSON = msgspec.json.Decoder()
@@ -27,7 +29,7 @@ def why_no_log(look: Look) -> str:
 
 def may_be_log(reason: str) -> bool:
     """Whether what is ignored for this reason can be a log of a program that no format knows."""
-    return reason.startswith((_OTHER_KEYS, TEXT))
+    return reason.startswith((_OTHER_KEYS, TEXT, NOT_READ))
 
 
 def _is_json(data: bytes) -> bool:

@@ -80,6 +80,7 @@ def ingested(
     return format_, open_lake(top / "lake")
 
 
+@pytest.mark.some(4)
 @pytest.mark.slow
 def test_the_lake_is_whole(ingested: tuple[Format, StoredLake]) -> None:
     """Each event refers to a message of its seat, each result to a tested side, and so on."""

@@ -111,7 +111,6 @@ FOREIGN: dict[str, Any] = {
     "another Avalon": {"players": ["A"], "missions": [], "winner": "good", "seed": 1},
     "another Werewolf": {"players": ["A"], "rounds": [], "werewolves": ["A"], "winner": "A"},
     "another negotiation": {"config": {}, "agreed": True, "final_round": 3, "log": []},
-    "another episode": {"configuration": {}, "info": {}, "steps": [], "name": "connectx"},
     "the name of an episode": {"name": "werewolf", "players": []},
     "another environment": {"env_id": "Chess-v0", "agent": "m", "game_info": {}, "logs": []},
     "a summary of an environment": {"env_id": "Avalon-v0", "agent": "m", "rewards": {}},
@@ -138,6 +137,7 @@ def test_a_log_of_another_program_is_ignored_and_named(log: Any) -> None:
 TELLING = {
     "interchange": {"magic_interchange"},
     "kaggle": {"name"},
+    "inspect": {"sample"},
     "textarena": {"env_id"},
     "ck_arena": {"game_record"},
     "goods": {"short_name_map"},

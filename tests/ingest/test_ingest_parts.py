@@ -180,7 +180,7 @@ def test_a_large_file_of_parts_that_has_not_changed_is_not_cut_again(
 N_PARTS = 20_000
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_rest_of_a_mended_file_of_parts_is_ingested(lab: Lab) -> None:
     parts = b"".join(b"%d,Ann=%d Bo=6\n" % (n, n) for n in range(N_PARTS))
     packed = zstandard.compress(b"tiny,put\n" + parts)

@@ -108,6 +108,7 @@ def archive() -> bytes:
     return held.getvalue()
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("name", "whole"), [("a.jsonl.gz", lines), ("a.tar.gz", archive)])
 @pytest.mark.slow
 def test_a_file_cut_short_leaves_once_it_is_whole(
@@ -130,6 +131,7 @@ def test_a_file_cut_short_leaves_once_it_is_whole(
     assert unread["path"].to_list() == ["deep/a/0.json"]
 
 
+@pytest.mark.some(1)
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "whole"), [("a.jsonl.gz", lines), ("a.tar.gz", archive)])
 def test_a_file_cut_short_leaves_by_a_retry(

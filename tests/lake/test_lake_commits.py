@@ -139,6 +139,7 @@ def undisturbed(
     return logs, rows(top / "lake", but_for=["ingests"])
 
 
+@pytest.mark.some(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("n_tables", [0, 1, 7, 14, 15])
 def test_a_crash_between_commits_is_as_if_nothing_was(

@@ -44,6 +44,7 @@ def set_property(delta: DeltaTable) -> None:
     delta.alter.set_table_properties({"delta.appendOnly": "true"})
 
 
+@pytest.mark.some(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("act", [merge, merge_and_delete, set_property])
 def test_a_table_of_ingests_that_another_tool_arranged_anew(

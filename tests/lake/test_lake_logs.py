@@ -64,6 +64,7 @@ def is_refused(lake: Path, name: str) -> bool:
     return False
 
 
+@pytest.mark.some(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_log_that_lost_a_line_is_refused(damaged: Path, damage: str) -> None:

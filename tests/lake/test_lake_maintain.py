@@ -426,6 +426,7 @@ def unnamed(lake: Path) -> set[Path]:
     }
 
 
+@pytest.mark.some(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", [Path.unlink, lambda file: file.write_bytes(b"PAR1")])
 def test_an_ingest_whose_files_are_lost_commits_nothing(

@@ -100,7 +100,7 @@ def test_a_dataset_reads_any_path_and_empty_tables(
         assert DATASETS[reader](Path(str(empty_lake)) / table).height == 0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_duckdb_gives_an_old_state_as_long_as_it_is_open(used_lake: Path, tmp_path: Path) -> None:
     """As docs/queries.md warns: one process has a file of a database once."""
 

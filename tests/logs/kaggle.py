@@ -1,6 +1,10 @@
-"""Kaggle's Werewolf: an episode that the villagers win, and one that the werewolves win."""
+"""Kaggle's Werewolf: an episode that the villagers win, and one that the werewolves win.
+
+And its Prisoner's Dilemma: `ipd`, OpenSpiel's repeated game, and one of that with a forfeit.
+"""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from rawlogs import encode
@@ -108,9 +112,118 @@ WEREWOLVES_WIN = episode(
     attack(2, "Fay"),
 )
 BROKEN_OFF = episode(None, SAVED, FIRST_DAY)
-LOGS = [encode(log) for log in (VILLAGERS_WIN, WEREWOLVES_WIN, BROKEN_OFF)]
-# The broken-off game does not count. An abstention is no correct vote.
+TEAMS = ("delta", "epsilon")
+POINTS = ((5, 0), (10, 1))
+PLAYED = ((0, 0), (1, 0), (0, 1), (1, 0), (1, 1))
+
+
+def ipd(choices: Sequence[tuple[int, int]] = PLAYED) -> dict[str, Any]:
+    """An episode in which a reward is what a player has so far."""
+    sums = [0, 0]
+    steps = [[{"action": 0, "reward": 0, "observation": {"step": 0}, "status": "ACTIVE"}] * 2]
+    for number, (one, other) in enumerate(choices, start=1):
+        sums = [sums[0] + POINTS[one][other], sums[1] + POINTS[other][one]]
+        status = "DONE" if number == len(choices) else "ACTIVE"
+        steps.append(
+            [
+                {"action": own, "reward": total, "observation": {"step": number}, "status": status}
+                for own, total in zip((one, other), sums, strict=True)
+            ]
+        )
+    return {
+        "name": "ipd",
+        "version": "1.0.0",
+        "configuration": {"episodeSteps": len(choices)},
+        "info": {"TeamNames": list(TEAMS)},
+        "steps": steps,
+    }
+
+
+def repeated(
+    choices: Sequence[tuple[int, int]] = PLAYED, stage: str = "matrix_pd"
+) -> dict[str, Any]:
+    """An episode of OpenSpiel's, with the thoughts and the calls of the second player only."""
+    sums = [sum(POINTS[a][b] for a, b in choices), sum(POINTS[b][a] for a, b in choices)]
+    loaded = f"repeated_game(num_repetitions={len(choices)},recall=1,stage_game={stage}())"
+    return {
+        "name": "open_spiel_repeated_game",
+        "module_version": "1.33.2",
+        "configuration": {
+            "episodeSteps": 300,
+            "openSpielGameString": f"repeated_game(num_repetitions=100,stage_game={stage}())",
+            "openSpielGameParameters": {"stage_game": {"name": stage}},
+        },
+        "info": {"TeamNames": list(TEAMS), "openSpielGameStringResolved": loaded},
+        "steps": [
+            [state({"submission": -1}, None, 0.0)] * 2,
+            [state({"submission": -1}, None, None)] * 2,
+            *(
+                round_of(pair, sums if number == len(choices) else (None, None))
+                for number, pair in enumerate(choices, start=1)
+            ),
+        ],
+    }
+
+
+def round_of(choices: tuple[int, int], rewards: Sequence[float | None]) -> list[dict[str, Any]]:
+    is_last = None not in rewards
+    actions = [
+        {"submission": choices[0]},
+        {
+            "submission": choices[1],
+            "thoughts": f"I take {choices[1]}.",
+            "call_details": [{"model": "epsilon-2", "total_tokens": 13, "duration_secs": 0.5}],
+        },
+    ]
+    return [
+        state(action, choice, reward, is_last=is_last)
+        for action, choice, reward in zip(actions, choices, rewards, strict=True)
+    ]
+
+
+def state(
+    action: Any,
+    applied: int | None,
+    reward: float | None,
+    status: str = "ACTIVE",
+    *,
+    is_last: bool = False,
+) -> dict[str, Any]:
+    return {
+        "action": action,
+        "reward": reward,
+        "info": {"actionSubmitted": applied, "actionApplied": applied, "timeTaken": 0.5},
+        "observation": {"observationString": "", "isTerminal": is_last},
+        "status": "DONE" if is_last else status,
+    }
+
+
+def failed(statuses: Sequence[str], rewards: Sequence[float | None], **last: Any) -> dict[str, Any]:
+    """OpenSpiel's game, in the third round of which the second player does not choose."""
+    log = repeated()
+    ends = zip(statuses, rewards, ({"submission": 0}, last or None), strict=True)
+    log["steps"][4:] = [[state(action, None, reward, status) for status, reward, action in ends]]
+    return log
+
+
+FORFEIT = failed(
+    ("DONE", "DONE"),
+    (1, -1),
+    submission=-1,
+    thoughts="Neither.",
+    failureCategory="UNPARSABLE",
+)
+LOGS = [
+    encode(log) for log in (VILLAGERS_WIN, WEREWOLVES_WIN, BROKEN_OFF, ipd(), repeated(), FORFEIT)
+]
+# The broken-off game does not count. An abstention is no correct vote. In the dilemma, delta
+# defects in 3 rounds of 5, twice, and in 1 of the 2 before the forfeit; epsilon in 2 of 5, twice,
+# and in none of 2.
 ANSWERS = {
+    ("win_rate", "delta", "prisoners_dilemma"): 1.0,
+    ("win_rate", "epsilon", "prisoners_dilemma"): 0.0,
+    ("rationality", "delta", "prisoners_dilemma"): 7 / 12,
+    ("rationality", "epsilon", "prisoners_dilemma"): 4 / 12,
     ("judgement", "alpha", "werewolf"): 2 / 2,
     ("judgement", "beta", "werewolf"): 2 / 3,
     ("judgement", "gamma", "werewolf"): 2 / 6,

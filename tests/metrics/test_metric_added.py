@@ -200,6 +200,7 @@ SELECT
 }
 
 
+@pytest.mark.some(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_sql_of_any_layout(lake: Lake, given: Lake, layout: str) -> None:

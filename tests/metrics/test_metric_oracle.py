@@ -85,6 +85,7 @@ def by_type(simulated) -> tuple[pl.DataFrame, pl.DataFrame]:
     return both(*simulated, PAPER)
 
 
+@pytest.mark.some(5)
 @pytest.mark.slow
 @pytest.mark.parametrize("game_type", GameType)
 def test_simulated_games_of_one_type(simulated, by_type, game_type):

@@ -91,6 +91,7 @@ def test_ctrl_c_says_nothing(lake: Path) -> None:
         assert not text, text
 
 
+@pytest.mark.some(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_server_without_a_word(lake: Path, by: signal.Signals) -> None:

@@ -38,6 +38,7 @@ def links(text: str) -> list[tuple[str, dict[str, str]]]:
     ]
 
 
+@pytest.mark.some(9)
 @pytest.mark.slow
 @pytest.mark.parametrize("edition", EDITIONS)
 @pytest.mark.parametrize("name", WITH_EDITIONS)
@@ -52,6 +53,7 @@ def test_every_link_leads_on_in_the_edition(name: str, edition: str, opened: Lak
     assert {given.get("edition", PAPER) for given in leading} == {edition}
 
 
+@pytest.mark.some(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("edition", EDITIONS)
 @pytest.mark.parametrize("is_all", [False, pytest.param(True, marks=pytest.mark.long)])

@@ -90,6 +90,7 @@ def test_nothing_of_a_log_becomes_a_part_of_a_page(attacked: Served) -> None:
     assert "&lt;script&gt;window.hit=1" in seen
 
 
+@pytest.mark.some(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("game", "sql")])
 def test_other_forms_hold_it_as_text(attacked: Served, name: str) -> None:
@@ -112,6 +113,7 @@ def test_what_is_vendored_is_as_it_was_published() -> None:
     assert "Zero-Clause BSD" in (STATIC / "htmx.LICENSE").read_text()
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "query",
     [

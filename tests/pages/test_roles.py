@@ -105,6 +105,7 @@ def test_without_roles_a_page_does_not_depend_on_them(
         assert all(one != other for one, other in zip(shown, altered, strict=True))
 
 
+@pytest.mark.some(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("game_type", with_sides())
 def test_no_system_s_page_depends_on_roles(game_type: str, lake_of_formats: Path) -> None:

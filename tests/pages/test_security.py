@@ -117,6 +117,7 @@ def test_too_long_an_address_is_refused(served: Served) -> None:
     assert served.get("/leaderboard").status == 200
 
 
+@pytest.mark.some(6)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "path",

@@ -196,6 +196,7 @@ def impatient(lake: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
         thread.join()
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("scripts", [True, False])
 def test_a_page_that_takes_long_comes_by_itself(
     browser: "playwright.Browser", impatient: int, *, scripts: bool

@@ -53,6 +53,7 @@ def test_pages_share_a_process_and_queries_do_not(lake: Path) -> None:
     assert asyncio.run(asked()) == ([200] * 4, [0, 10, 10])
 
 
+@pytest.mark.some(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("is_killed", [False, True])
 def test_a_page_beside_one_that_is_ended_is_made_again(lake: Path, is_killed: bool) -> None:

@@ -218,6 +218,7 @@ def test_a_catalogue_that_would_be_written_elsewhere(lake: Path, tmp_path: Path)
         pipeline.open_lake(lake).write_catalog(tmp_path / "a?b.duckdb")
 
 
+@pytest.mark.some(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "command", ["tables", f"ingest {SAMPLE}", "ingest logs --lake {lake}", "report --lake {lake}"]

@@ -292,6 +292,7 @@ DAMAGE: dict[str, tuple[str, Callable[[pl.DataFrame], pl.DataFrame], str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.some(12)
 @pytest.mark.slow
 @pytest.mark.parametrize("what", DAMAGE)
 def test_damage_to_rows_is_found(lake: Path, what: str) -> None:
@@ -506,6 +507,7 @@ def test_a_commit_begun_and_not_completed_is_a_warning(lake: Path, whole: Path) 
     assert found(lake) == set()
 
 
+@pytest.mark.some(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("n_lost", [1, 2])
 def test_an_ingest_that_the_table_of_ingests_lost(

@@ -132,7 +132,7 @@ def validate(
     *,
     file: list[str] = argument(
         "FILE",
-        "Files of interchange JSON (one game, or one a line), folders or archives.",
+        "Files of interchange JSON (one game, or one a line), Inspect logs, folders or archives.",
         default=...,
     ),
     max_document: int = LARGEST_DOCUMENT,

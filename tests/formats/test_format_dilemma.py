@@ -1,0 +1,222 @@
+"""Kaggle's episodes of the Prisoner's Dilemma, held against plain counts; other games are named."""
+
+import json
+import os
+import subprocess
+from collections import Counter
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from logs.kaggle import FORFEIT, PLAYED, POINTS, TEAMS, VILLAGERS_WIN, failed, ipd, repeated
+from rawlogs import encode
+
+from pipeline.formats import read, why_ignored
+from pipeline.game import BrokenDocument, GameRecord
+from pipeline.ingest import ingest
+from pipeline.lake import open_lake
+from pipeline.verify import verify
+
+Log = dict[str, Any]
+BOTH = pytest.mark.parametrize("log", [ipd(), repeated()], ids=["ipd", "open_spiel"])
+PLAYS = Path(__file__).resolve().parents[1] / "kaggle_dilemmas.py"
+
+
+def game_of(log: Log) -> GameRecord:
+    game = read(encode(log))
+    assert game is not None
+    return game
+
+
+def changed(log: Log, step: int, player: int, **parts: Any) -> Log:
+    log = deepcopy(log)
+    log["steps"][step][player] |= parts
+    return log
+
+
+def wins(game: GameRecord) -> list[bool | None]:
+    return [result.is_win for result in game.results]
+
+
+@BOTH
+def test_actions_rewards_and_names(log: Log) -> None:
+    """As a plain loop over the choices counts them."""
+    game = game_of(log)
+    assert [seat.model for seat in game.seats] == list(TEAMS)
+    words = ("cooperate", "defect")
+    assert [(d.seat, d.round, d.choice, d.payoff) for d in game.decisions] == [
+        (seat, number, words[pair[seat - 1]], POINTS[pair[seat - 1]][pair[2 - seat]])
+        for number, pair in enumerate(PLAYED, start=1)
+        for seat in (1, 2)
+    ]
+    totals = [sum(POINTS[a][b] for a, b in PLAYED), sum(POINTS[b][a] for a, b in PLAYED)]
+    assert [seat.final_score for seat in game.seats] == totals == [26, 16]
+    assert (game.n_rounds, game.setting["rounds"]) == (5, 5)
+    assert (game.is_finished, game.outcome, game.ended_by) == (True, "completed", None)
+    assert wins(game) == [True, False]
+    assert game.faults == []
+
+
+def test_a_tie_is_won_by_both() -> None:
+    assert wins(game_of(ipd([(0, 1), (1, 0)]))) == [True, True]
+
+
+def test_thoughts_are_reflections_that_nobody_is_shown() -> None:
+    course = (messages := game_of(repeated()).messages).course
+    assert messages.content == tuple(f"I take {choice}." for _, choice in PLAYED)
+    assert set(zip(course.player, course.phase, course.visible_to, strict=True)) == {
+        ("Player 2", "reflection", ())
+    }
+    assert course.round == (1, 2, 3, 4, 5)
+
+
+def test_a_model_is_the_team_else_the_only_one_called() -> None:
+    log = repeated()
+    del log["info"]["TeamNames"]
+    assert [(seat.model, seat.is_bot) for seat in game_of(log).seats] == [
+        (None, None),
+        ("epsilon-2", False),
+    ]
+    log["steps"][3][1]["action"]["call_details"][0]["model"] = "another"
+    assert game_of(log).seats[1].model is None
+    log["info"]["TeamNames"] = ["one", "", "three"]
+    with pytest.raises(BrokenDocument, match="3 names"):
+        read(encode(log))
+
+
+# Games that did not run their course
+
+
+@pytest.mark.parametrize(
+    ("log", "ended_by", "won"),
+    [
+        (FORFEIT, "forfeit: UNPARSABLE", [True, False]),
+        (failed(("DONE", "DONE"), (1, -1), submission=7), "forfeit", [True, False]),
+        # In the strict mode who fails loses alone; else nobody is credited.
+        (failed(("DONE", "TIMEOUT"), (1, None)), "timeout", [True, False]),
+        (failed(("DONE", "ERROR"), (1, None)), "error", [True, False]),
+        (failed(("ERROR", "TIMEOUT"), (None, None)), "timeout", [None, None]),
+        (failed(("ERROR", "ERROR"), (None, None)), "error", [None, None]),
+        (failed(("ACTIVE", "ACTIVE"), (None, None)), None, [None, None]),
+    ],
+)
+def test_forfeits_and_timeouts(log: Log, ended_by: str | None, won: list[bool | None]) -> None:
+    """A reward is then no number of points, and the round was not played."""
+    game = game_of(log)
+    assert (game.ended_by, wins(game)) == (ended_by, won)
+    assert game.is_finished == (won != [None, None])
+    assert [seat.final_score for seat in game.seats] == [None, None]
+    assert (game.n_rounds, len(game.decisions)) == (2, 4)
+
+
+def test_a_player_that_fails_in_ipd_leaves_the_game_unfinished() -> None:
+    log = changed(ipd(), -1, 1, status="TIMEOUT", action=None, reward=None)
+    game = game_of(log)
+    assert (game.is_finished, game.ended_by, game.n_rounds) == (False, "timeout", 4)
+    assert game.faults == []
+
+
+# What cannot be read
+
+
+@pytest.mark.parametrize("odd", [None, "", -1, 2, 0.5, True, [], {}, {"submission": "x"}])
+def test_an_odd_choice_costs_only_that_choice(odd: Any) -> None:
+    for log in (changed(ipd(), 2, 1, action=odd), repeated()):
+        if log["name"] != "ipd":
+            log["steps"][3][1]["info"]["actionApplied"] = odd
+        game = game_of(log)
+        assert len(game.decisions) == 9
+        assert [fault.json_path for fault in game.faults] == [
+            f"$.steps[{3 - (log['name'] == 'ipd')}][1]"
+        ]
+        assert game.n_rounds == 5
+
+
+def test_odd_thoughts_cost_only_these() -> None:
+    log = repeated()
+    log["steps"][2][1]["action"]["thoughts"] = 5
+    game = game_of(log)
+    assert len(game.decisions) == 10
+    assert [fault.json_path for fault in game.faults] == ["$.steps[2][1].action.thoughts"]
+
+
+def test_an_episode_is_of_two_players() -> None:
+    log = ipd()
+    log["steps"][1].append(log["steps"][1][0])
+    with pytest.raises(BrokenDocument) as error:
+        read(encode(log))
+    assert error.value.fault.json_path == "$.steps[1]"
+
+
+# Other games
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("connectx", "open_spiel_chess", "open_spiel_negotiation", "open_spiel_bargaining"),
+        *("open_spiel_coin_game", "ipd_2", "Werewolf"),
+    ],
+)
+def test_an_episode_of_another_game_is_named(name: str) -> None:
+    for log in (VILLAGERS_WIN | {"name": name}, repeated() | {"name": name}):
+        assert read(encode(log)) is None
+        assert why_ignored(encode(log)) == f"not read: a Kaggle episode of {name}"
+
+
+@pytest.mark.parametrize("name", ["", "x" * 61, "two words", "Zoë", 5, None])
+def test_a_name_that_is_no_word_is_not_repeated(name: Any) -> None:
+    log = ipd() | {"name": name}
+    assert read(encode(log)) is None
+    assert why_ignored(encode(log)).startswith("not a log: JSON with other keys (name, ")
+
+
+def test_another_game_that_is_repeated_is_none_of_ours() -> None:
+    """What is repeated says the game as loaded; else the text and the parameters both say it."""
+    log = repeated(stage="matrix_mp")
+    assert read(encode(log)) is None
+    assert why_ignored(encode(log)) == "not read: a Kaggle episode of open_spiel_repeated_game"
+    older = repeated()
+    del older["info"]["openSpielGameStringResolved"]
+    assert game_of(older).setting["rounds"] is None
+    for place, value in (
+        ("openSpielGameString", "repeated_game(stage_game=matrix_mp())"),
+        ("openSpielGameParameters", {"stage_game": {"name": "matrix_mp"}}),
+    ):
+        other = deepcopy(older)
+        other["configuration"][place] = value
+        assert read(encode(other)) is None
+    del older["configuration"]["openSpielGameParameters"]
+    assert game_of(older).is_finished
+
+
+# Games that the package plays
+
+
+def test_games_that_the_package_plays(tmp_path: Path) -> None:
+    """Choices, points and winners against what OpenSpiel's own history says."""
+    if "KAGGLE_PYTHON" not in os.environ:
+        pytest.skip("no kaggle-environments: name a Python that has it in $KAGGLE_PYTHON")
+    (tmp_path / "logs").mkdir()
+    command = [os.environ["KAGGLE_PYTHON"], str(PLAYS), str(tmp_path / "logs")]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    counted = json.loads(printed.splitlines()[-1])
+    ingest(tmp_path / "logs", tmp_path / "lake", jobs=1)
+    lake = open_lake(tmp_path / "lake")
+    assert lake.table("quarantine").collect().is_empty()
+    assert verify(lake.path).faults.is_empty()
+    decisions = lake.table("decisions").join(lake.table("games"), on="game_id").collect()
+    found: dict[str, Counter[str]] = {}
+    for path, choice in decisions.select("path", "choice").iter_rows():
+        found.setdefault(path, Counter())[choice] += 1
+    assert found == {path: Counter(one) for path, one in counted["choices"].items() if one}
+    ended = lake.table("games").select("path", "ended_by").collect()
+    assert dict(ended.iter_rows()) == counted["ended_by"]
+    scores = lake.table("players").join(lake.table("games"), on="game_id").sort("seat").collect()
+    for path, points in counted["points"].items():
+        assert scores.filter(path=path)["final_score"].to_list() == points
+    ignored = lake.table("documents").filter(status="ignored").collect()
+    assert set(ignored["reason"]) == {
+        f"not read: a Kaggle episode of {n}" for n in counted["others"]
+    }

@@ -1,0 +1,388 @@
+"""Logs of Inspect: each sample that has a game document is a game, and the others are named."""
+
+import json
+import re
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from inspect_logs import ROLES, chameleon, eval_log, json_log, sample
+from test_archives import zipped
+
+from pipeline.archives import Document, documents
+from pipeline.cli import main
+from pipeline.conversion import validate
+from pipeline.events.identity import content_id
+from pipeline.formats import read, splitter, why_ignored
+from pipeline.game import BrokenDocument, GameRecord
+from pipeline.ingest import ingest
+from pipeline.lake import open_lake
+
+FILES: dict[str, Callable[..., bytes]] = {"x.eval": eval_log, "x.json": json_log}
+EVERY_FILE = pytest.mark.parametrize("file", FILES)
+PAGE = Path(__file__).parents[2] / "docs" / "inspect.md"
+
+
+def written(folder: Path, file: str, samples: list[dict[str, Any]], **options: Any) -> Path:
+    (folder / file).write_bytes(FILES[file](samples, **options))
+    return folder / file
+
+
+def cut(path: Path, **options: Any) -> list[Document]:
+    return list(documents(path, choose=splitter, **options))
+
+
+def games_in(path: Path) -> list[GameRecord]:
+    found = [read(document.data or b"", None, document.path) for document in cut(path)]
+    return [game for game in found if game is not None]
+
+
+def fault_of(path: Path) -> Any:
+    (document,) = cut(path)
+    with pytest.raises(BrokenDocument) as error:
+        read(document.data or b"", None, document.path)
+    return error.value.fault
+
+
+@EVERY_FILE
+def test_every_sample_with_a_document_is_a_game(file: str, tmp_path: Path) -> None:
+    """Games, votes and models as a plain loop over what was written has them."""
+    wanted = [chameleon(number) for number in range(5)]
+    path = written(tmp_path, file, [sample(n, game) for n, game in enumerate(wanted)])
+    ingest(path, tmp_path / "lake", jobs=1)
+    lake = open_lake(tmp_path / "lake")
+    games = lake.table("games").sort("started_at").collect()
+    assert games["word"].to_list() == [game["setting"]["code"] for game in wanted]
+    assert games["started_at"].dt.second().to_list() == [10, 11, 12, 13, 14]
+    models = dict(lake.table("players").select("player", "model").unique().collect().iter_rows())
+    assert models == ROLES | {"green": "mockllm/model"}
+    votes = lake.table("votes").join(lake.table("games"), on="game_id").collect()
+    assert sorted(votes.select("word", "player", "target").iter_rows()) == sorted(
+        (game["setting"]["code"], event["actor"], act["target"])
+        for game in wanted
+        for event in game["events"]
+        for act in event.get("acts", [])
+    )
+    assert set(lake.table("documents").collect()["format"]) == {"inspect"}
+    again = ingest(path, tmp_path / "lake", jobs=1)
+    assert again.statuses["unchanged"] == 5
+
+
+def test_both_forms_of_a_log_have_the_same_games(tmp_path: Path) -> None:
+    samples = [sample(0, chameleon(0)), sample(1), sample(2, chameleon(2), place="metadata")]
+    contents = [
+        [content_id(game) for game in games_in(written(tmp_path, file, samples, **options))]
+        for file, options in (
+            ("x.json", {}),
+            ("x.json", {"indent": None}),
+            ("x.eval", {}),
+            ("x.eval", {"is_zstd": False}),
+            ("x.eval", {"is_running": True}),
+        )
+    ]
+    assert len(contents[0]) == 2
+    assert contents == [contents[0]] * 5
+
+
+@EVERY_FILE
+def test_a_log_without_documents_is_named(
+    file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, file, [sample(n, {"wand": 1} if n else None) for n in range(3)])
+    assert main(["ingest", str(path), "--lake", str(tmp_path / "lake")]) == 1
+    told = capsys.readouterr().err
+    named = "an Inspect log of task chameleon, samples without a game document: see docs/inspect.md"
+    assert f"3 ignored: not read: {named}" in told
+    assert PAGE.exists()
+
+
+@pytest.mark.parametrize("samples", [None, []], ids=["no list", "an empty list"])
+def test_a_log_without_samples_is_named(samples: list[Any] | None, tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_bytes(json_log(samples))
+    (document,) = cut(tmp_path / "x.json")
+    assert read(document.data or b"", None, "x.json") is None
+    named = "an Inspect log of task chameleon, samples without a game document"
+    assert named in why_ignored(document.data or b"", "x.json")
+
+
+@pytest.mark.parametrize("is_sorted", [True, False])
+def test_the_header_comes_before_the_samples(is_sorted: bool, tmp_path: Path) -> None:
+    """As `jq -S` sorts it, it still does."""
+    plain = sample(0, chameleon(0), messages=[], metadata={}, scores={})
+    log = json.loads(json_log([plain], results={}))
+    del log["reductions"]
+    (tmp_path / "x.json").write_text(json.dumps(dict(sorted(log.items(), reverse=not is_sorted))))
+    (document,) = cut(tmp_path / "x.json")
+    game = read(document.data or b"", None, document.path)
+    if is_sorted:
+        assert game is not None
+    else:
+        assert game is None
+        named = "an Inspect log of task chameleon, its header not before its samples: see docs"
+        assert named in why_ignored(document.data or b"", document.path)
+
+
+def test_a_sample_that_a_retry_copied_is_one_game(tmp_path: Path) -> None:
+    """Inspect puts the samples that went well before into the new log, as they are."""
+    first = [sample(0, chameleon(0)), sample(1)]
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    (logs / "a.eval").write_bytes(eval_log(first))
+    (logs / "b.eval").write_bytes(eval_log([first[0], sample(1, chameleon(1))]))
+    report = ingest(logs, tmp_path / "lake", jobs=1)
+    found = {status: n for status, n in report.statuses.items() if n}
+    assert found == {"ingested": 2, "duplicate": 1, "ignored": 1}
+
+
+def test_a_log_of_a_task_that_runs_grows(tmp_path: Path) -> None:
+    samples = [sample(n, chameleon(n)) for n in range(5)]
+    found = []
+    for n, is_running in ((2, True), (2, True), (5, False)):
+        path = written(tmp_path, "x.eval", samples[:n], is_running=is_running)
+        found.append(ingest(path, tmp_path / "lake", jobs=1).statuses)
+    assert [(one["ingested"], one["unchanged"]) for one in found] == [(2, 0), (0, 2), (3, 2)]
+
+
+# What a sample says of a game
+
+
+def test_a_document_names_its_own_models_first(tmp_path: Path) -> None:
+    game = chameleon(0)
+    game["seats"][0]["model"] = "human-like"
+    game["seats"][2] |= {"is_bot": True}
+    (read_game,) = games_in(written(tmp_path, "x.eval", [sample(0, game)]))
+    assert [seat.model for seat in read_game.seats] == ["human-like", ROLES["blue"], None]
+
+
+def test_without_a_model_there_is_none(tmp_path: Path) -> None:
+    log = json.loads(json_log([sample(0, chameleon(0))]))
+    log["eval"] |= {"model": "none/none", "model_roles": None}
+    (tmp_path / "x.json").write_text(json.dumps(log))
+    (game,) = games_in(tmp_path / "x.json")
+    assert {seat.model for seat in game.seats} == {None}
+
+
+@pytest.mark.parametrize(
+    ("parts", "ended_by"),
+    [
+        ({}, None),
+        ({"limit": {"type": "message", "limit": 10}}, "message limit"),
+        ({"error": {"message": "boom", "traceback": "…"}}, "error: boom"),
+    ],
+)
+def test_what_stopped_a_sample_ended_its_game(
+    parts: dict[str, Any], ended_by: str | None, tmp_path: Path
+) -> None:
+    game = chameleon(0) | {"is_finished": False, "end": None}
+    (found,) = games_in(written(tmp_path, "x.eval", [sample(0, game, **parts)]))
+    assert (found.is_finished, found.ended_by) == (False, ended_by)
+
+
+@pytest.mark.parametrize(
+    ("bend", "path", "rule"),
+    [
+        (lambda game: game.pop("system"), "", "every field has its type"),
+        (lambda game: game["seats"][1].update(role="fox"), ".seats[1].role", "a role of chameleon"),
+        (lambda game: game["end"].update(outcome="won"), ".end.outcome", "an outcome of chameleon"),
+        (
+            lambda game: game["seats"][0].update(score=float("nan")),
+            ".seats[0].score",
+            "every field",
+        ),
+    ],
+    ids=["a key", "a role", "an outcome", "no number"],
+)
+@pytest.mark.parametrize(("file", "place"), [("x.eval", "store"), ("x.json", "metadata")])
+def test_a_fault_is_placed_in_the_sample(
+    bend: Callable[[Any], object], path: str, rule: str, tmp_path: Path, *, file: str, place: str
+) -> None:
+    game = deepcopy(chameleon(0))
+    bend(game)
+    fault = fault_of(written(tmp_path, file, [sample(0, game, place)]))
+    assert fault.json_path == f"$.sample.{place}.magic{path}"
+    assert fault.rule.startswith(rule)
+
+
+def test_a_part_that_is_lost_is_placed_too(tmp_path: Path) -> None:
+    game = chameleon(0)
+    game["events"].append({"actor": "Gus", "text": "Who?"})
+    (found,) = games_in(written(tmp_path, "x.eval", [sample(0, game)]))
+    assert [fault.json_path for fault in found.faults] == ["$.sample.store.magic.events[6]"]
+
+
+@EVERY_FILE
+def test_documents_in_samples_are_validated(file: str, tmp_path: Path) -> None:
+    broken = chameleon(1) | {"game_type": "fox"}
+    path = written(tmp_path, file, [sample(0, chameleon(0)), sample(1, broken), sample(2)])
+    checked = list(validate(path))
+    assert [[fault.json_path for fault in one.faults] for one in checked] == [
+        [],
+        ["$.sample.store.magic.game_type"],
+        ["$"],
+    ]
+
+
+# Damaged and large logs
+
+
+def test_a_damaged_sample_leaves_the_others(tmp_path: Path) -> None:
+    data = eval_log([sample(n, chameleon(n)) for n in range(3)], is_zstd=False)
+    place = data.index(b"samples/1_epoch_1.json") + 60
+    (tmp_path / "x.eval").write_bytes(data[:place] + bytes(8) + data[place + 8 :])
+    found = cut(tmp_path / "x.eval")
+    assert [document.is_broken for document in found] == [False, True, False]
+    assert found[1].path == "samples/1_epoch_1.json"
+
+
+@pytest.mark.parametrize(
+    ("members", "why"),
+    [
+        ({"samples/0_epoch_1.json": b"{}"}, "it has no header"),
+        ({"header.json": b'{"eval": {', "samples/0_epoch_1.json": b"{}"}, "the header of the log"),
+    ],
+)
+def test_a_log_without_a_header_is_broken(
+    members: dict[str, bytes], why: str, tmp_path: Path
+) -> None:
+    (tmp_path / "x.eval").write_bytes(zipped(members))
+    (document,) = cut(tmp_path / "x.eval")
+    assert document.is_broken
+    assert (document.reason or "").startswith(why)
+
+
+def test_a_file_of_another_program_is_no_log(tmp_path: Path) -> None:
+    (tmp_path / "x.eval").write_text("map 0.5\n")
+    assert [one.reason for one in cut(tmp_path / "x.eval")] == ["not a log: the name ends in .eval"]
+    assert not any(one.is_broken for one in cut(tmp_path / "x.eval"))
+
+
+def test_json_cut_anywhere_keeps_the_samples_before(tmp_path: Path) -> None:
+    data = json_log([sample(n, chameleon(n)) for n in range(3)])
+    ends = [data.index(b"\n    }", data.index(b'"uuid": "u%d"' % n)) + 6 for n in range(3)]
+    for size in (*range(1, len(data) - 1, 331), *ends):
+        (tmp_path / "x.json").write_bytes(data[:size])
+        *found, last = cut(tmp_path / "x.json")
+        wanted = [number for number, end in enumerate(ends) if end <= size]
+        numbers = [json.loads(document.data or b"{}")["sample"]["id"] for document in found]
+        assert numbers == wanted
+        try:
+            assert last.is_broken or read(last.data or b"", None, last.path) is None
+        except BrokenDocument:
+            assert size < 100  # too little to see whose it is
+
+
+@pytest.mark.parametrize("size", [1, 7, 64, 1000])
+def test_json_is_cut_alike_however_it_comes(size: int) -> None:
+    """In pieces that end within texts, escapes and the key of the samples."""
+    from pipeline.archives.inspect_log import samples
+
+    data = json_log([sample(n, chameleon(n)) for n in range(3)])
+    whole = list(samples(iter([data]), len(data)))
+    pieces = (data[start : start + size] for start in range(0, len(data), size))
+    assert [part.number for part in whole] == [1, 2, 3]
+    assert list(samples(pieces, len(data))) == whole
+
+
+@EVERY_FILE
+def test_a_sample_over_the_limit_is_passed_over(file: str, tmp_path: Path) -> None:
+    """Its log may be larger than the limit."""
+    large = sample(1, chameleon(1), input="x" * 20_000)
+    samples = [sample(0, chameleon(0)), large, *(sample(n, chameleon(n)) for n in range(2, 6))]
+    path = written(tmp_path, file, samples)
+    found = cut(path, max_document=15_000)
+    assert [document.is_broken for document in found] == [False, True, False, False, False, False]
+    assert "larger than" in (found[1].reason or "")
+
+
+@EVERY_FILE
+def test_one_sample_at_a_time_is_in_memory(file: str, tmp_path: Path) -> None:
+    """Of a log of 20 MB; what is larger than a document may be is read as it comes."""
+    pad = "x y " * 25_000
+    samples = [sample(n, chameleon(n), messages=[], scores={}, input=pad) for n in range(200)]
+    path = written(tmp_path, file, samples)
+    tracemalloc.start()
+    n_samples = sum(
+        document.data is not None
+        for document in documents(path, choose=splitter, max_document=1 << 20)
+    )
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert n_samples == 200
+    assert peak < 4 << 20
+
+
+# The page
+
+
+def blocks(kind: str) -> list[str]:
+    page = PAGE.read_text(encoding="utf-8")
+    return re.findall(rf"^```{kind}\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+
+
+def test_the_pages_mapping_makes_games_of_a_log_without_documents(tmp_path: Path) -> None:
+    """Of a log as `inspect log dump` prints it, in which only the store says what happened."""
+    played = [chameleon(number) for number in range(5)]
+    samples = [
+        sample(n, store={"word": game["setting"]["code"], "chameleon": "blue"})
+        | {
+            "messages": [
+                {
+                    "role": "assistant",
+                    "content": event["text"],
+                    "metadata": {"player": event["actor"]},
+                }
+                for event in game["events"]
+            ],
+            "scores": {
+                "caught": {"value": "I" if game["end"]["outcome"] == "voted_wrong" else "C"}
+            },
+        }
+        for n, game in enumerate(played)
+    ]
+    (tmp_path / "dumped.json").write_bytes(json_log(samples))
+    mapping = blocks("python")[1]
+    assert len(mapping.splitlines()) <= 30
+    (tmp_path / "from_inspect.py").write_text(mapping, encoding="utf-8")
+    command = [sys.executable, str(tmp_path / "from_inspect.py"), str(tmp_path / "dumped.json")]
+    done = subprocess.run(command, capture_output=True, check=True)
+    (tmp_path / "games.jsonl").write_bytes(done.stdout)
+    assert [one.faults for one in validate(tmp_path / "games.jsonl")] == [()] * 5
+    ingest(tmp_path / "games.jsonl", tmp_path / "lake", jobs=1)
+    lake = open_lake(tmp_path / "lake")
+    votes = lake.table("votes").group_by("player", "target").len().collect()
+    counted = {(player, target): n for player, target, n in votes.iter_rows()}
+    assert counted == {
+        ("red", "blue"): 5,
+        ("blue", "red"): 5,
+        ("green", "blue"): 2,
+        ("green", "red"): 3,
+    }
+    models = set(lake.table("players").select("player", "model").collect().iter_rows())
+    assert models == {*ROLES.items(), ("green", "mockllm/model")}
+    outcomes = lake.table("games").collect()["outcome"].value_counts()
+    assert dict(outcomes.iter_rows()) == {"voted_wrong": 3, "guessed_wrong": 2}
+    assert lake.table("quarantine").collect().is_empty()
+
+
+def test_what_the_page_has_a_task_leave_is_a_game(tmp_path: Path) -> None:
+    """The lines for authors, with a store that is a dictionary."""
+    kept: dict[str, Any] = {}
+    texts = [("red", "It grows on trees."), ("blue", "It is sweet.")]
+    names = {"store": lambda: Kept(kept), "texts": texts, "votes": {"red": "blue", "blue": "red"}}
+    exec(blocks("python")[0], names)
+    (game,) = games_in(written(tmp_path, "x.eval", [sample(0, store=kept)]))
+    assert [seat.model for seat in game.seats] == [ROLES["red"], ROLES["blue"]]
+    assert [(vote.seat, vote.target) for vote in game.votes] == [(1, "blue"), (2, "red")]
+    assert game.faults == []
+
+
+class Kept:
+    """What a task calls of Inspect's store."""
+
+    def __init__(self, kept: dict[str, Any]) -> None:
+        self.set = kept.__setitem__
