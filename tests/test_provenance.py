@@ -13,7 +13,7 @@ from pipeline import provenance
         ("formats/aiwolf.py", True),
         ("formats/magic/log.py", True),
         ("game.py", True),
-        ("pages/metric.py", False),
+        ("pages/values.py", False),
         ("reports/audit.py", False),
         ("cli/app.py", False),
         ("api.py", False),

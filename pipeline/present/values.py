@@ -45,7 +45,7 @@ def metrics(rows: pl.DataFrame, lake: StoredLake | None = None, **_: Any) -> Tab
     ]
     if lake is not None and "win_rate" in rows["metric"]:
         # Win rates that are so by construction, of the models in the rows.
-        games = pl.concat(map(self_play, lake.by_system()))
+        games = pl.concat(one.once(self_play) for one in lake.by_system())
         models = rows.select("model").unique() if "model" in rows.columns else games
         notes += self_play_notes(games.join(models, on="model", how="semi", nulls_equal=True))
     is_none = rows.is_empty() or (lake is not None and not lake.systems)
