@@ -1,6 +1,7 @@
 """Games of any format made into interchange JSON, and documents of it checked."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from pipeline.archives import MAX_DOCUMENT, Document, Sources, documents
@@ -19,15 +20,16 @@ _BYTES_AT_ONCE = 2**24
 class Converted(NamedTuple):
     """What came of one document: a line of JSON if it is a game, and what of it is lost.
 
-    `ignored` is why no format reads the document, null for a log; then it has no faults. One that
-    is only checked has no line: it is valid without faults, which are the first rule that it breaks
-    as a whole, or each of its parts.
+    `ignored` is why no format reads the document, null for a log; then it has no faults. Nor has a
+    `is_duplicate`, whose game another document holds. One that is only checked has no line: it is
+    valid without faults, which are the first rule that it breaks as a whole, or each of its parts.
     """
 
     location: str
     line: bytes | None
     faults: tuple[Fault, ...]
     ignored: str | None = None
+    is_duplicate: bool = False
 
     @property
     def is_unnamed(self) -> bool:
@@ -45,10 +47,18 @@ def convert(
 ) -> Iterator[Converted]:
     """Each document of the sources converted, in order, one at a time in memory.
 
-    `model` names who played where a log does not say. Raises SourceError for a source that cannot
-    be read at all.
+    Equal bytes are one game, unless their paths number them as several: the rule of an ingest (see
+    `unindexed.sql`). So the sources are read twice, first for the numbers. `model` names who played
+    where a log does not say. Raises SourceError for a source that cannot be read at all.
     """
-    for document in _forgotten(documents(sources, max_document=max_document, choose=splitter)):
+    read_all = partial(documents, sources, max_document=max_document, choose=splitter)
+    numbered = {
+        sha256(data)
+        for _, path, data, *_ in read_all()
+        if data is not None and game_index(path) is not None
+    }
+    games: set[str] = set()
+    for document in _forgotten(read_all()):
         location = f"{document.source}/{document.path}"
         if document.data is None:
             yield Converted(location, None, *_unread(document))
@@ -60,10 +70,17 @@ def convert(
             continue
         if game is None:
             yield Converted(location, None, (), why_ignored(document.data, document.path))
-        else:
-            if game.game_index is None:
-                game.game_index = game_index(document.path)
-            yield _converted(location, game, sha256(document.data))
+            continue
+        hashed, stated = sha256(document.data), game.game_index
+        if stated is None:
+            game.game_index = game_index(document.path)
+        # One that states its number is the same game wherever it lies.
+        id_ = game_id(hashed, game.game_index if stated is None else None, None)
+        if id_ in games or (game.game_index is None and hashed in numbered):
+            yield Converted(location, None, (), is_duplicate=True)
+            continue
+        games.add(id_)
+        yield _converted(location, game, hashed)
 
 
 def validate(sources: Sources, max_document: int = MAX_DOCUMENT) -> Iterator[Converted]:

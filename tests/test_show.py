@@ -197,6 +197,7 @@ def test_a_transcript_of_an_edition_has_its_marks(edition, capsysbinary, place, 
         assert [(one["metric"], one["hit"]) for one in found] == expected.select(
             "metric", "hit"
         ).rows()
+        assert {(one["edition"], one["system"]) for one in found} <= {(edition, "magic")}
         assert f"What the metrics counted, edition {edition}" in shown(capsysbinary, place, *asked)
 
 

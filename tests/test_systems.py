@@ -19,6 +19,7 @@ from pipeline.ingest import ingest
 from pipeline.lake.maintain import maintain
 from pipeline.pages.page import content, parameters
 from pipeline.pages.render import fragment
+from pipeline.present import present
 from pipeline.simulate import simulate
 from pipeline.vocabulary import EDITIONS
 
@@ -438,6 +439,42 @@ def test_metrics_by_system_have_no_note(place: Path, capsys: pytest.CaptureFixtu
     assert (code, "alone" in err) == (0, False)
     assert OTHER in out
     assert SHARED_MODEL in out
+
+
+def test_lists_of_games_say_whose_they_are(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They show all systems, unless one is asked for."""
+    lake = ("--lake", place / "both")
+    for command in (("games",), ("search", "player"), ("audit", "outcomes"), ("audit", "bots")):
+        _, out, err = magic(capsys, *command, *lake, "--format", "csv")
+        assert out.splitlines()[0].endswith(",system")
+        assert "alone" not in err
+    listed = opened(place, "both").games()
+    assert dict(listed["system"].value_counts().iter_rows()) == dict(opened(place, "both").systems)
+    _, out, err = magic(capsys, "games", *lake, "--system", "chatarena", "--format", "csv")
+    assert out.count("\n") == 7
+    assert out.count(",chatarena\n") == 6
+    assert "alone" not in err
+    assert " system" not in magic(capsys, "games", *lake, "--system", "chatarena")[1]
+    assert " system" in magic(capsys, "games", *lake)[1]
+    found = opened(place, "both").search("vote", limit=1_000_000).rows
+    assert set(found.select("game_id", "system").rows()) <= set(
+        listed.select("game_id", "system").rows()
+    )
+    assert set(found["system"]) == {"magic", "chatarena"}
+
+
+def test_findings_of_several_systems_name_each(place: Path) -> None:
+    """Even where the first of them are of one: those that follow are shown as they are."""
+    lake = opened(place, "both")
+    rows = lake.findings("announced_winners")
+    assert set(rows["system"]) <= {*lake.systems}
+    first = rows.filter(system="magic")
+    assert first.height
+    shown = present("findings", first, lake=lake)
+    assert shown.fields[-1].name == "system"
+    assert not shown.origin
+    alone = present("findings", first, lake=lake.of_system("magic"))
+    assert (alone.fields[-1].name, alone.origin) == ("content", "system magic")
 
 
 def test_an_unknown_system_is_wrong_usage(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

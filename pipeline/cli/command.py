@@ -132,10 +132,11 @@ class Asked:
         return self.every_system()
 
     def every_system(self) -> "StoredLake":
-        """The lake with the games of all systems."""
+        """The lake with the games of all systems, or of the one that --system names."""
         from pipeline.lake import open_lake
 
-        return open_lake(self._path)
+        lake, system = open_lake(self._path), self._arguments.get("system")
+        return lake if system is None else lake.of_system(system)
 
     def answer(self, report: str, *arguments: Any, **more: Any) -> Any:
         """What the report returns, given those of the command's options that it has."""

@@ -87,6 +87,11 @@ def _seen(form: str) -> str:
     return form
 
 
+OF_ANY_SYSTEM = option(
+    "SYSTEM",
+    "Only the games of this system (harness); default: those of all.",
+    suggested=suggestions.systems,
+)
 PAPER_FORM = form_option("latex (booktabs), or parquet")
 PLAYED_BY = option("NAME", "The model that played, for logs that do not name it.")
 SHARED: Mapping[str, Declared] = {

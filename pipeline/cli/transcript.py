@@ -54,7 +54,11 @@ def write_seen(transcript: Transcript, seat: int, form: str) -> None:
 
 def as_json(transcript: Transcript, seat: int | None) -> str:
     """The game's rows of every table, and what was counted, as one object; or what a seat saw."""
-    frames = transcript.tables | {"counted": transcript.counted}
+    said = {"edition": transcript.edition, "system": transcript.game["system"]}
+    counted = transcript.counted.with_columns(
+        pl.lit(text).alias(name) for name, text in said.items()
+    )
+    frames = transcript.tables | {"counted": counted}
     if seat is not None:
         game = transcript.tables["games"].select("game_id", "game_type", seat=pl.lit(seat))
         frames = {"games": game, "messages": transcript.seen_by(seat)}

@@ -175,7 +175,8 @@ def read(data: bytes, model: str | None = None, path: str = "") -> GameRecord | 
         raise broken(
             "$",
             NO_MODEL,
-            f"a {format_.NAME} log does not name it: use --model NAME, or --models-from FILE",
+            f"a {format_.NAME} log does not name it: use --model NAME; `magic ingest` also takes "
+            "--models-from FILE",
         )
     game.assigned_model = model
     return game

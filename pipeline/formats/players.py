@@ -41,7 +41,8 @@ def check_players(players: Collection[str], at: str, most: int = MOST_PLAYERS) -
     if NOT_NAMES.isdisjoint(players) and max(map(len, players), default=0) <= LONGEST_NAME:
         return
     wrong = next(name for name in players if name in NOT_NAMES or len(name) > LONGEST_NAME)
-    rule = f"every player has a name of at most {LONGEST_NAME:,} characters"
+    taken = f", which is not {' or '.join(map(repr, sorted(NOT_NAMES)))}"
+    rule = f"every player has a name of at most {LONGEST_NAME:,} characters{taken}"
     raise broken(at, rule, repr(wrong[:50]))
 
 

@@ -28,7 +28,7 @@ from pipeline.metrics.request import (
     several,
     tested,
 )
-from pipeline.metrics.results import REPLAYS, SYSTEM, VALUES, origin
+from pipeline.metrics.results import MISSING, REPLAYS, SYSTEM, VALUES, origin
 from pipeline.metrics.rows import in_scope
 from pipeline.metrics.tally import ENGINES, Question, check_engine, clusters, count
 from pipeline.metrics.values import values
@@ -167,7 +167,7 @@ def answered(
     sums, terms = sums_by_cluster(counts.sums, declared, request), terms_of(rows, declared, request)
     rows = with_intervals(rows, terms, sums, request, confidence)
     complete = completeness(lake, declared, request)
-    keys = complete.drop("is_complete", *REPLAYS).columns
+    keys = complete.drop("is_complete", *MISSING, *REPLAYS).columns
     rows = rows.join(complete, on=keys, how="left", nulls_equal=True, maintain_order="left")
     if "model" in request.by:
         rows = rows.with_columns(pl.col(*REPLAYS).fill_null(0))

@@ -17,7 +17,7 @@ import polars as pl
 from pipeline.lake import StoredLake
 from pipeline.metrics.declaration import Metric, types_of
 from pipeline.metrics.request import Request
-from pipeline.metrics.results import REPLAYS
+from pipeline.metrics.results import MISSING, REPLAYS
 from pipeline.vocabulary import ALL, Side
 
 # A game that nobody can repeat has its own id for a setting.
@@ -67,27 +67,31 @@ def played(lake: StoredLake, *conditions: pl.Expr) -> pl.DataFrame:
 
 
 def completeness(lake: StoredLake, metrics: Mapping[str, Metric], request: Request) -> pl.DataFrame:
-    """`is_complete`, `n_replays` and `n_repeats` of each metric and model: over its game types, and
+    """`is_complete`, `MISSING` and `REPLAYS` of each metric and model: over its game types, and
     also of each one if values are grouped by them. Without models, they are null for each metric.
 
+    They are of all games of these types, whatever else values are grouped or filtered by: of a game
+    that is not there nobody knows its rounds or votes.
     Columns: metric, model and game_type as far as values are grouped by them, and these.
     """
     if "model" not in request.by:
-        unknown = dict.fromkeys(REPLAYS, pl.lit(None, pl.Int64))
+        unknown = dict.fromkeys([*MISSING, *REPLAYS], pl.lit(None, pl.Int64))
         return pl.DataFrame({"metric": list(metrics)}).with_columns(
             is_complete=pl.lit(None, pl.Boolean), **unknown
         )
-    # It finished as many games of each setting as are expected.
-    is_complete = (pl.col("n_finished") >= pl.col("n_expected")).all()
-    complete = lake.once(competitions).group_by("model", "game_type").agg(is_complete=is_complete)
+    n_missing, n_expected = pl.col("n_expected") - pl.col("n_finished"), pl.col("n_expected")
+    found = lake.once(competitions).group_by("model", "game_type")
+    games = found.agg(
+        is_complete=n_missing.sum() == 0, n_missing=n_missing.sum(), n_expected=n_expected.sum()
+    )
     of_types = (
         types_of(metrics, request.counted_types)
-        .join(complete, on="game_type", nulls_equal=True)
+        .join(games, on="game_type", nulls_equal=True)
         .join(lake.once(replays), on=["model", "game_type"], how="left", nulls_equal=True)
         .with_columns(pl.col(*REPLAYS).fill_null(0))
     )
     of_all = of_types.group_by("metric", "model").agg(
-        pl.col("is_complete").all(), pl.col(*REPLAYS).sum()
+        pl.col("is_complete").all(), pl.col(*MISSING, *REPLAYS).sum()
     )
     if not request.is_rolled_up:
         return of_all

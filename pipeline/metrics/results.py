@@ -41,6 +41,15 @@ IS_COMPLETE = column.flag(
     "models that finished one"
 ).shown("complete")
 
+MISSING: Mapping[str, column.Column] = {
+    "n_missing": column.count(
+        "games that the model has not finished, of `n_expected`; null if not grouped by model"
+    ).shown("missing"),
+    "n_expected": column.count(
+        "games expected: of each setting that any model played, the median of what the models that "
+        "finished one have; null if not grouped by model"
+    ).shown("expected"),
+}
 REPLAYS: Mapping[str, column.Column] = {
     "n_replays": column.count(
         "games of the model beyond as many as models usually have of their setting (the lower "
@@ -85,6 +94,7 @@ VALUES: Mapping[str, column.Column] = {
     ).shown("unknown"),
     "reason": column.text("why there is no value, null if there is one"),
     "is_complete": IS_COMPLETE,
+    **MISSING,
     **REPLAYS,
 }
 # A metric in a row of a leaderboard is one column, an estimate. Where it is flat, as for programs,
@@ -125,13 +135,7 @@ LEADERBOARD: Mapping[str, column.Column] = {
     ),
     "family": column.count("for how many comparisons the letters are adjusted"),
     "n_games": column.count("number of games that the win rate counts").shown("games"),
-    "n_missing": column.count("games that the model has not finished, of `n_expected`").shown(
-        "missing"
-    ),
-    "n_expected": column.count(
-        "games expected: of each setting that any model played, the median of what the models that "
-        "finished one have"
-    ).shown("expected"),
+    **MISSING,
     "n_self_play": column.count(
         "games in which the model plays every seat: it wins and loses each of them"
     ).shown("self-play"),

@@ -35,7 +35,7 @@ from pipeline.pages.content import (
     tested_models,
 )
 from pipeline.present import present
-from pipeline.present.values import lacks_note
+from pipeline.present.values import lacks_note, missing_note
 from pipeline.reports.compare.differences import SCHEMA
 from pipeline.reports.compare.settings import APART
 from pipeline.vocabulary import ALL, RELEASE
@@ -83,7 +83,8 @@ def leaderboard(lake: AnsweringLake, asked: Any) -> Content:
     if asked.sort in rows.columns:  # nulls last
         is_down = [asked.order == "down", *(False for _ in keys)]
         rows = rows.sort(asked.sort, *keys, descending=is_down, nulls_last=True)
-    notes = lacks_note(values) if is_sliced else [*present("leaderboard", ranking).notes]
+    of_slice = [*lacks_note(values), *missing_note(rows)]
+    notes = of_slice if is_sliced else [*present("leaderboard", ranking).notes]
     notes += [f"no model has a value of {', '.join(absent)}"] if is_sliced and absent else []
     notes += [f"{row['metric']}: {row['reason']}." for row in left_out.iter_rows(named=True)]
     return Content(

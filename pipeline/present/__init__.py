@@ -77,13 +77,19 @@ def present(name: str, frame: pl.DataFrame, **asked: Any) -> Presented:
     lake, edition = asked.get("lake"), asked.get("edition", PAPER)
     lake_notes = [] if lake is None else unknown_notes(lake)
     edition_notes = [] if edition == PAPER else [f"edition {edition}"]
-    shown = _with_one_origin(table.noting(*lake_notes, *edition_notes))
+    is_mixed = lake is not None and lake.system is None and len(lake.systems) > 1
+    shown = _with_one_origin(table.noting(*lake_notes, *edition_notes), is_mixed=is_mixed)
     return Presented(**{one.name: getattr(shown, one.name) for one in fields(shown)})
 
 
-def _with_one_origin(table: Table) -> Table:
-    """The table without columns for eyes that say the same of all rows: a document says it once."""
+def _with_one_origin(table: Table, *, is_mixed: bool) -> Table:
+    """The table without columns for eyes that say the same of all rows: a document says it once.
+
+    Of a lake of several systems, rows that follow can be of another one.
+    """
     known = {name: table.rows[name].unique() for name in ORIGIN if name in table.rows.columns}
+    if is_mixed and "system" in known and known["system"].count():
+        del known["system"]
     same = {name: values for name, values in known.items() if len(values) <= 1}
     said = [f"{name} {value}" for name, values in same.items() for value in values.drop_nulls()]
     return replace(table, hidden=(*table.hidden, *same), origin=", ".join(said))

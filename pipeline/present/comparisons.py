@@ -6,9 +6,10 @@ from typing import Any
 import polars as pl
 
 from pipeline.cells import counted, is_next_to_zero
+from pipeline.metrics.results import MISSING
 from pipeline.present import folds
 from pipeline.present.table import NO_ROWS, Estimate, Table, brief_id
-from pipeline.present.values import group_columns, thin_note
+from pipeline.present.values import group_columns, missing_note, thin_note
 from pipeline.reports import diff as changes
 from pipeline.reports import plan as plans
 from pipeline.reports.compare.differences import EVERY
@@ -51,7 +52,11 @@ def compare(rows: pl.DataFrame, margin: float | None = None, **_: Any) -> Table:
         "compare",
         rows,
         {**group_columns(rows), **EVERY},
-        estimates=[Estimate("difference", "ci_low", "ci_high", _THIN, reason="reason")],
+        estimates=[
+            Estimate("difference", "ci_low", "ci_high", _THIN, reason="reason"),
+            Estimate("value", missing=tuple(MISSING)),
+            Estimate("other_value", missing=tuple(f"other_{name}" for name in MISSING)),
+        ],
         hidden=hidden,
         also=("method", "common_value", "other_common_value"),
         headings=headings,
@@ -67,6 +72,7 @@ def compare(rows: pl.DataFrame, margin: float | None = None, **_: Any) -> Table:
             *common_note(rows),
             *replay_note(rows),
             *thin_note(rows, *_THIN),
+            *missing_note(_by_side(rows, side)),
             *_reasons(rows, hidden),
             *_signs(rows),
         ],
@@ -74,6 +80,14 @@ def compare(rows: pl.DataFrame, margin: float | None = None, **_: Any) -> Table:
 
 
 contrast = compare
+
+
+def _by_side(rows: pl.DataFrame, side: str) -> pl.DataFrame:
+    """model, n_missing, n_expected of either side that has a value; groups are of one model."""
+    other = pl.col("other" if side == "model" else "model").alias("model")
+    of_others = {name: f"other_{name}" for name in ("value", *MISSING)}
+    both = [rows.select("model", *of_others), rows.select(other, **of_others)]
+    return pl.concat(both).drop_nulls("value")
 
 
 def _family(rows: pl.DataFrame) -> str:

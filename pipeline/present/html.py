@@ -209,7 +209,7 @@ def _ends(estimate: Estimate, cell: Cell, row: Row) -> str:
 
 
 def _counts(estimate: Estimate, row: Row, written: Callable[[str, object], str]) -> str:
-    """What was counted, in how many games, and which terms are thin."""
+    """What was counted, in how many games, which terms are thin, and what it lacks."""
     counted, games = row.get(estimate.counted or ""), row.get(estimate.games or "")
     parts = [] if counted is None else [f"{written('counted', counted)} row{_s(counted)} counted"]
     parts += [] if games is None else [f"in {written('games', games)} game{_s(games)}"]
@@ -221,7 +221,9 @@ def _counts(estimate: Estimate, row: Row, written: Callable[[str, object], str])
     thin = [f"thin: {', '.join(terms)}"] if terms else []
     lacking = row.get(estimate.lacks or "") or ()
     lacks = [f"lacks what other models have: {_text(', '.join(lacking))}"] if lacking else []
-    return "; ".join(filter(None, [" ".join(parts), *thin, *lacks]))
+    missing, expected = map(row.get, estimate.missing or ("", ""))
+    gone = [f"{missing:,} of {expected:,} games missing"] if missing else []
+    return "; ".join(filter(None, [" ".join(parts), *thin, *lacks, *gone]))
 
 
 def _s(n: object) -> str:

@@ -279,7 +279,7 @@ PLAIN = (
         "findings",
         NO_ROWS,
         audits.FINDINGS,
-        brief=partial(brief, columns=("game_id", *_FINDING_COLUMNS)),
+        brief=partial(brief, columns=("game_id", *_FINDING_COLUMNS, "system")),
     ),
     Table(  # a page also has the documents' format, their size, and who read them
         "documents",

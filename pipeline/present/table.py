@@ -20,9 +20,9 @@ TEXT_SHOWN = 100
 class Estimate(Struct, frozen=True):
     """Columns that are one number together, and one cell for eyes.
 
-    These are its value, the ends of its interval, its thin terms, and what it lacks. A page also
-    has what was counted for it, in how many games, and why it is missing. Without a `value` it is a
-    range.
+    These are its value, the ends of its interval, its thin terms, and what it lacks: competitions,
+    and how many games are `missing` of how many. A page also has what was counted for it, in how
+    many games, and why it is missing. Without a `value` it is a range.
     """
 
     value: str | None = None
@@ -34,6 +34,7 @@ class Estimate(Struct, frozen=True):
     reason: str | None = None
     heading: str = ""
     lacks: str | None = None
+    missing: tuple[str, ...] = ()
 
     @property
     def anchor(self) -> str:
@@ -42,9 +43,8 @@ class Estimate(Struct, frozen=True):
 
     def parts(self) -> Iterator[str]:
         """The columns that its cell stands for."""
-        yield from (
-            name for name in (self.value, self.low, self.high, *self.thin, self.lacks) if name
-        )
+        names = (self.value, self.low, self.high, *self.thin, self.lacks, *self.missing)
+        yield from filter(None, names)
 
     def cell(self, text: str, row: Mapping[str, Any]) -> "Cell":
         """Its cell in a row, in which its value is this text."""
@@ -53,7 +53,7 @@ class Estimate(Struct, frozen=True):
         if self.value is None:
             return Cell("" if ends[0] else cells.NULL, *ends)
         mark = cells.mark(term for name in self.thin for term in row.get(name) or ())
-        mark += "*" if row.get(self.lacks or "") else ""
+        mark += "*" if any(map(row.get, (self.lacks or "", *self.missing[:1]))) else ""
         return Cell(text, *ends, "" if text == cells.NULL else mark)
 
 

@@ -13,14 +13,16 @@ from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE
 from pipeline.metrics.completeness import replay_notes, self_play, self_play_notes
 from pipeline.metrics.intervals import EXPLANATION
-from pipeline.metrics.results import ESTIMATE, REPLAYS, VALUES, leaderboard_columns
+from pipeline.metrics.results import ESTIMATE, MISSING, REPLAYS, VALUES, leaderboard_columns
 from pipeline.present import folds
 from pipeline.present.table import Estimate, Table
 from pipeline.reports import evidence_sum as evidence_sums
 from pipeline.vocabulary import ALL
 
 VALUE = Estimate(
-    "value", "ci_low", "ci_high", ("thin",), "counted", "n_games", "reason", lacks="lacks"
+    *("value", "ci_low", "ci_high", ("thin",), "counted", "n_games", "reason"),
+    lacks="lacks",
+    missing=tuple(MISSING),
 )
 _PROGRAM_COLUMNS = ("edition", "terms", "ci_method", "effective_items", "is_complete", *REPLAYS)
 
@@ -35,7 +37,12 @@ def metric_estimate(name: str) -> Estimate:
 
 
 def metrics(rows: pl.DataFrame, lake: StoredLake | None = None, **_: Any) -> Table:
-    notes = [*thin_note(rows, "thin"), *lacks_note(rows), *replay_notes(rows)]
+    notes = [
+        *thin_note(rows, "thin"),
+        *lacks_note(rows),
+        *missing_note(rows.drop_nulls("value")),
+        *replay_notes(rows),
+    ]
     if lake is not None and "win_rate" in rows["metric"]:
         # Win rates that are so by construction, of the models in the rows.
         games = pl.concat(one.once(self_play) for one in lake.by_system())
@@ -152,6 +159,25 @@ def lacks_note(rows: pl.DataFrame) -> list[str]:
     )
 
 
+def missing_note(rows: pl.DataFrame) -> list[str]:
+    """What the star means if games are missing: of which models, and how many of how many.
+
+    Where a model's values are of other games each, the most that one of them lacks.
+    """
+    if not {"model", *MISSING} <= set(rows.columns):
+        return []
+    lacking = rows.filter(pl.col("n_missing") > 0).group_by("model", maintain_order=True)
+    most = pl.col(*MISSING).sort_by(*MISSING).last()
+    said = [
+        f"{model or 'a nameless model'}: {'up to ' * (n_numbers > 1)}{n:,} of {of:,}"
+        for model, n, of, n_numbers in lacking.agg(most, n=pl.struct(*MISSING).n_unique()).rows()
+    ]
+    return [
+        "* lacks games of settings that others finished; run `magic completeness` for details "
+        f"({', '.join(said)} games missing)"
+    ] * bool(said)
+
+
 def letters_note(rows: pl.DataFrame, confidence: float) -> list[str]:
     """How many comparisons the letters are adjusted for: of other models it is another number."""
     # Only a leaderboard has letters: the values of metrics need not wait for numpy.
@@ -172,11 +198,7 @@ def _incomplete(rows: pl.DataFrame) -> list[str]:
     """Who lacks games, how many of how many, and who a whole competition."""
     columns = ("rank", "model", "n_missing", "n_expected", "lacks")
     lacking = rows.filter(~rows["is_complete"]).select(columns).rows()
-    some = ", ".join(f"{model}: {n:,} of {of:,}" for _, model, n, of, lacks in lacking if not lacks)
-    notes = [
-        "* lacks games of settings that others finished; run `magic completeness` for details "
-        f"({some} games missing)"
-    ] * bool(some)
+    notes = missing_note(rows.filter(pl.col("lacks").list.len().fill_null(0) == 0))
     for rank, model, n, of, lacks in lacking:
         if lacks:
             rankless = (

@@ -16,7 +16,7 @@ from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.lake import StoredLake
 from pipeline.lake.texts import texts, with_texts
 from pipeline.metrics.request import check_players, check_words, several
-from pipeline.metrics.results import origin
+from pipeline.metrics.results import SYSTEM, origin
 from pipeline.metrics.rows import literals
 from pipeline.metrics.views import COLUMNS as OF_ROWS
 from pipeline.metrics.views import shared
@@ -41,12 +41,12 @@ COLUMNS: Mapping[str, Column] = {
         "as_read − as_logged; all three are null if the metric counts none of the rows"
     ),
 }
-_KNOWN = {**TABLES["players"].columns(), **OF_ROWS, "kind": COLUMNS["kind"]}
+_KNOWN = {**TABLES["players"].columns(), **OF_ROWS, "kind": COLUMNS["kind"], "system": SYSTEM}
 FINDINGS: Mapping[str, Column] = {
     name: _KNOWN[name]
     for name in (
         *("kind", "game_id", "game_type", "model", "role", "player", "seat", "round"),
-        *("message_index", "logged", "says", "hit_logged", "hit_read", "content"),
+        *("message_index", "logged", "says", "hit_logged", "hit_read", "content", "system"),
     )
 }
 _OF_A_ROW = ("model", "role", "player", "seat", "round")

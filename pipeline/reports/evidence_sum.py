@@ -14,7 +14,7 @@ from pipeline.metrics.declaration import POOLED, Combine
 from pipeline.metrics.evidence import Choices
 from pipeline.metrics.known import metric as declaration
 from pipeline.metrics.request import check_models, several
-from pipeline.metrics.results import VALUES, counted_in
+from pipeline.metrics.results import MISSING, VALUES, counted_in
 from pipeline.vocabulary import PAPER, Edition
 
 COLUMNS: Mapping[str, column.Column] = {
@@ -28,7 +28,9 @@ COLUMNS: Mapping[str, column.Column] = {
     ),
     **{
         name: VALUES[name]
-        for name in ("ci_low", "ci_high", "n_games", "n_unknown", "thin", "lacks", "reason")
+        for name in (
+            *("ci_low", "ci_high", "n_games", "n_unknown", "thin", "lacks", *MISSING, "reason"),
+        )
     },
 }
 
@@ -101,7 +103,9 @@ def sentence(name: str, rows: pl.DataFrame) -> str:
     thin = ", ".join(term["term"] or "in all" for term in whole["thin"] or ())
     line = ", ".join([*parts, counted(whole["n_games"], "game")])
     lacks = ", ".join(whole["lacks"] or ())
-    more = {"thin": thin, "lacks what other models have": lacks}
+    n_missing, n_expected = (whole[name] for name in MISSING)
+    gone = f"{n_missing:,} of {n_expected:,} games" if n_missing else ""
+    more = {"thin": thin, "lacks what other models have": lacks, "lacks": gone}
     said = "".join(f"; {what}: {names}" for what, names in more.items() if names)
     return f"{line}{said}{unknown}"
 

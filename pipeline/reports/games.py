@@ -38,7 +38,7 @@ COLUMNS: Mapping[str, column.Column] = {
     for name in (
         *("game_id", "game_type", *_BY_SEATS),
         *("outcome", "is_finished", "n_rounds", "n_messages"),
-        *("setting_id", "game_index", "source", "path"),
+        *("setting_id", "game_index", "source", "path", "system"),
     )
 }
 UNFINISHED = "unfinished"

@@ -25,6 +25,7 @@ from pipeline.metrics.known import names
 from pipeline.metrics.request import Request, check_words, condition_on, several
 from pipeline.metrics.results import (
     LEADERBOARD,
+    MISSING,
     OF_A_METRIC,
     OF_A_SLICE,
     ORIGIN,
@@ -70,10 +71,10 @@ def leaderboard(
     are sorted by this metric, the highest first, nulls last.
 
     With `game_type` or `where`, values are of this slice of the rows. A slice has no rank and no
-    letters, since these belong to the win rate over all games: but for `reasons`, whatever is not
-    of a metric is null, and rows are sorted by model. It has a further column `<metric>_lacks`: the
-    competitions that this metric of another model counts, and that of this model does not. Other
-    arguments are those of `metrics`.
+    letters, since these belong to the win rate over all games: but for `reasons` and what is
+    missing, whatever is not of a metric is null, and rows are sorted by model. It has a further
+    column `<metric>_lacks`: the competitions that this metric of another model counts, and that of
+    this model does not. Other arguments are those of `metrics`.
 
     Raises UsageError for an unknown metric, model, game type, edition or engine, for a wrong
     condition, and for a slice with `include_incomplete`.
@@ -196,7 +197,12 @@ def _ranking(
 def _unranked(rows: pl.DataFrame, shown: Sequence[str], keys: Sequence[str]) -> pl.DataFrame:
     """The same of a slice: a row for each model and group, sorted by these, without a rank."""
     columns = schema(leaderboard_columns(shown, OF_A_SLICE))
-    reasons = rows.group_by(keys).agg(reasons=_REASONS)
+    reasons = rows.group_by(keys).agg(
+        pl.col("is_complete").all(ignore_nulls=False),
+        # Those of the metric that lacks most.
+        pl.col(*MISSING).sort_by(*MISSING).last(),
+        reasons=_REASONS,
+    )
     values = wide(rows, shown, keys, OF_A_SLICE)
     known = values.join(reasons, on=keys, nulls_equal=True).sort(keys, nulls_last=True)
     absent = [pl.lit(None, columns[name]).alias(name) for name in columns if name not in known]

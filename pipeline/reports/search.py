@@ -32,6 +32,7 @@ COLUMNS: Mapping[str, column.Column] = {
     "before": column.text("the text before the hit"),
     "hit": column.text("the first hit in the message's text"),
     "after": column.text("the text after the hit"),
+    "system": TABLES["games"].columns()["system"],
 }
 _KEY = re.compile(r"(\d{1,18})\.(\d{1,18})")
 
@@ -113,7 +114,10 @@ def search(
             stopped = "time" if n_left else "limit"
             break
     n_messages = sum(state.counts("messages").values())
-    shown = _around(pl.concat(parts))
+    found = pl.concat(parts)
+    is_found = pl.col("game_id").is_in(found["game_id"].unique().to_list())
+    games = state.table("games").filter(is_found).select("game_id", "system").collect()
+    shown = _around(found.join(games, on="game_id", how="left", maintain_order="left"))
     if at >= n_messages:
         return Hits(shown, n_messages, n_messages, "end", None)
     return Hits(shown, at, n_messages, stopped, f"{state.ingest_id}.{at}")

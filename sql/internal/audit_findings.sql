@@ -12,7 +12,8 @@ SELECT
     findings.game_id,
     games.game_type,
     ${columns},
-    messages.content
+    messages.content,
+    games.system
 FROM (${rows}) AS findings
 JOIN games
     ON games.game_id = findings.game_id

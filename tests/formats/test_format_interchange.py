@@ -1,6 +1,8 @@
 """Interchange JSON: what it says of a game of any format is all that was read of it."""
 
 import json
+import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
@@ -10,6 +12,8 @@ import msgspec
 import polars as pl
 import pytest
 from format_logs import logs_in_files
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from logs.interchange import PUBLIC_GOOD, WEREWOLF
 from msgspec.structs import fields
 from polars.testing import assert_frame_equal
@@ -168,16 +172,61 @@ def test_events_keep_their_order_when_converted(step: int) -> None:
 
 
 def test_one_game_in_two_writings_stays_two_when_converted(tmp_path: Path) -> None:
-    """And a copy of the same bytes is none."""
+    """And a copy of the same bytes is none: it has no line."""
     (tmp_path / "logs").mkdir()
     for name, indent in {"a": None, "b": 1, "c": 1}.items():
         (tmp_path / "logs" / f"{name}.json").write_text(json.dumps(PUBLIC_GOOD, indent=indent))
     lines = tmp_path / "games.jsonl"
     lines.write_bytes(b"".join(b"%s\n" % (one.line or b"") for one in convert(tmp_path / "logs")))
-    for number, source in enumerate((tmp_path / "logs", lines)):
-        report = ingest(source, tmp_path / f"lake {number}", jobs=1)
-        assert (report.statuses["ingested"], report.statuses["duplicate"]) == (2, 1)
+    for n_copies, source in ((1, tmp_path / "logs"), (0, lines)):
+        report = ingest(source, tmp_path / f"lake {n_copies}", jobs=1)
+        assert (report.statuses["ingested"], report.statuses["duplicate"]) == (2, n_copies)
         assert report.n_in_other_form == 2
+
+
+# Games of formats with and without a number of its own, and one in two writings.
+COPIED = [
+    encode(prisoners_dilemma()),
+    json.dumps(PUBLIC_GOOD).encode(),
+    json.dumps(PUBLIC_GOOD, indent=1).encode(),
+    json.dumps(PUBLIC_GOOD | {"game_index": 3}).encode(),
+]
+NAMES = ["0.json", "1.json", "a.json", "z.json", "b/0 (1).json", "b/0.json", "c/3.json"]
+
+
+@settings(max_examples=6, deadline=None)
+@given(
+    names=st.dictionaries(st.sampled_from(NAMES), st.sampled_from(COPIED), min_size=1),
+    lines=st.lists(st.sampled_from(COPIED), max_size=4),
+)
+def test_copies_under_any_names_are_the_games_that_an_ingest_takes(
+    names: dict[str, bytes], lines: list[bytes]
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        top = Path(folder)
+        for name, data in names.items():
+            (top / "logs" / name).parent.mkdir(parents=True, exist_ok=True)
+            (top / "logs" / name).write_bytes(data)
+        (top / "logs" / "lines.jsonl").write_bytes(b"".join(b"%s\n" % data for data in lines))
+        made = list(convert(top / "logs"))
+        written = [one.line for one in made if one.line]
+        report = ingest(top / "logs", top / "lake", jobs=1)
+        games = open_lake(top / "lake").table("games").collect()
+    assert report.statuses["duplicate"] == sum(one.is_duplicate for one in made)
+    assert len(set(written)) == len(written)
+    again = [game for line in written if (game := read(line))]
+    assert Counter(games.select("content_id", "game_index").rows()) == Counter(
+        (content_id(game), game.game_index) for game in again
+    )
+
+
+@pytest.mark.parametrize("name", ["Moderator", "all"])
+def test_a_name_that_a_format_keeps_for_itself_is_said_to_be_none(name: str) -> None:
+    seats = [seat | {"player": name} for seat in PUBLIC_GOOD["seats"][:1]]
+    fault = fault_of(PUBLIC_GOOD | {"seats": [*seats, *PUBLIC_GOOD["seats"][1:]]})
+    assert fault.rule == (
+        "every player has a name of at most 1,000 characters, which is not 'Moderator' or 'all'"
+    )
 
 
 def test_what_follows_from_the_rest_need_not_be_stated() -> None:
@@ -503,6 +552,9 @@ def test_what_cannot_be_converted_is_named(
     assert content_id(read_document(json.loads(out))) == content_id(read_document(PUBLIC_GOOD))
     assert "b.json: $: every field has its type" in err
     assert "1 game, 1 refused document, 1 ignored document" in err
+    assert "duplicate" not in err
+    (tmp_path / "d.json").write_bytes((tmp_path / "a.json").read_bytes())
+    assert "1 ignored document, 1 duplicate left out" in run(capfd, "convert", str(tmp_path))[2]
     assert run(capfd, "convert", str(tmp_path), "--strict")[0] == 3
     assert run(capfd, "convert", str(tmp_path / "c.json"))[0] == 1
 
@@ -523,6 +575,9 @@ def test_the_next_step_of_unknown_logs_is_named(
             assert code == 1, name
             assert ("interchange JSON" in err) is (name in steps), (name, err)
             assert steps.get(name, "") in err
+            assert err.count("--models-from") == err.count(
+                "`magic ingest` also takes --models-from"
+            )
             assert ("--model NAME" in err) is (name == "unnamed.json" and command == ["convert"])
             assert len(err.strip().splitlines()) <= 4
 

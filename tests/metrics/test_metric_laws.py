@@ -16,6 +16,7 @@ from pipeline.errors import UsageError
 from pipeline.metrics import metric, metrics
 from pipeline.metrics.declaration import POOLED, Combine
 from pipeline.metrics.known import names as names_in
+from pipeline.metrics.results import MISSING, REPLAYS
 from pipeline.vocabulary import EDITIONS
 
 Tables = dict[str, pl.DataFrame]
@@ -82,7 +83,7 @@ def test_a_model_is_measured_on_its_own(tables, edition, model):
     own["games"] = games_of(tables)
     # Whether it is complete, or played some more often, is a matter of what the others played.
     together, alone = (
-        rows.drop("is_complete", "n_replays", "n_repeats")
+        rows.drop("is_complete", *MISSING, *REPLAYS)
         for rows in (values(tables, edition, model=[model]), values(own, edition))
     )
     assert_same(together, alone.filter(model=model))

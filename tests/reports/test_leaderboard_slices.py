@@ -13,7 +13,7 @@ from pipeline.metrics import NAMES
 from pipeline.pages.page import page, parameters
 from pipeline.present import present
 
-WITHOUT_RANK = ("rank", "letters", "family", "n_games", "n_missing", "is_complete", "lacks")
+WITHOUT_RANK = ("rank", "letters", "family", "n_games", "lacks")
 SLICES: list[dict[str, Any]] = [
     {"game_type": "chameleon"},
     {"game_type": "public_good", "edition": "audited"},
@@ -40,6 +40,8 @@ def values(lake: pipeline.Lake, asked: dict[str, Any]) -> dict[str, dict[str, An
         name, of_model = row["metric"], by_model.setdefault(row["model"], {})
         of_model[name], of_model[f"{name}_low"] = row["value"], row["ci_low"]
         of_model[f"{name}_high"], of_model[f"{name}_lacks"] = row["ci_high"], row["lacks"]
+        of_model["n_missing"] = max(of_model.get("n_missing", 0), row["n_missing"])
+        of_model["is_complete"] = of_model.get("is_complete", True) and row["is_complete"]
     return by_model
 
 

@@ -18,6 +18,7 @@ def games(
     asked: Asked,
     *,
     lake: str = DEFAULT_LAKE,
+    system: str | None = options.OF_ANY_SYSTEM,
     model: Texts = several(
         "MODEL", "Only games in which this model sits, tested or not", suggestions.models
     ),
@@ -55,7 +56,9 @@ def games(
     """
     words = {"won": won, "lost": lost}
     results = [word for word, is_asked in words.items() if is_asked]
-    asked.show("reports.games.games", result=results or None)
+    asked.lake = asked.every_system()
+    rows = asked.answer("reports.games.games", result=results or None)
+    asked.show_table(asked.table("games", rows, lake=None))
 
 
 def evidence(
@@ -204,11 +207,7 @@ def audit(
     *,
     kind: str | None = argument("KIND", "Print every finding of this kind."),
     lake: str = DEFAULT_LAKE,
-    system: str | None = option(
-        "SYSTEM",
-        "Check only the games of this system (harness); default: those of all.",
-        suggested=suggestions.systems,
-    ),
+    system: str | None = options.OF_ANY_SYSTEM,
     by: list[str] = several(
         "COLUMNS", "Columns to group by, separated by commas", check=options.columns
     ),
@@ -227,7 +226,7 @@ def audit(
       magic audit --by game_type,format_version
       magic audit role_identifications --model gpt-4
     """
-    asked.lake = asked.every_system() if system is None else asked.every_system().of_system(system)
+    asked.lake = asked.every_system()
     if kind is not None:
         if by:
             raise UsageError("--by cannot be combined with KIND: its rows are not grouped")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pipeline.conversion import Converted
 
 GAME, FAULTY = "game", "faulty part"
-REFUSED, IGNORED = "refused document", "ignored document"
+REFUSED, IGNORED, DUPLICATE = "refused document", "ignored document", "duplicate"
 _NO_FAULT = (None, None, None)
 # One of the refused documents.
 UNNAMED = "log"
@@ -39,6 +39,7 @@ def convert(
     """Convert logs to interchange JSON, one game a line.
 
     The lines say all that was read of the logs, and `magic ingest` makes the same rows of them.
+    A copy that `magic ingest` would count as a duplicate is left out.
     What cannot be converted is named on stderr. It is an error if the sources have no game at all.
 
     \b
@@ -66,7 +67,9 @@ def convert(
         with replacing(out) as draft, draft.open("wb") as file:
             counts, first = _write(documents, file.write)
     wrote = f"wrote {out}: " if out else ""
+    copies = counts.pop(DUPLICATE, 0)
     numbers = ", ".join(counted(n, kind) for kind, n in counts.items() if kind != UNNAMED)
+    numbers += f", {counted(copies, DUPLICATE)} left out" * bool(copies)
     terminal.note(wrote + (numbers or "no documents"))
     if not counts[GAME]:
         terminal.complain(f"no game was converted: {_why_none(counts, first)}")
@@ -111,6 +114,8 @@ def _write(
             write(document.line + b"\n")
             counts[GAME] += 1
             counts[FAULTY] += len(document.faults)
+        elif document.is_duplicate:
+            counts[DUPLICATE] += 1
         elif document.ignored is not None:
             counts[IGNORED] += 1
             if ignored is None or (document.may_be_log and not ignored.may_be_log):

@@ -12,7 +12,7 @@ from pipeline.errors import UsageError
 from pipeline.metrics import Answer, metric
 from pipeline.metrics.known import names as edition_names
 from pipeline.metrics.request import several
-from pipeline.metrics.results import HIGH, IS_THIN, LOW, METRIC
+from pipeline.metrics.results import HIGH, IS_THIN, LOW, METRIC, MISSING
 from pipeline.reports.compare.pairs import SIDES, entities
 from pipeline.statistics.common import REPLAYED
 from pipeline.statistics.contrast import p_alike
@@ -67,6 +67,8 @@ COLUMNS: Mapping[str, column.Column] = {
         f"whether one of the two played about {REPLAYED:g} times as many games of these settings "
         "or more, in any term"
     ),
+    **MISSING,
+    **{f"other_{name}": of_other for name, of_other in MISSING.items()},
     "reason": column.text("why the difference is null"),
 }
 SCHEMA = column.schema(COLUMNS)
@@ -104,7 +106,7 @@ def compared(
         for frame in (answer.terms, answer.sums)
     )
     values = rows.select(
-        "entity", "value", "thin", "reason", label=pl.col(label).cast(pl.String)
+        "entity", "value", "thin", "reason", *MISSING, label=pl.col(label).cast(pl.String)
     ).join(terms.group_by(entity="model").agg(terms="term"), on="entity", how="left")
     others = values.rename(lambda name: f"other_{name}")
     both = (

@@ -1,0 +1,138 @@
+"""A value of a model that lost games is marked wherever it stands: how many of how many."""
+
+import json
+
+import polars as pl
+import pytest
+
+import pipeline
+from pipeline.ingest import ingest
+from pipeline.pages import fragment, parameters
+from pipeline.pages import page as page_of
+from pipeline.pages.report_file import report_file
+from pipeline.present import present
+
+SAID = "3 of 6 games missing"
+NOTE = "(nova: 3 of 6 games missing)"
+SLICES = [{"where": "n_rounds = 1"}, {"game_type": "prisoners_dilemma"}]
+
+
+def game(model: str, setting: int, replay: int, *, is_won: bool) -> dict[str, object]:
+    """A game that is won by who defects, of a setting that others play too."""
+    seats = [
+        {"player": "Uma", "model": model, "score": 5 if is_won else 1},
+        {"player": "bot", "model": None, "is_bot": True, "score": 3},
+    ]
+    choices = {"Uma": "defect" if is_won else "cooperate", "bot": "cooperate"}
+    events: list[dict[str, object]] = [
+        {"actor": actor, "round": 1, "acts": [{"act": "decisions", "choice": choice}]}
+        for actor, choice in choices.items()
+    ]
+    events.append({"text": f"replay {replay}"})
+    return {
+        "magic_interchange": 1,
+        "system": "lab",
+        "game_type": "prisoners_dilemma",
+        "setting": {"number": setting},
+        "is_repeatable": True,
+        "is_finished": True,
+        "seats": seats,
+        "events": events,
+    }
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> pipeline.Lake:
+    """All models won every second of six games; nova has only those that it won."""
+    top = tmp_path_factory.mktemp("lost")
+    games = [
+        game(model, setting, replay, is_won=replay == 0)
+        for model in ("nova", "orion", "vega")
+        for setting in range(3)
+        for replay in range(2)
+        if model != "nova" or replay == 0
+    ]
+    (top / "games.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in games))
+    ingest(top / "games.jsonl", top / "lake", jobs=1)
+    return pipeline.open_lake(top / "lake")
+
+
+def test_values_and_slices_say_how_many_of_how_many(lake: pipeline.Lake) -> None:
+    """The numbers are of all games: of a game that is not there nobody knows the rest."""
+    asked = [{}, *SLICES]
+    for rows in (
+        *(lake.metrics(metric="win_rate", by="model", **one) for one in asked),
+        lake.metrics(metric="win_rate", by=["model", "role"]),
+        *(lake.leaderboard(metric="win_rate", **one) for one in asked),
+    ):
+        numbers = rows.sort("model").select("model", "is_complete", "n_missing", "n_expected")
+        others = [(name, True, 0, 6) for name in ("orion", "vega")]
+        assert numbers.rows() == [("nova", False, 3, 6), *others]
+    assert lake.metrics(by="role")["n_missing"].count() == 0
+
+
+def test_values_are_marked_in_every_table(lake: pipeline.Lake) -> None:
+    compared = lake.compare(("nova", "orion"), metric="win_rate")
+    sides = compared.select("n_missing", "n_expected", "other_n_missing", "other_n_expected")
+    assert sides.rows() == [(3, 6, 0, 6)]
+    pairs = lake.compare(("orion", "nova"), metric="win_rate")
+    for name, rows in (
+        ("metrics", lake.metrics(metric="win_rate", by="model")),
+        ("leaderboard", lake.leaderboard()),
+        *(("leaderboard", lake.leaderboard(**one)) for one in SLICES),
+        ("compare", compared),
+        ("compare", pairs),
+    ):
+        shown = present(name, rows)
+        assert sum(NOTE in note for note in shown.notes) == 1
+        for text in (shown.text(), shown.markdown(), shown.latex(), shown.html()):
+            assert text.count("*") - text.count("**") >= 2, text
+    assert present("compare", compared).fields[1].texts == ["1.000 *"]
+    assert "1.000 *" in present("compare", pairs).text()
+    assert SAID in present("metrics", lake.metrics(metric="win_rate", by="model")).html()
+    complete = lake.metrics(metric="win_rate", by="model", model="orion")
+    assert "*" not in present("metrics", complete).text()
+    contrast = lake.contrast("nova", "round", metric="rationality")
+    assert present("contrast", contrast).notes
+
+
+def test_what_adds_up_to_a_value_says_it_too(lake: pipeline.Lake) -> None:
+    whole = lake.evidence_sum("win_rate", model="nova").row(-1, named=True)
+    assert (whole["n_missing"], whole["n_expected"]) == (3, 6)
+
+
+@pytest.mark.parametrize(
+    ("page", "asked"),
+    [
+        ("leaderboard", {}),
+        ("leaderboard", {"where": "n_rounds = 1"}),
+        ("leaderboard", {"game_type": "prisoners_dilemma"}),
+        ("leaderboard", {"by": "role"}),
+        ("metric", {"metric": "win_rate"}),
+        ("model", {"model": "nova"}),
+        ("compare", {"model": "nova", "other": "orion"}),
+        ("evidence", {"metric": "win_rate", "model": "nova"}),
+    ],
+)
+def test_pages_mark_it(lake: pipeline.Lake, page: str, asked: dict[str, str]) -> None:
+    given = parameters(page, asked)
+    found = page_of(page).content(lake, given)
+    text = str(fragment(page, found, given, lambda page, **_: f"#{page}"))
+    assert "*</span>" in text or page == "evidence"
+    assert (NOTE if page != "evidence" else "lacks 3 of 6 games") in text
+
+
+def test_the_report_marks_it(lake: pipeline.Lake) -> None:
+    of_nova = report_file(lake).split('<article id="model-')[1]
+    assert "nova" in of_nova
+    assert SAID in of_nova
+    assert "*</span>" in of_nova
+
+
+def test_a_value_of_other_games_each_says_the_most_that_is_missing() -> None:
+    rows = pl.DataFrame(
+        {"metric": ["a", "b", "c"], "model": "nova", "value": [0.5, 0.5, None]}
+        | {"n_missing": [2, 3, 9], "n_expected": [4, 1000, 9]}
+    )
+    (note,) = present("metrics", rows).notes
+    assert note.endswith("(nova: up to 3 of 1,000 games missing)")
