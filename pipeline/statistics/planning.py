@@ -1,6 +1,7 @@
 """How many settings it takes to see a difference."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from pipeline.statistics.contrast import Rate
@@ -26,14 +27,12 @@ def settings_needed(
     if sd == 0:
         return 2
     effect = abs(difference) / sd
-    low, high = 1, MOST_SETTINGS
-    if not power_of(high, effect, level, is_paired=is_paired) >= power:
-        return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        is_enough = power_of(middle, effect, level, is_paired=is_paired) >= power
-        low, high = (low, middle) if is_enough else (middle, high)
-    return high
+
+    def is_enough(n: int) -> bool:
+        return power_of(n, effect, level, is_paired=is_paired) >= power
+
+    needed = bisect_left(range(MOST_SETTINGS + 1), x=True, lo=2, key=is_enough)
+    return needed if needed <= MOST_SETTINGS else None
 
 
 def power_of(n: int, effect: float, level: float, *, is_paired: bool) -> float:
