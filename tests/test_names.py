@@ -98,6 +98,10 @@ CASES: list[tuple[tuple[str, ...], dict[str, str]]] = [
     (("O'Brien", "Brien"), {"I vote for O\u2019Brien": "O'Brien", "Brien it is": "Brien"}),
     (("I", "J"), {"I think J lies": "J", "I vote for I": "I", "I'm sure, I abstain": NOBODY}),
     (
+        ("Mary-Ann", "Mary Ann", "Ann"),
+        {"Mary-Ann": "Mary-Ann", "Mary Ann": "Mary Ann", "Mary_Ann": SEVERAL, "Ann": "Ann"},
+    ),
+    (
         ("Agent-2", "Agent-21", "Agent-1"),
         {
             "I vote for Agent-21": "Agent-21",
@@ -122,6 +126,9 @@ CASES: list[tuple[tuple[str, ...], dict[str, str]]] = [
             "[Z] $1": "[Z] $1",
             "Mary Ann": "Mary Ann",
             "mary-ann": "Mary Ann",
+            "I vote for Mary-Ann, Mary is fine": SEVERAL,
+            "I vote for Mary-Ann. Mary is fine": "Mary Ann",
+            "My vote: Mary_Ann": "Mary Ann",
             "Ann": "Ann",
         },
     ),
@@ -350,7 +357,70 @@ ABSTENTIONS_BY_LANGUAGE: list[tuple[tuple[str, ...], dict[str, str]]] = [
         },
     ),
 ]
-CASES += [(("Ana", "Bo", "Cem", "Dov"), ABSTENTIONS), *ABSTENTIONS_BY_LANGUAGE]
+# JSON: the field named for a vote comes first, then what names one player; talk comes last.
+IN_JSON = {
+    '{"vote":"Bo","guess":"kiwi"}': "Bo",
+    '{"vote":"Bo","amount":10}': "Bo",
+    '{"eliminate":"Bo","statement":"Cem is odd"}': "Bo",
+    '{"vote_out":"Bo","message":"Cem is odd"}': "Bo",
+    '{"nomination":"Bo","speech":"Cem is odd"}': "Bo",
+    '{"player_to_eliminate":"Bo","public_statement":"Cem is odd"}': "Bo",
+    '{"voted_player":"Bo","message":"Cem and Dov are fine"}': "Bo",
+    '{"kill":"Bo","say":"Cem sounded odd"}': "Bo",
+    '{"elimination_vote":"Bo","response":"Cem sounded odd"}': "Bo",
+    '{"action":"vote","player":"Bo"}': "Bo",
+    '{"action":"vote","target_player":"Bo","message":"Cem hm"}': "Bo",
+    '{"action":{"vote":"Bo"},"comment":"Cem"}': "Bo",
+    '{"type":"vote","value":"Bo","message":"Cem"}': "Bo",
+    '{"vote":{"name":"Bo","why":"Cem"}}': "Bo",
+    '{"votes":["Bo"],"runner_up":"Cem"}': "Bo",
+    '{"decision":"vote","target":"Bo","message":"Cem"}': "Bo",
+    '{"vote":"Bo","suspicion_ranking":["Cem","Dov"]}': "Bo",
+    '{"vote":"Bo","trust":"Cem"}': "Bo",
+    '{"vote":"Bo","suspect_2":"Cem"}': "Bo",
+    '{"vote":"Bo","target_reason":"Cem"}': "Bo",
+    '{"answer":"I vote for Bo","vote_reason":"Cem"}': "Bo",
+    '{"vote":"Bo"}\n\nExplanation: Cem was fine.': "Bo",
+    '<json>{"vote":"Bo","note":"Cem"}</json>': "Bo",
+    '{"name":"vote","arguments":{"player":"Bo"}}': "Bo",
+    '{"tool":"cast_vote","args":{"target":"Bo","reason":"Cem"}}': "Bo",
+    'I think Cem. {"vote":"Bo"}': "Bo",
+    'vote = "Bo"  # Cem is fine': "Bo",
+    '{"vote":"Bo","choice":2}': "Bo",
+    '{"vote":"Bo","decision":"eliminate"}': "Bo",
+    '{"vote":"Bo","decision":"final"}': "Bo",
+    '{"vote":"Bo","action":"vote"}': "Bo",
+    '{"vote":"abstain","message":"Bo is odd"}': NOBODY,
+    '{"vote":null,"suspect":"Cem"}': NOBODY,
+    '{"vote":"skip","target":"Cem"}': NOBODY,
+    '{"decision":"abstain","note":"Bo fine"}': NOBODY,
+    '{"action":"skip","reason":"x","note":"Bo fine"}': NOBODY,
+    '{"suspicions":{"Cem":0.8},"message":"I vote for Bo"}': "Bo",
+    '{"mood":"calm","message":"I vote for Bo"}': "Bo",
+    '{"message":"Bo"}': "Bo",
+    '{"message":"I vote for Bo"}': "Bo",
+    '{"player_out":"Bo","why":"Cem"}': "Bo",
+    '{"player_out":"Bo","backup":"Cem"}': SEVERAL,
+    '{"target":"Bo","trust":"Cem"}': "Bo",
+    '{"choice":"Bo (odd)","runner_up":"Cem"}': "Bo",
+    '{"target":"Bo","decision":"eliminate"}': "Bo",
+    '{"choice":2,"player":"Bo"}': "Bo",
+    '{"thinking":"Cem","final":{"vote":"Bo"}}': "Bo",
+    '{"thinking":"Cem","action":{"type":"vote","target":"Bo"}}': "Bo",
+    '{"vote": ["Bo"], "why": "Cem"}': "Bo",
+    '{"vote": {"player": "Bo"}, "why": "Cem"}': "Bo",
+    '{"suspects":["Cem","Dov"],"eliminate":"Bo"}': "Bo",
+    '{"suspects":["Cem","Dov"],"out":"Bo"}': "Bo",
+    '{"message":"Cem voted for Dov","eliminated_one":"Bo"}': "Bo",
+    '{"vote":"Bo","message":"he said \\"vote\\": \\"Cem\\""}': "Bo",
+    '```json\n{"player_x":"Bo","speech":"Cem!"}\n```': "Bo",
+    '{"speech":"I abstain. Bo was fine"}': NOBODY,
+    '{"answer":"I vote for Bo because of Cem","say":"Dov"}': "Bo",
+    '{"answer":"Not Cem but Bo","say":"Dov"}': "Bo",
+    '{"response":"Cem","candidate":"Bo"}': "Bo",
+    '{"vote_for":"Bo","final_statement":"Cem"}': "Bo",
+}
+CASES += [(("Ana", "Bo", "Cem", "Dov"), ABSTENTIONS | IN_JSON), *ABSTENTIONS_BY_LANGUAGE]
 
 
 @pytest.mark.parametrize(("seats", "named"), CASES, ids=[", ".join(seats) for seats, _ in CASES])
@@ -358,12 +428,12 @@ def test_whom_a_text_names(seats: tuple[str, ...], named: dict[str, str]) -> Non
     assert dict(zip(named, votes(seats, list(named)), strict=True)) == named
 
 
-def test_players_by_number_abstain_as_players_of_other_names_do() -> None:
+def test_players_by_number_are_read_as_players_of_other_names() -> None:
     """The names of Player N are read apart from those of seats."""
     numbers = {"Ana": "Player 1", "Bo": "Player 2", "Cem": "Player 3", "Dov": "Player 4"}
     named = {
         re.sub("|".join(numbers), lambda name: numbers[name[0]], text): numbers.get(whom, whom)
-        for text, whom in ABSTENTIONS.items()
+        for text, whom in (ABSTENTIONS | IN_JSON).items()
     }
     assert dict(zip(named, votes([*numbers.values()], list(named)), strict=True)) == named
 

@@ -90,12 +90,14 @@ def is_outage(text: pl.Expr) -> pl.Expr:
     return text.str.starts_with(OUTAGE_MARK).fill_null(value=False)
 
 
-def answers(texts: pl.Series) -> pl.Series:
-    """The texts without the thoughts before their answers, see `pipeline.thoughts`."""
+def answers(texts: pl.Series, phase: str = "") -> pl.Series:
+    """The texts without the thoughts before their answers, see `pipeline.thoughts.answer`."""
     may_think = has_any(texts, thoughts.SIGNS)
     if not may_think.any():
         return texts
-    read = texts.filter(may_think).to_frame("text").select(answer(pl.col("text"))).to_series()
+    read = (
+        texts.filter(may_think).to_frame("text").select(answer(pl.col("text"), phase)).to_series()
+    )
     return texts.clone().scatter(may_think.arg_true(), read)
 
 
@@ -107,14 +109,17 @@ def has_any(texts: pl.Series, words: Iterable[str]) -> pl.Series:
     return reduce(or_, [texts.str.contains(word, literal=True) for word in words])
 
 
-def answer(text: pl.Expr) -> pl.Expr:
+def answer(text: pl.Expr, phase: str = "") -> pl.Expr:
     """The same of any texts, as an expression: dearer where few texts hold a thought."""
     said = text.str.replace(thoughts.BEFORE_ANSWER, "")
     outside = text.str.replace_all(thoughts.BLOCKS, "").str.replace(thoughts.BEFORE_ANSWER, "")
     said = pl.when(said.str.strip_chars() == "").then(outside).otherwise(said)
     written = said.str.extract(thoughts.OBJECT)
-    fields = [_plain(written.str.extract(field)) for field in thoughts.FIELDS]
-    of_object = pl.coalesce(*fields, written.str.replace_all(thoughts.THOUGHT_FIELDS, ""))
+    fields = thoughts.FIELDS.get(phase, thoughts.ANY_FIELD)
+    value = pl.coalesce(*[written.str.extract(field) for field in fields])
+    rest = written.str.replace_all(thoughts.ASIDE, "")
+    talk = pl.format("{}\n{}", rest, _plain(written.str.extract(thoughts.TALK_FIELD)))
+    of_object = pl.coalesce(_plain(value.str.replace_all(thoughts.ASIDE, "")), talk, rest)
     is_cut_off = said.str.contains(thoughts.CUT_OFF)
     return pl.when(is_cut_off).then(pl.lit("")).otherwise(of_object.fill_null(said))
 
@@ -145,7 +150,7 @@ def stated_players(text: pl.Expr, speaker: pl.Expr) -> pl.Expr:
     vote that it does not give ("I won't vote for Player 3").
     """
     is_silent = is_outage(text) | text.is_null()
-    text = _given(text, _DENIED)
+    text = _fields(_given(text, _DENIED), _PLAYER)
     after_vote = text.str.extract_all(_VOTE).list.join("\n")
     elsewhere = _elsewhere(text, _INTRODUCTION)
     says_vote = after_vote != ""
@@ -171,7 +176,7 @@ def stated_seats(rows: pl.DataFrame, seats: pl.DataFrame) -> pl.Series:
     others = others.scatter(is_open.arg_true(), spoken)
     said = rows.with_columns(exact=written, loose=others)
     voted, named = [], []
-    for text in (pl.col("exact"), pl.col("loose")):
+    for text in (_fields(pl.col("exact"), MARK), _fields(pl.col("loose"), MARK)):
         votes = _seats(text.str.extract_all(_NAMED_VOTE).list.join(""))
         voted.append(_beside_nobody(votes, text))
         named.append(_seats(_elsewhere(text, _NAMED_INTRODUCTION)))
@@ -181,6 +186,16 @@ def stated_seats(rows: pl.DataFrame, seats: pl.DataFrame) -> pl.Series:
     is_silent = is_outage(pl.col("text")) | pl.col("text").is_null()
     stated = pl.when(~is_silent).then(first).fill_null(pl.lit([], pl.List(pl.String)))
     return said.select(stated.alias("stated")).to_series()
+
+
+def _fields(text: pl.Expr, player: str) -> pl.Expr:
+    """Of JSON the last field that answers and names a player, or those whose value is a name."""
+    inside = rf"[^\]}}]{{0,100}}?{player}[^\]}}]{{0,100}}"
+    value = rf'"(?:[^"\\]|\\.)*?{player}(?:[^"\\]|\\.)*"|[\[{{]{inside}|{player}'
+    answers = text.str.extract(rf'(?is)^\{{.*"(?:{thoughts.AIM_KEYS})"\s*:\s*({value})')
+    names = text.str.extract_all(rf'(?i)"\s*:\s*"?\s*{player}\s*"?\s*[,}}]').list.join("")
+    named = pl.coalesce(answers, pl.when(names != "").then(names), text)
+    return pl.when(text.str.starts_with("{")).then(named).otherwise(text)
 
 
 def _elsewhere(text: pl.Expr, introduction: str) -> pl.Expr:
