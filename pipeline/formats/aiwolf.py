@@ -165,8 +165,21 @@ def claims(look: Look) -> bool:
 
 
 def read(look: Look, model: str | None) -> GameRecord:
-    """The game; without a result it is unfinished."""
-    lines = list(lines_of(text_of(look.data)))
+    """The game; without a result it is unfinished. Its last line may be cut."""
+    text = text_of(look.data)
+    try:
+        return _played(text)
+    except BrokenDocument as error:
+        before, _, cut = text.rpartition("\n")
+        if not cut or error.fault.json_path != f"$[{text.count(chr(10))}]":
+            raise
+        game = _played(before)
+        game.faults.append(error.fault)
+        return game
+
+
+def _played(text: str) -> GameRecord:
+    lines = list(lines_of(text))
     play = _Play(_seats(lines))
     unknown: set[str] = set()
     for line in lines:
