@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from pipeline.archives.splitting import Splitter, whole
 from pipeline.formats.aiwolf_log import NAMELESS, NOBODY, Line, lines_of, text_of
+from pipeline.formats.broken import but_for_a_cut_line
 from pipeline.formats.look import Look
 from pipeline.formats.players import check_players
 from pipeline.formats.village import (
@@ -165,21 +166,14 @@ def claims(look: Look) -> bool:
 
 
 def read(look: Look, model: str | None) -> GameRecord:
-    """The game; without a result it is unfinished. Its last line may be cut."""
-    text = text_of(look.data)
-    try:
-        return _played(text)
-    except BrokenDocument as error:
-        before, _, cut = text.rpartition("\n")
-        if not cut or error.fault.json_path != f"$[{text.count(chr(10))}]":
-            raise
-        game = _played(before)
-        game.faults.append(error.fault)
-        return game
+    """The game; without a result it is unfinished."""
+    game, cut = but_for_a_cut_line(_played, look.data)
+    game.faults += cut
+    return game
 
 
-def _played(text: str) -> GameRecord:
-    lines = list(lines_of(text))
+def _played(data: bytes) -> GameRecord:
+    lines = list(lines_of(text_of(data)))
     play = _Play(_seats(lines))
     unknown: set[str] = set()
     for line in lines:

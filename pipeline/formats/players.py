@@ -128,17 +128,18 @@ def unshown(shown: Sequence[str | tuple[str, ...]], known: Collection[str], at: 
 
     `shown` are the readers of each text in the list `at`, `known` the names of the seats.
     """
-    names = {name for readers in set(shown) for name in _names(readers)}
+    names = {name for readers in set(shown) for name in names_in(readers)}
     rule = f"a text is shown to players who have seats, or to {' or '.join(sorted(NOT_NAMES))}"
     faults = []
     for name in sorted(names.difference(known, NOT_NAMES, {""})):
-        first = next(n for n, readers in enumerate(shown) if name in _names(readers))
+        first = next(n for n, readers in enumerate(shown) if name in names_in(readers))
         faults.append(Fault(f"{at}[{first}].visible_to", rule, repr(name)))
     return faults
 
 
-def _names(readers: str | tuple[str, ...]) -> tuple[str, ...]:
-    return (readers,) if isinstance(readers, str) else readers
+def names_in(named: str | tuple[str, ...]) -> tuple[str, ...]:
+    """One name or several, as several."""
+    return (named,) if isinstance(named, str) else named
 
 
 def untested(game: GameRecord) -> list[Fault]:

@@ -11,10 +11,10 @@ import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from pipeline.archives.splitting import Splitter, is_spread, lines, values, whole
-from pipeline.formats.broken import WELL_FORMED, broken, decode
+from pipeline.formats.broken import broken, decode
 from pipeline.formats.look import Look, begun
 from pipeline.formats.players import ModelName, check_players
-from pipeline.game import BrokenDocument, Fault
+from pipeline.game import Fault
 
 Round = Annotated[int, Meta(ge=1, le=1_000_000)]
 Tokens = Any  # `tokens` reads it: of an act that it cannot read the game is kept
@@ -179,19 +179,8 @@ class Log:
         cut = values if is_spread(data[:_HEAD_BYTES]) else lines
         if (events and cut is values) or len(events) == data.count(b"\n") + (data[-1:] != b"\n"):
             return events
-        parts = [part.data or b"" for part in cut(iter((data,)), len(data))]
-        events = [self._event(part, number) for number, part in enumerate(parts[:-1])]
-        return [*events, self._last_event(parts[-1], len(events))]
-
-    def _last_event(self, line: bytes, number: int) -> Line | None:
-        """The last line; null, and a fault, for one that was cut: its writer was killed."""
-        try:
-            return self._event(line, number)
-        except BrokenDocument as error:
-            if number == 0 or error.fault.rule != WELL_FORMED:
-                raise
-            self.faults.append(error.fault)
-            return None
+        parts = enumerate(cut(iter((data,)), len(data)))
+        return [self._event(part.data or b"", number) for number, part in parts]
 
     def _event(self, line: bytes, number: int) -> Line | None:
         kind = decode(_TYPE, line, at(number)).type

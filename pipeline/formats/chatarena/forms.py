@@ -15,18 +15,14 @@ from pipeline.formats.broken import broken, decode, mistyped
 from pipeline.formats.chatarena import reprs
 from pipeline.formats.look import Look
 from pipeline.formats.players import is_nobody
-from pipeline.formats.rows import EVERYONE, Int64, Row
+from pipeline.formats.rows import EVERYONE, Row
 from pipeline.game import BrokenDocument, Fault
 
 
 class _Row(Row, gc=False):
     """A row in which null stands for nobody as well."""
 
-    agent_name: str
-    content: str
-    turn: Int64 | None = None
     visible_to: str | tuple[str, ...] | None = EVERYONE  # type: ignore[assignment]
-    msg_type: str | None = None
 
 
 _ROWS = msgspec.json.Decoder(list[_Row])
@@ -67,8 +63,7 @@ def _heard(rows: list[_Row]) -> list[Row]:
     """The rows, those that are shown to nobody written alike: what stands for it is no name."""
     speakers = {row.agent_name for row in rows}
     for row in rows:
-        shown = row.visible_to
-        names = shown if isinstance(shown, tuple) else (shown,)
+        names = row.visible_to if isinstance(row.visible_to, tuple) else (row.visible_to,)
         if speakers.isdisjoint(names) and all(is_nobody(one) or one in _EMPTY for one in names):
             row.visible_to = ()
     return [*rows]

@@ -28,7 +28,7 @@ from pipeline.formats.interchange.derived import Around, derived
 from pipeline.formats.interchange.document import Document, End, Event, Seat
 from pipeline.formats.interchange.setting import check_setting
 from pipeline.formats.kinds import check_end, check_start, check_winners
-from pipeline.formats.players import check_players, unseated, unshown
+from pipeline.formats.players import check_players, names_in, unseated, unshown
 from pipeline.formats.rows import EVERYONE, MODERATOR, is_thought
 from pipeline.game import Event as Row
 from pipeline.game import GameRecord, Result
@@ -298,14 +298,10 @@ def _wrong(table: str, row: dict[str, Any], player: str | None, known: set[Any])
     if row["round"] is None:
         return _Wrong("", "an act has a round, its own or its event's", "neither has one")
     for name in NAMING[table]:
-        if row[name] not in known and (strangers := set(_names(row[name])) - known):
+        if row[name] not in known and (strangers := set(names_in(row[name])) - known):
             rule = "whoever is named has a seat, or is listed in `unseated`"
             return _Wrong(f".{name}", rule, ", ".join(map(repr, sorted(strangers))))
     return None
-
-
-def _names(named: str | tuple[str, ...]) -> tuple[str, ...]:
-    return (named,) if isinstance(named, str) else named
 
 
 def _check_table(table: str, kind: GameKind, at: str) -> None:
