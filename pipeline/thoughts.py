@@ -8,8 +8,6 @@ at once (`pipeline.events.prose`), so they look neither ahead nor behind.
 import json
 import re
 
-from pipeline.vocabulary import Phase
-
 _NAME = r"[a-z0-9_:.-]{0,30}?"
 _THOUGHT = (
     r"(?:think|thought|reason|reflect|analy[sz]|scratch|monologue|rationale|deliberat|explanation"
@@ -43,11 +41,12 @@ BLOCKS = rf"(?i)<{_TAG}>[^<>]*</{_TAG}>"
 OBJECT = r"(?s)^(?:[^`]*```[a-z]*)?\s*(\{\s*\".*)$"
 _STRING = r"\"(?:[^\"\\]|\\.)*\""
 _VALUE = rf"({_STRING}|\[[^\]]{{0,100}}\]|\{{[^}}]{{0,100}}\}}|[^\"\[{{\s][^,}}\]]*)"
+# By phase, as `vocabulary.Phase` calls them.
 _OWN = {
-    Phase.VOTE: r"votes?|voted|voting|voto|stimme|abstimmung|голос|투표|投票先?",
-    Phase.CONTRIBUTION: r"contribution|contribute|amount",
-    Phase.DECISION: r"choice|chosen|choose|decision|选择",
-    Phase.GUESS: r"guess",
+    "vote": r"votes?|voted|voting|voto|stimme|abstimmung|голос|투표|投票先?",
+    "contribution": r"contribution|contribute|amount",
+    "decision": r"choice|chosen|choose|decision|选择",
+    "guess": r"guess",
 }
 # Whom or what an act is about: of a vote only where a player is named there.
 _AIMS = (
@@ -79,7 +78,7 @@ def _field(keys: str) -> str:
 FIELDS: dict[str, tuple[str, ...]] = {
     phase: (_field(_keys(words)), _field(_ANSWERS), _field(_ACTS)) for phase, words in _OWN.items()
 }
-FIELDS[Phase.VOTE] = FIELDS[Phase.PROPOSAL_VOTE] = FIELDS[Phase.VOTE][:1]
+FIELDS["vote"] = FIELDS["proposal_vote"] = FIELDS["vote"][:1]
 ANY_FIELD = (_field(_ANSWERS), _field(rf"{_ACTS}|{_TALK}"))
 _THOUGHT_KEY = (
     rf"\"[^\"\\:]{{0,40}}?(?:{_THOUGHT}|why|comment|理由|推理|分析|想法)[^\"\\:]{{0,40}}?\""

@@ -371,17 +371,20 @@ def _proposal_votes(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
 def _with_stated(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     """The rows with the players that their texts name, as `stated`."""
     rows = rows.with_columns(batch.answer_of(rows, Phase.VOTE), batch.name_of(rows))
-    stated = prose.stated_players(pl.col("answer"), pl.col("player"))
-    rows = _with_read(rows, ["answer", "player"], stated=stated)
+    rows = _with_read(rows, ["answer", "player"], stated=prose.stated_players)
     return rows if batch.named.is_empty() else _with_named(rows, batch)
 
 
-def _with_read(rows: pl.DataFrame, of: list[str], **read: pl.Expr) -> pl.DataFrame:
+def _with_read(
+    rows: pl.DataFrame, of: list[str], **read: pl.Expr | Callable[[pl.DataFrame], pl.Series]
+) -> pl.DataFrame:
     """The rows with what is read of some of their columns, once for those that are alike there.
 
     Votes and amounts are said in the same few words again and again.
     """
-    alike = rows.select(of).unique().with_columns(**read)
+    alike = rows.select(of).unique()
+    columns = {name: one(alike) if callable(one) else one for name, one in read.items()}
+    alike = alike.with_columns(**columns)
     return rows.join(alike, on=of, how="left", nulls_equal=True, maintain_order="left")
 
 

@@ -142,23 +142,26 @@ def _plain(value: pl.Expr) -> pl.Expr:
     )
 
 
-def stated_players(text: pl.Expr, speaker: pl.Expr) -> pl.Expr:
-    """The players that a vote's text names, as `Player N`: a list without repetition, in no order.
+def stated_players(rows: pl.DataFrame) -> pl.Series:
+    """The players that votes' texts name, as `Player N`: a list without repetition, in no order.
 
-    What follows `vote` decides; only where no such words stand, the names in the rest of the text
-    do. A speaker's introduction of itself ("As Player 3, ...") names nobody, and neither does a
-    vote that it does not give ("I won't vote for Player 3").
+    `rows` have `answer`, the text, and its speaker, `player`. What follows `vote` decides; only
+    where no such words stand, the names in the rest of the text do. A speaker's introduction of
+    itself ("As Player 3, ...") names nobody, and neither does a vote that it does not give ("I
+    won't vote for Player 3").
     """
-    is_silent = is_outage(text) | text.is_null()
-    text = _fields(_given(text, _DENIED), _PLAYER)
-    after_vote = text.str.extract_all(_VOTE).list.join("\n")
-    elsewhere = _elsewhere(text, _INTRODUCTION)
+    text, after_vote = pl.col("answer"), pl.col("after_vote")
+    # In steps, since polars takes longer to plan an expression that is in itself again and again.
+    said = rows.with_columns(_given(text, _DENIED)).with_columns(_fields(text, _PLAYER))
+    said = said.with_columns(after_vote=text.str.extract_all(_VOTE).list.join("\n"))
     says_vote = after_vote != ""
-    named = _names(pl.when(says_vote).then(after_vote).otherwise(elsewhere))
-    named = _beside_nobody(named, text)
-    own = pl.when(~says_vote & _proposes(text)).then(pl.concat_list(speaker))
+    named = pl.when(says_vote).then(after_vote).otherwise(_elsewhere(text, _INTRODUCTION))
+    said = said.with_columns(named=_names(named))
+    own = pl.when(~says_vote & _proposes(text)).then(pl.concat_list("player"))
+    stated = own.fill_null(_beside_nobody(pl.col("named"), text))
     nobody = pl.lit([], pl.List(pl.String))
-    return pl.when(is_silent).then(nobody).otherwise(own.fill_null(named))
+    is_silent = rows.select(is_outage(text) | text.is_null()).to_series()
+    return said.select(stated=pl.when(~is_silent).then(stated).otherwise(nobody)).to_series()
 
 
 def stated_seats(rows: pl.DataFrame, seats: pl.DataFrame) -> pl.Series:
@@ -175,8 +178,9 @@ def stated_seats(rows: pl.DataFrame, seats: pl.DataFrame) -> pl.Series:
     spoken = _given(marked(rows.filter(is_open), seats, loose), _NAMED_DENIED)
     others = others.scatter(is_open.arg_true(), spoken)
     said = rows.with_columns(exact=written, loose=others)
+    said = said.with_columns(_fields(pl.col("exact"), MARK), _fields(pl.col("loose"), MARK))
     voted, named = [], []
-    for text in (_fields(pl.col("exact"), MARK), _fields(pl.col("loose"), MARK)):
+    for text in (pl.col("exact"), pl.col("loose")):
         votes = _seats(text.str.extract_all(_NAMED_VOTE).list.join(""))
         voted.append(_beside_nobody(votes, text))
         named.append(_seats(_elsewhere(text, _NAMED_INTRODUCTION)))

@@ -30,8 +30,9 @@ def read_in(text: str | None, value: pl.Expr, status: pl.Expr) -> tuple[Any, str
 
 
 def stated_player(text: str, speaker: str) -> tuple[str | None, str]:
-    found = prose.stated_players(TEXT, pl.lit(speaker))
-    return read_in(text, prose.only(found), prose.outage_or(TEXT, prose.certainty(found)))
+    found = prose.stated_players(pl.DataFrame({"answer": [text], "player": [speaker]}))
+    status = prose.outage_or(TEXT, prose.certainty(pl.lit(found)))
+    return read_in(text, prose.only(pl.lit(found)), status)
 
 
 def share(text: str | None) -> tuple[float | None, str]:
