@@ -11,7 +11,7 @@ import re
 _NAME = r"[a-z0-9_:.-]{0,30}?"
 _THOUGHT = (
     r"(?:think|thought|reason|reflect|analy[sz]|scratch|monologue|rationale|deliberat|explanation"
-    r"|justification)"
+    r"|justification|思考)"
 )
 _TAG = rf"{_NAME}{_THOUGHT}{_NAME}"
 _ENDS = "|".join(
@@ -24,11 +24,16 @@ _ENDS = "|".join(
         # Whatever stands before the mark of an answer is none.
         r"<(?:final_?)?answer>",
         r"<\|begin_of_solution\|>",
+        r"<channel\|>",
+        r"<unused95>",
+        r"\.\.\.\s?done thinking\.",
     )
 )
-BEFORE_ANSWER = rf"(?is)^(?:.*(?:{_ENDS})|analysis.*assistantfinal)"
+_DETAILS = rf"<details\s[^<>]{{0,60}}{_THOUGHT}[^<>]{{0,60}}>"
+_WHOLE = rf"(?:assistant)?analysis.*assistantfinal|\s*{_DETAILS}.*</details>"
+BEFORE_ANSWER = rf"(?is)^(?:.*(?:{_ENDS})|{_WHOLE})"
 # Whether anything but other marks stands before such a mark.
-HELD = rf"(?is)^(?:(?:\s|<[^<>]{{0,60}}>)*[^\s<].*(?:{_ENDS})|analysis.*assistantfinal)"
+HELD = rf"(?is)^(?:(?:\s|<[^<>]{{0,60}}>)*[^\s<].*(?:{_ENDS})|{_WHOLE})"
 # Thoughts behind an answer. What is looked for is bounded, so that no text makes a search slow.
 BLOCKS = rf"(?i)<{_TAG}>[^<>]*</{_TAG}>"
 
@@ -36,35 +41,69 @@ BLOCKS = rf"(?i)<{_TAG}>[^<>]*</{_TAG}>"
 OBJECT = r"(?s)^(?:[^`]*```[a-z]*)?\s*(\{\s*\".*)$"
 _STRING = r"\"(?:[^\"\\]|\\.)*\""
 _VALUE = rf"({_STRING}|\[[^\]]{{0,100}}\]|\{{[^}}]{{0,100}}\}}|[^\"\[{{\s][^,}}\]]*)"
-_ANSWERS = (
-    r"(?:(?:final|my|your)[ _-]?)?(?:votes?|voted|voting|answer|target|choice|chosen|choose|pick"
-    r"|decision|投票|答案|目标|选择|回答|contribution|contribute|amount|guess|candidate|nominee|suspect|accus(?:e|ed|ation))"
-    r"(?:[ _-]?(?:for|to|player|name|id|target|amount|points|word))?"
+# By phase, as `vocabulary.Phase` calls them.
+_OWN = {
+    "vote": r"votes?|voted|voting|voto|stimme|abstimmung|голос|투표|投票先?",
+    "contribution": r"contribution|contribute|amount",
+    "decision": r"choice|chosen|choose|decision|选择",
+    "guess": r"guess",
+}
+# Whom or what an act is about: of a vote only where a player is named there.
+_AIMS = (
+    r"answer|target|choice|chosen|choose|pick|decision|答案|目标|选择|回答|candidate|nominee"
+    r"|nominate|nomination|eliminate|elimination|accus(?:e|ed|ation)"
 )
-_ACTS = (
-    r"(?:public[ _-]?)?(?:action|move|response|reply|output|result|message|statement|speech|say)"
-)
-# Of several such fields the last one answers; what is done comes after what it is done to.
-FIELDS = tuple(rf"(?is)^.*\"(?:{keys})\"\s*:\s*{_VALUE}" for keys in (_ANSWERS, _ACTS))
+
+
+def _keys(words: str) -> str:
+    """The pattern of fields that answer, such as `my_vote_for`."""
+    return (
+        rf"(?:(?:final|my|your|elimination)[ _-]?){{0,2}}(?:{words})"
+        r"(?:[ _-]?(?:is|for|to|out|player|name|id|target|amount|points|word)){0,2}"
+    )
+
+
+AIM_KEYS = _keys(_AIMS)
+_TALK = r"(?:[a-z]+[ _-])?(?:message|statement|speech|say|response|reply|发言)"
+_ANSWERS = _keys(rf"{_AIMS}|{'|'.join(_OWN.values())}|suspect")
+_ACTS = r"action|move|output|result"
+
+
+def _field(keys: str) -> str:
+    return rf"(?is)^.*\"(?:{keys})\"\s*:\s*{_VALUE}"
+
+
+# By phase the fields that answer in it, the last of each kind: those named for what is asked for
+# come first. Where a text is asked for, what is said answers it.
+FIELDS: dict[str, tuple[str, ...]] = {
+    phase: (_field(_keys(words)), _field(_ANSWERS), _field(_ACTS)) for phase, words in _OWN.items()
+}
+FIELDS["vote"] = FIELDS["proposal_vote"] = FIELDS["vote"][:1]
+ANY_FIELD = (_field(_ANSWERS), _field(rf"{_ACTS}|{_TALK}"))
 _THOUGHT_KEY = (
-    rf"\"[^\"\\:]{{0,40}}?(?:{_THOUGHT}|why|comment|思考|理由|推理|分析|想法)[^\"\\:]{{0,40}}?\""
+    rf"\"[^\"\\:]{{0,40}}?(?:{_THOUGHT}|why|comment|理由|推理|分析|想法)[^\"\\:]{{0,40}}?\""
 )
 THOUGHT_FIELDS = rf"(?is){_THOUGHT_KEY}\s*:\s*{_VALUE}"
+TALK_FIELD = _field(_TALK)
+# What says something only where no other field does.
+ASIDE = rf"(?is)(?:{_THOUGHT_KEY}|\"(?:{_TALK})\")\s*:\s*{_VALUE}"
 # A thought that was cut off: it begins, and no answer follows. In JSON its text does not end.
 CUT_OFF = (
     rf"(?i)^\s*(?:<\|?{_TAG}(?:\s[^<>]{{0,60}})?\|?>|\[think\]|\u25c1think\u25b7"
-    r"|<\|begin_of_thought\|>|(?:<\|start\|>assistant)?<\|channel\|>(?:analysis|commentary)\b"
+    r"|<\|begin_of_thought\|>|(?:<\|start\|>assistant)?<\|channel\|?>(?:analysis|commentary|thought)\b"
+    rf"|{_DETAILS}|<unused94>|Thinking\.\.\.\n"
     rf"|(?:```[a-z]*\s*)?\{{\s*{_THOUGHT_KEY}\s*:\s*\"(?:[^\"\\]|\\.)*$)"
 )
 
 # A text without any of these is all answer.
-SIGNS = ["<", "[", "{", "\u25c1", "assistantfinal"]
+SIGNS = ["<", "[", "{", "\u25c1", "assistantfinal", "hinking."]
 
 
-def answer(text: str) -> str:
+def answer(text: str, phase: str = "") -> str:
     """The text without the thoughts before its answer; empty where there is no answer.
 
-    Of an answer that is one JSON object, it is the value of the field that answers.
+    Of an answer that is one JSON object, it is the value of the field that answers in the phase, or
+    the fields besides those of thought, what is said coming last.
     """
     if not any(sign in text for sign in SIGNS):
         return text
@@ -74,14 +113,16 @@ def answer(text: str) -> str:
     if re.match(CUT_OFF, said):
         return ""
     found = re.match(OBJECT, said)
-    return _of_object(found[1]) if found else said
+    return _of_object(found[1], FIELDS.get(phase, ANY_FIELD)) if found else said
 
 
-def _of_object(written: str) -> str:
-    for field in FIELDS:
+def _of_object(written: str, fields: tuple[str, ...]) -> str:
+    for field in fields:
         if found := re.match(field, written):
-            return _plain(found[1])
-    return re.sub(THOUGHT_FIELDS, "", written)
+            return _plain(re.sub(ASIDE, "", found[1]))
+    rest = re.sub(ASIDE, "", written)
+    talk = re.match(TALK_FIELD, written)
+    return f"{rest}\n{_plain(talk[1])}" if talk else rest
 
 
 def _plain(value: str) -> str:

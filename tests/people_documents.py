@@ -28,6 +28,7 @@ WORDS = (
     "我投{}。",
     "no idea",
     "<think>{}</think> hm",
+    "Thinking...\n{}\n...done thinking.",
 )
 VOTES = (
     "I vote for {}.",
@@ -36,6 +37,13 @@ VOTES = (
     "{} it is",
     "Not {}, but {}.",
     "abstain",
+    "I abstain. {} was fine",
+    "Vote: none, {} is fine",
+    "I won't abstain: {}",
+    "我弃权，{}很可疑",
+    '{{"vote_out": "{}", "message": "{} is odd"}}',
+    '{{"vote": "{}", "suspect": "{}", "amount": 10}}',
+    '{{"vote": "skip", "say": "{}"}}',
     "나는 {}에 투표",
 )
 AMOUNTS = (0, 5, 5.5, 20, 1000, 0.1, None)

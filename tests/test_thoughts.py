@@ -56,8 +56,34 @@ TEXTS = [
     ('{"reason": "Ida lies", "vote": "W', '{, "vote": "W', True),
     ('<think id="1">Ida or Eve', "", True),
     ("[reasoning]Ida[/reasoning]Wu", "Wu", True),
+    ('<details type="reasoning"><summary>Thought</summary>Ida</details>\nWu', "Wu", True),
+    ('<details type="reasoning">Ida or', "", True),
+    ("<details>Ida</details>Wu", "<details>Ida</details>Wu", False),
+    ("Thinking...\nIda lies\n...done thinking.\n\nWu", "Wu", True),
+    ("Thinking...\nIda lies", "", True),
+    ("<|channel>thought\nIda?<channel|>Wu", "Wu", True),
+    ("<|channel>thought\nIda? or", "", True),
+    ("<unused94>thought\nIda?<unused95>Wu", "Wu", True),
+    ("assistantanalysis Ida assistantfinal Wu", "Wu", True),
+    ("<\u601d\u8003>Ida</\u601d\u8003>Wu", "Wu", True),
     ("{Wu}", "{Wu}", False),
     ("", "", False),
+]
+# By phase: the field that is named for what is asked for answers, and talk comes last.
+OF_PHASES = [
+    ("vote", '{"vote": "Wu", "guess": "kiwi", "amount": 10, "choice": 2}', "Wu"),
+    ("proposal_vote", '{"decision": "final", "vote": "Wu", "suspect": "Ida"}', "Wu"),
+    ("vote", '{"my_vote_is_for": "Wu", "speech": "Ida"}', "Wu"),
+    ("vote", '{"vote": {"name": "Wu", "why": "Ida"}}', '{"name": "Wu", }'),
+    ("vote", '{"kill": "Wu", "say": "Ida"}', '{"kill": "Wu", }\nIda'),
+    ("vote", '{"target": "Wu", "message": "\u4f60"}', '{"target": "Wu", }\n\u4f60'),
+    ("contribution", '{"contribution": 20, "vote": "Wu", "choice": 2}', "20"),
+    ("contribution", '{"give": 20, "message": "I keep 80"}', '{"give": 20, }\nI keep 80'),
+    ("decision", '{"choice": "defect", "vote": "Wu", "message": "cooperate"}', "defect"),
+    ("decision", '{"action": "defect", "message": "cooperate"}', "defect"),
+    ("guess", '{"guess": "kiwi", "vote": "Wu"}', "kiwi"),
+    ("analysis", '{"message": "Wu lies", "round": 2}', "Wu lies"),
+    ("clue", '{"reason": "Ida", "answer": "Wu", "message": "no"}', "Wu"),
 ]
 
 
@@ -72,12 +98,18 @@ def test_an_answer_in_json_is_a_text_of_its_own() -> None:
     assert answer('{"reason": "a", "vote": "\\u674e\\n\\"x\\""}') == '李\n"x"'
 
 
-def read_by_duckdb(texts: list[str]) -> list[tuple[str, bool]]:
-    """The answers and whether there are thoughts, as the SQL view has them."""
-    columns = "message_index, content, 'g' AS game_id, 'vote' AS phase, 1 AS round, 1 AS seat"
+@pytest.mark.parametrize(("phase", "text", "expected"), OF_PHASES)
+def test_the_field_that_is_asked_for_answers(phase: str, text: str, expected: str) -> None:
+    assert answer(text, phase) == expected
+
+
+def read_by_duckdb(texts: list[tuple[str, str]]) -> list[tuple[str, bool]]:
+    """Of phases and texts, the answers and whether there are thoughts, as the SQL view has them."""
+    columns = "message_index, content, phase, 'g' AS game_id, 1 AS round, 1 AS seat"
+    rows = [(number, *one) for number, one in enumerate(texts)]
     with duckdb.connect() as connection:
-        connection.execute("CREATE TABLE texts (message_index INTEGER, content VARCHAR)")
-        connection.executemany("INSERT INTO texts VALUES (?, ?)", list(enumerate(texts)))
+        connection.execute("CREATE TABLE texts (message_index INT, phase TEXT, content TEXT)")
+        connection.executemany("INSERT INTO texts VALUES (?, ?, ?)", rows)
         connection.execute(
             f"CREATE VIEW messages AS SELECT {columns}, '' player, '' model, '' role FROM texts"
         )
@@ -92,9 +124,16 @@ def test_three_readings_give_the_same() -> None:
     texts = [text for text, _, _ in TEXTS]
     by_polars = prose.answers(pl.Series([*texts, None])).to_list()
     assert by_polars == [*map(answer, texts), None]
-    found = read_by_duckdb(texts)
+    found = read_by_duckdb([("clue", text) for text in texts])
     assert [said.strip('"').strip() for said, _ in found] == [expected for _, expected, _ in TEXTS]
     assert [thinks for _, thinks in found] == [thinks for _, _, thinks in TEXTS]
+
+
+def test_three_readings_of_a_phase_give_the_same() -> None:
+    texts = [(phase, text) for phase, text, _ in OF_PHASES]
+    expected = [answer for _, _, answer in OF_PHASES]
+    assert [prose.answers(pl.Series([text]), phase).item() for phase, text in texts] == expected
+    assert [said.replace('\n"', "\n").strip('"') for said, _ in read_by_duckdb(texts)] == expected
 
 
 PIECES = st.lists(
@@ -110,7 +149,19 @@ PIECES = st.lists(
                 "assistantfinal",
             ),
             *("<|channel|>", "final", "<|message|>", "{", "}", '"', '"vote"', ":", '"why": ', "\\"),
-            *("```json", "```", "\n", " ", "Wu", "20", ",", "[", "]", "\u25c1/think\u25b7"),
+            *(
+                "```json",
+                "```",
+                "\n",
+                " ",
+                "Wu",
+                '"say":',
+                "20",
+                ",",
+                "[",
+                "]",
+                "\u25c1/think\u25b7",
+            ),
         ]
     )
 ).map("".join)
@@ -118,7 +169,9 @@ PIECES = st.lists(
 
 @given(st.lists(st.text() | PIECES, min_size=1))
 def test_any_texts_are_read_alike_by_python_and_polars(texts: list[str]) -> None:
-    assert prose.answers(pl.Series(texts)).to_list() == [answer(text) for text in texts]
+    for phase in ("clue", "vote", "contribution"):
+        by_python = [answer(text, phase) for text in texts]
+        assert prose.answers(pl.Series(texts), phase).to_list() == by_python
 
 
 @pytest.mark.parametrize(

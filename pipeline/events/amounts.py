@@ -10,14 +10,14 @@ from pipeline.events.prose import has_any
 
 # What has a number and is no amount: "round 3", "Player 2", "Agent-2".
 _LABEL = (
-    r"(?i)\b(?:round|turn|day|player|seat|agent)[\s_]*(?:#|number\s|no\.\s?)?\s*\d+\b"
+    r"(?i)\b(?:round|turn|day|player|seat|agent)[\s_]*(?:\"\s*:\s*)?(?:#|number\s|no\.\s?)?\s*\d+\b"
     r"|\b[^\W\d]+[-_]\d+\b"
 )
 _BLANK = r"[ \x{a0}\x{2009}\x{202f}]"
 _WRITTEN = (
     rf"[-\x{{2212}}]?\d[\d.,'’_]*(?:{_BLANK}\d{{3}}\b)*(?:[.,]\d+)?"
     r"(?:e[+-]?\d+\b|\s?(?:%|percent\b|k\b|thousand\b|hundred\b|m\b|million\b)"
-    r"|\s*(?:/|-|\x{2013}|\bto\b|\bor\b)\s*\d[\d.,]*)?"
+    r"|\s*(?:[-/+*x\x{d7}\x{2013}]|\b(?:to|or|plus|minus|times)\b)\s*\d[\d.,]*)?"
 )
 _BOUND = r"(?:(?:at\s(?:least|most)|(?:no\s)?(?:more|less)\sthan|up\sto|between)\s)"
 _PUT = rf"[^\d\n.]{{0,80}}?({_BOUND}?(?:\B\.)?{_WRITTEN})"
@@ -103,7 +103,7 @@ def written_amount(text: pl.Expr) -> pl.Expr:
 def amount(written: pl.Expr) -> pl.Expr:
     """What a number as written is, null where it can mean two things, or none."""
     times = written.str.extract(_UNIT).str.to_lowercase().replace_strict(_TIMES, default=None)
-    digits = written.str.replace(_UNIT, "").str.strip_chars_end(".,'’_")
+    digits = written.str.normalize("NFKC").str.replace(_UNIT, "").str.strip_chars_end(".,'’_")
     plain = pl.when(digits.str.contains(_DECIMAL)).then(digits)
     grouped = [
         pl.when(digits.str.contains(form)).then(digits.str.replace_all(separator, ""))

@@ -177,9 +177,9 @@ class _Batch:
         """The text of each row's message, as `text`."""
         return self._content.gather(self._message(rows)).alias("text")
 
-    def answer_of(self, rows: pl.DataFrame) -> pl.Series:
-        """The answer in the text of each row's message, without thoughts, as `answer`."""
-        return prose.answers(self.text_of(rows)).alias("answer")
+    def answer_of(self, rows: pl.DataFrame, phase: Phase) -> pl.Series:
+        """The answer in the text of each row's message, as one of this phase, as `answer`."""
+        return prose.answers(self.text_of(rows), phase).alias("answer")
 
     def status_of(self, rows: pl.DataFrame) -> pl.Series:
         """The parse status of each row's message, null where there is none."""
@@ -201,7 +201,7 @@ class _Batch:
         """The messages of one phase of all games, with the answer in each as its `content`."""
         messages = self.tables["messages"].select(*_SPOKEN, "phase")
         of_phase = messages.filter(phase=str(phase)).cast({"message_index": pl.Int32})
-        return of_phase.with_columns(prose.answers(of_phase["content"]))
+        return of_phase.with_columns(prose.answers(of_phase["content"], phase))
 
     def _message(self, rows: pl.DataFrame) -> pl.Series:
         index = rows["message_index"].cast(pl.Int64)
@@ -370,18 +370,21 @@ def _proposal_votes(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
 
 def _with_stated(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     """The rows with the players that their texts name, as `stated`."""
-    rows = rows.with_columns(batch.answer_of(rows), batch.name_of(rows))
-    stated = prose.stated_players(pl.col("answer"), pl.col("player"))
-    rows = _with_read(rows, ["answer", "player"], stated=stated)
+    rows = rows.with_columns(batch.answer_of(rows, Phase.VOTE), batch.name_of(rows))
+    rows = _with_read(rows, ["answer", "player"], stated=prose.stated_players)
     return rows if batch.named.is_empty() else _with_named(rows, batch)
 
 
-def _with_read(rows: pl.DataFrame, of: list[str], **read: pl.Expr) -> pl.DataFrame:
+def _with_read(
+    rows: pl.DataFrame, of: list[str], **read: pl.Expr | Callable[[pl.DataFrame], pl.Series]
+) -> pl.DataFrame:
     """The rows with what is read of some of their columns, once for those that are alike there.
 
     Votes and amounts are said in the same few words again and again.
     """
-    alike = rows.select(of).unique().with_columns(**read)
+    alike = rows.select(of).unique()
+    columns = {name: one(alike) if callable(one) else one for name, one in read.items()}
+    alike = alike.with_columns(**columns)
     return rows.join(alike, on=of, how="left", nulls_equal=True, maintain_order="left")
 
 
@@ -457,7 +460,7 @@ def _analyses(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
 
 
 def _decisions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
-    rows = rows.with_columns(batch.text_of(rows), batch.answer_of(rows))
+    rows = rows.with_columns(batch.text_of(rows), batch.answer_of(rows, Phase.DECISION))
     answer = pl.col("answer")
     status = prose.choice_status(answer, pl.col("choice"))
     return rows.with_columns(parse_status=_silent_or("choice", prose.outage_or(answer, status)))
@@ -465,7 +468,7 @@ def _decisions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
 
 def _contributions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     answer = pl.col("answer")
-    rows = rows.with_columns(batch.text_of(rows), batch.answer_of(rows))
+    rows = rows.with_columns(batch.text_of(rows), batch.answer_of(rows, Phase.CONTRIBUTION))
     rows = rows.with_columns(own=amounts.own(rows["answer"]))
     written = pl.when(~prose.is_outage(answer)).then(amounts.written_amount(pl.col("own")))
     rows = _with_read(rows, ["answer", "own"], written=written)

@@ -94,6 +94,8 @@ def _names(seats: pl.DataFrame, form: Form) -> pl.DataFrame:
     names = seats.select(GAME_ROW, "seat", name=name)
     if form is loose:
         names = names.filter(~pl.col("name").is_in(_LETTERS))
+    else:
+        names = pl.concat([names, _respelt(names)])
     behind = pl.concat_list(pl.lit("for ") + pl.col("name"), pl.lit("to ") + pl.col("name"))
     is_word = pl.col("name").is_in(_WORDS)
     spelt = pl.when(is_word).then(behind).otherwise(pl.concat_list("name"))
@@ -103,6 +105,17 @@ def _names(seats: pl.DataFrame, form: Form) -> pl.DataFrame:
         .explode("name")
         .with_columns(_delimited(pl.col("name")))
     )
+
+
+def _respelt(names: pl.DataFrame) -> pl.DataFrame:
+    """The names that have a blank with a hyphen there, and so on, where no seat is called that.
+
+    Else "Mary-Ann" names Ann, where there are Mary Ann and Ann.
+    """
+    parted = names.filter(pl.col("name").str.contains(_BLANKS))
+    signs = [pl.col("name").str.replace_all(_BLANKS, sign) for sign in " -_"]
+    respelt = parted.with_columns(name=pl.concat_list(signs)).explode("name")
+    return respelt.unique().join(names, on=[GAME_ROW, "name"], how="anti")
 
 
 def _marks(seats: pl.DataFrame, form: Form) -> pl.DataFrame:

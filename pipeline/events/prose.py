@@ -8,13 +8,24 @@ and gives an expression; a null text says nothing.
 from collections.abc import Iterable
 from functools import reduce
 from operator import or_
+from typing import TypeVar
 
 import polars as pl
 
 from pipeline import thoughts
+from pipeline.events.abstentions import (
+    ABSTAINS,
+    HELPERS,
+    NO_ONE,
+    NOBODY,
+    NOT_ABSTAINING,
+    SPEAKS_OF_IT,
+)
 from pipeline.events.names import MARK, exact, loose, marked
 from pipeline.game import OUTAGE_MARK
 from pipeline.vocabulary import Choice, ParseStatus
+
+_Text = TypeVar("_Text", pl.Expr, pl.Series)
 
 _NUMBER_WORDS = {
     word: str(number)
@@ -28,13 +39,11 @@ _MENTION = rf"(?i){_PLAYER}"
 _OWN_PROPOSAL = r"(?i)\bmy own proposal\b"
 
 
-_NOBODY = r"\b(?:nobody|no[ -]one)\b"
-
-
 def _vote(player: str, words: str = r"\bvot(?:e|es|ing)\b") -> str:
     """The pattern of a vote for a player, or for two, whose name has this pattern."""
     return (
-        rf"(?i)(?:{words})[^\d\n.。]{{0,40}}?(?:{_NOBODY}|{player})(?:(?:\s*,|\s+or|\s+and)\s+{player})?"
+        rf"(?i)(?:{words})[^\d\n.。{NOBODY}]{{0,40}}?"
+        rf"(?:{NO_ONE}|{player}(?:(?:\s*,|\s+or|\s+and)\s+{player})?)"
         rf"|{player}\s+(?:will\s+)?(?:gets?|has|receives?|is)\s+my\s+vote\b"
     )
 
@@ -42,12 +51,14 @@ def _vote(player: str, words: str = r"\bvot(?:e|es|ing)\b") -> str:
 def _denied(player: str, words: str = r"\bvot(?:e|es|ing)\b") -> str:
     """The pattern of a vote that somebody does not give: "I won't vote for Bob", "not Bob"."""
     rest = rf"[^\d\n.。,;!?]{{0,40}}?{player}(?:(?:\s*,\s*|\s+)(?:or|nor|and)\s+{player})?"
-    helpers = r"(?:(?:be|going|to|want|ever|just|really|actually|simply|yet)\s+){0,3}"
+    instead = (
+        r"(?:refus|declin)(?:e|es|ing)\s+to|(?:abstain|refrain)(?:ing)?\s+from|instead\s+of|than"
+    )
     return (
-        rf"(?i)(?:\b(?:not|never|cannot|no|ne)|n['’]t)\s+{helpers}(?:{words}){rest}"
+        rf"(?i)(?:\b(?:not|never|cannot|no|ne|{instead})|n['’]t)\s+{HELPERS}(?:{words}){rest}"
         rf"|(?:{words})\s+(?:is\s+)?(?:not|never|nicht|pas)\s{rest}"
         rf"|\bnot\s+(?:for\s+)?{player}"
-        rf"|[不别別没沒][会會要想能再]?投(?:票)?[给給]?{player}"
+        rf"|[不别別没沒][会會要想能再有]?投(?:票)?[给給]?{player}"
     )
 
 
@@ -59,12 +70,10 @@ _NAMED_VOTE = _vote(MARK, _VOTE_WORDS) + (
     rf"|[给給]{MARK}投|{MARK}(?:さん|くん|君|様|氏)?に(?:投票|一票|入れ)"
     rf"|{MARK}\s?[씨님]?(?:에게|한테|을|를)?\s?(?:투표|한 표)"
 )
-# A vote for nobody, whomever else the text names.
-_ABSTAINS = (
-    rf"(?i)\bvot(?:e|es|ing)\s+(?:for\s+)?{_NOBODY}"
-    r"|\bi(?:['’]ll|\s+will|\s+must|\s+(?:choose|prefer|have|want)\s+to)?\s+abstain\b|弃权|棄權"
+_NAMED_DENIED = _denied(MARK, _VOTE_WORDS) + (
+    rf"|{MARK}(?:さん|くん|君|様|氏)?に(?:は|も)?(?:投票|入れ)(?:は|を)?し?(?:ない|ません|たくない)"
+    rf"|{MARK}\s?[씨님]?(?:에게|한테)는?\s?투표하지\s?않"
 )
-_NAMED_DENIED = _denied(MARK, _VOTE_WORDS)
 _NAMED_INTRODUCTION = (
     rf"(?i)\b(?:as|i am|i['’]m|ich bin|als|soy|como|je suis)\s+(?:player\s+)?{MARK}"
     rf"|(?:我是|我叫|作为|作為|私は){MARK}|{MARK}として"
@@ -81,12 +90,14 @@ def is_outage(text: pl.Expr) -> pl.Expr:
     return text.str.starts_with(OUTAGE_MARK).fill_null(value=False)
 
 
-def answers(texts: pl.Series) -> pl.Series:
-    """The texts without the thoughts before their answers, see `pipeline.thoughts`."""
+def answers(texts: pl.Series, phase: str = "") -> pl.Series:
+    """The texts without the thoughts before their answers, see `pipeline.thoughts.answer`."""
     may_think = has_any(texts, thoughts.SIGNS)
     if not may_think.any():
         return texts
-    read = texts.filter(may_think).to_frame("text").select(answer(pl.col("text"))).to_series()
+    read = (
+        texts.filter(may_think).to_frame("text").select(answer(pl.col("text"), phase)).to_series()
+    )
     return texts.clone().scatter(may_think.arg_true(), read)
 
 
@@ -98,14 +109,17 @@ def has_any(texts: pl.Series, words: Iterable[str]) -> pl.Series:
     return reduce(or_, [texts.str.contains(word, literal=True) for word in words])
 
 
-def answer(text: pl.Expr) -> pl.Expr:
+def answer(text: pl.Expr, phase: str = "") -> pl.Expr:
     """The same of any texts, as an expression: dearer where few texts hold a thought."""
     said = text.str.replace(thoughts.BEFORE_ANSWER, "")
     outside = text.str.replace_all(thoughts.BLOCKS, "").str.replace(thoughts.BEFORE_ANSWER, "")
     said = pl.when(said.str.strip_chars() == "").then(outside).otherwise(said)
     written = said.str.extract(thoughts.OBJECT)
-    fields = [_plain(written.str.extract(field)) for field in thoughts.FIELDS]
-    of_object = pl.coalesce(*fields, written.str.replace_all(thoughts.THOUGHT_FIELDS, ""))
+    fields = thoughts.FIELDS.get(phase, thoughts.ANY_FIELD)
+    value = pl.coalesce(*[written.str.extract(field) for field in fields])
+    rest = written.str.replace_all(thoughts.ASIDE, "")
+    talk = pl.format("{}\n{}", rest, _plain(written.str.extract(thoughts.TALK_FIELD)))
+    of_object = pl.coalesce(_plain(value.str.replace_all(thoughts.ASIDE, "")), talk, rest)
     is_cut_off = said.str.contains(thoughts.CUT_OFF)
     return pl.when(is_cut_off).then(pl.lit("")).otherwise(of_object.fill_null(said))
 
@@ -128,22 +142,26 @@ def _plain(value: pl.Expr) -> pl.Expr:
     )
 
 
-def stated_players(text: pl.Expr, speaker: pl.Expr) -> pl.Expr:
-    """The players that a vote's text names, as `Player N`: a list without repetition, in no order.
+def stated_players(rows: pl.DataFrame) -> pl.Series:
+    """The players that votes' texts name, as `Player N`: a list without repetition, in no order.
 
-    What follows `vote` decides; only where no such words stand, the names in the rest of the text
-    do. A speaker's introduction of itself ("As Player 3, ...") names nobody, and neither does a
-    vote that it does not give ("I won't vote for Player 3").
+    `rows` have `answer`, the text, and its speaker, `player`. What follows `vote` decides; only
+    where no such words stand, the names in the rest of the text do. A speaker's introduction of
+    itself ("As Player 3, ...") names nobody, and neither does a vote that it does not give ("I
+    won't vote for Player 3").
     """
-    is_silent = is_outage(text) | text.is_null()
-    text = text.str.replace_all(_DENIED, "")
-    after_vote = text.str.extract_all(_VOTE).list.join("\n")
-    elsewhere = _elsewhere(text, _INTRODUCTION)
+    text, after_vote = pl.col("answer"), pl.col("after_vote")
+    # In steps, since polars takes longer to plan an expression that is in itself again and again.
+    said = rows.with_columns(_given(text, _DENIED)).with_columns(_fields(text, _PLAYER))
+    said = said.with_columns(after_vote=text.str.extract_all(_VOTE).list.join("\n"))
     says_vote = after_vote != ""
-    named = _names(pl.when(says_vote).then(after_vote).otherwise(elsewhere))
-    own = pl.when(~says_vote & text.str.contains(_OWN_PROPOSAL)).then(pl.concat_list(speaker))
+    named = pl.when(says_vote).then(after_vote).otherwise(_elsewhere(text, _INTRODUCTION))
+    said = said.with_columns(named=_names(named))
+    own = pl.when(~says_vote & _proposes(text)).then(pl.concat_list("player"))
+    stated = own.fill_null(_beside_nobody(pl.col("named"), text))
     nobody = pl.lit([], pl.List(pl.String))
-    return pl.when(is_silent).then(nobody).otherwise(own.fill_null(named))
+    is_silent = rows.select(is_outage(text) | text.is_null()).to_series()
+    return said.select(stated=pl.when(~is_silent).then(stated).otherwise(nobody)).to_series()
 
 
 def stated_seats(rows: pl.DataFrame, seats: pl.DataFrame) -> pl.Series:
@@ -153,35 +171,58 @@ def stated_seats(rows: pl.DataFrame, seats: pl.DataFrame) -> pl.Series:
     game one after the other; `seats` have game, `player` and `seat`. What is written as a seat's
     name comes first, and counts in any case only where nothing is.
     """
-    written = _given(marked(rows, seats, exact))
+    written = _given(marked(rows, seats, exact), _NAMED_DENIED)
     # Nearly always a vote has its words and a name as it is written.
-    is_open = written.str.extract_all(_NAMED_VOTE).list.len() == 0
+    is_open = ~written.str.contains(f"{NOBODY}|{_NAMED_VOTE}")
     others = pl.Series([None] * rows.height, dtype=pl.String)
-    spoken = _given(marked(rows.filter(is_open), seats, loose))
+    spoken = _given(marked(rows.filter(is_open), seats, loose), _NAMED_DENIED)
     others = others.scatter(is_open.arg_true(), spoken)
     said = rows.with_columns(exact=written, loose=others)
+    said = said.with_columns(_fields(pl.col("exact"), MARK), _fields(pl.col("loose"), MARK))
     voted, named = [], []
     for text in (pl.col("exact"), pl.col("loose")):
-        voted.append(text.str.extract_all(_NAMED_VOTE).list.join(""))
-        named.append(_elsewhere(text, _NAMED_INTRODUCTION))
-    speaker = pl.concat_list(pl.col("seat").cast(pl.String))
-    own = pl.when(pl.col("text").str.contains(_OWN_PROPOSAL)).then(speaker)
-    lists = [*map(_seats, voted), own, *map(_seats, named)]
+        votes = _seats(text.str.extract_all(_NAMED_VOTE).list.join(""))
+        voted.append(_beside_nobody(votes, text))
+        named.append(_seats(_elsewhere(text, _NAMED_INTRODUCTION)))
+    own = pl.when(_proposes(pl.col("exact"))).then(pl.concat_list(pl.col("seat").cast(pl.String)))
+    lists = [*voted, own, *named]
     first = pl.coalesce(*[pl.when(found.list.len() > 0).then(found) for found in lists])
     is_silent = is_outage(pl.col("text")) | pl.col("text").is_null()
     stated = pl.when(~is_silent).then(first).fill_null(pl.lit([], pl.List(pl.String)))
     return said.select(stated.alias("stated")).to_series()
 
 
+def _fields(text: pl.Expr, player: str) -> pl.Expr:
+    """Of JSON the last field that answers and names a player, or those whose value is a name."""
+    inside = rf"[^\]}}]{{0,100}}?{player}[^\]}}]{{0,100}}"
+    value = rf'"(?:[^"\\]|\\.)*?{player}(?:[^"\\]|\\.)*"|[\[{{]{inside}|{player}'
+    answers = text.str.extract(rf'(?is)^\{{.*"(?:{thoughts.AIM_KEYS})"\s*:\s*({value})')
+    names = text.str.extract_all(rf'(?i)"\s*:\s*"?\s*{player}\s*"?\s*[,}}]').list.join("")
+    named = pl.coalesce(answers, pl.when(names != "").then(names), text)
+    return pl.when(text.str.starts_with("{")).then(named).otherwise(text)
+
+
 def _elsewhere(text: pl.Expr, introduction: str) -> pl.Expr:
     """What may name the player of a vote without its words; nothing of one who votes for nobody."""
-    abstains = text.str.contains(_ABSTAINS)
+    abstains = text.str.contains(SPEAKS_OF_IT)
     return pl.when(abstains).then(pl.lit("")).otherwise(text.str.replace_all(introduction, ""))
 
 
-def _given(text: pl.Series) -> pl.Series:
-    """The texts without the votes that they do not give."""
-    return text.str.replace_all(_NAMED_DENIED, "")
+def _proposes(text: pl.Expr) -> pl.Expr:
+    """Whether a vote is for the speaker's own proposal."""
+    return text.str.contains(_OWN_PROPOSAL) & ~text.str.contains(SPEAKS_OF_IT)
+
+
+def _beside_nobody(found: pl.Expr, text: pl.Expr) -> pl.Expr:
+    """The players of votes, and nobody as one more where the text also abstains."""
+    is_torn = (found.list.len() > 0) & text.str.contains(NOBODY, literal=True)
+    return pl.when(is_torn).then(pl.concat_list(found, pl.lit(""))).otherwise(found)
+
+
+def _given(text: _Text, denied: str) -> _Text:
+    """The texts without the votes that they do not give, with a sign where they abstain."""
+    said = text.str.replace_all(NOT_ABSTAINING, "").str.replace_all(ABSTAINS, NOBODY)
+    return said.str.replace_all(denied, "")
 
 
 def _seats(text: pl.Expr) -> pl.Expr:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from pipeline.archives.splitting import Splitter, whole
 from pipeline.formats.aiwolf_log import NAMELESS, NOBODY, Line, lines_of, text_of
+from pipeline.formats.broken import but_for_a_cut_line
 from pipeline.formats.look import Look
 from pipeline.formats.players import check_players
 from pipeline.formats.village import (
@@ -166,7 +167,13 @@ def claims(look: Look) -> bool:
 
 def read(look: Look, model: str | None) -> GameRecord:
     """The game; without a result it is unfinished."""
-    lines = list(lines_of(text_of(look.data)))
+    game, cut = but_for_a_cut_line(_played, look.data)
+    game.faults += cut
+    return game
+
+
+def _played(data: bytes) -> GameRecord:
+    lines = list(lines_of(text_of(data)))
     play = _Play(_seats(lines))
     unknown: set[str] = set()
     for line in lines:

@@ -68,6 +68,8 @@ def text_of(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
+        if error.reason == "unexpected end of data":  # a last line that was cut
+            return data[: error.start].decode()
         where = f"byte 0x{data[error.start]:02x} at position {error.start:,} is not UTF-8"
         raise broken("$", "the document is text in UTF-8", where) from error
 

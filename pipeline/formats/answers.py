@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from pipeline.game import OUTAGE_MARK
 from pipeline.thoughts import answer
-from pipeline.vocabulary import ParseStatus
+from pipeline.vocabulary import ParseStatus, Phase
 
 # Bounded, so that no text makes a search slow: a guess is a word or two.
 _QUOTED = re.compile(r"[\"“”'‘’]([^\"“”\n]{1,80}?)[\"“”'‘’](?!\w)")
@@ -42,7 +42,7 @@ def stated_guess(text: str) -> tuple[str | None, ParseStatus]:
     """
     if is_outage(text):
         return None, ParseStatus.OUTAGE
-    text = answer(text)
+    text = answer(text, Phase.GUESS)
     words = {_bare(quoted or bare) for quoted, bare in _GUESS.findall(text)}
     if words:
         words |= {_bare(other) for other in _SECOND_GUESS.findall(text)}

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import msgspec
@@ -67,6 +67,21 @@ def _converted(value: Any, kind: type[T], at: str, faults: list[Fault]) -> T | N
     except msgspec.ValidationError as error:
         faults.append(mistyped(error, at))
         return None
+
+
+def but_for_a_cut_line(build: Callable[[bytes], T], data: bytes) -> tuple[T, list[Fault]]:
+    """What is built of a document's lines; where the last was cut, of those before it.
+
+    So a writer leaves it that was killed: broken, and without an end. It is then a fault.
+    """
+    try:
+        return build(data), []
+    except BrokenDocument as error:
+        before, _, cut = data.rpartition(b"\n")
+        last = before.count(b"\n") + 1
+        if not (before and cut) or error.fault.json_path != f"$[{last}]":
+            raise
+        return build(before), [error.fault]
 
 
 def not_json(error: Exception, data: bytes, at: str) -> BrokenDocument:

@@ -50,7 +50,6 @@ _KEYS = {"configuration", "info", "steps"}
 _WEREWOLF = '"werewolf"'
 _WORD = re.compile(r'"([A-Za-z0-9_]{1,60})"')
 _OUTCOMES = {"Villagers": "villagers_won", "Werewolves": "werewolves_won"}
-_ABSTAINED = "-1"
 # The agents that come with the package and are no language models.
 _BOTS = ("random", "deterministic")
 # What is fixed before play, besides the roles.
@@ -77,9 +76,9 @@ class Act(NamedTuple):
         village.check_player(actor, self.at)
         return actor
 
-    def target(self) -> str | None:
-        """Whom it is aimed at; None for who abstains."""
-        return None if self.data.target_id == _ABSTAINED else self.data.target_id
+    def target(self, village: Village) -> str | None:
+        """Whom it is aimed at, a player; None for who abstains."""
+        return village.target(self.data.target_id, self.at)
 
 
 def _chat(village: Village, act: Act) -> None:
@@ -88,22 +87,22 @@ def _chat(village: Village, act: Act) -> None:
 
 
 def _vote(village: Village, act: Act) -> None:
-    village.vote(act.actor(village), act.target(), act.day)
+    village.vote(act.actor(village), act.target(village), act.day)
 
 
 def _attack_vote(village: Village, act: Act) -> None:
-    village.use(act.actor(village), "attack_vote", act.target(), act.day)
+    village.use(act.actor(village), "attack_vote", act.target(village), act.day)
 
 
 def _heal(village: Village, act: Act) -> None:
-    village.use(act.actor(village), "heal", act.target(), act.day)
+    village.use(act.actor(village), "heal", act.target(village), act.day)
 
 
 def _inspect(village: Village, act: Act) -> None:
     """Adds what the seer learns: a role, or only a team."""
     finding = act.data.role or act.data.team
     finding = finding.lower() if finding else None
-    village.use(act.actor(village), "inspect", act.target(), act.day, finding)
+    village.use(act.actor(village), "inspect", act.target(village), act.day, finding)
 
 
 def _attack(village: Village, act: Act) -> None:

@@ -1,6 +1,6 @@
 """What an episode of kaggle-environments' Werewolf holds, as far as it is read."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Raw, Struct
@@ -66,7 +66,7 @@ class Data(Struct, gc=False):
     """What the entries that are read have between them."""
 
     actor_id: str | None = None
-    target_id: str | None = None
+    target_id: Any = None  # whatever an agent's answer was taken for
     player_id: str | None = None
     role: str | None = None
     team: str | None = None

@@ -19,7 +19,13 @@ MOST_PLAYERS = 1_000
 LONGEST_NAME = 1_000
 NOT_NAMES = frozenset({MODERATOR, EVERYONE})
 # What programs write for an answer that named nobody.
-_NOBODY = frozenset({"", "null", "none", "nil", "nan", "undefined", "nobody", "abstain", "n/a"})
+_NOBODY = frozenset(
+    (
+        *("", "null", "none", "nil", "nan", "undefined", "n/a", "-", "-1", "nobody", "no one"),
+        *("no_one", "noone", "abstain", "abstained", "skip", "pass", "no vote", "no_vote"),
+        *("no lynch", "no_lynch", "no_elimination", "弃权", "棄權", "棄権", "기권"),
+    )
+)
 
 
 def check_number(n_players: int, at: str, most: int = MOST_PLAYERS) -> None:
@@ -78,7 +84,8 @@ def in_seats(players: dict[str, T]) -> dict[str, T]:
 
 def is_nobody(name: object) -> bool:
     """Whether a log writes this in the place of a player's name where there is no player."""
-    return name is None or (isinstance(name, str) and name.strip().lower() in _NOBODY)
+    is_name = isinstance(name, str | int) and not isinstance(name, bool)
+    return name is None or (is_name and str(name).strip().lower() in _NOBODY)
 
 
 def named(value: object, known: Mapping[Any, str]) -> str | None:
@@ -115,6 +122,25 @@ def unseated(
     rule = "every player who speaks has a seat"
     places = range(len(course.player)) if places is None else places
     return [Fault(f"{at}[{places[i]}]", rule, repr(player)) for player, i in first.items()]
+
+
+def unshown(shown: Sequence[str | tuple[str, ...]], known: Collection[str], at: str) -> list[Fault]:
+    """A fault for each name that a text is shown to and nobody has, at the first such text.
+
+    `shown` are the readers of each text in the list `at`, `known` the names of the seats.
+    """
+    names = {name for readers in set(shown) for name in names_in(readers)}
+    rule = f"a text is shown to players who have seats, or to {' or '.join(sorted(NOT_NAMES))}"
+    faults = []
+    for name in sorted(names.difference(known, NOT_NAMES, {""})):
+        first = next(n for n, readers in enumerate(shown) if name in names_in(readers))
+        faults.append(Fault(f"{at}[{first}].visible_to", rule, repr(name)))
+    return faults
+
+
+def names_in(named: str | tuple[str, ...]) -> tuple[str, ...]:
+    """One name or several, as several."""
+    return (named,) if isinstance(named, str) else named
 
 
 def untested(game: GameRecord) -> list[Fault]:

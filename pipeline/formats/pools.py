@@ -10,7 +10,7 @@ from math import floor
 from msgspec import UNSET
 from msgspec.structs import asdict
 
-from pipeline.formats.broken import broken
+from pipeline.formats.broken import broken, but_for_a_cut_line
 from pipeline.formats.building import Put, Spoken, messages, most_points, pooled, results
 from pipeline.formats.pool_log import Contribution, Final, Log, Message, Punishment, Settings, at
 from pipeline.game import Fault, GameRecord, JsonValue, Seat, Transfer
@@ -23,7 +23,8 @@ VERSION = "1"
 
 def game(data: bytes, system: str) -> GameRecord:
     """The game in a document that `pool_log.opens`; raises BrokenDocument."""
-    log = Log(data)
+    log, cut = but_for_a_cut_line(Log, data)
+    log.faults += cut
     puts, transfers = _puts(log), list(_transfers(log))
     scores = _scores(log, puts, transfers)
     of_seats: Sequence[float | None] = scores or [None] * len(log.players)

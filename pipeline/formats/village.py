@@ -8,7 +8,7 @@ from typing import Protocol
 
 from pipeline.formats.broken import broken
 from pipeline.formats.building import Spoken, messages, team_results
-from pipeline.formats.players import is_nobody
+from pipeline.formats.players import target
 from pipeline.formats.rows import EVERYONE
 from pipeline.game import Ability, Elimination, Fault, GameRecord, JsonValue, Seat, Vote
 from pipeline.games.werewolf import KIND
@@ -39,6 +39,7 @@ class Village:
         self.faults: list[Fault] = []
         self.eliminations: list[Elimination] = []
         self.abilities: list[Ability] = []
+        self._known = {seat.player: seat.player for seat in seats}
         self._numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
         self._roles = {seat.player: seat.role for seat in seats}
         self._living = dict.fromkeys(self._numbers)
@@ -66,6 +67,10 @@ class Village:
         """The role of a player, None for who is none."""
         return self._roles.get(player)
 
+    def target(self, value: object, at: str) -> str | None:
+        """The player at whom an act is aimed; None for nobody, with a fault where it is no name."""
+        return target(value, self._known, at, self.faults)
+
     def living(self, role: str) -> tuple[str, ...]:
         """The players of a role who are still in the game."""
         return tuple(player for player in self._living if self._roles[player] == role)
@@ -84,27 +89,24 @@ class Village:
 
     def vote(self, player: str, target: str | None, day: int) -> None:
         """Adds a vote, in place of the player's vote before if a tie is voted on again."""
-        self._votes[day, player] = Vote(self._numbers[player], day, None, self._named(target))
+        self._votes[day, player] = Vote(self._numbers[player], day, None, target)
 
     def use(
         self, player: str, kind: str, target: str | None, day: int, finding: str | None = None
     ) -> None:
         """Adds the use of an ability, and what the player learnt by it."""
         number = self._n_used[day, player] = self._n_used.get((day, player), 0) + 1
-        seat, named = self._numbers[player], self._named(target)
-        self.abilities.append(Ability(seat, day, None, number, kind, named, finding))
-
-    def _named(self, target: str | None) -> str | None:
-        """The target; None for what stands for nobody, unless a player is called so."""
-        return None if target not in self._roles and is_nobody(target) else target
+        seat = self._numbers[player]
+        self.abilities.append(Ability(seat, day, None, number, kind, target, finding))
 
     def attack(self, target: str, day: int, at: str) -> None:
         """Adds an attack on a player, which is that of all living werewolves."""
         if day in self._attacked:
             raise broken(at, "the werewolves attack once a night", repr(target[:50]))
         self._attacked.add(day)
+        attacked = self.target(target, at)
         for wolf in self._wolves:
-            self.use(wolf, "attack", target, day)
+            self.use(wolf, "attack", attacked, day)
 
     def eliminate(self, player: str, day: int, cause: str) -> None:
         """Takes a player out of the game, who has to be in it."""

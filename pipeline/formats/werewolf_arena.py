@@ -118,7 +118,8 @@ def _night(village: Village, one: Round, day: int, at: str) -> None:
     ):
         players = village.living(role)
         if target is not None and players:
-            village.use(players[0], kind, target, day, finding)
+            aim = village.target(target, f"{at}.{kind}ed")
+            village.use(players[0], kind, aim, day, finding)
         elif target is not None:
             rule = f"a {role} is in the game to {kind} a player"
             village.faults.append(Fault(f"{at}.{kind}ed", rule, repr(target[:50])))
@@ -133,8 +134,10 @@ def _day(village: Village, one: Round, day: int, at: str) -> None:
         village.say(player, text or "", day)
     # In an interrupted round the last tally decided nothing.
     for player, target in one.votes[-1].items() if one.votes and one.success else ():
-        village.check_player(player, f"{at}.votes[{len(one.votes) - 1}]")
-        village.vote(player, None if target is None else str(target), day)
+        tally = f"{at}.votes[{len(one.votes) - 1}]"
+        village.check_player(player, tally)
+        named = None if target is None else str(target)
+        village.vote(player, village.target(named, f"{tally}.{player}"), day)
     if one.exiled is not None:
         village.check_living(one.exiled, f"{at}.exiled")
         village.eliminate(one.exiled, day, EXECUTED)

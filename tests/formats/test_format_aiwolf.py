@@ -160,13 +160,22 @@ def test_a_line_that_cannot_be_used_is_reported(old: str, new: str, rule: str) -
         ("1,vote,3,1", "day one,vote,3,1", "every line begins with a day and an event"),
         ("1,attack,1,true", "1,attack,3,true", "a player is executed or attacked once"),
         ("0,divine,2,4,WEREWOLF", "0,divine,2,4,SEER", "value 3 of `divine` is one of HUMAN"),
-        ("2,0,VILLAGER\n", "2,0,VILL", "value 3 of `result` is one of VILLAGER"),
+        ("2,0,VILLAGER\n", "2,0,VILL\n", "value 3 of `result` is one of VILLAGER"),
     ],
 )
 def test_a_log_that_breaks_a_rule_is_refused(old: str, new: str, rule: str) -> None:
     json_path, broken = rule_of(FIVE.replace(old, new))
     assert json_path == f"$[{FIVE[: FIVE.index(old)].count(chr(10))}]"
     assert broken.startswith(rule)
+
+
+@pytest.mark.parametrize("n_bytes", [2, 5, 11])
+def test_a_last_line_that_was_cut_costs_no_game(n_bytes: int) -> None:
+    """As a writer leaves it that was killed."""
+    before, _, _ = FIVE.removesuffix("\n").rpartition("\n")
+    whole, cut = game_of(before), game_of(FIVE[:-n_bytes])
+    assert len(cut.faults) == len(whole.faults) + 1
+    assert (cut.is_finished, cut.votes) == (False, whole.votes)
 
 
 def test_players_alone_are_no_game() -> None:

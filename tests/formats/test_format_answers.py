@@ -30,8 +30,9 @@ def read_in(text: str | None, value: pl.Expr, status: pl.Expr) -> tuple[Any, str
 
 
 def stated_player(text: str, speaker: str) -> tuple[str | None, str]:
-    found = prose.stated_players(TEXT, pl.lit(speaker))
-    return read_in(text, prose.only(found), prose.outage_or(TEXT, prose.certainty(found)))
+    found = prose.stated_players(pl.DataFrame({"answer": [text], "player": [speaker]}))
+    status = prose.outage_or(TEXT, prose.certainty(pl.lit(found)))
+    return read_in(text, prose.only(pl.lit(found)), status)
 
 
 def share(text: str | None) -> tuple[float | None, str]:
@@ -204,6 +205,12 @@ AMOUNTS = [
     ("I contribute 1/3 of my points", None),
     ("I contribute 10-20 points", None),
     ("I contribute 10 or 20 points", None),
+    ("I contribute 10 + 5", None),
+    ("I contribute 2 x 5 points", None),
+    ("I contribute 10 plus 5.", None),
+    ("I contribute \uff11\uff15", 15),
+    ("\uff11\uff15 points", 15),
+    ('{"round": 3, "give": 10}', 10),
     ("I contribute -5 points", None),
     ("I contribute as much as the last one.", None),
     ("I keep 60 of my 100 points.", None),

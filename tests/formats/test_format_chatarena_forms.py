@@ -6,7 +6,7 @@ import pytest
 from chatarenalogs import COLUMNS, banner, printed, table, transcript
 from hypothesis import given
 from hypothesis import strategies as st
-from rawlogs import MODEL, chatarena, moderate, say
+from rawlogs import MODEL, chatarena, encode, moderate, say
 
 from pipeline.formats import read
 from pipeline.formats.chatarena import reprs, splitter
@@ -27,6 +27,45 @@ def fault_in(data: bytes, path: str) -> Fault:
     with pytest.raises(BrokenDocument) as refused:
         read(data, MODEL, path)
     return refused.value.fault
+
+
+NOT_NAMES = ("[]", "()", "None", "nan", "none", "nobody", "null")
+
+
+@pytest.mark.parametrize("nobody", [None, "", [], [""], ["none"], *NOT_NAMES])
+def test_what_stands_for_nobody_is_no_name(nobody: str | list[str] | None) -> None:
+    """In each form a text shown so is a thought: no clue, no vote and no turn."""
+    rows = chatarena(ending="tie")
+    thoughts = [
+        {**row, "content": "Player 1? Player 2?", "visible_to": nobody} for row in rows[4:7]
+    ]
+    thinking = [*rows[:4], *thoughts, *rows[4:7], *rows[7:8], *thoughts, *rows[8:]]
+    written = [(encode(thinking), "a.json"), (transcript(thinking), TRANSCRIPT)]
+    if nobody not in (None, ""):  # an empty cell is no value, and all are shown the text
+        written.append((table(thinking), TABLE))
+    for data, path in written:
+        game = game_in(data, path)
+        course = game.messages.course
+        assert [course.phase.count(phase) for phase in ("clue", "vote", "reflection")] == [3, 3, 6]
+        assert game.faults == []
+
+
+@pytest.mark.parametrize("written", ["()", "set()", "('Player 1',)", "{'Player 1'}"])
+def test_other_lists_of_python(written: str) -> None:
+    printed_rows = transcript(chatarena()).replace(b"['Player 1']", written.encode())
+    heard = () if written.endswith("()") else ("Player 1",)
+    assert game_in(printed_rows, TRANSCRIPT).messages.course.visible_to[8] == heard
+
+
+def test_a_reader_whom_nobody_knows_is_a_fault() -> None:
+    """And where a player is called like that, it is one."""
+    rows = chatarena()
+    rows[4]["visible_to"] = ["Player 1", "Zed"]
+    (fault,) = game_in(encode(rows), "a.json").faults
+    assert (fault.json_path, fault.message) == ("$[4].visible_to", "'Zed'")
+    none = encode(rows).replace(b"Player 1", b"None").replace(b"Zed", b"None")
+    game = game_in(none, "a.json")
+    assert (game.faults, game.messages.course.visible_to[8]) == ([], ("None",))
 
 
 # Tables

@@ -80,6 +80,33 @@ def test_talk_votes_and_abstentions() -> None:
     ]
 
 
+@pytest.mark.parametrize("target", ["-1", -1, None, "", "skip", "no_lynch", "No one", "弃权", "-"])
+def test_a_vote_for_nobody(target: object) -> None:
+    game = game_of(aimed_at(target))
+    assert game.votes[3].target is None
+    assert (len(game.votes), game.faults) == (6, [])
+
+
+@pytest.mark.parametrize("target", ["Player 9", "ann", 0, ["Ann"], True])
+def test_a_vote_for_no_player_is_a_fault(target: object) -> None:
+    game = game_of(aimed_at(target))
+    assert game.votes[3].target is None
+    (fault,) = game.faults
+    assert (fault.rule, fault.message) == (
+        "an act is aimed at a player, or at nobody",
+        repr(target),
+    )
+
+
+def aimed_at(target: object) -> Log:
+    """The villagers' game with this target of the vote of Dee, who abstains."""
+    log = deepcopy(VILLAGERS_WIN)
+    for entries in log["info"]["MODERATOR_OBSERVATION"]:
+        for entry in entries:
+            entry["json_str"] = entry["json_str"].replace('"-1"', json.dumps(target))
+    return log
+
+
 def test_nights() -> None:
     def used(game: GameRecord) -> list[tuple[int, int, str, str | None, str | None]]:
         return [(a.round, a.seat, a.kind, a.target, a.finding) for a in game.abilities]

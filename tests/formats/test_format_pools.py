@@ -186,7 +186,11 @@ BENT: dict[str, tuple[Callable[[], bytes], str, str]] = {
         "has a seat",
     ),
     "too few players": (lambda: lines([init(1, num_players=4)]), "$[0].short_name_map", "as many"),
-    "a line cut short": (lambda: lines(goods((1, 2, 3)))[:-9], "$[3]", "well-formed"),
+    "a line cut short": (
+        lambda: lines(goods((1, 2, 3))).replace(b"0}\n", b"0\n", 1),
+        "$[1]",
+        "well-formed",
+    ),
 }
 
 
@@ -197,6 +201,15 @@ def test_a_bent_log_is_refused_with_the_place_and_the_rule(name: str) -> None:
     assert fault.json_path == json_path
     assert rule in fault.rule
     assert fault.message
+
+
+@pytest.mark.parametrize("n_bytes", [2, 9, 40])
+def test_a_last_line_that_was_cut_costs_no_game(n_bytes: int) -> None:
+    """As a writer leaves it that was killed: the game is one that ended a line earlier."""
+    events = goods((1, 2, 3), (4, 4, 1))
+    whole, cut = game_of(lines(events[:-1])), game_of(lines(events)[:-n_bytes])
+    assert [fault.json_path for fault in cut.faults] == [f"$[{len(events) - 1}]"]
+    assert (cut.is_finished, cut.contributions) == (whole.is_finished, whole.contributions)
 
 
 SELF_PLAY = ("m", "m", "o")

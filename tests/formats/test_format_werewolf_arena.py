@@ -93,6 +93,18 @@ def test_an_interrupted_game_is_unfinished_and_its_last_tally_no_vote() -> None:
     assert {vote.round for vote in game.votes} == {1}
 
 
+def test_a_vote_for_no_player_is_a_fault() -> None:
+    log = deepcopy(WEREWOLVES_WIN)
+    voters = [*log["rounds"][0]["votes"][-1]]
+    log["rounds"][0]["votes"][-1] |= {voters[0]: "skip", voters[1]: "Zed"}
+    game = game_of(log)
+    n_tallies = len(log["rounds"][0]["votes"])
+    assert [vote.target for vote in game.votes if vote.round == 1].count(None) == 2
+    assert [(fault.json_path, fault.message) for fault in game.faults] == [
+        (f"$.rounds[0].votes[{n_tallies - 1}].{voters[1]}", "'Zed'")
+    ]
+
+
 def test_an_ability_of_nobody_is_reported() -> None:
     log = deepcopy(WEREWOLVES_WIN)
     log["rounds"][1]["protected"] = "Flo"

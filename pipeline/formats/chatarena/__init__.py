@@ -13,6 +13,7 @@ from pipeline.formats.broken import broken
 from pipeline.formats.chatarena import forms
 from pipeline.formats.chatarena.talk import SHOWN, Talk
 from pipeline.formats.look import Look
+from pipeline.formats.players import unshown
 from pipeline.formats.rows import MODERATOR
 from pipeline.game import GameRecord
 from pipeline.games import names
@@ -37,7 +38,8 @@ def read(look: Look, model: str | None) -> GameRecord:
     for module in GAMES:
         if any(map(module.claims, talk.sentences)):
             game: GameRecord = module.game(talk, model)
-            game.faults += faults
+            seats = [seat.player for seat in game.seats]
+            game.faults += faults + unshown(talk.history.visible_to, seats, "$")
             return game
     known = ", ".join(module.TITLE for module in GAMES)
     rule = f"the moderator's words are those of a known game ({known})"

@@ -14,10 +14,19 @@ from pipeline.archives.splitting import Splitter, sections, whole
 from pipeline.formats.broken import broken, decode, mistyped
 from pipeline.formats.chatarena import reprs
 from pipeline.formats.look import Look
+from pipeline.formats.players import is_nobody
 from pipeline.formats.rows import EVERYONE, Row
 from pipeline.game import BrokenDocument, Fault
 
-_ROWS = msgspec.json.Decoder(list[Row])
+
+class _Row(Row, gc=False):
+    """A row in which null stands for nobody as well."""
+
+    visible_to: str | tuple[str, ...] | None = EVERYONE  # type: ignore[assignment]
+
+
+_ROWS = msgspec.json.Decoder(list[_Row])
+_EMPTY = {"[]", "()", "{}", "set()"}
 _COLUMNS = {"agent_name", "content", "turn", "visible_to", "msg_type"}
 _LONGEST_HEADER = 400
 _BANNER = re.compile(rb"={3,200}\r?\n[ \t]{0,20}GAME [0-9]{1,9}/[0-9]{1,9}[ \t]{0,20}\r?(?:\n|$)")
@@ -44,10 +53,20 @@ def claims(look: Look) -> bool:
 def rows(look: Look) -> tuple[list[Row], list[Fault]]:
     """The messages of a document that is claimed, and a fault for what is none of them."""
     if look.first == "[":
-        return decode(_ROWS, look.data), []
+        return _heard(decode(_ROWS, look.data)), []
     if look.first == "=":
         return _of_transcript(look.data)
     return _converted(list(_of_table(look.data))), []
+
+
+def _heard(rows: list[_Row]) -> list[Row]:
+    """The rows, those that are shown to nobody written alike: what stands for it is no name."""
+    speakers = {row.agent_name for row in rows}
+    for row in rows:
+        names = row.visible_to if isinstance(row.visible_to, tuple) else (row.visible_to,)
+        if speakers.isdisjoint(names) and all(is_nobody(one) or one in _EMPTY for one in names):
+            row.visible_to = ()
+    return [*rows]
 
 
 def _is_table(head: bytes) -> bool:
@@ -92,7 +111,7 @@ def _of_row(fields: dict[str, str], at: str) -> dict[str, object]:
         **fields,
         "turn": int(turn) if turn else None,
         "visible_to": reprs.texts(visible_to, f"{at}.visible_to")
-        if visible_to.startswith("[")
+        if visible_to.startswith("[") or reprs.IS_LIST.fullmatch(visible_to)
         else visible_to or EVERYONE,
         "msg_type": fields["msg_type"] or None,
     }
@@ -120,7 +139,7 @@ def _lines(numbers: Sequence[int]) -> str:
 def _converted(rows: list[dict[str, object]]) -> list[Row]:
     """The rows with their types checked; raises BrokenDocument."""
     try:
-        return msgspec.convert(rows, list[Row])
+        return _heard(msgspec.convert(rows, list[_Row]))
     except msgspec.ValidationError as error:
         raise BrokenDocument(mistyped(error)) from error
 

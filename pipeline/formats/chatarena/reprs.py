@@ -11,12 +11,13 @@ from pipeline.formats.broken import broken
 _CODE = r"x[0-9a-f]{2}|u(?!d[89a-f])[0-9a-f]{4}|U00(?:0[1-9a-f]|10)[0-9a-f]{4}"
 _ESCAPE = rf"\\(?:[\\'\"nrt]|{_CODE})"
 _TEXT = rf"(?:'(?:[^'\\\n]++|{_ESCAPE})*+'|\"(?:[^\"\\\n]++|{_ESCAPE})*+\")"
-_LIST = rf"\[(?:{_TEXT}(?:, {_TEXT})*+)?\]|\({_TEXT}(?:, {_TEXT})*+,?\)"
+_ITEMS = rf"{_TEXT}(?:, {_TEXT})*+"
+_LIST = rf"\[(?:{_ITEMS})?\]|\((?:{_ITEMS},?)?\)|\{{{_ITEMS}\}}|set\(\)"
 _OTHER = r"True|False|None|-?[0-9]{1,20}(?:\.[0-9]{1,20})?(?:e[-+]?[0-9]{1,3})?"
 _FIELD = re.compile(rf"(?P<name>[a-z_]{{1,50}})=(?P<value>{_TEXT}|{_LIST}|{_OTHER})(, |\)$)")
 _TEXTS = re.compile(_TEXT)
 _ESCAPES = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|(.))")
-_IS_LIST = re.compile(_LIST)
+IS_LIST = re.compile(_LIST)
 _CONSTANTS = {"True": True, "False": False, "None": None}
 _CONTROLS = {"n": "\n", "r": "\r", "t": "\t"}
 _RULE = "each message is written as Python's repr of a Message"
@@ -43,7 +44,7 @@ def message(line: str, at: str) -> dict[str, object]:
 
 def texts(written: str, at: str) -> list[str]:
     """The texts in a list; raises BrokenDocument for anything else."""
-    if _IS_LIST.fullmatch(written) is None:
+    if IS_LIST.fullmatch(written) is None:
         raise broken(at, "a list of names is written as Python's repr of it", repr(written[:50]))
     return list(map(_text, _TEXTS.findall(written)))
 
@@ -51,7 +52,7 @@ def texts(written: str, at: str) -> list[str]:
 def _value(written: str) -> object:
     if written[0] in "'\"":
         return _text(written)
-    if written[0] in "[(":
+    if written[0] in "[({s":
         return list(map(_text, _TEXTS.findall(written)))
     if written in _CONSTANTS:
         return _CONSTANTS[written]

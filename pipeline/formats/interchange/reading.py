@@ -28,10 +28,10 @@ from pipeline.formats.interchange.derived import Around, derived
 from pipeline.formats.interchange.document import Document, End, Event, Seat
 from pipeline.formats.interchange.setting import check_setting
 from pipeline.formats.kinds import check_end, check_start, check_winners
-from pipeline.formats.players import NOT_NAMES, check_players, unseated
+from pipeline.formats.players import check_players, names_in, unseated, unshown
 from pipeline.formats.rows import EVERYONE, MODERATOR, is_thought
 from pipeline.game import Event as Row
-from pipeline.game import Fault, GameRecord, Result
+from pipeline.game import GameRecord, Result
 from pipeline.game import Seat as PlayedSeat
 from pipeline.games.kind import GameKind
 from pipeline.vocabulary import AnalysisKind, GameType, Phase
@@ -111,7 +111,8 @@ def game_of(document: Document) -> GameRecord:
     if document.results is not UNSET:
         game.results = _stated(document.results, game, kind)
         check_winners(game, "$.results")
-    game.faults += _unshown(document.events, numbers)
+    shown = [event.visible_to for event in document.events]
+    game.faults += unshown(shown, numbers, "$.events")
     at_event = [number for number, event in enumerate(document.events) if event.text is not None]
     game.faults += unseated(game.messages.course, "$.events", at_event)
     return game
@@ -297,25 +298,10 @@ def _wrong(table: str, row: dict[str, Any], player: str | None, known: set[Any])
     if row["round"] is None:
         return _Wrong("", "an act has a round, its own or its event's", "neither has one")
     for name in NAMING[table]:
-        if row[name] not in known and (strangers := set(_names(row[name])) - known):
+        if row[name] not in known and (strangers := set(names_in(row[name])) - known):
             rule = "whoever is named has a seat, or is listed in `unseated`"
             return _Wrong(f".{name}", rule, ", ".join(map(repr, sorted(strangers))))
     return None
-
-
-def _names(named: str | tuple[str, ...]) -> tuple[str, ...]:
-    return (named,) if isinstance(named, str) else named
-
-
-def _unshown(events: list[Event], numbers: dict[str, int]) -> list[Fault]:
-    """A fault for each name that a text is shown to and nobody has, at the first such text."""
-    shown = {name for named in {event.visible_to for event in events} for name in _names(named)}
-    rule = f"a text is shown to players who have seats, or to {' or '.join(sorted(NOT_NAMES))}"
-    faults = []
-    for name in sorted(shown - numbers.keys() - NOT_NAMES - {""}):
-        first = next(n for n, event in enumerate(events) if name in _names(event.visible_to))
-        faults.append(Fault(f"$.events[{first}].visible_to", rule, repr(name)))
-    return faults
 
 
 def _check_table(table: str, kind: GameKind, at: str) -> None:
