@@ -398,7 +398,8 @@ def test_thin_values_are_marked(page: Page, content: Report) -> None:
                 if one["at"].get("data-metric") == cell.metric
             )
             marks = thin_marks(row, page)
-            assert marks == [f"†{few(one)}" for one in least[:1]]
+            star = "*" if cell.value["n_missing"] else ""
+            assert marks == [f"†{few(one)}{star}" for one in least[:1]]
             n_thin += len(marks)
     assert n_thin
     board = page.section("leaderboard")
