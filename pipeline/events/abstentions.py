@@ -7,19 +7,23 @@ a player called Skip or Pass is none of these words. They look neither ahead nor
 # Stands in a text in the place of such words.
 NOBODY = "\x05"
 NO_ONE = r"\b(?:nobody|no[ -]?one)\b"
-_NOT = r"(?:\b(?:not|never|cannot)|n['’]t)"
-HELPERS = r"(?:(?:be|going|to|want|ever|just|really|actually|simply|yet)\s+){0,3}"
+_NOT = r"(?:\b(?:not|never|cannot|unable\s+to)|n['’]t)"
+HELPERS = (
+    r"(?:(?:be|going|to|want|wish|like|think|i|will|should|ever|just|really|actually|simply|yet)\s+)"
+    r"{0,4}"
+)
 
 # What follows "I pass", "I will not vote": the end of it, or when and why. Not whom: "for Bob".
 _STOP = r"\s*(?:$|[^\w\s\x02])"
 _END = (
     rf"(?:{_STOP}|\s+(?:today|tonight|now|(?:on\s+)?(?:this|the|my)\s+(?:vote|round|turn|time|one)"
-    r"|(?:on\s+)?voting|this|for\s+(?:now|today|any(?:one|body))|at|yet|until|because|since|as|here|any\s?more|without|either|and|but|though|although|while)\b)"
+    r"|(?:on\s+)?voting|this|for\s+(?:now|today|any(?:one|body)?)|at|yet|until|because|since|as|here|any\s?more|without|either|and|but|though|although|while)\b)"
 )
 _START = r"(?:^|[^\w\s\x02\x03]\s*|[\r\n]\s*|\b(?:and|but|so)\s+)"
 # What one says before it. "I could abstain" and "Bob will abstain" are no abstentions.
 _ONE = (
-    r"\bI(?:['’](?:ll|m|ve|d\s+(?:rather|prefer)))?(?:\s+(?:will|shall|must|have|am|do|would\s+(?:rather"
+    r"\b(?:I(?:['’](?:ll|m|ve|d\s+(?:rather|prefer)))?|we|let['’]?s|let\s+us)"
+    r"(?:\s+(?:will|shall|should|must|have|am|do|all|opt|chosen|inclined|would\s+(?:rather"
     r"|prefer|like)|rather|going|to|be|choose|prefer|want|wish|need|decided?|therefore|thus|hereby"
     r"|simply|just|also|again|still|only|like|better))*\s+"
 )
@@ -27,12 +31,14 @@ _ENGLISH = (
     rf"{_ONE}(?:abstain(?:ing)?\b(?:\s+from\s+(?:(?:this|the)\s+)?(?:vot(?:e|ing)|round)\b)?"
     rf"|(?:skip(?:ping)?|pass(?:ing)?|(?:refus|declin)(?:e|ing)\s+to\s+vote|refrain(?:ing)?\s+from\s+voting){_END}"
     r"|(?:withhold(?:ing)?|waiv(?:e|ing)|for(?:e)?go|cast\s+no)\s+(?:(?:my|the|this)\s+)?vote\b"
-    r"|sit(?:ting)?\s+(?:this|it)\s+(?:\w+\s+){0,2}out\b)"
+    r"|opt(?:ing)?\s+out\b|sit(?:ting)?\s+(?:this|it)\s+(?:\w+\s+){0,2}out\b)"
     rf"|\bI\b[^.,;:!?\n\x02\d]{{0,40}}?{_NOT}\s+{HELPERS}(?:vot(?:e|ing){_END}|cast(?:ing)?\s+(?:a|my|any)\s+vote)"
     rf"|{_START}(?:abstain(?:ing|ed)?|abstention|skip(?:ping)?|pass(?:ing)?|no\s+votes?|not\s+voting"
-    rf"){_END}|{_START}(?:nobody|no[ -]?one|none){_STOP}"
+    rf"){_END}|{_START}(?:nobody|no[ -]?one|none(?:\s+of\s+(?:the\s+)?\w+)?){_STOP}"
+    rf"|\b(?:nobody|no[ -]?one|none)\s+to\s+vote\b|\bblank\s+(?:vote|ballot)\b"
+    r"|\bvote\s*[:=]\s*[-–—/]+\s*(?:$|[\r\n])"
     # After "vote", as in "My final vote for this round is: "
-    r"|\b(?:vot(?:e|es|ing)|ballot)\b(?:[^\w\x02\x03.]|\b(?:for|goes|to|is|will|be|in|against|this|round)\b){0,12}"
+    r"|\b(?:vot(?:e|es|ing)|ballot)\b(?:[^\w\x02\x03.]|\b(?:for|goes|to|is|will|be|an?|in|against|this|round)\b){0,12}"
     r"\b(?:nobody|no[ -]?one|none|nothing|anyone|anybody|abstain(?:ing)?|abstention|skip(?:ping)?"
     r"|pass|blank|null|n/a)\b"
 )

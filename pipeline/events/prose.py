@@ -58,6 +58,7 @@ def _denied(player: str, words: str = r"\bvot(?:e|es|ing)\b") -> str:
         rf"(?i)(?:\b(?:not|never|cannot|no|ne|{instead})|n['’]t)\s+{HELPERS}(?:{words}){rest}"
         rf"|(?:{words})\s+(?:is\s+)?(?:not|never|nicht|pas)\s{rest}"
         rf"|\bnot\s+(?:for\s+)?{player}"
+        rf"|(?:{words})\s+(?:for\s+)?neither\s+{player}(?:\s*,\s*{player})*\s+nor\s+{player}"
         rf"|[不别別没沒][会會要想能再有]?投(?:票)?[给給]?{player}"
     )
 
