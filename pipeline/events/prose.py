@@ -74,7 +74,7 @@ _NAMED_VOTE = _vote(MARK, _VOTE_WORDS) + (
 )
 _NAMED_DENIED = quick(
     _denied(MARK, _VOTE_WORDS)
-    + rf"|{MARK}(?:さん|くん|君|様|氏)?に(?:は|も)?(?:投票|入れ)(?:は|を)?し?(?:ない|ません|たくない)"
+    + rf"|{MARK}(?:さん|くん|君|様|氏)?に[はも]?(?:投票|入れ)[はを]?し?(?:ない|ません|たくない)"
     rf"|{MARK}\s?[씨님]?(?:에게|한테)는?\s?투표하지\s?않"
 )
 _NAMED_INTRODUCTION = (
