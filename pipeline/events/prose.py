@@ -1,8 +1,8 @@
 """What texts say, read for all texts of a batch at once: a player named, a choice, a share.
 
 Every reading is strict: a text that says two things is `ambiguous`, one that says none is
-`unreadable`, and neither is given a value. Each function takes columns of texts, as expressions,
-and gives an expression; a null text says nothing.
+`unreadable`, and neither is given a value. Functions take columns of texts, most of them as
+expressions, and give such; a null text says nothing.
 """
 
 from collections.abc import Iterable
@@ -20,6 +20,7 @@ from pipeline.events.abstentions import (
     NOBODY,
     NOT_ABSTAINING,
     SPEAKS_OF_IT,
+    quick,
 )
 from pipeline.events.names import MARK, exact, loose, marked
 from pipeline.game import OUTAGE_MARK
@@ -58,6 +59,7 @@ def _denied(player: str, words: str = r"\bvot(?:e|es|ing)\b") -> str:
         rf"(?i)(?:\b(?:not|never|cannot|no|ne|{instead})|n['’]t)\s+{HELPERS}(?:{words}){rest}"
         rf"|(?:{words})\s+(?:is\s+)?(?:not|never|nicht|pas)\s{rest}"
         rf"|\bnot\s+(?:for\s+)?{player}"
+        rf"|(?:{words})\s+(?:for\s+)?neither\s+{player}(?:\s*,\s*{player})*\s+nor\s+{player}"
         rf"|[不别別没沒][会會要想能再有]?投(?:票)?[给給]?{player}"
     )
 
@@ -65,13 +67,14 @@ def _denied(player: str, words: str = r"\bvot(?:e|es|ing)\b") -> str:
 _VOTE, _DENIED = _vote(_PLAYER), _denied(_PLAYER)
 _INTRODUCTION = rf"(?i)\b(?:as|i am|i'm)\s+(?:player\s+)?{_PLAYER}"
 # The same for names of any kind, in some more languages.
-_VOTE_WORDS = r"\bvot(?:e|es|ing|o|ar|ons)\b|\b(?:stimme|wähle|голосую)\b|투표|投"
+_VOTE_WORDS = r"\bvot(?:e|es|ing|o|ar|ons)\b|\b(?:stimme|wähle)\b|голосую|투표|投"
 _NAMED_VOTE = _vote(MARK, _VOTE_WORDS) + (
     rf"|[给給]{MARK}投|{MARK}(?:さん|くん|君|様|氏)?に(?:投票|一票|入れ)"
     rf"|{MARK}\s?[씨님]?(?:에게|한테|을|를)?\s?(?:투표|한 표)"
 )
-_NAMED_DENIED = _denied(MARK, _VOTE_WORDS) + (
-    rf"|{MARK}(?:さん|くん|君|様|氏)?に(?:は|も)?(?:投票|入れ)(?:は|を)?し?(?:ない|ません|たくない)"
+_NAMED_DENIED = quick(
+    _denied(MARK, _VOTE_WORDS)
+    + rf"|{MARK}(?:さん|くん|君|様|氏)?に[はも]?(?:投票|入れ)[はを]?し?(?:ない|ません|たくない)"
     rf"|{MARK}\s?[씨님]?(?:에게|한테)는?\s?투표하지\s?않"
 )
 _NAMED_INTRODUCTION = (
