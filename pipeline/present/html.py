@@ -184,10 +184,11 @@ def _estimate(estimate: Estimate, cell: Cell, row: Row, href: str | None, drawin
             f'<span class="vh">; {counts}</span>' if counts else "",
         ]
     )
+    title = f"{cell.interval} {_counts(estimate, row, lambda _, value: str(value))}".strip()
     attributes = {
         "class": "cell thin" if cell.mark else "cell",
         "href": href,
-        "title": f"{cell.interval} {_counts(estimate, row, lambda _, value: str(value))}".strip(),
+        "title": title or None,
     }
     tag = "span" if href is None else "a"
     return f"<{tag}{_attributes(attributes)}>{inner}</{tag}>"
