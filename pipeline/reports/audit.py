@@ -46,7 +46,7 @@ FINDINGS: Mapping[str, Column] = {
     name: _KNOWN[name]
     for name in (
         *("kind", "game_id", "game_type", "model", "role", "player", "seat", "round"),
-        *("message_index", "logged", "says", "hit_logged", "hit_read", "content", "system"),
+        *("message_index", "logged", "says", "hit_logged", "hit_read", "system", "content"),
     )
 }
 _OF_A_ROW = ("model", "role", "player", "seat", "round")

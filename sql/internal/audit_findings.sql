@@ -12,8 +12,8 @@ SELECT
     findings.game_id,
     games.game_type,
     ${columns},
-    messages.content,
-    games.system
+    games.system,
+    messages.content
 FROM (${rows}) AS findings
 JOIN games
     ON games.game_id = findings.game_id
