@@ -13,7 +13,7 @@ bad get other letters, however many there are. `--write` puts the tables into do
 """
 
 import sys
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -117,12 +117,12 @@ def _found(rows: pl.DataFrame) -> Found:
     return Found(*(float(str(one)) for one in shares))
 
 
-def _p_fall(basis: dict[str, Any], p: float) -> float:
+def _p_fall(basis: dict[str, object], p: float) -> float:
     """The p-value of a fall from the second to the first, as `magic diff` has it."""
     if p / 2 > LEVEL:  # then it is no less, and takes long to find
         return p / 2
-    new, old = of_basis(basis)
-    return p_fall(new, old, 0.0, p, basis["correlation"])
+    new, old, correlation = of_basis(basis)
+    return p_fall(new, old, 0.0, p, correlation)
 
 
 def family_wise(

@@ -56,7 +56,7 @@ def _p_alike(found: pl.DataFrame, margin: float) -> Floats:
 
 
 def _bases(found: pl.DataFrame) -> list[tuple[Rate, Rate, float]]:
-    return [(*of_basis(one), one["correlation"]) for one in found["basis"]]
+    return [of_basis(one) for one in found["basis"]]
 
 
 def alike(metric: str, settings: int, rate: float, apart: float, draws: int) -> float:

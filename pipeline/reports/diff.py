@@ -205,7 +205,7 @@ def _fall(
     basis: dict[str, Any], p: float, margin: float, level: float
 ) -> tuple[float, float | None]:
     """The one-sided p-value of a fall of more than the margin, and the fall that it detects."""
-    (new, old), correlation = of_basis(basis), basis["correlation"]
+    new, old, correlation = of_basis(basis)
     seen = fall_seen(new, old, margin, level, correlation=correlation)
     return p_fall(new, old, margin, p, correlation), seen
 

@@ -163,16 +163,17 @@ def _row(row: _Tested, of_pair: Sequence[dict[str, Any]], confidence: float) -> 
         correlation = 0.0 if row.flipped is None else shrunk_correlation(*common.u)
         basis = dict(zip(_PAIR, of_pair, strict=True)) | {"correlation": correlation}
         if row.asks:
-            p = max(p, p_of(z_at(*of_basis(basis), 0.0, correlation)))
+            one, other, _ = of_basis(basis)
+            p = max(p, p_of(z_at(one, other, 0.0, correlation)))
         interval = _agreed(basis, p, confidence)
     method = UNPAIRED if row.flipped is None else PAIRED
     of_common = (common.n_settings, common.share_paired, common.is_replayed)
     return (*row.pair, *interval, p, method, *of_common, basis)
 
 
-def of_basis(basis: dict[str, Any]) -> tuple[Rate, Rate]:
-    """Both rates that a difference is made of."""
-    return Rate.of(basis["one"]), Rate.of(basis["other"])
+def of_basis(basis: dict[str, Any]) -> tuple[Rate, Rate, float]:
+    """Both rates that a difference is made of, and their correlation."""
+    return Rate.of(basis["one"]), Rate.of(basis["other"]), basis["correlation"]
 
 
 def _agreed(basis: dict[str, Any], p: float, confidence: float) -> tuple[float, float, float, str]:
