@@ -20,9 +20,8 @@ _BYTES_AT_ONCE = 2**24
 class Converted(NamedTuple):
     """What came of one document: a line of JSON if it is a game, and what of it is lost.
 
-    `ignored` is why no format reads the document, null for a log; then it has no faults. Nor has a
-    `is_duplicate`, whose game another document holds. One that is only checked has no line: it is
-    valid without faults, which are the first rule that it breaks as a whole, or each of its parts.
+    `ignored` is why no format reads the document, null for a log; then it has no faults. One that
+    `is_duplicate`, whose game another document holds, has none either.
     """
 
     location: str
@@ -40,6 +39,17 @@ class Converted(NamedTuple):
     def may_be_log(self) -> bool:
         """Whether it can be a log of a program that no format knows."""
         return self.ignored is not None and may_be_log(self.ignored)
+
+
+class Checked(NamedTuple):
+    """One document held against the rules: the first that it breaks as a whole, or each of parts.
+
+    It is valid without any. `ignored` says why one is no log by its name or place.
+    """
+
+    location: str
+    faults: tuple[Fault, ...]
+    ignored: str | None = None
 
 
 def convert(
@@ -83,7 +93,7 @@ def convert(
         yield _converted(location, game, hashed)
 
 
-def validate(sources: Sources, max_document: int = MAX_DOCUMENT) -> Iterator[Converted]:
+def validate(sources: Sources, max_document: int = MAX_DOCUMENT) -> Iterator[Checked]:
     """Each document of the sources checked, in order: its keys, types and values, and its rows.
 
     Raises SourceError for a source that cannot be read at all.
@@ -93,7 +103,7 @@ def validate(sources: Sources, max_document: int = MAX_DOCUMENT) -> Iterator[Con
     for document in _forgotten(documents(sources, max_document=max_document, choose=splitter)):
         location = f"{document.source}/{document.path}"
         if document.data is None and not document.is_broken:
-            yield Converted(location, None, (), document.reason or "not a log")
+            yield Checked(location, (), document.reason or "not a log")
             continue
         waiting.append((location, _game_of(document)))
         n_bytes += len(document.data or b"")
@@ -147,7 +157,7 @@ def _game_of(document: Document) -> GameRecord | Fault:
     return game
 
 
-def _checked(documents: Sequence[tuple[str, GameRecord | Fault]]) -> Iterator[Converted]:
+def _checked(documents: Sequence[tuple[str, GameRecord | Fault]]) -> Iterator[Checked]:
     """The documents with their faults, those of their rows too, which are made for all at once."""
     ids = [game_id(sha256(b""), number, None) for number in range(len(documents))]
     games = [
@@ -161,4 +171,4 @@ def _checked(documents: Sequence[tuple[str, GameRecord | Fault]]) -> Iterator[Co
         if id_ in broken:
             rule = "rows keep the contracts of their tables"
             faults = [*faults, Fault("$", rule, broken[id_].message)]
-        yield Converted(location, None, tuple(faults))
+        yield Checked(location, tuple(faults))
