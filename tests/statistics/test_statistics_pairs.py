@@ -77,8 +77,7 @@ def test_who_replayed_is_decided_by_items():
     }
     assert [row["is_replayed"] for row in found.values()] == [True, False]
     assert found[2]["p_value"] == 2**-8
-    basis = found[3]["basis"]
-    (one, other), correlation = of_basis(basis), basis["correlation"]
+    one, other, correlation = of_basis(found[3]["basis"])
     assert found[3]["p_value"] == p_of(z_at(one, other, 0.0, correlation)) > 0.05
 
 
@@ -119,8 +118,7 @@ def test_few_settings_of_a_term_do_not_tell_apart_by_signs_alone():
         for cells, term in zip(both, "tu", strict=True)
     ]
     found = compared(*sums)
-    basis = found["basis"]
-    (one, other), correlation = of_basis(basis), basis["correlation"]
+    one, other, correlation = of_basis(found["basis"])
     assert found["p_value"] == p_of(z_at(one, other, 0.0, correlation)) > 0.01
     assert found["is_replayed"] is False
     assert found["ci_method"] == MOVER
