@@ -6,12 +6,11 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
-from deltalake.transaction import AddAction, RemoveAction
 from msgspec import Struct
 
 from pipeline.events import arrow
@@ -19,6 +18,9 @@ from pipeline.lake.names import SUFFIX, named
 from pipeline.lake.schema import arrow_schema
 from pipeline.lake.tables import COMMITS
 from pipeline.stores import Location, location
+
+if TYPE_CHECKING:
+    from deltalake.transaction import AddAction, RemoveAction
 
 MAX_FILE_BYTES = 256 * 2**20
 # To take out one game, the files are written anew that hold it; narrow rows take two bytes each.
@@ -47,13 +49,18 @@ class DataFile(Struct, frozen=True):
     n_rows: int
     stats: str
 
-    def add_action(self) -> AddAction:
+    def add_action(self) -> "AddAction":
+        # Here and elsewhere in functions, so that workers, which only write files, do not load it.
+        from deltalake.transaction import AddAction
+
         now = int(time.time() * 1000)
         return AddAction(self.name, self.n_bytes, {}, now, data_change=True, stats=self.stats)
 
 
-def remove_action(name: str) -> RemoveAction:
+def remove_action(name: str) -> "RemoveAction":
     """The action that takes a file out of its table; the file itself stays for older readers."""
+    from deltalake.transaction import RemoveAction
+
     return RemoveAction(name, data_change=True, deletion_timestamp=int(time.time() * 1000))
 
 

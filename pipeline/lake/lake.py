@@ -8,10 +8,9 @@ tables or in none, whatever is committed meanwhile.
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, cast
 
 import polars as pl
-from deltalake import DeltaTable
 
 from pipeline import games
 from pipeline.errors import LakeError, UsageError, choose
@@ -35,6 +34,9 @@ from pipeline.lake.tables import (
 )
 from pipeline.library_errors import check_machine, one_line
 from pipeline.stores import File, Location, location
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
 
 T = TypeVar("T")
 # By file, the least and the most of a column, null where the log does not say.
@@ -165,7 +167,7 @@ class StoredLake:
         known = {field.name for field in self.delta(table).schema().fields}
         return {name: dtype for name, dtype in columns.items() if name in known}
 
-    def delta(self, table: str) -> DeltaTable:
+    def delta(self, table: str) -> "DeltaTable":
         """The Delta table at this state's version; raises UsageError for an unknown name.
 
         Raises LakeError where the table's log names other files than the ingest left.

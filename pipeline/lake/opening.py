@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import TypeVar, overload
 
 import polars as pl
-from deltalake import CommitProperties, DeltaTable
-from deltalake.exceptions import DeltaError
 
 from pipeline.errors import DENIED_HINT, DeniedError, LakeError
 from pipeline.events.contracts import OLDEST_VERSION, TABLES, VERSION, row_meaning
@@ -146,6 +144,8 @@ def _has_files(lake: StoredLake, there: Mapping[str, set[str]]) -> bool:
 
 def create_lake(path: str | Path | Location) -> StoredLake:
     """A new lake with every table empty; raises LakeError where the folder holds something else."""
+    from deltalake.exceptions import DeltaError
+
     folder = _folder(path)
     check_clock()
     try:
@@ -198,6 +198,8 @@ def _has_rows(folder: Location) -> bool:
 
 def create_tables(folder: Location, tables: Collection[str]) -> None:
     """Creates those of the tables that are missing, empty."""
+    from deltalake import CommitProperties, DeltaTable
+
     # Imported here, so that whoever reads does not wait for Arrow, which loads numpy.
     from pipeline.lake.schema import arrow_schema
 

@@ -4,17 +4,18 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import polars as pl
-from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError
 
 from pipeline.errors import DAMAGE_HINT, DENIED_HINT, DeniedError, LakeError
 from pipeline.events.contracts import polars_schema
 from pipeline.lake.contents import Contents, contents_of, empty_commits, has_log
 from pipeline.library_errors import check_machine, is_denied, one_line
 from pipeline.stores import Location
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
 
 VERSION_KEY = "magic.contractVersion"
 COMMITS = "ingests"
@@ -134,7 +135,7 @@ def opened_journal(folder: Location, version: int | None) -> OpenTable:
     return table
 
 
-def foreign_commits(delta: DeltaTable) -> list[str]:
+def foreign_commits(delta: "DeltaTable") -> list[str]:
     """The commits of a table that only another tool makes, the newest first, as in `OPTIMIZE`."""
     return [
         f"{commit['operation']} in {commit['version']:020d}.json"
@@ -151,7 +152,7 @@ def by_others(commits: Sequence[str]) -> str:
     return f" (another tool changed the table: {commits[0]}{more})"
 
 
-def _refuse_features(folder: Location, delta: DeltaTable) -> None:
+def _refuse_features(folder: Location, delta: "DeltaTable") -> None:
     """Raises LakeError for a table that is more than its Parquet files, all their rows and names.
 
     No table is made so; a vector of deleted rows, for one, would come to life in a merge.
@@ -172,7 +173,9 @@ def _refuse_features(folder: Location, delta: DeltaTable) -> None:
     )
 
 
-def _has_deletion_vectors(delta: DeltaTable) -> bool:
+def _has_deletion_vectors(delta: "DeltaTable") -> bool:
+    from deltalake.exceptions import DeltaError
+
     try:
         return any(batch.num_rows for batch in delta.deletion_vectors())
     except DeltaError:  # there is one, and its file cannot be read
@@ -208,7 +211,10 @@ def refuse_forked() -> None:
         )
 
 
-def open_table(folder: Location, version: int | None = None) -> DeltaTable:
+def open_table(folder: Location, version: int | None = None) -> "DeltaTable":
+    from deltalake import DeltaTable
+    from deltalake.exceptions import DeltaError
+
     refuse_forked()
     try:
         return DeltaTable(str(folder), version=version)
