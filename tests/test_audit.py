@@ -19,7 +19,8 @@ from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import metrics
 from pipeline.metrics.evidence import evidence
 from pipeline.metrics.known import names
-from pipeline.reports.audit import KINDS, alike_models, audit, findings
+from pipeline.reports.audit import KINDS, audit, findings
+from pipeline.reports.models import alike, models
 from pipeline.simulate import simulate
 from pipeline.vocabulary import EDITIONS
 
@@ -397,7 +398,10 @@ def test_models_whose_names_look_alike_are_named_and_counted_apart(tmp_path: Pat
     assert says["gpt-4o"].count("1 game") == len(GROUPS[0])
     assert '"gpt-4o " (7 characters, 1 game)' in says["gpt-4o"]
     assert {says[name] for name in GROUPS[2]} == {"no model"}
-    assert len(alike_models(lake)) == len(GROUPS)
+    assert len(alike(lake)) == len(GROUPS)
+    # The two writings of the rule agree, name by name.
+    in_polars = models(lake).drop_nulls("looks_like").select("model", "looks_like")
+    assert sorted(in_polars.rows()) == sorted(says.items())
     assert set(lake.table("players").filter("is_tested").collect()["model"]) == set(names)
 
 

@@ -19,9 +19,8 @@ from pipeline.metrics.request import check_players, check_words, several
 from pipeline.metrics.results import SYSTEM, origin
 from pipeline.metrics.rows import literals
 from pipeline.metrics.views import COLUMNS as OF_ROWS
-from pipeline.metrics.views import shared
 from pipeline.sqlfiles import filled, header, identifier, whole
-from pipeline.warehouse import answer, bounded, parts
+from pipeline.warehouse import bounded, parts
 
 KINDS: tuple[str, ...] = tuple(
     sorted(sqlfiles.names("audit"), key=lambda kind: int(header(f"audit/{kind}")["order"][0]))
@@ -53,10 +52,6 @@ _OF_A_ROW = ("model", "role", "player", "seat", "round")
 _OF_A_GAME = tuple(polars_schema("games"))
 _GAMES = "JOIN games ON games.game_id = findings.game_id"
 _WORD = re.compile(r"\w+")
-_ALIKE = """SELECT string_agg(spelling, ', ' ORDER BY model) AS names
-FROM shared.alike_names
-GROUP BY CASE WHEN looks_like <> 'no model' THEN bare END
-ORDER BY names"""
 _SEEN = ("message_index", "logged", "says", "hit_logged", "hit_read")
 
 
@@ -172,13 +167,3 @@ def _check(by: Sequence[str], kinds: Sequence[str]) -> None:
         )
     if len(set(by)) < len(by):
         raise UsageError(f"you cannot group by the same column twice: {', '.join(by)}")
-
-
-def alike_models(lake: StoredLake) -> list[str]:
-    """The models' names that look alike, a text for each group with the numbers of games.
-
-    Which these are, `sql/shared/alike_names.sql` alone says.
-    Those that stand for no model are one group.
-    """
-    with bounded(lake, shared(), _ALIKE) as connection:
-        return answer(connection, _ALIKE)["names"].to_list()

@@ -142,10 +142,10 @@ def _note_counted(lake: str) -> None:
     """Says what of the lake is counted as it stands, and may not be meant so: names and replays."""
     from pipeline.lake import open_lake
     from pipeline.metrics.completeness import lake_notes
-    from pipeline.reports.audit import alike_models
+    from pipeline.reports.models import alike
 
     opened = open_lake(lake)
-    if groups := alike_models(opened):
+    if groups := alike(opened):
         more = ", …" if len(groups) > 1 or len(groups[0]) > _LONGEST else ""
         terminal.note(
             f"{counted(len(groups), 'group')} of model names that look alike, or stand for none: "
