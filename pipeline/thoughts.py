@@ -95,8 +95,9 @@ CUT_OFF = (
     rf"|(?:```[a-z]*\s*)?\{{\s*{_THOUGHT_KEY}\s*:\s*\"(?:[^\"\\]|\\.)*$)"
 )
 
-# A text without any of these is all answer.
-SIGNS = ["<", "[", "{", "\u25c1", "assistantfinal", "hinking."]
+# A text without any of these is all answer; `<eos>`, which ends many, is no sign.
+SIGNS = [r"<(?:[^eE]|[eE][^oO])", r"\[", r"\{", "\u25c1", "assistantfinal", r"hinking\."]
+_SIGN = re.compile("|".join(SIGNS))
 
 
 def answer(text: str, phase: str = "") -> str:
@@ -105,7 +106,7 @@ def answer(text: str, phase: str = "") -> str:
     Of an answer that is one JSON object, it is the value of the field that answers in the phase, or
     the fields besides those of thought, what is said coming last.
     """
-    if not any(sign in text for sign in SIGNS):
+    if not _SIGN.search(text):
         return text
     said = re.sub(BEFORE_ANSWER, "", text)
     if not said.strip():

@@ -104,12 +104,12 @@ def answers(texts: pl.Series, phase: str = "") -> pl.Series:
     return texts.clone().scatter(may_think.arg_true(), read)
 
 
-def has_any(texts: pl.Series, words: Iterable[str]) -> pl.Series:
-    """Whether each text has any of the words; null for no text.
+def has_any(texts: pl.Series, patterns: Iterable[str]) -> pl.Series:
+    """Whether each text has any of the patterns; null for no text.
 
-    Looking for one word after the other is six times as fast as `contains_any`.
+    Looking for one after the other is faster than for all of them at once.
     """
-    return reduce(or_, [texts.str.contains(word, literal=True) for word in words])
+    return reduce(or_, [texts.str.contains(pattern) for pattern in patterns])
 
 
 def answer(text: pl.Expr, phase: str = "") -> pl.Expr:
