@@ -11,7 +11,7 @@ pass over them (see `Look`); every format then trusts these keys, so no package 
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from operator import itemgetter
 from typing import Any, Protocol, cast
 
@@ -98,7 +98,7 @@ def splitter(path: str, head: bytes) -> Splitter | None:
     head = head.removeprefix(BYTE_ORDER_MARK)
     chosen = {}
     for name, choose in _splitters():
-        if (cut := _chosen(name, choose, path, head)) is not None:
+        if (cut := choose(path, head)) is not None:
             chosen[name] = cut
     if len(chosen) > 1:
         raise UnfitError(_claimed_twice(list(chosen)))
@@ -106,17 +106,15 @@ def splitter(path: str, head: bytes) -> Splitter | None:
 
 
 def _chosen(name: str, choose: _Choose, path: str, head: bytes) -> Splitter | None:
-    """What a format chooses; raises UnfitError where one of another package fails."""
+    """What a format of another package chooses; raises UnfitError where it fails."""
     try:
         chosen = choose(path, head)
         if not (chosen is None or callable(chosen)):
             raise TypeError(f"`splitter` gives a {type(chosen).__name__}, not a function")
-        return chosen if chosen is None or package_of(name) is None else _cut_by(name, chosen)
+        return chosen if chosen is None else _cut_by(name, chosen)
     except (UnfitError, MemoryError):
         raise
     except (Exception, SystemExit) as error:
-        if package_of(name) is None:
-            raise
         raise UnfitError(described(error, name)) from error
 
 
@@ -138,8 +136,11 @@ def _cut_by(name: str, cut: Splitter) -> Splitter:
 
 @cache
 def _splitters() -> tuple[tuple[str, _Choose], ...]:
+    choices = [(format_.NAME, getattr(format_, "splitter", None)) for format_ in formats()]
     return tuple(
-        (format_.NAME, format_.splitter) for format_ in formats() if hasattr(format_, "splitter")
+        (name, choose if package_of(name) is None else partial(_chosen, name, choose))
+        for name, choose in choices
+        if choose is not None
     )
 
 
