@@ -30,6 +30,8 @@ _QUOTES = "texts need single quotes, as in role = 'civilian'"
 _BARE = re.compile(r"[=<>]\s*[^\W\d]")  # a word where a constant is expected
 _INTEGERS = range(-(2**63), 2**63)
 _SMALL, _LARGE = 1e-9, 1e15
+SETTING = "setting"
+_KEY = re.compile(rf"{SETTING}(?:\.[^.'\"\[\]\\]+)+")
 
 
 class Condition(Struct, frozen=True):
@@ -37,6 +39,11 @@ class Condition(Struct, frozen=True):
 
     sql: str
     columns: tuple[str, ...]
+
+
+def is_key(column: str) -> bool:
+    """Whether a column is a key of what was fixed before play, as in `setting.topic`: its text."""
+    return _KEY.fullmatch(column) is not None
 
 
 def condition(text: str, schema: Mapping[str, pl.DataType]) -> Condition:
@@ -55,6 +62,8 @@ def _condition(text: str, schema: Mapping[str, pl.DataType]) -> Condition:
     tree = _parsed(text)
     columns: dict[str, None] = {}
     sql = _written(tree, columns, schema)
+    if SETTING in schema:
+        schema = {**schema, **dict.fromkeys(filter(is_key, columns), pl.String())}
     if strangers := [name for name in columns if name not in schema]:
         # The list is long, so what is more likely comes before it.
         near = nearest(strangers, schema)
@@ -137,6 +146,9 @@ def _written(node: Any, columns: dict[str, None], schema: Mapping[str, pl.DataTy
         case "Column" if parts == {"this"} and type(node.this).__name__ == "Identifier":
             columns[node.name] = None
             return identifier(node.name)
+        case "Column" | "Dot" if is_key(key := ".".join(part.name for part in node.parts)):
+            columns[key] = None
+            return identifier(key)
         case "Boolean" | "Null":
             return str(node.sql("duckdb"))
     if (constant := _constant(node)) is not None:

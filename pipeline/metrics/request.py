@@ -3,6 +3,7 @@
 It can if the names in it are those of the lake and of the metrics.
 """
 
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import overload
 
@@ -13,7 +14,7 @@ from pipeline import games
 from pipeline.errors import OtherSystemError, UsageError, choose, nearest
 from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.lake import StoredLake
-from pipeline.metrics.condition import Condition, condition
+from pipeline.metrics.condition import SETTING, Condition, condition, is_key
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.known import metric
 from pipeline.vocabulary import ALL, PAPER, RELEASE, Edition
@@ -33,6 +34,8 @@ GAME_COLUMNS: dict[str, pl.DataType] = {
 """The columns of a game that its rows do not repeat, to group and choose by; `opponent` as in
 `results`. A column that `games` has is the game's, even where the rows have one of that name."""
 
+_KEYS_READ = 1_000  # settings, to say which keys there are
+
 _OF_ONE_TYPE = ("game_id", "setting_id", "competition")
 _OF_A_SEAT = ("seat", "player", "final_score", "score_rank")
 _OF_A_SIDE = [name for name in _OF_EVERY_ROW if name not in _OF_A_SEAT]
@@ -47,6 +50,17 @@ def several(names: Iterable[str] | None) -> tuple[str, ...] | None:
     if names is None:
         return None
     return (names,) if isinstance(names, str) else tuple(names)
+
+
+def is_of_game(column: str) -> bool:
+    """Whether a column is one of the game, or a key of its setting."""
+    return column in GAME_COLUMNS or is_key(column)
+
+
+def key_of_setting(column: str) -> pl.Expr:
+    """The text of a key of the setting, as in `setting.topic`; null for a game without it."""
+    path = "".join(f"['{key}']" for key in column.split(".")[1:])
+    return pl.col(SETTING).str.json_path_match(f"${path}").alias(column)
 
 
 def chosen(**values: Sequence[str] | None) -> pl.Expr:
@@ -78,7 +92,7 @@ class Request(Struct, frozen=True):
     @property
     def of_game(self) -> tuple[str, ...]:
         """Those of them that are columns of the game."""
-        return tuple(name for name in dict.fromkeys(self.columns) if name in GAME_COLUMNS)
+        return tuple(name for name in dict.fromkeys(self.columns) if is_of_game(name))
 
     @property
     def fine(self) -> tuple[str, ...]:
@@ -99,7 +113,7 @@ class Request(Struct, frozen=True):
 
         A result may stand for a whole team, so it has no seat or player to group by.
         """
-        return set(self.columns) <= {*_OF_A_SIDE, *GAME_COLUMNS}
+        return all(name in _OF_A_SIDE or is_of_game(name) for name in self.columns)
 
     def tells_type(self, of_metric: Collection[str]) -> bool:
         """Whether a group is of one of a metric's own game types by all that is asked.
@@ -197,9 +211,20 @@ def check(lake: StoredLake, request: Request, metrics: Sequence[str]) -> None:
     check_models(lake, request.models)
     tables = {name: list(row_schema(name)) for name in metrics}
     for column in request.by:
-        lacking = [metric for metric, columns in tables.items() if column not in columns]
-        if lacking:
+        own = () if is_of_game(column) else tables
+        if lacking := [metric for metric in own if column not in tables[metric]]:
             raise UsageError(_cannot_group(column, lacking, tables))
+    for column in filter(is_key, request.columns):
+        _check_key(lake, column)
+
+
+def _check_key(lake: StoredLake, column: str) -> None:
+    """Raises UsageError for a key that no game's setting has."""
+    settings = lake.table("games").select(SETTING).drop_nulls()
+    found = settings.filter(key_of_setting(column).is_not_null()).head(1).collect()
+    if found.is_empty() and (some := settings.unique().head(_KEYS_READ).collect()[SETTING]).len():
+        keys = sorted({f"{SETTING}.{key}" for text in some for key in json.loads(text)})
+        raise UsageError(f"no game has `{column}` in its setting: {choose([column], keys)}")
 
 
 def _cannot_group(column: str, lacking: Sequence[str], tables: dict[str, list[str]]) -> str:

@@ -13,9 +13,10 @@ from polars import selectors as cs
 
 from pipeline import sqlfiles
 from pipeline.events.contracts import TABLES
+from pipeline.metrics.condition import is_key
 from pipeline.metrics.declaration import IS_READABLE, Metric, Rows, Tables
 from pipeline.metrics.known import compared_file, is_added, metric, sql
-from pipeline.metrics.request import GAME_COLUMNS, Request
+from pipeline.metrics.request import Request, is_of_game, key_of_setting
 from pipeline.sqlfiles import identifier, literal, with_clause
 from pipeline.vocabulary import RELEASE, Edition
 
@@ -90,7 +91,7 @@ def _chosen(tables: Tables, request: Request) -> _Chosen | None:
     Every row has its game: `magic verify` finds one that has none.
     """
     where = request.where
-    if where is None or not set(where.columns) <= GAME_COLUMNS.keys() - set(request.by):
+    if where is None or not all(is_of_game(n) and n not in request.by for n in where.columns):
         return None
     ids = tables("games").select("game_id")
     kept = pl.col("is_kept")
@@ -142,7 +143,8 @@ def with_game(rows: pl.LazyFrame, tables: Tables, columns: Sequence[str]) -> pl.
     if "opponent" in columns:
         opponents = tables("results").group_by("game_id").agg(pl.col("opponent").min())
         games = games.join(opponents, on="game_id", how="left")
-    of_game = games.select("game_id", *columns)
+    keys = [key_of_setting(name) for name in columns if is_key(name)]
+    of_game = games.with_columns(*keys).select("game_id", *columns)
     return rows.drop(columns, strict=False).join(of_game, on="game_id", how="left")
 
 
@@ -225,8 +227,17 @@ def _with_game_sql(rows: str, columns: Iterable[str], request: Request) -> str:
         return rows
     of_row = [name for name in dict.fromkeys(columns) if name not in request.of_game]
     listed = [f"counted.{identifier(name)}" for name in of_row]
-    listed += [f"games.{identifier(name)}" for name in request.of_game]
+    listed += [_of_game_sql(name) for name in request.of_game]
     return f"""SELECT {", ".join(listed)}
 FROM ({rows}) AS counted
 LEFT JOIN ({_GAMES}) AS games
     ON games.game_id = counted.game_id"""
+
+
+def _of_game_sql(column: str) -> str:
+    """A column of the game in SQL: of a key of the setting its text, as `key_of_setting` has it."""
+    name = identifier(column)
+    if not is_key(column):
+        return f"games.{name}"
+    path = "".join(f'."{key}"' for key in column.split(".")[1:])
+    return f"json_extract_string(games.setting, {literal(f'${path}')}) AS {name}"

@@ -29,6 +29,7 @@ GROUPINGS = (
     ("outcome_code", "topic"),
     ("payoff_defect", "other_word"),
     ("setting", "tested_player"),
+    ("model", "setting.dial.max-n"),
     ("model",),
     (),
 )
@@ -42,6 +43,7 @@ CONDITIONS = (
     "multiplier NOT IN (1.5, NULL)",
     "payoff_defect < 2.5 OR hidden_player = 'Player 2'",
     'setting LIKE \'%"code":"café%\' AND n_rounds_fixed IS NULL',
+    """setting.dial."max-n" = '1.5' OR setting.dial IS NULL""",
     "false",
 )
 
@@ -81,7 +83,13 @@ def with_games(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         hidden_player=_one_of(["Player 1", "Player 2", None]),
         tested_player=_one_of(["Player 3", None]),
         payoff_defect=_one_of([2.0, 2.5, None]),
-        setting=_one_of(['{"code":"café"}', "{}"]),
+        setting=_one_of(
+            [
+                '{"code":"café","dial":{"max-n":1.5}}',
+                '{"dial":{"max-n":"1.5"}}',
+                '{"dial":{"max-n":true}}',
+            ]
+        ),
         n_rounds=_one_of([1, 2, 3]),
         outcome_code=_one_of([0, 1, None]),
         sha256=pl.lit("0" * 64),
@@ -345,11 +353,33 @@ def test_what_is_no_sql_is_told_in_words_of_sql(where, reason):
         ),
         ({"by": ["model", "topic"], "edition": "release"}, "group by model and game_type"),
         ({"by": ["topics"]}, "no column `topics` to group by: did you mean `topic`"),
+        ({"by": ["settings.topic"]}, "no column `settings.topic` to group by: "),
+        ({"where": "role.x = 'a'"}, "cannot contain `role.x`"),
     ],
 )
 def test_refused(question, message, tmp_path):
     with pytest.raises(UsageError, match=message):
         metrics(lake_of(tmp_path, {}), **question)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_key_of_the_setting_is_a_column(engine, public_lake):
+    """Of Chameleon the key `topic` is the column `topic`."""
+    asked = {"metric": "judgement", "game_type": "chameleon", "engine": engine}
+    for chosen in ({}, {"where": "{} = 'Desserts'"}):
+        own, key = (
+            metrics(
+                public_lake,
+                by=["model", name],
+                **asked,
+                **{word: text.format(name) for word, text in chosen.items()},
+            )
+            for name in ("topic", "setting.topic")
+        )
+        # A reason repeats the condition as it was given.
+        assert_same(own.drop("reason"), key.drop("reason").rename({"setting.topic": "topic"}))
+    with pytest.raises(UsageError, match=r"`setting.topik` .*: did you mean `setting.topic`"):
+        metrics(public_lake, by=["setting.topik"], **asked)
 
 
 def test_an_empty_lake_has_no_slices(tmp_path):

@@ -88,7 +88,7 @@ def test_intervals(spark, case_lake):
 
 @pytest.mark.long
 def test_slices_by_what_was_fixed_before_play(spark, sample_lake):
-    asked = {"metric": "rationality", "by": ["payoff_one_defect", "multiplier", "tested_player"]}
+    asked = {"metric": "rationality", "by": ["payoff_one_defect", "multiplier", "setting.tested"]}
     where = "tested_player <> 'Player 1' AND setting LIKE '%\"tested\":%'"
     assert_engines_agree(sample_lake, where=where, **asked)
     found = metrics(sample_lake, engine="spark", where=where, confidence=None, **asked)

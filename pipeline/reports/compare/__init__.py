@@ -11,7 +11,7 @@ from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered
 from pipeline.metrics.completeness import played
 from pipeline.metrics.known import names as edition_names
-from pipeline.metrics.request import Request, condition_on, row_schema, several
+from pipeline.metrics.request import Request, condition_on, is_of_game, row_schema, several
 from pipeline.metrics.results import counted_in
 from pipeline.reports.compare.differences import COLUMNS, adjusted, check_margin, compared, finished
 from pipeline.reports.compare.pairs import check_pairs, models_of, of_models, of_values, within
@@ -96,7 +96,7 @@ def contrast(
         raise UsageError("the edition release has no groups of a model: use the edition paper")
     if by in ("model", "game_id", "setting_id"):
         raise UsageError(f"cannot contrast by `{by}`: choose a column such as role or round")
-    having = [name for name in edition_names(edition) if by in row_schema(name)]
+    having = [n for n in edition_names(edition) if is_of_game(by) or by in row_schema(n)]
     names = metric or having or None
     check_margin(margin, names, edition)
     request = Request(
