@@ -1,5 +1,6 @@
 """Several systems in one lake: what is counted of one never depends on another."""
 
+import json
 import pickle
 import shutil
 from collections.abc import Callable, Iterable
@@ -14,6 +15,7 @@ from rawlogs import chameleon, chatarena, encode
 import pipeline
 from pipeline.api import Lake
 from pipeline.cli import main
+from pipeline.conversion import convert
 from pipeline.errors import UsageError
 from pipeline.ingest import ingest
 from pipeline.lake.maintain import maintain
@@ -21,6 +23,7 @@ from pipeline.pages.page import content, parameters
 from pipeline.pages.render import fragment
 from pipeline.present import present
 from pipeline.simulate import simulate
+from pipeline.statistics.pairs import UNPAIRED
 from pipeline.vocabulary import EDITIONS
 
 OTHER = "other-model"
@@ -578,3 +581,50 @@ def test_all_numbers_of_every_system_are_the_same_alone(real: tuple[Lake, list[L
     beside, lakes = real
     for lake in lakes:
         check_alone(beside, lake, LONGER)
+
+
+def as_lab(place: Path, edit: Callable[[dict], None] = lambda log: None) -> Lake:
+    """The simulated games as `magic` has them, and once more as those of the system `lab`."""
+    lake = place / f"lab-{edit.__name__}"
+    logs = [json.loads(one.line) for one in convert(place / "logs") if one.line]
+    for log in logs:
+        log["system"] = "lab"
+        del log["log_sha256"]
+        edit(log)
+    converted = place / f"{edit.__name__}.jsonl"
+    converted.write_text("\n".join(map(json.dumps, logs)))
+    ingest([place / "logs", converted], lake)
+    return pipeline.open_lake(lake)
+
+
+def of_four(log: dict) -> None:
+    """One player more in Public Good."""
+    if log["game_type"] == "public_good":
+        seat = log["seats"][-1]
+        log["seats"].append({**seat, "player": "Player 9", "is_tested": False, "model": "other"})
+
+
+def test_models_of_two_systems_are_compared_unpaired(place: Path) -> None:
+    lake = as_lab(place)
+    rows = lake.compare((f"{SHARED_MODEL}@magic", f"{SHARED_MODEL}@lab"))
+    assert rows["value"].equals(rows["other_value"], null_equal=True)
+    assert rows["value"].equals(lake.compare((SHARED_MODEL, "sim-birch-pgm"))["value"])
+    assert set(rows["method"].drop_nulls()) == {UNPAIRED}
+    assert rows["system"].null_count() == rows.height
+    # With the system or without it, models of one system are compared as ever.
+    pair = (SHARED_MODEL, "sim-birch-pgm")
+    of_lab = lake.of_system("lab").compare(pair, metric="win_rate")
+    named = lake.compare((f"{pair[0]}@lab", f"{pair[1]}@lab"), metric="win_rate")
+    assert named.equals(of_lab)
+    with pytest.raises(UsageError, match=r"sim-atlas is named twice"):
+        lake.of_system("magic").compare((SHARED_MODEL, f"{SHARED_MODEL}@magic"))
+
+
+def test_systems_with_other_rules_are_not_compared(place: Path) -> None:
+    lake = as_lab(place, of_four)
+    pair = (f"{SHARED_MODEL}@magic", f"{SHARED_MODEL}@lab")
+    with pytest.raises(UsageError, match=r"rules of public_good differ: in magic 3 .* in lab 4 "):
+        lake.compare(pair)
+    assert lake.compare(pair, game_type="chameleon").height
+    with pytest.raises(UsageError, match="they play none of secret_hitler"):
+        lake.compare(pair, game_type="secret_hitler")

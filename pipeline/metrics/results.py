@@ -205,6 +205,8 @@ def counted_in(
 ) -> Callable[[Callable[Concatenate[L, P], R]], Callable[Concatenate[L, P], R]]:
     """The function, given the lake of one system; its rows say which that is, and the edition.
 
+    A function that counts several together says so itself, by a null `system`.
+
     `columns` are those that it returns itself. They are listed in its docstring, with the others.
     """
     of_rows = {**columns, **(ORIGIN if has_edition else {"system": SYSTEM})}
@@ -218,12 +220,19 @@ def counted_in(
             rows: Any = function(lake, *given, **options)
             said = origin(lake, edition)
             is_whole = isinstance(rows, pl.DataFrame)
-            parts = (part.with_columns(said) for part in ([rows] if is_whole else rows))
+            parts = (_with_origin(part, said) for part in ([rows] if is_whole else rows))
             return cast(R, next(parts) if is_whole else parts)
 
         return of_one_system(run)
 
     return with_origin
+
+
+def _with_origin(rows: pl.DataFrame, said: Sequence[pl.Expr]) -> pl.DataFrame:
+    """The rows with the columns that say where they are from, or those of them that they have."""
+    names = [one.meta.output_name() for one in said]
+    own = [pl.col(n) if n in rows.columns else one for n, one in zip(names, said, strict=True)]
+    return rows.select(pl.exclude(names), *own)
 
 
 def magic_json(rows: pl.DataFrame) -> str:

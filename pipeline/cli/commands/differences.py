@@ -69,16 +69,27 @@ def compare(
     and one column, all pairs of its groups are compared, such as its roles. With `--margin D`,
     `verdict` is alike (the difference is shown to be within -D..D), better, worse or undecided.
 
+    MODEL@SYSTEM names a model of another system. Models of two systems are compared unpaired, in
+    the game types that both play by the same rules.
+
     \b
     Examples:
       magic compare gpt-4 gpt-4-pgm
       magic compare gpt-4 gpt-4-pgm --by role --where "n_rounds = 3"
       magic compare gpt-4 --by role --metric reasoning
       magic compare gpt-4 gpt-4-pgm --margin 0.05
+      magic compare gpt-4@magic gpt-4@my-harness --metric judgement
       magic compare gpt-4 gpt-4-pgm --metric judgement --confidence 0.9
       magic compare --all-pairs --metric win_rate --format csv
     """
     models = model or []
+    if system is None and any("@" in one for one in models):
+        from pipeline.reports.compare.across import system_of
+
+        every = asked.every_system()
+        named = [system_of(every, one) for one in models]
+        if any(named):  # without a note that one system alone is counted
+            asked.lake = every.of_system(named[0]) if named[0] else every.of_one_system()
     if all_pairs is bool(models) or len(models) > 2 or (len(models) == 1 and len(by) != 1):
         raise UsageError(
             "name two models, or one model with --by and one column, or use --all-pairs alone"

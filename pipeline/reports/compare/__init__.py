@@ -13,6 +13,7 @@ from pipeline.metrics.completeness import played
 from pipeline.metrics.known import names as edition_names
 from pipeline.metrics.request import Request, condition_on, is_of_game, row_schema, several
 from pipeline.metrics.results import counted_in
+from pipeline.reports.compare.across import across, bare, full, system_of
 from pipeline.reports.compare.differences import COLUMNS, adjusted, check_margin, compared, finished
 from pipeline.reports.compare.pairs import check_pairs, models_of, of_models, of_values, within
 from pipeline.vocabulary import RELEASE, Edition
@@ -36,6 +37,9 @@ def compare(
     `game_type` and `where` are those of `metrics`: the models are compared in each group of `by`,
     whose columns follow the metric.
 
+    `A@magic` is the model A of the system magic. Models of two systems are compared unpaired, in
+    the game types that both play by the same rules; `system` is null then.
+
     With a `margin`, also `p_alike` (two one-sided tests: the difference is within ± the margin),
     `p_alike_holm` (adjusted in the same families) and `verdict`: `alike` if p_alike_holm reaches
     the level 1 − confidence, else `better` or `worse` if p_holm does, else `undecided`.
@@ -51,18 +55,31 @@ def compare(
     """
     check_pairs(pairs)
     check_margin(margin, metric, edition)
+    systems = {system_of(lake, name) or lake.system for pair in pairs for name in pair}
+    is_of_several = len(systems) > 1
+    if is_of_several:
+        pairs = tuple((full(lake, one), full(lake, other)) for one, other in pairs)
+    else:
+        lake = next((lake.of_system(one) for one in systems if one), lake)
+        pairs = tuple((bare(lake, one), bare(lake, other)) for one, other in pairs)
+        check_pairs(pairs)
     request = Request(
         edition=edition,
         by=("model", *several(by or ())),
         models=models_of(pairs),
         game_types=several(game_type),
     )
-    answer = _answer(lake, metric, request, where, confidence)
+
+    def answer_of(part: StoredLake, asked: Request) -> Answer:
+        return _answer(part, metric, asked, where, confidence)
+
+    answer = across(lake, request, answer_of) if is_of_several else answer_of(lake, request)
     known = answer.rows["model"].drop_nulls().unique().sort().to_list()
     wanted = [(one, other) for one, other in pairs] or list(combinations(known, 2))
     family = [] if pairs else ["metric"]
     rows = compared(answer, of_models(answer, wanted), confidence)
-    return finished(adjusted(rows, family), margin, confidence, family)
+    system = pl.lit(None if is_of_several else lake.system, pl.String)
+    return finished(adjusted(rows, family), margin, confidence, family).with_columns(system=system)
 
 
 @counted_in(COLUMNS)
