@@ -125,8 +125,8 @@ class AnsweringLake(stored.StoredLake):
 
         The metric has values, intervals, evidence, comparisons, plots and pages like a built-in
         one. The lake on the disk does not change. `sql` is the same metric in SQL: a CTE `attempts`
-        and a final SELECT, see docs/adding.md. With `sql`, the metric also has views in `Lake.sql`
-        and a page of its evidence, and the engine duckdb can count it. The engine spark cannot.
+        and a final SELECT, see docs/adding.md. With `sql`, the metric also has views in `Lake.sql`,
+        and the engine duckdb can count it. The engine spark cannot.
 
         To check the metric, it is counted once, with `sql` by both engines; this takes as long as
         `Lake.metrics` with `confidence=None`. Raises MetricError if polars and SQL differ, if one

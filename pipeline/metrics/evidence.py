@@ -14,8 +14,8 @@ from pipeline.events.contracts import GAME_TABLES, TABLES
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.lake.texts import looked_up, texts, with_texts
 from pipeline.metrics.declaration import Tables
+from pipeline.metrics.known import has_sql
 from pipeline.metrics.known import metric as declaration
-from pipeline.metrics.known import sql
 from pipeline.metrics.paging import check_limit, is_from, start_of
 from pipeline.metrics.request import DEFAULT_GAMES, Request, check, condition_on, several
 from pipeline.metrics.results import METRIC, counted_in
@@ -101,8 +101,7 @@ def evidence(
         return pl.concat(_by_duckdb(lake, request, _select(lake, metric, request, hit, limit)))
     if limit is not None:
         return _page(lake, metric, request, hit=hit, limit=limit, engine="polars")
-    counted = of_tables(lake.table, metric, request).filter(pl.sql_expr(_has_hit(hit))).collect()
-    return counted.select(pl.lit(metric).alias("metric"), *_OF_ROW).sort(_ORDER, nulls_last=True)
+    return _by_polars(lake, metric, request, hit)
 
 
 @counted_in({})
@@ -116,13 +115,21 @@ def evidence_parts(
 ) -> Iterator[pl.DataFrame]:
     """The same rows as `evidence`, or the first `limit`, some at a time; at least one part.
 
-    Memory is bounded, whatever the lake's size.
+    Memory is bounded, whatever the lake's size, but for a metric without SQL.
     """
     check_limit(limit)
     request = _request(lake, metric, choices)
     if limit is not None and limit <= _FEW_ROWS:
         return iter([_page(lake, metric, request, hit=hit, limit=limit)])
+    if not has_sql(metric):
+        return iter([_by_polars(lake, metric, request, hit).slice(0, limit)])
     return _by_duckdb(lake, request, _select(lake, metric, request, hit, limit))
+
+
+def _by_polars(lake: StoredLake, name: str, request: Request, hit: bool | None) -> pl.DataFrame:
+    """All rows as polars finds them."""
+    counted = of_tables(lake.table, name, request).filter(pl.sql_expr(_has_hit(hit))).collect()
+    return counted.select(pl.lit(name).alias("metric"), *_OF_ROW).sort(_ORDER, nulls_last=True)
 
 
 def _by_duckdb(lake: StoredLake, request: Request, select: str) -> Iterator[pl.DataFrame]:
@@ -171,7 +178,6 @@ def evidence_page(
     """
     check_limit(limit)
     request = _request(lake, metric, choices)
-    sql(metric, request.edition)  # in a large lake there is no page without it
     return _page(lake, metric, request, hit=hit, limit=limit, after=after)
 
 
@@ -252,11 +258,14 @@ def _selected(
 ) -> pl.DataFrame:
     """The result of a SELECT on the rows `counted`, of which it needs these columns.
 
-    Without an engine, polars runs it where there are few games: it needs no time to start.
+    Without an engine, polars runs it where there are few games, since it needs no time to start,
+    and for a metric without SQL.
     """
-    if engine == "polars" or sum(lake.counts("games").values()) <= _FEW_GAMES:
+    is_small = sum(lake.counts("games").values()) <= _FEW_GAMES
+    if engine == "polars" or is_small or not has_sql(name):
         counted = _counted(lake.table, name, request)
-        return pl.SQLContext(counted=counted).execute(select, eager=False).collect()
+        answer = pl.SQLContext(counted=counted).execute(select, eager=False)
+        return answer.collect(engine="auto" if is_small else "streaming")
     with_rows = f"WITH counted AS ({counted_rows(name, columns, request)})\n{select}"
     # Imported here, so that polars does not wait for it.
     from pipeline.warehouse import few

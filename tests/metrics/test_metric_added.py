@@ -15,7 +15,8 @@ from pipeline.api import Lake
 from pipeline.errors import MetricError, QueryError, UsageError
 from pipeline.ingest import ingest
 from pipeline.metrics.declaration import Metric, Rows, Term
-from pipeline.metrics.evidence import evidence_parts, evidence_totals
+from pipeline.metrics.evidence import KEY, evidence_parts, evidence_totals
+from pipeline.metrics.paging import last_key
 from pipeline.reports.evidence_sum import sentence
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES
 
@@ -136,13 +137,15 @@ def test_without_sql_polars_counts_and_the_rest_says_so(lake: Lake) -> None:
     given = lake.with_metric(declared(), name="quiet", title="Never named")
     assert given.metrics(metric="quiet", by=["model"])["value"].null_count() == 0
     assert "Never named" in given.page("metric", metric="quiet").html
-    for ask in (
-        lambda: given.metrics(engine="duckdb"),
-        lambda: given.page("evidence", metric="quiet"),
-    ):
-        with pytest.raises(UsageError, match="`quiet` was added without SQL: give `sql=`"):
-            ask()
+    with pytest.raises(UsageError, match="`quiet` was added without SQL: give `sql=`"):
+        given.metrics(engine="duckdb")
+    counted = given.evidence("quiet")
+    assert given.page("evidence", metric="quiet").rows.equals(counted.head(50))
+    pages = [given.evidence_page("quiet", limit=7)]
+    pages.append(given.evidence_page("quiet", limit=7, after=last_key(pages[0], KEY)))
+    assert pl.concat(pages).equals(counted.head(14))
     with metrics_of(given):
+        assert pl.concat(evidence_parts(given, "quiet")).equals(counted)
         (first,), totals = evidence_parts(given, "quiet", limit=3), evidence_totals(given, "quiet")
     assert first.height == 3 and totals["counted"][-1] == given.evidence("quiet").height
     with pytest.raises(QueryError, match="no table or view `quiet`"):
