@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from pipeline import column
 from pipeline.lake import StoredLake, of_one_system
-from pipeline.metrics.known import TITLES, names
+from pipeline.metrics.known import TITLES, header, metric, names
 from pipeline.vocabulary import ALL, PAPER
 
 L = TypeVar("L", bound=StoredLake)
@@ -183,7 +183,7 @@ def leaderboard_columns(
             columns |= {
                 f"{one}{end}": replace(
                     of_end,
-                    description=of_end.description.replace(_METRIC, one),
+                    description=_described(one, end, of_end.description),
                     heading=column.words(f"{one}{end}"),
                 )
                 for one in (names(PAPER) if metrics is None else metrics)
@@ -192,6 +192,14 @@ def leaderboard_columns(
         elif not name.startswith(_METRIC):
             columns[name] = declared
     return columns
+
+
+def _described(metric_name: str, end: str, text: str) -> str:
+    """What a column of a metric is; of its value also how it is made, and the most it can be."""
+    text = text.replace(_METRIC, metric_name)
+    if end:
+        return text
+    return f"{text}: {header(metric_name)['value'][0]}; at most {metric(metric_name).high:g}"
 
 
 def origin(lake: StoredLake, edition: str | None = PAPER) -> list[pl.Expr]:

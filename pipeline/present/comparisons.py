@@ -145,7 +145,7 @@ def _reasons(rows: pl.DataFrame, hidden: Sequence[str]) -> list[str]:
     notes = [f"– {' '.join(map(str, what))}: {reason}" for *what, reason in without]
     unpaired = [" ".join(map(str, what)) for what in rows.filter(method=UNPAIRED)[about].rows()]
     named = [f"unpaired, for too few common settings: {folds.named(unpaired)}"]
-    if not rows["system"].count():
+    if "system" in rows.columns and not rows["system"].count():
         named = ["unpaired, for two systems: a difference is of the model and of how it was asked"]
     return [*notes, *(named if unpaired else [])]
 

@@ -49,6 +49,8 @@ _NONE = f'<span class="none">{NULL}</span>'
 _LONG, _NAME = 40, 7
 # A heading of so many characters at most stays on one line; models, which are headings too, do not.
 _SHORT = 14
+# In a narrow window each row of a table with more columns is a card, a line a column.
+_BESIDE = 3
 
 
 def table(
@@ -71,6 +73,7 @@ def table(
     name = _text(caption or shown.name)
     boost = ' hx-boost:inherited="true"' if around.sorting else ""
     wide = " wide" if len(fields) > 8 else ""
+    kind = " ".join(filter(None, [kind, "cards" if len(fields) > _BESIDE else ""]))
     lines = [
         f'<div class="scroll{wide}" role="region" tabindex="0" aria-label="{name}">',
         f"<table{_attributes({'id': id or None, 'class': kind or None, 'data-frame': frame})}>",
@@ -95,10 +98,7 @@ def items(notes: Iterable[str]) -> str:
 def _heading(one: Field, shown: Table, around: Around) -> str:
     declared = shown.columns.get(one.name)
     sorting = around.sorting(one.name) if around.sorting else Sorting(None)
-    is_name = declared is None or one.name in shown.headings
-    # A heading has a capital, unless it begins with a sign such as p.
-    is_word = not is_name and one.heading[1:2].isalpha()
-    label = one.heading[:1].upper() + one.heading[1:] if is_word else one.heading
+    label, is_name = _label(one, shown), _is_name(one, shown)
     kinds = _kinds(one, shown) | {"short": not is_name and len(label) <= _SHORT}
     attributes = {
         "class": _class(kinds),
@@ -108,10 +108,24 @@ def _heading(one: Field, shown: Table, around: Around) -> str:
     return f'<th scope="col"{_attributes(attributes)}>{_linked(escape(label), sorting.href)}</th>'
 
 
+def _label(one: Field, shown: Table) -> str:
+    """A column's heading with a capital, unless it begins with a sign such as p."""
+    is_word = not _is_name(one, shown) and one.heading[1:2].isalpha()
+    return one.heading[:1].upper() + one.heading[1:] if is_word else one.heading
+
+
+def _is_name(one: Field, shown: Table) -> bool:
+    """Whether a heading is a name of somebody's own, which is left as it is."""
+    return one.name not in shown.columns or one.name in shown.headings
+
+
 def _rows(shown: Table, fields: list[Field], around: Around) -> Iterator[str]:
     """Each row, as many as a browser shows without effort; links and the like get it in full."""
     n_characters = 0
-    kinds = [_class(_kinds_of_cells(one, shown)) for one in fields]
+    kinds = [
+        {"class": _class(_kinds_of_cells(one, shown)), "data-title": _label(one, shown)}
+        for one in fields
+    ]
     both = zip(shown.seen.iter_rows(named=True), shown.rows.iter_rows(named=True), strict=True)
     for at, (seen, whole) in enumerate(both):
         row = seen | whole
@@ -127,10 +141,10 @@ def _rows(shown: Table, fields: list[Field], around: Around) -> Iterator[str]:
         yield f"<tr{_attributes(attributes)}>{''.join(cells)}</tr>"
 
 
-def _cell(one: Field, cell: Cell, row: Row, around: Around, kind: str | None) -> str:
+def _cell(one: Field, cell: Cell, row: Row, around: Around, kind: Mapping[str, str | None]) -> str:
     tag, scope = ("th", "row") if one.name == around.row_heading else ("td", None)
     metric = row.get("metric", one.name) if one.estimate and one.estimate.counted else None
-    attributes = _attributes({"scope": scope, "class": kind, "data-metric": metric})
+    attributes = _attributes({"scope": scope, **kind, "data-metric": metric})
     return f"<{tag}{attributes}>{_content(one, cell, row, around)}</{tag}>"
 
 

@@ -234,7 +234,7 @@ def test_hints_are_for_the_keyboard_and_for_a_finger(
     assert hint.count() == 0
     tab.get_by_role("button", name="Details").tap()
     assert " games" in tab.locator("td .cell").first.inner_text()
-    assert tab.locator("th", has_text="Letters").is_visible()
+    assert tab.locator("td[data-title='Letters']").first.is_visible()
     assert visit.fits()
     assert grave(tab) == []
     visit.check()
