@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from pipeline.answers import AnsweringLake
 from pipeline.cells import spelt
 from pipeline.column import schema
+from pipeline.errors import UsageError
 from pipeline.games import competitions, roles
 from pipeline.metrics import evidence as evidence_rows
 from pipeline.metrics.evidence import evidence_parts
@@ -39,7 +40,8 @@ from pipeline.vocabulary import Edition
 # --- games --------------------------------------------------------------------------------------
 
 _OF_GAMES = (
-    *("model", "game_type", "role", "result", "outcome", "competition", "setting_id", "path"),
+    *("model", "other", "game_type", "role", "result", "outcome"),
+    *("competition", "setting_id", "path"),
 )
 
 
@@ -47,14 +49,22 @@ def games(lake: AnsweringLake, asked: Any) -> Content:
     """A page of the games that meet all conditions."""
 
     def found(**conditions: Any) -> pl.DataFrame:
-        return _of_system(lake, asked).games(**conditions)
+        return _games(lake, asked, **conditions)
 
     return listing(asked, game_rows.COLUMNS, game_rows.KEY, found, _OF_GAMES, title="Games")
 
 
 def all_games(lake: AnsweringLake, asked: Any) -> Iterable[pl.DataFrame]:
     """All games that meet the conditions, whatever the page."""
-    return [_of_system(lake, asked).games(**given(asked, *_OF_GAMES), **sort_of(asked))]
+    return [_games(lake, asked, **given(asked, *_OF_GAMES), **sort_of(asked))]
+
+
+def _games(lake: AnsweringLake, asked: Any, other: str = "", **conditions: Any) -> pl.DataFrame:
+    """The games that meet the conditions; those with an `other` model are between the two."""
+    if other and not asked.model:
+        raise UsageError("name the model that it played with")
+    between = (asked.model, other) if other else None
+    return _of_system(lake, asked).games(**conditions, between=between)
 
 
 def _of_system(lake: AnsweringLake, asked: Any) -> AnsweringLake:
@@ -219,6 +229,7 @@ PAGES = {
             *sorting(),
             AFTER,
             Field("model", "Model", hint="any", size=16),
+            Field("other", "And model", hint="any", size=16),
             GAME_TYPE,
             Field("role", "Role", values=lambda *_: roles(), nothing="any"),
             Field("result", "Result", values=lambda *_: RESULTS, nothing="any"),
