@@ -1,6 +1,7 @@
 """`magic ingest`: logs into a lake."""
 
 from contextlib import nullcontext
+from itertools import count
 from typing import TYPE_CHECKING, Literal
 
 from click.exceptions import Exit
@@ -25,9 +26,11 @@ from pipeline.cli.options import (
     option,
     size,
 )
-from pipeline.errors import UsageError
+from pipeline.errors import SourceError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pipeline.ingest import IngestSummary
     from pipeline.ingest.pool import Team
 
@@ -60,6 +63,11 @@ def ingest(
         "Do not fail if no file of the sources is a game. A folder without files is an error.",
     ),
     dry_run: bool = flag("--dry-run", "Read and check everything, write nothing."),
+    watch: float | None = option(
+        "SECONDS",
+        "Go on until Ctrl-C: read again whenever files changed and then stood still for so long.",
+        min=1,
+    ),
     form: Form = form_option(json="one object"),
 ) -> None:
     """Read logs into a lake.
@@ -67,7 +75,7 @@ def ingest(
     The lake changes only at the end of the run, in one step. What cannot be used is quarantined,
     and everything else is ingested. Games that the lake already has are skipped, and a changed
     file replaces its old game. So you can run the same command again at any time. It is an error
-    if the sources have no game at all.
+    if the sources have no game at all, unless `--watch` waits for some.
 
     \b
     Examples:
@@ -76,16 +84,19 @@ def ingest(
       magic ingest chat-logs/ --model gpt-3.5-turbo --dry-run
       magic ingest chat-logs/ --models-from models.toml
       magic ingest more.zip --jobs 8 --memory 8GiB
+      magic ingest runs/ --watch 10
       magic ingest s3://in/ --lake s3://out/ --engine spark --master spark://HOST
     """
-    try:
+    if watch is not None and (strict or dry_run):
+        raise UsageError("--watch goes on: leave out --strict and --dry-run")
+
+    def read() -> "IngestSummary":
         from pipeline.archives import measure
-        from pipeline.formats.unclaimed import may_be_log
         from pipeline.ingest import ingest as ingest_into
         from pipeline.ingest.models import given
 
         with progress.of_documents(lambda: measure(source)) as on_progress:
-            report = ingest_into(
+            return ingest_into(
                 source,
                 lake,
                 model=given(model, models_from),
@@ -98,17 +109,47 @@ def ingest(
                 reread=reread,
                 on_progress=on_progress,
             )
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt("the lake is intact; run the same command again") from None
-    with nullcontext() if dry_run else renewing_catalog(lake):
-        _show_summary(report, lake, form, is_given=bool(model or models_from), dry_run=dry_run)
+
+    def shown() -> "IngestSummary":
+        try:
+            report = read()
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt("the lake is intact; run the same command again") from None
+        with nullcontext() if dry_run else renewing_catalog(lake):
+            _show_summary(report, lake, form, is_given=bool(model or models_from), dry_run=dry_run)
+        return report
+
+    if watch is not None:
+        _watch(source, watch, shown)
+        return
+    report = shown()
     if not report.n_of_games and not allow_empty:
+        from pipeline.formats.unclaimed import may_be_log
+
         terminal.complain(f"{why_no_game(report)}; use --allow-empty to accept this")
         if any(map(may_be_log, report.ignored["reason"])):
             terminal.note(WRITE_INTERCHANGE)
         raise Exit(FAILED)
     if strict and (report.statuses["quarantined"] or report.n_faulty_parts):
         raise Exit(QUARANTINED)
+
+
+def _watch(sources: list[str], seconds: float, read: "Callable[[], IngestSummary]") -> None:
+    """Reads the sources whenever they changed, until Ctrl-C comes while nothing is read."""
+    from pipeline.ingest.watch import settled
+
+    changes = settled(sources, seconds)
+    for n_readings in count():
+        try:
+            if n_readings:
+                terminal.note("waiting for logs that are new or changed; Ctrl-C ends it")
+            next(changes)
+        except KeyboardInterrupt:
+            return
+        try:
+            read()
+        except SourceError as error:  # somebody writes there: it will be seen to have changed
+            terminal.complain(str(error))
 
 
 def _show_summary(

@@ -1,0 +1,49 @@
+"""When to read what a benchmark still writes: whenever it has changed and then stood still.
+
+A file that is read half written is quarantined, and replaced as soon as it is whole: to wait only
+spares that. Nothing is kept between the readings, since an ingest knows what the lake has.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import sha256
+from pathlib import Path
+
+from pipeline.archives import units
+from pipeline.errors import SourceError
+from pipeline.stores import version
+
+
+def settled(
+    sources: Sequence[str], seconds: float, sleep: Callable[[float], None] = time.sleep
+) -> Iterator[None]:
+    """Gives None once there are files, and each time that some changed and stood still for so long.
+
+    It does not end. What changes while it is read is given again. Raises SourceError for sources
+    that are not there, or cannot be read.
+    """
+    read, before = b"", None
+    while True:
+        now = _state(sources)
+        if now and now != read and (not read or now == before):
+            yield
+            read = now
+        before = now
+        sleep(seconds)
+
+
+def _state(sources: Sequence[str]) -> bytes:
+    """A hash of the files: names, sizes and, on this machine, times of the last change.
+
+    It is empty where there are folders and no file yet.
+    """
+    digest = sha256()
+    try:
+        for unit in units(sources):
+            seen = None if unit.file is None else version(unit.file)
+            digest.update(repr((unit.source, unit.path, unit.n_bytes, seen)).encode())
+    except SourceError:
+        if all(Path(source).is_dir() for source in sources):
+            return b""
+        raise
+    return digest.digest()

@@ -1,0 +1,84 @@
+"""An ingest that goes on while a benchmark writes: nothing is read twice, and nothing is lost."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from lakes import rows
+from rawlogs import chameleon, encode, public_good
+
+from pipeline.errors import SourceError
+from pipeline.ingest import ingest
+from pipeline.ingest.watch import settled
+
+JOURNALS = ("ingests", "documents", "quarantine", "archives")
+
+
+class Ended(Exception):
+    """The benchmark has ended, and nothing is left to see."""
+
+
+def writing(folder: Path, seed: int, n_logs: int) -> Iterator[None]:
+    """Writes logs, a few steps apart: half of a log first, sometimes, or one more after it."""
+    dice = random.Random(seed)
+    for number in range(n_logs):
+        made = chameleon() if number % 2 else public_good()
+        whole = encode(made) + b" " * number
+        file = folder / f"{number}.json"
+        if dice.random() < 0.5:
+            file.write_bytes(whole[: len(whole) // 2])
+            yield from [None] * dice.randrange(1, 4)
+        file.write_bytes(whole)
+        yield from [None] * dice.randrange(4)
+    yield from [None] * 3
+
+
+def steps(of: Iterator[None]) -> Callable[[float], None]:
+    def sleep(_seconds: float) -> None:
+        if next(of, Ended) is Ended:
+            raise Ended
+
+    return sleep
+
+
+@pytest.mark.parametrize("n_logs", [8, pytest.param(40, marks=pytest.mark.slow)])
+def test_what_is_written_meanwhile_is_read_once(tmp_path: Path, n_logs: int) -> None:
+    """Tables are as those of one ingest at the end; each reading found something to read."""
+    (folder := tmp_path / "logs").mkdir()
+    n_ingests, n_new = 0, []
+    with pytest.raises(Ended):
+        for _ in settled([str(folder)], 1, steps(writing(folder, 1, n_logs))):
+            n_ingests += 1
+            report = ingest(folder, tmp_path / "watched")
+            n_new.append(report.n_seen - report.statuses["unchanged"])
+    ingest(folder, tmp_path / "once")
+    assert n_ingests >= n_logs // 2
+    assert all(n_new)
+    assert rows(tmp_path / "watched", but_for=JOURNALS) == rows(tmp_path / "once", but_for=JOURNALS)
+    assert not rows(tmp_path / "watched")["quarantine"]
+
+
+def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(SourceError):
+        next(settled([str(tmp_path / "none")], 1))
+
+
+@pytest.mark.slow
+def test_ctrl_c_between_two_readings_is_the_end(tmp_path: Path) -> None:
+    (folder := tmp_path / "logs").mkdir()
+    (folder / "0.json").write_bytes(encode(chameleon()))
+    command = [sys.executable, "-m", "pipeline.cli", "ingest", str(folder), "--watch", "1"]
+    lake = tmp_path / "lake"
+    with subprocess.Popen(
+        [*command, "--lake", str(lake)], stderr=subprocess.PIPE, text=True, env=os.environ
+    ) as watching:
+        assert watching.stderr
+        assert any("waiting for logs" in line for line in watching.stderr)
+        watching.send_signal(signal.SIGINT)
+        assert watching.wait(30) == 0
+    assert len(rows(lake)["games"]) == 1
