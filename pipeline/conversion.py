@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.archives import MAX_DOCUMENT, Document, Sources, documents
@@ -12,6 +13,8 @@ from pipeline.formats.interchange import KEY, NAME, encoded
 from pipeline.formats.rows import clear_cache
 from pipeline.formats.unclaimed import may_be_log
 from pipeline.game import BrokenDocument, Fault, GameRecord
+from pipeline.games.files import kind_in
+from pipeline.plugins import PluginError
 
 _GAMES_AT_ONCE = 1_000
 _BYTES_AT_ONCE = 2**24
@@ -111,6 +114,16 @@ def validate(sources: Sources, max_document: int = MAX_DOCUMENT) -> Iterator[Che
             yield from _checked(waiting)
             waiting, n_bytes = [], 0
     yield from _checked(waiting)
+
+
+def checked_game(file: str) -> Checked:
+    """A TOML document that declares a game."""
+    try:
+        kind_in(Path(file))
+    except PluginError as error:
+        rule = "a game has a name, roles and endings, as docs/adding.md says"
+        return Checked(file, (Fault("$", rule, str(error)),))
+    return Checked(file, ())
 
 
 def _forgotten(documents: Iterable[Document]) -> Iterator[Document]:

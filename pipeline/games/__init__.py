@@ -1,7 +1,7 @@
 """The kinds of games: one module each, found by its `KIND`. There is no list of them.
 
 A package outside adds one by an entry point of the group `magic_pipeline.games` that leads to a
-`GameKind`.
+`GameKind`; a TOML document that `MAGIC_GAMES` names adds one without a package.
 """
 
 from collections.abc import Collection, Iterator
@@ -10,6 +10,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from types import MappingProxyType
 
+from pipeline.games.files import of_files
 from pipeline.games.kind import Ending, EventTable, GameKind, Role
 from pipeline.games.mistakes import check, refusal
 from pipeline.plugins import GAMES, OWN, PluginError, each_once, plugins
@@ -30,7 +31,7 @@ def kinds() -> MappingProxyType[str, GameKind]:
 @cache
 def _added() -> tuple[tuple[str, str, GameKind], ...]:
     """The name, package and kind of each; raises PluginError for a kind that has a mistake."""
-    added = [*_own(), *_of_plugins()]
+    added = [*_own(), *_of_plugins(), *of_files()]
     for package, kind in added:
         check(kind, package)
     return tuple((kind.name, package, kind) for package, kind in added)

@@ -21,8 +21,10 @@ def check(kind: GameKind, package: str) -> None:
 
 
 def refusal(kind: GameKind, package: str, mistake: str) -> PluginError:
-    """The error for a mistake of a kind, which names it and its package."""
-    of_package = "" if package == OWN else f" of the package {package}"
+    """The error for a mistake of a kind, which names it and its package, or its file."""
+    is_file = package.endswith(".toml")
+    of_package = f" in {package}" if is_file else f" of the package {package}"
+    of_package = "" if package == OWN else of_package
     return PluginError(f"the game `{kind.name}`{of_package}: {mistake}")
 
 

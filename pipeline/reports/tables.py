@@ -51,5 +51,6 @@ def unknown_notes(lake: StoredLake, game_types: Collection[str] | None = None) -
     tables = f", and their own tables ({', '.join(names)}) are not read" if names else ""
     return [
         f"the lake has games of {', '.join(types)}, of a package that is not installed: no metric "
-        f"counts them{tables}; install the package to see them in full"
+        f"counts them{tables}; install the package to see them in full, or name the file that "
+        "declares the game in MAGIC_GAMES"
     ]

@@ -132,13 +132,14 @@ def validate(
     *,
     file: list[str] = argument(
         "FILE",
-        "Files of interchange JSON (one game, or one a line), Inspect logs, folders or archives.",
+        "Files of interchange JSON (one game, or one a line), Inspect logs, folders or archives; "
+        "and .toml files that declare a game.",
         default=...,
     ),
     max_document: int = LARGEST_DOCUMENT,
     form: Form = "table",
 ) -> None:
-    """Check documents of interchange JSON, each by itself.
+    """Check documents of interchange JSON, each by itself, and games declared as data.
 
     There is a row for each valid document, and for each rule that another one breaks: the place in
     the document, the rule, and what is there instead. The exit code is 4 if one is not valid.
@@ -153,9 +154,12 @@ def validate(
     from msgspec.structs import astuple
 
     from pipeline.cli.output import show
+    from pipeline.conversion import checked_game
     from pipeline.conversion import validate as checked
 
-    seen = list(checked(file, max_document))
+    declared = [one for one in file if one.endswith(".toml")]
+    others_of = [one for one in file if one not in declared]
+    seen = [*map(checked_game, declared), *(checked(others_of, max_document) if others_of else ())]
     documents = [one for one in seen if not one.ignored]
     others = [f"{one.ignored}, for example {one.location}" for one in seen if one.ignored]
     rows = [

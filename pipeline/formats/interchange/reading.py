@@ -184,7 +184,7 @@ def phase_of(event: Event) -> str:
 def _kind(game_type: str) -> GameKind:
     known = games.names()
     if game_type not in known:
-        rule = f"a game type is one of {', '.join(known)}, or of an installed package"
+        rule = f"a game type is one of {', '.join(known)}, or of an installed package, or of a file in MAGIC_GAMES"
         raise broken("$.game_type", rule, repr(game_type))
     return games.kind(game_type)
 

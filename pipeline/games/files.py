@@ -1,0 +1,73 @@
+"""Kinds of games as data: TOML documents that the environment variable `MAGIC_GAMES` names.
+
+Such a game has roles, sides, endings and phases; what is done in it is told by the tables that all
+games share. It has to be named whenever its lake is asked, as a package has to be installed.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from pipeline.games.kind import Ending, GameKind, Role
+from pipeline.games.mistakes import check
+from pipeline.plugins import PluginError
+from pipeline.vocabulary import Side
+
+VARIABLE = "MAGIC_GAMES"
+
+
+class _Role(Struct, forbid_unknown_fields=True):
+    """A role; those of one side count for one competition, unless they name another."""
+
+    name: str
+    side: Side = Side.NONE
+    competition: str = ""
+    is_sought: bool = False
+
+
+class _Ending(Struct, forbid_unknown_fields=True):
+    outcome: str
+    hidden: float | None = None
+    civilian: float | None = None
+    hidden_wins: bool | None = None
+
+
+class _Game(Struct, forbid_unknown_fields=True):
+    name: str
+    roles: list[_Role]
+    endings: list[_Ending]
+    phases: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
+    secret_phases: tuple[str, ...] = ()
+    most_points_win: bool = False
+
+
+def of_files() -> Iterator[tuple[str, GameKind]]:
+    """Each file that the variable names, with its game; several are separated as in PATH."""
+    for name in filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)):
+        yield name, kind_in(Path(name))
+
+
+def kind_in(file: Path) -> GameKind:
+    """The game in a file; raises PluginError with what is wrong, and at which place of it."""
+    try:
+        game = msgspec.toml.decode(file.read_bytes(), type=_Game)
+    except (OSError, UnicodeDecodeError, msgspec.DecodeError) as error:
+        raise PluginError(f"{file}: it cannot be read as a game: {error}") from None
+    kind = GameKind(
+        **msgspec.structs.asdict(game)
+        | {
+            "roles": tuple(_role(game.name, role) for role in game.roles),
+            "endings": tuple(Ending(*msgspec.structs.astuple(end)) for end in game.endings),
+        }
+    )
+    check(kind, str(file))
+    return kind
+
+
+def _role(game: str, role: _Role) -> Role:
+    of_side = game if role.side == Side.NONE else f"{game}_as_{role.side}"
+    return Role(role.name, role.side, role.competition or of_side, role.is_sought)
