@@ -168,6 +168,7 @@ WITHOUT_PARAMETER = {
     "evidence --misses": "`hit=False`",
     "ingest --models-from": "a map as `model`",
     "ingest --master": "a Spark team",
+    "ingest --watch": "`pipeline.ingest.watch.settled`",
     "quarantine --export": "`pipeline.ingest.export`",
     "quarantine --retry": "`pipeline.ingest.retry`",
     "quarantine --model": "of --retry",
@@ -237,7 +238,15 @@ METHOD_OF = {"leaderboard": "metrics", "metric": "metrics", "model": "metrics"}
 # What an address says besides: which rows are shown, and how.
 OF_PAGES = {
     *("system", "after", "seen", "frame", "sort", "order", "roles", "edition"),
-    *("compare model", "compare other", "game beside", "game metric", "sql x", "sql y"),
+    *(
+        "compare model",
+        "compare other",
+        "games other",
+        "game beside",
+        "game metric",
+        "sql x",
+        "sql y",
+    ),
     "tables table",
 }
 

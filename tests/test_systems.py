@@ -583,32 +583,31 @@ def test_all_numbers_of_every_system_are_the_same_alone(real: tuple[Lake, list[L
         check_alone(beside, lake, LONGER)
 
 
-def as_lab(place: Path, edit: Callable[[dict], None] = lambda log: None) -> Lake:
-    """The simulated games as `magic` has them, and once more as those of the system `lab`."""
-    lake = place / f"lab-{edit.__name__}"
+@pytest.fixture(scope="module")
+def with_lab(place: Path) -> Lake:
+    """The simulated games as `magic` has them, and once more as those of the system `lab`.
+
+    There, Public Good is played by one player more.
+    """
+    lake = place / "lab"
     logs = [json.loads(one.line) for one in convert(place / "logs") if one.line]
     for log in logs:
         log["system"] = "lab"
         del log["log_sha256"]
-        edit(log)
-    converted = place / f"{edit.__name__}.jsonl"
+        if log["game_type"] == "public_good":
+            seat = {"player": "Player 9", "is_tested": False, "model": "other"}
+            log["seats"].append({**log["seats"][-1], **seat})
+    converted = place / "lab.jsonl"
     converted.write_text("\n".join(map(json.dumps, logs)))
     ingest([place / "logs", converted], lake)
     return pipeline.open_lake(lake)
 
 
-def of_four(log: dict) -> None:
-    """One player more in Public Good."""
-    if log["game_type"] == "public_good":
-        seat = log["seats"][-1]
-        log["seats"].append({**seat, "player": "Player 9", "is_tested": False, "model": "other"})
-
-
-def test_models_of_two_systems_are_compared_unpaired(place: Path) -> None:
-    lake = as_lab(place)
-    rows = lake.compare((f"{SHARED_MODEL}@magic", f"{SHARED_MODEL}@lab"))
+def test_models_of_two_systems_are_compared_unpaired(with_lab: Lake) -> None:
+    lake, chosen = with_lab, {"game_type": ["chameleon", "undercover"]}
+    rows = lake.compare((f"{SHARED_MODEL}@magic", f"{SHARED_MODEL}@lab"), **chosen)
     assert rows["value"].equals(rows["other_value"], null_equal=True)
-    assert rows["value"].equals(lake.compare((SHARED_MODEL, "sim-birch-pgm"))["value"])
+    assert rows["value"].equals(lake.compare((SHARED_MODEL, "sim-birch-pgm"), **chosen)["value"])
     assert set(rows["method"].drop_nulls()) == {UNPAIRED}
     assert rows["system"].null_count() == rows.height
     # With the system or without it, models of one system are compared as ever.
@@ -620,8 +619,8 @@ def test_models_of_two_systems_are_compared_unpaired(place: Path) -> None:
         lake.of_system("magic").compare((SHARED_MODEL, f"{SHARED_MODEL}@magic"))
 
 
-def test_systems_with_other_rules_are_not_compared(place: Path) -> None:
-    lake = as_lab(place, of_four)
+def test_systems_with_other_rules_are_not_compared(with_lab: Lake) -> None:
+    lake = with_lab
     pair = (f"{SHARED_MODEL}@magic", f"{SHARED_MODEL}@lab")
     with pytest.raises(UsageError, match=r"rules of public_good differ: in magic 3 .* in lab 4 "):
         lake.compare(pair)

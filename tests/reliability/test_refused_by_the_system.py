@@ -109,7 +109,7 @@ LACKING = {
     ],
     "pipeline.verify.files.checks.broken": [(MemoryError(), "not enough memory")],
     "pipeline.lake.damage.hashed": [(OSError(errno.ENOMEM, "x"), "not enough memory")],
-    "pipeline.lake.tables.DeltaTable": [
+    "deltalake.DeltaTable": [
         (DeltaError("Kernel error: Cannot allocate memory (os error 12)"), "not enough memory"),
         (DeltaError("Generic LocalFileSystem error: Too many open files"), "too many files are"),
     ],
