@@ -125,3 +125,32 @@ def test_a_mistake_is_named_with_its_place(tmp_path: Path, old: str, new: str, w
     with pytest.raises(PluginError, match=what) as refused:
         kind_in(file)
     assert str(file) in str(refused.value)
+
+
+def test_games_that_were_declared_otherwise_are_not_mixed(tmp_path: Path) -> None:
+    """A role that is sought now, or an ending with other winners: said, and nothing is added."""
+    file = tmp_path / "secret_hitler.toml"
+    file.write_text(SECRET_HITLER)
+    asked(tmp_path, games(16), MAGIC_GAMES=str(file))
+    lake = str(tmp_path / "lake")
+    for old, new in (
+        (
+            'name = "fascist"\nside = "hidden"',
+            'name = "fascist"\nside = "hidden"\nis_sought = true',
+        ),
+        ('"hitler_killed"\nhidden = 0\ncivilian = 1', '"hitler_killed"\nhidden = 1\ncivilian = 0'),
+    ):
+        file.write_text(SECRET_HITLER.replace(old, new))
+        assert file.read_text() != SECRET_HITLER
+        said = [
+            subprocess.run(
+                [sys.executable, "-m", "pipeline.cli", *command, "--lake", lake],
+                env=os.environ | {"MAGIC_GAMES": str(file)},
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            for command in (["metrics"], ["ingest", str(tmp_path / "games.jsonl")])
+        ]
+        assert [one.returncode for one in said] == [0, 1]
+        assert all("secret_hitler" in one.stderr and "new lake" in one.stderr for one in said)

@@ -238,7 +238,16 @@ NO_DOORS = {
         "last_ingest",
     ),
     *("latest_version", "may_have_type", "of_one_system", "of_system", "own_tables", "path"),
-    *("sizes", "state", "states", "system", "systems", "unknown_tables", "unknown_types"),
+    *(
+        "sizes",
+        "state",
+        "states",
+        "system",
+        "systems",
+        "unknown_tables",
+        "unknown_types",
+        "redeclared_types",
+    ),
     *("plot_compare", "plot_metric", "plot_profile", "report", "schema", "verify", "with_metric"),
     *("with_metric_file", "write_catalog", "page", "table"),
 }
@@ -625,5 +634,7 @@ def test_systems_with_other_rules_are_not_compared(with_lab: Lake) -> None:
     with pytest.raises(UsageError, match=r"rules of public_good differ: in magic 3 .* in lab 4 "):
         lake.compare(pair)
     assert lake.compare(pair, game_type="chameleon").height
+    # A condition chooses games that are played alike.
+    assert lake.compare(pair, where="n_players < 4", metric="judgement")["value"].count() == 1
     with pytest.raises(UsageError, match="they play none of secret_hitler"):
         lake.compare(pair, game_type="secret_hitler")

@@ -66,6 +66,11 @@ def _of_plugins() -> Iterator[tuple[str, GameKind]]:
         yield plugin.package, plugin.value
 
 
+def in_files() -> tuple[str, ...]:
+    """The game types that documents declare."""
+    return tuple(name for name, package, _ in _added() if package.endswith(".toml"))
+
+
 def kind(name: str) -> GameKind:
     """The kind of this name; raises KeyError for an unknown one."""
     return kinds()[name]

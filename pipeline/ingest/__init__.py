@@ -28,7 +28,7 @@ from pipeline.ingest.models import Models, ModelsOf
 from pipeline.ingest.pool import Team, processes
 from pipeline.ingest.recall import Recall
 from pipeline.ingest.resolve import Resolution, known_games, resolution
-from pipeline.ingest.roles import write_roles
+from pipeline.ingest.roles import check_declared, write_roles
 from pipeline.ingest.tasks import deal
 from pipeline.ingest.worker import Findings, Job, Staged
 from pipeline.lake import create_lake, is_lake, open_lake
@@ -135,6 +135,7 @@ def ingest(
     opened = open_lake(lake) if is_lake(lake) else None if dry_run else create_lake(lake)
     if opened:
         check_writable(opened)
+        check_declared(opened)
     left: list[str] = []
     try:
         # Whatever becomes of its own folder, an ingest that is committed is done.

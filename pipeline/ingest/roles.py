@@ -3,6 +3,7 @@
 import polars as pl
 import pyarrow as pa
 
+from pipeline.errors import LakeError
 from pipeline.events.roles import role_rows
 from pipeline.lake import StoredLake
 from pipeline.lake.removal import Mask, Removal
@@ -10,8 +11,17 @@ from pipeline.lake.tables import ROLES, scan
 from pipeline.lake.transaction import Transaction
 
 
+def check_declared(lake: StoredLake) -> None:
+    """Raises LakeError for a game that is declared otherwise now than when it was ingested."""
+    if changed := lake.redeclared_types:
+        raise LakeError(
+            f"{lake.path}: roles or endings of {', '.join(changed)} are declared otherwise now "
+            "than when its games were ingested: ingest all of them into a new lake"
+        )
+
+
 def write_roles(change: Transaction, game_types: pl.Series) -> None:
-    """Writes the roles of these game types, in place of those that the lake has if they differ."""
+    """Writes the roles of these game types, with those that were added since the lake has them."""
     stored = _stored(change.lake)
     wanted = role_rows().filter(pl.col("game_type").is_in(game_types.implode()))
     new = wanted.join(stored, on=wanted.columns, how="anti")["game_type"].unique()

@@ -158,6 +158,26 @@ class StoredLake:
         types = self.table(ROLES).select(pl.col("game_type").unique().sort()).collect()
         return tuple(name for name in types["game_type"] if name not in games.names())
 
+    @cached_property
+    def redeclared_types(self) -> tuple[str, ...]:
+        """The game types whose roles were others when their games were ingested than here.
+
+        Of games that documents declare also those whose endings were: such a document is edited.
+        """
+        known = pl.col("game_type").is_in(games.names())
+        stored = self.table(ROLES).filter(known).collect()
+        changed = set(stored.join(role_rows(), on=stored.columns, how="anti")["game_type"])
+        if edited := [name for name in games.in_files() if name in self.game_types]:
+            of_games = self.table("games").select("game_id", "outcome")
+            results = self.table("results").filter("is_finished", pl.col("game_type").is_in(edited))
+            credited = ("game_type", "outcome", "side", "win_credit")
+            rows = results.join(of_games, on="game_id").select(credited).unique().collect()
+            for name, outcome, side, credit in rows.iter_rows():
+                ending = games.kind(name).ending(outcome)
+                declared = None if ending is None else ending.credit(side)
+                changed |= {name} if declared not in (None, credit) else set()
+        return tuple(sorted(changed))
+
     def file_schema(self, table: str) -> dict[str, pl.DataType]:
         """The columns of the table's files: of an older lake, those that it has of the contract."""
         columns = dict(polars_schema(table))

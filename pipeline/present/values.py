@@ -110,7 +110,7 @@ def leaderboard(
         )
         notes = [
             *slice_note,
-            *letters_note(rows, confidence),
+            *(letters_note(rows, confidence) if "win_rate" in names else ()),
             *thin_note(rows, *(f"{name}_thin" for name in names)),
             *lacks_note(by_metric),
             *_incomplete(rows),
@@ -125,6 +125,8 @@ def leaderboard(
         estimates=[metric_estimate(name) for name in names],
         hidden=(
             *("family", "n_expected", "is_complete", "lacks", "reasons", *REPLAYS),
+            # They are of win rates: beside other values they would seem to be of these.
+            *(() if "win_rate" in names else ("rank", "letters")),
             *(f"{name}{end}" for name in names for end in ("_counted", "_games", "_reason")),
         ),
         optional=("rank", "letters", "n_games", "n_missing", "n_self_play", *names),

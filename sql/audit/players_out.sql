@@ -61,7 +61,9 @@ compared AS (
         CASE
             WHEN n_sought = 0 OR n_sought >= n_others
                 THEN 'left are ' || n_sought || ' of those sought, ' || n_others || ' others'
-            WHEN cause IN ('vote', 'execution', 'exile') AND coalesce(tally.n, 0) + n_unnamed < most
+            -- In another game, an execution need not follow a vote.
+            WHEN (cause IN ('vote', 'exile') OR cause = 'execution' AND eliminations.game_type = 'werewolf')
+                AND coalesce(tally.n, 0) + n_unnamed < most
                 THEN coalesce(tally.n, 0) || ' votes, of ' || most || ' for another'
             WHEN cause IN ('attack', 'night') AND eliminations.role = 'werewolf'
                 THEN 'a werewolf, who attack others'

@@ -299,7 +299,7 @@ def changed(change: Callable[[dict[str, Any]], object], document: dict[str, Any]
         (
             lambda d: d["events"][2]["acts"].append({"act": "quest_plays", "is_fail": True}),
             "$.events[2].acts[1].act",
-            "an act is one of werewolf",
+            "in werewolf an act is one of ",
         ),
         (lambda d: d["events"][2]["acts"][0].update(act="vote"), "$.events[2].acts[0].act", ""),
         (

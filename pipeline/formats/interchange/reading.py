@@ -184,7 +184,10 @@ def phase_of(event: Event) -> str:
 def _kind(game_type: str) -> GameKind:
     known = games.names()
     if game_type not in known:
-        rule = f"a game type is one of {', '.join(known)}, or of an installed package, or of a file in MAGIC_GAMES"
+        rule = (
+            f"a game type is one of {', '.join(known)}, or of an installed package, or of a file "
+            "that MAGIC_GAMES names"
+        )
         raise broken("$.game_type", rule, repr(game_type))
     return games.kind(game_type)
 
@@ -307,7 +310,8 @@ def _wrong(table: str, row: dict[str, Any], player: str | None, known: set[Any])
 def _check_table(table: str, kind: GameKind, at: str) -> None:
     """Raises BrokenDocument for a table that only games of another kind have."""
     if OWN_TABLES.get(table, kind.name) != kind.name:
-        rule = f"an act is one of {kind.name}, or of all games"
+        known = [name for name in ACTS if OWN_TABLES.get(name, kind.name) == kind.name]
+        rule = f"in {kind.name} an act is one of {', '.join(known)}"
         raise broken(f"{at}.act", rule, repr(table))
 
 

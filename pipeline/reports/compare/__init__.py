@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from itertools import combinations
 
 import polars as pl
-from msgspec.structs import replace
 
 from pipeline.errors import UsageError
 from pipeline.lake import StoredLake
@@ -63,15 +62,17 @@ def compare(
         lake = next((lake.of_system(one) for one in systems if one), lake)
         pairs = tuple((bare(lake, one), bare(lake, other)) for one, other in pairs)
         check_pairs(pairs)
+    metrics = several(edition_names(edition) if metric is None else metric)
     request = Request(
         edition=edition,
         by=("model", *several(by or ())),
         models=models_of(pairs),
         game_types=several(game_type),
+        where=condition_on(metrics, where),
     )
 
     def answer_of(part: StoredLake, asked: Request) -> Answer:
-        return _answer(part, metric, asked, where, confidence)
+        return answered(part, asked, names=metrics, confidence=confidence)
 
     answer = across(lake, request, answer_of) if is_of_several else answer_of(lake, request)
     known = answer.rows["model"].drop_nulls().unique().sort().to_list()
@@ -114,24 +115,17 @@ def contrast(
     if by in ("model", "game_id", "setting_id"):
         raise UsageError(f"cannot contrast by `{by}`: choose a column such as role or round")
     having = [n for n in edition_names(edition) if is_of_game(by) or by in row_schema(n)]
-    names = metric or having or None
+    names = several(metric or having or edition_names(edition))
     check_margin(margin, names, edition)
     request = Request(
-        edition=edition, by=("model", by), models=(model,), game_types=several(game_type)
+        edition=edition,
+        by=("model", by),
+        models=(model,),
+        game_types=several(game_type),
+        where=condition_on(names, where),
     )
-    answer = within(_answer(lake, names, request, where, confidence), lake.once(played))
+    answer = answered(lake, request, names=names, confidence=confidence)
+    answer = within(answer, lake.once(played))
     pairs = of_values(answer, by)
     rows = compared(answer, pairs, confidence, label=by)
     return finished(adjusted(rows, []), margin, confidence, [])
-
-
-def _answer(
-    lake: StoredLake,
-    names: str | Sequence[str] | None,
-    request: Request,
-    where: str | None,
-    confidence: float,
-) -> Answer:
-    metrics = several(edition_names(request.edition) if names is None else names)
-    request = replace(request, where=condition_on(metrics, where))
-    return answered(lake, request, names=metrics, confidence=confidence)

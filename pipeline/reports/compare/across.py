@@ -10,12 +10,14 @@ import polars as pl
 from msgspec.structs import replace
 
 from pipeline.errors import UsageError
+from pipeline.events.contracts import polars_schema
 from pipeline.lake import StoredLake
 from pipeline.metrics import Answer
 from pipeline.metrics.request import Request
 
 _AT = "@"
 _RULES = "game_type", "system", "rules"
+_ALIKE = "--where 'n_players = 3'"
 
 
 def system_of(lake: StoredLake, name: str) -> str | None:
@@ -47,7 +49,7 @@ def across(
     for name in request.models or ():
         models.setdefault(str(system_of(lake, name)), []).append(bare(lake, name))
     parts = {system: lake.of_system(system) for system in models}
-    types = _same_rules(parts, request.game_types)
+    types = _same_rules(parts, request)
     found = [
         _named(
             answer(part, replace(request, models=tuple(models[system]), game_types=types)), system
@@ -70,9 +72,10 @@ def _named(answer: Answer, system: str) -> Answer:
     return answer._replace(rows=rows, terms=terms, sums=answer.sums.with_columns(model, cluster))
 
 
-def _same_rules(parts: Mapping[str, StoredLake], asked: tuple[str, ...] | None) -> tuple[str, ...]:
+def _same_rules(parts: Mapping[str, StoredLake], request: Request) -> tuple[str, ...]:
     """The game types that all systems play, of those asked for; each with the same rules."""
-    rules = pl.concat(_rules(part, system) for system, part in parts.items())
+    asked = request.game_types
+    rules = pl.concat(_rules(part, system, request) for system, part in parts.items())
     types = sorted(set.intersection(*[set(rules.filter(system=one)["game_type"]) for one in parts]))
     wanted = tuple(one for one in types if asked is None or one in asked)
     names = " and ".join(parts)
@@ -84,18 +87,26 @@ def _same_rules(parts: Mapping[str, StoredLake], asked: tuple[str, ...] | None) 
         if len(set(by_system.values())) > 1:
             said = "; ".join(f"in {system} {text}" for system, text in by_system.items())
             others = [f"--game-type {other}" for other in wanted if other != one]
-            hint = f"; choose other game types ({' '.join(others)})" if others else ""
+            hint = f"; choose games alike, as by {' or '.join([*others, _ALIKE])}"
             raise UsageError(f"cannot compare {names}: the rules of {one} differ: {said}{hint}")
     return wanted
 
 
-def _rules(lake: StoredLake, system: str) -> pl.DataFrame:
-    """What a lake says of the rules of each game type: its sides and roles, and how many play."""
+def _rules(lake: StoredLake, system: str, request: Request) -> pl.DataFrame:
+    """What a lake says of the rules of each game type: its sides and roles, and how many play.
+
+    A condition on games alone chooses among these.
+    """
+    where = request.where
+    is_of_games = where is not None and set(where.columns) <= set(polars_schema("games"))
+    chosen = pl.sql_expr(where.sql) if where and is_of_games else pl.lit(value=True)
+    played = lake.table("games").filter(chosen)
     role = pl.format("{} ({})", pl.col("role").cast(pl.String), pl.col("side").cast(pl.String))
     players = lake.table("players").filter(pl.col("role").is_not_null())
+    players = players.join(played.select("game_id"), on="game_id", how="semi")
     roles = players.group_by("game_type").agg(role.unique().sort().str.join(", ").alias("roles"))
     sizes = pl.col("n_players").unique().sort().cast(pl.String).str.join(" or ")
-    games = lake.table("games").group_by("game_type").agg(sizes)
+    games = played.group_by("game_type").agg(sizes)
     text = pl.format("{} players: {}", pl.col("n_players"), pl.col("roles").fill_null("no roles"))
     return (
         games.join(roles, on="game_type", how="left")
