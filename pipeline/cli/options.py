@@ -122,7 +122,9 @@ SHARED: Mapping[str, Declared] = {
     "metric": several("METRIC", "Only this metric", suggestions.metrics),
     "game_type": several("TYPE", "Only this game type", "games.names"),
     "where": option(
-        "SQL", "Only rows that meet this condition, such as \"role = 'civilian' AND round > 1\"."
+        "SQL",
+        "Only rows that meet this condition, such as \"role = 'civilian' AND round > 1\", or "
+        "\"setting.KEY = 'x'\" for a key of what was fixed before play.",
     ),
     "confidence": option("SHARE", "Confidence level, between 0 and 1."),
     "metric_file": several("FILE", "Also know the metric that this Python file declares"),

@@ -28,6 +28,7 @@ class Kept:
         self.game = cache(lake.game)
         self.systems = lake.systems
         self.unknown_types, self.unknown_tables = lake.unknown_types, lake.unknown_tables
+        self.redeclared_types = lake.redeclared_types
 
 
 class Altered:
@@ -37,6 +38,7 @@ class Altered:
         self.lake = lake
         self.systems = lake.systems
         self.unknown_types, self.unknown_tables = lake.unknown_types, lake.unknown_tables
+        self.redeclared_types = lake.redeclared_types
 
     def game(self, game: str, *, edition: str) -> Game:
         found = self.lake.game(game, edition=edition)

@@ -77,6 +77,7 @@ def compare(
       magic compare gpt-4 gpt-4-pgm
       magic compare gpt-4 gpt-4-pgm --by role --where "n_rounds = 3"
       magic compare gpt-4 --by role --metric reasoning
+      magic compare gpt-4 --by setting.temperature
       magic compare gpt-4 gpt-4-pgm --margin 0.05
       magic compare gpt-4@magic gpt-4@my-harness --metric judgement
       magic compare gpt-4 gpt-4-pgm --metric judgement --confidence 0.9

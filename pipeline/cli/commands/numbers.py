@@ -88,7 +88,8 @@ def metrics(
     master: str | None = None,
     by: list[str] = option(
         "COLUMNS",
-        f"Columns to group by, separated by commas; '' for one group; may be repeated.  "
+        f"Columns to group by, separated by commas; setting.KEY for a key of what was fixed "
+        f"before play; '' for one group; may be repeated.  "
         f"[default: {BY}]",
         suggested=suggestions.columns,
         check=lambda by: options.columns(by or [BY]),
