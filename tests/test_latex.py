@@ -147,7 +147,7 @@ def test_the_leaderboard_has_its_intervals_and_notes(lake: Path, printed: Printe
     headings, *cells = table_of(text)
     rows = open_lake(lake).leaderboard()
     assert [typeset(row[1]).removesuffix(" *") for row in cells] == rows["model"].to_list()
-    place = [typeset(name) for name in headings].index("judgement")
+    place = [typeset(name) for name in headings].index("Judgement")
     ends = rows.select("judgement", "judgement_low", "judgement_high").rows()
     for row, expected in zip(cells, ends, strict=True):
         found = [float(part) for part in re.findall(r"[\d.]+", row[place].replace("†", " t"))]

@@ -18,7 +18,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 
-from pipeline import sqlfiles
+from pipeline import column, sqlfiles
 from pipeline.errors import MetricError, UsageError, choose
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.installed import Added, installed
@@ -69,6 +69,11 @@ TITLES = {name: sqlfiles.header(f"metrics/{name}")["title"][0] for name in NAMES
 def titles() -> dict[str, str]:
     """The title of every metric, by its name."""
     return TITLES | {name: metric.title for name, metric in _others().items()}
+
+
+def title(name: str) -> str:
+    """The title of the metric of this name; another name of ours as words."""
+    return titles().get(name) or column.words(name)
 
 
 def metric(name: str, edition: Edition = PAPER) -> Metric:

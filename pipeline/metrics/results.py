@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from pipeline import column
 from pipeline.lake import StoredLake, of_one_system
-from pipeline.metrics.known import TITLES, header, metric, names
+from pipeline.metrics.known import TITLES, header, metric, names, title
 from pipeline.vocabulary import ALL, PAPER
 
 L = TypeVar("L", bound=StoredLake)
@@ -184,7 +184,7 @@ def leaderboard_columns(
                 f"{one}{end}": replace(
                     of_end,
                     description=_described(one, end, of_end.description),
-                    heading=column.words(f"{one}{end}"),
+                    heading=f"{title(one)}{column.words(end)}",
                 )
                 for one in (names(PAPER) if metrics is None else metrics)
                 for end, of_end in ends.items()

@@ -17,6 +17,7 @@ from markupsafe import Markup
 from pipeline import cells, column
 from pipeline.cells import printable
 from pipeline.errors import UsageError
+from pipeline.metrics.known import title
 from pipeline.pages.address import Address
 from pipeline.pages.content import Content, slice_of
 from pipeline.pages.linked import bar, here, narrowed_to, table, to, to_model
@@ -56,6 +57,7 @@ def environment() -> Environment:
         "text": text,
         "number": number,
         "words": words,
+        "title_of": title,
         "brief": brief,
         "cut": cut,
         "counted": cells.counted,

@@ -54,6 +54,13 @@ def check_cells(text: str, name: str, values: pl.DataFrame, keys: list[str]) -> 
     assert n_checked == values.height
 
 
+@pytest.mark.parametrize("name", ["leaderboard", "metric", "compare", "evidence"])
+def test_a_metric_has_one_title(opened: Lake, name: str) -> None:
+    text = html(opened, name, **({"metric": "self_awareness"} if name != "leaderboard" else {}))
+    assert "Self-Awareness" in text
+    assert "self awareness" not in text.lower()
+
+
 def test_a_list_of_no_models_has_no_rows(opened: Lake) -> None:
     for method in (opened.completeness, opened.missing, opened.readability, opened.metrics):
         assert method(model=[]).is_empty()
