@@ -191,14 +191,17 @@ class AnsweringLake(stored.StoredLake):
         return verify(self.path, limit=limit)
 
     @method
-    def present(self, name: str, *arguments: Any, **options: Any) -> Presented:
+    def present(
+        self, name: str, *arguments: Any, percent: bool = False, **options: Any
+    ) -> Presented:
         """A result as a table, with its notes, as commands and pages show it.
 
         `name` is the method that gives the result, such as "leaderboard" or "compare"; the other
         arguments are the method's own. The table is shown by a notebook, and as text by `print`;
         `text(width)`, `markdown()`, `latex()` and `html()` write it, `csv()` and `json()` its
-        `rows` with all columns. Raises UsageError for a name that has no table, and what the method
-        raises.
+        `rows` with all columns. With `percent`, values are shown in percent, and the highest of
+        each column is bold; `rows` stay as they are. Raises UsageError for a name that has no
+        table, and what the method raises.
 
         >>> print(lake.present("audit", kind="stated_votes").markdown().rstrip())
         | kind | checked | found | share | games | metric | as logged | as read |
@@ -213,7 +216,7 @@ class AnsweringLake(stored.StoredLake):
             raise UsageError(f"no table `{name}`: {choose([name], NAMES)}")
         result = getattr(self, name)(*arguments, **options)
         rows = result if isinstance(result, pl.DataFrame) else result.rows
-        return present(name, rows, lake=self, **options)
+        return present(name, rows, lake=self, percent=percent, **options)
 
     @method
     def sql(

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 NULL = "–"
 MARK = "†"
 DECIMALS = 4
+# Signs that are not seen, and that no printable text has, around what is bold.
+_BOLD = "\u2062", "\u2063"
+_BOLD_PARTS = re.compile(f"[{''.join(_BOLD)}]")
 # A number below this is shown by its size alone.
 _LEAST_P = 0.0001
 
@@ -65,6 +68,16 @@ def printable(text: str) -> str:
 def printable_line(text: str) -> str:
     """The same on one line, its blanks and breaks single blanks."""
     return " ".join(printable(text).split())
+
+
+def bold(text: str) -> str:
+    """The text marked as bold, for `bold_parts`."""
+    return text.join(_BOLD)
+
+
+def bold_parts(line: str) -> list[str]:
+    """The parts of a line; every second one is bold."""
+    return _BOLD_PARTS.split(line)
 
 
 def unbroken(text: str) -> str:
@@ -129,12 +142,24 @@ def texts(
     """
     held = list(values)
     if unit is not None:
-        form = size if unit == "bytes" else p_value
-        return [NULL if value is None else str(form(value)) for value in held]  # type: ignore[arg-type]
+        return [NULL if value is None else in_unit(value, unit) for value in held]
     if decimals is None:
         floats = [value for value in held if isinstance(value, float)]
         decimals = 0 if all(value.is_integer() for value in floats) else DECIMALS
     return [printable(_text(value, decimals)) for value in held]
+
+
+def in_unit(value: Any, unit: str) -> str:
+    """A value in a unit that has a form of its own."""
+    match unit:
+        case "%":
+            return f"{100 * value:.1f}"
+        case "area":
+            return f"{value:,.0f}"
+        case "bytes":
+            return str(size(value))
+        case _:
+            return p_value(value)
 
 
 def _text(value: object, decimals: int) -> str:

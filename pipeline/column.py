@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 ID_LENGTH = 32
-Unit = Literal["bytes", "p"] | None
+Unit = Literal["bytes", "p", "%", "area"] | None
 F = TypeVar("F", bound=Callable[..., Any])
 
 

@@ -169,6 +169,7 @@ WITHOUT_PARAMETER = {
     "ingest --models-from": "a map as `model`",
     "ingest --master": "a Spark team",
     "ingest --watch": "`pipeline.ingest.watch.settled`",
+    "leaderboard --percent": "`present(..., percent=True)`",
     "quarantine --export": "`pipeline.ingest.export`",
     "quarantine --retry": "`pipeline.ingest.retry`",
     "quarantine --model": "of --retry",
@@ -234,10 +235,10 @@ def test_every_difference_that_is_declared_is_there() -> None:
 
 
 # The method whose answer a page shows, if it is not that of the page's name.
-METHOD_OF = {"leaderboard": "metrics", "metric": "metrics", "model": "metrics"}
+METHOD_OF = {"leaderboard": "board", "metric": "metrics", "model": "metrics"}
 # What an address says besides: which rows are shown, and how.
 OF_PAGES = {
-    *("system", "after", "seen", "frame", "sort", "order", "roles", "edition"),
+    *("system", "after", "seen", "frame", "sort", "order", "roles", "edition", "percent"),
     *(
         "compare model",
         "compare other",

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from pipeline.cells import printable
+from pipeline.cells import bold_parts, printable
 from pipeline.cli import terminal
 from pipeline.cli.options import SAFE_CSV
 from pipeline.present import DOCUMENTS, markdown
@@ -90,7 +90,8 @@ def _lines(first: Table, others: Iterable[Table]) -> bool:
         first = first.with_rows(first.rows.head(most))
     lines, n_of_heading, notes = laid_out(first, width, others)
     for number, line in enumerate(islice(lines, most)):
-        terminal.out(line, "heading" if number < n_of_heading else None)
+        for at, part in enumerate(bold_parts(line)):
+            terminal.out(part, "heading" if number < n_of_heading or at % 2 else None)
         terminal.out("\n")
     is_cut = most is not None and next(lines, None) is not None
     if is_cut:

@@ -9,8 +9,10 @@ from jinja2 import pass_context
 from jinja2.runtime import Context
 from markupsafe import Markup
 
+from pipeline.cells import NULL
 from pipeline.metrics import DEFAULT_CONFIDENCE
 from pipeline.metrics.known import metric, names
+from pipeline.metrics.request import row_schema
 from pipeline.present import html, present
 from pipeline.present.html import Around, Row, Sorting
 from pipeline.present.table import Table
@@ -98,6 +100,7 @@ def table(
     groups: Sequence[str] = (),
     frame: str | None = None,
     sorts: bool = False,
+    percent: bool = False,
 ) -> Markup:
     """A result as `present` shows it, or any frame; `also` are shown, and `without` are left out.
 
@@ -105,10 +108,11 @@ def table(
     `groups` are the columns that the rows are grouped by. By metric, `ticks` are the values of
     others. `inner` are macros that write what is in a column's cells, and `game_query` what
     links to games have besides. `frame` is its name among the page's frames. With `sorts`, headings
-    lead to the page sorted by them.
+    lead to the page sorted by them. Shares can be shown in `percent`.
     """
     asked = context["asked"]
-    shown = present(name, rows) if name else Table("", rows)
+    columns = getattr(asked, "columns", None)
+    shown = present(name, rows, percent=percent, columns=columns) if name else Table("", rows)
     shown = shown.with_also(*also) if "is_interactive" in context else shown
     shown = replace(
         shown,
@@ -120,7 +124,7 @@ def table(
         links=_links(shown, context, groups, game_query or {}) | dict(links or {}),
         inner=inner or {},
         sorting=_sorting(shown, context) if sorts and context["is_interactive"] else None,
-        drawing=_drawing(shown, edition, ticks or {}),
+        drawing=_drawing(shown, edition, ticks or {}, asked.metric if columns else ""),
         attributes=_attributes,
     )
     frames = getattr(context.get("page"), "frames", {})
@@ -136,6 +140,7 @@ def _links(
     asked = context["asked"]
     link: Callable[..., str | None] = context["link"]
     where, game_type = getattr(asked, "where", ""), getattr(asked, "game_type", ALL)
+    columns = getattr(asked, "columns", "") if shown.name == "leaderboard" else ""
 
     def to_game(row: Row) -> str | None:
         """The game, at the message or else the round that the row is about."""
@@ -147,12 +152,16 @@ def _links(
     def to_evidence(name: str) -> Address:
         def address(row: Row) -> str | None:
             whole = {"metric": name, "game_type": game_type, **row}
+            own = groups
+            if columns:  # named by its value
+                own = [*groups, columns]
+                whole |= {"metric": asked.metric, columns: _value(asked.metric, columns, name)}
             return link(
                 "evidence",
                 metric=whole["metric"],
                 model=whole.get("model"),
                 game_type=whole["game_type"],
-                where=narrowed(where, groups, row),
+                where=narrowed(where, own, whole),
             )
 
         return address
@@ -189,15 +198,15 @@ def _sorting(shown: Table, context: Context) -> Callable[[str], Sorting]:
 
 
 def _drawing(
-    shown: Table, edition: Edition, ticks: Mapping[str, Sequence[float]]
+    shown: Table, edition: Edition, ticks: Mapping[str, Sequence[float]], of: str
 ) -> Callable[[str, Row], str]:
-    """The picture of an interval on the range of its metric."""
+    """The picture of an interval on the range of its metric, which is `of` for all if it says."""
     there = {name: metric(name, edition) for name in names(edition)}
     highest = {name: one.high for name, one in there.items()}
     by_value = {one.value: one for one in shown.estimates if one.low}
 
     def drawing(name: str, row: Row) -> str:
-        metric_name = str({"metric": name, **row}["metric"])
+        metric_name = str({"metric": of or name, **row}["metric"])
         estimate = by_value.get(name)
         if estimate is None or metric_name not in highest:
             return ""
@@ -233,6 +242,14 @@ def narrowed(where: str, groups: Sequence[str], row: Row) -> str:
     asked = [f"({where})"] if where else []
     parts = [*asked, *(f"{identifier(name)} {_equal_to(row[name])}" for name in own)]
     return " AND ".join(parts) if own else where
+
+
+def _value(metric: str, column: str, text: str) -> object:
+    """The value of a column of the metric's rows that is written so."""
+    dtype = row_schema(metric)[column]
+    if text == NULL:
+        return None
+    return msgspec.json.decode(text) if dtype.is_numeric() or dtype == pl.Boolean else text
 
 
 def _equal_to(value: object) -> str:

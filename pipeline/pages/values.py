@@ -8,9 +8,9 @@ import polars as pl
 from msgspec.structs import replace
 
 from pipeline.answers import AnsweringLake
-from pipeline.column import schema
+from pipeline.column import schema, words
 from pipeline.errors import UsageError
-from pipeline.metrics.known import has_sql, metric, names, sql
+from pipeline.metrics.known import has_sql, metric, names, sql, title
 from pipeline.metrics.request import check_models, several
 from pipeline.metrics.results import ESTIMATE, REPLAYS, origin, wide
 from pipeline.pages.address import (
@@ -54,24 +54,29 @@ def leaderboard(lake: AnsweringLake, asked: Any) -> Content:
     `rows` has a row for each model (and group of `by`). Its columns are those of `leaderboard`, but
     without `reasons`, and for each metric `<metric>`, `<metric>_low`, `<metric>_high`,
     `<metric>_thin`, `<metric>_counted`, `<metric>_games`, `<metric>_reason`. At the end are the
-    edition and the system.
+    edition and the system. With `columns`, its values stand in place of the metrics.
     """
     groups = tuple(name for name in listed(asked.by) if name != "model")
     fields = {
         "game_type": {"game_type": asked.game_type},
         "where": {"where": asked.where or None},
         "by": {"by": groups},
+        "columns": {"columns": asked.columns, "metric": asked.metric} if asked.columns else {},
     }
     board, faults = answered(partial(lake.board, edition=asked.edition), fields)
     ranking, values = board or lake.board(edition=asked.edition)
     if faults:
         ranking, values = (grouped(rows.clear(), groups) for rows in (ranking, values))
-    is_sliced = bool(groups or asked.where or asked.game_type != ALL)
+    is_grid = bool(asked.columns) and not faults
+    is_sliced = bool(groups or asked.where or asked.columns or asked.game_type != ALL)
     left_out = values.filter(pl.col("model").is_null())
     values = values.filter(pl.col("model").is_not_null())
     valued = values.filter(pl.col("value").is_not_null())["metric"].unique().to_list()
     there = values["metric"].unique().to_list()
     known = [name for name in names(asked.edition) if name in there or not is_sliced]
+    known = [
+        name for name in ranking.columns if f"{name}_thin" in ranking.columns and is_grid
+    ] or known
     absent = [name for name in known if name not in valued] if valued else []
     # What the values of a slice lack is said at them, else at the model.
     ends = ESTIMATE if is_sliced else [end for end in ESTIMATE if end != "_lacks"]
@@ -88,7 +93,7 @@ def leaderboard(lake: AnsweringLake, asked: Any) -> Content:
     notes += [f"no model has a value of {', '.join(absent)}"] if is_sliced and absent else []
     notes += [f"{row['metric']}: {row['reason']}." for row in left_out.iter_rows(named=True)]
     return Content(
-        title="Leaderboard",
+        title=f"{title(asked.metric)} by {words(asked.columns)}" if is_grid else "Leaderboard",
         rows=rows.with_columns(origin(lake, asked.edition)),
         parts={"groups": groups, "is_sliced": is_sliced},
         notes=notes,
@@ -238,7 +243,19 @@ def _number(text: str) -> float | None:
 
 PAGES = {
     "leaderboard": Page(
-        address(EDITION, GAME_TYPE, WHERE, BY, *sorting("down"), is_of_system=True), leaderboard
+        address(
+            EDITION,
+            GAME_TYPE,
+            WHERE,
+            BY,
+            Field("columns", "Columns", hint="game_type", size=12),
+            METRIC,
+            Field("percent", "in percent, the best bold", bool, False),
+            *sorting("down"),
+            is_of_system=True,
+            in_title=("columns",),
+        ),
+        leaderboard,
     ),
     "metric": Page(address(METRIC, EDITION, WHERE, BY, is_of_system=True), one_metric),
     "model": Page(

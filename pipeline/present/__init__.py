@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 
+from pipeline.cells import bold_parts
 from pipeline.metrics.results import ORIGIN
 from pipeline.present import html, latex, markdown
 from pipeline.present.table import Table
@@ -39,7 +40,7 @@ class Presented(Table):
     def text(self, width: int | None = None) -> str:
         """The table as a terminal of this width has it, with its notes; without one, any width."""
         lines, _, notes = laid_out(self, width)
-        return "\n".join([*lines, *notes, ""])
+        return "\n".join(["".join(bold_parts(line)) for line in [*lines, *notes, ""]])
 
     def markdown(self) -> str:
         """The table in Markdown, its notes as a list."""
@@ -68,12 +69,14 @@ class Presented(Table):
 def present(name: str, frame: pl.DataFrame, **asked: Any) -> Presented:
     """The table of a result: `name` is the method of a lake that returned the frame.
 
-    `asked` are the method's arguments, as far as notes depend on them, and perhaps the `lake`.
+    `asked` are the method's arguments, as far as notes depend on them, perhaps the `lake`, and
+    whether shares are shown in `percent`.
     """
     module = next(module for module, names in _MODULES.items() if name in names)
     declared = import_module(f"{__package__}.{module}")
     plain = next((one.with_rows(frame) for one in declared.PLAIN if one.name == name), None)
     table: Table = plain or getattr(declared, name)(frame, **asked)
+    table = table.in_percent() if asked.get("percent") else table
     lake, edition = asked.get("lake"), asked.get("edition", PAPER)
     lake_notes = [] if lake is None else unknown_notes(lake)
     edition_notes = [] if edition == PAPER else [f"edition {edition}"]

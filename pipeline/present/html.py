@@ -190,9 +190,10 @@ def _estimate(estimate: Estimate, cell: Cell, row: Row, href: str | None, drawin
         return f'<span class="none" title="{why}">{NULL}<span class="vh"> {why}</span></span>{mark}'
     interval = f' <span class="interval">({_ends(estimate, cell, row)})</span>'
     counts = _counts(estimate, row, _named)
+    text = f"<b>{escape(cell.text)}</b>" if cell.is_best else escape(cell.text)
     inner = "".join(
         [
-            f'<span><data class="value" value="{value!r}">{escape(cell.text)}</data>{mark}</span>',
+            f'<span><data class="value" value="{value!r}">{text}</data>{mark}</span>',
             drawing,
             interval if cell.interval else "",
             f'<span class="vh">; {counts}</span>' if counts else "",

@@ -66,7 +66,9 @@ def _stacked(heading: str) -> str:
 
 
 def _cell(cell: Cell) -> str:
-    above = " ".join(filter(None, [_number(cell.text or cell.interval), escaped(cell.mark)]))
+    number = _number(cell.text or cell.interval)
+    number = rf"\textbf{{{number}}}" if cell.is_best else number
+    above = " ".join(filter(None, [number, escaped(cell.mark)]))
     if not (cell.text and cell.low):
         return above
     ends = f"{_end(cell.low)} to {_end(cell.high)}"

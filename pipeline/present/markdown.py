@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from pipeline.cells import printable_line
+from pipeline.cells import bold_parts, printable_line
 from pipeline.present.table import Table
 
 # What has a meaning within a line. An underscore within a word has none, nor one dollar alone.
@@ -39,7 +39,8 @@ def heading(text: str, level: int = 2) -> str:
 
 
 def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(escaped(cell).replace(chr(10), '<br>') for cell in cells)} |\n"
+    texts = ("**".join(bold_parts(escaped(cell).replace("\n", "<br>"))) for cell in cells)
+    return f"| {' | '.join(texts)} |\n"
 
 
 def escaped(text: str) -> str:

@@ -2,19 +2,20 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple, Self
 
 import polars as pl
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from pipeline import cells
 from pipeline.cells import printable
-from pipeline.column import Column, heading
+from pipeline.column import Column, Unit, heading
 
 NO_ROWS = pl.DataFrame()
 ID_SHOWN = 8
 TEXT_SHOWN = 100
+PERCENT = "values are in percent; the highest of each column is bold"
 
 
 class Estimate(Struct, frozen=True):
@@ -46,10 +47,11 @@ class Estimate(Struct, frozen=True):
         names = (self.value, self.low, self.high, *self.thin, self.lacks, *self.missing)
         yield from filter(None, names)
 
-    def cell(self, text: str, row: Mapping[str, Any]) -> "Cell":
-        """Its cell in a row, in which its value is this text."""
+    def cell(self, text: str, row: Mapping[str, Any], unit: Unit = None) -> "Cell":
+        """Its cell in a row, in which its value is this text; ends are in the unit, too."""
         low, high = row.get(self.low or ""), row.get(self.high or "")
-        ends = ("", "") if low is None or high is None else (cells.end(low), cells.end(high))
+        end = cells.end if unit is None else partial(cells.in_unit, unit=unit)
+        ends = ("", "") if low is None or high is None else (end(low), end(high))
         if self.value is None:
             return Cell("" if ends[0] else cells.NULL, *ends)
         mark = cells.mark(term for name in self.thin for term in row.get(name) or ())
@@ -59,13 +61,19 @@ class Estimate(Struct, frozen=True):
 
 class Cell(NamedTuple):
     """A cell for eyes: its text, for an estimate also the ends of its interval, and marks such as
-    †1. A range has no text.
+    †1. A range has no text. The best of its column is bold.
     """
 
     text: str
     low: str = ""
     high: str = ""
     mark: str = ""
+    is_best: bool = False
+
+    @property
+    def value(self) -> str:
+        """The text, marked if it is the best."""
+        return cells.bold(self.text) if self.is_best else self.text
 
     @property
     def interval(self) -> str:
@@ -73,7 +81,7 @@ class Cell(NamedTuple):
         return f"({ends})" if ends and self.text else ends
 
     def __str__(self) -> str:
-        return " ".join(filter(None, (self.text, self.interval, self.mark)))
+        return " ".join(filter(None, (self.value, self.interval, self.mark)))
 
 
 class Field(NamedTuple):
@@ -178,9 +186,13 @@ class Table:
         return list(map(Cell, self.texts(column)))
 
     def _estimated(self, estimate: Estimate) -> list[Cell]:
-        """Each number with its interval and its mark, if it has them."""
-        texts = self.texts(self.seen[estimate.anchor])
-        return list(map(estimate.cell, texts, self.seen.iter_rows(named=True)))
+        """Each number with its interval and its mark, if it has them; in percent, the best."""
+        column, declared = self.seen[estimate.anchor], self.columns.get(estimate.anchor)
+        texts, unit = self.texts(column), declared.unit if declared else None
+        rows = self.seen.iter_rows(named=True)
+        made = [estimate.cell(text, row, unit) for text, row in zip(texts, rows, strict=True)]
+        best = texts[at] if unit == "%" and (at := column.arg_max()) is not None else None
+        return [one._replace(is_best=one.text == best) for one in made]
 
     def _starred(self, plain: Sequence[Cell]) -> list[Cell]:
         assert self.star is not None
@@ -195,6 +207,12 @@ class Table:
         named = (*self.also, *more)
         hidden = [name for name in self.hidden if name not in named]
         return replace(self, hidden=hidden, optional=(*self.optional, *named))
+
+    def in_percent(self) -> Self:
+        """The table with its estimates in percent, and the best of each column bold."""
+        names = [one.anchor for one in self.estimates if one.anchor in self.columns]
+        columns = {name: structs.replace(self.columns[name], unit="%") for name in names}
+        return replace(self, columns={**self.columns, **columns}).noting(PERCENT)
 
     def with_rows(self, rows: pl.DataFrame) -> Self:
         """The same table of other rows."""

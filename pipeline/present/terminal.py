@@ -91,7 +91,7 @@ def _turned(view: View, by: str, width: int) -> Iterator[str]:
 def _cell(field: Field, at: int) -> Iterator[str]:
     """The lines of a cell: what is above, and its interval."""
     cell = field.cells[at]
-    return _lines([f"{cell.text or NULL} {cell.mark}".rstrip(), cell.interval], field)
+    return _lines([f"{cell.value or NULL} {cell.mark}".rstrip(), cell.interval], field)
 
 
 def _lines(pair: list[str], field: Field) -> Iterator[str]:

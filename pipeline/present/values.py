@@ -13,6 +13,8 @@ from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE
 from pipeline.metrics.completeness import replay_notes, self_play, self_play_notes
 from pipeline.metrics.intervals import EXPLANATION
+from pipeline.metrics.known import title
+from pipeline.metrics.request import several
 from pipeline.metrics.results import ESTIMATE, MISSING, REPLAYS, VALUES, leaderboard_columns
 from pipeline.present import folds
 from pipeline.present.table import Estimate, Table
@@ -89,16 +91,20 @@ def group_columns(rows: pl.DataFrame) -> dict[str, Column]:
 def leaderboard(
     rows: pl.DataFrame,
     confidence: float = DEFAULT_CONFIDENCE,
+    *,
     game_type: str | None = None,
     where: str | None = None,
+    columns: str | None = None,
+    metric: str | Sequence[str] | None = None,
     **_: Any,
 ) -> Table:
     """The rows of the leaderboard, or those of its page, which also have what was counted."""
-    columns = leaderboard_columns()
-    names = [name for name in rows.columns if f"{name}_thin" in columns]
+    names = [name for name in rows.columns if f"{name}_thin" in rows.columns]
     parts = {"game type": None if game_type == ALL else game_type, "rows where": where}
-    part = ", ".join(f"{name} {one}" for name, one in parts.items() if one is not None)
-    slice_note = [f"only {part}: a slice has no rank and no letters"] if part else []
+    said = [f"only {name} {one}" for name, one in parts.items() if one is not None]
+    said += [f"{title(*several(metric or 'win_rate'))} by {columns}"] if columns else []
+    part = ", ".join(said)
+    slice_note = [f"{part}: a slice has no rank and no letters"] if part else []
     nothing = (
         "no game of a tested model matches" if part else "the lake has no game of a tested model"
     )
@@ -121,8 +127,9 @@ def leaderboard(
     return Table(
         "leaderboard",
         rows,
-        {**group_columns(rows), **columns},
+        {**group_columns(rows), **leaderboard_columns(names)},
         estimates=[metric_estimate(name) for name in names],
+        headings={name: name for name in names if columns},
         hidden=(
             *("family", "n_expected", "is_complete", "lacks", "reasons", *REPLAYS),
             # They are of win rates: beside other values they would seem to be of these.

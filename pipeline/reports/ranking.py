@@ -1,5 +1,6 @@
 """The leaderboard, with letters for models whose difference is not significant."""
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
 from typing import NamedTuple
@@ -8,6 +9,7 @@ import numpy as np
 import polars as pl
 from msgspec.structs import replace
 
+from pipeline.cells import NULL
 from pipeline.column import listed, schema
 from pipeline.errors import UsageError
 from pipeline.lake import StoredLake, of_one_system
@@ -43,6 +45,7 @@ from pipeline.vocabulary import Edition, Engine
 _OF_LETTERS = ("letters", "family")
 _REASONS = pl.format("{}: {}", "metric", "reason").drop_nulls()
 
+MOST_COLUMNS = 60
 MOST_LETTERED = 100
 """With more models, pairs are not compared: after Holm's adjustment almost none would differ."""
 
@@ -57,6 +60,7 @@ def leaderboard(
     master: str | None = None,
     model: str | Sequence[str] | None = None,
     metric: str | Sequence[str] | None = None,
+    columns: str | None = None,
     game_type: str | None = None,
     where: str | None = None,
     sort: str | None = None,
@@ -76,19 +80,25 @@ def leaderboard(
     column `<metric>_lacks`: the competitions that this metric of another model counts, and that of
     this model does not. Other arguments are those of `metrics`.
 
+    With `columns`, a column that `metrics` can group by such as `game_type` or `role`, there is a
+    column for each of its values, in place of the metrics: the values of one `metric`, by default
+    the win rate. They are slices as well; `sort` is one of these values.
+
     Raises UsageError for an unknown metric, model, game type, edition or engine, for a wrong
-    condition, and for a slice with `include_incomplete`.
+    condition, for a slice with `include_incomplete`, and for `columns` of several metrics, or of
+    more than `MOST_COLUMNS` values.
 
     >>> lake.leaderboard().select("rank", "model", "letters").rows()[:2]
     [(1, 'sim-delta', 'a'), (2, 'sim-cedar', 'ab')]
     >>> chameleon = lake.leaderboard(game_type="chameleon", sort="judgement")
     >>> chameleon.select("rank", "model", "judgement").rows()[0]
     (None, 'sim-delta', 0.875)
+    >>> by_role = lake.leaderboard(columns="role", metric="judgement")
+    >>> by_role.select("model", "civilian", "non_chameleon").rows()[0]
+    ('sim-atlas', 0.375, 0.625)
     """
-    metrics = names(edition) if metric is None else tuple(dict.fromkeys(several(metric)))
-    shown = names(PAPER) if metric is None else metrics
-    check_words("metric", several(sort), shown)
-    request = _request(edition, metrics, game_type, where)
+    metrics, shown = _asked(edition, metric, columns)
+    request = _request(edition, metrics, game_type, where, several(columns or ()))
     request = replace(request, num_of_game=num_of_game, models=several(model))
     if include_incomplete and _is_slice(request):
         raise UsageError("a slice has no rank: leave out include_incomplete")
@@ -103,7 +113,11 @@ def leaderboard(
         with_games=("win_rate",),
         confidence=confidence,
     )
-    board = _ranking(lake, answer, confidence, shown, include_incomplete=include_incomplete)
+    if columns is None:
+        board = _ranking(lake, answer, confidence, shown, include_incomplete=include_incomplete)
+    else:
+        (board, _), shown = _grid(lake, answer, columns)
+    check_words("metric" if columns is None else "column", several(sort), shown)
     if sort is None:
         return board
     # Equal means of fractions may differ in a last digit.
@@ -125,20 +139,67 @@ def board(
     by: Sequence[str] = (),
     game_type: str | None = None,
     where: str | None = None,
+    columns: str | None = None,
+    metric: str | None = None,
 ) -> Board:
     """The leaderboard, and the counts behind each of its cells, computed once.
 
     The result's `ranking` has the columns of `leaderboard`, its `values` those of `metrics`. With
-    `by`, there is a row for each model and group, which is a slice too. Raises UsageError for an
-    unknown column, game type or edition, and for a wrong condition.
+    `by`, there is a row for each model and group, which is a slice too. With `columns` of a
+    `metric`, `values` have the values of this column in place of the metrics. Raises UsageError for
+    an unknown column, game type or edition, and for a wrong condition.
 
     >>> board = lake.board()
     >>> board.ranking.height, board.values.height
     (4, 32)
     """
-    answer = answered(lake, _request(edition, names(edition), game_type, where, by))
-    ranking = _ranking(lake, answer, DEFAULT_CONFIDENCE, names(PAPER), by)
+    metrics, shown = _asked(edition, metric, columns)
+    groups = [*by, *several(columns or ())]
+    answer = answered(lake, _request(edition, metrics, game_type, where, groups), names=metrics)
+    if columns is not None:
+        return _grid(lake, answer, columns, by)[0]
+    ranking = _ranking(lake, answer, DEFAULT_CONFIDENCE, shown, by)
     return Board(ranking, _values(answer))
+
+
+def _asked(
+    edition: Edition, metric: str | Sequence[str] | None, columns: str | None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The metrics to count and those to show; `columns` are of one, by default the win rate."""
+    if metric is None and columns is None:
+        return names(edition), names(PAPER)
+    metrics = tuple(dict.fromkeys(several(metric or "win_rate")))
+    if columns is not None and len(metrics) != 1:
+        raise UsageError(f"columns are the values of one metric, not of {', '.join(metrics)}")
+    if columns == "model":
+        raise UsageError("rows are models: choose other columns, such as game_type or role")
+    return metrics, metrics
+
+
+def _grid(
+    lake: StoredLake, answer: Answer, column: str, by: Sequence[str] = ()
+) -> tuple[Board, tuple[str, ...]]:
+    """The board with the values of this column, as texts, in place of the metrics; these values.
+
+    Of game types there is `all` too, and it comes first.
+    """
+    is_of_types = column == "game_type"
+    there = answer.rows if is_of_types else _values(answer)
+    there = there.filter(pl.any_horizontal(pl.col("model", column).is_not_null()))
+    named = there[column].unique().sort(nulls_last=True).cast(pl.String).fill_null(NULL)
+    shown = tuple(sorted(named, key=lambda name: is_of_types and name != ALL))
+    if len(shown) > MOST_COLUMNS:
+        raise UsageError(
+            f"`{column}` has {len(shown):,} values: at most {MOST_COLUMNS} are shown as columns; "
+            "choose some by a condition (where), or another column"
+        )
+    own = [f"{name}{end}" for name in shown for end in OF_A_SLICE]
+    if taken := [name for name, n in Counter([*own, *LEADERBOARD, *ORIGIN]).items() if n > 1]:
+        raise UsageError(f"a value of `{column}` is named as another column is: {taken[0]}")
+    as_metric = pl.col(column).cast(pl.String).fill_null(NULL).alias("metric")
+    values = there.with_columns(as_metric)
+    ranking = _unranked(values, shown, ["model", *by])
+    return Board(ranking.with_columns(origin(lake, answer.request.edition)), values), shown
 
 
 def _request(

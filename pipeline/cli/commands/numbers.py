@@ -37,12 +37,22 @@ def leaderboard(
     master: str | None = None,
     model: Texts = None,
     metric: Texts = None,
+    columns: str | None = option(
+        "COLUMN",
+        "A column for each value of this one, such as game_type or role, in place of the "
+        "metrics; of one --metric, by default win_rate.",
+        suggested=suggestions.columns,
+    ),
     game_type: str | None = option(
         "TYPE", "The values of this game type alone.", suggested="games.names"
     ),
     where: str | None = None,
     sort: str | None = option(
         "METRIC", "Sort by this metric, the highest first.", suggested=suggestions.metrics
+    ),
+    percent: bool = flag(
+        "--percent",
+        "Values in percent, the best of each column bold; json, csv and parquet have shares.",
     ),
     confidence: float = DEFAULT_CONFIDENCE,
     include_incomplete: bool = flag(
@@ -61,8 +71,8 @@ def leaderboard(
     something else. A value is marked with † if a term has fewer than five settings of its own.
     Where the terminal is too narrow for a line a model, models are columns.
 
-    With --game-type or --where, values are of a slice, sorted by model: it has no rank and no
-    letters, since these belong to the win rate over all games.
+    With --game-type, --where or --columns, values are of slices, sorted by model: these have no
+    rank and no letters, which belong to the win rate over all games.
 
     \b
     Examples:
@@ -70,6 +80,8 @@ def leaderboard(
       magic leaderboard --metric judgement --metric reasoning --sort judgement
       magic leaderboard --game-type chameleon --sort win_rate
       magic leaderboard --metric judgement --where "round = 1"
+      magic leaderboard --columns game_type --percent --sort all
+      magic leaderboard --columns role --metric judgement
       magic leaderboard --include-incomplete --confidence 0.9
       magic leaderboard --edition release --format markdown > leaderboard.md
       magic leaderboard --format latex > leaderboard.tex
