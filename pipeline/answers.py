@@ -34,6 +34,7 @@ from pipeline.reports import (
     games,
     missing,
     plan,
+    radar,
     ranking,
     schema,
     search,
@@ -99,6 +100,7 @@ class AnsweringLake(stored.StoredLake):
     compare = method(compare.compare)
     settings_apart = method(settings_apart)
     plan = method(plan.plan)
+    radar = method(radar.radar)
     diff_games = method(diff.diff_games)
     diff = method(diff.diff)
     readability = method(completeness.readability)

@@ -100,6 +100,18 @@ class Lake(AnsweringLake):
         return plots.plot_profile(self.metrics(by=["model"], edition=edition), model)
 
     @method
+    def plot_radar(self, **options: Any) -> "plots.Chart":
+        """A chart of all metrics of each model around a point, with the arguments of `radar`.
+
+        See `pipeline.plots.plot_radar`. Raises UsageError if no model has an area, and
+        PipelineError without the extra `view` or `notebooks`.
+
+        >>> type(lake.plot_radar()).__name__
+        'VConcatChart'
+        """
+        return plots.plot_radar(self.radar(**options))
+
+    @method
     def plot_compare(
         self,
         *pairs: tuple[str, str],

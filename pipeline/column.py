@@ -83,6 +83,7 @@ texts = partial(Column, pl.List(pl.String()))
 flag = partial(Column, pl.Boolean())
 instant = partial(Column, pl.Datetime("us", "UTC"))
 p_value = partial(Column, pl.Float64(), nullable=True, min=0, max=1, unit="p")
+area = partial(Column, pl.Float64(), nullable=True, min=0, unit="area")
 # A number of the log's own; its meaning is the log's.
 code = partial(Column, pl.Int64(), nullable=True)
 

@@ -4,9 +4,10 @@ Each `plot_…` takes a frame of the API and returns a chart; `svg` makes text o
 the extra `view`. Names from logs are data in a chart, never part of an expression.
 """
 
+import math
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
@@ -18,7 +19,8 @@ import polars as pl
 from pipeline.cells import printable
 from pipeline.errors import PipelineError, UsageError
 from pipeline.extras import install_command
-from pipeline.metrics.known import metric, titles
+from pipeline.metrics.known import metric, title, titles
+from pipeline.reports.radar import AXES
 
 if TYPE_CHECKING:
     import altair as alt
@@ -32,6 +34,7 @@ ACCENT, FIELD = "#2283c7", "#808080"
 INK = "#1a1b1c"
 FONT = "system-ui, sans-serif"
 WIDTH, PANEL_WIDTH, PANELS_BESIDE, ROW_HEIGHT = 440, 200, 3, 18
+_PANEL, _ABOVE_CENTRE, _RADIUS = (292, 192), 106, 68
 MOST_POINTS, MOST_NAMES, LONGEST_NAME = 2000, 60, 60
 NONE = "–"
 _SCALE = 3  # dots of a picture to one of the screen, enough for print
@@ -105,6 +108,163 @@ def plot_differences(rows: pl.DataFrame) -> "Chart":
     order = data["name"].unique(maintain_order=True).to_list()
     dots = _dots(_axes("difference", (-bound, bound), order))
     return _styled(_in_panels([zero, *dots], data))
+
+
+def plot_radar(rows: pl.DataFrame) -> "Chart":
+    """The metrics of `lake.radar` around a point, a panel for each model, and below bars of areas.
+
+    In a panel the polygons of the other models are grey. Bars have their intervals, and a line has
+    the win rates. Models without an area are left out; raises UsageError if none has one.
+
+    >>> type(plot_radar(lake.radar())).__name__
+    'VConcatChart'
+    """
+    drawn = rows.drop_nulls("area")
+    if drawn.is_empty():
+        raise UsageError("no model has all seven metrics, so there is no area to plot")
+    alt = _altair()
+    data = drawn.select(*AXES, "area", "win_rate", low="ci_low", high="ci_high")
+    data = data.with_columns(name=_names(drawn["model"]))
+    return _styled(alt.vconcat(_polygons(data), _areas(data), spacing=26))
+
+
+def _polygons(data: pl.DataFrame) -> Any:
+    """The polygon of each model in a panel of its own, over those of all others."""
+    alt, n, corner = _altair(), data.height, len(AXES)
+    values = data.select(AXES).to_numpy() * 100
+    far = 25 * math.ceil(max(100, values.max()) / 25)
+    rings = [*range(50, far, 50), far]
+    # What lies on the axes, line by line: models, rings, and outside the names.
+    reaches = [*values, *([ring] * corner for ring in rings), [1.14 * far] * corner]
+    points = _corners(reaches, _RADIUS / far)
+    beside, (width, height) = min(PANELS_BESIDE, math.ceil(math.sqrt(n))), _PANEL
+    panel = pl.int_range(n)
+    panels = data.select(
+        "name",
+        panel=panel,
+        cx=(panel % beside + 0.5) * width,
+        cy=-(panel // beside) * height - _ABOVE_CENTRE,
+        label=pl.Series([_polygon(row) for row in data.iter_rows(named=True)], dtype=pl.String),
+    )
+    placed = panels.join(points, how="cross").with_columns(
+        x=pl.col("cx") + pl.col("dx"), y=pl.col("cy") + pl.col("dy"), value=pl.col("reach")
+    )
+    placed = placed.with_columns(group=pl.format("{} {}", "panel", "line"))
+    line, is_corner = pl.col("line"), pl.col("at") < corner
+    is_ring = line.is_between(n, n + len(rings) - 1)
+    titled = pl.col("at").replace_strict(
+        {at: title(axis) for at, axis in enumerate(AXES)}, default=""
+    )
+    side = pl.when(pl.col("dx") > 1).then(1).when(pl.col("dx") < -1).then(-1).otherwise(0)
+    below = (n - 1) // beside + 1
+    ends = {"x": [0, beside * width], "y": [-below * height, 0]}
+    axes = {
+        name: getattr(alt, name.upper())(
+            f"{name}:Q", axis=None, scale=alt.Scale(domain=end, nice=False)
+        )
+        for name, end in ends.items()
+    }
+
+    def drawn(rows: pl.DataFrame, kind: str, style: dict[str, Any], **more: Any) -> Any:
+        mark = getattr(alt.Chart(_inline(rows)), f"mark_{kind}")(**{"aria": False, **style})
+        return mark.encode(**axes, **more)
+
+    along = {"detail": "group:N", "order": "at:Q"}
+    grey = {"color": FIELD, "strokeWidth": 1, "fill": None}
+    text = {"font": FONT, "fontSize": 11, "color": INK}
+    names = placed.filter(is_corner, line == n + len(rings)).with_columns(text=titled, side=side)
+    layers = [
+        drawn(
+            placed.filter(is_ring), "line", grey | {"opacity": 0.35, "strokeDash": [2, 2]}, **along
+        ),
+        drawn(
+            placed.filter(is_corner, line == n + len(rings) - 1),
+            "rule",
+            grey | {"opacity": 0.3},
+            x2="cx:Q",
+            y2="cy:Q",
+        ),
+        drawn(
+            placed.filter(line < n, line != pl.col("panel")),
+            "line",
+            grey | {"opacity": 0.45},
+            **along,
+        ),
+        drawn(
+            placed.filter(line == pl.col("panel")),
+            "line",
+            {"aria": True, "color": ACCENT, "fill": ACCENT, "fillOpacity": 0.25, "strokeWidth": 2},
+            description="label:N",
+            **along,
+        ),
+        drawn(
+            placed.filter(is_ring, at=0),
+            "text",
+            {**text, "fontSize": 9, "color": FIELD, "align": "left", "dx": 3, "dy": 5},
+            text="value:Q",
+        ),
+        drawn(
+            panels.with_columns(x="cx", y=pl.col("cy") + _ABOVE_CENTRE - 12),
+            "text",
+            {**text, "fontSize": 12, "fontWeight": "bold", "limit": width - 8},
+            text="name:N",
+        ),
+        *(
+            drawn(names.filter(side=at), "text", {**text, "align": align}, text="text:N")
+            for at, align in ((-1, "right"), (0, "center"), (1, "left"))
+        ),
+    ]
+    what = "metrics in percent" + ("; grey: the other models" if n > 1 else "")
+    return alt.layer(*layers).properties(width=beside * width, height=below * height, title=what)
+
+
+def _corners(reaches: Iterable[Sequence[float]], scale: float) -> pl.DataFrame:
+    """line, at, reach, dx, dy: how far from the point the corners of lines are; all are closed."""
+    n = len(AXES)
+    rows = [
+        (
+            line,
+            at,
+            reach,
+            *(reach * scale * part(2 * math.pi * at / n) for part in (math.sin, math.cos)),
+        )
+        for line, on_axes in enumerate(reaches)
+        for at, reach in enumerate([*on_axes, on_axes[0]])
+    ]
+    return pl.DataFrame(rows, schema=["line", "at", "reach", "dx", "dy"], orient="row")
+
+
+def _polygon(row: Mapping[str, Any]) -> str:
+    """What a polygon shows in words."""
+    values = ", ".join(f"{title(name)} {100 * row[name]:.1f}" for name in AXES)
+    return f"{row['name']}: area {row['area']:,.0f}; {values}"
+
+
+def _areas(data: pl.DataFrame) -> Any:
+    """Bars of the areas with their intervals, and a line of the win rates."""
+    alt = _altair()
+    rows = data.select(
+        "name", "low", "high", value="area", rate=pl.col("win_rate") * 100
+    ).with_row_index("at")
+    axis = alt.Axis(titleAngle=0)
+    names = alt.Y("name:N", title=None, scale=alt.Scale(domain=rows["name"].to_list()), axis=axis)
+    size = alt.Scale(domainMin=0)
+    base, inked = alt.Chart(_inline(rows)), {"color": INK, "aria": False}
+    of_bars = "area (bars), with its interval"
+    area = alt.X("value:Q", title=of_bars, scale=size)
+    bars = base.mark_bar(color=ACCENT, opacity=0.55, height=11, aria=False).encode(x=area, y=names)
+    rules = base.mark_rule(color=ACCENT, strokeWidth=2, aria=False)
+    rules = rules.encode(x=alt.X("low:Q", title=of_bars), x2="high:Q", y=names)
+    rate = alt.X(
+        "rate:Q",
+        title="win rate in percent (line)",
+        scale=alt.Scale(domain=[0, 100]),
+        axis=alt.Axis(orient="top", grid=False),
+    )
+    line = base.mark_line(point={"color": INK, "size": 30}, strokeWidth=1.2, **inked)
+    line = line.encode(x=rate, y=names, order="at:Q")
+    both = alt.layer(alt.layer(bars, rules), line).resolve_scale(x="independent")
+    return both.properties(width=WIDTH)
 
 
 def plot_columns(rows: pl.DataFrame, x: str, y: str) -> "Chart":

@@ -8,7 +8,10 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 # The longest first, since two run at a time.
-NAMES = ("false_alarms", "coverage", "differences", "margins", "plans", "rare_rates", "lost_games")
+NAMES = (
+    *("false_alarms", "coverage", "differences", "margins"),
+    *("plans", "rare_rates", "lost_games", "areas"),
+)
 
 
 def run(name: str, options: Sequence[str]) -> subprocess.CompletedProcess[str]:

@@ -84,6 +84,7 @@ CALLS: dict[str, tuple[Callable[[Lake], pl.DataFrame], set[str]]] = {
     "contrast": (lambda lake: lake.contrast("gpt-4", "role", metric="win_rate"), {"role"}),
     "settings_apart": (lambda lake: lake.settings_apart("gpt-4", "cohere", "win_rate"), set()),
     "plan": (lambda lake: lake.plan("win_rate", 0.2), set()),
+    "radar": (lambda lake: lake.radar(), set()),
     "diff": (lambda lake: lake.diff(lake), set()),
     "diff_games": (lambda lake: lake.diff_games(lake), set()),
     "completeness": (lambda lake: lake.completeness(), set()),

@@ -27,12 +27,11 @@ from pipeline import sandbox
 from pipeline.archives import measure
 from pipeline.cli import main, output, suggestions, terminal
 from pipeline.cli.exits import CHECK_FAILED
-from pipeline.column import words
 from pipeline.errors import LakeError
 from pipeline.events.contracts import TABLES
 from pipeline.ingest import ingest
 from pipeline.lake.names import CATALOG
-from pipeline.metrics import NAMES
+from pipeline.metrics import NAMES, TITLES
 from pipeline.metrics.known import names
 from pipeline.present.rows import NO_GAMES
 from pipeline.simulate import simulate
@@ -926,7 +925,7 @@ def test_leaderboard_fits(
     records = magic(*command, "--format", "json").records
     assert len(records) == 3
     for name in names("release"):
-        heading = words(name)
+        heading = TITLES[name]
         own = [line.removeprefix(heading).split() for line in lines if line.startswith(heading)]
         shown = [word for words in own for word in words if word[0] != "†"]
         values = [record[name] for record in records]
@@ -991,7 +990,7 @@ def test_the_leaderboard_has_whole_words(
 ) -> None:
     monkeypatch.setattr(terminal, "width", lambda: width)
     text = magic("leaderboard", "--lake", lake).text
-    assert all(words(name) in text for name in NAMES)
+    assert all(title in text for title in TITLES.values())
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 160])

@@ -18,7 +18,7 @@ _PLACE = re.compile(r"`\$\.(\w+)`$")
 TEMPLATES = Path(__file__).parent / "templates"
 # The order in the menu; a page that is not in it is reached by links.
 MENU = (
-    *("leaderboard", "metric", "model", "compare", "games", "search"),
+    *("leaderboard", "radar", "metric", "model", "compare", "games", "search"),
     *("completeness", "audit", "documents", "tables", "sql"),
 )
 

@@ -235,7 +235,8 @@ def mark(hit: float | None) -> Markup:
 
 def chart(kind: str, rows: pl.DataFrame, *more: object, **options: object) -> "plots.Chart | None":
     """A plot of `pipeline.plots`; None where there is nothing to draw."""
-    if "value" in rows.columns and rows["value"].is_null().all():
+    value = "area" if kind == "radar" else "value"
+    if value in rows.columns and rows[value].is_null().all():
         return None
     from pipeline import plots
 

@@ -88,6 +88,7 @@ class Report(Struct, frozen=True, dict=True):
     values: pl.DataFrame
     cards: list[Card]
     profiles: list[Profile]
+    radar: pl.DataFrame
     comparisons: pl.DataFrame
     completeness: pl.DataFrame
     readability: pl.DataFrame
@@ -167,6 +168,7 @@ def report(
             )
             for model in models
         ],
+        radar=lake.radar(edition=edition, confidence=confidence),
         comparisons=lake.compare(
             metric=None if len(models) <= MOST_MODELS_COMPARED else [RANKED_BY],
             edition=edition,

@@ -123,6 +123,7 @@ def report_text(report: Report, form: str) -> Iterator[str]:
     tables = {
         "Leaderboard": present("leaderboard", report.board, confidence=report.confidence),
         "Metrics": Table.of("metrics", pl.DataFrame(definitions)),
+        "Radar": present("radar", report.radar),
         "Comparison": present("compare", report.comparisons),
         "Completeness": present("completeness", report.completeness),
         "Texts and bounds": present("readability", report.readability),

@@ -101,6 +101,12 @@ def leaderboard(lake: AnsweringLake, asked: Any) -> Content:
     )
 
 
+def radar(lake: AnsweringLake, asked: Any) -> Content:
+    """All metrics of each model around a point, and the areas; `rows` are those of `radar`."""
+    rows = lake.radar(edition=asked.edition)
+    return Content(title="Radar", rows=rows, notes=present("radar", rows).notes)
+
+
 def one_metric(lake: AnsweringLake, asked: Any) -> Content:
     """The metric's definition, and its values by model, by game type and by what is asked.
 
@@ -250,13 +256,14 @@ PAGES = {
             BY,
             Field("columns", "Columns", hint="game_type", size=12),
             METRIC,
-            Field("percent", "in percent, the best bold", bool, False),
+            Field("percent", "in percent", bool, False),
             *sorting("down"),
             is_of_system=True,
             in_title=("columns",),
         ),
         leaderboard,
     ),
+    "radar": Page(address(EDITION, is_of_system=True), radar),
     "metric": Page(address(METRIC, EDITION, WHERE, BY, is_of_system=True), one_metric),
     "model": Page(
         address(

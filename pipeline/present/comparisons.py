@@ -1,4 +1,7 @@
-"""Differences: of models, of one model's groups, of two states, and what it takes to see one."""
+"""Differences: of models, of one model's groups, of two states, and what it takes to see one.
+
+And what needs as much: areas with their intervals.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,6 +15,7 @@ from pipeline.present.table import NO_ROWS, Estimate, Table, brief_id
 from pipeline.present.values import group_columns, missing_note, thin_note
 from pipeline.reports import diff as changes
 from pipeline.reports import plan as plans
+from pipeline.reports import radar as radars
 from pipeline.reports.compare.differences import EVERY
 from pipeline.reports.compare.settings import APART
 from pipeline.statistics.common import REPLAYED
@@ -35,6 +39,7 @@ _VERDICT = (
     "verdict: alike means that the difference is shown to be within -{0:g}..{0:g}; undecided, that "
     "neither this nor a difference is shown"
 )
+AREA = "an area ranks nothing: it depends on the order of the axes, and it squares"
 _FALLS = (
     "fall seen: the smallest fall that the test of a regression sees with power .8; "
     "– if it would see none, or if there is no test"
@@ -296,3 +301,28 @@ PLAIN = (
         ),
     ),
 )
+
+
+def radar(rows: pl.DataFrame, **_: Any) -> Table:
+    """Values in percent, of which areas are made."""
+    values = (*radars.AXES, "win_rate")
+    models = [
+        f"– {model}: {'; '.join(why)}"
+        for model, why in rows.select("model", "reasons").rows()
+        if why
+    ]
+    return Table(
+        "radar",
+        rows,
+        radars.COLUMNS,
+        estimates=[
+            Estimate("area", "ci_low", "ci_high", ("thin",)),
+            *(Estimate(name) for name in values),
+        ],
+        hidden=("is_complete", "n_expected", "reasons"),
+        optional=("n_missing",),
+        star=("model", "is_complete"),
+        turned="model",
+        notes=[AREA, *thin_note(rows, "thin"), *models, *missing_note(rows)],
+        nothing="the lake has no game of a tested model",
+    ).in_percent(*values)

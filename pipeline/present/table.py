@@ -208,9 +208,9 @@ class Table:
         hidden = [name for name in self.hidden if name not in named]
         return replace(self, hidden=hidden, optional=(*self.optional, *named))
 
-    def in_percent(self) -> Self:
-        """The table with its estimates in percent, and the best of each column bold."""
-        names = [one.anchor for one in self.estimates if one.anchor in self.columns]
+    def in_percent(self, *names: str) -> Self:
+        """The table with these estimates in percent, by default all; the best of each is bold."""
+        names = names or tuple(one.anchor for one in self.estimates)
         columns = {name: structs.replace(self.columns[name], unit="%") for name in names}
         return replace(self, columns={**self.columns, **columns}).noting(PERCENT)
 

@@ -13,6 +13,7 @@ import pytest
 from test_latex import table_of, typeset
 
 from pipeline.api import Lake, open_lake
+from pipeline.cells import bold_parts
 from pipeline.column import words
 from pipeline.present import NAMES, Presented, latex, present
 from pipeline.present.table import Field, Table
@@ -36,9 +37,14 @@ def lake(sample_lake: Path) -> Lake:
     return open_lake(sample_lake)
 
 
-@pytest.fixture(scope="module", params=NAMES)
+IN_PERCENT = "leaderboard in percent"
+
+
+@pytest.fixture(scope="module", params=[*NAMES, IN_PERCENT])
 def table(request: pytest.FixtureRequest, lake: Lake) -> Presented:
     name = request.param
+    if name == IN_PERCENT:
+        return lake.present("leaderboard", percent=True)
     if not hasattr(lake, name):
         pytest.skip("no method of a lake")
     if name in ("diff", "diff_games"):
@@ -84,7 +90,7 @@ def in_any_order(text: str) -> list[str]:
 
 def expected(table: Table) -> list[list[list[str]]]:
     return [
-        [in_any_order(str(cell)) for cell in row]
+        [in_any_order("".join(bold_parts(str(cell)))) for cell in row]
         for row in zip(*(one.cells for one in table.fields), strict=True)
     ]
 
@@ -134,8 +140,9 @@ def test_markdown_shows_the_cells(table: Presented) -> None:
 
 
 def _of_markdown(line: str) -> str:
-    """A line as it is read."""
-    return unescape(re.sub(r"\\(.)", r"\1", line).replace("<br>", " "))
+    """A line as it is read, whatever is bold."""
+    plain = re.sub(r"\*\*([\d.]+)\*\*", r"\1", line)
+    return unescape(re.sub(r"\\(.)", r"\1", plain).replace("<br>", " "))
 
 
 def test_latex_shows_the_cells(table: Presented) -> None:
@@ -151,7 +158,8 @@ def test_latex_shows_the_cells(table: Presented) -> None:
 def _of_latex(cell: str) -> str:
     """A cell as it is printed, with a hyphen for a minus and an `e` for a power of ten."""
     plain = re.sub(r" \\times 10\^\{(-?)(\d+)\}", lambda power: f"e{power[1]}{power[2]:0>2}", cell)
-    return typeset(re.sub(r"\$([-+<>\d.e]+)\$", r"\1", plain))
+    light = re.sub(r"\\textbf\{([\d.]+)\}", r"\1", plain)
+    return typeset(re.sub(r"\$([-+<>\d.e]+)\$", r"\1", light))
 
 
 def test_html_shows_the_cells(table: Presented) -> None:
@@ -182,6 +190,14 @@ def test_an_estimate_is_its_columns(table: Presented) -> None:
         check_estimate(one, table)
 
 
+# How far a number and an end are from what is shown, and how many times as large that is.
+UNITS = {None: (5.1e-4, 5.1e-3, 1), "%": (0.051, 0.051, 100), "area": (0.51, 0.51, 1)}
+
+
+def number(text: str) -> float:
+    return float(text.replace(",", ""))
+
+
 def check_estimate(one: Field, table: Table) -> None:
     estimate = one.estimate
     assert estimate
@@ -191,10 +207,12 @@ def check_estimate(one: Field, table: Table) -> None:
         assert (cell.text == "–") == (value is None)
         if value is None:
             continue
-        assert float(cell.text) == pytest.approx(value, abs=5.1e-4)
-        ends = [row[end] for end in (estimate.low, estimate.high) if end]
-        shown = [float(end) for end in cell.interval.strip("()").split(" to ") if end]
-        assert shown == pytest.approx([end for end in ends if end is not None], abs=5.1e-3)
+        unit, of_end, times = UNITS[table.columns[one.name].unit]
+        assert number(cell.text) == pytest.approx(times * value, abs=unit)
+        both = [row[end] for end in (estimate.low, estimate.high) if end]
+        ends = [times * end for end in both if end is not None]
+        shown = [number(end) for end in cell.interval.strip("()").split(" to ") if end]
+        assert shown == pytest.approx(ends, abs=of_end)
         thin = [term["n_effective"] for name in estimate.thin for term in row[name] or ()]
         marked = [float(cell.mark.removeprefix("†"))] if cell.mark else []
         assert marked == pytest.approx([min(thin)] if thin else [], abs=0.1)

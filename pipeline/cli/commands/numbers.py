@@ -157,6 +157,42 @@ def metrics(
     asked.show("metrics.metrics")
 
 
+def radar(
+    asked: Asked,
+    *,
+    lake: str = DEFAULT_LAKE,
+    system: str | None = None,
+    edition: Edition = "paper",
+    model: Texts = None,
+    confidence: float = DEFAULT_CONFIDENCE,
+    form: Literal["table", "json", "csv", "markdown", "latex", "parquet", "svg"] = (
+        options.form_option("latex (booktabs), parquet, or svg (the picture)")
+    ),
+) -> None:
+    """Show the seven metrics of each model around a point, and the area that they make.
+
+    The metrics are in percent, in the order of the paper. The area of their polygon is
+    ½ · sin(2π/7) times the sum of the products of neighbours; its interval is by the delta method,
+    over settings. The picture has a polygon for each model, and bars of the areas beside the win
+    rates.
+
+    An area ranks nothing: in another order of the metrics it is another one, and it squares, so
+    that a model twice as good in all has four times the area.
+
+    \b
+    Examples:
+      magic radar
+      magic radar --edition release --format latex
+      magic radar --model gpt-4 --model gpt-4-pgm --format svg > radar.svg
+    """
+    if form != "svg":
+        asked.show("reports.radar.radar")
+        return
+    from pipeline import plots
+
+    terminal.out_bytes(plots.file(plots.plot_radar(asked.answer("reports.radar.radar")), "svg"))
+
+
 def plan(
     asked: Asked,
     *,

@@ -1,0 +1,69 @@
+"""The seven metrics of each model around a point, and the area of the polygon that they make."""
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from pipeline import column
+from pipeline.lake import StoredLake
+from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, answered
+from pipeline.metrics.completeness import lacking
+from pipeline.metrics.known import title
+from pipeline.metrics.request import Request, several
+from pipeline.metrics.results import IS_COMPLETE, IS_THIN, MISSING, MODEL, counted_in
+from pipeline.reports.ranking import ranked
+from pipeline.statistics.area import areas
+from pipeline.vocabulary import Edition
+
+AXES = (
+    *("judgement", "reasoning", "deception", "cooperation"),
+    *("coordination", "rationality", "self_awareness"),
+)
+"""In the order of the paper, on whose order an area depends."""
+COLUMNS: Mapping[str, column.Column] = {
+    "model": MODEL,
+    "area": column.area(
+        "½ · sin(2π/7) · Σ of the products of neighbouring metrics in percent, the last one beside "
+        "the first; null, with `reasons`, if one of them is null"
+    ),
+    "ci_low": column.area("the lower end of its confidence interval, by the delta method"),
+    "ci_high": column.area("the upper end of its confidence interval"),
+    "thin": IS_THIN,
+    **{
+        name: column.share(f"the value of {name} over all game types").shown(title(name))
+        for name in (*AXES, "win_rate")
+    },
+    "is_complete": IS_COMPLETE,
+    **MISSING,
+    "reasons": column.texts("why a metric has no value"),
+}
+
+
+@counted_in(COLUMNS)
+def radar(
+    lake: StoredLake,
+    *,
+    edition: Edition = PAPER,
+    model: str | Sequence[str] | None = None,
+    confidence: float = DEFAULT_CONFIDENCE,
+) -> pl.DataFrame:
+    """A row for each model, in the order of win rates: its seven metrics, and their area.
+
+    The area is that of the polygon whose corners are the metrics in percent, on axes in the order
+    of the columns. It ranks nothing: it depends on that order, and it squares. Shares are shares;
+    `area` and its interval are in square percent.
+
+    Raises UsageError for an unknown model or edition.
+
+    >>> lake.radar().select("model", pl.col("area").round(), "win_rate").rows()[0]
+    ('sim-delta', 22052.0, 0.8809523809523809)
+    """
+    request = Request(edition=edition, by=("model",), models=several(model))
+    answer = answered(lake, request, names=(*AXES, "win_rate"), confidence=confidence)
+    rows = ranked(answer.rows, lacking(lake), include_incomplete=True)
+    is_axis = pl.col("metric") != "win_rate"
+    sums, terms = answer.sums.filter(is_axis), answer.terms.filter(is_axis)
+    found = areas(rows, sums, terms, ["model"], confidence, axes=AXES)
+    joined = rows.join(found, on="model", how="left", nulls_equal=True, maintain_order="left")
+    thin = pl.concat_list(f"{name}_thin" for name in AXES)
+    return joined.with_columns(thin=thin).select(*COLUMNS)

@@ -1,0 +1,144 @@
+"""Do the intervals of areas cover? Seven metrics of known rates, of the same games.
+
+Each cell plays a benchmark again and again, and counts how often the 95 % interval of the area
+holds the true one. From 20 settings of each competition on it is to be in 92 %. In a share
+`alike` of the settings, one draw decides every row of all metrics. `--write` puts the table
+into docs/statistics.md.
+"""
+
+import sys
+
+import numpy as np
+import polars as pl
+from document import asked, markdown, write
+from shapes import Floats, Play, Shape, frame, of_metric, terms
+
+from pipeline.statistics.area import area, areas
+
+AXES = (
+    *("judgement", "reasoning", "deception", "cooperation"),
+    *("coordination", "rationality", "self_awareness"),
+)
+# The rate of every term of each metric.
+MODELS: dict[str, tuple[float, ...]] = {
+    "a strong one": (0.85, 0.75, 0.85, 0.9, 0.6, 0.8, 0.95),
+    "one in the middle": (0.55, 0.5, 0.6, 0.6, 0.4, 0.5, 0.7),
+    "a weak one": (0.3, 0.2, 0.3, 0.3, 0.3, 0.2, 0.4),
+    "one of extremes": (0.95, 0.1, 0.95, 0.1, 0.9, 0.05, 0.95),
+    "all at .05": (0.05,) * 7,
+    "all at .95": (0.95,) * 7,
+}
+SETTINGS = (10, 20, 100)
+ALIKE = (0.0, 0.3)
+SEED = 1
+LEAST = 0.92
+
+
+def together(settings: int) -> Shape:
+    """All terms of all metrics, so many settings of each competition, a game of each."""
+    shapes = {
+        name: of_metric("cooperation" if name == "coordination" else name, 1) for name in AXES
+    }
+    weights = {f"{name}: {t}": w for name, one in shapes.items() for t, w in one.weights.items()}
+    first = [
+        play._replace(term=f"{name}: {play.term}")
+        for name, one in shapes.items()
+        for play in one.plays
+    ]
+    places = {name: at for at, name in enumerate(dict.fromkeys(one.competition for one in first))}
+    plays = (
+        Play(one.term, one.competition, places[one.competition] * settings + s, one.items)
+        for one in first
+        for s in range(settings)
+    )
+    return Shape(weights, tuple(plays))
+
+
+def played(
+    generator: np.random.Generator, shape: Shape, rates: dict[str, float], alike: float, draws: int
+) -> tuple[Floats, Floats]:
+    """Hits and counted by draw and play; coordination is counted where there is an agreement."""
+    metric = [play.term.partition(":")[0] for play in shape.plays]
+    means = np.array([rates[name] for name in metric])
+    size = (draws, shape.settings.max() + 1)
+    decides, luck = generator.random(size) < alike, generator.random(size)
+    own = np.where(decides[:, shape.settings], luck[:, shape.settings] < means, means)
+    counted = np.broadcast_to([float(play.items) for play in shape.plays], own.shape).copy()
+    hits = generator.binomial(counted.astype(int), own).astype(np.float64)
+    agreed, coordinated = (
+        [at for at, name in enumerate(metric) if name == wanted]
+        for wanted in ("cooperation", "coordination")
+    )
+    counted[:, coordinated] = hits[:, agreed]
+    hits[:, coordinated] *= counted[:, coordinated]
+    return hits, counted
+
+
+def coverage(model: str, settings: int, alike: float, draws: int) -> tuple[float, float]:
+    """How often the interval holds the true area, and its mean width over that area."""
+    generator, shape = np.random.default_rng(SEED), together(settings)
+    rates = dict(zip(AXES, MODELS[model], strict=True))
+    sums = frame(shape, *played(generator, shape, rates, alike, draws))
+    wanted = terms(shape, sums, "draw")
+    split = pl.col("term").str.splitn(": ", 2).struct
+    metric, term = split[0].alias("metric"), split[1].alias("term")
+    sums, wanted = (one.with_columns(metric, term) for one in (sums, wanted))
+    ratios = sums.group_by("draw", "metric", "term").agg(
+        ratio=pl.col("h").sum() / pl.col("c").sum()
+    )
+    part = pl.col("ratio") * pl.col("weight")
+    values = ratios.join(wanted, on=["draw", "metric", "term"]).with_columns(part=part)
+    values = values.pivot(
+        "metric", on_columns=AXES, index="draw", values="part", aggregate_function="sum"
+    )
+    n_terms = wanted.group_by("draw").len().filter(len=len(shape.weights))
+    values = values.join(n_terms, on="draw", how="semi")
+    found = areas(values, sums, wanted, ["draw"], 0.95, axes=AXES)
+    of_term = wanted.select("metric", "term", "weight").unique()
+    expected = of_term.group_by("metric").agg(pl.col("weight").sum())
+    truth = {name: weight * true_rate(name, rates, alike) for name, weight in expected.iter_rows()}
+    true_area = pl.DataFrame(truth).select(area(AXES)).item()
+    is_held = found["ci_low"].le(true_area) & found["ci_high"].ge(true_area)
+    width = (found["ci_high"] - found["ci_low"]).mean()
+    return float(is_held.mean()), float(width) / true_area
+
+
+def true_rate(name: str, rates: dict[str, float], alike: float) -> float:
+    """The true rate of a metric; coordination is that of the games with an agreement."""
+    if name != "coordination":
+        return rates[name]
+    one, other = rates["cooperation"], rates["coordination"]
+    return (alike * min(one, other) + (1 - alike) * one * other) / one
+
+
+def table(found: dict[tuple[str, float], list[tuple[float, float]]]) -> str:
+    rows = [
+        [f"{model}, {alike:g}", *(f"{share:.3f} ({width:.2f})" for share, width in cells)]
+        for (model, alike), cells in found.items()
+    ]
+    return markdown(["model, alike", *(f"{n} settings" for n in SETTINGS)], rows)
+
+
+def main() -> int:
+    options = asked(__doc__, 1000)
+    found = {
+        (model, alike): [coverage(model, n, alike, options.draws) for n in SETTINGS]
+        for model in MODELS
+        for alike in ALIKE
+    }
+    print(table(found))
+    if options.write:
+        write("areas", table(found))
+    slack = 2 * (LEAST * (1 - LEAST) / options.draws) ** 0.5
+    missed = [
+        (key, n, share)
+        for key, cells in found.items()
+        for n, (share, _) in zip(SETTINGS, cells, strict=True)
+        if n >= 20 and share < LEAST - slack
+    ]
+    print(*(f"undercovers: {one}" for one in missed), sep="\n", file=sys.stderr)
+    return int(bool(missed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,113 @@
+"""The seven metrics around a point: as rows, as a picture, as a page and in the report."""
+
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import pipeline
+from pipeline import plots
+from pipeline.cli import main
+from pipeline.errors import UsageError
+from pipeline.ingest import ingest
+from pipeline.metrics import TITLES
+from pipeline.reports.radar import AXES
+from pipeline.simulate import simulate
+
+ORDER = (
+    *("Judgement", "Reasoning", "Deception", "Cooperation"),
+    *("Coordination", "Rationality", "Self-Awareness"),
+)
+
+
+@pytest.fixture(scope="module")
+def lake(sample_lake: Path) -> pipeline.Lake:
+    return pipeline.open_lake(sample_lake)
+
+
+@pytest.fixture(scope="module")
+def poor(tmp_path_factory: pytest.TempPathFactory) -> pipeline.Lake:
+    """One model with a game or two of each competition: some metrics have no value."""
+    top = tmp_path_factory.mktemp("poor")
+    ingest(simulate(top / "logs", models=1, games=1, seed=2).results, top / "lake")
+    return pipeline.open_lake(top / "lake")
+
+
+def test_axes_are_in_the_papers_order() -> None:
+    assert tuple(TITLES[name] for name in AXES) == ORDER
+
+
+@pytest.mark.parametrize("edition", ["paper", "release", "audited"])
+def test_values_are_those_of_the_leaderboard(lake: pipeline.Lake, edition: str) -> None:
+    rows, board = lake.radar(edition=edition), lake.leaderboard(edition=edition)
+    names = ["model", *AXES, "win_rate", "n_missing", "is_complete"]
+    assert rows.select(names).equals(board.select(names))
+    assert rows["edition"].unique().to_list() == [edition]
+    valued = rows.drop_nulls("area")
+    assert valued.select((pl.col("ci_low") < pl.col("area")).all()).item()
+    assert valued.select((pl.col("ci_high") > pl.col("area")).all()).item()
+
+
+def test_a_wider_confidence_is_a_wider_interval(lake: pipeline.Lake) -> None:
+    narrow, wide = lake.radar(confidence=0.8), lake.radar(confidence=0.99)
+    assert narrow["area"].equals(wide["area"])
+    assert (narrow["ci_low"] > wide["ci_low"]).all()
+    assert lake.radar(model="sim-cedar").height == 1
+
+
+def test_without_a_metric_there_is_no_area(poor: pipeline.Lake) -> None:
+    rows = poor.radar()
+    assert rows.select("area", "ci_low", "ci_high").row(0) == (None, None, None)
+    assert rows["reasons"][0].to_list() != []
+    shown = poor.present("radar")
+    assert any(line.startswith("– sim-atlas: ") for line in shown.notes)
+    with pytest.raises(UsageError, match="no area to plot"):
+        poor.plot_radar()
+    assert "<svg" not in poor.page("radar").html.partition("<table")[0]
+
+
+def test_the_picture_has_every_model_and_axis(lake: pipeline.Lake) -> None:
+    rows = lake.radar().drop_nulls("area")
+    assert rows.height > 1
+    svg = plots.svg(plots.plot_radar(rows))
+    nodes = list(ET.fromstring(svg).iter())
+    texts = [node.text for node in nodes if node.tag.endswith("}text")]
+    for title in ORDER:
+        assert texts.count(title) == rows.height
+    for model in rows["model"]:
+        assert texts.count(model) == 2  # its panel and its bar
+    labels = [label for node in nodes if "area " in (label := node.get("aria-label") or "")]
+    for row in rows.iter_rows(named=True):
+        said = f"{row['model']}: area {row['area']:,.0f}; Judgement {100 * row['judgement']:.1f}, "
+        assert any(label.startswith(said) for label in labels)
+    assert "metrics in percent; grey: the other models" in texts
+    one = plots.svg(plots.plot_radar(rows.head(1)))
+    assert "other models" not in one
+
+
+def test_the_command_prints_rows_or_the_picture(
+    sample_lake: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    def run(*more: str) -> str:
+        assert main(["radar", "--lake", str(sample_lake), *more]) == 0
+        return capfdbinary.readouterr().out.decode()
+
+    assert run("--format", "svg").startswith("<svg")
+    lake = pipeline.open_lake(sample_lake)
+    assert run("--format", "csv").startswith("model,area,ci_low,ci_high,thin,judgement,")
+    table = run("--edition", "release", "--model", "sim-delta")
+    row = lake.radar(edition="release", model="sim-delta").row(0, named=True)
+    assert f"{row['area']:,.0f} ({row['ci_low']:,.0f} to {row['ci_high']:,.0f})" in table
+    assert f"{100 * row['win_rate']:.1f}" in table
+
+
+def test_the_page_and_the_report_have_it(lake: pipeline.Lake, tmp_path: Path) -> None:
+    page = lake.page("radar")
+    assert page.rows.equals(lake.radar())
+    report = lake.report(tmp_path / "report.html", games_per_cell=0).read_text("utf-8")
+    for html in (page.html, report):
+        assert re.search(r"an area ranks nothing", html)
+        assert "Self-Awareness" in html
+        assert "<svg" in html
