@@ -97,6 +97,7 @@ class AnsweringLake(stored.StoredLake):
     leaderboard = method(ranking.leaderboard)
     # What has the name of its module comes last of those that are from there.
     contrast = method(compare.contrast)
+    compare_with = method(compare.compare_with)
     compare = method(compare.compare)
     settings_apart = method(settings_apart)
     plan = method(plan.plan)

@@ -81,6 +81,7 @@ CALLS: dict[str, tuple[Callable[[Lake], pl.DataFrame], set[str]]] = {
     "evidence_sum": (lambda lake: lake.evidence_sum("judgement"), set()),
     "leaderboard": (lambda lake: lake.leaderboard(), set()),
     "compare": (lambda lake: lake.compare(by=["game_type"], metric="judgement"), {"game_type"}),
+    "compare_with": (lambda lake: lake.compare_with("pgm", metric="win_rate"), set()),
     "contrast": (lambda lake: lake.contrast("gpt-4", "role", metric="win_rate"), {"role"}),
     "settings_apart": (lambda lake: lake.settings_apart("gpt-4", "cohere", "win_rate"), set()),
     "plan": (lambda lake: lake.plan("win_rate", 0.2), set()),
@@ -156,6 +157,7 @@ OF_COMMANDS = {
 }
 # Options that choose another method or a part of its rows, each with the reason.
 WITHOUT_PARAMETER = {
+    "compare --with": "the method `compare_with`",
     "compare --all-pairs": "without pairs, `compare` takes all",
     "completeness --edition": "is for --readability",
     "completeness --incomplete": "a filter of rows",
@@ -190,6 +192,8 @@ MEANT = {
     "games --won": "result",
     "games --lost": "result",
 }
+# By the parameter, an option whose own name is a word of Python.
+NOT_A_NAME = {"method": "compare --with"}
 
 
 def parameters_of(command: str) -> set[str]:
@@ -225,7 +229,7 @@ def test_an_option_is_named_like_the_parameter(command: str) -> None:
     """A dash for each underscore, and no other difference but those declared."""
     known = parameters_of(command)
     for option, name in options_of(command).items():
-        assert option == f"{command} --{name.replace('_', '-')}"
+        assert option == NOT_A_NAME.get(name, f"{command} --{name.replace('_', '-')}")
         if option not in WITHOUT_PARAMETER:
             assert MEANT.get(option, name) in known, option
 

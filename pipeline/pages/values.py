@@ -37,6 +37,7 @@ from pipeline.pages.content import (
 from pipeline.present import present
 from pipeline.present.values import lacks_note, missing_note
 from pipeline.reports.compare.differences import SCHEMA
+from pipeline.reports.compare.methods import OF_METHOD
 from pipeline.reports.compare.settings import APART
 from pipeline.vocabulary import ALL, RELEASE
 
@@ -240,6 +241,25 @@ def compare(lake: AnsweringLake, asked: Any) -> Content:
     )
 
 
+def compare_with(lake: AnsweringLake, asked: Any) -> Content:
+    """Models with and without a method; no rows before one is named."""
+    rows, faults = None, Faults()
+    if asked.method:
+        fields = {
+            "method": {"method": asked.method, "edition": asked.edition},
+            "game_type": given(asked, "game_type"),
+            "where": given(asked, "where"),
+        }
+        rows, faults = answered(lake.compare_with, fields)
+    rows = pl.DataFrame(schema=schema(OF_METHOD)) if rows is None or faults else rows
+    return Content(
+        title=f"With and without {asked.method or 'a method'}",
+        rows=rows,
+        notes=present("compare_with", rows).notes if rows.height else (),
+        faults=faults,
+    )
+
+
 def _number(text: str) -> float | None:
     try:
         return float(text) if text else None
@@ -288,5 +308,16 @@ PAGES = {
             in_title=("model", "other"),
         ),
         compare,
+    ),
+    "compare_with": Page(
+        address(
+            Field("method", "With", hint="pgm"),
+            EDITION,
+            GAME_TYPE,
+            WHERE,
+            is_of_system=True,
+            in_title=("method",),
+        ),
+        compare_with,
     ),
 }

@@ -18,7 +18,16 @@ from pipeline.written import csv_texts, json_text
 # Where the table of each result is declared; none waits for what only others need.
 _MODULES = {
     "values": ("metrics", "leaderboard", "evidence_sum"),
-    "comparisons": ("compare", "contrast", "settings_apart", "diff", "diff_games", "plan", "radar"),
+    "comparisons": (
+        "compare",
+        "compare_with",
+        "contrast",
+        "settings_apart",
+        "diff",
+        "diff_games",
+        "plan",
+        "radar",
+    ),
     "rows": (
         *("audit", "findings", "document_counts", "documents"),
         *("evidence", "games", "quarantine", "search"),

@@ -4,6 +4,7 @@ And what needs as much: areas with their intervals.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -85,6 +86,16 @@ def compare(rows: pl.DataFrame, margin: float | None = None, **_: Any) -> Table:
 
 
 contrast = compare
+
+
+def compare_with(rows: pl.DataFrame, margin: float | None = None, **_: Any) -> Table:
+    """The same; the mean over models says of how many it is."""
+    mean = pl.format("mean of {}", "n_models")
+    called = pl.when(pl.col("n_models") > 1).then(mean).otherwise("model").alias("model")
+    seen = rows.with_columns(called, pl.col("other").fill_null("those without"))
+    table = compare(seen, margin)
+    hidden = (*table.hidden, "n_models")
+    return replace(table, name="compare_with", rows=rows, hidden=hidden, brief=lambda _: seen)
 
 
 def _by_side(rows: pl.DataFrame, side: str) -> pl.DataFrame:

@@ -20,6 +20,7 @@ from pipeline.present.table import Field, Table
 
 ASKED: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "compare": ((("sim-atlas", "sim-delta"),), {"margin": 0.1}),
+    "compare_with": (("role=civilian",), {"metric": ["reasoning"], "margin": 0.1}),
     "contrast": (("sim-atlas", "role"), {"metric": ["reasoning"]}),
     "evidence": (("judgement",), {}),
     "evidence_sum": (("deception",), {}),

@@ -48,6 +48,12 @@ def compare(
         suggested=suggestions.columns,
         check=options.columns,
     ),
+    method: str | None = option(
+        "METHOD",
+        "Compare models with and without a method: what the names of those with it end with, such "
+        "as pgm, or a column and its value, such as format_version=pgm.",
+        "--with",
+    ),
     margin: float | None = option(
         "D", "Also test whether models are alike: they differ by less than D."
     ),
@@ -72,6 +78,10 @@ def compare(
     MODEL@SYSTEM names a model of another system. Models of two systems are compared unpaired, in
     the game types that both play by the same rules.
 
+    With `--with pgm`, a row is a model that is there with and without it, such as gpt-4-pgm and
+    gpt-4; further rows have the mean over these models, whose interval knows that they share
+    settings.
+
     \b
     Examples:
       magic compare gpt-4 gpt-4-pgm
@@ -81,9 +91,13 @@ def compare(
       magic compare gpt-4 gpt-4-pgm --margin 0.05
       magic compare gpt-4@magic gpt-4@my-harness --metric judgement
       magic compare gpt-4 gpt-4-pgm --metric judgement --confidence 0.9
+      magic compare --with pgm --metric win_rate
       magic compare --all-pairs --metric win_rate --format csv
     """
     models = model or []
+    if method is not None and not (models or all_pairs or by):
+        asked.show("reports.compare.compare_with")
+        return
     if system is None and any("@" in one for one in models):
         from pipeline.reports.compare.across import system_of
 
@@ -91,9 +105,15 @@ def compare(
         named = [system_of(every, one) for one in models]
         if any(named):  # without a note that one system alone is counted
             asked.lake = every.of_system(named[0]) if named[0] else every.of_one_system()
-    if all_pairs is bool(models) or len(models) > 2 or (len(models) == 1 and len(by) != 1):
+    if (
+        method
+        or all_pairs is bool(models)
+        or len(models) > 2
+        or (len(models) == 1 and len(by) != 1)
+    ):
         raise UsageError(
-            "name two models, or one model with --by and one column, or use --all-pairs alone"
+            "name two models, or one model with --by and one column, or use --all-pairs or --with "
+            "alone"
         )
     if len(models) == 1:
         rows = asked.answer("reports.compare.contrast", model=models[0], by=by[0])

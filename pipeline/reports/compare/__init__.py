@@ -14,6 +14,7 @@ from pipeline.metrics.request import Request, condition_on, is_of_game, row_sche
 from pipeline.metrics.results import counted_in
 from pipeline.reports.compare.across import across, bare, full, system_of
 from pipeline.reports.compare.differences import COLUMNS, adjusted, check_margin, compared, finished
+from pipeline.reports.compare.methods import OF_METHOD, by_value, suffix_pairs, with_means
 from pipeline.reports.compare.pairs import check_pairs, models_of, of_models, of_values, within
 from pipeline.vocabulary import RELEASE, Edition
 
@@ -129,3 +130,51 @@ def contrast(
     pairs = of_values(answer, by)
     rows = compared(answer, pairs, confidence, label=by)
     return finished(adjusted(rows, []), margin, confidence, [])
+
+
+@counted_in(OF_METHOD)
+def compare_with(
+    lake: StoredLake,
+    method: str,
+    *,
+    metric: str | Sequence[str] | None = None,
+    edition: Edition = PAPER,
+    confidence: float = DEFAULT_CONFIDENCE,
+    game_type: str | Sequence[str] | None = None,
+    where: str | None = None,
+    margin: float | None = None,
+) -> pl.DataFrame:
+    """What a method adds: a row for each metric and each model that is there with and without it.
+
+    `method` is what the names of models with it end with: "pgm" compares gpt-4-pgm or gpt-4+pgm
+    with gpt-4. Or it is a column and its value, such as "format_version=pgm": it compares games of
+    one model that have this value with its other games. With several models, a further row of each
+    metric has the mean over them, paired by setting if all of them are: what they add at a setting
+    is added up, so the interval knows that they share settings. Other arguments, and the pairing,
+    are those of `compare`; p_holm is adjusted for all rows.
+
+    Raises UsageError if no model is there with and without it, and for what `compare` refuses.
+
+    >>> rows = lake.compare_with("role=civilian", metric="reasoning", where="side = 'civilian'")
+    >>> rows.select("model", pl.col("difference").round(3), "n_models").tail(2).rows()
+    [('sim-delta, role civilian', 0.01, 1), (None, 0.021, 4)]
+    """
+    check_margin(margin, metric, edition)
+    metrics = several(edition_names(edition) if metric is None else metric)
+
+    def ask(condition: str | None) -> Answer:
+        request = Request(
+            edition=edition,
+            by=("model",),
+            game_types=several(game_type),
+            where=condition_on(metrics, condition),
+        )
+        return answered(lake, request, names=metrics, confidence=confidence)
+
+    if "=" in method:
+        answer, pairs = by_value(ask, method, where, row_schema(metrics[0]))
+    else:
+        answer = ask(where)
+        pairs = suffix_pairs(answer.rows["model"].drop_nulls(), method)
+    rows = compared(answer, of_models(answer, pairs), confidence)
+    return finished(adjusted(with_means(answer, rows, confidence), []), margin, confidence, [])

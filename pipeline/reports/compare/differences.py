@@ -136,8 +136,8 @@ def compared(
         both.join(found, on=SIDES, how="left", maintain_order="left")
         .with_columns(
             reason=pl.coalesce(lacking, "reason"),
-            common_value=_on_common("one"),
-            other_common_value=_on_common("other"),
+            common_value=on_common("one"),
+            other_common_value=on_common("other"),
             p_holm=pl.lit(None, pl.Float64),
             family=pl.lit(None, pl.Int64),
         )
@@ -147,7 +147,7 @@ def compared(
     )
 
 
-def _on_common(side: str) -> pl.Expr:
+def on_common(side: str) -> pl.Expr:
     """The value of one side on the common settings; null if the comparison is unpaired."""
     rate = pl.col("basis").struct.field(side)
     value = rate.struct.field("rate") * rate.struct.field("range")
