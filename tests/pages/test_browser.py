@@ -74,9 +74,12 @@ def pages(served_apart: Served) -> dict[str, str]:
     return {
         "leaderboard": "/leaderboard",
         "slice": "/leaderboard?by=role",
+        "grid": "/leaderboard?columns=game_type&percent=true",
+        "radar": "/radar",
         "metric": "/metric?metric=judgement",
         "model": "/model?model=sim-atlas",
         "compare": f"/compare?{compared}",
+        "method": "/compare_with?method=role%3Dcivilian&where=side%20%3D%20'civilian'",
         "evidence": "/evidence?metric=judgement&model=sim-atlas",
         "game": f"/game?{game}&metric=judgement#m{counted['message_index']}",
         "roles": f"/game?{game}&roles=false",
