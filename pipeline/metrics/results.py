@@ -197,7 +197,7 @@ def leaderboard_columns(
 def _described(metric_name: str, end: str, text: str) -> str:
     """What a column of a metric is; of its value also how it is made, and the most it can be."""
     text = text.replace(_METRIC, metric_name)
-    if end:
+    if end or metric_name not in names(PAPER):  # a value of a column
         return text
     return f"{text}: {header(metric_name)['value'][0]}; at most {metric(metric_name).high:g}"
 

@@ -246,7 +246,7 @@ def narrowed(where: str, groups: Sequence[str], row: Row) -> str:
 
 def _value(metric: str, column: str, text: str) -> object:
     """The value of a column of the metric's rows that is written so."""
-    dtype = row_schema(metric)[column]
+    dtype = row_schema(metric).get(column, pl.String())
     if text == NULL:
         return None
     return msgspec.json.decode(text) if dtype.is_numeric() or dtype == pl.Boolean else text
