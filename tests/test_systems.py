@@ -200,6 +200,8 @@ DOORS: dict[str, Callable[[Lake], pl.DataFrame]] = {
     "metrics": lambda lake: lake.metrics(by=["system", "model"]),
     "metrics by SQL": lambda lake: lake.metrics(engine="duckdb"),
     "compare": lambda lake: lake.compare(),
+    "radar": lambda lake: lake.radar(),
+    "compare_with": lambda lake: lake.compare_with("role=chameleon", metric="win_rate"),
     "contrast": lambda lake: lake.contrast(OTHER, "role", metric="win_rate"),
     "settings_apart": lambda lake: lake.settings_apart(OTHER, SHARED_MODEL, metric="win_rate"),
     "plan": lambda lake: lake.plan("win_rate", difference=0.1),
@@ -248,8 +250,8 @@ NO_DOORS = {
         "unknown_types",
         "redeclared_types",
     ),
-    *("plot_compare", "plot_metric", "plot_profile", "report", "schema", "verify", "with_metric"),
-    *("with_metric_file", "write_catalog", "page", "table"),
+    *("plot_compare", "plot_metric", "plot_profile", "plot_radar", "report", "schema", "verify"),
+    *("with_metric", "with_metric_file", "write_catalog", "page", "table"),
 }
 
 
@@ -434,8 +436,8 @@ def test_a_metric_without_any_value_takes_no_column(
 ) -> None:
     lake = ("--lake", place / "both", "--system", "chatarena")
     _, out, err = magic(capsys, "leaderboard", *lake)
-    assert "judgement" in out
-    assert "cooperation" not in out
+    assert "Judgement" in out
+    assert "Cooperation" not in out
     absent = "reasoning, self_awareness, cooperation, coordination, rationality"
     assert f"no model has a value of {absent}\n" in err
     page = opened(place, "both").page("leaderboard", system="chatarena")
