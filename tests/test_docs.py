@@ -59,10 +59,11 @@ GUIDES = [*sorted((ROOT / "docs" / "howto").glob("*.md")), ROOT / "docs" / "edit
 
 
 def commands(page: str) -> list[list[str]]:
-    """A page's `magic` commands as words, without their comments."""
+    """A page's `magic` commands as words, without their comments and the files they write to."""
     blocks = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
     lines = [line for block in blocks for line in block.splitlines()]
-    return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("magic ")]
+    asked = [line.partition(" > ")[0] for line in lines if line.startswith("magic ")]
+    return [shlex.split(line, comments=True)[1:] for line in asked]
 
 
 def test_readme_has_commands() -> None:
