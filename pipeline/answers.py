@@ -33,6 +33,7 @@ from pipeline.reports import (
     evidence_sum,
     games,
     missing,
+    models,
     plan,
     ranking,
     schema,
@@ -109,6 +110,7 @@ class AnsweringLake(stored.StoredLake):
     game = method(transcript.transcript)
     transcripts = method(transcript.transcripts)
     games = method(games.games)
+    models = method(models.models)
     search = method(search.search)
     document_counts = method(documents.document_counts)
     quarantine = method(documents.quarantine)

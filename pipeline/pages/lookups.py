@@ -143,6 +143,14 @@ def _hits(lake: AnsweringLake, asked: Any, limit: int, after: str | None) -> Hit
     return lake.search(asked.words, **more, limit=limit, timeout=SEARCH_SECONDS, after=after)
 
 
+# --- names -------------------------------------------------------------------------------------
+
+
+def models(lake: AnsweringLake, asked: Any) -> Content:
+    """The names of models, with their games, and which look alike."""
+    return Content(title="Models", rows=lake.models())
+
+
 # --- gaps and contradictions --------------------------------------------------------------------
 
 
@@ -198,6 +206,7 @@ PAGES = {
         ),
         completeness,
     ),
+    "models": Page(address(), models, lane="quick"),
     "audit": Page(
         address(Field("kind"), Field("model")), audit, whole=all_findings, frame="findings"
     ),

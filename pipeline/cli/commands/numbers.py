@@ -31,6 +31,7 @@ def leaderboard(
     *,
     lake: str = DEFAULT_LAKE,
     system: str | None = None,
+    names: Path | None = None,
     edition: Edition = "paper",
     num_of_game: int | None = None,
     engine: Engine = "polars",
@@ -82,6 +83,7 @@ def metrics(
     *,
     lake: str = DEFAULT_LAKE,
     system: str | None = None,
+    names: Path | None = None,
     edition: Edition = "paper",
     num_of_game: int | None = None,
     engine: Engine = "polars",
@@ -155,6 +157,7 @@ def plan(
     ),
     lake: str = DEFAULT_LAKE,
     system: str | None = None,
+    names: Path | None = None,
     metric: str = option(
         "METRIC", "The metric to plan for.", suggested=suggestions.metrics, default="win_rate"
     ),
@@ -193,11 +196,43 @@ def plan(
     asked.show("reports.plan.plan", pairs=[tuple(model)] if model else [])
 
 
+def models(
+    asked: Asked,
+    *,
+    lake: str = DEFAULT_LAKE,
+    system: str | None = options.OF_ANY_SYSTEM,
+    names: Path | None = None,
+    form: Form = "table",
+) -> None:
+    """List the names of models: how many games each has, and which look alike.
+
+    Names look alike that differ in case, blanks, hyphens, a provider before a slash or signs that
+    nobody sees. Nothing is joined by guess: each name is counted by itself. To count several as one
+    model, write a map of names, and give it to any command that counts, as --names FILE. The lake
+    does not change.
+
+    \b
+    A map, such as names.toml:
+      [models]
+      "openai/gpt-4o" = "gpt-4o"
+      "GPT-4o" = "gpt-4o"
+
+    \b
+    Examples:
+      magic models
+      magic models --format csv
+      magic leaderboard --names names.toml
+    """
+    asked.lake = asked.every_system()
+    asked.show("reports.models.models")
+
+
 def completeness(
     asked: Asked,
     *,
     lake: str = DEFAULT_LAKE,
     system: str | None = None,
+    names: Path | None = None,
     model: Texts = None,
     incomplete: bool = flag("--incomplete", "Only rows that are not complete."),
     missing: bool = flag(
