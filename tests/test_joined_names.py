@@ -2,8 +2,8 @@
 
 import json
 import pickle
+import re
 from collections.abc import Callable
-from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,69 +11,19 @@ from typing import Any
 import polars as pl
 import pytest
 from event_tables import assert_same
-from logs import interchange
+from joined_logs import NAMES, hashed, joined_bytes, magic_logs, other_logs
 
 import pipeline
-from pipeline.api import Lake
-from pipeline.errors import PipelineError, UsageError
+from pipeline.api import Lake, reopened
+from pipeline.cli import main
+from pipeline.errors import PipelineError, SourceError, UsageError
 from pipeline.events.contracts import GAME_TABLES
-from pipeline.events.identity import sha256
 from pipeline.ingest import ingest
 from pipeline.lake.joining import names_of
 from pipeline.metrics.known import names as metric_names
 from pipeline.reports.audit import TITLES
 from pipeline.reports.views import views
-from pipeline.simulate import simulate
 from pipeline.vocabulary import EDITIONS
-
-NAMES = {"openai/sim-atlas": "sim-atlas", "a'\"z/gpt-4": "gpt-4", "Model-A": "model-a"}
-SAME = "sim-atlas"
-# The seats of a werewolf game: who is whom decides which of them are one side after all.
-SEATS = [
-    ["model-b", "Model-A", "model-a", None, "model-b"],
-    ["model-a", "Model-A", "model-a", None, "Model-A"],
-    ["model-b", "Model-A", "model-b", "Model-A", "model-a"],
-    ["Model-A", "model-b", "model-b", None, "model-a"],
-]
-
-
-def _joined(data: bytes) -> bytes:
-    for name, one in NAMES.items():
-        data = data.replace(json.dumps(name)[1:-1].encode(), one.encode())
-    return data
-
-
-def _hash(data: bytes) -> str:
-    """Of both spellings one, so that games have the same ids in both lakes."""
-    return sha256(_joined(data))
-
-
-def _magic_logs(folder: Path) -> None:
-    """Simulated logs, of which every second one has other names."""
-    simulate(folder, models=3, games=4, seed=3)
-    for file in sorted((folder / "results").rglob("*[13].json")):
-        data = file.read_bytes()
-        for name, one in NAMES.items():
-            spelling = json.dumps(name)[1:-1]
-            data = data.replace(f'"{one}"'.encode(), f'"{spelling}"'.encode())
-        file.write_bytes(data)
-
-
-def _other_logs(folder: Path) -> None:
-    """Games in which seats of one model have different names, on one side or on two."""
-    logs: list[Any] = []
-    for models in SEATS:
-        for ending in ("villagers_won", "werewolves_won"):
-            logs.append(log := deepcopy(interchange.WEREWOLF))
-            log["end"], log["setting"] = {"outcome": ending}, {"number": len(logs)}
-            for seat, model in zip(log["seats"], models, strict=True):
-                seat.update({"model": model} if model else {})
-    for models in (["model-a", "Model-A"], ["Model-A", "model-b"]):
-        logs.append(log := deepcopy(interchange.PUBLIC_GOOD))
-        for seat, model in zip(log["seats"], models, strict=True):
-            seat["model"] = model
-    folder.mkdir(parents=True)
-    (folder / "games.jsonl").write_text("\n".join(map(json.dumps, logs)))
 
 
 @pytest.fixture(scope="module")
@@ -81,12 +31,12 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Lakes of the same logs: `joined` has one name for each model, `apart` has several."""
     top = tmp_path_factory.mktemp("names")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("pipeline.ingest.decode.sha256", _hash)
-        _magic_logs(top / "logs" / "magic")
-        _other_logs(top / "logs" / "other")
+        patched.setattr("pipeline.ingest.decode.sha256", hashed)
+        magic_logs(top / "logs" / "magic")
+        other_logs(top / "logs" / "other")
         ingest(top / "logs", top / "apart", jobs=1)
         for file in (top / "logs").rglob("*.json*"):
-            file.write_bytes(_joined(file.read_bytes()))
+            file.write_bytes(joined_bytes(file.read_bytes()))
         ingest(top / "logs", top / "joined", jobs=1)
     return top
 
@@ -172,3 +122,94 @@ def test_kinds_of_findings(place: Path) -> None:
         apart, joined = both(place, system)
         for kind in TITLES:
             assert_same(apart.findings(kind), joined.findings(kind))
+
+
+def test_nothing_that_is_stored_changes(place: Path) -> None:
+    """The same lake without names has all of them, and more results: each is undone by leaving
+    it out."""
+    apart, joined = pipeline.open_lake(place / "apart"), pipeline.open_lake(place / "joined")
+    assert set(NAMES) <= set(apart.models()["model"])
+    assert apart.table("results").collect().height > joined.table("results").collect().height
+    assert apart.with_names(NAMES).with_names({}).models().equals(apart.models())
+    assert "joined_names" not in apart.leaderboard().columns
+
+
+def test_a_lake_with_names_is_that_everywhere(place: Path) -> None:
+    lake = pipeline.open_lake(place / "apart", names=NAMES)
+    copy = pickle.loads(pickle.dumps(lake))
+    assert copy.names == reopened(lake).names == lake.of_system("magic").names == NAMES
+    assert copy.state == lake.state != pipeline.open_lake(place / "apart").state
+    # In the games of one system only the names that these games have.
+    said = '"a\'"z/gpt-4" as "gpt-4"; "openai/sim-atlas" as "sim-atlas"'
+    assert set(lake.leaderboard()["joined_names"]) == {said}
+    assert set(lake.metrics(by=["system", "model"])["joined_names"]) == {
+        '"Model-A" as "model-a"; ' + said
+    }
+    for text in (lake.cite().text, lake.present("leaderboard").markdown()):
+        assert said in text
+    assert "joined names" in lake.present("games").markdown()
+    assert "Names of models that are joined" in lake.page("models").html
+    assert "Names of models" not in pipeline.open_lake(place / "joined").page("models").html
+
+
+WRONG = {
+    "not TOML": ("models", "not TOML"),
+    "another table": ('[model]\n"a" = "b"', "`model` is not known here"),
+    "no table": ("", "no names of models"),
+    "no table of names": ("models = 1", "no names of models"),
+    "no text": ('[models]\n"a" = 1', "the name for 'a' must be a text, not 1"),
+    "an empty name": ('[models]\n"a" = " "', "the name for 'a' must be a text, not ' '"),
+    "a chain": ('[models]\n"a" = "b"\n"b" = "c"', '"a" becomes "b", which becomes "c"'),
+    "a circle": ('[models]\n"a" = "b"\n"b" = "a"', '"a" becomes "b", which becomes "a"'),
+    "a name twice": ('[models]\n"a" = "b"\n"a" = "c"', "not TOML"),
+    "not UTF-8": (b'[models]\n"\xff" = "b"', "not TOML"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_map_is_refused_with_its_file_and_key(tmp_path: Path, name: str) -> None:
+    text, expected = WRONG[name]
+    (file := tmp_path / "n.toml").write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(UsageError, match=re.escape(expected)) as error:
+        names_of(file)
+    assert str(error.value).startswith(f"{file}: ")
+
+
+def test_a_map_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"n\.toml: No such file"):
+        names_of(tmp_path / "n.toml")
+    assert names_of({"a": "b", "b": "b"}) == {"a": "b"}
+    with pytest.raises(UsageError, match="names: the name for 1 must"):
+        names_of({1: "b"})  # type: ignore[dict-item]
+
+
+COMMANDS = {
+    "leaderboard": ["leaderboard"],
+    "metrics": ["metrics", "--metric", "win_rate"],
+    "compare": ["compare", "--all-pairs", "--metric", "win_rate"],
+    "completeness": ["completeness"],
+    "evidence": ["evidence", "win_rate", "--limit", "3"],
+    "games": ["games", "--model", "sim-atlas", "--limit", "3"],
+    "audit": ["audit"],
+    "search": ["search", "vote", "--limit", "3"],
+    "sql": ["sql", "SELECT DISTINCT model FROM players ORDER BY ALL"],
+    "models": ["models"],
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_counts_joined_names_and_says_so(
+    place: Path, tmp_path: Path, capsys: Any, queries_here: None, name: str
+) -> None:
+    """A name that the lake lacks is a note: one map may be for several lakes."""
+    lines = [f"{json.dumps(key)} = {json.dumps(one)}" for key, one in (NAMES | {"x": "y"}).items()]
+    (file := tmp_path / "names.toml").write_text("\n".join(["[models]", *lines]))
+    command = [*COMMANDS[name], "--format", "json"]
+    assert main([*command, "--lake", str(place / "joined")]) == 0
+    expected = json.loads(capsys.readouterr().out)
+    assert main([*command, "--lake", str(place / "apart"), "--names", str(file)]) == 0
+    said = capsys.readouterr()
+    found = [{k: v for k, v in row.items() if k != "joined_names"} for row in json.loads(said.out)]
+    assert found == expected
+    assert f"names of models joined by {file}" in said.err
+    assert 'no game has a model "x"; `magic models` lists' in said.err

@@ -4,7 +4,7 @@ A map of names is the user's: exact names, and nothing by pattern or guess. It b
 that is open; what is stored stays as it is. The views of `pipeline.warehouse` do the same in SQL.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
@@ -35,7 +35,7 @@ def names_of(given: Names | str | Path) -> dict[str, str]:
             raise UsageError(f"{place}: the name for {name!r} must be a text, not {joined!r}")
         if (last := models.get(joined, joined)) != joined:
             raise UsageError(
-                f'{place}: "{name}" becomes "{joined}", which becomes {last!r}: write the last '
+                f'{place}: "{name}" becomes "{joined}", which becomes "{last}": write the last '
                 "name for both"
             )
     return {name: joined for name, joined in models.items() if name != joined}
@@ -70,15 +70,17 @@ def renamed(rows: pl.LazyFrame, names: Names) -> pl.LazyFrame:
     return rows.with_columns(_MODEL.replace(dict(names))) if names else rows
 
 
-def joined(table: str, rows: pl.LazyFrame, names: Names, players: pl.LazyFrame) -> pl.LazyFrame:
-    """The rows of a table as if logs had the joined names; `players` are those as stored.
+def joined(
+    table: str, rows: pl.LazyFrame, names: Names, players: Callable[[], pl.LazyFrame]
+) -> pl.LazyFrame:
+    """The rows of a table as if logs had the joined names; `players` gives those as stored.
 
     A side whose seats had several names has one result, as any model in several seats.
     """
-    if "model" not in polars_schema(table):
+    if not names or "model" not in polars_schema(table):
         return rows
     of_models = renamed(rows, names)
-    return _results(of_models, names, players) if table == "results" else of_models
+    return _results(of_models, names, players()) if table == "results" else of_models
 
 
 def _results(rows: pl.LazyFrame, names: Names, players: pl.LazyFrame) -> pl.LazyFrame:

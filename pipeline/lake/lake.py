@@ -413,8 +413,7 @@ class StoredLake:
         >>> votes.select("model", "is_correct").collect().height
         96
         """
-        rows = self.stored(table)
-        return joined(table, rows, self.names, self.stored("players")) if self.names else rows
+        return joined(table, self.stored(table), self.names, lambda: self.stored("players"))
 
     def stored(self, table: str) -> pl.LazyFrame:
         """The same with the names of models as logs have them."""

@@ -214,8 +214,6 @@ def count(
         if engine == "duckdb":
             found = _by_duckdb(lake, question, views, texts)
         else:
-            if lake.names:
-                raise UsageError("spark joins no names of models: use the engine polars or duckdb")
             # Imported here: it is an extra, and slow to import.
             from pipeline.spark import Views, open_session
 

@@ -180,7 +180,7 @@ def create_lake_view(
         return
     rows = _stored(connection, lake, table, files)
     if lake.names and "model" in polars_schema(table):
-        rows = _joined(table, rows, _stored(connection, lake, "players", files), lake.names)
+        rows = joined(table, rows, _stored(connection, lake, "players", files), lake.names)
     connection.execute(f"CREATE VIEW {identifier(table)} AS {rows}")
 
 
@@ -199,15 +199,19 @@ def _stored(
     return _rows(connection, files(table), table, wanted, lake.file_schema(table))
 
 
-def _joined(table: str, rows: str, players: str, names: Mapping[str, str]) -> str:
-    """The SELECT of the rows as if logs had the joined names: see `pipeline.lake.joining`."""
+def joined(table: str, rows: str, players: str, names: Mapping[str, str]) -> str:
+    """The SELECT of a table's rows as if logs had the joined names: see `pipeline.lake.joining`.
+
+    `rows` and `players` are the SELECTs of the table and of `players` as they are stored.
+    """
     whens = " ".join(f"WHEN {literal(name)} THEN {literal(one)}" for name, one in names.items())
     model = f"CASE model {whens} ELSE model END"
+    columns = list(map(identifier, polars_schema(table)))
     if table != "results":
-        return f"SELECT * REPLACE ({model} AS model) FROM ({rows})"
-    columns = polars_schema(table)
-    own = ("game_id", "model", "role", "seat", "player", "opponent")
-    others = (one for one in columns if one not in own)
+        listed = (f"{model} AS model" if one == '"model"' else one for one in columns)
+        return f"SELECT {', '.join(listed)} FROM ({rows}) AS stored"
+    own = map(identifier, ("game_id", "model", "role", "seat", "player", "opponent"))
+    others = sorted({*columns} - {*own})
     results = filled(
         "internal/joined_results",
         results=rows,
