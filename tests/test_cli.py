@@ -59,6 +59,7 @@ COMMANDS = (
     "leaderboard",
     "maintain",
     "metrics",
+    "models",
     "plan",
     "quarantine",
     "report",

@@ -21,6 +21,7 @@ from pipeline.events.contracts import GAME_TABLES
 from pipeline.ingest import ingest
 from pipeline.lake.joining import names_of
 from pipeline.metrics.known import names as metric_names
+from pipeline.pages.report_file import report_file
 from pipeline.reports.audit import TITLES
 from pipeline.reports.views import views
 from pipeline.vocabulary import EDITIONS
@@ -85,6 +86,7 @@ def answer(lake: Lake, name: str) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize("system", ["magic", "example"])
+@pytest.mark.some(30)
 @pytest.mark.parametrize("name", ANSWERS)
 def test_answers_are_those_of_logs_with_these_names(place: Path, system: str, name: str) -> None:
     """Every value, interval, comparison, number of games, row behind a value and contradiction."""
@@ -102,7 +104,7 @@ def test_answers_are_those_of_logs_with_these_names(place: Path, system: str, na
 
 @pytest.mark.parametrize("system", ["magic", "example"])
 def test_rows_are_those_of_logs_with_these_names(place: Path, system: str) -> None:
-    """Of every table and view, by polars and by DuckDB."""
+    """Of every table, by polars and by DuckDB."""
     apart, joined = both(place, system)
     unlike = ("content_id", "ingest_id")
     for table in GAME_TABLES:
@@ -111,12 +113,19 @@ def test_rows_are_those_of_logs_with_these_names(place: Path, system: str) -> No
             found = rows.drop(unlike, strict=False)
             assert found.columns == expected.columns
             assert_same(*(one.sort(pl.all(), nulls_last=True) for one in (found, expected)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("system", ["magic", "example"])
+def test_views_are_those_of_logs_with_these_names(place: Path, system: str) -> None:
+    apart, joined = both(place, system)
     with apart.connect() as one, joined.connect() as other:
         for view in views():
             found, expected = (each.sql(f"FROM {view}").pl() for each in (one, other))
             assert_same(*(each.sort(pl.all(), nulls_last=True) for each in (found, expected)))
 
 
+@pytest.mark.slow
 def test_kinds_of_findings(place: Path) -> None:
     for system in ("magic", "example"):
         apart, joined = both(place, system)
@@ -213,3 +222,32 @@ def test_a_command_counts_joined_names_and_says_so(
     assert found == expected
     assert f"names of models joined by {file}" in said.err
     assert 'no game has a model "x"; `magic models` lists' in said.err
+
+
+PAGES: dict[str, dict[str, str]] = {
+    "leaderboard": {},
+    "metric": {"metric": "win_rate"},
+    "model": {"model": "sim-atlas"},
+    "compare": {"model": "sim-atlas", "other": "sim-birch-pgm"},
+    "evidence": {"metric": "deception"},
+    "games": {"model": "sim-atlas"},
+    "completeness": {},
+    "missing": {},
+    "audit": {},
+    "search": {"words": "vote"},
+    "models": {},
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_pages_count_joined_names_and_say_so(place: Path, name: str) -> None:
+    lakes = pipeline.open_lake(place / "apart", names=NAMES), pipeline.open_lake(place / "joined")
+    found, expected = (lake.page(name, **PAGES[name]) for lake in lakes)
+    assert_same(found.rows.drop("joined_names", strict=False), expected.rows)
+    assert ["Names of models that" in one.html for one in (found, expected)] == [True, False]
+
+
+def test_a_report_says_which_names_are_joined(place: Path) -> None:
+    lake = pipeline.open_lake(place / "apart", names=NAMES)
+    assert "openai/sim-atlas&#34; as &#34;sim-atlas" in report_file(lake)
+    assert '"openai/sim-atlas" as "sim-atlas"' in report_file(lake, "markdown")

@@ -184,6 +184,7 @@ DOORS: dict[str, Callable[[Lake], pl.DataFrame]] = {
     },
     "tables": lambda lake: lake.tables().filter(~pl.col("table").is_in(["ingests", "roles"])),
     "games": lambda lake: lake.games(),
+    "models": lambda lake: lake.models(),
     "game": one_game,
     "transcripts": shown_games,
     "documents": lambda lake: lake.documents(),
@@ -250,6 +251,7 @@ NO_DOORS = {
     ),
     *("plot_compare", "plot_metric", "plot_profile", "report", "schema", "verify", "with_metric"),
     *("with_metric_file", "write_catalog", "page", "table"),
+    *("acting_names", "joined_names", "stored", "with_names"),
 }
 
 

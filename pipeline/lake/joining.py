@@ -96,7 +96,7 @@ def _results(rows: pl.LazyFrame, names: Names, players: pl.LazyFrame) -> pl.Lazy
     return (
         rows.join(opponents, on="game_id", how="left")
         .with_columns(opponent=opponent)
-        .group_by("game_id", "model", "role", own_seat)
+        .group_by("game_id", "model", "role", own_seat, maintain_order=True)
         .agg(pl.exclude("seat", "player", "others", "is_joined").min(), of_one)
         .select(*polars_schema("results"))
     )

@@ -34,8 +34,8 @@ def models(lake: StoredLake) -> pl.DataFrame:
     nobody sees. Each is counted by itself, whatever it looks like, unless the lake was opened with
     `names` that join them.
 
-    >>> lake.models().rows()[0]
-    ('cohere', 0, 112, None)
+    >>> lake.models().filter(model="sim-atlas").rows()
+    [('sim-atlas', 28, 0, None)]
     """
     return _named(lake).select(*COLUMNS)
 
