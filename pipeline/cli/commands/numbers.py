@@ -221,7 +221,7 @@ def models(
     Examples:
       magic models
       magic models --format csv
-      magic leaderboard --names names.toml
+      magic models --names names.toml
     """
     asked.lake = asked.every_system()
     asked.show("reports.models.models")
