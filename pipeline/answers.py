@@ -36,6 +36,7 @@ from pipeline.reports import (
     models,
     plan,
     ranking,
+    ratings,
     schema,
     search,
     tables,
@@ -111,6 +112,7 @@ class AnsweringLake(stored.StoredLake):
     transcripts = method(transcript.transcripts)
     games = method(games.games)
     models = method(models.models)
+    ratings = method(ratings.ratings)
     search = method(search.search)
     document_counts = method(documents.document_counts)
     quarantine = method(documents.quarantine)

@@ -97,6 +97,7 @@ CALLS: dict[str, tuple[Callable[[Lake], pl.DataFrame], set[str]]] = {
     "document_counts": (lambda lake: lake.document_counts(), set()),
     "games": (lambda lake: lake.games(), set()),
     "models": (lambda lake: lake.models(), set()),
+    "ratings": (lambda lake: lake.ratings(), set()),
     "quarantine": (lambda lake: lake.quarantine(), set()),
     "tables": (lambda lake: lake.tables(), set()),
     "schema": (lambda lake: lake.schema("votes", "judgement"), set()),

@@ -62,6 +62,7 @@ COMMANDS = (
     "models",
     "plan",
     "quarantine",
+    "ratings",
     "report",
     "schema",
     "search",

@@ -70,6 +70,7 @@ ANSWERS: dict[str, Callable[[Lake], Any]] = {
     "games": lambda lake: lake.games().drop("ingest_id", strict=False),
     "search": lambda lake: lake.search("I").rows,
     "models": lambda lake: lake.models(),
+    "ratings": lambda lake: lake.ratings(),
     "plan": lambda lake: lake.plan("win_rate", difference=0.1),
     **{
         f"evidence {name}": lambda lake, name=name: lake.evidence(name)

@@ -66,6 +66,7 @@ KEEPERS = {
     "uvicorn": {"server"},
     "rich": {"cells", "cli", "present"},
     "click": {"cli"},
+    "statsmodels": {"statistics"},
     "xlsxwriter": {"cli"},
 }
 WITHOUT_POLARS = {

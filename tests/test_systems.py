@@ -185,6 +185,7 @@ DOORS: dict[str, Callable[[Lake], pl.DataFrame]] = {
     "tables": lambda lake: lake.tables().filter(~pl.col("table").is_in(["ingests", "roles"])),
     "games": lambda lake: lake.games(),
     "models": lambda lake: lake.models(),
+    "ratings": lambda lake: lake.ratings(),
     "game": one_game,
     "transcripts": shown_games,
     "documents": lambda lake: lake.documents(),

@@ -20,6 +20,7 @@ from pipeline.pages.address import (
 )
 from pipeline.pages.content import ROWS, Content, Faults, Page, first_rows
 from pipeline.plots import plot_columns
+from pipeline.present import present
 from pipeline.reports.audit import TITLES, findings_parts
 from pipeline.reports.schema import known_views, meaning
 from pipeline.reports.search import COLUMNS, Hits
@@ -151,6 +152,12 @@ def models(lake: AnsweringLake, asked: Any) -> Content:
     return Content(title="Models", rows=lake.models())
 
 
+def ratings(lake: AnsweringLake, asked: Any) -> Content:
+    """The odds of each model on each side."""
+    rows = lake.ratings(**given(asked, "game_type"))
+    return Content(title="Ratings", rows=rows, notes=present("ratings", rows).notes)
+
+
 # --- gaps and contradictions --------------------------------------------------------------------
 
 
@@ -207,6 +214,7 @@ PAGES = {
         completeness,
     ),
     "models": Page(address(), models, lane="quick"),
+    "ratings": Page(address(GAME_TYPE, is_of_system=True), ratings),
     "audit": Page(
         address(Field("kind"), Field("model")), audit, whole=all_findings, frame="findings"
     ),

@@ -19,7 +19,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 # The order in the menu; a page that is not in it is reached by links.
 MENU = (
     *("leaderboard", "metric", "model", "compare", "games", "search"),
-    *("completeness", "audit", "models", "documents", "tables", "sql"),
+    *("ratings", "completeness", "audit", "models", "documents", "tables", "sql"),
 )
 
 

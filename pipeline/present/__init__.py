@@ -17,7 +17,7 @@ from pipeline.written import csv_texts, json_text
 
 # Where the table of each result is declared; none waits for what only others need.
 _MODULES = {
-    "values": ("metrics", "leaderboard", "evidence_sum"),
+    "values": ("metrics", "leaderboard", "evidence_sum", "ratings"),
     "comparisons": ("compare", "contrast", "settings_apart", "diff", "diff_games", "plan"),
     "rows": (
         *("audit", "findings", "document_counts", "documents"),

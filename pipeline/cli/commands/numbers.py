@@ -196,6 +196,34 @@ def plan(
     asked.show("reports.plan.plan", pairs=[tuple(model)] if model else [])
 
 
+def ratings(
+    asked: Asked,
+    *,
+    lake: str = DEFAULT_LAKE,
+    system: str | None = None,
+    names: Path | None = None,
+    game_type: Texts = None,
+    confidence: float = DEFAULT_CONFIDENCE,
+    form: PaperForm = PAPER_FORM,
+) -> None:
+    """Rate the models on each side of games that have a hidden side, whoever they met.
+
+    A logistic regression of who won: the strength of the hidden seats against that of the others,
+    for each kind of game. `odds` are those that the side wins if the model sits where models of its
+    pool sat, in a mean game of the pool; 1 is an even chance. Where all of a pool met one model,
+    these are the adjusted win odds against it. A tie is half a win; a game in which one model holds
+    every seat is left out. Only models of one pool and side can be compared: games link them. The
+    intervals allow for settings. The command needs the extra `ratings`.
+
+    \b
+    Examples:
+      magic ratings
+      magic ratings --game-type undercover --confidence 0.9
+      magic ratings --format csv
+    """
+    asked.show("reports.ratings.ratings")
+
+
 def models(
     asked: Asked,
     *,
