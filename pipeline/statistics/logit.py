@@ -32,7 +32,8 @@ def directions(rows: Floats) -> Floats:
     """The directions in which rows differ from 0, as orthonormal rows: the row space."""
     # Of the small square of them, since the rows are many.
     sizes, along = np.linalg.eigh(rows.T @ rows)
-    return along.T[sizes > _NOTHING * sizes.max()]
+    known: Floats = along.T[sizes > _NOTHING * sizes.max()]
+    return known
 
 
 def are_compared(along: Floats, one: int, other: int) -> bool:
