@@ -18,7 +18,7 @@ from pipeline.metrics.request import check_words, several
 from pipeline.metrics.results import MODEL, counted_in
 from pipeline.vocabulary import Side
 
-_odds_column = partial(Column, pl.Float64(), nullable=True, min=0, decimals=2)
+_odds_column = partial(Column, pl.Float64(), nullable=True, min=0, decimals=3)
 COLUMNS: Mapping[str, Column] = {
     "side": column.word((Side.HIDDEN, Side.CIVILIAN), "the side that the model was on"),
     "pool": column.count(
