@@ -24,6 +24,8 @@ _SWEPT = "it won {} of its games{}"
 _AGAIN = " that are not against models that won all or none"
 _UNCOUNTED = "every game is against a model that won all or none of its games"
 _ENDLESS = "its pool is in two parts, of which one won every game against the other"
+_ONE_SETTING = "all of its games are of one setting, which gives no interval"
+_FEW = "there are too few games, or settings, for so many models"
 _ODDS = {
     **dict.fromkeys(_NODE, pl.String()),
     "pool": pl.Int64(),
@@ -88,7 +90,8 @@ def _odds(seats: pl.DataFrame, confidence: float) -> Iterator[dict[str, Any]]:
     nodes = _of_nodes(seats).sort(_NODE, nulls_last=True)
     rows, hits, clusters = _matrix(seats, nodes)
     along = directions(rows)
-    fit = fitted(rows, along, hits, clusters)
+    is_enough = len(rows) > len(along) and len({*clusters}) > 1
+    fit = fitted(rows, along, hits, clusters) if is_enough else None
     names = nodes["model"].to_list()
     for number, pool in enumerate(_pools(nodes, along), start=1):
         own = rows[:, pool]
@@ -101,20 +104,20 @@ def _odds(seats: pl.DataFrame, confidence: float) -> Iterator[dict[str, Any]]:
         for node in pool:
             weights = mean.copy()
             weights[node] = share
-            logit, error = fit.sum(weights)
-            is_known = abs(logit) < _MOST and np.isfinite(error)
-            spread = error * student.ppf(
-                (1 + confidence) / 2, max(1, nodes["n_settings"][node] - 1)
-            )
-            ends = [sign * logit + by * spread for by in (0, -1, 1)] if is_known else [None] * 3
-            odds = [None if end is None else float(np.exp(min(end, 700))) for end in ends]
+            n_free = nodes["n_settings"][node] - 1
+            logit, error = fit.sum(weights) if fit else (0.0, 0.0)
+            reason = _ENDLESS if abs(logit) > _MOST else _ONE_SETTING if n_free < 1 else None
+            reason = reason if fit else _FEW
+            spread = error * student.ppf((1 + confidence) / 2, max(1, n_free))
+            ends = [sign * logit + by * spread for by in (0, -1, 1)]
+            odds = [None if reason else float(np.exp(min(end, 700))) for end in ends]
             yield {
                 "side": nodes["side"][node],
                 "model": names[node],
-                "pool": number if is_known else None,
+                "pool": None if reason else number,
                 **dict(zip(("odds", "ci_low", "ci_high"), odds, strict=True)),
                 "opponent": next(iter(others)) if len(others) == 1 else None,
-                "reason": None if is_known else _ENDLESS,
+                "reason": reason,
             }
 
 

@@ -195,6 +195,20 @@ def test_a_model_that_won_all_or_none_has_no_odds_and_says_why() -> None:
     assert set(found["reason"]) == {module._ENDLESS}
 
 
+def test_few_games_give_no_odds() -> None:
+    """As many games as strengths, one setting for all, and one for a model: no interval."""
+    few = [("s0", ["a"], ["b"], 0.5), ("s1", ["b"], ["a"], 0.5)]
+    one = [("s", ["a"], ["b"], float(n % 2)) for n in range(8)]
+    for games in (few, one):
+        found = rated(seats(games), 0.95)
+        assert set(found["reason"]) == {module._FEW}
+        assert found["odds"].null_count() == found.height > 0
+    games = [(f"s{n}", ["a"], ["b"], float(n % 2)) for n in range(8)]
+    found = rated(seats([*games, *(("s0", ["c"], ["b"], float(n % 2)) for n in range(4))]), 0.95)
+    reasons = dict(found.select("model", "reason").rows())
+    assert reasons == {"a": None, "b": None, "c": module._ONE_SETTING}
+
+
 def test_no_games() -> None:
     assert {*COLUMNS} <= {*rated(seats([]), 0.95).columns}
     alone = rated(seats([("s", ["a"], ["a"], 1.0)]), 0.95)
