@@ -16,6 +16,7 @@ from pipeline.version import __version__
 # Without `typing` and `pathlib`: a Ctrl-C while they load, before `magic` begins, has a traceback.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from pipeline.api import Game, Lake
@@ -58,11 +59,19 @@ def __dir__() -> list[str]:
     return __all__
 
 
-def open_lake(path: "str | Path | None" = None, as_of: int | None = None) -> "Lake":
+def open_lake(
+    path: "str | Path | None" = None,
+    as_of: int | None = None,
+    *,
+    names: "Mapping[str, str] | str | Path | None" = None,
+) -> "Lake":
     """The lake at the path, in its latest state, or in its state after the ingest `as_of`.
 
-    Without a path it is the lake of the command line: `$MAGIC_LAKE`, else `lake`. Raises LakeError
-    if there is no lake.
+    Without a path it is the lake of the command line: `$MAGIC_LAKE`, else `lake`. `names` joins
+    names of models in all that the lake answers: the name to count by each name in logs, or the
+    path of a TOML file that has them in its table `[models]`, such as `"openai/gpt-4o" = "gpt-4o"`.
+    Nothing that is stored changes. Raises LakeError if there is no lake, and UsageError if the
+    names are no such map.
 
     >>> lake = pipeline.open_lake("lake/")
     >>> lake.systems
@@ -73,4 +82,5 @@ def open_lake(path: "str | Path | None" = None, as_of: int | None = None) -> "La
 
     if path is None:
         path = os.environ.get(LAKE_VARIABLE) or DEFAULT_LAKE
-    return opened(path, as_of)
+    lake = opened(path, as_of)
+    return lake if names is None else lake.with_names(names)

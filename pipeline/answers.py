@@ -33,9 +33,11 @@ from pipeline.reports import (
     evidence_sum,
     games,
     missing,
+    models,
     plan,
     radar,
     ranking,
+    ratings,
     schema,
     search,
     tables,
@@ -112,6 +114,8 @@ class AnsweringLake(stored.StoredLake):
     game = method(transcript.transcript)
     transcripts = method(transcript.transcripts)
     games = method(games.games)
+    models = method(models.models)
+    ratings = method(ratings.ratings)
     search = method(search.search)
     document_counts = method(documents.document_counts)
     quarantine = method(documents.quarantine)

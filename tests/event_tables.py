@@ -147,6 +147,7 @@ class Frames(StoredLake):
 
     system = None
     systems: ClassVar = {}
+    names: ClassVar = {}
 
     def __init__(self, tables: Mapping[str, pl.DataFrame]) -> None:
         self.tables = tables

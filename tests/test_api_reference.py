@@ -98,6 +98,8 @@ CALLS: dict[str, tuple[Callable[[Lake], pl.DataFrame], set[str]]] = {
     "documents": (lambda lake: lake.documents(), set()),
     "document_counts": (lambda lake: lake.document_counts(), set()),
     "games": (lambda lake: lake.games(), set()),
+    "models": (lambda lake: lake.models(), set()),
+    "ratings": (lambda lake: lake.ratings(), set()),
     "quarantine": (lambda lake: lake.quarantine(), set()),
     "tables": (lambda lake: lake.tables(), set()),
     "schema": (lambda lake: lake.schema("votes", "judgement"), set()),
@@ -152,7 +154,18 @@ def test_every_command_has_its_method() -> None:
 
 # Options that say where the lake is, how an answer is shown or what the exit code is.
 OF_COMMANDS = {
-    *("lake", "system", "metric_file", "form", "safe", "out", "dry_run", "strict", "engine"),
+    *(
+        "lake",
+        "system",
+        "names",
+        "metric_file",
+        "form",
+        "safe",
+        "out",
+        "dry_run",
+        "strict",
+        "engine",
+    ),
     *("fail_if_incomplete", "fail_on_regression", "allow_contradictions", "allow_empty"),
 }
 # Options that choose another method or a part of its rows, each with the reason.

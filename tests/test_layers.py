@@ -48,7 +48,7 @@ ONLY = {
     "simulate": {"cells", "errors", "machine", "processes", "replacing"},
     "stores": {"errors"},
     "archives": {"errors", "stores"},
-    "lake": {"errors", "events", "games", "library_errors", "stores", "version"},
+    "lake": {"errors", "events", "games", "library_errors", "stores", "version", "vocabulary"},
 }
 # A library, and the only parts that may import it.
 KEEPERS = {
@@ -66,6 +66,7 @@ KEEPERS = {
     "uvicorn": {"server"},
     "rich": {"cells", "cli", "present"},
     "click": {"cli"},
+    "statsmodels": {"statistics"},
     "xlsxwriter": {"cli"},
 }
 WITHOUT_POLARS = {

@@ -29,7 +29,7 @@ import pipeline
 assert "site-packages" in pipeline.__file__
 assert pipeline.open_lake().metrics(metric="judgement").height
 """
-EXTRAS = ("view", "notebooks", "spark", "excel")
+EXTRAS = ("view", "notebooks", "spark", "excel", "ratings")
 
 
 def sql_folder(cwd: Path, python_path: Path | None) -> Path:

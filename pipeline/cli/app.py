@@ -28,7 +28,16 @@ from pipeline.version import __version__
 
 TASKS = {
     "Logs": ("ingest", "documents", "quarantine", "convert", "validate", "simulate"),
-    "Numbers": ("leaderboard", "metrics", "compare", "plan", "completeness", "diff"),
+    "Numbers": (
+        "leaderboard",
+        "metrics",
+        "compare",
+        "plan",
+        "ratings",
+        "completeness",
+        "models",
+        "diff",
+    ),
     "Games behind them": ("games", "evidence", "show", "search", "audit"),
     "Tables": ("sql", "tables", "schema", "catalog"),
     "To show and to quote": ("view", "report", "cite"),

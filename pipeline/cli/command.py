@@ -116,9 +116,15 @@ class Asked:
     """
 
     def __init__(
-        self, *, lake: str = "", form: str = "", metric_file: object = None, **arguments: Any
+        self,
+        *,
+        lake: str = "",
+        form: str = "",
+        metric_file: object = None,
+        names: Path | None = None,
+        **arguments: Any,
     ) -> None:
-        self._path, self._form, self._arguments = lake, form, arguments
+        self._path, self._form, self._names, self._arguments = lake, form, names, arguments
         if arguments.get("num_of_game", ...) is None:
             del arguments["num_of_game"]  # then the report's own default
         elif "num_of_game" in arguments and arguments["edition"] != "release":
@@ -128,14 +134,15 @@ class Asked:
     def lake(self) -> "StoredLake":
         """The lake; that of one system, if the command has --system."""
         if "system" in self._arguments:
-            return options.lake_of(self._path, self._arguments["system"])
+            return options.lake_of(self._path, self._arguments["system"], names=self._names)
         return self.every_system()
 
     def every_system(self) -> "StoredLake":
         """The lake with the games of all systems, or of the one that --system names."""
         from pipeline.lake import open_lake
 
-        lake, system = open_lake(self._path), self._arguments.get("system")
+        lake = options.joined(open_lake(self._path), self._names)
+        system = self._arguments.get("system")
         return lake if system is None else lake.of_system(system)
 
     def answer(self, report: str, *arguments: Any, **more: Any) -> Any:

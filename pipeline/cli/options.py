@@ -4,7 +4,7 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from click import BadParameter
 
@@ -16,6 +16,8 @@ from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
     from pipeline.lake import StoredLake
+
+L = TypeVar("L", bound="StoredLake")
 
 Form = Literal["table", "json", "csv", "markdown", "parquet"]
 PaperForm = Literal["table", "json", "csv", "markdown", "latex", "parquet"]
@@ -127,6 +129,9 @@ SHARED: Mapping[str, Declared] = {
         "\"setting.KEY = 'x'\" for a key of what was fixed before play.",
     ),
     "confidence": option("SHARE", "Confidence level, between 0 and 1."),
+    "names": option(
+        "FILE", "Count names of models as one: TOML with the name by each name in logs."
+    ),
     "metric_file": several("FILE", "Also know the metric that this Python file declares"),
     "source": argument(
         "SOURCE", "Folders, log files, archives (.zip, .tar; .gz, .zst, .xz, .bz2), or patterns."
@@ -140,7 +145,23 @@ SHARED: Mapping[str, Declared] = {
 """An option that a command declares otherwise is the default of its parameter instead."""
 
 
-def lake_of(path: str, system: str | None, as_of: int | None = None) -> "StoredLake":
+def joined(lake: L, names: Path | None) -> L:
+    """The lake with the names of the file joined; notes say which, and which the lake lacks."""
+    if names is None:
+        return lake
+    lake = lake.with_names(names)
+    if lake.joined_names:
+        terminal.note(f"names of models joined by {names}: {lake.joined_names}")
+    if lacking := [f'"{name}"' for name in lake.names if name not in lake.acting_names]:
+        terminal.note(
+            f"{names}: no game has a model {' or '.join(lacking)}; `magic models` lists the names"
+        )
+    return lake
+
+
+def lake_of(
+    path: str, system: str | None, as_of: int | None = None, names: Path | None = None
+) -> "StoredLake":
     """The lake as that of one system: the one named, else the largest, with a note of the others.
 
     Another note says if a later ingest is not in it. Raises UsageError for a system that ran none
@@ -148,7 +169,7 @@ def lake_of(path: str, system: str | None, as_of: int | None = None) -> "StoredL
     """
     from pipeline.lake import open_lake
 
-    opened = open_lake(path, as_of)
+    opened = joined(open_lake(path, as_of), names)
     if as_of is None and opened.is_behind():
         terminal.note(
             "an ingest is not in these numbers: it is running, was interrupted, or was lost; "

@@ -23,7 +23,8 @@ def _of_lake(names: Callable[["Lake", str], Iterable[str]]) -> Suggested:
 
     def complete(ctx: click.Context, incomplete: str) -> Iterable[str]:
         try:
-            return list(names(pipeline.open_lake(ctx.params.get("lake")), incomplete))
+            lake, joined = (ctx.params.get(name) for name in ("lake", "names"))
+            return list(names(pipeline.open_lake(lake, names=joined), incomplete))
         except (PipelineError, OSError):  # no place for an error
             return []
 

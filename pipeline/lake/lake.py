@@ -18,6 +18,7 @@ from pipeline.events.contracts import OF_KINDS, TABLES, VERSION, no_rows, polars
 from pipeline.events.roles import role_rows
 from pipeline.lake.contents import EMPTY
 from pipeline.lake.damage import damage
+from pipeline.lake.joining import Names, in_words, joined, names_of
 from pipeline.lake.tables import (
     COMMITS,
     ROLES,
@@ -48,7 +49,8 @@ class StoredLake:
     """One state of a lake: the last, or that after the ingest `as_of`.
 
     Open it again to see what was committed since. A copy, also one that is pickled for another
-    process, is of the same state. `system` is the one whose games are seen, None for all.
+    process, is of the same state. `system` is the one whose games are seen, None for all. `names`
+    are those by which models are counted, by the names in logs.
     """
 
     def __init__(
@@ -57,10 +59,12 @@ class StoredLake:
         as_of: int | None = None,
         version: int | None = None,
         system: str | None = None,
+        names: Names | None = None,
     ) -> None:
         """`version` is that of the table of commits, the newest if none is given."""
         self.path = location(path)
         self.system = system
+        self.names = names or {}
         self._as_of = as_of
         self._version = version
         self._opened: dict[str, OpenTable] = {}
@@ -75,13 +79,14 @@ class StoredLake:
     def __reduce__(self) -> tuple[Any, ...]:
         # The tables that are open cannot be copied; those of these versions can be opened again.
         version = self.delta(COMMITS).version()
-        return type(self), (str(self.path), self._as_of, version, self.system)
+        return type(self), (str(self.path), self._as_of, version, self.system, self.names)
 
     @cached_property
     def state(self) -> tuple[object, ...]:
         """A key of this state, which a lake made later at the same path does not have."""
         commits = self.delta(COMMITS)
-        return str(self.path), self._as_of, commits.version(), commits.metadata().id, self.system
+        of_lake = str(self.path), self._as_of, commits.version(), commits.metadata().id
+        return *of_lake, self.system, *sorted(self.names.items())
 
     def is_newest(self) -> bool:
         """Whether nothing was committed since, and no other lake was made at the path."""
@@ -258,12 +263,39 @@ class StoredLake:
             known = choose([system], self.systems) if self.systems else "the lake has no games"
             raise UsageError(f"no game of the system `{system}`: {known}")
         if system not in self._narrowed:
-            copy = object.__new__(type(self))
-            copy.__dict__ = {**self.__dict__, "system": system, "_narrowed": {}}
-            for name in ("state", "game_types", "_answers"):
-                copy.__dict__.pop(name, None)
-            self._narrowed[system] = copy
+            self._narrowed[system] = self._with(system=system)
         return cast(Self, self._narrowed[system])
+
+    def with_names(self, names: Names | str | Path) -> Self:
+        """The lake with models counted under other names than those in logs: see `open_lake`.
+
+        Exact names, by the name in logs, or the path of a TOML file with them. Nothing that is
+        stored changes. Raises UsageError for a map that is wrong.
+
+        >>> joined = lake.with_names({"sim-boreas": "sim-atlas"})
+        >>> joined.table("players").filter(model="sim-boreas").collect().height
+        0
+        """
+        return self._with(names=names_of(names))
+
+    @cached_property
+    def acting_names(self) -> Names:
+        """Those of the lake's `names` that its games have."""
+        models = self.stored("players").select("model").unique().collect(engine="streaming")
+        return {name: self.names[name] for name in self.names.keys() & {*models["model"]}}
+
+    @property
+    def joined_names(self) -> str:
+        """The same in words, empty where no names are joined."""
+        return in_words(self.acting_names) if self.names else ""
+
+    def _with(self, **changed: object) -> Self:
+        """A copy that is another view of the same state."""
+        copy = object.__new__(type(self))
+        copy.__dict__ = {**self.__dict__, **changed, "_narrowed": {}}
+        for name in ("state", "game_types", "acting_names", "_answers"):
+            copy.__dict__.pop(name, None)
+        return copy
 
     def of_one_system(self, system: str | None = None) -> Self:
         """The lake of this system, else of its own, or else of the one with the most games.
@@ -381,6 +413,10 @@ class StoredLake:
         >>> votes.select("model", "is_correct").collect().height
         96
         """
+        return joined(table, self.stored(table), self.names, lambda: self.stored("players"))
+
+    def stored(self, table: str) -> pl.LazyFrame:
+        """The same with the names of models as logs have them."""
         if table == ROLES and ROLES not in self.own_tables:
             return role_rows().lazy()  # an older lake has no other games
         files = self.files(table)

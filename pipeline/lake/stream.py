@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from pipeline.events.contracts import polars_schema
+from pipeline.lake.joining import renamed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,13 +30,14 @@ def stream(
     """
     schema = pl.Schema({name: polars_schema(table)[name] for name in columns})
     system = lake.system if lake.is_mixed(table) else None
+    names = lake.names if "model" in columns else {}
     first = 0
     for name, n_rows in sorted(lake.counts(table).items()):
         if first + n_rows > start:
             skipped = max(0, start - first)
             at = first + skipped
             for rows in _of_file(lake.folder(table) / name, schema, system, skipped):
-                yield at, rows
+                yield at, renamed(rows.lazy(), names).collect()
                 at += rows.height
         first += n_rows
 

@@ -30,6 +30,8 @@ METRIC = column.text("the metric's name")
 MODEL = column.text("the tested model, null if the log does not say", nullable=True)
 SYSTEM = column.text("the harness that ran the games; each is counted by itself")
 ORIGIN: Mapping[str, column.Column] = {"edition": EDITION, "system": SYSTEM}
+JOINED = "joined_names"
+"""The column that says which names of models are counted as one, where any are."""
 GAME_TYPE = column.text("the game type, or `all` for all game types of the metric")
 LOW = column.share("the lower end of its confidence interval, in the metric's unit")
 HIGH = column.share("the upper end of its confidence interval, in the metric's unit")
@@ -204,8 +206,13 @@ def _described(metric_name: str, end: str, text: str) -> str:
 
 def origin(lake: StoredLake, edition: str | None = PAPER) -> list[pl.Expr]:
     """The columns of `ORIGIN` for numbers of this lake; without an edition, the system alone."""
-    system = pl.lit(lake.system, pl.String).alias("system")
-    return [system] if edition is None else [pl.lit(edition).alias("edition"), system]
+    system = [pl.lit(lake.system, pl.String).alias("system"), *joined(lake)]
+    return system if edition is None else [pl.lit(edition).alias("edition"), *system]
+
+
+def joined(lake: StoredLake) -> list[pl.Expr]:
+    """The column `JOINED` for numbers of this lake, none where no names are joined."""
+    return [pl.lit(lake.joined_names).alias(JOINED)] if lake.joined_names else []
 
 
 def counted_in(

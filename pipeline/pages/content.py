@@ -29,7 +29,8 @@ class Content(Struct, frozen=True, kw_only=True):
     to choose from, by the field of the form, `after` is the key of the next page of a list, and
     `faults` are the errors of the request, each beside the field that it is about. `systems` are
     all of the lake with their games, and `system` is the one that a page counts games of.
-    `unknown` says what nothing counts, since a package is not installed.
+    `unknown` says what nothing counts, since a package is not installed, and `joined_names` which
+    names of models are counted as one.
     """
 
     title: str
@@ -42,6 +43,7 @@ class Content(Struct, frozen=True, kw_only=True):
     system: str | None = None
     systems: Mapping[str, int] = {}
     unknown: Sequence[str] = ()
+    joined_names: str = ""
 
     def __getattr__(self, name: str) -> Any:
         if name in self.parts:

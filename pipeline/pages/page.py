@@ -18,8 +18,8 @@ _PLACE = re.compile(r"`\$\.(\w+)`$")
 TEMPLATES = Path(__file__).parent / "templates"
 # The order in the menu; a page that is not in it is reached by links.
 MENU = (
-    *("leaderboard", "radar", "metric", "model", "compare", "games", "search"),
-    *("completeness", "audit", "documents", "tables", "sql"),
+    *("leaderboard", "radar", "metric", "model", "compare", "ratings", "games", "search"),
+    *("completeness", "audit", "models", "documents", "tables", "sql"),
 )
 
 
@@ -40,7 +40,7 @@ def content(name: str, lake: Any, asked: Address) -> Content:
     shown = page(name).content(seen, asked)
     listed = {one.name: one.values(seen, asked) for one in asked.FIELDS if one.values}
     choices = {field: tuple(values) for field, values in (listed | {**shown.choices}).items()}
-    common = {"systems": seen.systems, "choices": choices}
+    common = {"systems": seen.systems, "choices": choices, "joined_names": seen.joined_names}
     if asked.IS_OF_SYSTEM:
         common |= {"system": seen.system, "unknown": unknown_notes(seen)}
     return msgspec.structs.replace(shown, **common)

@@ -126,8 +126,10 @@ def fragment(name: str, content: Content, asked: Address, link: Link, **more: ob
         "prefix_of": lambda _, place: "b-" if place else "",
         "picture_at": None,
     }
-    unknown = [Markup('<p class="key">{}.</p>\n').format(line) for line in content.unknown]
-    return Markup(template.render(context | more)) + Markup("").join(unknown)
+    names = printable(content.joined_names)
+    lines = [*content.unknown, *([f"Names of models that are joined: {names}"] if names else [])]
+    said = [Markup('<p class="key">{}.</p>\n').format(line) for line in lines]
+    return Markup(template.render(context | more)) + Markup("").join(said)
 
 
 def query_of(asked: Mapping[str, object] | Address) -> str:
@@ -160,6 +162,8 @@ def as_json(content: Content, asked: Address, state: int) -> str:
     """The content as one JSON object, with the number of the lake's last ingest."""
     fields = msgspec.structs.asdict(content)
     fields |= fields.pop("parts")
+    if not content.joined_names:
+        del fields["joined_names"]
     parts = [f'"ingest": {state}', f'"parameters": {_json(msgspec.to_builtins(asked))}']
     parts += [f'"{name}": {_json(value)}' for name, value in fields.items()]
     return "{" + ",\n".join(parts) + "}\n"

@@ -7,7 +7,8 @@ from typing import Any
 import polars as pl
 
 from pipeline.cells import bold_parts
-from pipeline.metrics.results import ORIGIN
+from pipeline.column import words
+from pipeline.metrics.results import JOINED, ORIGIN
 from pipeline.present import html, latex, markdown
 from pipeline.present.table import Table
 from pipeline.present.terminal import laid_out
@@ -17,7 +18,7 @@ from pipeline.written import csv_texts, json_text
 
 # Where the table of each result is declared; none waits for what only others need.
 _MODULES = {
-    "values": ("metrics", "leaderboard", "evidence_sum"),
+    "values": ("metrics", "leaderboard", "evidence_sum", "ratings"),
     "comparisons": (
         "compare",
         "compare_with",
@@ -31,7 +32,7 @@ _MODULES = {
     "rows": (
         *("audit", "findings", "document_counts", "documents"),
         *("evidence", "games", "quarantine", "search"),
-        *("completeness", "missing", "readability", "schema", "tables"),
+        *("completeness", "missing", "models", "readability", "schema", "tables"),
     ),
 }
 DOCUMENTS = {"markdown": markdown, "latex": latex}
@@ -91,6 +92,9 @@ def present(name: str, frame: pl.DataFrame, **asked: Any) -> Presented:
     edition_notes = [] if edition == PAPER else [f"edition {edition}"]
     is_mixed = lake is not None and lake.system is None and len(lake.systems) > 1
     shown = _with_one_origin(table.noting(*lake_notes, *edition_notes), is_mixed=is_mixed)
+    if lake is not None and JOINED not in frame.columns and lake.joined_names:
+        said = [shown.origin, f"{words(JOINED)} {lake.joined_names}"]
+        shown = replace(shown, origin=", ".join(filter(None, said)))
     return Presented(**{one.name: getattr(shown, one.name) for one in fields(shown)})
 
 
@@ -99,9 +103,10 @@ def _with_one_origin(table: Table, *, is_mixed: bool) -> Table:
 
     Of a lake of several systems, rows that follow can be of another one.
     """
-    known = {name: table.rows[name].unique() for name in ORIGIN if name in table.rows.columns}
+    origin = [name for name in (*ORIGIN, JOINED) if name in table.rows.columns]
+    known = {name: table.rows[name].unique() for name in origin}
     if is_mixed and "system" in known and known["system"].count():
         del known["system"]
     same = {name: values for name, values in known.items() if len(values) <= 1}
-    said = [f"{name} {value}" for name, values in same.items() for value in values.drop_nulls()]
+    said = [f"{words(name)} {value}" for name, of in same.items() for value in of.drop_nulls()]
     return replace(table, hidden=(*table.hidden, *same), origin=", ".join(said))

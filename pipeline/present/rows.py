@@ -19,6 +19,7 @@ from pipeline.reports import completeness as games_there
 from pipeline.reports import documents as listed
 from pipeline.reports import games as games_list
 from pipeline.reports import missing as lacking
+from pipeline.reports import models as named
 from pipeline.reports import search as searches
 from pipeline.reports import tables as catalog
 
@@ -275,6 +276,14 @@ def _values(row: dict[str, Any]) -> str:
 
 
 PLAIN = (
+    Table(
+        "models",
+        NO_ROWS,
+        named.COLUMNS,
+        optional=("looks_like",),
+        hints=["to count several names as one model, give commands a map of them: --names FILE"],
+        nothing="no game in the lake names a model",
+    ),
     Table(
         "findings",
         NO_ROWS,

@@ -7,6 +7,7 @@ import polars as pl
 import polars.selectors as cs
 from msgspec.structs import replace
 
+from pipeline import cells
 from pipeline.column import Column
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
@@ -19,6 +20,7 @@ from pipeline.metrics.results import ESTIMATE, MISSING, REPLAYS, VALUES, leaderb
 from pipeline.present import folds
 from pipeline.present.table import Estimate, Table
 from pipeline.reports import evidence_sum as evidence_sums
+from pipeline.reports import ratings as rated
 from pipeline.vocabulary import ALL
 
 VALUE = Estimate(
@@ -79,6 +81,26 @@ def evidence_sum(rows: pl.DataFrame, **_: Any) -> Table:
         optional=("weight", "n_unknown", "reason"),
         brief=lambda one: one.with_columns(pl.col("term").fill_null("value")),
         notes=[*thin_note(rows, "thin"), *lacks_note(rows)],
+    )
+
+
+def ratings(rows: pl.DataFrame, **_: Any) -> Table:
+    """The odds of each model on each side, and whom they are against where it is one model."""
+    sides = rows.drop_nulls(["opponent", "odds"]).unique(["side", "opponent"], maintain_order=True)
+    notes = [
+        f"{side}: adjusted win odds against {cells.printable_line(opponent)}"
+        for side, opponent in sides.select("side", "opponent").iter_rows()
+    ]
+    notes += ["only odds of one side and one pool can be compared"] if rows.height else []
+    return Table(
+        "ratings",
+        rows,
+        rated.COLUMNS,
+        estimates=[Estimate("odds", "ci_low", "ci_high")],
+        optional=("opponent", "reason"),
+        folds=(folds.titled("side"), folds.below("reason")),
+        notes=notes,
+        nothing="no finished game between models has a hidden side",
     )
 
 

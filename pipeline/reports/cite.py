@@ -29,6 +29,7 @@ class Citation(Struct, frozen=True):
 
     `system` is the system whose games are counted, null if the lake has only one. `ingest_id` is
     the number of the last ingest, 0 if there is none; `ingested_at` is when it was committed.
+    `joined_names` says which names of models are counted as one, empty if none are.
     """
 
     ingest_id: int
@@ -37,6 +38,7 @@ class Citation(Struct, frozen=True):
     n_finished: int
     edition: Edition
     system: str | None = None
+    joined_names: str = ""
     version: str = __version__
 
     @property
@@ -51,9 +53,10 @@ class Citation(Struct, frozen=True):
     @property
     def sentence(self) -> str:
         """The sentence to quote beside the values."""
+        names = f", with the names {printable_line(self.joined_names)}" if self.joined_names else ""
         return (
             f"Computed with magic-pipeline {self.version}, edition {self.edition} "
-            f"({EDITION_TEXTS[self.edition]}), from {self.state}."
+            f"({EDITION_TEXTS[self.edition]}), from {self.state}{names}."
         )
 
     @property
@@ -98,4 +101,5 @@ def cite(lake: StoredLake, *, edition: Edition = PAPER) -> Citation:
     at = last["finished_at"] if last else None
     assert at is None or isinstance(at, datetime)
     system = lake.system if len(lake.systems) > 1 else None
-    return Citation(lake.ingest_id, at, n_games, n_finished, edition, system)
+    state = lake.ingest_id, at, n_games, n_finished
+    return Citation(*state, edition, system, lake.joined_names)

@@ -18,6 +18,7 @@ from pipeline.lake.tables import ROLES
 from pipeline.library_errors import one_line
 from pipeline.spark.session import cancelling
 from pipeline.sqlfiles import View, literal
+from pipeline.warehouse.views import joined
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -91,6 +92,18 @@ class Views:
             self._make_table(name)
 
     def _make_table(self, name: str) -> None:
+        table = self._stored(name)
+        if self._lake.names and "model" in table.columns:
+            for one in dict.fromkeys((name, "players")):
+                self._stored(one).createOrReplaceTempView(f"stored_{one}")
+            rows, players = (f"SELECT * FROM stored_{one}" for one in (name, "players"))
+            table = self.session.sql(
+                self._translated(joined(name, rows, players, self._lake.names))
+            )
+        table.createOrReplaceTempView(name)
+
+    def _stored(self, name: str) -> "DataFrame":
+        """The rows of one of the lake's tables as they are stored."""
         is_lacking = name not in self._lake.own_tables
         rows = role_rows().to_arrow() if name == ROLES and is_lacking else None
         table = self.session.createDataFrame(rows or arrow_schema(name).empty_table())
@@ -103,7 +116,7 @@ class Views:
                 table = self._of_store(list(files), table.schema)
             if self._lake.is_mixed(name):
                 table = table.where(f"system = {literal(str(self._lake.system))}")
-        table.createOrReplaceTempView(name)
+        return table
 
     def _of_store(self, files: list[str], schema: "StructType") -> "DataFrame":
         """The rows of files in an object store, which Spark itself reads with jars alone."""

@@ -8,12 +8,12 @@ import duckdb
 import polars as pl
 import pyarrow as pa
 
-from pipeline.events.contracts import TABLES, row_meaning
+from pipeline.events.contracts import TABLES, polars_schema, row_meaning
 from pipeline.events.roles import role_rows
 from pipeline.lake import StoredLake
 from pipeline.lake.schema import arrow_schema
 from pipeline.lake.tables import ROLES
-from pipeline.sqlfiles import View, identifier, literal
+from pipeline.sqlfiles import View, filled, identifier, literal
 from pipeline.warehouse.statements import code
 
 # How the names begin under which DuckDB is shown a lake's files.
@@ -178,22 +178,67 @@ def create_lake_view(
     if table == ROLES and ROLES not in lake.own_tables:
         _create_roles_view(connection)
         return
+    rows = _stored(connection, lake, table, files)
+    if lake.names and "model" in polars_schema(table):
+        rows = joined(table, rows, _stored(connection, lake, "players", files), lake.names)
+    connection.execute(f"CREATE VIEW {identifier(table)} AS {rows}")
+
+
+def _stored(
+    connection: duckdb.DuckDBPyConnection,
+    lake: StoredLake,
+    table: str,
+    files: Callable[[str], Sequence[str]],
+) -> str:
+    """The SELECT of the rows of one of the lake's tables as they are stored."""
     is_own = f"system = {literal(str(lake.system))}"
     wanted = is_own if lake.is_mixed(table) else None
     if lake.has_others(table):
         own = f"SELECT game_id FROM {_parquet(files('games'))} WHERE {is_own}"
         wanted = f"game_id IS NULL OR game_id IN ({own})"
-    create_table_view(connection, files(table), table, wanted, lake.file_schema(table))
+    return _rows(connection, files(table), table, wanted, lake.file_schema(table))
+
+
+def joined(table: str, rows: str, players: str, names: Mapping[str, str]) -> str:
+    """The SELECT of a table's rows as if logs had the joined names: see `pipeline.lake.joining`.
+
+    `rows` and `players` are the SELECTs of the table and of `players` as they are stored.
+    """
+    whens = " ".join(f"WHEN {literal(name)} THEN {literal(one)}" for name, one in names.items())
+    model = f"CASE model {whens} ELSE model END"
+    columns = list(map(identifier, polars_schema(table)))
+    if table != "results":
+        listed = (f"{model} AS model" if one == '"model"' else one for one in columns)
+        return f"SELECT {', '.join(listed)} FROM ({rows}) AS stored"
+    own = map(identifier, ("game_id", "model", "role", "seat", "player", "opponent"))
+    others = sorted({*columns} - {*own})
+    results = filled(
+        "internal/joined_results",
+        results=rows,
+        players=players,
+        joined=model,
+        names=", ".join(map(literal, names)),
+        columns=",\n    ".join(f"min({one}) AS {one}" for one in others),
+    )
+    return f"SELECT {', '.join(columns)} FROM ({results})"
 
 
 def create_table_view(
+    connection: duckdb.DuckDBPyConnection, files: Sequence[str], table: str
+) -> None:
+    """Makes the view of a table, which are these files."""
+    rows = _rows(connection, files, table)
+    connection.execute(f"CREATE VIEW {identifier(table)} AS {rows}")
+
+
+def _rows(
     connection: duckdb.DuckDBPyConnection,
     files: Sequence[str],
     table: str,
     wanted: str | None = None,
     known: Collection[str] | None = None,
-) -> None:
-    """Makes the view of a table, which are these files, or the rows in them that are `wanted`.
+) -> str:
+    """The SELECT of a table, which are these files, or the rows in them that are `wanted`.
 
     `known` are the columns of the files where they lack some: the others are null.
     """
@@ -208,7 +253,7 @@ def create_table_view(
     rows = f"SELECT {', '.join(read.values())} {f'FROM {_parquet(files)}' if files else 'LIMIT 0'}"
     if wanted is not None:
         rows = f"FROM ({rows}) WHERE {wanted}"
-    connection.execute(f"CREATE VIEW {identifier(table)} AS {rows}")
+    return rows
 
 
 def _parquet(files: Iterable[str]) -> str:

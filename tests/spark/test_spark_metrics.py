@@ -9,9 +9,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 from event_tables import ENGINES, ODD, assert_same, lake_of
+from joined_logs import NAMES, other_logs
 
 from pipeline.cli import main
 from pipeline.errors import LakeError, QueryError
+from pipeline.ingest import ingest
 from pipeline.lake import open_lake
 from pipeline.metrics import metrics
 from pipeline.metrics.views import views
@@ -130,6 +132,18 @@ def test_every_view_and_table(spark, sample_lake):
             rows = on_spark.session.createDataFrame(of_spark.to_arrow())
             rows.createOrReplaceTempView(temporary(name))
             assert_same(*(rows.sort(pl.all(), nulls_last=True) for rows in (of_spark, of_duckdb)))
+
+
+def test_names_that_are_joined(spark, tmp_path):
+    """Seats that were called differently are one side: as the other engines count them."""
+    other_logs(tmp_path / "logs")
+    ingest(tmp_path / "logs", tmp_path / "lake")
+    lake = open_lake(tmp_path / "lake").with_names(NAMES)
+    on_spark = Views(spark, lake, {})
+    for table in ("players", "results", "votes"):
+        found, expected = on_spark.query(f"SELECT * FROM {table}"), lake.table(table).collect()
+        assert_same(*(one.sort(pl.all(), nulls_last=True) for one in (found, expected)))
+    assert_engines_agree(lake, metric=["win_rate", "judgement"], by=["model", "opponent"])
 
 
 def test_an_empty_lake(spark, tmp_path):

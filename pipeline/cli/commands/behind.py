@@ -19,6 +19,7 @@ def games(
     *,
     lake: str = DEFAULT_LAKE,
     system: str | None = options.OF_ANY_SYSTEM,
+    names: Path | None = None,
     model: Texts = several(
         "MODEL", "Only games in which this model sits, tested or not", suggestions.models
     ),
@@ -69,6 +70,7 @@ def evidence(
     ),
     lake: str = DEFAULT_LAKE,
     system: str | None = None,
+    names: Path | None = None,
     edition: Edition = "paper",
     num_of_game: int | None = None,
     model: Texts = None,
@@ -134,6 +136,7 @@ def show(
         default=...,
     ),
     lake: str = DEFAULT_LAKE,
+    names: Path | None = None,
     seat: int | None = option("N", "Only the messages that seat N was shown.", min=1),
     edition: Edition = "paper",
     num_of_game: int | None = None,
@@ -172,6 +175,7 @@ def search(
     *,
     words: Texts = argument("WORDS", "Words to search for; put a phrase in quotes."),
     lake: str = DEFAULT_LAKE,
+    names: Path | None = None,
     model: Texts = several("MODEL", "Only what this model said"),
     game_type: Texts = None,
     secret: bool = flag(
@@ -208,6 +212,7 @@ def audit(
     kind: str | None = argument("KIND", "Print every finding of this kind."),
     lake: str = DEFAULT_LAKE,
     system: str | None = options.OF_ANY_SYSTEM,
+    names: Path | None = None,
     by: list[str] = several(
         "COLUMNS", "Columns to group by, separated by commas", check=options.columns
     ),

@@ -37,6 +37,7 @@ def compare(
     ),
     lake: str = DEFAULT_LAKE,
     system: str | None = None,
+    names: Path | None = None,
     all_pairs: bool = flag("--all-pairs", "Compare every pair of models in the lake."),
     metric: Texts = None,
     game_type: Texts = None,
@@ -138,6 +139,7 @@ def diff(
     ),
     lake: str = DEFAULT_LAKE,
     system: str | None = None,
+    names: Path | None = None,
     model: Texts = None,
     metric: Texts = None,
     all: bool = flag(
@@ -192,8 +194,9 @@ def diff(
 
     from pipeline.lake import open_lake
 
-    asked.lake = options.lake_of(named[0], system, states[0] if states else None)
+    asked.lake = options.lake_of(named[0], system, states[0] if states else None, names)
     after = open_lake(named[-1], states[1] if len(states) == 2 else None)
+    after = options.joined(after, names)
     if list_games:
         asked.show("reports.diff.diff_games", after)
         if fail_on_regression is None:

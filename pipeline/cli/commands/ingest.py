@@ -191,7 +191,7 @@ def _note_counted(lake: str) -> None:
         terminal.note(
             f"{counted(len(groups), 'group')} of model names that look alike, or stand for none: "
             f"{groups[0][:_LONGEST]}{more}; each is counted by itself: "
-            "run `magic audit alike_models`"
+            "run `magic models`"
         )
     for note in lake_notes(opened):
         terminal.note(

@@ -31,6 +31,7 @@ def leaderboard(
     *,
     lake: str = DEFAULT_LAKE,
     system: str | None = None,
+    names: Path | None = None,
     edition: Edition = "paper",
     num_of_game: int | None = None,
     engine: Engine = "polars",
@@ -94,6 +95,7 @@ def metrics(
     *,
     lake: str = DEFAULT_LAKE,
     system: str | None = None,
+    names: Path | None = None,
     edition: Edition = "paper",
     num_of_game: int | None = None,
     engine: Engine = "polars",
@@ -203,6 +205,7 @@ def plan(
     ),
     lake: str = DEFAULT_LAKE,
     system: str | None = None,
+    names: Path | None = None,
     metric: str = option(
         "METRIC", "The metric to plan for.", suggested=suggestions.metrics, default="win_rate"
     ),
@@ -241,11 +244,71 @@ def plan(
     asked.show("reports.plan.plan", pairs=[tuple(model)] if model else [])
 
 
+def ratings(
+    asked: Asked,
+    *,
+    lake: str = DEFAULT_LAKE,
+    system: str | None = None,
+    names: Path | None = None,
+    game_type: Texts = None,
+    confidence: float = DEFAULT_CONFIDENCE,
+    form: PaperForm = PAPER_FORM,
+) -> None:
+    """Rate the models on each side of games that have a hidden side, whoever they met.
+
+    A logistic regression of who won: the strength of the hidden seats against that of the others,
+    for each kind of game. `odds` are those that the side wins if the model sits where models of its
+    pool sat, in a mean game of the pool; 1 is an even chance. Where all of a pool met one model,
+    these are the adjusted win odds against it. A tie is half a win; a game in which one model holds
+    every seat is left out. Only models of one pool and side can be compared: games link them. The
+    intervals allow for settings. The command needs the extra `ratings`.
+
+    \b
+    Examples:
+      magic ratings
+      magic ratings --game-type undercover --confidence 0.9
+      magic ratings --format csv
+    """
+    asked.show("reports.ratings.ratings")
+
+
+def models(
+    asked: Asked,
+    *,
+    lake: str = DEFAULT_LAKE,
+    system: str | None = options.OF_ANY_SYSTEM,
+    names: Path | None = None,
+    form: Form = "table",
+) -> None:
+    """List the names of models: how many games each has, and which look alike.
+
+    Names look alike that differ in case, blanks, hyphens, a provider before a slash or signs that
+    nobody sees. Nothing is joined by guess: each name is counted by itself. To count several as one
+    model, write a map of names, and give it to any command that counts, as --names FILE. The lake
+    does not change.
+
+    \b
+    A map, such as names.toml:
+      [models]
+      "openai/gpt-4o" = "gpt-4o"
+      "GPT-4o" = "gpt-4o"
+
+    \b
+    Examples:
+      magic models
+      magic models --format csv
+      magic models --names names.toml
+    """
+    asked.lake = asked.every_system()
+    asked.show("reports.models.models")
+
+
 def completeness(
     asked: Asked,
     *,
     lake: str = DEFAULT_LAKE,
     system: str | None = None,
+    names: Path | None = None,
     model: Texts = None,
     incomplete: bool = flag("--incomplete", "Only rows that are not complete."),
     missing: bool = flag(

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Literal
 
-from pipeline.cli import terminal
+from pipeline.cli import options, terminal
 from pipeline.cli.command import Asked
 from pipeline.cli.options import DEFAULT_CONFIDENCE, DEFAULT_LAKE, flag, option
 from pipeline.errors import PipelineError, UsageError
@@ -19,6 +19,7 @@ def report(
     *,
     lake: str = DEFAULT_LAKE,
     system: str | None = None,
+    names: Path | None = None,
     out: str | None = option(
         "FILE",
         "The file to write, `-` for stdout; default: report.html, .md or .tex.",
@@ -68,7 +69,7 @@ def report(
     if out != STDOUT:
         check_place(file)
     wanted = GAMES_PER_CELL if games_per_cell is None else games_per_cell
-    opened = open_lake(lake)
+    opened = options.joined(open_lake(lake), names)
     text = report_file(
         opened.of_system(system) if system else opened,
         form,
@@ -104,6 +105,7 @@ NEEDED = ("starlette", "uvicorn", "jinja2", "altair", "vl_convert")
 def view(
     *,
     lake: str = DEFAULT_LAKE,
+    names: Path | None = None,
     port: int = option("PORT", "Port; 0: any free one.", min=0, max=65535, default=8765),
     host: str = option("HOST", "Address to listen on.", default="127.0.0.1"),
     browser: bool = flag("--browser/--no-browser", "Open the browser.", default=True),
@@ -127,7 +129,7 @@ def view(
     from pipeline.server.serve import serve
 
     serve(
-        with_metrics(open_lake(lake), known()),
+        with_metrics(options.joined(open_lake(lake), names), known()),
         name=lake,
         host=host,
         port=port,
@@ -141,6 +143,7 @@ def cite(
     *,
     lake: str = DEFAULT_LAKE,
     system: str | None = None,
+    names: Path | None = None,
     edition: Edition = "paper",
     form: Literal["text", "bibtex"] = option(
         "FORM", "Output format: text or bibtex.", "--format", default="text"

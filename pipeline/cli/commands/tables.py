@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pipeline
 from pipeline.cells import counted
 from pipeline.cli import options, progress, suggestions, terminal
 from pipeline.cli.command import Asked
@@ -120,6 +121,7 @@ def sql(
     query: str | None = argument("QUERY", "One SELECT; without it, stdin."),
     file: Path | None = option("FILE", "A file with the query; - is stdin.", "-f", "--file"),
     lake: str = DEFAULT_LAKE,
+    names: Path | None = None,
     timeout: int = option(
         "SECONDS", "Stop the query after so many seconds.", min=1, max=10**6, default=300
     ),
@@ -174,7 +176,9 @@ def sql(
         sandbox.prepare()  # it starts while we load what shows the answer
         from pipeline.cli.output import show
 
-        rows = sandbox.sql(lake, text, values)
+        # Only with names it is opened here, since that takes as long as to start a process.
+        opened = lake if names is None else options.joined(pipeline.open_lake(lake), names)
+        rows = sandbox.sql(opened, text, values)
         if out is None:
             show(rows, form)
             return

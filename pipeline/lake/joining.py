@@ -1,0 +1,102 @@
+"""Names of models that are one model, joined where a lake's tables are scanned.
+
+A map of names is the user's: exact names, and nothing by pattern or guess. It belongs to a lake
+that is open; what is stored stays as it is. The views of `pipeline.warehouse` do the same in SQL.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+import polars as pl
+
+from pipeline.errors import SourceError, UsageError
+from pipeline.events.contracts import polars_schema
+from pipeline.vocabulary import Side
+
+Names: TypeAlias = Mapping[str, str]
+"""The name by which a model is counted, by each name that logs give it."""
+_EXAMPLE = 'write [models], and below it lines such as "openai/gpt-4o" = "gpt-4o"'
+_MODEL = pl.col("model")
+
+
+def names_of(given: Names | str | Path) -> dict[str, str]:
+    """The map of names, of a TOML file if it is a path; names that stay the same are left out.
+
+    Raises SourceError for a file that cannot be read, and UsageError for a map that is wrong: one
+    that is no TOML or no texts, and a name that would be joined twice.
+    """
+    if isinstance(given, Mapping):
+        place, models = "names", given
+    else:
+        place, models = str(given), _read(Path(given))
+    for name, joined in models.items():
+        if not all(isinstance(one, str) for one in (name, joined)) or not joined.strip():
+            raise UsageError(f"{place}: the name for {name!r} must be a text, not {joined!r}")
+        if (last := models.get(joined, joined)) != joined:
+            raise UsageError(
+                f'{place}: "{name}" becomes "{joined}", which becomes "{last}": write the last '
+                "name for both"
+            )
+    return {name: joined for name, joined in models.items() if name != joined}
+
+
+def _read(file: Path) -> dict[str, str]:
+    import tomllib
+
+    try:
+        tables = tomllib.loads(file.read_bytes().decode())
+    except OSError as error:
+        raise SourceError(f"{file}: {error.strerror}") from None
+    except ValueError as error:
+        raise UsageError(f"{file}: not TOML: {error}; {_EXAMPLE}") from None
+    models = tables.pop("models", None)
+    if tables or not isinstance(models, dict):
+        wrong = f"`{next(iter(tables))}` is not known here" if tables else "no names of models"
+        raise UsageError(f"{file}: {wrong}: {_EXAMPLE}")
+    return models
+
+
+def in_words(names: Names) -> str:
+    """Which names are joined, such as `"GPT-4o", "openai/gpt-4o" as "gpt-4o"`."""
+    several: dict[str, list[str]] = {}
+    for name, one in sorted(names.items()):
+        several.setdefault(one, []).append(f'"{name}"')
+    return "; ".join(f'{", ".join(of)} as "{one}"' for one, of in several.items())
+
+
+def renamed(rows: pl.LazyFrame, names: Names) -> pl.LazyFrame:
+    """The rows with each model under the name by which it is counted."""
+    return rows.with_columns(_MODEL.replace(dict(names))) if names else rows
+
+
+def joined(
+    table: str, rows: pl.LazyFrame, names: Names, players: Callable[[], pl.LazyFrame]
+) -> pl.LazyFrame:
+    """The rows of a table as if logs had the joined names; `players` gives those as stored.
+
+    A side whose seats had several names has one result, as any model in several seats.
+    """
+    if not names or "model" not in polars_schema(table):
+        return rows
+    of_models = renamed(rows, names)
+    return _results(of_models, names, players()) if table == "results" else of_models
+
+
+def _results(rows: pl.LazyFrame, names: Names, players: pl.LazyFrame) -> pl.LazyFrame:
+    others = players.filter(~pl.col("is_tested")).group_by("game_id")
+    opponents = others.agg(
+        is_joined=_MODEL.is_in(list(names)).any(),
+        others=_MODEL.replace(dict(names)).fill_null("?").unique().sort().str.join(", "),
+    ).filter("is_joined")
+    opponent = pl.when(pl.col("opponent").is_not_null()).then(pl.coalesce("others", "opponent"))
+    # Where there are no sides, each seat has a result of its own.
+    own_seat = pl.when(side=Side.NONE).then("seat").alias("own_seat")
+    of_one = pl.when(pl.len() == 1).then(pl.col("seat", "player").min())
+    return (
+        rows.join(opponents, on="game_id", how="left")
+        .with_columns(opponent=opponent)
+        .group_by("game_id", "model", "role", own_seat, maintain_order=True)
+        .agg(pl.exclude("seat", "player", "others", "is_joined").min(), of_one)
+        .select(*polars_schema("results"))
+    )

@@ -1,0 +1,82 @@
+"""Ratings by side: how a model does on the hidden side and on the other, whoever it met.
+
+A tie is half a win. A game in which one model holds every seat says nothing of it and is left out.
+How odds are found is said in `pipeline.statistics.sides`.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import polars as pl
+
+from pipeline import column, games
+from pipeline.column import Column
+from pipeline.errors import UsageError
+from pipeline.extras import check_extra
+from pipeline.lake import StoredLake
+from pipeline.metrics.request import check_words, several
+from pipeline.metrics.results import MODEL, counted_in
+from pipeline.vocabulary import Side
+
+_odds_column = partial(Column, pl.Float64(), nullable=True, min=0, decimals=3)
+COLUMNS: Mapping[str, Column] = {
+    "side": column.word((Side.HIDDEN, Side.CIVILIAN), "the side that the model was on"),
+    "pool": column.count(
+        "the number of its pool, from 1: only models of one pool can be compared, since they met "
+        "each other or the same models; null without odds",
+        low=1,
+        nullable=True,
+    ),
+    "rank": column.count("the place in its pool, by odds", low=1, nullable=True),
+    "model": MODEL,
+    "odds": _odds_column(
+        "the odds that its side wins if it sits where models of the pool sat, in a mean game of "
+        "the pool: adjusted for whom it met"
+    ),
+    "ci_low": _odds_column("the lower end of the confidence interval of the odds"),
+    "ci_high": _odds_column("the upper end of the confidence interval of the odds"),
+    "n_games": column.count("its games against other models").shown("games"),
+    "n_settings": column.count("the settings of these games").shown("settings"),
+    "opponent": column.text(
+        "the only model that the pool sat with or against; null if there are several", nullable=True
+    ),
+    "reason": column.text("why there are no odds, null if there are", nullable=True),
+}
+
+
+@counted_in(COLUMNS, has_edition=False)
+def ratings(
+    lake: StoredLake,
+    *,
+    game_type: str | Sequence[str] | None = None,
+    confidence: float = 0.95,
+) -> pl.DataFrame:
+    """The ratings of models under test in games with a hidden side: a row for each of its sides.
+
+    They are of the finished games of one system, by default of all types together. Intervals allow
+    for settings, whose games are alike. Raises UsageError for an unknown game type or a confidence
+    that is not between 0 and 1, and PipelineError without the extra `ratings`.
+
+    >>> chameleon = lake.ratings(game_type="chameleon")
+    >>> chameleon.select("side", "model", "n_games").rows()[0]
+    ('hidden', 'sim-atlas', 4)
+    """
+    check_extra("a rating", "ratings", ("statsmodels",))
+    # Imported here, so that what shows other results does not wait for numpy and scipy.
+    from pipeline.statistics.sides import rated
+
+    types = several(game_type)
+    check_words("game type", types, games.names())
+    if not 0 < confidence < 1:
+        raise UsageError(f"the confidence must be between 0 and 1, not {confidence:g}")
+    side, credit = pl.col("side"), pl.col("win_credit")
+    is_sided = side != Side.NONE
+    of_hidden = pl.when(side == Side.HIDDEN).then(credit).otherwise(1 - credit)
+    half = pl.when(of_hidden.is_between(0, 1, closed="none")).then(0.5).otherwise(of_hidden)
+    results = lake.table("results").filter("is_tested", is_sided).drop_nulls("win_credit")
+    seats = lake.table("players").filter(is_sided)
+    if types is not None:
+        seats = seats.filter(pl.col("game_type").is_in(types))
+    won = results.group_by("game_id").agg(hit=half.max())
+    with_hits = seats.join(won, on="game_id").collect(engine="streaming")
+    return rated(with_hits, confidence).select(*COLUMNS)

@@ -1,0 +1,28 @@
+-- The results of a lake whose names of models are joined: a side has one, whatever its seats were called.
+WITH others AS (
+    SELECT
+        game_id,
+        coalesce(${joined}, '?') AS name,
+        model IN (${names}) AS is_joined
+    FROM (${players}) AS players
+    WHERE NOT is_tested
+),
+opponents AS (
+    SELECT
+        game_id,
+        string_agg(DISTINCT name, ', ' ORDER BY name) AS others
+    FROM others
+    GROUP BY game_id
+    HAVING bool_or(is_joined)
+)
+SELECT
+    results.game_id,
+    ${joined} AS model,
+    role,
+    CASE WHEN count(*) = 1 THEN min(seat) END AS seat,
+    CASE WHEN count(*) = 1 THEN min(player) END AS player,
+    min(CASE WHEN opponent IS NOT NULL THEN coalesce(others, opponent) END) AS opponent,
+    ${columns}
+FROM (${results}) AS results
+LEFT JOIN opponents ON opponents.game_id = results.game_id
+GROUP BY results.game_id, ${joined}, role, CASE WHEN side = 'none' THEN seat END

@@ -1,0 +1,244 @@
+"""Ratings by side: the strength of simulated models is found, and nothing else moves them."""
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from event_tables import assert_same
+from joined_logs import other_logs
+
+import pipeline
+from pipeline.cli import main
+from pipeline.errors import PipelineError, UsageError
+from pipeline.extras import install_command
+from pipeline.ingest import ingest
+from pipeline.reports.ratings import COLUMNS
+from pipeline.statistics import sides as module
+from pipeline.statistics.logit import Fit, Floats
+from pipeline.statistics.sides import rated
+
+MODELS = [f"m{number}" for number in range(6)]
+SETUP = 0.2
+SCHEMA = {
+    **dict.fromkeys(("game_id", "game_type", "setting_id", "side", "model"), pl.String),
+    "is_tested": pl.Boolean,
+    "hit": pl.Float64,
+}
+Strengths = dict[tuple[str, str], float]
+
+
+def seats(games: Sequence[tuple[str, list[str], list[str], float]]) -> pl.DataFrame:
+    """The seats of games, each a setting, the hidden models, the others, and who won.
+
+    A model whose name begins with `-` is not under test.
+    """
+    rows = [
+        (f"{number:05}", "undercover", setting, side, model, model[0] != "-", hit)
+        for number, (setting, hidden, others, hit) in enumerate(games)
+        for side, models in (("hidden", hidden), ("civilian", others))
+        for model in models
+    ]
+    return pl.DataFrame(rows, SCHEMA, orient="row")
+
+
+def strengths(dice: np.random.Generator, models: Sequence[str]) -> Strengths:
+    return {(side, one): dice.normal(0, 0.7) for side in ("hidden", "civilian") for one in models}
+
+
+def played(
+    dice: np.random.Generator, true: Strengths, setting: str, hidden: list[str], others: list[str]
+) -> tuple[str, list[str], list[str], float]:
+    """A game that goes as the strengths have it."""
+    of_hidden = np.mean([true["hidden", one] for one in hidden])
+    of_others = np.mean([true["civilian", one] for one in others])
+    chance = 1 / (1 + np.exp(-(SETUP + of_hidden - of_others)))
+    return setting, hidden, others, float(dice.random() < chance)
+
+
+def arena(dice: np.random.Generator, true: Strengths, n_settings: int, n_games: int) -> Any:
+    """Models drawn for each seat: one hidden, two others."""
+    return seats(
+        [
+            played(dice, true, f"s{s}", [*dice.choice(MODELS, 1)], [*dice.choice(MODELS, 2)])
+            for s in range(n_settings)
+            for _ in range(n_games)
+        ]
+    )
+
+
+def star(dice: np.random.Generator, true: Strengths, n_settings: int) -> Any:
+    """Each model on both sides against one opponent, as in MAgIC."""
+    games = []
+    for s in range(n_settings):
+        for one in MODELS:
+            games.append(played(dice, true, f"h{s}", [one], ["-opponent", "-opponent"]))
+            games.append(played(dice, true, f"c{s}", ["-opponent"], [one, "-opponent"]))
+    return seats(games)
+
+
+def truth(rows: pl.DataFrame, true: Strengths) -> pl.DataFrame:
+    """The ratings that the strengths come to: what is estimated, in place of an estimate."""
+
+    def known(matrix: Floats, along: Floats, *_: object) -> Fit:
+        met = rows.filter([pl.col(one).n_unique().over("game_id") > 1 for one in ("side", "model")])
+        nodes = met.select("side", "model").unique().sort("side", "model").rows()
+        setups = [SETUP] * (matrix.shape[1] - len(nodes))
+        coefficients = np.array([*(true[node] for node in nodes), *setups])
+        return Fit(along @ coefficients, np.zeros((len(along), len(along))), along)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(module, "fitted", known)
+        return rated(rows, 0.95)
+
+
+DESIGNS = {
+    "an arena of many settings": lambda dice, true: arena(dice, true, 200, 1),
+    "an arena of few settings": lambda dice, true: arena(dice, true, 12, 20),
+    "one opponent": lambda dice, true: star(dice, true, 20),
+}
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_intervals_hold_what_is_true(design: str) -> None:
+    """In at least .92 of cases, where no model won all or none of its games."""
+    n_held = n_known = 0
+    for seed in range(40):
+        dice = np.random.default_rng(seed)
+        true = strengths(dice, [*MODELS, "-opponent"])
+        rows = DESIGNS[design](dice, true)
+        found = rated(rows, 0.95)
+        if found["odds"].has_nulls():
+            continue
+        both = found.join(
+            truth(rows, true).select("side", "model", true="odds"), on=["side", "model"]
+        )
+        n_held += both.filter(pl.col("true").is_between("ci_low", "ci_high")).height
+        n_known += both.height
+    assert n_known > 400
+    assert n_held / n_known >= 0.92
+
+
+def test_the_better_model_is_ranked_first() -> None:
+    true = {
+        (side, one): place / 2
+        for side in ("hidden", "civilian")
+        for place, one in enumerate(MODELS)
+    }
+    found = rated(arena(np.random.default_rng(1), true, 500, 8), 0.95)
+    for side in ("hidden", "civilian"):
+        assert found.filter(side=side)["model"].to_list() == MODELS[::-1]
+        assert found.filter(side=side)["rank"].to_list() == [1, 2, 3, 4, 5, 6]
+
+
+def test_two_models_have_the_odds_of_their_games() -> None:
+    """12 of 16 hidden wins of `a` against `-z`, two of them ties: 11 to 5."""
+    games = [(f"s{n}", ["a"], ["-z"], 1.0) for n in range(10)]
+    games += [(f"t{n}", ["a"], ["-z"], 0.0) for n in range(4)]
+    games += [(f"u{n}", ["a"], ["-z"], 0.5) for n in range(2)]
+    (row,) = rated(seats(games), 0.95).rows(named=True)
+    assert row["odds"] == pytest.approx(11 / 5)
+    assert (row["n_games"], row["n_settings"], row["opponent"]) == (16, 16, "-z")
+    assert row["ci_low"] < 1 < row["odds"] < row["ci_high"]
+
+
+def close(one: pl.DataFrame, other: pl.DataFrame) -> None:
+    pl.testing.assert_frame_equal(one, other, check_exact=False, rel_tol=1e-6)
+
+
+def test_order_names_and_self_play_move_nothing() -> None:
+    dice = np.random.default_rng(2)
+    rows = arena(dice, strengths(dice, MODELS), 40, 4)
+    found = rated(rows, 0.95)
+    close(rated(rows.sample(fraction=1, shuffle=True, seed=3), 0.95), found)
+    renamed = pl.col("model").replace({one: f"x{9 - n}" for n, one in enumerate(MODELS)})
+    other = rated(rows.with_columns(renamed), 0.95).sort("side", "rank")
+    close(other, found.with_columns(renamed).sort("side", "rank"))
+    alone = [(f"z{n}", ["m1"], ["m1", "m1"], 1.0) for n in range(9)]
+    of_alone = seats(alone).with_columns(game_id=pl.lit("z") + pl.col("game_id"))
+    close(rated(pl.concat([rows, of_alone]), 0.95), found)
+
+
+def test_pools_that_no_game_links_are_not_ranked_together() -> None:
+    pairs = [("a", "b"), ("c", "d")]
+    games = [
+        (f"s{n}", [hidden], [other], float(n % 3 > at))
+        for one, two in pairs
+        for at, (hidden, other) in enumerate([(one, two), (two, one)])
+        for n in range(6)
+    ]
+    found = rated(seats(games), 0.95)
+    assert found.filter(side="hidden").select("pool", "rank", "model").n_unique("pool") == 4
+    assert set(found["rank"]) == {1}
+    games += [(f"t{n}", ["a"], ["d"], float(n % 2)) for n in range(6)]
+    assert rated(seats(games), 0.95).filter(side="hidden").n_unique("pool") < 4
+
+
+def test_a_model_that_won_all_or_none_has_no_odds_and_says_why() -> None:
+    mixed = [(f"s{n}", ["a"], ["b"], float(n % 2)) for n in range(8)]
+    games = [*mixed, *((f"s{n}", ["won"], ["b"], 1.0) for n in range(8))]
+    found = rated(seats(games), 0.95)
+    reasons = dict(found.select("model", "reason").rows())
+    assert reasons["won"] == "it won all of its games"
+    assert found.filter(model="won")["pool"].to_list() == [None]
+    assert found.filter(side="hidden", model="a")["odds"].item() == pytest.approx(1)
+    # Two that always win against two that always lose to them, and share among themselves.
+    groups = [("a", "b"), ("b", "a"), ("c", "d"), ("d", "c")]
+    games = [(f"s{n}", [x], [y], float(n % 2)) for x, y in groups for n in range(6)]
+    games += [(f"s{n}", [x], [y], 1.0) for x in "ab" for y in "cd" for n in range(6)]
+    games += [(f"s{n}", [x], [y], 0.0) for x in "cd" for y in "ab" for n in range(6)]
+    found = rated(seats(games), 0.95)
+    assert found["odds"].null_count() == found.height == 8
+    assert set(found["reason"]) == {module._ENDLESS}
+
+
+def test_few_games_give_no_odds() -> None:
+    """As many games as strengths, one setting for all, and one for a model: no interval."""
+    few = [("s0", ["a"], ["b"], 0.5), ("s1", ["b"], ["a"], 0.5)]
+    one = [("s", ["a"], ["b"], float(n % 2)) for n in range(8)]
+    for games in (few, one):
+        found = rated(seats(games), 0.95)
+        assert set(found["reason"]) == {module._FEW}
+        assert found["odds"].null_count() == found.height > 0
+    games = [(f"s{n}", ["a"], ["b"], float(n % 2)) for n in range(8)]
+    found = rated(seats([*games, *(("s0", ["c"], ["b"], float(n % 2)) for n in range(4))]), 0.95)
+    reasons = dict(found.select("model", "reason").rows())
+    assert reasons == {"a": None, "b": None, "c": module._ONE_SETTING}
+
+
+def test_no_games() -> None:
+    assert {*COLUMNS} <= {*rated(seats([]), 0.95).columns}
+    alone = rated(seats([("s", ["a"], ["a"], 1.0)]), 0.95)
+    assert alone.is_empty()
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    top = tmp_path_factory.mktemp("ratings")
+    other_logs(top / "logs")
+    ingest(top / "logs", top / "lake")
+    return top / "lake"
+
+
+def test_a_lake_a_command_and_a_page(lake: Path, capsys: Any) -> None:
+    opened = pipeline.open_lake(lake)
+    rows = opened.ratings()
+    assert {*rows.columns} == {*COLUMNS, "system"}
+    assert_same(opened.page("ratings").rows, rows)
+    assert main(["ratings", "--lake", str(lake), "--game-type", "werewolf"]) == 0
+    assert "only odds of one side" in capsys.readouterr().err
+    for wrong in ({"game_type": "chess"}, {"confidence": 1.0}):
+        with pytest.raises(UsageError):
+            opened.ratings(**wrong)
+
+
+def test_without_the_extra(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "pipeline.extras.find_spec", lambda name: None if name == "statsmodels" else find_spec(name)
+    )
+    with pytest.raises(PipelineError) as error:
+        pipeline.open_lake(lake).ratings()
+    assert str(error.value) == f"a rating needs statsmodels: run `{install_command('ratings')}`"

@@ -1,0 +1,254 @@
+"""Joined names of models: a lake counts as one whose logs had these names from the start."""
+
+import json
+import pickle
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from event_tables import assert_same
+from joined_logs import NAMES, hashed, joined_bytes, magic_logs, other_logs
+
+import pipeline
+from pipeline.api import Lake, reopened
+from pipeline.cli import main
+from pipeline.errors import PipelineError, SourceError, UsageError
+from pipeline.events.contracts import GAME_TABLES
+from pipeline.ingest import ingest
+from pipeline.lake.joining import names_of
+from pipeline.metrics.known import names as metric_names
+from pipeline.pages.report_file import report_file
+from pipeline.reports.audit import TITLES
+from pipeline.reports.views import views
+from pipeline.vocabulary import EDITIONS
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Lakes of the same logs: `joined` has one name for each model, `apart` has several."""
+    top = tmp_path_factory.mktemp("names")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("pipeline.ingest.decode.sha256", hashed)
+        magic_logs(top / "logs" / "magic")
+        other_logs(top / "logs" / "other")
+        ingest(top / "logs", top / "apart", jobs=1)
+        for file in (top / "logs").rglob("*.json*"):
+            file.write_bytes(joined_bytes(file.read_bytes()))
+        ingest(top / "logs", top / "joined", jobs=1)
+    return top
+
+
+@cache
+def both(place: Path, system: str) -> tuple[Lake, Lake]:
+    """The lake whose names are joined when it is asked, and the one that has them from its logs."""
+    apart = pipeline.open_lake(place / "apart", names=NAMES)
+    return apart.of_system(system), pipeline.open_lake(place / "joined").of_system(system)
+
+
+ANSWERS: dict[str, Callable[[Lake], Any]] = {
+    **{
+        f"metrics, {engine}, {edition}, {by}": lambda lake, **asked: lake.metrics(**asked)
+        for engine in ("polars", "duckdb")
+        for edition in EDITIONS
+        for by in ("model,game_type", "model,opponent", "role")
+        if by == "model,game_type" or edition == "paper"
+    },
+    "leaderboard": lambda lake: lake.leaderboard(),
+    "board": lambda lake: lake.board().values,
+    "compare": lambda lake: lake.compare(),
+    "completeness": lambda lake: lake.completeness(),
+    "missing": lambda lake: lake.missing(),
+    "readability": lambda lake: lake.readability(),
+    "evidence release": lambda lake: lake.evidence("deception", edition="release"),
+    "page of evidence": lambda lake: lake.evidence_page("win_rate", limit=7),
+    "audit": lambda lake: lake.audit(),
+    "audit by model": lambda lake: lake.audit(by=["model"]),
+    "games": lambda lake: lake.games().drop("ingest_id", strict=False),
+    "search": lambda lake: lake.search("I").rows,
+    "models": lambda lake: lake.models(),
+    "ratings": lambda lake: lake.ratings(),
+    "plan": lambda lake: lake.plan("win_rate", difference=0.1),
+    **{
+        f"evidence {name}": lambda lake, name=name: lake.evidence(name)
+        for name in metric_names("paper")
+    },
+}
+
+
+def answer(lake: Lake, name: str) -> pl.DataFrame:
+    if name.startswith("metrics"):
+        _, engine, edition, by = name.split(", ")
+        return lake.metrics(engine=engine, edition=edition, by=by.split(","))
+    return ANSWERS[name](lake)
+
+
+@pytest.mark.parametrize("system", ["magic", "example"])
+@pytest.mark.some(30)
+@pytest.mark.parametrize("name", ANSWERS)
+def test_answers_are_those_of_logs_with_these_names(place: Path, system: str, name: str) -> None:
+    """Every value, interval, comparison, number of games, row behind a value and contradiction."""
+    apart, joined = both(place, system)
+    try:
+        expected = answer(joined, name)
+    except PipelineError as error:
+        with pytest.raises(type(error)) as found:
+            answer(apart, name)
+        assert str(found.value) == str(error)
+        return
+    found = answer(apart, name)
+    assert_same(found.drop("joined_names", strict=False), expected)
+
+
+@pytest.mark.parametrize("system", ["magic", "example"])
+def test_rows_are_those_of_logs_with_these_names(place: Path, system: str) -> None:
+    """Of every table, by polars and by DuckDB."""
+    apart, joined = both(place, system)
+    unlike = ("content_id", "ingest_id")
+    for table in GAME_TABLES:
+        expected = joined.table(table).drop(unlike, strict=False).collect()
+        for rows in (apart.table(table).collect(), apart.sql(f"FROM {table}")):
+            found = rows.drop(unlike, strict=False)
+            assert found.columns == expected.columns
+            assert_same(*(one.sort(pl.all(), nulls_last=True) for one in (found, expected)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("system", ["magic", "example"])
+def test_views_are_those_of_logs_with_these_names(place: Path, system: str) -> None:
+    apart, joined = both(place, system)
+    with apart.connect() as one, joined.connect() as other:
+        for view in views():
+            found, expected = (each.sql(f"FROM {view}").pl() for each in (one, other))
+            assert_same(*(each.sort(pl.all(), nulls_last=True) for each in (found, expected)))
+
+
+@pytest.mark.slow
+def test_kinds_of_findings(place: Path) -> None:
+    for system in ("magic", "example"):
+        apart, joined = both(place, system)
+        for kind in TITLES:
+            assert_same(apart.findings(kind), joined.findings(kind))
+
+
+def test_nothing_that_is_stored_changes(place: Path) -> None:
+    """The same lake without names has all of them, and more results: each is undone by leaving
+    it out."""
+    apart, joined = pipeline.open_lake(place / "apart"), pipeline.open_lake(place / "joined")
+    assert set(NAMES) <= set(apart.models()["model"])
+    assert apart.table("results").collect().height > joined.table("results").collect().height
+    assert apart.with_names(NAMES).with_names({}).models().equals(apart.models())
+    assert "joined_names" not in apart.leaderboard().columns
+
+
+def test_a_lake_with_names_is_that_everywhere(place: Path) -> None:
+    lake = pipeline.open_lake(place / "apart", names=NAMES)
+    copy = pickle.loads(pickle.dumps(lake))
+    assert copy.names == reopened(lake).names == lake.of_system("magic").names == NAMES
+    assert copy.state == lake.state != pipeline.open_lake(place / "apart").state
+    # In the games of one system only the names that these games have.
+    said = '"a\'"z/gpt-4" as "gpt-4"; "openai/sim-atlas" as "sim-atlas"'
+    assert set(lake.leaderboard()["joined_names"]) == {said}
+    assert set(lake.metrics(by=["system", "model"])["joined_names"]) == {
+        '"Model-A" as "model-a"; ' + said
+    }
+    for text in (lake.cite().text, lake.present("leaderboard").markdown()):
+        assert said in text
+    assert "joined names" in lake.present("games").markdown()
+    assert "Names of models that are joined" in lake.page("models").html
+    assert "Names of models" not in pipeline.open_lake(place / "joined").page("models").html
+
+
+WRONG = {
+    "not TOML": ("models", "not TOML"),
+    "another table": ('[model]\n"a" = "b"', "`model` is not known here"),
+    "no table": ("", "no names of models"),
+    "no table of names": ("models = 1", "no names of models"),
+    "no text": ('[models]\n"a" = 1', "the name for 'a' must be a text, not 1"),
+    "an empty name": ('[models]\n"a" = " "', "the name for 'a' must be a text, not ' '"),
+    "a chain": ('[models]\n"a" = "b"\n"b" = "c"', '"a" becomes "b", which becomes "c"'),
+    "a circle": ('[models]\n"a" = "b"\n"b" = "a"', '"a" becomes "b", which becomes "a"'),
+    "a name twice": ('[models]\n"a" = "b"\n"a" = "c"', "not TOML"),
+    "not UTF-8": (b'[models]\n"\xff" = "b"', "not TOML"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_map_is_refused_with_its_file_and_key(tmp_path: Path, name: str) -> None:
+    text, expected = WRONG[name]
+    (file := tmp_path / "n.toml").write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(UsageError, match=re.escape(expected)) as error:
+        names_of(file)
+    assert str(error.value).startswith(f"{file}: ")
+
+
+def test_a_map_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"n\.toml: No such file"):
+        names_of(tmp_path / "n.toml")
+    assert names_of({"a": "b", "b": "b"}) == {"a": "b"}
+    with pytest.raises(UsageError, match="names: the name for 1 must"):
+        names_of({1: "b"})  # type: ignore[dict-item]
+
+
+COMMANDS = {
+    "leaderboard": ["leaderboard"],
+    "metrics": ["metrics", "--metric", "win_rate"],
+    "compare": ["compare", "--all-pairs", "--metric", "win_rate"],
+    "completeness": ["completeness"],
+    "evidence": ["evidence", "win_rate", "--limit", "3"],
+    "games": ["games", "--model", "sim-atlas", "--limit", "3"],
+    "audit": ["audit"],
+    "search": ["search", "vote", "--limit", "3"],
+    "sql": ["sql", "SELECT DISTINCT model FROM players ORDER BY ALL"],
+    "models": ["models"],
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_counts_joined_names_and_says_so(
+    place: Path, tmp_path: Path, capsys: Any, queries_here: None, name: str
+) -> None:
+    """A name that the lake lacks is a note: one map may be for several lakes."""
+    lines = [f"{json.dumps(key)} = {json.dumps(one)}" for key, one in (NAMES | {"x": "y"}).items()]
+    (file := tmp_path / "names.toml").write_text("\n".join(["[models]", *lines]))
+    command = [*COMMANDS[name], "--format", "json"]
+    assert main([*command, "--lake", str(place / "joined")]) == 0
+    expected = json.loads(capsys.readouterr().out)
+    assert main([*command, "--lake", str(place / "apart"), "--names", str(file)]) == 0
+    said = capsys.readouterr()
+    found = [{k: v for k, v in row.items() if k != "joined_names"} for row in json.loads(said.out)]
+    assert found == expected
+    assert f"names of models joined by {file}" in said.err
+    assert 'no game has a model "x"; `magic models` lists' in said.err
+
+
+PAGES: dict[str, dict[str, str]] = {
+    "leaderboard": {},
+    "metric": {"metric": "win_rate"},
+    "model": {"model": "sim-atlas"},
+    "compare": {"model": "sim-atlas", "other": "sim-birch-pgm"},
+    "evidence": {"metric": "deception"},
+    "games": {"model": "sim-atlas"},
+    "completeness": {},
+    "missing": {},
+    "audit": {},
+    "search": {"words": "vote"},
+    "models": {},
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_pages_count_joined_names_and_say_so(place: Path, name: str) -> None:
+    lakes = pipeline.open_lake(place / "apart", names=NAMES), pipeline.open_lake(place / "joined")
+    found, expected = (lake.page(name, **PAGES[name]) for lake in lakes)
+    assert_same(found.rows.drop("joined_names", strict=False), expected.rows)
+    assert ["Names of models that" in one.html for one in (found, expected)] == [True, False]
+
+
+def test_a_report_says_which_names_are_joined(place: Path) -> None:
+    lake = pipeline.open_lake(place / "apart", names=NAMES)
+    assert "openai/sim-atlas&#34; as &#34;sim-atlas" in report_file(lake)
+    assert '"openai/sim-atlas" as "sim-atlas"' in report_file(lake, "markdown")
