@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import msgspec
 
 NULL = "–"
+NAMELESS = "a nameless model"
 MARK = "†"
 DECIMALS = 4
 # A number below this is shown by its size alone.
