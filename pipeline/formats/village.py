@@ -8,7 +8,7 @@ from typing import Protocol
 
 from pipeline.formats.broken import broken
 from pipeline.formats.building import Spoken, messages, team_results
-from pipeline.formats.players import target
+from pipeline.formats.players import is_nobody, target
 from pipeline.formats.rows import EVERYONE
 from pipeline.game import Ability, Elimination, Fault, GameRecord, JsonValue, Seat, Vote
 from pipeline.games.werewolf import KIND
@@ -70,6 +70,10 @@ class Village:
     def target(self, value: object, at: str) -> str | None:
         """The player at whom an act is aimed; None for nobody, with a fault where it is no name."""
         return target(value, self._known, at, self.faults)
+
+    def somebody(self, name: str | None) -> str | None:
+        """A name, null where it is a word for nobody and no player is called so."""
+        return None if name not in self._roles and is_nobody(name) else name
 
     def living(self, role: str) -> tuple[str, ...]:
         """The players of a role who are still in the game."""

@@ -213,7 +213,6 @@ def bent(*path: object, value: object) -> Log:
         (bent("players", 0, "role", value="jester"), "$.players[0].role"),
         (bent("players", 1, "name", value="Ann"), "$.players"),
         (bent("winner", value="nobody"), "$.winner"),
-        (bent("config", value={}), "$.config"),
         (
             bent("missions", 1, "discussion", 0, "player", value="Zoë"),
             "$.missions[1].discussion[0].player",

@@ -87,7 +87,7 @@ def test_a_vote_for_nobody(target: object) -> None:
     assert (len(game.votes), game.faults) == (6, [])
 
 
-@pytest.mark.parametrize("target", ["Player 9", "ann", 0, ["Ann"], True])
+@pytest.mark.parametrize("target", ["Player 9", "ann lee", 0, ["Ann"], True])
 def test_a_vote_for_no_player_is_a_fault(target: object) -> None:
     game = game_of(aimed_at(target))
     assert game.votes[3].target is None

@@ -113,7 +113,6 @@ FOREIGN: dict[str, Any] = {
     "another Werewolf": {"players": ["A"], "rounds": [], "werewolves": ["A"], "winner": "A"},
     "another negotiation": {"config": {}, "agreed": True, "final_round": 3, "log": []},
     "the name of an episode": {"name": "werewolf", "players": []},
-    "another environment": {"env_id": "Chess-v0", "agent": "m", "game_info": {}, "logs": []},
     "a summary of an environment": {"env_id": "Avalon-v0", "agent": "m", "rewards": {}},
     "another record": {"game_record": {"players": [], "moves": [], "winner": 1}},
     "a record that is a list": {"game_record": [{"players": []}]},

@@ -42,7 +42,12 @@ def _game(log: Log) -> GameRecord:
     check_players(names, "$.players")
     check_names(log, set(names))
     seats = [
-        Seat(player.name, log.config.model, _ROLES.get(player.role, player.role), is_tested=True)
+        Seat(
+            player.name,
+            log.config.model or None,
+            _ROLES.get(player.role, player.role),
+            is_tested=True,
+        )
         for player in log.players
     ]
     sizes = log.config.mission_team_sizes

@@ -27,9 +27,10 @@ class Acts:
         number = mission.mission_number
         has_failed = None if mission.mission_result is None else mission.mission_result == "fail"
         self.spoken += [
-            Spoken(said.player, said.content or "", "talk", number) for said in mission.discussion
+            Spoken(said.player, said.content or "", "talk", number)
+            for said in mission.discussion or ()
         ]
-        for attempt, proposal in enumerate(mission.proposals, start=1):
+        for attempt, proposal in enumerate(mission.proposals or (), start=1):
             path = f"{at}.proposals[{attempt - 1}]"
             self._add_proposal(proposal, number, attempt, path, has_failed=has_failed)
         for place, play in enumerate(mission.quest_actions or ()):
@@ -49,7 +50,8 @@ class Acts:
         self, proposal: Proposal, number: int, attempt: int, at: str, *, has_failed: bool | None
     ) -> None:
         leader, team = proposal.leader, tuple(proposal.team_members)
-        is_approved = proposal.vote_result == "approved"
+        result = proposal.vote_result
+        is_approved = None if result is None else result == "approved"
         index = self._say(leader, proposal.reasoning, "team", number)
         self.events["team_proposals"].append(
             TeamProposal(
@@ -63,7 +65,7 @@ class Acts:
                 is_quest_failed=has_failed if is_approved else None,
             )
         )
-        for place, ballot in enumerate(proposal.votes):
+        for place, ballot in enumerate(proposal.votes or ()):
             # What a vote was given for is shown to nobody else.
             index = self._say(ballot.player, ballot.comment, "team_vote", number, ballot.player)
             if not self._is_read(ballot.vote, _VOTES, f"{at}.votes[{place}].vote"):
@@ -74,7 +76,7 @@ class Acts:
 
     def add_assassination(self, choice: Choice, number: int) -> None:
         """After the last quest, the evil players discuss, and the assassin chooses."""
-        for said in choice.evil_discussion:
+        for said in choice.evil_discussion or ():
             self._say(said.player, said.content or "", "assassination", number, self._evil)
         assassin = choice.assassin
         index = self._say(assassin, choice.reasoning, "assassination", number, assassin)
