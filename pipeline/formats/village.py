@@ -53,10 +53,11 @@ class Village:
         """Whether a player is still in the game."""
         return player in self._living
 
-    def check_player(self, player: str, at: str) -> None:
-        """Raises BrokenDocument where whoever acts is no player; `at` is where the log says so."""
+    def is_player(self, player: str, at: str) -> bool:
+        """Whether whoever acts is a player; if not, it is a fault, `at` where the log says so."""
         if player not in self._roles:
-            raise broken(at, "whoever acts is a player", repr(player[:50]))
+            self.faults.append(Fault(at, "whoever acts is a player", repr(player[:50])))
+        return player in self._roles
 
     def check_living(self, player: str, at: str) -> None:
         """Raises BrokenDocument where whoever leaves the game is not in it."""

@@ -131,15 +131,15 @@ def _night(village: Village, one: Round, day: int, at: str) -> None:
 
 def _day(village: Village, one: Round, day: int, at: str) -> None:
     for number, (player, text) in enumerate(one.debate or ()):
-        village.check_player(player, f"{at}.debate[{number}]")
-        village.say(player, text or "", day)
+        if village.is_player(player, f"{at}.debate[{number}]"):
+            village.say(player, text or "", day)
     # In an interrupted round the last tally decided nothing.
     tallies = [] if one.success is False else one.votes or []
     for player, target in tallies[-1].items() if tallies else ():
         tally = f"{at}.votes[{len(tallies) - 1}]"
-        village.check_player(player, tally)
-        named = None if target is None else str(target)
-        village.vote(player, village.target(named, f"{tally}.{player}"), day)
+        if village.is_player(player, tally):
+            named = None if target is None else str(target)
+            village.vote(player, village.target(named, f"{tally}.{player}"), day)
     if (exiled := village.somebody(one.exiled)) is not None:
         village.check_living(exiled, f"{at}.exiled")
         village.eliminate(exiled, day, EXECUTED)

@@ -133,6 +133,13 @@ def test_a_log_of_another_program_is_ignored_and_named(log: Any) -> None:
     assert "JSON with other keys (" in why_ignored(data, "a.json")
 
 
+def test_a_log_of_another_environment_is_named() -> None:
+    log = {"env_id": "Chess-v0", "agent": "m", "game_info": {}, "logs": []}
+    data = json.dumps(log).encode()
+    assert read(data, "m", "a.json") is None
+    assert why_ignored(data, "a.json") == "not read: a TextArena log of Chess-v0"
+
+
 # Without these nobody can say whose log it is: other games are played in the same way.
 TELLING = {
     "interchange": {"magic_interchange"},

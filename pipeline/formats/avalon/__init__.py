@@ -7,7 +7,7 @@ quest, also the fourth of seven players.
 import msgspec
 
 from pipeline.formats.avalon.acts import Acts
-from pipeline.formats.avalon.log import Log, check_names
+from pipeline.formats.avalon.log import Log
 from pipeline.formats.broken import decode
 from pipeline.formats.building import messages, team_results
 from pipeline.formats.look import Look
@@ -40,7 +40,6 @@ def read(look: Look, model: str | None) -> GameRecord:
 def _game(log: Log) -> GameRecord:
     names = [player.name for player in log.players]
     check_players(names, "$.players")
-    check_names(log, set(names))
     seats = [
         Seat(
             player.name,

@@ -1,11 +1,9 @@
-"""What a log of multi-round Avalon holds, and whom it names."""
+"""What a log of multi-round Avalon holds."""
 
-from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from pipeline.formats.broken import broken
 from pipeline.formats.rows import Int64
 
 
@@ -67,30 +65,3 @@ class Log(Struct):
     config: Config = Config()
     winner: Literal["good", "evil"] | None = None
     assassin_phase: Choice | None = None
-
-
-def check_names(log: Log, known: set[str]) -> None:
-    """Raises BrokenDocument for a name that no player has."""
-    for at, name in _named(log):
-        if name not in known:
-            raise broken(at, "every player named has a seat", repr(name[:50]))
-
-
-def _named(log: Log) -> Iterator[tuple[str, str]]:
-    """Every name of somebody who does something, and where it stands."""
-    for place, mission in enumerate(log.missions):
-        at = f"$.missions[{place}]"
-        for number, said in enumerate(mission.discussion or ()):
-            yield f"{at}.discussion[{number}].player", said.player
-        for number, play in enumerate(mission.quest_actions or ()):
-            yield f"{at}.quest_actions[{number}].player", play.player
-        for number, proposal in enumerate(mission.proposals or ()):
-            yield f"{at}.proposals[{number}].leader", proposal.leader
-            for member in proposal.team_members:
-                yield f"{at}.proposals[{number}].team_members", member
-            for vote, ballot in enumerate(proposal.votes or ()):
-                yield f"{at}.proposals[{number}].votes[{vote}].player", ballot.player
-    if log.assassin_phase is not None:
-        yield "$.assassin_phase.assassin", log.assassin_phase.assassin
-        for number, said in enumerate(log.assassin_phase.evil_discussion or ()):
-            yield f"$.assassin_phase.evil_discussion[{number}].player", said.player
