@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import msgspec
 
 NULL = "–"
+NAMELESS = "a nameless model"
 MARK = "†"
 DECIMALS = 4
 # Signs that are not seen, and that no printable text has, around what is bold.

@@ -15,7 +15,7 @@ from msgspec import Struct
 from pipeline.archives.expansion import Expansion
 from pipeline.archives.failures import UnfitError, check_size
 from pipeline.archives.member import Member
-from pipeline.archives.splitting import Cut, read_whole
+from pipeline.archives.splitting import BYTE_ORDER_MARK, Cut, read_whole
 from pipeline.archives.zip import zip_members
 
 # The log's own header comes at its end: while a task runs, there is only the other.
@@ -89,8 +89,8 @@ def _head(header: bytes) -> bytes:
     """Return what a header says of the models, as JSON."""
     try:
         return msgspec.json.encode(_HEADER.decode(_as_json(header)).eval)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        raise UnfitError("the header of the log is damaged") from None
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise UnfitError(f"the header of the log is damaged: {error}") from None
 
 
 def _with_head(head: bytes, sample: bytes) -> bytes:
@@ -99,6 +99,7 @@ def _with_head(head: bytes, sample: bytes) -> bytes:
 
 def _as_json(data: bytes) -> bytes:
     """Return the data with quotes around each number that Python writes and JSON lacks."""
+    data = data.removeprefix(BYTE_ORDER_MARK)
     if b"NaN" not in data and b"Infinity" not in data:
         return data
     return _ODD.sub(lambda found: found[0] if found[0][:1] == b'"' else b'"%b"' % found[0], data)

@@ -21,7 +21,7 @@ _CHUNK_BYTES = 1 << 16
 _LINE_BYTES = 1 << 20  # of a longer line so many are looked at together
 # Each row carries its header: with a longer one, a row could cost more than a document.
 _HEADER_BYTES = 1 << 14
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # No end of a line can be in a text of JSON, so each is whole on its line.
 _TEXT = re.compile(rb'"(?:[^"\\]|\\.)*+"')
 _CUT = "Input data was truncated"
@@ -151,7 +151,7 @@ def entries(key: str | None = None) -> Splitter:
 
     def split(pieces: Iterator[bytes], limit: int) -> Iterator[Cut]:
         data = read_whole(pieces, limit)
-        listed = _listed(data.removeprefix(_BYTE_ORDER_MARK), key)
+        listed = _listed(data.removeprefix(BYTE_ORDER_MARK), key)
         if listed is None:
             yield Cut(None, data)
         else:
@@ -181,14 +181,14 @@ _RAW = msgspec.json.Decoder(msgspec.Raw)
 
 def is_spread(head: bytes) -> bool:
     """Say whether JSON that begins so goes over several lines, as programs write it for people."""
-    first, _, rest = head.removeprefix(_BYTE_ORDER_MARK).lstrip().partition(b"\n")
+    first, _, rest = head.removeprefix(BYTE_ORDER_MARK).lstrip().partition(b"\n")
     second = rest.partition(b"\n")[0].strip()
     return bool(second) and _why_no_value(first) == _CUT and _is_begun(first + second)
 
 
 def begins_json(head: bytes) -> bool:
     """Say whether what begins so is a JSON object, or a list of such, or some of them in lines."""
-    head = head.removeprefix(_BYTE_ORDER_MARK).lstrip()
+    head = head.removeprefix(BYTE_ORDER_MARK).lstrip()
     is_opened = head[:1] == b"{" or (head[:1] == b"[" and head[1:].lstrip()[:1] == b"{")
     return is_opened and (_is_begun(head) or _is_begun(head.partition(b"\n")[0]))
 
@@ -245,7 +245,7 @@ class _Held:
 
 def _is_blank(data: bytes) -> bool:
     """Say whether there is nothing in it but perhaps a mark of the byte order."""
-    return not data.removeprefix(_BYTE_ORDER_MARK).strip()
+    return not data.removeprefix(BYTE_ORDER_MARK).strip()
 
 
 def _pairs(file: "io.BufferedReader[_Raw]") -> Iterator[tuple[bytes, bytes, bool]]:

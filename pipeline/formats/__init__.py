@@ -19,7 +19,7 @@ import msgspec
 
 from pipeline.archives.failures import UnfitError
 from pipeline.archives.names import document_form
-from pipeline.archives.splitting import Cut, Splitter, begins_json, whole
+from pipeline.archives.splitting import BYTE_ORDER_MARK, Cut, Splitter, begins_json, whole
 from pipeline.archives.unclaimed import is_pointer
 from pipeline.formats.broken import broken, decode
 from pipeline.formats.kinds import check_kind
@@ -29,7 +29,6 @@ from pipeline.formats.unclaimed import NOT_READ, why_no_log
 from pipeline.game import BrokenDocument, GameRecord
 from pipeline.plugins import FORMATS, OWN, PluginError, each_once, plugins
 
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _NEEDED = ("NAME", "NAMES_MODELS", "claims", "read")
 _WELL_FORMED = msgspec.json.Decoder()
 _TEXT_LIMIT = 500

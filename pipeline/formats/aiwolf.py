@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 
 from pipeline.archives.splitting import Splitter, whole
-from pipeline.formats.aiwolf_log import NAMELESS, NOBODY, Line, lines_of, text_of
+from pipeline.formats.aiwolf_log import ACTS, NAMELESS, NOBODY, Line, lines_of, text_of
 from pipeline.formats.broken import but_for_a_cut_line
 from pipeline.formats.look import Look
 from pipeline.formats.players import check_players
@@ -21,14 +21,14 @@ from pipeline.formats.village import (
     Village,
     role_of,
 )
-from pipeline.game import BrokenDocument, GameRecord, Seat
+from pipeline.game import BrokenDocument, Fault, GameRecord, Seat
 
 NAME = "aiwolf"
 SYSTEM = "aiwolf"
 VERSION = "1"
 NAMES_MODELS = True
 
-_BEGINNING = re.compile(rb"[0-9]{1,4},status,[0-9]{1,4},[A-Z]+,")
+_BEGINNING = re.compile(rb"\s*[0-9]{1,4},status,[0-9]{1,4},[A-Z]+,")
 _IS_LIVING = {"ALIVE": True, "DEAD": False}
 _IS_KILLED = {"true": True, "false": False}
 _FINDINGS = {"HUMAN": "human", "WEREWOLF": "werewolf"}
@@ -117,6 +117,13 @@ class _Play:
     def doubt(self, line: Line, rule: str) -> None:
         self.village.faults.append(line.fault(rule))
 
+    def act(self, line: Line) -> None:
+        """Adds what a player says or does; where the line cannot be read, a fault in its place."""
+        try:
+            _EVENTS[line.event](self, line)
+        except BrokenDocument as error:
+            self.village.faults.append(error.fault)
+
     def target(self, line: Line) -> str | None:
         """The player at whom an act is aimed; None for nobody, also where that cannot be read."""
         try:
@@ -173,11 +180,15 @@ def read(look: Look, model: str | None) -> GameRecord:
 
 
 def _played(data: bytes) -> GameRecord:
-    lines = list(lines_of(text_of(data)))
+    faults: list[Fault] = []
+    lines = list(lines_of(text_of(data), faults))
     play = _Play(_seats(lines))
+    play.village.faults += faults
     unknown: set[str] = set()
     for line in lines:
-        if line.event in _EVENTS:
+        if line.event in ACTS:
+            play.act(line)
+        elif line.event in _EVENTS:
             _EVENTS[line.event](play, line)
         elif line.event not in unknown:
             unknown.add(line.event)

@@ -23,6 +23,8 @@ _VALUES = {
     "attack": 2,
     "result": 3,
 }
+# What a player says or does: of one that cannot be read the game is kept.
+ACTS = frozenset({"talk", "whisper", "vote", "attackVote", "divine", "guard"})
 _NUMBER = re.compile(r"[0-9]{1,4}|-1")
 
 
@@ -74,11 +76,15 @@ def text_of(data: bytes) -> str:
         raise broken("$", "the document is text in UTF-8", where) from error
 
 
-def lines_of(text: str) -> Iterator[Line]:
-    """The lines, without empty ones. Texts can hold signs that Python takes for ends of lines."""
-    for at, row in enumerate(text.split("\n")):
-        if not (row := row.removesuffix("\r")):
+def lines_of(text: str, faults: list[Fault]) -> Iterator[Line]:
+    """The lines, without blank ones, and without acts that lack a value: of each there is a fault.
+
+    Texts can hold signs that Python takes for ends of lines.
+    """
+    for at, written in enumerate(text.split("\n")):
+        if not written.strip():
             continue
+        row = written.removesuffix("\r")
         day, _, rest = row.partition(",")
         event, _, rest = rest.partition(",")
         n_values = _VALUES.get(event, 1)
@@ -86,6 +92,9 @@ def lines_of(text: str) -> Iterator[Line]:
         line = Line(at, int(day) if _NUMBER.fullmatch(day) else NOBODY, event, values)
         if line.day < 0 or not event:
             raise line.broken("every line begins with a day and an event")
-        if len(values) < n_values and (event, len(values)) != ("status", NAMELESS):
+        if len(values) >= n_values or (event, len(values)) == ("status", NAMELESS):
+            yield line
+        elif event in ACTS:
+            faults.append(line.fault(f"`{event}` has {n_values} values"))
+        else:
             raise line.broken(f"`{event}` has {n_values} values")
-        yield line

@@ -95,7 +95,7 @@ def _seats(log: Log) -> list[Seat]:
     return [
         Seat(
             player=name,
-            model=end.model or end.model_type,
+            model=end.model or end.model_type or None,
             role=Role.PLAYER,
             is_tested=True,
             final_score=log.final_utilities.get(name, end.final_utility),

@@ -6,8 +6,6 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct, field
 
-from pipeline.formats.players import ModelName
-
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 Instant = Annotated[float, Meta(ge=0, le=2**32)]
 SYSTEM_NAME = "system"
@@ -41,8 +39,8 @@ class Config(Struct, gc=False):
 class Performance(Struct, gc=False):
     """What is known of an agent in the end; older games call its model a type."""
 
-    model: ModelName | None = None
-    model_type: ModelName | None = None
+    model: str | None = None
+    model_type: str | None = None
     final_utility: float | None = None
 
 

@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 from pipeline.formats.broken import broken, decode, each
 from pipeline.formats.building import Spoken, messages, team_results
 from pipeline.formats.look import Look
-from pipeline.formats.players import ModelName, check_players, named, target
+from pipeline.formats.players import check_players, named, target
 from pipeline.formats.rows import Int64
 from pipeline.game import Elimination, Fault, GameRecord, Seat, Vote
 from pipeline.games.undercover import KIND
@@ -41,8 +41,8 @@ class Words(Struct):
 
 class Player(Struct):
     player_id: Int64
-    llm_id: ModelName
     role: Literal["civilian", "undercover"]
+    llm_id: str | None = None
 
 
 class Statement(Struct):
@@ -96,7 +96,7 @@ class Record(Struct):
     concept_pair: Words
     players: list[Player]
     game_process: Process
-    game_summary: Summary
+    game_summary: Summary | None = None
 
 
 _RECORD = msgspec.json.Decoder(Record)
@@ -118,13 +118,14 @@ def read(look: Look, model: str | None) -> GameRecord:
 
 
 def _game(record: Record) -> GameRecord:
-    process, winner = record.game_process, record.game_summary.winner_role
+    process = record.game_process
+    winner = record.game_summary.winner_role if record.game_summary else None
     names = [_name(player.player_id) for player in record.players]
     check_players(names, f"{_AT}.players")
     seats = [
         Seat(
             name,
-            None if player.llm_id == HUMAN else player.llm_id,
+            None if player.llm_id == HUMAN else player.llm_id or None,
             player.role,
             is_tested=player.llm_id != HUMAN,
         )
@@ -212,13 +213,13 @@ def _eliminations(process: Process, acts: _Acts) -> Iterator[Elimination]:
     """Who is out, and by what: the players' `vote`, the `audience`, or the judges' `metric`."""
     yield from _decided("vote", process.voting_rounds, "voting_rounds", acts)
     yield from _decided("audience", process.audience_decisions, "audience_decisions", acts)
-    spoken = {
+    spoken: dict[tuple[str | None, int], int] = {
         (_name(statement.player_id), statement.statement_round): index
         for index, statement in enumerate(process.statements)
     }
     listed = acts.of(process.metric_eliminations, Vetting, "player_id", "metric_eliminations")
     for _, seat, vetting in listed:
-        index = spoken.get((acts.known[vetting.player_id], vetting.elimination_round))
+        index = spoken.get((named(vetting.player_id, acts.known), vetting.elimination_round))
         yield Elimination(seat, vetting.elimination_round, index, "metric", is_before_vote=True)
 
 

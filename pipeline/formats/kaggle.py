@@ -70,11 +70,10 @@ class Act(NamedTuple):
     public: bool
     at: str
 
-    def actor(self, village: Village) -> str:
-        """Who acts, a player."""
-        actor = self.data.actor_id or ""
-        village.check_player(actor, self.at)
-        return actor
+    @property
+    def actor(self) -> str:
+        """Who acts; empty where nobody is named."""
+        return self.data.actor_id or ""
 
     def target(self, village: Village) -> str | None:
         """Whom it is aimed at, a player; None for who abstains."""
@@ -83,26 +82,26 @@ class Act(NamedTuple):
 
 def _chat(village: Village, act: Act) -> None:
     say = village.say if act.public else village.whisper
-    say(act.actor(village), act.data.message or "", act.day)
+    say(act.actor, act.data.message or "", act.day)
 
 
 def _vote(village: Village, act: Act) -> None:
-    village.vote(act.actor(village), act.target(village), act.day)
+    village.vote(act.actor, act.target(village), act.day)
 
 
 def _attack_vote(village: Village, act: Act) -> None:
-    village.use(act.actor(village), "attack_vote", act.target(village), act.day)
+    village.use(act.actor, "attack_vote", act.target(village), act.day)
 
 
 def _heal(village: Village, act: Act) -> None:
-    village.use(act.actor(village), "heal", act.target(village), act.day)
+    village.use(act.actor, "heal", act.target(village), act.day)
 
 
 def _inspect(village: Village, act: Act) -> None:
     """Adds what the seer learns: a role, or only a team."""
     finding = act.data.role or act.data.team
     finding = finding.lower() if finding else None
-    village.use(act.actor(village), "inspect", act.target(village), act.day, finding)
+    village.use(act.actor, "inspect", act.target(village), act.day, finding)
 
 
 def _attack(village: Village, act: Act) -> None:
@@ -124,13 +123,16 @@ def _leave(village: Village, act: Act, player: str | None, cause: str) -> None:
         village.eliminate(player, act.day, cause)
 
 
-# Other entries are requests, announcements, and what repeats these.
-_ACTS: dict[str, Callable[[Village, Act], None]] = {
+# What players do themselves.
+_BY_PLAYERS: dict[str, Callable[[Village, Act], None]] = {
     "ChatDataEntry": _chat,
     "DayExileVoteDataEntry": _vote,
     "WerewolfNightVoteDataEntry": _attack_vote,
     "DoctorHealActionDataEntry": _heal,
     "SeerInspectResultDataEntry": _inspect,
+}
+# Other entries are requests, announcements, and what repeats these.
+_ACTS = _BY_PLAYERS | {
     "WerewolfNightEliminationElectedDataEntry": _attack,
     "WerewolfNightEliminationDataEntry": _kill,
     "DayExileElectedDataEntry": _exile,
@@ -172,7 +174,8 @@ def _werewolf(look: Look) -> GameRecord:
     village = Village(_seats(players))
     village.faults += faults
     for kind, act in acts:
-        if kind in _ACTS:
+        is_theirs = kind in _BY_PLAYERS
+        if kind in _ACTS and (not is_theirs or village.is_player(act.actor, act.at)):
             _ACTS[kind](village, act)
     if end.winner_team is not None and end.winner_team not in _OUTCOMES:
         rule = "the winning team is Villagers or Werewolves"

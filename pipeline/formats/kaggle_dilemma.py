@@ -44,7 +44,7 @@ class Action(Struct, gc=False):
     failure: str | None = field(name="failureCategory", default=None)
 
 
-class Observation(Struct, frozen=True, gc=False):
+class Observation(Struct, gc=False):
     is_terminal: bool | None = field(name="isTerminal", default=None)
 
 
@@ -59,12 +59,12 @@ class State(Struct, gc=False):
     action: Any = None
     reward: float | None = None
     info: Applied = Applied()
-    observation: Observation = Observation()
+    observation: Observation | None = None
 
 
-class Info(Struct, frozen=True, gc=False):
-    teams: list[str] = field(name="TeamNames", default=[])
-    loaded: str = field(name="openSpielGameStringResolved", default="")
+class Info(Struct, gc=False):
+    teams: list[str | None] | None = field(name="TeamNames", default=None)
+    loaded: str | None = field(name="openSpielGameStringResolved", default=None)
 
 
 class Configuration(Struct, frozen=True, gc=False):
@@ -75,7 +75,7 @@ class Episode(Struct, gc=False):
     name: str
     steps: Annotated[list[tuple[State, State]], Meta(min_length=1)]
     configuration: Configuration = Configuration()
-    info: Info = Info()
+    info: Info | None = None
 
     @property
     def is_plain(self) -> bool:
@@ -151,7 +151,9 @@ def _end(last: Sequence[State], steps: Sequence[Step]) -> End:
     rewards, statuses = [state.reward for state in last], {state.status for state in last}
     failed = next((word for status, word in _FAILED.items() if status in statuses), None)
     is_over = statuses <= _OVER and rewards != [None, None]
-    if is_over and any(state.observation.is_terminal is False for state in last):
+    if is_over and any(
+        state.observation and state.observation.is_terminal is False for state in last
+    ):
         # Whoever failed has -1 or nothing, the other 1: no numbers of points.
         why = [action.failure for action in steps[-1].actions if action.failure] if steps else []
         wins = [(reward or 0) > 0 for reward in rewards]
@@ -164,7 +166,7 @@ def _end(last: Sequence[State], steps: Sequence[Step]) -> End:
 def _setting(episode: Episode) -> dict[str, JsonValue]:
     if episode.is_plain:
         return {"rounds": episode.configuration.steps}
-    loaded = _REPEATED.search(episode.info.loaded)
+    loaded = _REPEATED.search((episode.info and episode.info.loaded) or "")
     return {"payoffs": _PAYOFFS, "rounds": int(loaded[1]) if loaded else None}
 
 
@@ -226,7 +228,7 @@ def _gained(now: State, before: State) -> float | None:
 
 def _seats(episode: Episode, steps: list[Step], scores: Sequence[float | None]) -> Iterator[Seat]:
     """The players by team, which is mostly called as its model; else by the only model called."""
-    teams = episode.info.teams
+    teams = episode.info.teams if episode.info else None
     if teams and len(teams) != len(PLAYERS):
         raise broken("$.info.TeamNames", "each player has a team", f"{len(teams)} names")
     for number, player in enumerate(PLAYERS):

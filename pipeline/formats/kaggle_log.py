@@ -21,12 +21,12 @@ class Agent(Struct, gc=False):
     role: str
     agent_id: str | None = None
     display_name: str | None = None
-    llms: list[Model] = []
+    llms: list[Model] | None = None
 
     @property
     def model(self) -> str | None:
         """The agent's name, else that of its only language model."""
-        names = {model.model_name for model in self.llms}
+        names = {model.model_name for model in self.llms or ()}
         return self.display_name or (names.pop() if len(names) == 1 else None) or None
 
 
@@ -43,8 +43,8 @@ class End(Struct, gc=False):
     """How the game ended: little is there if an agent failed."""
 
     winner_team: str | None = None
-    all_players: list[Player] = []
-    terminated_with_agent_error: bool = False
+    all_players: list[Player] | None = None
+    terminated_with_agent_error: bool | None = None
 
 
 class Entry(Struct, gc=False):

@@ -1,6 +1,8 @@
 """The players of any game: what has to hold to tell each by its name, and who they are."""
 
 import json
+import re
+import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Annotated, Any, TypeVar
@@ -18,6 +20,8 @@ T = TypeVar("T")
 MOST_PLAYERS = 1_000
 LONGEST_NAME = 1_000
 NOT_NAMES = frozenset({MODERATOR, EVERYONE})
+# What stands between the words of a name, and what an answer has around it.
+_AROUND = re.compile(r"""[\s_]+|^[\s"'“”‘’`*(<\[「]+|[\s"'“”‘’`*)>\]」.。,!]+$""")
 # What programs write for an answer that named nobody.
 _NOBODY = frozenset(
     (
@@ -90,8 +94,21 @@ def is_nobody(name: object) -> bool:
 
 def named(value: object, known: Mapping[Any, str]) -> str | None:
     """The player that a value names, by all that a log may call players; None for no player."""
-    is_name = isinstance(value, str | int | float) and not isinstance(value, bool)
-    return known.get(value) if is_name else None
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    player = known.get(value)
+    return _alike(value, known) if player is None and isinstance(value, str) else player
+
+
+def _alike(value: str, known: Mapping[Any, str]) -> str | None:
+    """The only player whose name differs in capitals, blanks, `_`, or quotes and stops around."""
+    plain = _plain(value)
+    players = {player for name, player in known.items() if _plain(str(name)) == plain}
+    return players.pop() if plain and len(players) == 1 else None
+
+
+def _plain(name: str) -> str:
+    return _AROUND.sub("", unicodedata.normalize("NFC", name)).casefold()
 
 
 def target(value: object, known: Mapping[Any, str], at: str, faults: list[Fault]) -> str | None:

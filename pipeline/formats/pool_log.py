@@ -13,7 +13,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 from pipeline.archives.splitting import Splitter, is_spread, lines, values, whole
 from pipeline.formats.broken import broken, decode
 from pipeline.formats.look import Look, begun
-from pipeline.formats.players import ModelName, check_players
+from pipeline.formats.players import check_players, target
 from pipeline.game import Fault
 
 Round = Annotated[int, Meta(ge=1, le=1_000_000)]
@@ -39,7 +39,12 @@ class Settings(Struct, gc=False, kw_only=True):
 
 class Player(Struct, gc=False):
     short_label: str
-    model_name: ModelName
+    model_name: str | None = None
+
+    @property
+    def balance_key(self) -> str:
+        """What its model is called where balances are logged, as JSON has no key null."""
+        return "null" if self.model_name is None else self.model_name
 
 
 class Line(Struct, gc=False, kw_only=True, tag_field="type"):
@@ -66,7 +71,7 @@ class Contribution(Line, gc=False, tag="contribution"):
 class Punishment(Line, gc=False, tag="punishment"):
     round: Round
     punisher_id: str
-    target_id: str
+    target_id: Any = None
     punisher_spend: Tokens = None
     target_damage: Tokens = None
 
@@ -141,8 +146,9 @@ class Log:
         # By their labels, P1 before P10, as the keys of an object have no order.
         listed = sorted(self.init.short_name_map.items(), key=_by_label)
         self.players = [player for _, player in listed]
-        # The seats of players by their ids.
+        # The seats and labels of players by their ids.
         self.seats = {name: number for number, (name, _) in enumerate(listed, 1)}
+        self.labels = {name: player.short_label for name, player in listed}
         self._check_players()
         if len(lines) == 1:
             rule = "a log goes on after its `init`, which is the first line of its file"
@@ -159,9 +165,13 @@ class Log:
             raise broken(at(number, name), "every player who acts has a seat", repr(player))
         return seat
 
-    def label(self, player: str, number: int, name: str = "player_id") -> str:
-        """What players call a player in the game, such as `P1`."""
-        return self.players[self.seat(player, number, name) - 1].short_label
+    def label(self, player: str, number: int) -> str:
+        """What players call a player who acts, such as `P1`. Raises BrokenDocument for no seat."""
+        return self.players[self.seat(player, number) - 1].short_label
+
+    def target(self, player: Any, number: int) -> str | None:
+        """What players call the player whom a line aims at; null, and a fault, for no player."""
+        return target(player, self.labels, at(number, "target_id"), self.faults)
 
     def tokens(self, value: Any, number: int, name: str) -> float | None:
         """A number of tokens, a field of a line; null, and a fault, for what is none."""

@@ -29,7 +29,13 @@ def game(data: bytes, system: str) -> GameRecord:
     scores = _scores(log, puts, transfers)
     of_seats: Sequence[float | None] = scores or [None] * len(log.players)
     seats = [
-        Seat(player.short_label, player.model_name, Role.PLAYER, is_tested=True, final_score=score)
+        Seat(
+            player.short_label,
+            player.model_name or None,
+            Role.PLAYER,
+            is_tested=True,
+            final_score=score,
+        )
         for player, score in zip(log.players, of_seats, strict=True)
     ]
     built = GameRecord(
@@ -68,7 +74,7 @@ def _scores(log: Log, puts: list[Put], transfers: list[Transfer]) -> list[float]
     (number, final), *others = finals
     if others:
         raise broken(at(others[0][0]), "a game ends once", "a second `final`")
-    models, logged = [player.model_name for player in log.players], final.final_tokens
+    models, logged = [player.balance_key for player in log.players], final.final_tokens
     if logged.keys() != set(models):
         rule = "each player's model has a balance"
         raise broken(at(number, "final_tokens"), rule, ", ".join(logged))
@@ -98,10 +104,10 @@ def _balances(log: Log, puts: list[Put], transfers: list[Transfer]) -> list[floa
         held = [tokens - amount + each for tokens, amount in zip(held, put_in, strict=True)]
     seats = {player.short_label: number for number, player in enumerate(log.players)}
     for transfer in transfers:
-        if transfer.amount is None or transfer.cost is None:
+        if None in (transfer.amount, transfer.cost, transfer.target):
             return None
-        held[transfer.seat - 1] -= transfer.cost
-        held[seats[transfer.target or ""]] += transfer.amount
+        held[transfer.seat - 1] -= transfer.cost or 0
+        held[seats[transfer.target or ""]] += transfer.amount or 0
     return held
 
 
@@ -143,7 +149,7 @@ def _transfers(log: Log) -> Iterator[Transfer]:
             line.round,
             None,
             number=numbers[seat, line.round],
-            target=log.label(line.target_id, number, "target_id"),
+            target=log.target(line.target_id, number),
             kind=PUNISHMENT,
             amount=None if damage is None else -damage,
             cost=log.tokens(line.punisher_spend, number, "punisher_spend"),

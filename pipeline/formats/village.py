@@ -8,7 +8,7 @@ from typing import Protocol
 
 from pipeline.formats.broken import broken
 from pipeline.formats.building import Spoken, messages, team_results
-from pipeline.formats.players import target
+from pipeline.formats.players import is_nobody, target
 from pipeline.formats.rows import EVERYONE
 from pipeline.game import Ability, Elimination, Fault, GameRecord, JsonValue, Seat, Vote
 from pipeline.games.werewolf import KIND
@@ -53,10 +53,11 @@ class Village:
         """Whether a player is still in the game."""
         return player in self._living
 
-    def check_player(self, player: str, at: str) -> None:
-        """Raises BrokenDocument where whoever acts is no player; `at` is where the log says so."""
+    def is_player(self, player: str, at: str) -> bool:
+        """Whether whoever acts is a player; if not, it is a fault, `at` where the log says so."""
         if player not in self._roles:
-            raise broken(at, "whoever acts is a player", repr(player[:50]))
+            self.faults.append(Fault(at, "whoever acts is a player", repr(player[:50])))
+        return player in self._roles
 
     def check_living(self, player: str, at: str) -> None:
         """Raises BrokenDocument where whoever leaves the game is not in it."""
@@ -70,6 +71,10 @@ class Village:
     def target(self, value: object, at: str) -> str | None:
         """The player at whom an act is aimed; None for nobody, with a fault where it is no name."""
         return target(value, self._known, at, self.faults)
+
+    def somebody(self, name: str | None) -> str | None:
+        """A name, null where it is a word for nobody and no player is called so."""
+        return None if name not in self._roles and is_nobody(name) else name
 
     def living(self, role: str) -> tuple[str, ...]:
         """The players of a role who are still in the game."""

@@ -54,9 +54,9 @@ class Round(Struct, gc=False):
     protected: str | None = None
     unmasked: str | None = None
     exiled: str | None = None
-    debate: list[tuple[str, str | None]] = []
-    votes: list[dict[str, Any]] = []
-    success: bool = True
+    debate: list[tuple[str, str | None]] | None = None
+    votes: list[dict[str, Any]] | None = None
+    success: bool | None = None
 
 
 class Log(Struct, gc=False):
@@ -109,38 +109,40 @@ def _seat(name: str, player: Player) -> Seat:
 
 def _night(village: Village, one: Round, day: int, at: str) -> None:
     """Adds a night: its attack kills nobody if the doctor protects its target."""
-    if one.eliminated is not None:
-        village.attack(one.eliminated, day, f"{at}.eliminated")
-    unmasked = village.role(one.unmasked) if one.unmasked is not None else None
-    for kind, role, target, finding in (
-        ("protect", "doctor", one.protected, None),
-        ("unmask", "seer", one.unmasked, unmasked),
+    eliminated = village.somebody(one.eliminated)
+    if eliminated is not None:
+        village.attack(eliminated, day, f"{at}.eliminated")
+    for kind, role, target in (
+        ("protect", "doctor", one.protected),
+        ("unmask", "seer", one.unmasked),
     ):
         players = village.living(role)
         if target is not None and players:
             aim = village.target(target, f"{at}.{kind}ed")
+            finding = village.role(aim) if aim and kind == "unmask" else None
             village.use(players[0], kind, aim, day, finding)
         elif target is not None:
             rule = f"a {role} is in the game to {kind} a player"
             village.faults.append(Fault(f"{at}.{kind}ed", rule, repr(target[:50])))
-    if one.eliminated is not None and one.eliminated != one.protected:
-        village.check_living(one.eliminated, f"{at}.eliminated")
-        village.eliminate(one.eliminated, day, ATTACKED)
+    if eliminated is not None and eliminated != one.protected:
+        village.check_living(eliminated, f"{at}.eliminated")
+        village.eliminate(eliminated, day, ATTACKED)
 
 
 def _day(village: Village, one: Round, day: int, at: str) -> None:
-    for number, (player, text) in enumerate(one.debate):
-        village.check_player(player, f"{at}.debate[{number}]")
-        village.say(player, text or "", day)
+    for number, (player, text) in enumerate(one.debate or ()):
+        if village.is_player(player, f"{at}.debate[{number}]"):
+            village.say(player, text or "", day)
     # In an interrupted round the last tally decided nothing.
-    for player, target in one.votes[-1].items() if one.votes and one.success else ():
-        tally = f"{at}.votes[{len(one.votes) - 1}]"
-        village.check_player(player, tally)
-        named = None if target is None else str(target)
-        village.vote(player, village.target(named, f"{tally}.{player}"), day)
-    if one.exiled is not None:
-        village.check_living(one.exiled, f"{at}.exiled")
-        village.eliminate(one.exiled, day, EXECUTED)
+    tallies = [] if one.success is False else one.votes or []
+    for player, target in tallies[-1].items() if tallies else ():
+        tally = f"{at}.votes[{len(tallies) - 1}]"
+        if village.is_player(player, tally):
+            named = None if target is None else str(target)
+            village.vote(player, village.target(named, f"{tally}.{player}"), day)
+    if (exiled := village.somebody(one.exiled)) is not None:
+        village.check_living(exiled, f"{at}.exiled")
+        village.eliminate(exiled, day, EXECUTED)
 
 
 def _n_days(rounds: list[Round]) -> int:

@@ -25,6 +25,7 @@ from pipeline.lake.tables import (
     VERSION_KEY,
     OpenTable,
     TableState,
+    has_gone_on,
     known_rows,
     open_table,
     opened_at,
@@ -216,8 +217,7 @@ class StoredLake:
 
     def is_behind(self) -> bool:
         """Whether the log of `documents`, as of anything new, goes on after this state."""
-        version = self.states["documents"].version
-        return (self.folder("documents") / "_delta_log" / f"{version + 1:020d}.json").exists()
+        return has_gone_on(self.folder("documents"), self.states["documents"].version)
 
     def latest_version(self, table: str) -> int:
         """The table's newest version, which an ingest that was killed may have left behind."""

@@ -140,8 +140,25 @@ def foreign_commits(delta: "DeltaTable") -> list[str]:
     return [
         f"{commit['operation']} in {commit['version']:020d}.json"
         for commit in delta.history()
-        if commit.get("operation") not in (None, *_OWN_OPERATIONS)
+        if not _is_own(commit)
     ]
+
+
+def has_gone_on(folder: Location, version: int) -> bool:
+    """Whether a table was written to after a version, if not by another tool alone."""
+    if not (folder / "_delta_log" / f"{version + 1:020d}.json").exists():
+        return False
+    from deltalake.exceptions import DeltaError
+
+    try:
+        delta = open_table(folder)
+        return any(map(_is_own, delta.history(delta.version() - version)))
+    except (LakeError, DeltaError):
+        return True  # a commit that was killed
+
+
+def _is_own(commit: Mapping[str, Any]) -> bool:
+    return commit.get("operation") in (None, *_OWN_OPERATIONS)
 
 
 def by_others(commits: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from pipeline.cells import NAMELESS
 from pipeline.lake import StoredLake
 from pipeline.metrics.declaration import Metric, types_of
 from pipeline.metrics.request import Request
@@ -299,14 +300,14 @@ def replay_notes(rows: pl.DataFrame) -> list[str]:
     of_models = rows.group_by("model").agg(pl.col(*REPLAYS).max()).sort("model", nulls_last=True)
     models: dict[str, list[str]] = {}
     for model, *counts in of_models.filter(pl.any_horizontal(pl.col(*REPLAYS) > 0)).iter_rows():
-        models.setdefault(_said(*counts), []).append(model or "a nameless model")
+        models.setdefault(_said(*counts), []).append(model or NAMELESS)
     return [f"{_listed(names)}: {said}; all of them count" for said, names in models.items()]
 
 
 def self_play_notes(games: pl.DataFrame) -> list[str]:
     """A note for the win rates of models with games of `self_play`; empty if there are none."""
     return [
-        f"win_rate of {model or 'a nameless model'}: in {n_games} of its games this model plays "
+        f"win_rate of {model or NAMELESS}: in {n_games} of its games this model plays "
         "every seat; what one side wins there, the other loses"
         for model, n_games in games.select("model", "n_self_play").iter_rows()
     ]

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from pipeline.cells import counted, is_next_to_zero
+from pipeline.cells import NAMELESS, counted, is_next_to_zero
 from pipeline.metrics.results import MISSING
 from pipeline.present import folds
 from pipeline.present.table import NO_ROWS, Estimate, Table, brief_id
@@ -251,7 +251,10 @@ def plan(rows: pl.DataFrame, **_: Any) -> Table:
         folds=[folds.titled("model")],
         notes=[
             *thin_note(rows, *_THIN),
-            *(f"– {one} and {other}: {reason}" for one, other, reason in without),
+            *(
+                f"– {one or NAMELESS} and {other or NAMELESS}: {reason}"
+                for one, other, reason in without
+            ),
             *_needed(rows),
         ],
     )

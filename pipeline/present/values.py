@@ -7,7 +7,7 @@ import polars as pl
 import polars.selectors as cs
 from msgspec.structs import replace
 
-from pipeline import cells
+from pipeline.cells import NAMELESS, printable_line
 from pipeline.column import Column
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
@@ -88,7 +88,7 @@ def ratings(rows: pl.DataFrame, **_: Any) -> Table:
     """The odds of each model on each side, and whom they are against where it is one model."""
     sides = rows.drop_nulls(["opponent", "odds"]).unique(["side", "opponent"], maintain_order=True)
     notes = [
-        f"{side}: adjusted win odds against {cells.printable_line(opponent)}"
+        f"{side}: adjusted win odds against {printable_line(opponent)}"
         for side, opponent in sides.select("side", "opponent").iter_rows()
     ]
     notes += ["only odds of one side and one pool can be compared"] if rows.height else []
@@ -180,7 +180,7 @@ def lacks_note(rows: pl.DataFrame) -> list[str]:
         return []
     apart = rows.filter(pl.col("lacks").list.len() > 0).select("model", "lacks")
     named = [
-        f"{model or 'a nameless model'} lacks {', '.join(lacks)}"
+        f"{model or NAMELESS} lacks {', '.join(lacks)}"
         for model, lacks in apart.unique().sort("model", "lacks").rows()
     ]
     more = [f"{len(named) - folds.MOST_NAMED} more"] if len(named) > folds.MOST_NAMED else []
@@ -200,7 +200,7 @@ def missing_note(rows: pl.DataFrame) -> list[str]:
     lacking = rows.filter(pl.col("n_missing") > 0).group_by("model", maintain_order=True)
     most = pl.col(*MISSING).sort_by(*MISSING).last()
     said = [
-        f"{model or 'a nameless model'}: {'up to ' * (n_numbers > 1)}{n:,} of {of:,}"
+        f"{model or NAMELESS}: {'up to ' * (n_numbers > 1)}{n:,} of {of:,}"
         for model, n, of, n_numbers in lacking.agg(most, n=pl.struct(*MISSING).n_unique()).rows()
     ]
     return [
@@ -236,8 +236,8 @@ def _incomplete(rows: pl.DataFrame) -> list[str]:
                 "has no rank" if rank is None else "is ranked because of --include-incomplete"
             )
             notes.append(
-                f"* {model} {rankless}: its win rate covers fewer competitions than that of "
-                f"others; it lacks {n:,} of {of:,} games, with all of {', '.join(lacks)}"
+                f"* {model or NAMELESS} {rankless}: its win rate covers fewer competitions than "
+                f"that of others; it lacks {n:,} of {of:,} games, with all of {', '.join(lacks)}"
             )
     return notes
 
@@ -249,7 +249,7 @@ def _reasons(rows: pl.DataFrame, names: Sequence[str]) -> list[str]:
     for model, reasons in rows.select("model", "reasons").iter_rows():
         for reason in reasons:
             if reason.partition(":")[0] not in left_out:
-                models.setdefault(reason, []).append(str(model))
+                models.setdefault(reason, []).append(model or NAMELESS)
     notes = [f"– {reason} ({', '.join(names)})" for reason, names in models.items()]
     if left_out and rows.height:
         notes.append(f"no model has a value of {', '.join(left_out)}")

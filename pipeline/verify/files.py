@@ -28,7 +28,7 @@ FINDS = {
     "log": "a table whose log cannot be read, or names other files than the ingest left",
     "log_empty": "a commit of a table's log that is empty, as a power loss can leave it",
     "latest_version": "a version newer than the lake's state: from an ingest that is running or "
-    "was killed",
+    "was killed, or from another tool",
     "file_missing": "a file that the log names, but that is missing",
     "file_size": "a file whose size differs from the log",
     "file_hash": "a file whose bytes have changed since it was committed",

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from logs import aiwolf, ck_arena, kaggle
+from logs import aiwolf, ck_arena, goods, kaggle
 from rawlogs import Game, game_of
 from test_format_keys import json_logs
 
 from pipeline.formats import formats, read
+from pipeline.formats.players import named
 
 ODD = (None, "", "null", "N/A", "no idea", -7, 99, 0.5, True, [], ["x"], {})
 TEXTS = {"content", "message"}
@@ -112,6 +113,101 @@ def test_items_that_are_no_list_of_numbers_have_no_share() -> None:
     odd = [one for one in game.proposals if one.share is None]
     assert len(odd) >= 4
     assert {one.parse_status for one in odd} == {"unreadable"}
+
+
+# What may be null or missing, by format: what is there besides is read as before.
+PARTS = {
+    "avalon": {"discussion", "evil_discussion", "votes", "vote_result", "mission_result", "config"},
+    "ck_arena": {"game_summary", "voting_rounds", "metric_eliminations", "votes", "eliminated"},
+    "kaggle": {"llms", "TeamNames", "observation", "all_players", "terminated_with_agent_error"},
+    "textarena": {"message", "special_roles", "seat_agents", "agent"},
+    "werewolf_arena": {"debate", "votes", "success", "error_message"},
+}
+NEVER_NULL = {"config"}
+
+
+def holders(value: Any, keys: set[str]) -> Iterator[tuple[Any, str]]:
+    """Whatever holds one of the keys, and the key."""
+    if isinstance(value, dict):
+        yield from ((value, key) for key in list(value) if key in keys)
+    for part in value.values() if isinstance(value, dict) else value:
+        if isinstance(part, list | dict):
+            yield from holders(part, keys)
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_part_that_is_null_or_missing_costs_no_game(name: str) -> None:
+    n_parts = 0
+    for _, listed in json_logs(FORMATS[name]):
+        n_seats = len(game_of(listed[0]).seats)
+        for holder, key in holders(listed[0], PARTS[name]):
+            before = dict(holder)
+            if key not in NEVER_NULL:
+                holder[key] = None
+                assert len(game_of(listed[0]).seats) == n_seats, key
+            del holder[key]
+            assert len(game_of(listed[0]).seats) == n_seats, key
+            holder.clear()
+            holder.update(before)
+            n_parts += 1
+    assert n_parts > 5
+
+
+MODELS = {
+    "avalon": {"model"},
+    "bargain": {"model", "model_type"},
+    "ck_arena": {"llm_id"},
+    "textarena": {"agent", "seat_agents"},
+    "werewolf_arena": {"model"},
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("nameless", [None, ""])
+def test_a_player_whose_model_nobody_wrote_down_has_none(name: str, nameless: object) -> None:
+    for _, listed in json_logs(FORMATS[name]):
+        whole = game_of(listed[0])
+        for holder, key in holders(listed[0], MODELS[name]):
+            holder[key] = [nameless] * len(holder[key]) if key == "seat_agents" else nameless
+        game = game_of(listed[0])
+        assert {seat.model for seat in game.seats} == {None}
+        assert (game.outcome, len(game.seats)) == (whole.outcome, len(whole.seats))
+
+
+@pytest.mark.parametrize("nameless", [None, ""])
+def test_balances_of_a_nameless_model_are_found(nameless: str | None) -> None:
+    """Python writes the key `None` as `null`."""
+    log = goods.LOGS[0].replace(b'"model-a"', json.dumps(nameless).encode())
+    log = log.replace(b"{null:", b'{"null":')
+    game = game_of(log)
+    assert (game.seats[0].model, game.seats[0].final_score) == (None, 28)
+
+
+NAMES = {"Björn": "Björn", "Player_1": "Player_1", "Player_10": "Player_10", 7: "Player_7"} | {
+    "Ann": "Ann",
+    "ANN": "ANN",
+    "李": "李",
+    "(.*)": "(.*)",
+}
+
+
+@pytest.mark.parametrize(
+    ("value", "player"),
+    [
+        *((f"{before}björn{behind}", "Björn") for before, behind in ("  ", '""', " .", "[]", "**")),
+        ("Bjo\N{COMBINING DIAERESIS}rn", "Björn"),
+        ("player 1", "Player_1"),
+        ("PLAYER10.", "Player_10"),
+        (7.0, "Player_7"),
+        ("李。", "李"),
+        ("(.*)", "(.*)"),
+        ("Ann", "Ann"),
+        *((other, None) for other in ("ann", "Player -1", "-1", "#1", "1", ".*", "...", "", True)),
+        *((other, None) for other in ("Björn, Ann", "not Björn", None, ["Ann"], {"Ann": 1})),
+    ],
+)
+def test_a_player_is_known_by_a_name_written_otherwise(value: object, player: str | None) -> None:
+    assert named(value, NAMES) == player
 
 
 def bargains() -> Iterator[tuple[str, bytes]]:

@@ -213,20 +213,35 @@ def bent(*path: object, value: object) -> Log:
         (bent("players", 0, "role", value="jester"), "$.players[0].role"),
         (bent("players", 1, "name", value="Ann"), "$.players"),
         (bent("winner", value="nobody"), "$.winner"),
-        (bent("config", value={}), "$.config"),
-        (
-            bent("missions", 1, "discussion", 0, "player", value="Zoë"),
-            "$.missions[1].discussion[0].player",
-        ),
-        (
-            bent("missions", 0, "proposals", 0, "team_members", value=["Zoë"]),
-            "$.missions[0].proposals[0].team_members",
-        ),
-        (bent("assassin_phase", "assassin", value="Zoë"), "$.assassin_phase.assassin"),
     ],
 )
 def test_a_log_that_breaks_a_rule_is_refused(log: Log, json_path: str) -> None:
     assert fault_of(log).json_path == json_path
+
+
+TEAM = ("missions", 0, "proposals", 0)
+STRANGERS: list[tuple[tuple[Any, ...], str]] = [
+    (("missions", 1, "discussion", 0, "player"), "messages"),
+    ((*TEAM, "leader"), "team_proposals"),
+    ((*TEAM, "team_members"), "team_votes"),
+    ((*TEAM, "votes", 0, "player"), "team_votes"),
+    (("missions", 0, "quest_actions", 0, "player"), "quest_plays"),
+    (("assassin_phase", "evil_discussion", 0, "player"), "messages"),
+    (("assassin_phase", "assassin"), "assassinations"),
+]
+
+
+@pytest.mark.parametrize(("place", "table"), STRANGERS)
+def test_what_somebody_without_a_seat_does_is_a_fault(place: tuple[Any, ...], table: str) -> None:
+    """Of a team the stranger alone is left out, with no row less."""
+    whole = game_of(bent("winner", value="good"))
+    is_team = place[-1] == "team_members"
+    game = game_of(bent(*place, value=["Zoë", "Ann"] if is_team else "Zoë"))
+    (fault,) = game.faults
+    assert fault.json_path.replace("[", ".").replace("]", "") == ".".join(map(str, ("$", *place)))
+    n_rows = [len(getattr(one, table)) for one in (game, whole)]
+    assert n_rows[0] == n_rows[1] if is_team else n_rows[0] < n_rows[1]
+    assert game.outcome == whole.outcome
 
 
 def test_other_documents_are_none() -> None:

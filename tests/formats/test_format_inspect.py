@@ -87,6 +87,15 @@ def test_both_forms_of_a_log_have_the_same_games(tmp_path: Path) -> None:
     ]
     assert len(contents[0]) == 2
     assert contents == [contents[0]] * 5
+    marked = tmp_path / "marked.json"
+    marked.write_bytes(b"\xef\xbb\xbf" + json_log(samples))
+    assert [content_id(game) for game in games_in(marked)] == contents[0]
+
+
+def test_a_header_of_another_type_is_named(tmp_path: Path) -> None:
+    path = written(tmp_path, "x.json", [sample(0, chameleon(0))], eval={"model_roles": {"a": "m"}})
+    (document,) = cut(path)
+    assert "Expected `object`, got `str` - at `$.eval.model_roles" in str(document.reason)
 
 
 @EVERY_FILE

@@ -87,7 +87,7 @@ def test_a_vote_for_nobody(target: object) -> None:
     assert (len(game.votes), game.faults) == (6, [])
 
 
-@pytest.mark.parametrize("target", ["Player 9", "ann", 0, ["Ann"], True])
+@pytest.mark.parametrize("target", ["Player 9", "ann lee", 0, ["Ann"], True])
 def test_a_vote_for_no_player_is_a_fault(target: object) -> None:
     game = game_of(aimed_at(target))
     assert game.votes[3].target is None
@@ -147,9 +147,8 @@ def test_without_an_end_shuffled_names_have_no_model() -> None:
 @pytest.mark.parametrize(
     ("kind", "data", "rule"),
     [
-        ("ChatDataEntry", {"actor_id": "Gus", "message": "?"}, "whoever acts is a player"),
-        ("DayExileVoteDataEntry", {"target_id": "Ann"}, "whoever acts is a player"),
         ("DayExileElectedDataEntry", {"elected_player_id": "Ann"}, "whoever leaves the game is"),
+        ("WerewolfNightEliminationDataEntry", {"eliminated_player_id": "X"}, "whoever leaves the"),
     ],
 )
 def test_an_entry_that_breaks_a_rule_is_refused(kind: str, data: Log, rule: str) -> None:
@@ -158,6 +157,25 @@ def test_an_entry_that_breaks_a_rule_is_refused(kind: str, data: Log, rule: str)
     fault = fault_of(log)
     assert fault.json_path.startswith("$.info.MODERATOR_OBSERVATION[3][0].json_str")
     assert fault.rule.startswith(rule)
+
+
+@pytest.mark.parametrize(
+    ("kind", "data"),
+    [
+        ("ChatDataEntry", {"actor_id": "Gus", "message": "?"}),
+        ("DayExileVoteDataEntry", {"target_id": "Ann"}),
+        ("SeerInspectResultDataEntry", {"actor_id": "Gus", "target_id": "Ann"}),
+    ],
+)
+def test_what_somebody_without_a_seat_does_is_a_fault(kind: str, data: Log) -> None:
+    log = deepcopy(VILLAGERS_WIN)
+    log["info"]["MODERATOR_OBSERVATION"].append([event(kind, 1, **data)])
+    game, whole = game_of(log), game_of(VILLAGERS_WIN)
+    (fault,) = game.faults
+    assert fault.rule == "whoever acts is a player"
+    assert fault.json_path.startswith("$.info.MODERATOR_OBSERVATION[3][0].json_str")
+    assert (game.votes, game.abilities) == (whole.votes, whole.abilities)
+    assert len(game.messages) == len(whole.messages)
 
 
 def test_a_winner_of_another_game_is_refused() -> None:

@@ -113,7 +113,6 @@ FOREIGN: dict[str, Any] = {
     "another Werewolf": {"players": ["A"], "rounds": [], "werewolves": ["A"], "winner": "A"},
     "another negotiation": {"config": {}, "agreed": True, "final_round": 3, "log": []},
     "the name of an episode": {"name": "werewolf", "players": []},
-    "another environment": {"env_id": "Chess-v0", "agent": "m", "game_info": {}, "logs": []},
     "a summary of an environment": {"env_id": "Avalon-v0", "agent": "m", "rewards": {}},
     "another record": {"game_record": {"players": [], "moves": [], "winner": 1}},
     "a record that is a list": {"game_record": [{"players": []}]},
@@ -132,6 +131,13 @@ def test_a_log_of_another_program_is_ignored_and_named(log: Any) -> None:
     data = json.dumps(log).encode()
     assert read(data, "m", "a.json") is None
     assert "JSON with other keys (" in why_ignored(data, "a.json")
+
+
+def test_a_log_of_another_environment_is_named() -> None:
+    log = {"env_id": "Chess-v0", "agent": "m", "game_info": {}, "logs": []}
+    data = json.dumps(log).encode()
+    assert read(data, "m", "a.json") is None
+    assert why_ignored(data, "a.json") == "not read: a TextArena log of Chess-v0"
 
 
 # Without these nobody can say whose log it is: other games are played in the same way.

@@ -180,11 +180,6 @@ BENT: dict[str, tuple[Callable[[], bytes], str, str]] = {
         "$[1].player_id",
         "has a seat",
     ),
-    "a stranger punished": (
-        lambda: pgg(punish(1, 2, 1, 1) | {"target_id": STRANGER}),
-        "$[1].target_id",
-        "has a seat",
-    ),
     "too few players": (lambda: lines([init(1, num_players=4)]), "$[0].short_name_map", "as many"),
     "a line cut short": (
         lambda: lines(goods((1, 2, 3))).replace(b"0}\n", b"0\n", 1),

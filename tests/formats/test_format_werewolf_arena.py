@@ -112,18 +112,19 @@ def test_an_ability_of_nobody_is_reported() -> None:
     assert [fault.json_path for fault in game.faults] == ["$.rounds[1].protected"]
 
 
+def bent(log: Any, place: list[str | int], value: object) -> Any:
+    inner = log = deepcopy(log)
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = value
+    return log
+
+
 @pytest.mark.parametrize(
     ("place", "value", "json_path", "rule"),
     [
         (["winner"], "Nobody", "$.winner", "the winner is Villagers or Werewolves"),
         (["players", "Ada", "role"], "Fox", "$.players.Ada.role", "a role is one of"),
-        (["rounds", 0, "debate", 0, 0], "Zed", "$.rounds[0].debate[0]", "whoever acts is a player"),
-        (
-            ["rounds", 0, "votes", 0, "Zed"],
-            "Ada",
-            "$.rounds[0].votes[0]",
-            "whoever acts is a player",
-        ),
         (["rounds", 1, "exiled"], "Ada", "$.rounds[1].exiled", "whoever leaves the game is still"),
         (["rounds", 1, "eliminated"], "Cy", "$.rounds[1].eliminated", "whoever leaves the game"),
     ],
@@ -131,12 +132,7 @@ def test_an_ability_of_nobody_is_reported() -> None:
 def test_a_log_that_breaks_a_rule_is_refused(
     place: list[str | int], value: object, json_path: str, rule: str
 ) -> None:
-    log = deepcopy(WEREWOLVES_WIN)
-    inner: Any = log
-    for key in place[:-1]:
-        inner = inner[key]
-    inner[place[-1]] = value
-    fault = fault_of(log)
+    fault = fault_of(bent(WEREWOLVES_WIN, place, value))
     assert fault.json_path == json_path
     assert fault.rule.startswith(rule)
 
@@ -259,3 +255,28 @@ def test_metrics_are_those_of_the_naive_reader(
         for log in logs
     ]
     check(ingested[0], engine, games)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "json_path"),
+    [
+        (["rounds", 0, "debate", 0, 0], "Zed", "$.rounds[0].debate[0]"),
+        (["rounds", 0, "votes", -1, "Zed"], "Ada", "$.rounds[0].votes[1]"),
+    ],
+)
+def test_what_somebody_without_a_seat_does_is_a_fault(
+    place: list[str | int], value: str, json_path: str
+) -> None:
+    log = bent(VILLAGERS_WIN, place, value)
+    (fault,) = game_of(log).faults
+    assert (fault.json_path, fault.rule) == (json_path, "whoever acts is a player")
+    assert len(game_of(log).votes) == len(game_of(VILLAGERS_WIN).votes)
+
+
+@pytest.mark.parametrize("nobody", ["", "None", "no_elimination"])
+@pytest.mark.parametrize("key", ["eliminated", "exiled"])
+def test_a_word_for_nobody_is_no_player(key: str, nobody: str) -> None:
+    written, null = (
+        game_of(bent(WEREWOLVES_WIN, ["rounds", 1, key], value)) for value in (nobody, None)
+    )
+    assert (written.eliminations, written.faults) == (null.eliminations, [])

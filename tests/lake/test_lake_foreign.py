@@ -65,6 +65,23 @@ def test_rows_of_ingests_that_another_tool_deleted(lake: Path) -> None:
         open_lake(lake)
 
 
+def test_a_merge_by_another_tool_is_no_ingest(lake: Path, more: Path) -> None:
+    """What it adds is in the numbers; an ingest that was not ended is not."""
+    delta = DeltaTable(lake / "documents")
+    merge(delta)
+    assert not open_lake(lake).is_behind()
+    ingest(more, lake)
+    assert not open_lake(lake).is_behind()
+    sorted((lake / "ingests" / "_delta_log").glob("*.json"))[-1].unlink()
+    assert open_lake(lake).is_behind()
+
+
+def test_a_commit_that_was_cut_is_taken_for_an_ingest(lake: Path) -> None:
+    last = sorted((lake / "documents" / "_delta_log").glob("*.json"))[-1]
+    (last.parent / f"{int(last.stem) + 1:020d}.json").write_bytes(b'{"commitInfo": {"oper')
+    assert open_lake(lake).is_behind()
+
+
 def test_an_ingest_after_another_tool_deleted_files(lake: Path, more: Path) -> None:
     """The state that the lake names is gone."""
     merge_and_delete(DeltaTable(lake / "votes"))

@@ -7,7 +7,7 @@ quest, also the fourth of seven players.
 import msgspec
 
 from pipeline.formats.avalon.acts import Acts
-from pipeline.formats.avalon.log import Log, check_names
+from pipeline.formats.avalon.log import Log
 from pipeline.formats.broken import decode
 from pipeline.formats.building import messages, team_results
 from pipeline.formats.look import Look
@@ -40,9 +40,13 @@ def read(look: Look, model: str | None) -> GameRecord:
 def _game(log: Log) -> GameRecord:
     names = [player.name for player in log.players]
     check_players(names, "$.players")
-    check_names(log, set(names))
     seats = [
-        Seat(player.name, log.config.model, _ROLES.get(player.role, player.role), is_tested=True)
+        Seat(
+            player.name,
+            log.config.model or None,
+            _ROLES.get(player.role, player.role),
+            is_tested=True,
+        )
         for player in log.players
     ]
     sizes = log.config.mission_team_sizes

@@ -1,6 +1,8 @@
 """What is said and done in a game of multi-round Avalon, in its order."""
 
-from pipeline.formats.avalon.log import Choice, Mission, Proposal
+from collections.abc import Sequence
+
+from pipeline.formats.avalon.log import Choice, Mission, Proposal, Speech
 from pipeline.formats.building import Spoken
 from pipeline.formats.players import target
 from pipeline.formats.rows import EVERYONE
@@ -26,18 +28,37 @@ class Acts:
         """A quest: all discuss once, leaders propose teams until one goes, its players play."""
         number = mission.mission_number
         has_failed = None if mission.mission_result is None else mission.mission_result == "fail"
-        self.spoken += [
-            Spoken(said.player, said.content or "", "talk", number) for said in mission.discussion
-        ]
-        for attempt, proposal in enumerate(mission.proposals, start=1):
+        self._discuss(mission.discussion, "talk", number, EVERYONE, f"{at}.discussion")
+        for attempt, proposal in enumerate(mission.proposals or (), start=1):
             path = f"{at}.proposals[{attempt - 1}]"
-            self._add_proposal(proposal, number, attempt, path, has_failed=has_failed)
+            if self._is_seated(proposal.leader, f"{path}.leader"):
+                self._add_proposal(proposal, number, attempt, path, has_failed=has_failed)
         for place, play in enumerate(mission.quest_actions or ()):
-            if self._is_read(play.action, _PLAYS, f"{at}.quest_actions[{place}].action"):
+            path = f"{at}.quest_actions[{place}]"
+            is_read = self._is_read(play.action, _PLAYS, f"{path}.action")
+            if self._is_seated(play.player, f"{path}.player") and is_read:
                 seat, is_fail = self._numbers[play.player], play.action == "fail"
                 self.events["quest_plays"].append(
                     QuestPlay(seat, number, None, is_fail, has_failed)
                 )
+
+    def _discuss(
+        self,
+        speeches: Sequence[Speech] | None,
+        phase: str,
+        number: int,
+        visible_to: str | tuple[str, ...],
+        at: str,
+    ) -> None:
+        for place, said in enumerate(speeches or ()):
+            if self._is_seated(said.player, f"{at}[{place}].player"):
+                self._say(said.player, said.content or "", phase, number, visible_to)
+
+    def _is_seated(self, name: str, at: str) -> bool:
+        """Whether whoever is named has a seat; if not, it is a fault."""
+        if name not in self._numbers:
+            self.faults.append(Fault(at, "every player named has a seat", repr(name[:50])))
+        return name in self._numbers
 
     def _is_read(self, word: object, words: tuple[str, ...], at: str) -> bool:
         """Whether an act is one of these words; if not, it is a fault and has no row."""
@@ -48,8 +69,10 @@ class Acts:
     def _add_proposal(
         self, proposal: Proposal, number: int, attempt: int, at: str, *, has_failed: bool | None
     ) -> None:
-        leader, team = proposal.leader, tuple(proposal.team_members)
-        is_approved = proposal.vote_result == "approved"
+        leader, named = proposal.leader, proposal.team_members
+        team = tuple(one for one in named if self._is_seated(one, f"{at}.team_members"))
+        result = proposal.vote_result
+        is_approved = None if result is None else result == "approved"
         index = self._say(leader, proposal.reasoning, "team", number)
         self.events["team_proposals"].append(
             TeamProposal(
@@ -63,7 +86,9 @@ class Acts:
                 is_quest_failed=has_failed if is_approved else None,
             )
         )
-        for place, ballot in enumerate(proposal.votes):
+        for place, ballot in enumerate(proposal.votes or ()):
+            if not self._is_seated(ballot.player, f"{at}.votes[{place}].player"):
+                continue
             # What a vote was given for is shown to nobody else.
             index = self._say(ballot.player, ballot.comment, "team_vote", number, ballot.player)
             if not self._is_read(ballot.vote, _VOTES, f"{at}.votes[{place}].vote"):
@@ -74,12 +99,14 @@ class Acts:
 
     def add_assassination(self, choice: Choice, number: int) -> None:
         """After the last quest, the evil players discuss, and the assassin chooses."""
-        for said in choice.evil_discussion:
-            self._say(said.player, said.content or "", "assassination", number, self._evil)
+        at, phase = "$.assassin_phase", "assassination"
+        self._discuss(choice.evil_discussion, phase, number, self._evil, f"{at}.evil_discussion")
         assassin = choice.assassin
-        index = self._say(assassin, choice.reasoning, "assassination", number, assassin)
+        if not self._is_seated(assassin, f"{at}.assassin"):
+            return
+        index = self._say(assassin, choice.reasoning, phase, number, assassin)
         known = dict(zip(self._numbers, self._numbers, strict=True))
-        chosen = target(choice.guess, known, "$.assassin_phase.guess", self.faults)
+        chosen = target(choice.guess, known, f"{at}.guess", self.faults)
         self.events["assassinations"].append(
             Assassination(self._numbers[assassin], number, index, chosen, choice.correct)
         )

@@ -15,7 +15,7 @@ from msgspec import Struct
 from pipeline.formats.broken import broken, decode
 from pipeline.formats.building import messages, team_results
 from pipeline.formats.look import Look
-from pipeline.formats.players import ModelName, check_number
+from pipeline.formats.players import check_number
 from pipeline.formats.rows import Int64
 from pipeline.formats.textarena import rows
 from pipeline.formats.textarena.rows import ENGINE, Row
@@ -30,6 +30,7 @@ NAMES_MODELS = True
 _KEYS = {"agent", "game_info", "logs"}
 # TextArena has other environments.
 _ENVIRONMENT = b'"Avalon'
+_NAME = re.compile(rb'"([A-Za-z0-9_-]{1,60})"')
 # Agents that follow rules: what they say is one of four lines.
 BOTS = frozenset({"deeprole", "deeprole-llm"})
 # What stands for the agent of a table at which several sit.
@@ -46,12 +47,12 @@ class Info(Struct):
 
 
 class Log(Struct):
-    agent: ModelName
     game_info: dict[str, Info]
     logs: list[Row]
-    seat_agents: list[ModelName] | None = None
+    agent: str | None = None
+    seat_agents: list[str | None] | None = None
     rewards: dict[str, float] | None = None
-    special_roles: list[str] = []
+    special_roles: list[str] | None = None
     seed: Int64 | None = None
 
 
@@ -59,8 +60,18 @@ _LOG = msgspec.json.Decoder(Log)
 
 
 def claims(look: Look) -> bool:
-    is_log = look.has(_KEYS, len(_KEYS) - 1)
-    return is_log and bytes(look.top.get("env_id", b"")).startswith(_ENVIRONMENT)
+    return _environment(look).startswith(_ENVIRONMENT)
+
+
+def describes(look: Look) -> str | None:
+    """A log of an environment that is not read; null for what is no log."""
+    name = _NAME.fullmatch(_environment(look))
+    return f"a TextArena log of {name[1].decode()}" if name else None
+
+
+def _environment(look: Look) -> bytes:
+    """The environment of a log as it is in the JSON, with quotes; empty for what is no log."""
+    return bytes(look.top.get("env_id", b"")) if look.has(_KEYS, len(_KEYS) - 1) else b""
 
 
 def read(look: Look, model: str | None) -> GameRecord:
@@ -82,7 +93,7 @@ def _game(log: Log) -> GameRecord:
         format_version=VERSION,
         setting={
             "players": len(seats),
-            "special_roles": [*sorted(role.lower() for role in log.special_roles)],
+            "special_roles": [*sorted(role.lower() for role in log.special_roles or ())],
             "discussion_rounds": first.num_discussion_rounds if first else None,
             "seed": log.seed,
         },
@@ -103,7 +114,7 @@ def _game(log: Log) -> GameRecord:
 
 
 def _seats(log: Log) -> Iterator[Seat]:
-    """The seats; an agent is a model unless it is a known bot, or one name for several."""
+    """The seats; an agent is a model unless it is a known bot, one name for several, or none."""
     check_number(len(log.game_info), "$.game_info")
     agents = log.seat_agents or [log.agent] * len(log.game_info)
     if len(agents) != len(log.game_info):
@@ -112,7 +123,7 @@ def _seats(log: Log) -> Iterator[Seat]:
         info = log.game_info.get(str(number))
         if info is None:
             raise broken("$.game_info", "players are numbered from 0", f"there is no {number}")
-        is_known = agent != MIXED
+        is_known = bool(agent) and agent != MIXED
         yield Seat(
             rows.name(number),
             agent if is_known else None,

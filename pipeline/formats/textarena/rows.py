@@ -32,7 +32,11 @@ _OWN = re.compile(r'<player_state>\{"pid": (\d{1,3}),|Player (\d{1,3}) attempted
 
 class Row(Struct):
     sender: Int64 = msgspec.field(name="from")
-    message: str
+    logged: str | None = msgspec.field(name="message", default=None)
+
+    @property
+    def message(self) -> str:
+        return self.logged or ""
 
 
 class State(Struct):
