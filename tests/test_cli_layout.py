@@ -10,6 +10,7 @@ from rich.cells import cell_len
 
 from pipeline import cells
 from pipeline.cli import output, terminal
+from pipeline.cli.app import TASKS, app
 from pipeline.present import folds, layout
 from pipeline.present.table import Estimate, Table
 
@@ -306,3 +307,8 @@ ANYWHERE = [
 def test_a_step_for_columns_that_are_not_there_changes_nothing(rows: pl.DataFrame) -> None:
     for step in ANYWHERE:
         assert folded(step, rows=rows) == folded(rows=rows)
+
+
+def test_the_help_lists_every_command() -> None:
+    listed = [name for names in TASKS.values() for name in names]
+    assert sorted(listed) == sorted(app.commands)

@@ -30,6 +30,7 @@ TASKS = {
     "Logs": ("ingest", "documents", "quarantine", "convert", "validate", "simulate"),
     "Numbers": (
         "leaderboard",
+        "radar",
         "metrics",
         "compare",
         "plan",
