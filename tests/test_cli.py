@@ -61,6 +61,7 @@ COMMANDS = (
     "models",
     "plan",
     "quarantine",
+    "radar",
     "ratings",
     "report",
     "schema",

@@ -10,7 +10,6 @@ from rich.cells import cell_len
 
 from pipeline import cells
 from pipeline.cli import output, terminal
-from pipeline.cli.app import TASKS, app
 from pipeline.present import folds, layout
 from pipeline.present.table import Estimate, Table
 
@@ -307,8 +306,3 @@ ANYWHERE = [
 def test_a_step_for_columns_that_are_not_there_changes_nothing(rows: pl.DataFrame) -> None:
     for step in ANYWHERE:
         assert folded(step, rows=rows) == folded(rows=rows)
-
-
-def test_the_help_lists_every_command() -> None:
-    listed = [name for names in TASKS.values() for name in names]
-    assert sorted(listed) == sorted(app.commands)

@@ -127,6 +127,7 @@ def test_a_mistake_is_named_with_its_place(tmp_path: Path, old: str, new: str, w
     assert str(file) in str(refused.value)
 
 
+@pytest.mark.slow
 def test_games_that_were_declared_otherwise_are_not_mixed(tmp_path: Path) -> None:
     """A role that is sought now, or an ending with other winners: said, and nothing is added."""
     file = tmp_path / "secret_hitler.toml"

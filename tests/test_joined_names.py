@@ -87,7 +87,7 @@ def answer(lake: Lake, name: str) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize("system", ["magic", "example"])
-@pytest.mark.some(30)
+@pytest.mark.some(12)
 @pytest.mark.parametrize("name", ANSWERS)
 def test_answers_are_those_of_logs_with_these_names(place: Path, system: str, name: str) -> None:
     """Every value, interval, comparison, number of games, row behind a value and contradiction."""
@@ -207,6 +207,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_counts_joined_names_and_says_so(
     place: Path, tmp_path: Path, capsys: Any, queries_here: None, name: str
@@ -240,6 +241,7 @@ PAGES: dict[str, dict[str, str]] = {
 }
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("name", PAGES)
 def test_pages_count_joined_names_and_say_so(place: Path, name: str) -> None:
     lakes = pipeline.open_lake(place / "apart", names=NAMES), pipeline.open_lake(place / "joined")
@@ -248,6 +250,7 @@ def test_pages_count_joined_names_and_say_so(place: Path, name: str) -> None:
     assert ["Names of models that" in one.html for one in (found, expected)] == [True, False]
 
 
+@pytest.mark.slow
 def test_a_report_says_which_names_are_joined(place: Path) -> None:
     lake = pipeline.open_lake(place / "apart", names=NAMES)
     assert "openai/sim-atlas&#34; as &#34;sim-atlas" in report_file(lake)

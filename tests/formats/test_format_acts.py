@@ -135,7 +135,13 @@ def holders(value: Any, keys: set[str]) -> Iterator[tuple[Any, str]]:
             yield from holders(part, keys)
 
 
-@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name in ("textarena", "kaggle") else [])
+        for name in PARTS
+    ],
+)
 def test_a_part_that_is_null_or_missing_costs_no_game(name: str) -> None:
     n_parts = 0
     for _, listed in json_logs(FORMATS[name]):

@@ -258,6 +258,7 @@ ASKED = {
     "models": ["", "--format markdown"],
     "plan": ["--metric judgement --difference 0.1"],
     "quarantine": ["", "--raw", "--retry"],
+    "radar": [""],
     "ratings": [""],
     "report": ["--format markdown -o {tmp}/r.md"],
     "schema": [""],
