@@ -84,7 +84,6 @@ def ingest(
       magic ingest chat-logs/ --model gpt-3.5-turbo --dry-run
       magic ingest chat-logs/ --models-from models.toml
       magic ingest more.zip --jobs 8 --memory 8GiB
-      magic ingest runs/ --watch 10
       magic ingest s3://in/ --lake s3://out/ --engine spark --master spark://HOST
     """
     if watch is not None and (strict or dry_run):
