@@ -30,10 +30,15 @@ class Example(NamedTuple):
     text: str
 
 
+def _is_of_magic(block: re.Match[str]) -> bool:
+    """Whether a block is a file of the project: a game as data is outside of it."""
+    return block["kind"] not in ("toml", "sh")
+
+
 def examples() -> Iterator[Example]:
     """The page's blocks in order; one belongs to the path in the last line that is only a path."""
     path, end = "", 0
-    for block in _BLOCK.finditer(PAGE):
+    for block in filter(_is_of_magic, _BLOCK.finditer(PAGE)):
         for line in PAGE[end : block.start()].splitlines():
             if named := _PATH.match(line):
                 path = named["path"]

@@ -116,7 +116,7 @@ def test_rows_are_those_of_logs_with_these_names(place: Path, system: str) -> No
             assert_same(*(one.sort(pl.all(), nulls_last=True) for one in (found, expected)))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("system", ["magic", "example"])
 def test_views_are_those_of_logs_with_these_names(place: Path, system: str) -> None:
     apart, joined = both(place, system)

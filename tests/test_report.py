@@ -451,8 +451,7 @@ def test_it_opens_from_disk_and_every_click_leads_on(
                 box = opened.locator("main").bounding_box()
                 assert box
                 assert box["width"] <= width
-            aside = opened.locator("#leaderboard th.aside").first
-            assert aside.is_visible() == (width > 600)
+            assert opened.locator("#leaderboard td.aside").first.is_visible()
             opened.locator("#leaderboard td a").first.click()
             evidence = opened.locator("details:target")
             evidence.locator("summary").click()
@@ -529,9 +528,9 @@ def test_latex_has_the_values(lake: Lake, capsys: Any) -> None:
     text = capsys.readouterr().out
     tables = re.findall(r"\\begin\{tabular\}.*?\\end\{tabular\}", text, re.DOTALL)
     assert text.count(r"\begin{") == text.count(r"\end{")
-    headings, *rows = table_of(tables[2])
+    compared = ["metric", "model", "other"]
+    headings, *rows = next(one for one in map(table_of, tables) if one[0][:3] == compared)
     names = [typeset(name) for name in headings]
-    assert names[:3] == ["metric", "model", "other"]
     found = [number(row[names.index("difference")].split(" ")[0]) for row in rows]
     assert found == pytest.approx(lake.compare()["difference"].to_list(), abs=5.1e-4)
 

@@ -416,7 +416,11 @@ class StoredLake:
         return joined(table, self.stored(table), self.names, lambda: self.stored("players"))
 
     def stored(self, table: str) -> pl.LazyFrame:
-        """The same with the names of models as logs have them."""
+        """The same with the names of models as logs have them.
+
+        >>> lake.stored("votes").collect().height
+        192
+        """
         if table == ROLES and ROLES not in self.own_tables:
             return role_rows().lazy()  # an older lake has no other games
         files = self.files(table)

@@ -56,7 +56,7 @@ def radar(
     Raises UsageError for an unknown model or edition.
 
     >>> lake.radar().select("model", pl.col("area").round(), "win_rate").rows()[0]
-    ('sim-delta', 22052.0, 0.8809523809523809)
+    ('sim-delta', 28508.0, 0.880952380952381)
     """
     request = Request(edition=edition, by=("model",), models=several(model))
     answer = answered(lake, request, names=(*AXES, "win_rate"), confidence=confidence)

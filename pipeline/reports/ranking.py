@@ -95,7 +95,7 @@ def leaderboard(
     (None, 'sim-delta', 0.875)
     >>> by_role = lake.leaderboard(columns="role", metric="judgement")
     >>> by_role.select("model", "civilian", "non_chameleon").rows()[0]
-    ('sim-atlas', 0.375, 0.625)
+    ('sim-atlas', 0.75, 0.25)
     """
     metrics, shown = _asked(edition, metric, columns)
     request = _request(edition, metrics, game_type, where, several(columns or ()))

@@ -59,7 +59,7 @@ def ratings(
 
     >>> chameleon = lake.ratings(game_type="chameleon")
     >>> chameleon.select("side", "model", "n_games").rows()[0]
-    ('hidden', 'sim-atlas', 4)
+    ('hidden', 'sim-delta', 4)
     """
     check_extra("a rating", "ratings", ("statsmodels",))
     # Imported here, so that what shows other results does not wait for numpy and scipy.

@@ -28,7 +28,7 @@ class Kept:
         self.game = cache(lake.game)
         self.systems = lake.systems
         self.unknown_types, self.unknown_tables = lake.unknown_types, lake.unknown_tables
-        self.redeclared_types = lake.redeclared_types
+        self.redeclared_types, self.joined_names = lake.redeclared_types, lake.joined_names
 
 
 class Altered:
@@ -38,7 +38,7 @@ class Altered:
         self.lake = lake
         self.systems = lake.systems
         self.unknown_types, self.unknown_tables = lake.unknown_types, lake.unknown_tables
-        self.redeclared_types = lake.redeclared_types
+        self.redeclared_types, self.joined_names = lake.redeclared_types, lake.joined_names
 
     def game(self, game: str, *, edition: str) -> Game:
         found = self.lake.game(game, edition=edition)

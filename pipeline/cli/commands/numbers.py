@@ -297,7 +297,6 @@ def models(
     Examples:
       magic models
       magic models --format csv
-      magic models --names names.toml
     """
     asked.lake = asked.every_system()
     asked.show("reports.models.models")
