@@ -349,7 +349,8 @@ def define(connection: duckdb.DuckDBPyConnection, name: str, select: str) -> Non
 
 def view(connection: duckdb.DuckDBPyConnection, name: str, select: str) -> None:
     """Lets queries on the connection call the SELECT by this name."""
-    connection.execute(f"CREATE OR REPLACE TEMP VIEW {identifier(name)} AS {select}")
+    create = f"CREATE OR REPLACE TEMP VIEW {identifier(name)} AS {select}"
+    _attended(connection, lambda: connection.execute(create))
 
 
 def register(connection: duckdb.DuckDBPyConnection, name: str, rows: pl.DataFrame) -> None:
