@@ -196,6 +196,7 @@ def test_a_map_that_is_not_there(tmp_path: Path) -> None:
 COMMANDS = {
     "leaderboard": ["leaderboard"],
     "metrics": ["metrics", "--metric", "win_rate"],
+    "radar": ["radar"],
     "compare": ["compare", "--all-pairs", "--metric", "win_rate"],
     "completeness": ["completeness"],
     "evidence": ["evidence", "win_rate", "--limit", "3"],

@@ -164,6 +164,7 @@ def radar(
     *,
     lake: str = DEFAULT_LAKE,
     system: str | None = None,
+    names: Path | None = None,
     edition: Edition = "paper",
     model: Texts = None,
     confidence: float = DEFAULT_CONFIDENCE,
