@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
+from contextvars import copy_context
 from functools import cache, partial
 from io import BytesIO
 from pathlib import Path
@@ -115,7 +116,7 @@ def connect(
     try:
         # Global, so that cursors have it too: a query for one game reads little besides footers.
         connection.execute("SET GLOBAL parquet_metadata_cache = true")
-        _make_views(connection, lake, views, wanted)
+        _attended(connection, partial(_make_views, connection, lake, views, wanted))
         for lock in _LOCKS:
             connection.execute(lock)
     except PluginError:
@@ -227,11 +228,7 @@ def ingest_connection(
     try:
         with _opened(_threads(memory), memory, scratch) as connection:
             connection.execute("SET preserve_insertion_order = false")
-            has_files = lake and any(of_each(lake.sizes, tables))
-            files = _shown(connection, lake) if lake and has_files else None
-            for table in tables:
-                names = files.of(table) if files else []
-                create_table_view(connection, names, table)
+            _attended(connection, partial(_show_tables, connection, lake, tables))
             yield connection
     except duckdb.OutOfMemoryException:
         raise LakeError(
@@ -243,6 +240,15 @@ def ingest_connection(
         raise LakeError(
             f"the results of the ingest could not be merged; nothing was changed: {what}"
         ) from None
+
+
+def _show_tables(
+    connection: duckdb.DuckDBPyConnection, lake: StoredLake | None, tables: Sequence[str]
+) -> None:
+    has_files = lake and any(of_each(lake.sizes, tables))
+    files = _shown(connection, lake) if lake and has_files else None
+    for table in tables:
+        create_table_view(connection, files.of(table) if files else [], table)
 
 
 def new_database(file: Path) -> duckdb.DuckDBPyConnection:
@@ -316,7 +322,7 @@ def _json_lines(view: Computed, lake: StoredLake) -> bytes:
 
 def _attended(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:
     """The result of the work, done in a thread: while DuckDB works, it does not look for Ctrl-C."""
-    working = _threads_of_process().submit(work)
+    working = _threads_of_process().submit(copy_context().run, work)
     try:
         # Where polars is loaded, Ctrl-C does not wake a thread that waits without end.
         while not wait([working], _SECONDS_BETWEEN_LOOKS).done:
