@@ -31,10 +31,10 @@ def kinds() -> MappingProxyType[str, GameKind]:
 @cache
 def _added() -> tuple[tuple[str, str, GameKind], ...]:
     """The name, package and kind of each; raises PluginError for a kind that has a mistake."""
-    added = [*_own(), *_of_plugins(), *of_files()]
+    added = [*_own(), *_of_plugins()]
     for package, kind in added:
         check(kind, package)
-    return tuple((kind.name, package, kind) for package, kind in added)
+    return tuple((kind.name, package, kind) for package, kind in [*added, *_of_files()])
 
 
 def own_tables(shared: Collection[str]) -> dict[str, EventTable]:
@@ -66,9 +66,14 @@ def _of_plugins() -> Iterator[tuple[str, GameKind]]:
         yield plugin.package, plugin.value
 
 
+@cache
+def _of_files() -> tuple[tuple[str, GameKind], ...]:
+    return tuple(of_files())
+
+
 def in_files() -> tuple[str, ...]:
     """The game types that documents declare."""
-    return tuple(name for name, package, _ in _added() if package.endswith(".toml"))
+    return tuple(kind.name for _, kind in _of_files())
 
 
 def kind(name: str) -> GameKind:

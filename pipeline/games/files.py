@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from pipeline.games.kind import Ending, GameKind, Role
-from pipeline.games.mistakes import check
+from pipeline.games.mistakes import mistakes
 from pipeline.plugins import PluginError
 from pipeline.vocabulary import Side
 
@@ -64,7 +64,8 @@ def kind_in(file: Path) -> GameKind:
             "endings": tuple(Ending(*msgspec.structs.astuple(end)) for end in game.endings),
         }
     )
-    check(kind, str(file))
+    for mistake in mistakes(kind):
+        raise PluginError(f"{file}: the game `{kind.name}`: {mistake}")
     return kind
 
 

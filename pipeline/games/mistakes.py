@@ -16,19 +16,18 @@ def _is_name(name: object) -> bool:
 
 def check(kind: GameKind, package: str) -> None:
     """Raises PluginError for the first mistake of the kind."""
-    for mistake in _mistakes(kind):
+    for mistake in mistakes(kind):
         raise refusal(kind, package, mistake)
 
 
 def refusal(kind: GameKind, package: str, mistake: str) -> PluginError:
-    """The error for a mistake of a kind, which names it and its package, or its file."""
-    is_file = package.endswith(".toml")
-    of_package = f" in {package}" if is_file else f" of the package {package}"
-    of_package = "" if package == OWN else of_package
+    """The error for a mistake of a kind, which names it and its package."""
+    of_package = "" if package == OWN else f" of the package {package}"
     return PluginError(f"the game `{kind.name}`{of_package}: {mistake}")
 
 
-def _mistakes(kind: GameKind) -> Iterator[str]:
+def mistakes(kind: GameKind) -> Iterator[str]:
+    """What is wrong with a kind."""
     if not _is_name(kind.name) or kind.name == ALL:
         yield f"the name of a game has {LETTERS}, and is not `{ALL}`"
     for field, of in _TUPLES.items():
