@@ -161,8 +161,12 @@ class StoredLake:
     @cached_property
     def unknown_types(self) -> tuple[str, ...]:
         """The game types whose roles the lake has, of packages that are not installed."""
-        types = self.table(ROLES).select(pl.col("game_type").unique().sort()).collect()
-        return tuple(name for name in types["game_type"] if name not in games.names())
+        types = self._roles["game_type"].unique().sort()
+        return tuple(name for name in types if name not in games.names())
+
+    @cached_property
+    def _roles(self) -> pl.DataFrame:
+        return self.table(ROLES).collect()
 
     @cached_property
     def redeclared_types(self) -> tuple[str, ...]:
@@ -170,8 +174,7 @@ class StoredLake:
 
         Of games that documents declare also those whose endings were: such a document is edited.
         """
-        known = pl.col("game_type").is_in(games.names())
-        stored = self.table(ROLES).filter(known).collect()
+        stored = self._roles.filter(pl.col("game_type").is_in(games.names()))
         changed = set(stored.join(role_rows(), on=stored.columns, how="anti")["game_type"])
         if edited := [name for name in games.in_files() if name in self.game_types]:
             of_games = self.table("games").select("game_id", "outcome")
@@ -293,7 +296,7 @@ class StoredLake:
         """A copy that is another view of the same state."""
         copy = object.__new__(type(self))
         copy.__dict__ = {**self.__dict__, **changed, "_narrowed": {}}
-        for name in ("state", "game_types", "acting_names", "_answers"):
+        for name in ("state", "game_types", "acting_names", "redeclared_types", "_answers"):
             copy.__dict__.pop(name, None)
         return copy
 

@@ -40,24 +40,25 @@ def tables(lake: StoredLake) -> pl.DataFrame:
 
 
 def unknown_notes(lake: StoredLake, game_types: Collection[str] | None = None) -> list[str]:
-    """A note if the lake has games of a package that is not installed, or was another.
+    """Notes if the lake has games of a package that is not installed, or declared otherwise here.
 
     `game_types` are those that are shown, None for all.
     """
-    names = lake.unknown_tables
-    types = [name for name in lake.unknown_types if game_types is None or name in game_types]
-    changed = [n for n in lake.redeclared_types if game_types is None or n in game_types]
-    notes = [
-        f"{', '.join(changed)}: roles or endings are declared otherwise here than when its games "
-        "were ingested, which are counted by what was declared then; ingest them into a new lake"
-    ]
-    notes = notes if changed else []
-    if not types:
-        return notes
-    tables = f", and their own tables ({', '.join(names)}) are not read" if names else ""
-    return [
-        *notes,
-        f"the lake has games of {', '.join(types)}, of a package that is not installed: no metric "
-        f"counts them{tables}; install the package to see them in full, or name the file that "
-        "declares the game in MAGIC_GAMES",
-    ]
+    notes, names = [], lake.unknown_tables
+    changed, types = (
+        ", ".join(name for name in of_lake if game_types is None or name in game_types)
+        for of_lake in (lake.redeclared_types, lake.unknown_types)
+    )
+    if changed:
+        notes.append(
+            f"{changed}: roles or endings are declared otherwise here than when its games were "
+            "ingested, which are counted by what was declared then; ingest them into a new lake"
+        )
+    if types:
+        tables = f", and their own tables ({', '.join(names)}) are not read" if names else ""
+        notes.append(
+            f"the lake has games of {types}, of a package that is not installed: no metric counts "
+            f"them{tables}; install the package to see them in full, or name the file that "
+            "declares the game in MAGIC_GAMES"
+        )
+    return notes
