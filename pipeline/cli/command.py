@@ -153,7 +153,7 @@ class Asked:
         asked = {key: value for key, value in self._arguments.items() if key in known}
         return function(self.lake, *arguments, **asked | more)
 
-    def names(self, *options: str) -> bool:
+    def has(self, *options: str) -> bool:
         """Whether the command was given a value for all of these options."""
         return all(self._arguments.get(name) for name in options)
 

@@ -223,7 +223,7 @@ def _show_changes(asked: Asked, rows: "pl.DataFrame", form: str, *, all_values: 
 
     is_for_readers = form in ("table", "markdown")
     # Whoever names both asks for these values.
-    all_values = all_values or asked.names("model", "metric")
+    all_values = all_values or asked.has("model", "metric")
     table = asked.table("diff", rows, all_values=all_values or not is_for_readers)
     if is_for_readers:
         moved, *notes = table.notes
