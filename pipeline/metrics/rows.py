@@ -42,7 +42,7 @@ def frames(
     metrics: Mapping[str, Metric], request: Request, tables: Tables
 ) -> dict[str, pl.LazyFrame]:
     """What is counted, by name: the wanted rows of each metric, and `RESULTS`."""
-    games = _chosen(tables, request)
+    games = chosen_games(tables, request)
     if games is not None:
         request = replace(request, where=None)
     results = with_game(tables("results"), tables, request.of_game)
@@ -59,7 +59,7 @@ def rows(
     declared: Metric,
     tables: Tables,
     request: Request,
-    games: "_Chosen | None" = None,
+    games: "Chosen | None" = None,
 ) -> pl.LazyFrame:
     """The rows that the metric is about, each with its `term`, `what`, `hit` and `is_counted`.
 
@@ -71,7 +71,7 @@ def rows(
     return pl.concat(parts, how="diagonal_relaxed").with_columns(pl.col("hit").cast(pl.Float64))
 
 
-class _Chosen(NamedTuple):
+class Chosen(NamedTuple):
     """Games by their ids: those that a condition keeps, or those that it leaves out."""
 
     ids: pl.DataFrame
@@ -84,7 +84,7 @@ class _Chosen(NamedTuple):
         return rows.join(self.ids.lazy(), on="game_id", how="semi" if self.are_kept else "anti")
 
 
-def _chosen(tables: Tables, request: Request) -> _Chosen | None:
+def chosen_games(tables: Tables, request: Request) -> Chosen | None:
     """What a condition on games alone keeps or leaves out, whichever is less; None for another.
 
     Checking each game once is less work than joining the games to the rows of every table.
@@ -100,11 +100,11 @@ def _chosen(tables: Tables, request: Request) -> _Chosen | None:
     )
     games = answers.collect(engine="streaming")
     are_kept = games["is_kept"].sum() <= games.height / 2
-    return _Chosen(games.filter(kept if are_kept else ~kept).select("game_id"), are_kept)
+    return Chosen(games.filter(kept if are_kept else ~kept).select("game_id"), are_kept)
 
 
 def _rows(
-    declared: Rows, tables: Tables, request: Request, games: _Chosen | None = None
+    declared: Rows, tables: Tables, request: Request, games: Chosen | None = None
 ) -> pl.LazyFrame:
     table = tables(declared.table) if isinstance(declared.table, str) else declared.table(tables)
     is_counted = pl.col("hit").is_not_null() if declared.counted is None else declared.counted

@@ -10,10 +10,10 @@ import polars as pl
 from msgspec.structs import replace
 
 from pipeline.errors import UsageError
-from pipeline.events.contracts import polars_schema
 from pipeline.lake import StoredLake
 from pipeline.metrics import Answer
 from pipeline.metrics.request import Request
+from pipeline.metrics.rows import chosen_games
 
 _AT = "@"
 _RULES = "game_type", "system", "rules"
@@ -97,10 +97,8 @@ def _rules(lake: StoredLake, system: str, request: Request) -> pl.DataFrame:
 
     A condition on games alone chooses among these.
     """
-    where = request.where
-    is_of_games = where is not None and set(where.columns) <= set(polars_schema("games"))
-    chosen = pl.sql_expr(where.sql) if where and is_of_games else pl.lit(value=True)
-    played = lake.table("games").filter(chosen)
+    played, chosen = lake.table("games"), chosen_games(lake.table, request)
+    played = chosen.of(played) if chosen else played
     role = pl.format("{} ({})", pl.col("role").cast(pl.String), pl.col("side").cast(pl.String))
     players = lake.table("players").filter(pl.col("role").is_not_null())
     players = players.join(played.select("game_id"), on="game_id", how="semi")
