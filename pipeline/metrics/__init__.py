@@ -17,11 +17,11 @@ from pipeline.metrics.completeness import completeness, played
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.intervals import sums_by_cluster, terms_of, with_intervals
 from pipeline.metrics.known import NAMES, TITLES, metric
-from pipeline.metrics.known import names as edition_names
 from pipeline.metrics.request import (
     DEFAULT_BY,
     DEFAULT_GAMES,
     Request,
+    asked_for,
     check,
     check_models,
     condition_on,
@@ -106,7 +106,7 @@ def metrics(
     >>> civilians.select("role", "hits", "counted").rows()
     [('civilian', 25.0, 32), ('non_chameleon', 20.0, 32)]
     """
-    names = several(edition_names(edition) if metric is None else metric)
+    names = asked_for(metric, edition)
     by, models = several(by or ()), several(model)
     request = Request(
         edition=edition,
@@ -147,7 +147,7 @@ def answered(
     To count games is half of the work; without `with_games` it is done for all metrics. `n_games`
     is 0 for metrics that are not among them.
     """
-    metric_names = tuple(edition_names(request.edition) if names is None else names)
+    metric_names = asked_for(names, request.edition)
     check_engine(engine, master)
     if confidence is not None and not 0 < confidence < 1:
         raise UsageError(

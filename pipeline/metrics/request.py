@@ -17,6 +17,7 @@ from pipeline.lake import StoredLake
 from pipeline.metrics.condition import SETTING, Condition, condition, is_key
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.known import metric
+from pipeline.metrics.known import names as edition_names
 from pipeline.vocabulary import ALL, PAPER, RELEASE, Edition
 
 DEFAULT_BY = ("model", "game_type")
@@ -50,6 +51,11 @@ def several(names: Iterable[str] | None) -> tuple[str, ...] | None:
     if names is None:
         return None
     return (names,) if isinstance(names, str) else tuple(names)
+
+
+def asked_for(metrics: Iterable[str] | None, edition: Edition) -> tuple[str, ...]:
+    """The metrics that are named; None stands for all of the edition."""
+    return several(edition_names(edition) if metrics is None else metrics)
 
 
 def is_of_game(column: str) -> bool:

@@ -13,7 +13,7 @@ from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered, declarations
 from pipeline.metrics.known import names
-from pipeline.metrics.request import Request, check_models, several, tested
+from pipeline.metrics.request import Request, asked_for, check_models, several, tested
 from pipeline.metrics.results import IS_THIN, METRIC, ORIGIN, origin
 from pipeline.metrics.tally import Question, count
 from pipeline.reports.compare.differences import COLUMNS as COMPARED
@@ -117,7 +117,7 @@ def diff(
     """
     check_margin(margin, metric, edition, may_be_0=True)
     asked = _asked(*_of_same_system(before, after), edition, model)
-    metrics = several(names(edition) if metric is None else metric)
+    metrics = asked_for(metric, edition)
     answers = [
         answered(lake, request, names=metrics, confidence=confidence) for lake, request in asked
     ]
@@ -294,7 +294,7 @@ def diff_games(
     0
     """
     asked = _asked(*_of_same_system(before, after), edition, model)
-    metrics = several(names(edition) if metric is None else metric)
+    metrics = asked_for(metric, edition)
     order = pl.col("metric").cast(pl.Enum(names(edition)))
     changed = _games(asked, metrics).filter(pl.col("change") != "common")
     return changed.sort(order, *_GAME_KEY, nulls_last=True).with_columns(

@@ -10,7 +10,14 @@ from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered
 from pipeline.metrics.completeness import played
 from pipeline.metrics.known import names as edition_names
-from pipeline.metrics.request import Request, condition_on, is_of_game, row_schema, several
+from pipeline.metrics.request import (
+    Request,
+    asked_for,
+    condition_on,
+    is_of_game,
+    row_schema,
+    several,
+)
 from pipeline.metrics.results import counted_in
 from pipeline.reports.compare.across import across, bare, full, system_of
 from pipeline.reports.compare.differences import COLUMNS, adjusted, check_margin, compared, finished
@@ -63,7 +70,7 @@ def compare(
         lake = next((lake.of_system(one) for one in systems if one), lake)
         pairs = tuple((bare(lake, one), bare(lake, other)) for one, other in pairs)
         check_pairs(pairs)
-    metrics = several(edition_names(edition) if metric is None else metric)
+    metrics = asked_for(metric, edition)
     request = Request(
         edition=edition,
         by=("model", *several(by or ())),
@@ -116,7 +123,7 @@ def contrast(
     if by in ("model", "game_id", "setting_id"):
         raise UsageError(f"cannot contrast by `{by}`: choose a column such as role or round")
     having = [n for n in edition_names(edition) if is_of_game(by) or by in row_schema(n)]
-    names = several(metric or having or edition_names(edition))
+    names = asked_for(metric or having or None, edition)
     check_margin(margin, names, edition)
     request = Request(
         edition=edition,
@@ -160,7 +167,7 @@ def compare_with(
     [('sim-delta, role civilian', 0.01, 1), (None, 0.021, 4)]
     """
     check_margin(margin, metric, edition)
-    metrics = several(edition_names(edition) if metric is None else metric)
+    metrics = asked_for(metric, edition)
 
     def ask(condition: str | None) -> Answer:
         request = Request(

@@ -11,8 +11,7 @@ import polars as pl
 from pipeline import column
 from pipeline.errors import UsageError
 from pipeline.metrics import Answer, metric
-from pipeline.metrics.known import names as edition_names
-from pipeline.metrics.request import several
+from pipeline.metrics.request import asked_for
 from pipeline.metrics.results import HIGH, IS_THIN, LOW, METRIC, MISSING
 from pipeline.reports.compare.pairs import SIDES, entities
 from pipeline.statistics.common import REPLAYED
@@ -180,7 +179,7 @@ def check_margin(
         return
     if not (margin > 0 or (may_be_0 and margin == 0)):
         raise UsageError(f"the margin must be greater than 0, for example 0.05, not {margin:g}")
-    metrics = several(edition_names(edition) if names is None else names)
+    metrics = asked_for(names, edition)
     declared = [metric(name, edition) for name in metrics]
     widest = max((metric.high for metric in declared), default=1.0)
     if margin >= widest:
