@@ -27,6 +27,7 @@ asked = {
     "answer": lambda connection: answer(connection, endless),
     "batches": lambda connection: list(batches(connection, endless, 10)),
     "write": lambda connection: write(connection, endless, scratch / "written.parquet"),
+    "in the main thread": lambda connection: connection.execute(endless),
 }
 with TemporaryDirectory() as folder:
     scratch = Path(folder)
@@ -134,7 +135,7 @@ def test_a_closed_stderr_fails_no_command(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", ["answer", "batches", "write"])
+@pytest.mark.parametrize("what", ["answer", "batches", "write", "in the main thread"])
 def test_ctrl_c_ends_a_query(what: str) -> None:
     """DuckDB itself looks for it only here and there."""
     command = [sys.executable, "-c", ASK, what]

@@ -10,7 +10,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
-from contextvars import copy_context
 from functools import cache, partial
 from io import BytesIO
 from pathlib import Path
@@ -114,11 +113,12 @@ def connect(
     """
     connection = _opened(threads or cores(), memory, scratch)
     try:
-        # Global, so that cursors have it too: a query for one game reads little besides footers.
-        connection.execute("SET GLOBAL parquet_metadata_cache = true")
-        _attended(connection, partial(_make_views, connection, lake, views, wanted))
-        for lock in _LOCKS:
-            connection.execute(lock)
+        with _interruptible():
+            # Global, so that cursors have it too: a query for one game reads little but footers.
+            connection.execute("SET GLOBAL parquet_metadata_cache = true")
+            _make_views(connection, lake, views, wanted)
+            for lock in _LOCKS:
+                connection.execute(lock)
     except PluginError:
         connection.close()
         raise
@@ -226,9 +226,13 @@ def ingest_connection(
     wrong as long as it is open.
     """
     try:
-        with _opened(_threads(memory), memory, scratch) as connection:
+        with _interruptible(), _opened(_threads(memory), memory, scratch) as connection:
             connection.execute("SET preserve_insertion_order = false")
-            _attended(connection, partial(_show_tables, connection, lake, tables))
+            has_files = lake and any(of_each(lake.sizes, tables))
+            files = _shown(connection, lake) if lake and has_files else None
+            for table in tables:
+                names = files.of(table) if files else []
+                create_table_view(connection, names, table)
             yield connection
     except duckdb.OutOfMemoryException:
         raise LakeError(
@@ -240,15 +244,6 @@ def ingest_connection(
         raise LakeError(
             f"the results of the ingest could not be merged; nothing was changed: {what}"
         ) from None
-
-
-def _show_tables(
-    connection: duckdb.DuckDBPyConnection, lake: StoredLake | None, tables: Sequence[str]
-) -> None:
-    has_files = lake and any(of_each(lake.sizes, tables))
-    files = _shown(connection, lake) if lake and has_files else None
-    for table in tables:
-        create_table_view(connection, files.of(table) if files else [], table)
 
 
 def new_database(file: Path) -> duckdb.DuckDBPyConnection:
@@ -320,9 +315,20 @@ def _json_lines(view: Computed, lake: StoredLake) -> bytes:
     return file.getvalue()
 
 
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Ends by Ctrl-C what it ended in the main thread, where DuckDB has an error of its own."""
+    try:
+        yield
+    except RuntimeError as error:
+        if str(error) != "Query interrupted":
+            raise
+        raise KeyboardInterrupt from None
+
+
 def _attended(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:
     """The result of the work, done in a thread: while DuckDB works, it does not look for Ctrl-C."""
-    working = _threads_of_process().submit(copy_context().run, work)
+    working = _threads_of_process().submit(work)
     try:
         # Where polars is loaded, Ctrl-C does not wake a thread that waits without end.
         while not wait([working], _SECONDS_BETWEEN_LOOKS).done:
@@ -355,8 +361,7 @@ def define(connection: duckdb.DuckDBPyConnection, name: str, select: str) -> Non
 
 def view(connection: duckdb.DuckDBPyConnection, name: str, select: str) -> None:
     """Lets queries on the connection call the SELECT by this name."""
-    create = f"CREATE OR REPLACE TEMP VIEW {identifier(name)} AS {select}"
-    _attended(connection, lambda: connection.execute(create))
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW {identifier(name)} AS {select}")
 
 
 def register(connection: duckdb.DuckDBPyConnection, name: str, rows: pl.DataFrame) -> None:
