@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
-from threading import Thread
+from threading import Thread, current_thread, main_thread
 
 # Where there is no memory for its libraries, a process says so in a line, as all errors are.
 _IN_A_LINE = """
@@ -49,6 +49,25 @@ def no_interrupt() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Lets Ctrl-C wait for what it would break: Java that starts, C++ that is loaded.
+
+    In all threads: where several run, any of them may be the one that gets the signal.
+    """
+    if current_thread() is not main_thread():  # where no signal is handled
+        yield
+        return
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        raise KeyboardInterrupt
 
 
 def theirs() -> Connection:

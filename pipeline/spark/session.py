@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from pipeline.errors import UsageError
 from pipeline.extras import check_extra
 from pipeline.library_errors import one_line
+from pipeline.processes import uninterrupted
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -98,7 +99,7 @@ def _started(master: str) -> "SparkSession":
     settings.setAll([*_settings(master).items()])
     try:
         with _environment(master):
-            with _log_of_java(), _uninterrupted():
+            with _log_of_java(), uninterrupted():
                 gateway = launch_gateway()  # type: ignore[no-untyped-call]
             atexit.register(_end, gateway.proc, applications)
             with _interruptible():
@@ -175,22 +176,6 @@ def _has_own_log() -> bool:
     home = os.environ.get("SPARK_HOME", "")
     folder = os.environ.get("SPARK_CONF_DIR", f"{home}/conf")
     return (Path(folder) / "log4j2.properties").is_file()
-
-
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Lets Ctrl-C wait until Java runs, a second or two: before, it would run on without us."""
-    if current_thread() is not main_thread():  # where no signal arrives
-        yield
-        return
-    came: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if came:
-        raise KeyboardInterrupt
 
 
 @contextmanager

@@ -16,9 +16,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, TypeVar
 
-import duckdb
 import polars as pl
 import pyarrow as pa
+
+from pipeline.processes import uninterrupted
+
+with uninterrupted():  # it ends Python by itself where its loading is broken off
+    import duckdb
 
 from pipeline.errors import DAMAGE_HINT, LakeError, MachineError, QueryError
 from pipeline.events.contracts import TABLES

@@ -25,7 +25,7 @@ pipeline.ingest.pool._BYTES_OF_PROCESS = 1
 importlib.import_module("pipeline.ingest.tasks").TASK_UNITS = 100
 from pipeline.cli import main
 print("ready", flush=True)
-sys.exit(main(sys.argv[1:]))
+sys.exit(main())
 """
 BROKEN = b'{"history": ['
 # The exit code of a script that this machine cannot run.

@@ -110,12 +110,14 @@ def ingest(
             )
 
     def shown() -> "IngestSummary":
+        is_given = bool(model or models_from)
         try:
             report = read()
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt("the lake is intact; run the same command again") from None
-        with nullcontext() if dry_run else renewing_catalog(lake):
-            _show_summary(report, lake, form, is_given=bool(model or models_from), dry_run=dry_run)
+            with nullcontext() if dry_run else renewing_catalog(lake):
+                _show_summary(report, lake, form, is_given=is_given, dry_run=dry_run)
+        except KeyboardInterrupt as error:
+            told = error.args or ("the lake is intact; run the same command again",)
+            raise KeyboardInterrupt(*told) from None
         return report
 
     if watch is not None:
