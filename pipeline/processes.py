@@ -57,7 +57,8 @@ def uninterrupted() -> Iterator[None]:
 
     In all threads: where several run, any of them may be the one that gets the signal.
     """
-    if current_thread() is not main_thread():  # where no signal is handled
+    # None is what is not Python's own, as where R runs Python.
+    if current_thread() is not main_thread() or signal.getsignal(signal.SIGINT) is None:
         yield
         return
     came: list[int] = []

@@ -18,9 +18,11 @@ theirs().send(signal.pthread_sigmask(signal.SIG_BLOCK, []))
 """
 
 ASK = """
-import sys
+import os, signal, sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
+from pipeline import warehouse
 from pipeline.warehouse import answer, batches, ingest_connection, write
 endless = "SELECT sum(n % 7) AS total FROM range(1000000000000) AS numbers(n)"
 asked = {
@@ -28,7 +30,15 @@ asked = {
     "batches": lambda connection: list(batches(connection, endless, 10)),
     "write": lambda connection: write(connection, endless, scratch / "written.parquet"),
     "in the main thread": lambda connection: connection.execute(endless),
+    "as it begins": lambda connection: answer(connection, endless),
 }
+def submit(work):
+    begun = threads.submit(work)
+    os.kill(os.getpid(), signal.SIGINT)
+    return begun
+if sys.argv[1] == "as it begins":
+    threads = warehouse._threads_of_process()
+    warehouse._threads_of_process = lambda: SimpleNamespace(submit=submit)
 with TemporaryDirectory() as folder:
     scratch = Path(folder)
     try:
@@ -135,7 +145,9 @@ def test_a_closed_stderr_fails_no_command(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", ["answer", "batches", "write", "in the main thread"])
+@pytest.mark.parametrize(
+    "what", ["answer", "batches", "write", "in the main thread", "as it begins"]
+)
 def test_ctrl_c_ends_a_query(what: str) -> None:
     """DuckDB itself looks for it only here and there."""
     command = [sys.executable, "-c", ASK, what]

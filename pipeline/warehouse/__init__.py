@@ -332,16 +332,20 @@ def _interruptible() -> Iterator[None]:
 
 def _attended(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:
     """The result of the work, done in a thread: while DuckDB works, it does not look for Ctrl-C."""
-    working = _threads_of_process().submit(work)
+    working = None
     try:
+        with uninterrupted():  # else it might run with nobody to end it
+            working = _threads_of_process().submit(work)
         # Where polars is loaded, Ctrl-C does not wake a thread that waits without end.
         while not wait([working], _SECONDS_BETWEEN_LOOKS).done:
             pass
         return working.result()
     except BaseException:
-        # More than once: DuckDB ignores an interrupt that comes before the query has begun.
-        while not wait([working], _SECONDS_BETWEEN_LOOKS).done:
-            connection.interrupt()
+        # More than once: DuckDB ignores an interrupt that comes before the query has begun. And
+        # whatever else comes: a connection that is busy cannot be closed.
+        with uninterrupted():
+            while working and not wait([working], _SECONDS_BETWEEN_LOOKS).done:
+                connection.interrupt()
         raise
 
 
