@@ -99,7 +99,7 @@ def test_a_table_of_three_has_a_chance_of_a_half(tmp_path: Path) -> None:
     assert_same(rows.select(shared), of_metric.sort("model", "game_type").select(shared))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_real_votes_beside_chance(shared: Path, tmp_path: Path) -> None:
     """The rates of chance of the page on systems."""
     for name in ("ck-arena", "aiwolf", "werewolf-arena", "chatarena-chameleon"):

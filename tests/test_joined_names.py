@@ -87,7 +87,8 @@ def answer(lake: Lake, name: str) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize("system", ["magic", "example"])
-@pytest.mark.some(12)
+@pytest.mark.slow
+@pytest.mark.some(30)
 @pytest.mark.parametrize("name", ANSWERS)
 def test_answers_are_those_of_logs_with_these_names(place: Path, system: str, name: str) -> None:
     """Every value, interval, comparison, number of games, row behind a value and contradiction."""

@@ -312,7 +312,8 @@ def test_numbers_say_of_what_they_are(mixed: tuple[Lake, Lake]) -> None:
     assert [set(rows["system"]) for rows in several] == [{"chatarena"}, {None}]
 
 
-@pytest.mark.some(12)
+@pytest.mark.slow
+@pytest.mark.some(24)
 @pytest.mark.parametrize("name", DOORS)
 def test_no_door_shows_another_system(mixed: tuple[Lake, Lake], name: str) -> None:
     """Where rows of both are in the same files, a lake of one system is as if it were alone."""

@@ -1,6 +1,7 @@
 """Of an act that cannot be read, only the act is lost: the game stays, and odd values are named."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -124,6 +125,7 @@ PARTS = {
     "werewolf_arena": {"debate", "votes", "success", "error_message"},
 }
 NEVER_NULL = {"config"}
+MOST_OF_A_KEY = 5
 
 
 def holders(value: Any, keys: set[str]) -> Iterator[tuple[Any, str]]:
@@ -146,7 +148,11 @@ def test_a_part_that_is_null_or_missing_costs_no_game(name: str) -> None:
     n_parts = 0
     for _, listed in json_logs(FORMATS[name]):
         n_seats = len(game_of(listed[0]).seats)
+        n_of = Counter[str]()
         for holder, key in holders(listed[0], PARTS[name]):
+            n_of[key] += 1
+            if n_of[key] > MOST_OF_A_KEY:  # each is read by the same lines
+                continue
             before = dict(holder)
             if key not in NEVER_NULL:
                 holder[key] = None
