@@ -9,7 +9,7 @@ import msgspec
 import polars as pl
 
 from pipeline.errors import UsageError, choose
-from pipeline.pages import game, lists, lookups, values
+from pipeline.pages import comparisons, game, lists, lookups, values
 from pipeline.pages.address import Address
 from pipeline.pages.content import Content, Page
 from pipeline.reports.tables import unknown_notes
@@ -23,7 +23,13 @@ MENU = (
 )
 
 
-PAGES = {**game.PAGES, **lists.PAGES, **lookups.PAGES, **values.PAGES}
+PAGES = {
+    **comparisons.PAGES,
+    **game.PAGES,
+    **lists.PAGES,
+    **lookups.PAGES,
+    **values.PAGES,
+}
 NAMES = tuple(sorted(PAGES))
 
 
