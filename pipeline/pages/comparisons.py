@@ -18,6 +18,7 @@ from pipeline.pages.content import Content, Faults, Page, answered, listed, test
 from pipeline.present import present
 from pipeline.reports import diff as changes
 from pipeline.reports import plan as plans
+from pipeline.reports.compare.across import bare, full, system_of
 from pipeline.reports.compare.differences import SCHEMA
 from pipeline.reports.compare.methods import OF_METHOD
 from pipeline.reports.compare.pairs import check_pairs
@@ -26,13 +27,19 @@ from pipeline.vocabulary import ALL
 
 
 def compare(lake: AnsweringLake, asked: Any) -> Content:
-    """The comparison of two models; without names, of the first two.
+    """The comparison of two models, also of other systems; without names, of the first two.
 
-    `rows` are those of `compare`; `apart` are the settings with the largest differences.
+    `rows` are those of `compare`; `apart` are the settings with the largest differences, if both
+    are of one system, and `names` are theirs in it.
     """
-    models = _tested(lake)
-    model = asked.model or next((name for name in models if name != asked.other), "")
-    other = asked.other or next((name for name in models if name != model), "")
+    own = _tested(lake)
+    others = [lake.of_system(system) for system in lake.systems if system != lake.system]
+    models = (*own, *(full(part, name) for part in others for name in _tested(part)))
+    model = asked.model or next((name for name in own if name != asked.other), "")
+    other = asked.other or next((name for name in own if name != model), "")
+    systems = [system_of(lake, name) or lake.system for name in (model, other)]
+    parts = [lake.of_one_system(system) for system in systems]
+    one, two = (bare(lake, name) for name in (model, other))
     in_edition = names(asked.edition)
     # Those that are defined for the game type.
     defined = tuple(
@@ -54,23 +61,31 @@ def compare(lake: AnsweringLake, asked: Any) -> Content:
         return lake.compare((model, other), margin=_number(margin), **options)
 
     faults, rows, apart, margin = Faults(), None, pl.DataFrame(schema=schema(APART)), None
-    for field, name in (("model", model), ("other", other)):
+    for field, part, name in zip(("model", "other"), parts, (one, two), strict=True):
         with faults.of(field):
-            check_models(lake, (name,) if name else None)
+            check_models(part, (name,) if name else None)
     if model and other and not faults:
         rows, faults = answered(compared, fields)
     with faults.of("margin"):
         margin = _number(asked.margin)
-    if model and other and not faults:
+    is_of_one = systems[0] == systems[1]
+    if model and other and is_of_one and not faults:
         with faults.of("metric"):
             slice_ = {"edition": asked.edition, **fields["game_type"], **fields["where"]}
-            apart = lake.settings_apart(model, other, sorted_by, **slice_)
+            apart = parts[0].settings_apart(one, two, sorted_by, **slice_)
     rows = pl.DataFrame(schema=SCHEMA) if rows is None else rows
     known = tuple(dict.fromkeys([*models, *filter(None, (model, other))]))
     return Content(
         title=f"{model} and {other}" if model and other else "Compare models",
         rows=rows,
-        parts={"model": model, "other": other, "metric": sorted_by, "apart": apart},
+        parts={
+            "model": model,
+            "other": other,
+            "names": (one, two) if is_of_one else (),
+            "metric": sorted_by,
+            "apart": apart,
+        },
+        system=systems[0] if is_of_one else "",
         choices={"model": known, "other": known},
         notes=present("compare", rows, margin=margin).notes,
         faults=faults,

@@ -48,7 +48,8 @@ def content(name: str, lake: Any, asked: Address) -> Content:
     choices = {field: tuple(values) for field, values in (listed | {**shown.choices}).items()}
     common = {"systems": seen.systems, "choices": choices, "joined_names": seen.joined_names}
     if asked.IS_OF_SYSTEM:
-        common |= {"system": seen.system, "unknown": unknown_notes(seen)}
+        system = seen.system if shown.system is None else shown.system
+        common |= {"system": system, "unknown": unknown_notes(seen)}
     return msgspec.structs.replace(shown, **common)
 
 
