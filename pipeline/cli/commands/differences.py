@@ -52,7 +52,7 @@ def compare(
     method: str | None = option(
         "METHOD",
         "Compare models with and without a method: what the names of those with it end with, such "
-        "as pgm, or a column and its value, such as format_version=pgm.",
+        "as pgm, or a column and its value, such as setting.prompt=v2.",
         "--with",
     ),
     margin: float | None = option(
