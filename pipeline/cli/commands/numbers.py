@@ -239,7 +239,7 @@ def plan(
       magic plan gpt-4 gpt-4-pgm
       magic plan gpt-4 gpt-4-pgm --metric judgement --difference 0.1
       magic plan --metric win_rate --difference 0.05 --power 0.9 --format csv
-      magic plan --all-pairs --n-pairs 45 --metric reasoning --difference 0.1 --unpaired
+      magic plan --all-pairs --n-pairs 45 --metric reasoning --unpaired
     """
     if model and len(model) != 2:
         raise UsageError("name two models, or none")
