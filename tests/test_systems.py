@@ -699,3 +699,12 @@ def test_the_page_says_beside_the_field_why_systems_are_not_compared(
     faults = compared_page(with_lab, one, other, **given).faults
     assert list(faults) == [field]
     assert said in faults[field]
+
+
+def test_the_page_of_what_changed_says_that_a_system_is_new(place: Path, tmp_path: Path) -> None:
+    lake = shutil.copytree(place / "magic", tmp_path / "lake")
+    ingest(more_games(tmp_path / "more"), lake, model=OTHER)
+    asked = parameters("diff", {"system": "chatarena"})
+    shown = content("diff", pipeline.open_lake(lake), asked)
+    assert shown.faults == {"since": "after ingest 1 there was no game of chatarena"}
+    assert (shown.rows.height, shown.notes) == (0, ())

@@ -176,7 +176,7 @@ def diff(lake: AnsweringLake, asked: Any) -> Content:
         rows=rows,
         parts={"since": since, "shown": table.rows, "moved": table.notes[0]},
         choices={"since": earlier, "model": sorted(models)},
-        notes=table.notes[1:],
+        notes=table.notes[1:] if rows.height else (),
         faults=faults,
     )
 
@@ -187,6 +187,8 @@ def _state(lake: AnsweringLake, ingest: str, earlier: Sequence[str]) -> Answerin
         raise UsageError(f"no earlier ingest {ingest}: {choose([ingest], earlier)}")
     try:
         return reopened(lake, int(ingest))
+    except UsageError:
+        raise UsageError(f"after ingest {ingest} there was no game of {lake.system}") from None
     except LakeError as error:
         raise UsageError(str(error)) from None
 
