@@ -14,6 +14,7 @@ from pipeline.formats.rows import clear_cache
 from pipeline.formats.unclaimed import may_be_log
 from pipeline.game import BrokenDocument, Fault, GameRecord
 from pipeline.games.files import kind_in
+from pipeline.games.mistakes import gaps
 from pipeline.plugins import PluginError
 
 _GAMES_AT_ONCE = 1_000
@@ -47,12 +48,14 @@ class Converted(NamedTuple):
 class Checked(NamedTuple):
     """One document held against the rules: the first that it breaks as a whole, or each of parts.
 
-    It is valid without any. `ignored` says why one is no log by its name or place.
+    It is valid without any. `ignored` says why one is no log by its name or place, and `notes` what
+    a game that it declares lacks.
     """
 
     location: str
     faults: tuple[Fault, ...]
     ignored: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 def convert(
@@ -119,11 +122,11 @@ def validate(sources: Sources, max_document: int = MAX_DOCUMENT) -> Iterator[Che
 def checked_game(file: str) -> Checked:
     """A TOML document that declares a game."""
     try:
-        kind_in(Path(file))
+        kind = kind_in(Path(file))
     except PluginError as error:
         rule = "a game has a name, roles and endings, as docs/adding.md says"
         return Checked(file, (Fault("$", rule, str(error)),))
-    return Checked(file, ())
+    return Checked(file, (), notes=tuple(gaps(kind)))
 
 
 def _forgotten(documents: Iterable[Document]) -> Iterator[Document]:

@@ -113,8 +113,9 @@ def plot_differences(rows: pl.DataFrame) -> "Chart":
 def plot_radar(rows: pl.DataFrame) -> "Chart":
     """The metrics of `lake.radar` around a point, a panel for each model, and below bars of areas.
 
-    In a panel the polygons of the other models are grey. Bars have their intervals, and a line has
-    the win rates. Models without an area are left out; raises UsageError if none has one.
+    The outer ring is 100 percent, as in the paper: a dot on it stands for a value above, with its
+    number. In a panel the polygons of the other models are grey. Bars have their intervals, and a
+    line has the win rates. Models without an area are left out; raises UsageError if none has one.
 
     >>> type(plot_radar(lake.radar())).__name__
     'VConcatChart'
@@ -132,10 +133,10 @@ def _polygons(data: pl.DataFrame) -> Any:
     """The polygon of each model in a panel of its own, over those of all others."""
     alt, n, corner = _altair(), data.height, len(AXES)
     values = data.select(AXES).to_numpy() * 100
-    far = 25 * math.ceil(max(100, values.max()) / 25)
-    rings = [*range(50, far, 50), far]
+    # As in the paper, whose values end there: one axis to 200 would shrink all others.
+    rings = (50, far := 100)
     # What lies on the axes, line by line: models, rings, and outside the names.
-    reaches = [*values, *([ring] * corner for ring in rings), [1.14 * far] * corner]
+    reaches = [*values.clip(max=far), *([ring] * corner for ring in rings), [1.14 * far] * corner]
     points = _corners(reaches, _RADIUS / far)
     beside, (width, height) = min(PANELS_BESIDE, math.ceil(math.sqrt(n))), _PANEL
     panel = pl.int_range(n)
@@ -173,6 +174,14 @@ def _polygons(data: pl.DataFrame) -> Any:
     grey = {"color": FIELD, "strokeWidth": 1, "fill": None}
     text = {"font": FONT, "fontSize": 11, "color": INK}
     names = placed.filter(is_corner, line == n + len(rings)).with_columns(text=titled, side=side)
+    numbers = [
+        (panel, at, f"{value:.0f}")
+        for panel, row in enumerate(values.tolist())
+        for at, value in enumerate(row)
+        if value > far
+    ]
+    columns = {"panel": pl.Int64, "at": pl.Int64, "number": pl.String}
+    beyond = pl.DataFrame(numbers, columns, orient="row")
     layers = [
         drawn(
             placed.filter(is_ring), "line", grey | {"opacity": 0.35, "strokeDash": [2, 2]}, **along
@@ -198,6 +207,11 @@ def _polygons(data: pl.DataFrame) -> Any:
             **along,
         ),
         drawn(
+            placed.filter(line == pl.col("panel")).join(beyond, on=["panel", "at"]),
+            "point",
+            {"color": ACCENT, "filled": True, "opacity": 1, "size": 40},
+        ),
+        drawn(
             placed.filter(is_ring, at=0),
             "text",
             {**text, "fontSize": 9, "color": FIELD, "align": "left", "dx": 3, "dy": 5},
@@ -210,11 +224,18 @@ def _polygons(data: pl.DataFrame) -> Any:
             text="name:N",
         ),
         *(
-            drawn(names.filter(side=at), "text", {**text, "align": align}, text="text:N")
+            drawn(rows.filter(side=at), "text", {**text, **style, "align": align}, text=shown)
+            for rows, shown, style in (
+                (names, "text:N", {}),
+                (names.join(beyond, on=["panel", "at"]), "number:N", {"dy": 13}),
+            )
             for at, align in ((-1, "right"), (0, "center"), (1, "left"))
         ),
     ]
-    what = "metrics in percent" + ("; grey: the other models" if n > 1 else "")
+    lines = ["metrics in percent" + ("; grey: the other models" if n > 1 else "")]
+    if numbers:
+        lines.append(f"a dot is a value above {far}, which stands beside it; areas count all of it")
+    what = alt.Title(lines, orient="bottom")
     return alt.layer(*layers).properties(width=beside * width, height=below * height, title=what)
 
 

@@ -260,6 +260,10 @@ OF_PAGES = {
     *(
         "compare model",
         "compare other",
+        "plan model",
+        "plan other",
+        "diff since",
+        "diff all_values",
         "games other",
         "game beside",
         "game metric",

@@ -262,6 +262,12 @@ CASES: dict[str, dict[str, tuple[Game, list[Row]]]] = {
             game("werewolf", WOLVES, "werewolves_won", *out("ABCD")),
             all_of("werewolves_won", "nobody has won", 4),
         ),
+        "a draw of one against two": (game("werewolf", WOLVES, "draw", *out("B")), []),
+        "a draw of the dead": (game("werewolf", WOLVES, "draw", *out("ABCD")), []),
+        "a draw without a werewolf": (
+            game("werewolf", WOLVES, "draw", *out("A")),
+            all_of("draw", "villagers_won", 4),
+        ),
         "nobody is known to be out": (
             game("werewolf", WOLVES, "villagers_won", *votes("AB BA")),
             [],

@@ -226,6 +226,11 @@ def test_help_lists_every_command(magic: Magic) -> None:
         ("plan --lake {lake} sim-", {"sim-birch-pgm"}),
         ("leaderboard --lake {lake} --model sim-", {"sim-birch-pgm"}),
         ("leaderboard --lake {lake}/none --model sim-", set()),
+        ("diff {lake} {lake} --model sim-", {"sim-birch-pgm"}),
+        ("diff {lake}/none {lake} --system ma", {"magic"}),
+        ("diff {lake}/none --lake {lake} --model sim-", {"sim-birch-pgm"}),
+        ("diff {lake}/none --as-of 1 --lake {lake} --model sim-", set()),
+        ("diff --as-of 1 --lake {lake} --model sim-", {"sim-birch-pgm"}),
     ],
 )
 def test_the_shell_completes_names(lake: Path, line: str, offered: set[str]) -> None:

@@ -1,6 +1,7 @@
 """What the documents say holds: commands run, tables are as described, the sample is ours."""
 
 import contextlib
+import json
 import os
 import re
 import shlex
@@ -15,6 +16,9 @@ import pytest
 
 import pipeline
 from pipeline.cli import main
+from pipeline.conversion import convert
+from pipeline.ingest import ingest
+from pipeline.pages import content, fragment, links, parameters
 from pipeline.simulate import simulate
 
 ROOT = Path(__file__).parent.parent
@@ -81,6 +85,66 @@ def test_readme_command(words: list[str], magic: Magic) -> None:
 def test_commands_of_a_guide(guide: Path, magic: Magic) -> None:
     for words in commands(guide.read_text(encoding="utf-8")):
         magic(words)
+
+
+QUESTIONS = re.findall(
+    r"^\| ([^|]*\?) \| ([^|]*) \| ([^|]*) \|$",
+    (ROOT / "docs/howto/index.md").read_text(),
+    re.MULTILINE,
+)
+
+
+@pytest.fixture(scope="module")
+def both(sample_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample after one ingest, and after a second one that adds what it lacks.
+
+    That is the same games as of another system, and one model without its method.
+    """
+    lake = shutil.copytree(sample_lake, tmp_path_factory.mktemp("questions") / "lake")
+    logs = [json.loads(one.line) for one in convert(ROOT / "data/sample/results") if one.line]
+    more = []
+    for log in logs:
+        del log["log_sha256"]
+        more.append({**log, "system": "my-harness"})
+        if (text := json.dumps(log)) != (renamed := text.replace("sim-birch-pgm", "sim-birch")):
+            more.append(json.loads(renamed))
+    (lake.parent / "more.jsonl").write_text("\n".join(map(json.dumps, more)))
+    ingest(lake.parent / "more.jsonl", lake)
+    return lake
+
+
+def test_there_are_questions() -> None:
+    assert len(QUESTIONS) >= 17
+
+
+@pytest.mark.parametrize(("asked", "page"), [found[1:] for found in QUESTIONS])
+def test_a_question_has_a_command_and_a_page_that_answer(
+    asked: str,
+    page: str,
+    both: Path,
+    *,
+    sample_lake: Path,
+    magic: Magic,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("MAGIC_LAKE", str(both))
+    (tmp_path / "mine.py").write_text("from pipeline.metrics.judgement import PAPER")
+    other = "gpt-4" if "between" in asked else "sim-atlas"
+    names = {"A": "sim-birch-pgm", "B": other, "PROMPT": "hidden"}
+    names |= {"before/": str(sample_lake), "after/": str(both)}
+    for command in re.findall("`magic ([^`]*)`", asked):
+        words = re.sub(r"before/|after/|\b(A|B|PROMPT)\b", lambda one: names[one[0]], command)
+        shown = magic([*shlex.split(words), *(["--all"] if words.startswith("diff") else [])])
+        assert len(shown.splitlines()) > 2 or shown.startswith("<svg"), command
+    if found := re.match(r"\*(\w+)\*(?:: (.*))?", page):
+        name, fields = found.groups()
+        asked_of = parameters(name, {})
+        html = fragment(name, content(name, pipeline.open_lake(both), asked_of), asked_of, links())
+        for field in () if "click" in (fields or "click") else fields.split(", "):
+            assert field.partition(" `")[0].lower() in html.lower()
+    else:
+        assert page.startswith("`magic view")
 
 
 @pytest.mark.slow

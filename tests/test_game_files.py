@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.cli import main
 from pipeline.games.files import kind_in
 from pipeline.plugins import PluginError
 
@@ -125,6 +126,28 @@ def test_a_mistake_is_named_with_its_place(tmp_path: Path, old: str, new: str, w
     with pytest.raises(PluginError, match=what) as refused:
         kind_in(file)
     assert str(file) in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "notes"),
+    [
+        ("", "", []),
+        ('side = "civilian"', 'side = "none"', ["no role is on the civilian side: Judgement, "]),
+        ('side = "hidden"', 'side = "none"', ["no role is on the hidden side: Deception, "]),
+        ("is_sought = true", "", ["no role has `is_sought = true`"]),
+        ("hidden = 0\n", "", ["`liberal_policies` does not say", "`hitler_killed` does not say"]),
+    ],
+)
+def test_a_valid_game_says_what_no_metric_will_count(
+    old: str, new: str, notes: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "game.toml"
+    file.write_text(SECRET_HITLER.replace(old, new) if old else SECRET_HITLER)
+    assert main(["validate", str(file)]) == 0
+    n_valid, *said = capsys.readouterr().err.splitlines()
+    assert n_valid == "1 of 1 document is valid"
+    for line, note in zip(said, notes, strict=True):
+        assert line.startswith(f"{file}: {note}")
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ from pipeline.conversion import convert
 from pipeline.errors import UsageError
 from pipeline.ingest import ingest
 from pipeline.lake.maintain import maintain
+from pipeline.pages.content import Content
 from pipeline.pages.page import content, parameters
 from pipeline.pages.render import fragment
 from pipeline.present import present
@@ -644,3 +645,67 @@ def test_systems_with_other_rules_are_not_compared(with_lab: Lake) -> None:
     assert lake.compare(pair, where="n_players < 4", metric="judgement")["value"].count() == 1
     with pytest.raises(UsageError, match="they play none of secret_hitler"):
         lake.compare(pair, game_type="secret_hitler")
+
+
+def compared_page(lake: Lake, one: str, other: str, **given: str) -> Content:
+    asked = parameters("compare", {"model": one, "other": other} | given)
+    return content("compare", lake, asked)
+
+
+def test_the_page_compares_models_of_two_systems(with_lab: Lake) -> None:
+    lake, named = with_lab, (f"{SHARED_MODEL}@magic", f"{SHARED_MODEL}@lab")
+    shown = compared_page(lake, *named, game_type="chameleon", margin="0.2")
+    rows = lake.compare(named, game_type="chameleon", margin=0.2)
+    same = ["metric", "difference", "ci_low", "ci_high", "verdict"]
+    there = rows.filter(pl.col("metric").is_in(shown.rows["metric"].implode()))
+    assert shown.rows.select(same).equals(there.select(same), null_equal=True)
+    assert "unpaired, for two systems: a difference is of the model and of how it was asked" in (
+        shown.notes
+    )
+    assert (shown.faults, shown.system, shown.apart.height) == ({}, "", 0)
+    text = fragment("compare", shown, parameters("compare", {}), lambda *_, **__: "#")
+    assert "Games of" not in text
+    assert "Settings that differ most" not in text
+    own = [name for name in shown.choices["model"] if "@" not in name]
+    offered = (*own, *(f"{name}@magic" for name in own))
+    assert shown.choices["other"] == (*offered, f"{SHARED_MODEL}@lab")  # as it was asked for
+    assert SHARED_MODEL in own
+
+
+def test_the_page_compares_models_of_another_system(with_lab: Lake) -> None:
+    pair = (SHARED_MODEL, "sim-birch-pgm")
+    shown = compared_page(with_lab, *(f"{name}@lab" for name in pair))
+    of_lab = compared_page(with_lab, *pair, system="lab")
+    assert shown.rows.equals(of_lab.rows)
+    assert shown.apart.equals(of_lab.apart)
+    assert shown.system == of_lab.system == "lab"
+
+
+@pytest.mark.parametrize(
+    ("named", "given", "field", "said"),
+    [
+        (("@magic", "@lab"), {}, "other", "rules of public_good differ"),
+        (("@magic", "x@lab"), {}, "other", "no game of sim-atlasx"),
+        (("x@lab", "@magic"), {}, "model", "no game of sim-atlasx"),
+        (("@lab", "@lab"), {}, "other", "is named twice"),
+        (("", "@lab"), {}, "other", "is named twice"),
+        (("@magic", "@lab"), {"where": "n_players < 4", "margin": "9"}, "margin", "margin must be"),
+        (("@magic", "@lab"), {"game_type": "chameleon", "where": "x ="}, "where", "x ="),
+    ],
+)
+def test_the_page_says_beside_the_field_why_systems_are_not_compared(
+    with_lab: Lake, named: tuple[str, str], given: dict[str, str], field: str, said: str
+) -> None:
+    one, other = (f"{SHARED_MODEL}{ending}" for ending in named)
+    faults = compared_page(with_lab, one, other, **given).faults
+    assert list(faults) == [field]
+    assert said in faults[field]
+
+
+def test_the_page_of_what_changed_says_that_a_system_is_new(place: Path, tmp_path: Path) -> None:
+    lake = shutil.copytree(place / "magic", tmp_path / "lake")
+    ingest(more_games(tmp_path / "more"), lake, model=OTHER)
+    asked = parameters("diff", {"system": "chatarena"})
+    shown = content("diff", pipeline.open_lake(lake), asked)
+    assert shown.faults == {"since": "after ingest 1 there was no game of chatarena"}
+    assert (shown.rows.height, shown.notes) == (0, ())

@@ -12,6 +12,7 @@ import click
 
 import pipeline
 from pipeline.cli import options, terminal
+from pipeline.cli.suggestions import lakes_asked
 from pipeline.errors import UsageError
 from pipeline.library_errors import may_be_of_a_file
 
@@ -94,19 +95,13 @@ def _naming_damage(**arguments: Any) -> Iterator[None]:
         raise explanation(error, _states(**arguments)) from None
 
 
-def _states(
-    lake: str | None = None,
-    lakes: Sequence[str] | None = None,
-    as_of: Sequence[int] | None = None,
-    **_: Any,
-) -> "Iterator[StoredLake]":
+def _states(lake: str | None = None, **arguments: Any) -> "Iterator[StoredLake]":
     """The states of lakes that a command with these arguments reads."""
     from pipeline.lake import open_lake
 
-    paths = [*(lakes or ())]
-    if lake is not None and (not paths or (len(paths) == 1 and not as_of)):
-        paths.append(lake)  # `magic diff` names one or two
-    return (open_lake(path, state) for path in paths for state in (None, *(as_of or ())))
+    paths = [] if lake is None else lakes_asked(lake, **arguments)
+    states = (None, *(arguments.get("as_of") or ()))
+    return (open_lake(path, state) for path in paths for state in states)
 
 
 class Asked:

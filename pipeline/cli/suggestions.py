@@ -3,8 +3,9 @@
 Each is loaded only when somebody presses Tab; what does not begin as typed is left out later.
 """
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,15 +19,30 @@ Suggested = Callable[[click.Context, str], Iterable[str]]
 _MOST_GAMES = 50
 
 
+def lakes_asked(
+    lake: str,
+    lakes: Sequence[str] | None = None,
+    as_of: Sequence[int] | None = None,
+    **_: Any,
+) -> list[str]:
+    """The lakes of a command with these arguments: `magic diff` names one or two, others --lake.
+
+    One that `magic diff` names is compared with that of --lake, or with itself, --as-of an ingest.
+    """
+    named = [*(lakes or ())]
+    return [*named, lake] if not named or (len(named) == 1 and not as_of) else named
+
+
 def _of_lake(names: Callable[["Lake", str], Iterable[str]]) -> Suggested:
-    """Names in the lake that the command line names so far, else the default one."""
+    """Names in the lakes that the command line names so far, else in the default one."""
 
     def complete(ctx: click.Context, incomplete: str) -> Iterable[str]:
-        try:
-            lake, joined = (ctx.params.get(name) for name in ("lake", "names"))
-            return list(names(pipeline.open_lake(lake, names=joined), incomplete))
-        except (PipelineError, OSError):  # no place for an error
-            return []
+        offered: dict[str, None] = {}
+        for lake in lakes_asked(**{**ctx.params, "lake": ctx.params.get("lake") or ""}):
+            with suppress(PipelineError, OSError):  # no place for an error
+                opened = pipeline.open_lake(lake or None, names=ctx.params.get("names"))
+                offered |= dict.fromkeys(names(opened, incomplete))
+        return [*offered]
 
     return complete
 

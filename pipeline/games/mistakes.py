@@ -1,12 +1,16 @@
-"""What makes a kind of game unusable, whatever games there are of it."""
+"""What makes a kind of game unusable, or a metric of it, whatever games there are of it."""
 
 from collections.abc import Iterator
 
 from pipeline.game import Event
 from pipeline.games.kind import SEATED, Ending, EventTable, GameKind, Role
 from pipeline.plugins import LETTERS, NAME, OWN, PluginError
-from pipeline.vocabulary import ALL
+from pipeline.vocabulary import ALL, Side
 
+_COUNTED = {
+    Side.HIDDEN: "Deception, which counts its wins, is",
+    Side.CIVILIAN: "Judgement, which counts its votes, is",
+}
 _TUPLES = {"roles": Role, "endings": Ending, "phases": str, "order": str, "secret_phases": str}
 
 
@@ -48,6 +52,23 @@ def mistakes(kind: GameKind) -> Iterator[str]:
         if not _is_name(name):
             yield f"the name of a table has {LETTERS}, and `{name}` has others"
         yield from _of_table(name, table)
+
+
+def gaps(kind: GameKind) -> Iterator[str]:
+    """What in a kind with sides leaves a metric without a value, though nothing is wrong."""
+    sides = [side for side in _COUNTED if any(role.side == side for role in kind.roles)]
+    for side, of_side in _COUNTED.items() if sides else ():
+        if side not in sides:
+            yield f"no role is on the {side} side: {of_side} without a value"
+    if sides and not kind.has_sought_roles:
+        yield "no role has `is_sought = true`, so no vote is right: Judgement is without a value"
+    for ending in kind.endings if kind.has_sides else ():
+        for side in sides:
+            if ending.credit(side) is None:
+                yield (
+                    f"`{ending.outcome}` does not say what the {side} side is credited with: games "
+                    "that end so are refused"
+                )
 
 
 def _twice(what: str, their: str, names: list[str]) -> Iterator[str]:

@@ -20,6 +20,8 @@ KIND = GameKind(
     endings=(
         Ending("werewolves_won", hidden=1.0, civilian=0.0),
         Ending("villagers_won", hidden=0.0, civilian=1.0),
+        # By a rule of some harnesses: the last day is over, or nobody is left.
+        Ending("draw", hidden=0.5, civilian=0.5),
     ),
     phases=("talk", "whisper"),
     # The votes end the day; the werewolves whisper in the night after it.

@@ -246,10 +246,12 @@ def _cannot_group(column: str, lacking: Sequence[str], tables: dict[str, list[st
     return f"no column `{column}` to group by: {choose([column], order)}"
 
 
-def check_words(what: str, words: Sequence[str] | None, known: Sequence[str]) -> None:
-    """Raises UsageError for words that are not known."""
+def check_words(
+    what: str, words: Sequence[str] | None, known: Collection[str], where: str = ""
+) -> None:
+    """Raises UsageError for words that are not known; `where` is there, as in ` of chameleon`."""
     if strangers := [name for name in words or () if name not in known]:
-        raise UsageError(f"no {what} {_listed(strangers)}: {choose(strangers, known)}")
+        raise UsageError(f"no {what} {_listed(strangers)}{where}: {choose(strangers, known)}")
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -257,12 +259,23 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(name or "``" for name in names)
 
 
-def check_of_roles(lake: StoredLake, column: str, names: Sequence[str] | None) -> None:
-    """Raises UsageError for a `competition` or `role` unknown to us and to the lake's own games."""
+def check_of_roles(
+    lake: StoredLake,
+    column: str,
+    names: Sequence[str] | None,
+    game_types: Sequence[str] | None = None,
+) -> None:
+    """Raises UsageError for a `competition` or `role` unknown to us and to the lake's own games.
+
+    With `game_types`, it must be one of these games.
+    """
     if names is not None:
-        known = {"competition": games.competitions, "role": games.roles}[column]()
-        of_lake = lake.table("roles").select(pl.col(column).unique()).collect()[column]
-        check_words(column, names, list({*known, *of_lake}))
+        field = {"competition": "competition", "role": "name"}[column]
+        kinds = [games.kind(name) for name in game_types or games.names()]
+        known = [getattr(role, field) for kind in kinds for role in kind.roles]
+        of_lake = lake.table("roles").filter(chosen(game_type=game_types)).collect()[column]
+        where = f" of {', '.join(game_types)}" if game_types else ""
+        check_words(column, names, dict.fromkeys([*known, *of_lake]), where)
 
 
 def check_models(lake: StoredLake, models: Sequence[str] | None) -> None:

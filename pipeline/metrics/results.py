@@ -45,7 +45,8 @@ IS_COMPLETE = column.flag(
 
 MISSING: Mapping[str, column.Column] = {
     "n_missing": column.count(
-        "games that the model has not finished, of `n_expected`; null if not grouped by model"
+        "games that the model has not finished, of `n_expected`: each counts in each competition "
+        "that it is of; null if not grouped by model"
     ).shown("missing"),
     "n_expected": column.count(
         "games expected: of each setting that any model played, the median of what the models that "

@@ -99,6 +99,7 @@ def given(asked: Address, *names: str) -> dict[str, Any]:
 _NO_SLICE = (
     *("edition", "system", "metric", "game", "beside", "roles", "kind", "table"),
     *("after", "sort", "order", "query", "x", "y"),
+    *("difference", "power", "n_pairs"),  # the sentence of a plan says them
 )
 
 

@@ -28,7 +28,8 @@ class Content(Struct, frozen=True, kw_only=True):
     `parts` are what else a page shows, by name; they read as attributes. `choices` are the values
     to choose from, by the field of the form, `after` is the key of the next page of a list, and
     `faults` are the errors of the request, each beside the field that it is about. `systems` are
-    all of the lake with their games, and `system` is the one that a page counts games of.
+    all of the lake with their games, and `system` is the one that a page counts games of, by
+    default that of the address; "" if it compares two.
     `unknown` says what nothing counts, since a package is not installed, and `joined_names` which
     names of models are counted as one.
     """
@@ -183,10 +184,10 @@ def answered(ask: Callable[..., Answer], fields: Mapping[str, Any]) -> tuple[Ans
     """What is answered without the fields that are wrong, and the faults of these.
 
     `fields` are the arguments by the field that an error in them is about. Without the first there
-    is no answer.
+    is no answer; what is wrong with it can be put right by the others.
     """
-    faults, rows = Faults(), None
-    right: dict[str, Any] = {}
+    faults, rows, first = Faults(), None, next(iter(fields))
+    right = {**fields[first]}
     try:
         return ask(
             **{name: value for part in fields.values() for name, value in part.items()}
@@ -196,12 +197,12 @@ def answered(ask: Callable[..., Answer], fields: Mapping[str, Any]) -> tuple[Ans
     # Each is tried after those before it, so that an error is that of its field.
     for field, part in fields.items():
         try:
-            rows = ask(**right, **part)
+            rows = ask(**{**right, **part})
             right |= part
+            faults.pop(first, None)
         except UsageError as error:
-            faults[field] = _said(error)
-            if rows is None:
-                break
+            if _said(error) not in faults.values():
+                faults[field] = _said(error)
     return rows, faults
 
 

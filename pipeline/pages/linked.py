@@ -227,9 +227,10 @@ def _attributes(row: Row) -> dict[str, str | None]:
         "differs": p_holm is not None and reaches(p_holm, DEFAULT_CONFIDENCE),
     }
     n_missing, n_expected = row.get("n_missing"), row.get("n_expected", row.get("expected"))
+    by = "" if "competition" in row else ", by competition"
     return {
         "class": " ".join(kind for kind, is_so in kinds.items() if is_so) or None,
-        "title": f"{n_missing:,} of {n_expected:,} games missing"
+        "title": f"{n_missing:,} of {n_expected:,} games missing{by}"
         if kinds["incomplete"] and n_missing and n_expected
         else None,
         "data-metric": row.get("metric"),

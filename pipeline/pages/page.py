@@ -9,7 +9,7 @@ import msgspec
 import polars as pl
 
 from pipeline.errors import UsageError, choose
-from pipeline.pages import game, lists, lookups, values
+from pipeline.pages import comparisons, game, lists, lookups, values
 from pipeline.pages.address import Address
 from pipeline.pages.content import Content, Page
 from pipeline.reports.tables import unknown_notes
@@ -23,7 +23,13 @@ MENU = (
 )
 
 
-PAGES = {**game.PAGES, **lists.PAGES, **lookups.PAGES, **values.PAGES}
+PAGES = {
+    **comparisons.PAGES,
+    **game.PAGES,
+    **lists.PAGES,
+    **lookups.PAGES,
+    **values.PAGES,
+}
 NAMES = tuple(sorted(PAGES))
 
 
@@ -42,7 +48,8 @@ def content(name: str, lake: Any, asked: Address) -> Content:
     choices = {field: tuple(values) for field, values in (listed | {**shown.choices}).items()}
     common = {"systems": seen.systems, "choices": choices, "joined_names": seen.joined_names}
     if asked.IS_OF_SYSTEM:
-        common |= {"system": seen.system, "unknown": unknown_notes(seen)}
+        system = seen.system if shown.system is None else shown.system
+        common |= {"system": system, "unknown": unknown_notes(seen)}
     return msgspec.structs.replace(shown, **common)
 
 

@@ -1,14 +1,13 @@
-"""The pages of values: all metrics of all models, one metric, one model, two models."""
+"""The pages of values: all metrics of all models, one metric, one model."""
 
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import polars as pl
-from msgspec.structs import replace
 
 from pipeline.answers import AnsweringLake
-from pipeline.column import schema, words
+from pipeline.column import words
 from pipeline.errors import UsageError
 from pipeline.metrics.known import has_sql, metric, names, sql, title
 from pipeline.metrics.request import check_models, several
@@ -21,7 +20,6 @@ from pipeline.pages.address import (
     WHERE,
     Field,
     address,
-    given,
     sorting,
 )
 from pipeline.pages.content import (
@@ -36,9 +34,6 @@ from pipeline.pages.content import (
 )
 from pipeline.present import present
 from pipeline.present.values import lacks_note, missing_note
-from pipeline.reports.compare.differences import SCHEMA
-from pipeline.reports.compare.methods import OF_METHOD
-from pipeline.reports.compare.settings import APART
 from pipeline.vocabulary import ALL, RELEASE
 
 MODEL_COLUMNS = (
@@ -187,86 +182,6 @@ def one_model(lake: AnsweringLake, asked: Any) -> Content:
     )
 
 
-def compare(lake: AnsweringLake, asked: Any) -> Content:
-    """The comparison of two models; without names, of the first two.
-
-    `rows` are those of `compare`; `apart` are the settings with the largest differences.
-    """
-    models = tested_models(
-        lake.table("results").filter("is_tested").select("model").collect()["model"]
-    )
-    model = asked.model or next((name for name in models if name != asked.other), "")
-    other = asked.other or next((name for name in models if name != model), "")
-    in_edition = names(asked.edition)
-    # Those that are defined for the game type.
-    defined = tuple(
-        name
-        for name in in_edition
-        if asked.game_type in (ALL, *metric(name, asked.edition).game_types)
-    )
-    sorted_by = asked.metric or next(iter(defined), in_edition[0])
-    # What is asked for, by the field that an error in it is about.
-    fields: dict[str, dict[str, Any]] = {
-        "other": {"metric": defined or None, "edition": asked.edition},
-        "game_type": given(asked, "game_type"),
-        "where": given(asked, "where"),
-        "by": {"by": listed(asked.by)},
-        "margin": {"margin": asked.margin},
-    }
-
-    def compared(margin: str = "", **options: Any) -> pl.DataFrame:
-        return lake.compare((model, other), margin=_number(margin), **options)
-
-    faults, rows, apart, margin = Faults(), None, pl.DataFrame(schema=schema(APART)), None
-    for field, name in (("model", model), ("other", other)):
-        with faults.of(field):
-            check_models(lake, (name,) if name else None)
-    if model and other and not faults:
-        rows, faults = answered(compared, fields)
-    with faults.of("margin"):
-        margin = _number(asked.margin)
-    if model and other and not faults:
-        with faults.of("metric"):
-            slice_ = {"edition": asked.edition, **fields["game_type"], **fields["where"]}
-            apart = lake.settings_apart(model, other, sorted_by, **slice_)
-    rows = pl.DataFrame(schema=SCHEMA) if rows is None else rows
-    known = tuple(dict.fromkeys([*models, *filter(None, (model, other))]))
-    return Content(
-        title=f"{model} and {other}" if model and other else "Compare models",
-        rows=rows,
-        parts={"model": model, "other": other, "metric": sorted_by, "apart": apart},
-        choices={"model": known, "other": known},
-        notes=present("compare", rows, margin=margin).notes,
-        faults=faults,
-    )
-
-
-def compare_with(lake: AnsweringLake, asked: Any) -> Content:
-    """Models with and without a method; no rows before one is named."""
-    rows, faults = None, Faults()
-    if asked.method:
-        fields = {
-            "method": {"method": asked.method, "edition": asked.edition},
-            "game_type": given(asked, "game_type"),
-            "where": given(asked, "where"),
-        }
-        rows, faults = answered(lake.compare_with, fields)
-    rows = pl.DataFrame(schema=schema(OF_METHOD)) if rows is None or faults else rows
-    return Content(
-        title=f"With and without {asked.method or 'a method'}",
-        rows=rows,
-        notes=present("compare_with", rows).notes if rows.height else (),
-        faults=faults,
-    )
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text) if text else None
-    except ValueError:
-        raise UsageError(f"the margin must be a number, for example 0.05, not {text}") from None
-
-
 PAGES = {
     "leaderboard": Page(
         address(
@@ -293,31 +208,5 @@ PAGES = {
             in_title=("model",),
         ),
         one_model,
-    ),
-    "compare": Page(
-        address(
-            Field("model", "Model", are_names=True),
-            Field("other", "Other", are_names=True),
-            replace(METRIC, label="Settings by", default=""),
-            EDITION,
-            GAME_TYPE,
-            Field("where", "Only rows where", hint="role = 'civilian'", size=17),
-            Field("by", "By", hint="role", size=8),
-            Field("margin", "Alike within", hint="0.05", size=5),
-            is_of_system=True,
-            in_title=("model", "other"),
-        ),
-        compare,
-    ),
-    "compare_with": Page(
-        address(
-            Field("method", "With", hint="pgm"),
-            EDITION,
-            GAME_TYPE,
-            WHERE,
-            is_of_system=True,
-            in_title=("method",),
-        ),
-        compare_with,
     ),
 }

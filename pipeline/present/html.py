@@ -238,7 +238,7 @@ def _counts(estimate: Estimate, row: Row, written: Callable[[str, object], str])
     lacking = row.get(estimate.lacks or "") or ()
     lacks = [f"lacks what other models have: {_text(', '.join(lacking))}"] if lacking else []
     missing, expected = map(row.get, estimate.missing or ("", ""))
-    gone = [f"{missing:,} of {expected:,} games missing"] if missing else []
+    gone = [f"{missing:,} of {expected:,} games missing, by competition"] if missing else []
     return "; ".join(filter(None, [" ".join(parts), *thin, *lacks, *gone]))
 
 

@@ -205,7 +205,7 @@ def missing_note(rows: pl.DataFrame) -> list[str]:
     ]
     return [
         "* lacks games of settings that others finished; run `magic completeness` for details "
-        f"({', '.join(said)} games missing)"
+        f"({', '.join(said)} games missing, by competition)"
     ] * bool(said)
 
 
@@ -237,7 +237,8 @@ def _incomplete(rows: pl.DataFrame) -> list[str]:
             )
             notes.append(
                 f"* {model or NAMELESS} {rankless}: its win rate covers fewer competitions than "
-                f"that of others; it lacks {n:,} of {of:,} games, with all of {', '.join(lacks)}"
+                f"that of others; it lacks {n:,} of {of:,} games, by competition, with all of "
+                f"{', '.join(lacks)}"
             )
     return notes
 

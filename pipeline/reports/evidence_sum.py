@@ -104,7 +104,7 @@ def sentence(name: str, rows: pl.DataFrame) -> str:
     line = ", ".join([*parts, counted(whole["n_games"], "game")])
     lacks = ", ".join(whole["lacks"] or ())
     n_missing, n_expected = (whole[name] for name in MISSING)
-    gone = f"{n_missing:,} of {n_expected:,} games" if n_missing else ""
+    gone = f"{n_missing:,} of {n_expected:,} games, by competition" if n_missing else ""
     more = {"thin": thin, "lacks what other models have": lacks, "lacks": gone}
     said = "".join(f"; {what}: {names}" for what, names in more.items() if names)
     return f"{line}{said}{unknown}"

@@ -75,8 +75,9 @@ def games(
     column `sort` first, nulls last. `after` is this column, the path and the game_id of the last
     row of the page before, and how many rows alike in these were shown.
 
-    Raises UsageError for an unknown model, game type, competition, role, result or outcome, for
-    one model twice in `between`, and for a column that rows cannot be sorted by.
+    Raises UsageError for an unknown model, game type, competition, role, result or outcome, for a
+    competition or role of none of the game types asked for, for one model twice in `between`, and
+    for a column that rows cannot be sorted by.
 
     >>> caught = lake.games(game_type="undercover", outcome="caught")
     >>> caught.select("models", "n_rounds", "path").rows()[0]
@@ -86,7 +87,7 @@ def games(
     check_words("game type", game_types, names())
     seats = {"competition": several(competition), "role": several(role)}
     for name, words in seats.items():
-        check_of_roles(lake, name, words)
+        check_of_roles(lake, name, words, game_types)
     check_words("outcome", outcomes, OUTCOMES)
     check_words("result", results := several(result), RESULTS)
     check_players(lake, models)

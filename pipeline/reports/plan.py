@@ -1,7 +1,7 @@
 """How many settings are needed to detect a difference between two models of the lake."""
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any, NamedTuple, Self
 
 import polars as pl
@@ -69,6 +69,7 @@ def plan(
     difference: float | None = None,
     *,
     pairs: Sequence[tuple[str, str]] = (),
+    all_pairs: bool = False,
     power: float = 0.8,
     confidence: float = DEFAULT_CONFIDENCE,
     n_pairs: int = 1,
@@ -78,13 +79,14 @@ def plan(
     """A row for each pair of models: the settings needed to detect the difference in the metric.
 
     Without `pairs`, each ranked model is paired with the next one in this metric; models that lack
-    a whole competition have no rank. Without a `difference`, it is the observed one of each pair.
+    a whole competition have no rank. With `all_pairs`, each model that has a value is paired with
+    each that has a lower one. Without a `difference`, it is the observed one of each pair.
     The significance level is 1 − `confidence`; it is divided by `n_pairs`, the number of pairs
     that will be compared. If `unpaired`, models will play different settings.
 
-    Raises UsageError if there are no pairs and fewer than two ranked models, for pairs as `compare`
-    does, if the difference is impossible, and for a wrong difference, power, confidence or number
-    of pairs.
+    Raises UsageError if there are no pairs and fewer than two such models, for pairs as `compare`
+    does and beside `all_pairs`, if the difference is impossible, and for a wrong difference, power,
+    confidence or number of pairs.
 
     >>> needed = lake.plan("win_rate", difference=0.2)
     >>> needed.select("model", "other", "n_settings", "settings").rows()[0]
@@ -101,10 +103,12 @@ def plan(
             f"a difference of {difference:g} in {metric} is impossible: its values are within "
             f"0..{declared.high:.3g}"
         )
+    if pairs and all_pairs:
+        raise UsageError("name two models, or plan all pairs: not both")
     check_pairs(pairs)
     request = Request(edition=edition, by=("model",), models=models_of(pairs))
     answer = answered(lake, request, names=[metric], confidence=confidence)
-    pairs = pairs or _neighbours(lake, answer)
+    pairs = pairs or _ranked_pairs(lake, answer, all_pairs=all_pairs)
     rows = compared(answer, of_models(answer, pairs), confidence)
     rows = rows.with_columns(difference=_to_detect(difference, unpaired=unpaired))
     pilot = _Pilot.of(answer, rows, confidence, is_paired=not unpaired)
@@ -115,19 +119,19 @@ def plan(
     )
 
 
-def _neighbours(lake: StoredLake, answer: Answer) -> list[tuple[str, str]]:
-    """Each ranked model with the next one in the metric."""
-    lacks = lacking(lake).filter(pl.col("lacks").list.len() > 0)["model"]
-    ranked = answer.rows.drop_nulls(["model", "value"]).filter(
-        ~pl.col("model").is_in(lacks.implode())
-    )
+def _ranked_pairs(lake: StoredLake, answer: Answer, *, all_pairs: bool) -> list[tuple[str, str]]:
+    """Each ranked model with the next one in the metric; or all pairs, also of unranked models."""
+    ranked, needed = answer.rows.drop_nulls(["model", "value"]), "that have the metric"
+    if not all_pairs:
+        lacks = lacking(lake).filter(pl.col("lacks").list.len() > 0)["model"]
+        ranked = ranked.filter(~pl.col("model").is_in(lacks.implode()))
+        needed += " and lack no competition"
     order = ranked.sort(-pl.col("value").round(DIGITS), "model")["model"].to_list()
     if len(order) < 2:
         raise UsageError(
-            "a plan needs two models that have the metric and lack no competition: the lake has "
-            f"{len(order)}; name two models"
+            f"a plan needs two models {needed}: the lake has {len(order)}; name two models"
         )
-    return list(pairwise(order))
+    return list(combinations(order, 2) if all_pairs else pairwise(order))
 
 
 def _to_detect(difference: float | None, *, unpaired: bool) -> pl.Expr:

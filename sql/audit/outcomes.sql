@@ -40,7 +40,10 @@ credited AS (
 compared AS (
     SELECT
         *,
-        outcomes IS NOT NULL AND NOT list_contains(outcomes, outcome) AS is_other,
+        -- A draw says itself that nobody has won.
+        outcomes IS NOT NULL
+        AND NOT list_contains(outcomes, outcome)
+        AND NOT (outcomes = [] AND outcome = 'draw') AS is_other,
         -- Only interchange JSON states results beside the outcome.
         is_win <> has_won OR abs(win_credit - credit) > 1e-9 AS is_other_win
     FROM credited

@@ -22,5 +22,6 @@ FROM (
         ('avalon', 'merlin_found', 1, 0, TRUE),
         ('avalon', 'evil_won', 1, 0, TRUE),
         ('werewolf', 'werewolves_won', 1, 0, TRUE),
-        ('werewolf', 'villagers_won', 0, 1, FALSE)
+        ('werewolf', 'villagers_won', 0, 1, FALSE),
+        ('werewolf', 'draw', 0.5, 0.5, FALSE)
 ) AS credits (game_type, outcome, hidden, others, hidden_wins)

@@ -277,7 +277,7 @@ def changed(change: Callable[[dict[str, Any]], object], document: dict[str, Any]
         (lambda d: d.update(winner="x"), "$", "every field has its type"),
         (lambda d: d.update(game_type="chess"), "$.game_type", "a game type is one of"),
         (lambda d: d.pop("is_finished"), "$", "every field has its type"),
-        (lambda d: d["end"].update(outcome="draw"), "$.end.outcome", "an outcome of werewolf"),
+        (lambda d: d["end"].update(outcome="tie"), "$.end.outcome", "an outcome of werewolf"),
         (lambda d: d["seats"][1].pop("role"), "$.seats[1].role", "a role of werewolf"),
         (lambda d: d["seats"][1].update(role="fool"), "$.seats[1].role", "a role of werewolf"),
         (lambda d: d["seats"][1].update(player="Wu"), "$.seats", "no two players"),
@@ -346,6 +346,12 @@ def test_a_broken_rule_is_named_with_its_place(
     assert fault.json_path.startswith(json_path)
     assert rule in fault.rule
     assert fault.message
+
+
+def test_a_draw_of_werewolf_is_half_a_credit_for_both_sides() -> None:
+    drawn = read_document(changed(lambda d: d["end"].update(outcome="draw")))
+    assert {side.role for side in drawn.results} >= {"werewolf"}
+    assert {(one.is_win, one.win_credit) for one in drawn.results} == {(False, 0.5)}
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,8 @@ def pages(served_apart: Served) -> dict[str, str]:
         "model": "/model?model=sim-atlas",
         "compare": f"/compare?{compared}",
         "method": "/compare_with?method=role%3Dcivilian&where=side%20%3D%20'civilian'",
+        "plan": "/plan?model=sim-atlas&other=sim-delta&difference=0.1",
+        "diff": "/diff",
         "evidence": "/evidence?metric=judgement&model=sim-atlas",
         "game": f"/game?{game}&metric=judgement#m{counted['message_index']}",
         "roles": f"/game?{game}&roles=false",

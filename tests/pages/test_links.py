@@ -1,5 +1,6 @@
 """Links for others: to a page, to a state of the lake, past the token, and to a plot."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,9 @@ from urllib.parse import quote, urlencode
 import pytest
 from servers import TOP, Served, here
 
+from pipeline.api import open_lake
 from pipeline.ingest import ingest
+from pipeline.present import present
 from pipeline.server.security import local
 
 SAMPLE = TOP / "data" / "sample" / "results"
@@ -158,6 +161,27 @@ def test_a_past_state_is_shared_beside_the_newest(grown: Served) -> None:
     gone = grown.get("/share?of=/ingest/99/games")
     assert gone.status == 404
     assert '<a href="/games">Its newest state</a>' in gone.text
+
+
+def test_what_changed_since_an_ingest_is_a_page(grown: Served) -> None:
+    """The values of the state after it, and of the state that the address names."""
+    answer = grown.json("/diff.json")
+    assert (answer["title"], answer["choices"]["since"]) == ("Since ingest 1", ["1"])
+    before, after = open_lake(grown.lake, 1), open_lake(grown.lake)
+    rows = before.diff(after)
+    assert answer["rows"] == json.loads(rows.write_json())
+    moved, *notes = present("diff", rows, all_values=False).notes
+    assert (answer["moved"], answer["notes"]) == (moved, notes)
+    assert answer["shown"] == []
+    every = grown.json("/diff.json?all_values=true&metric=judgement&model=sim-atlas")
+    (row,) = every["shown"]
+    assert (row["metric"], row["model"]) == ("judgement", "sim-atlas")
+    assert f"{moved}." in grown.get("/diff").text
+    for past, wrong in (("", "2"), ("", "x"), ("/ingest/1", "1")):
+        refused = grown.get(f"{past}/diff?since={wrong}")
+        assert refused.status == 400
+        assert past or 'id="fault-since" role="alert">no earlier ingest' in refused.text
+    assert "There is no earlier ingest" in grown.get("/ingest/1/diff").text
 
 
 def test_what_is_wrong_in_a_past_state_is_said_in_it(grown: Served) -> None:

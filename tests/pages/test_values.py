@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from html import unescape
 from typing import Any
 
 import polars as pl
@@ -170,6 +171,56 @@ def test_a_wrong_field_of_a_comparison_has_its_fault(opened: Lake, wrong: dict[s
 def test_a_wrong_margin_is_a_fault_beside_that_of_an_unknown_model(opened: Lake) -> None:
     asked = parameters("compare", {"model": "sim-atlas", "other": "nobody", "margin": "x"})
     assert set(page("compare").content(opened, asked).faults) == {"other", "margin"}
+
+
+PLANS: list[dict[str, str]] = [
+    {},
+    {"all_pairs": "true", "n_pairs": "6", "metric": "judgement"},
+    {"model": "sim-delta", "other": "sim-atlas", "difference": "0.2", "unpaired": "true"},
+]
+
+
+@pytest.mark.parametrize("given", PLANS)
+def test_plan(opened: Lake, given: dict[str, str]) -> None:
+    asked: dict[str, Any] = {
+        "metric": given.get("metric", "win_rate"),
+        "difference": float(given["difference"]) if "difference" in given else None,
+        "n_pairs": int(given.get("n_pairs", 1)),
+        "pairs": [(given["model"], given["other"])] if "model" in given else [],
+        "all_pairs": "all_pairs" in given,
+        "unpaired": "unpaired" in given,
+    }
+    planned = opened.present("plan", **asked)
+    text = html(opened, "plan", **given)
+    shown = [[cell["text"] for cell in row] for row in table(text, "plan")[1:]]
+    wanted = planned.rows.select("model", "other", "settings", "n_more", "games")
+    texts = [[str("–" if one is None else one) for one in row] for row in wanted.rows()]
+    assert [[*row[:2], *row[-3:]] for row in shown] == texts
+    assert unescape(text).count(planned.notes[-1]) == 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"other": ""}, "name two models, or none"),
+        ({"model": "nobody"}, "no game of nobody"),
+        ({"other": "sim-delta"}, "named twice"),
+        ({"metric": "nothing"}, "no metric"),
+        ({"all_pairs": "true"}, "not both"),
+        ({"difference": "x"}, "not a number"),
+        ({"difference": "9"}, "impossible"),
+        ({"power": "2"}, "the power must be between"),
+        ({"n_pairs": "1.5"}, "must be whole"),
+    ],
+)
+def test_a_wrong_field_of_a_plan_has_its_fault(
+    opened: Lake, wrong: dict[str, str], said: str
+) -> None:
+    asked = parameters("plan", {"model": "sim-delta", "other": "sim-atlas"} | wrong)
+    found = page("plan").content(opened, asked)
+    assert found.faults.keys() == wrong.keys()
+    assert said in "".join(found.faults.values())
+    assert found.rows.is_empty()
 
 
 @pytest.mark.some(6)

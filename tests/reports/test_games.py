@@ -103,6 +103,14 @@ def test_every_result_has_a_word(lake: pipeline.Lake) -> None:
     ("asked", "message"),
     [
         ({"role": "king"}, "no role king"),
+        (
+            {"role": "seer", "game_type": "chameleon"},
+            "no role seer of chameleon: choose from chameleon, non_chameleon",
+        ),
+        (
+            {"competition": "public_good", "game_type": ["chameleon", "undercover"]},
+            "no competition public_good of chameleon, undercover",
+        ),
         ({"result": "drawn"}, "no result drawn: choose from won, lost, shared"),
         ({"between": ("m", "m")}, "name two different models, not m, m"),
         ({"between": ("m", "nobody")}, "no game of nobody"),

@@ -12,8 +12,8 @@ from pipeline.pages import page as page_of
 from pipeline.pages.report_file import report_file
 from pipeline.present import present
 
-SAID = "3 of 6 games missing"
-NOTE = "(nova: 3 of 6 games missing)"
+SAID = "3 of 6 games missing, by competition"
+NOTE = "(nova: 3 of 6 games missing, by competition)"
 SLICES = [{"where": "n_rounds = 1"}, {"game_type": "prisoners_dilemma"}]
 
 
@@ -119,7 +119,7 @@ def test_pages_mark_it(lake: pipeline.Lake, page: str, asked: dict[str, str]) ->
     found = page_of(page).content(lake, given)
     text = str(fragment(page, found, given, lambda page, **_: f"#{page}"))
     assert "*</span>" in text or page == "evidence"
-    assert (NOTE if page != "evidence" else "lacks 3 of 6 games") in text
+    assert (NOTE if page != "evidence" else "lacks 3 of 6 games, by competition") in text
 
 
 def test_the_report_marks_it(lake: pipeline.Lake) -> None:
@@ -135,4 +135,4 @@ def test_a_value_of_other_games_each_says_the_most_that_is_missing() -> None:
         | {"n_missing": [2, 3, 9], "n_expected": [4, 1000, 9]}
     )
     (note,) = present("metrics", rows).notes
-    assert note.endswith("(nova: up to 3 of 1,000 games missing)")
+    assert note.endswith("(nova: up to 3 of 1,000 games missing, by competition)")

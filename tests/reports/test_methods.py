@@ -116,7 +116,8 @@ def test_games_with_a_value_are_compared_with_the_others(lake: pipeline.Lake) ->
         ("cot", "no model is there with and without `cot`"),
         ("rule=3", "no column rule"),
         ("n_rounds=x", "n_rounds"),
-        ("role=nobody", "no model has games with role nobody"),
+        ("role=nobody", "no model has games with role nobody and games without$"),
+        ("format_version=pgm", "and games without; names of models end with it, so ask for `pgm`"),
     ],
 )
 def test_what_is_no_method_is_refused(lake: pipeline.Lake, method: str, reason: str) -> None:

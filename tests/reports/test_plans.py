@@ -1,6 +1,6 @@
 """A plan: whose difference it is for, what it asks for, and what it says where there is none."""
 
-from itertools import pairwise
+from itertools import combinations, pairwise
 from math import ceil
 from typing import Any
 
@@ -87,6 +87,13 @@ def test_without_models_each_is_planned_with_the_next_one(
     wins: dict[str, list[int]], order: str
 ) -> None:
     assert plan(lake(wins)).select("model", "other").rows() == list(pairwise(order))
+    every = plan(lake(wins), all_pairs=True)
+    assert every.select("model", "other").rows() == list(combinations(order, 2))
+
+
+def test_two_models_are_not_all_pairs() -> None:
+    with pytest.raises(UsageError, match="not both"):
+        plan(lake(WINS), pairs=[("A", "B")], all_pairs=True)
 
 
 def test_what_has_no_rank_is_no_neighbour() -> None:
@@ -104,6 +111,11 @@ def test_what_has_no_rank_is_no_neighbour() -> None:
     )
     of_both = Frames({"results": pl.concat([one, other])})
     assert plan(of_both).select("model", "other").rows() == [("A", "C")]
+    every = plan(of_both, all_pairs=True).select("model", "other", "reason").rows()
+    assert {(*pair, reason) for *pair, reason in every if reason} == {
+        ("A", "B", "only A has cost_sharing"),
+        ("B", "C", "only C has cost_sharing"),
+    }
     (row,) = plan(of_both, difference=0.1, pairs=[("A", "B")]).to_dicts()
     assert row["reason"] == "only A has cost_sharing"
     assert (row["n_settings"], row["settings"], row["games"]) == (None, None, None)

@@ -73,7 +73,7 @@ def test_the_picture_has_every_model_and_axis(lake: pipeline.Lake) -> None:
     assert rows.height > 1
     svg = plots.svg(plots.plot_radar(rows))
     nodes = list(ET.fromstring(svg).iter())
-    texts = [node.text for node in nodes if node.tag.endswith("}text")]
+    texts = [part for node in nodes if node.tag.endswith("}text") for part in node.itertext()]
     for title in ORDER:
         assert texts.count(title) == rows.height
     for model in rows["model"]:
@@ -85,6 +85,21 @@ def test_the_picture_has_every_model_and_axis(lake: pipeline.Lake) -> None:
     assert "metrics in percent; grey: the other models" in texts
     one = plots.svg(plots.plot_radar(rows.head(1)))
     assert "other models" not in one
+
+
+def test_the_outer_ring_is_100_and_a_value_above_is_marked(lake: pipeline.Lake) -> None:
+    """Its number stands beside the dot, and the polygon of any other value ends within the ring."""
+    rows = lake.radar().drop_nulls("area").head(1)
+    said = "a dot is a value above 100, which stands beside it; areas count all of it"
+    numbers = {"rationality": 1.7, "deception": 1.1249}
+    for above in ({}, {"rationality": 1.7}, numbers):
+        changed = {name: above.get(name, 1.0) for name in numbers}
+        svg = plots.svg(plots.plot_radar(rows.with_columns(**changed)))
+        nodes = [node for node in ET.fromstring(svg).iter() if node.tag.endswith("}text")]
+        texts = [part for node in nodes for part in node.itertext()]
+        shown = [texts.count(f"{100 * value:.0f}") for value in numbers.values()]
+        assert shown == [int(name in above) for name in numbers]
+        assert (said in texts) is bool(above)
 
 
 def test_the_command_prints_rows_or_the_picture(

@@ -31,7 +31,12 @@ def games(
     outcome: Texts = several(
         "OUTCOME", "Only this outcome, or `unfinished`", "reports.games.OUTCOMES"
     ),
-    role: Texts = several("ROLE", "Only games with this role in one of the seats", "games.roles"),
+    role: Texts = several(
+        "ROLE",
+        'Only games with this role in one of the seats; `magic sql "FROM roles"` lists those of '
+        "each game type",
+        "games.roles",
+    ),
     won: bool = flag("--won", "Only games that one of the seats won."),
     lost: bool = flag("--lost", "Only games that one of the seats lost; with --won, either."),
     between: tuple[str, str] | None = option(

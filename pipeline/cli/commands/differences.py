@@ -52,7 +52,7 @@ def compare(
     method: str | None = option(
         "METHOD",
         "Compare models with and without a method: what the names of those with it end with, such "
-        "as pgm, or a column and its value, such as format_version=pgm.",
+        "as pgm, or a column and its value, such as setting.prompt=v2.",
         "--with",
     ),
     margin: float | None = option(
@@ -183,9 +183,7 @@ def diff(
       magic diff before/ --lake lake/
       magic diff --as-of 1 --list-games
     """
-    states, named = as_of or [], lakes or [lake]
-    if len(named) == 1 and lakes and not states:
-        named = [*named, lake]
+    states, named = as_of or [], suggestions.lakes_asked(lake, lakes, as_of)
     if (len(named), len(states)) not in ((2, 0), (1, 1), (1, 2)):
         raise UsageError(
             "name two lakes, or one to compare with --lake; "

@@ -172,6 +172,8 @@ def validate(
     show(pl.DataFrame(rows, columns, orient="row"), form)
     n_valid, are = sum(not one.faults for one in documents), "is" if len(documents) == 1 else "are"
     terminal.note(f"{n_valid:,} of {counted(len(documents), 'document')} {are} valid")
+    for note in (f"{one.location}: {note}" for one in documents for note in one.notes):
+        terminal.note(note)
     if others:
         terminal.note(f"{counted(len(others), 'other file')} ignored: {others[0]}")
     if n_valid < len(documents) or not documents:

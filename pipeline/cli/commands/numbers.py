@@ -207,6 +207,7 @@ def plan(
     lake: str = DEFAULT_LAKE,
     system: str | None = None,
     names: Path | None = None,
+    all_pairs: bool = flag("--all-pairs", "Plan for every pair of models in the lake."),
     metric: str = option(
         "METRIC", "The metric to plan for.", suggested=suggestions.metrics, default="win_rate"
     ),
@@ -225,20 +226,20 @@ def plan(
 
     The lake is the pilot study. Without --difference, the difference to detect is the one that it
     shows. Without models, the pairs are each model and the next one, ranked by the metric, without
-    those that lack a whole competition. For each pair, `pilot settings` is the number of settings
-    that both played in the pilot. `settings needed` is the number that each model has to play: over
-    all of the metric's competitions together, in the pilot's proportions, each as often as in the
-    pilot. `more` are those that the pilot does not have, and `games` the games of each model in
-    them. Playing a setting again does not give a new setting. `sd` is the standard deviation of a
-    setting's difference (of a setting's value with --unpaired), raised so that the plan is large
-    enough with a probability of 80 %.
+    those that lack a whole competition; with --all-pairs, all that have a value. For each pair,
+    `pilot settings` is the number of settings that both played in the pilot. `settings needed` is
+    the number that each model has to play: over all of the metric's competitions together, in the
+    pilot's proportions, each as often as in the pilot. `more` are those that the pilot does not
+    have, and `games` the games of each model in them. Playing a setting again does not give a new
+    setting. `sd` is the standard deviation of a setting's difference (of a setting's value with
+    --unpaired), raised so that the plan is large enough with a probability of 80 %.
 
     \b
     Examples:
       magic plan gpt-4 gpt-4-pgm
       magic plan gpt-4 gpt-4-pgm --metric judgement --difference 0.1
       magic plan --metric win_rate --difference 0.05 --power 0.9 --format csv
-      magic plan --metric reasoning --difference 0.1 --n-pairs 45 --unpaired
+      magic plan --all-pairs --n-pairs 45 --metric reasoning --unpaired
     """
     if model and len(model) != 2:
         raise UsageError("name two models, or none")

@@ -154,7 +154,7 @@ def compare_with(
     """What a method adds: a row for each metric and each model that is there with and without it.
 
     `method` is what the names of models with it end with: "pgm" compares gpt-4-pgm or gpt-4+pgm
-    with gpt-4. Or it is a column and its value, such as "format_version=pgm": it compares games of
+    with gpt-4. Or it is a column and its value, such as "setting.prompt=v2": it compares games of
     one model that have this value with its other games. With several models, a further row of each
     metric has the mean over them, paired by setting if all of them are: what they add at a setting
     is added up, so the interval knows that they share settings. Other arguments, and the pairing,

@@ -17,7 +17,7 @@ from pipeline.metrics.rows import chosen_games
 
 _AT = "@"
 _RULES = "game_type", "system", "rules"
-_ALIKE = "--where 'n_players = 3'"
+_ALIKE = "those where n_players = 3"
 
 
 def system_of(lake: StoredLake, name: str) -> str | None:
@@ -86,8 +86,8 @@ def _same_rules(parts: Mapping[str, StoredLake], request: Request) -> tuple[str,
         by_system = dict(rules.filter(game_type=one).select("system", "rules").iter_rows())
         if len(set(by_system.values())) > 1:
             said = "; ".join(f"in {system} {text}" for system, text in by_system.items())
-            others = [f"--game-type {other}" for other in wanted if other != one]
-            hint = f"; choose games alike, as by {' or '.join([*others, _ALIKE])}"
+            others = [f"the game type {other}" for other in wanted if other != one]
+            hint = f"; choose games alike: {' or '.join([*others, _ALIKE])}"
             raise UsageError(f"cannot compare {names}: the rules of {one} differ: {said}{hint}")
     return wanted
 

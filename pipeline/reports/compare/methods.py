@@ -31,16 +31,19 @@ def suffix_pairs(models: Iterable[str], method: str) -> list[tuple[str, str]]:
 
     Raises UsageError if there is no such pair.
     """
-    known = set(models)
-    suffix = re.compile(rf"(.+)[-+_ ]{re.escape(method.lstrip('-+_ '))}", re.IGNORECASE)
-    found = ((name, suffix.fullmatch(name)) for name in sorted(known))
-    pairs = [(name, match[1]) for name, match in found if match and match[1] in known]
+    pairs = _by_suffix(set(models), method)
     if not pairs:
         raise UsageError(
             f"no model is there with and without `{method}`: name what the names of models with it "
-            "end with, such as pgm, or a column and its value, such as format_version=pgm"
+            "end with, such as pgm, or a column and its value, such as setting.prompt=v2"
         )
     return pairs
+
+
+def _by_suffix(models: set[str], method: str) -> list[tuple[str, str]]:
+    suffix = re.compile(rf"(.+)[-+_ ]{re.escape(method.lstrip('-+_ '))}", re.IGNORECASE)
+    found = ((name, suffix.fullmatch(name)) for name in sorted(models))
+    return [(name, match[1]) for name, match in found if match and match[1] in models]
 
 
 def by_value(
@@ -51,7 +54,7 @@ def by_value(
 ) -> tuple[Answer, list[tuple[str, str]]]:
     """The answer with two values of each model, and these as pairs: with the method and without.
 
-    The method is a column of rows of this schema and its value, as in format_version=pgm; a model
+    The method is a column of rows of this schema and its value, as in setting.prompt=v2; a model
     with it is called so. `ask` answers for rows that meet a condition. Raises UsageError if no
     model has both, and for a wrong column or value.
     """
@@ -62,9 +65,11 @@ def by_value(
         ask(f"{identifier(name)} {sign} {literal(value) if is_text else value}{also}")
         for sign in ("=", "IS DISTINCT FROM")
     )
-    models = {*own.rows["model"].drop_nulls()} & {*others.rows["model"].drop_nulls()}
-    if not models:
-        raise UsageError(f"no model has games with {name} {value} and games without")
+    both = [{*answer.rows["model"].drop_nulls()} for answer in (own, others)]
+    if not (models := set.intersection(*both)):
+        is_named = _by_suffix(set.union(*both), value)
+        hint = f"; names of models end with it, so ask for `{value}` alone" if is_named else ""
+        raise UsageError(f"no model has games with {name} {value} and games without{hint}")
     ending = f", {name} {value}"
     called = pl.col("model") + ending
     rows, terms, sums = (
