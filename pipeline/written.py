@@ -1,8 +1,10 @@
-"""Frames as text for programs: JSON and CSV, a part at a time."""
+"""Frames written for programs: JSON and CSV as text, and Parquet; a part at a time."""
 
 import re
 from collections.abc import Iterable, Iterator
+from io import RawIOBase
 from itertools import chain
+from pathlib import Path
 
 import polars as pl
 
@@ -49,6 +51,23 @@ def csv_texts(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
 def safe_csv_texts(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
     """The same for a spreadsheet: what it would run begins with an apostrophe, all is printable."""
     return map(printable, _csv_texts(map(_safe, parts)))
+
+
+def parquet(parts: Iterable[pl.DataFrame], file: Path | RawIOBase) -> int:
+    """Writes a Parquet file, a row group for each part, of which there is one at least.
+
+    Returns the number of rows.
+    """
+    # Imported here, so that whoever writes text does not wait for Arrow.
+    import pyarrow.parquet as pq
+
+    n_rows = 0
+    first, frames = first_part(parts)
+    with pq.ParquetWriter(file, first.to_arrow().schema, compression="zstd") as writer:
+        for frame in frames:
+            writer.write_table(frame.to_arrow())
+            n_rows += frame.height
+    return n_rows
 
 
 def first_part(parts: Iterable[pl.DataFrame]) -> tuple[pl.DataFrame, Iterator[pl.DataFrame]]:

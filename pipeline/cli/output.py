@@ -14,7 +14,14 @@ from pipeline.present import DOCUMENTS, markdown
 from pipeline.present.layout import wrapped
 from pipeline.present.table import Table
 from pipeline.present.terminal import laid_out
-from pipeline.written import csv_texts, first_part, json_lines, json_texts, safe_csv_texts
+from pipeline.written import (
+    csv_texts,
+    first_part,
+    json_lines,
+    json_texts,
+    parquet,
+    safe_csv_texts,
+)
 
 LINES_SHOWN = 1000
 """A table on a terminal has no more lines than this."""
@@ -64,7 +71,7 @@ def write(parts: Iterable[pl.DataFrame], form: str, put: Callable[[bytes], Any])
     To a terminal CSV goes with only what is printable.
     """
     if form == "parquet":
-        _parquet(parts, put)
+        parquet(parts, _Put(put))
         return
     is_seen = form == "csv" and put is terminal.out_bytes and terminal.is_out_terminal()
     for text in TEXTS[form](parts):
@@ -110,16 +117,6 @@ TEXTS: dict[str, Callable[[Iterable[pl.DataFrame]], Iterator[str]]] = {
     "csv": csv_texts,
     SAFE_CSV: safe_csv_texts,
 }
-
-
-def _parquet(parts: Iterable[pl.DataFrame], put: Callable[[bytes], Any]) -> None:
-    """Writes a Parquet file, a row group for each part."""
-    import pyarrow.parquet as pq
-
-    first, frames = first_part(parts)
-    with pq.ParquetWriter(_Put(put), first.to_arrow().schema, compression="zstd") as writer:
-        for frame in frames:
-            writer.write_table(frame.to_arrow())
 
 
 class _Put(io.RawIOBase):
