@@ -1,4 +1,4 @@
-"""Files of results: each is written aside, and takes its place when it is complete."""
+"""Files and folders of results: each is written aside, and takes its place when it is complete."""
 
 import shutil
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
-from pipeline.errors import PipelineError
+from pipeline.errors import PipelineError, UsageError
 from pipeline.library_errors import reason
 
 
@@ -36,3 +36,32 @@ def replacing(file: str | Path) -> Iterator[Path]:
     finally:
         if not is_direct:
             draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def filling(folder: str | Path) -> Iterator[Path]:
+    """Gives a folder to write into; it takes its name once the block has ended well.
+
+    Nothing is replaced: raises UsageError, before anything is written, for a name that is taken by
+    anything but an empty folder. Raises PipelineError where the system refuses.
+    """
+    final = Path(folder).resolve()
+    check_is_new(final, str(folder))
+    draft = final.with_name(f".magic-{uuid4().hex}.tmp")
+    try:
+        draft.mkdir()
+        yield draft
+        draft.rename(final)
+    except OSError as error:
+        raise PipelineError(f"{folder}: cannot be written: {reason(error)}") from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def check_is_new(path: Path, shown: str) -> None:
+    """Raises UsageError for a path where there is something, be it not an empty folder."""
+    is_there = any(path.iterdir()) if path.is_dir() else path.exists()
+    if is_there:
+        raise UsageError(f"{shown}: is there already, and an export replaces nothing: name another")
+    if not path.parent.is_dir():
+        raise PipelineError(f"{shown}: there is no folder {path.parent}; create it first")
