@@ -69,14 +69,19 @@ def ratings(
     check_words("game type", types, games.names())
     if not 0 < confidence < 1:
         raise UsageError(f"the confidence must be between 0 and 1, not {confidence:g}")
-    side, credit = pl.col("side"), pl.col("win_credit")
-    is_sided = side != Side.NONE
-    of_hidden = pl.when(side == Side.HIDDEN).then(credit).otherwise(1 - credit)
-    half = pl.when(of_hidden.is_between(0, 1, closed="none")).then(0.5).otherwise(of_hidden)
-    results = lake.table("results").filter("is_tested", is_sided).drop_nulls("win_credit")
+    is_sided = pl.col("side") != Side.NONE
     seats = lake.table("players").filter(is_sided)
     if types is not None:
         seats = seats.filter(pl.col("game_type").is_in(types))
-    won = results.group_by("game_id").agg(hit=half.max())
+    won = hidden_credit(lake)
     with_hits = seats.join(won, on="game_id").collect(engine="streaming")
     return rated(with_hits, confidence).select(*COLUMNS)
+
+
+def hidden_credit(lake: StoredLake) -> pl.LazyFrame:
+    """game_id, hit: what the hidden side has of each game that ended, 1, 0, or 0.5 for a tie."""
+    side, credit = pl.col("side"), pl.col("win_credit")
+    results = lake.table("results").filter("is_tested", side != Side.NONE).drop_nulls("win_credit")
+    of_hidden = pl.when(side == Side.HIDDEN).then(credit).otherwise(1 - credit)
+    half = pl.when(of_hidden.is_between(0, 1, closed="none")).then(0.5).otherwise(of_hidden)
+    return results.group_by("game_id").agg(hit=half.max())
