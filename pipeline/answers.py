@@ -14,6 +14,7 @@ from pipeline import warehouse
 from pipeline.catalog import write_catalog
 from pipeline.errors import MetricError, UsageError, choose
 from pipeline.events.contracts import TABLES
+from pipeline.exports import export
 from pipeline.lake.explanation import explanation
 from pipeline.library_errors import may_be_of_a_file
 from pipeline.metrics import metrics
@@ -122,6 +123,7 @@ class AnsweringLake(stored.StoredLake):
     documents = method(documents.documents)
     tables = method(tables.tables)
     cite = method(cite.cite)
+    export = method(export)
     write_catalog = method(write_catalog)
 
     @method

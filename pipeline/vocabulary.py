@@ -12,6 +12,7 @@ PAPER: Final = "paper"
 RELEASE: Final = "release"
 AUDITED: Final = "audited"
 Engine = Literal["polars", "duckdb", "spark"]
+ExportKind = Literal["every-eval-ever", "inspect-scout", "battles", "dataset"]
 MAGIC = "magic"
 """The system that the benchmark MAgIC runs its games by."""
 ALL = "all"

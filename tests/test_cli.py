@@ -53,6 +53,7 @@ COMMANDS = (
     "diff",
     "documents",
     "evidence",
+    "export",
     "games",
     "ingest",
     "leaderboard",

@@ -30,6 +30,7 @@ LAYERS: list[set[str]] = [
     {"testing"},
     {"reports"},
     {"catalog", "plots", "present"},
+    {"exports"},
     {"answers"},
     {"sandbox"},
     {"pages"},

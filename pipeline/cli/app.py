@@ -41,7 +41,7 @@ TASKS = {
     ),
     "Games behind them": ("games", "evidence", "show", "search", "audit"),
     "Tables": ("sql", "tables", "schema", "catalog"),
-    "To show and to quote": ("view", "report", "cite"),
+    "To show and to quote": ("view", "report", "export", "cite"),
     "Upkeep": ("verify", "maintain"),
 }
 """The commands by what they are for, as the help lists them."""

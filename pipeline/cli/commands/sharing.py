@@ -1,14 +1,23 @@
-"""The commands to show and to quote: a browser's pages, a report, a citation."""
+"""The commands to show and to quote: a browser's pages, a report, exports, a citation."""
 
 from pathlib import Path
 from typing import Literal
 
-from pipeline.cli import options, terminal
+from pipeline.cells import counted
+from pipeline.cli import options, suggestions, terminal
 from pipeline.cli.command import Asked
-from pipeline.cli.options import DEFAULT_CONFIDENCE, DEFAULT_LAKE, flag, option
+from pipeline.cli.options import (
+    DEFAULT_CONFIDENCE,
+    DEFAULT_LAKE,
+    Texts,
+    argument,
+    flag,
+    option,
+    several,
+)
 from pipeline.errors import PipelineError, UsageError
 from pipeline.extras import check_extra
-from pipeline.vocabulary import Edition
+from pipeline.vocabulary import Edition, ExportKind
 
 Form = Literal["html", "markdown", "latex"]
 NAMES: dict[Form, str] = {"html": "report.html", "markdown": "report.md", "latex": "report.tex"}
@@ -136,6 +145,81 @@ def view(
         opens_browser=browser,
         say=terminal.note,
     )
+
+
+def export(
+    asked: Asked,
+    *,
+    kind: ExportKind = argument("KIND", "What to write; see above.", default=...),
+    destination: Path = argument(
+        "DEST", "A new folder; for battles a .parquet or .csv file.", default=...
+    ),
+    lake: str = DEFAULT_LAKE,
+    system: str | None = option(
+        "SYSTEM",
+        "Only the games of this system (harness); default: those of all, or where values or "
+        "battles are written, of the one with the most games.",
+        suggested=suggestions.systems,
+    ),
+    names: Path | None = None,
+    edition: Edition | None = None,
+    confidence: float | None = None,
+    without_samples: bool = flag("--without-samples", "Write values without what they count."),
+    organization: str | None = option("TEXT", "Who ran the games; default: unknown."),
+    redact: Texts = several("TABLE.COLUMN", "Leave out this column, such as messages.content"),
+    redact_names: bool = flag("--redact-names", "Give models pseudonyms, also in texts."),
+    title: str | None = option("TEXT", "The title of the data set."),
+    license: str | None = option("TEXT", "The licence of the data set."),
+    date: str | None = option(
+        "DATE", "The date that files have, such as 2026-11-27; default: that of the last ingest."
+    ),
+    metric_file: list[Path] | None = None,
+) -> None:
+    """Write results or games in a form that another tool reads.
+
+    \b
+    every-eval-ever  values of metrics, and the messages they count, for Every Eval Ever 0.3
+                     (--edition, --confidence, --without-samples, --organization, --date)
+    inspect-scout    a transcript for each tested seat: Parquet for Inspect Scout
+    battles          pairs of models with opposed results, for arena-rank and evalica
+    dataset          the event tables as Parquet with a data card and Croissant metadata
+                     (--redact, --redact-names, --title, --license, --date)
+
+    What is there already is not replaced. The same lake gives the same bytes.
+
+    \b
+    Examples:
+      magic export every-eval-ever eee/ --organization "Our lab"
+      magic export inspect-scout transcripts/
+      magic export battles battles.parquet
+      magic export dataset games/ --redact messages.content --redact-names
+    """
+    from pipeline.exports import OF_ONE_SYSTEM
+    from pipeline.exports import export as written
+
+    opened = asked.lake if kind in OF_ONE_SYSTEM else asked.every_system()
+    exported = written(
+        opened,
+        kind,
+        destination,
+        edition=edition,
+        confidence=confidence,
+        without_samples=without_samples,
+        organization=organization,
+        redact=redact,
+        redact_names=redact_names,
+        title=title,
+        license=license,
+        date=date,
+    )
+    terminal.note(
+        f"wrote {destination} ({counted(exported.n_rows, 'row')}, "
+        f"{exported.n_bytes / 1000:,.0f} kB)"
+    )
+    for note in exported.notes:
+        terminal.note(note)
+    for name, pseudonym in exported.pseudonyms.items():
+        terminal.note(f"{pseudonym} is {name}")
 
 
 def cite(

@@ -1,0 +1,111 @@
+"""What is left out of published tables, and what is replaced in them.
+
+A file's folder is never published. Columns go when asked. Models get pseudonyms, and what repeats
+their names: `model` as a whole, and in texts each occurrence that stands between signs which are no
+letters and no digits. Spellings that differ in any way stay.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from hashlib import sha256
+
+import polars as pl
+from msgspec import Struct
+
+from pipeline.errors import UsageError, choose
+from pipeline.events.contracts import TABLES, polars_schema
+from pipeline.lake import StoredLake
+
+# A folder of somebody's machine, often with a user's name.
+ALWAYS = ("games.source",)
+# What says models in ways that cannot be replaced name by name.
+WITH_NAMES = ("games.path", "games.assigned_model")
+
+
+class Redaction(Struct, frozen=True, dict=True):
+    """The columns to leave out, as `table.column`, and the pseudonyms of models."""
+
+    columns: tuple[str, ...] = ALWAYS
+    pseudonyms: Mapping[str, str] = {}
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str] | None:
+        """The names to replace in texts, the longest first; None without any."""
+        names = sorted((name for name in self.pseudonyms if name.strip()), key=len, reverse=True)
+        either = "|".join(map(re.escape, names))
+        return re.compile(rf"(?<![^\W_])(?:{either})(?![^\W_])") if names else None
+
+    def kept(self, table: str) -> list[str]:
+        """The columns that are published of a table."""
+        return [name for name in polars_schema(table) if f"{table}.{name}" not in self.columns]
+
+    def texts(self, table: str) -> list[str]:
+        """Those of them in which names are replaced: free texts, and lists of such."""
+        declared = TABLES[table].columns()
+        free = [
+            name
+            for name in self.kept(table)
+            if declared[name].dtype in (pl.String, pl.List(pl.String))
+            and name != "model"
+            and not declared[name].words
+            and not declared[name].regex
+        ]
+        return free if self.pattern else []
+
+    def applied(self, table: str, rows: pl.DataFrame) -> pl.DataFrame:
+        """The rows of a table's `kept` columns with the names replaced."""
+        if self.pattern is None:
+            return rows
+        changed = [self._replaced(rows[name]) for name in self.texts(table)]
+        if "model" in rows.columns:
+            changed.append(rows["model"].replace(dict(self.pseudonyms)))
+        return rows.with_columns(changed)
+
+    def _replaced(self, texts: pl.Series) -> pl.Series:
+        """Texts, or lists of texts, with the names in them replaced."""
+        is_list = isinstance(texts.dtype, pl.List)
+        each = (texts.explode() if is_list else texts).drop_nulls().unique()
+        # To look for any name is quick, and few texts have one. Equal ones are replaced once.
+        named = each.filter(each.str.contains_any([*filter(str.strip, self.pseudonyms)]))
+        if named.is_empty():
+            return texts
+        again = {text: self.in_text(text) for text in named}
+        if not is_list:
+            return texts.replace(again)
+        lists = [one and [again.get(text, text) for text in one] for one in texts.to_list()]
+        return pl.Series(texts.name, lists, texts.dtype)
+
+    def in_text(self, text: str) -> str:
+        """A text with the names in it replaced."""
+        if self.pattern is None:
+            return text
+        return self.pattern.sub(lambda name: self.pseudonyms[name[0]], text)
+
+
+def redaction(
+    lake: StoredLake, columns: Sequence[str] = (), *, has_pseudonyms: bool = False
+) -> Redaction:
+    """What is left out and replaced. Raises UsageError for a column that is unknown, or a key.
+
+    Pseudonyms are numbers in an order that says nothing, the same for the same models.
+    """
+    known = [f"{table}.{name}" for table in TABLES for name in polars_schema(table)]
+    if strangers := [name for name in columns if name not in known]:
+        of_table = [name for name in known if name.startswith(f"{strangers[0].partition('.')[0]}.")]
+        raise UsageError(
+            f"no column {', '.join(strangers)}: {choose(strangers, of_table or TABLES)}"
+        )
+    keys = {f"{table}.{name}" for table in TABLES for name in TABLES[table].primary_key()}
+    keys |= {name for name in known if name.endswith(".game_id")}
+    if kept := [name for name in columns if name in keys]:
+        raise UsageError(f"{', '.join(kept)} tells rows apart: choose other columns to leave out")
+    if not has_pseudonyms:
+        return Redaction((*ALWAYS, *columns))
+    models = lake.table("players").select(pl.col("model").unique()).drop_nulls().collect()["model"]
+    shuffled = sorted(models, key=lambda name: sha256(name.encode()).hexdigest())
+    width = len(str(len(shuffled)))
+    names = {name: f"model-{number:0{width}}" for number, name in enumerate(shuffled, start=1)}
+    # Texts have the names of the logs, also where these are counted as others.
+    names |= {name: names[joined] for name, joined in lake.names.items() if joined in names}
+    return Redaction((*ALWAYS, *WITH_NAMES, *columns), names)
