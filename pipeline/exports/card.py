@@ -1,7 +1,7 @@
 """What a published data set says of itself: a data card, and Croissant metadata in JSON-LD."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from hashlib import file_digest
 from pathlib import Path
@@ -46,15 +46,6 @@ _TYPES = {
 }
 
 
-class Published(NamedTuple):
-    """A table of a data set: its file within the data set, where that is now, and its rows."""
-
-    table: str
-    name: str
-    file: Path
-    n_rows: int
-
-
 class Card(NamedTuple):
     """What a data set is called, its date and licence, whose games it has, and what it lacks."""
 
@@ -70,25 +61,24 @@ class Card(NamedTuple):
         return f"{cite(self.lake).state}; written by magic-pipeline {__version__}"
 
 
-def card(about: Card, tables: Sequence[Published]) -> str:
+def card(about: Card, tables: Mapping[str, int]) -> str:
     """The data card: a head in YAML, which JSON is, and Markdown for people."""
     head: dict[str, Any] = {"pretty_name": about.title}
     head |= {"license": about.license} if about.license else {}
     head["tags"] = ["games", "language-models", "multi-agent"]
-    configs = [{"config_name": one.table, "data_files": one.name} for one in tables]
+    configs = [{"config_name": table, "data_files": file_of(table)} for table in tables]
     lines = [f"{key}: {json.dumps(value)}\n" for key, value in head.items()]
     lines += ["configs:\n", *(f"- {json.dumps(one)}\n" for one in configs)]
     return f"---\n{''.join(lines)}---\n\n{''.join(_body(about, tables))}"
 
 
-def _body(about: Card, tables: Sequence[Published]) -> Iterator[str]:
+def _body(about: Card, tables: Mapping[str, int]) -> Iterator[str]:
     yield markdown.heading(about.title, 1)
     yield f"{markdown.escaped(about.state)}. Date: {about.at:%Y-%m-%d}.\n\n"
     yield "`croissant.json` says what each column means. Tables are joined by `game_id`.\n\n"
     yield "| file | rows | a row is |\n|---|--:|---|\n"
-    for one in tables:
-        meaning = markdown.escaped(row_meaning(one.table))
-        yield f"| `{one.name}` | {one.n_rows:,} | {meaning} |\n"
+    for table, n_rows in tables.items():
+        yield f"| `{file_of(table)}` | {n_rows:,} | {markdown.escaped(row_meaning(table))} |\n"
     yield "\n```python\nimport polars as pl\n\n"
     yield 'games = pl.read_parquet("data/games.parquet")\n```\n\n'
     yield markdown.heading("What is left out")
@@ -104,60 +94,60 @@ def _body(about: Card, tables: Sequence[Published]) -> Iterator[str]:
     yield f"Licence: {license}.\n\n- {TOOL}\n- {BENCHMARK}\n"
 
 
-def croissant(about: Card, tables: Sequence[Published]) -> dict[str, Any]:
-    """The metadata of Croissant 1.0: a file and a record set for each table."""
-    license = {"license": about.license} if about.license else {}
+def file_of(table: str) -> str:
+    """Where the table is in a data set."""
+    return f"data/{table}.parquet"
+
+
+def croissant(about: Card, tables: Iterable[str], folder: Path) -> dict[str, Any]:
+    """The metadata of Croissant 1.0: a file in the folder and a record set for each table."""
     return {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.0",
         "name": about.title,
         "description": f"Event tables of games that language models played: {about.state}.",
-        **license,
+        **({"license": about.license} if about.license else {}),
         "citeAs": TOOL,
         "datePublished": f"{about.at:%Y-%m-%d}",
         "version": "1.0.0",
-        "distribution": [_file(one) for one in tables],
-        "recordSet": [_records(one, about.redaction) for one in tables],
+        "distribution": [_file(file_of(table), folder) for table in tables],
+        "recordSet": [
+            {
+                "@type": "cr:RecordSet",
+                "@id": table,
+                "name": words(table),
+                "description": row_meaning(table),
+                "key": [{"@id": f"{table}/{name}"} for name in TABLES[table].primary_key()],
+                "field": [_field(table, name) for name in about.redaction.kept(table)],
+            }
+            for table in tables
+        ],
     }
 
 
-def _file(one: Published) -> dict[str, Any]:
-    with one.file.open("rb") as file:
+def _file(name: str, folder: Path) -> dict[str, Any]:
+    with (folder / name).open("rb") as file:
         digest = file_digest(file, "sha256").hexdigest()
     return {
         "@type": "cr:FileObject",
-        "@id": one.name,
-        "name": one.name,
-        "contentUrl": one.name,
-        "contentSize": f"{one.file.stat().st_size} B",
+        "@id": name,
+        "name": name,
+        "contentUrl": name,
+        "contentSize": f"{(folder / name).stat().st_size} B",
         "encodingFormat": "application/x-parquet",
         "sha256": digest,
     }
 
 
-def _records(one: Published, redaction: Redaction) -> dict[str, Any]:
-    kept, key = redaction.kept(one.table), TABLES[one.table].primary_key()
-    keys = [{"@id": f"{one.table}/{name}"} for name in key]
-    return {
-        "@type": "cr:RecordSet",
-        "@id": one.table,
-        "name": words(one.table),
-        "description": row_meaning(one.table),
-        **({"key": keys} if keys else {}),
-        "field": [_field(one, name) for name in kept],
-    }
-
-
-def _field(one: Published, name: str) -> dict[str, Any]:
-    declared = TABLES[one.table].columns()[name]
-    is_list = isinstance(declared.dtype, pl.List)
+def _field(table: str, name: str) -> dict[str, Any]:
+    declared = TABLES[table].columns()[name]
     return {
         "@type": "cr:Field",
-        "@id": f"{one.table}/{name}",
+        "@id": f"{table}/{name}",
         "name": name,
         "description": declared.description,
         "dataType": _TYPES.get(declared.dtype.base_type(), "sc:Text"),
-        **({"repeated": True} if is_list else {}),
-        "source": {"fileObject": {"@id": one.name}, "extract": {"column": name}},
+        "repeated": isinstance(declared.dtype, pl.List),
+        "source": {"fileObject": {"@id": file_of(table)}, "extract": {"column": name}},
     }

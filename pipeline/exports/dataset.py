@@ -6,17 +6,24 @@ from pathlib import Path
 
 from pipeline.cells import counted
 from pipeline.events.contracts import GAME_TABLES, TABLES
-from pipeline.exports.card import Card, Published, card, croissant
-from pipeline.exports.exported import Exported, grouped, instant, sorted_parts, write_json
+from pipeline.exports.card import Card, card, croissant, file_of
+from pipeline.exports.exported import (
+    Exported,
+    content,
+    grouped,
+    instant,
+    sorted_parts,
+    write_json,
+)
 from pipeline.exports.redaction import redaction
 from pipeline.lake import StoredLake
 from pipeline.replacing import filling
 from pipeline.sqlfiles import identifier
 from pipeline.written import parquet
 
-PUBLISHED = (*GAME_TABLES, "roles")
-"""The others say where documents were, and what was refused of them."""
-_OF_RESULTS = ("game_id", "seat", "model", "role")
+# The others say where documents were, and what was refused of them.
+_PUBLISHED = (*GAME_TABLES, "roles")
+_KEY_OF_RESULTS = ("game_id", "seat", "model", "role")
 
 
 def write(
@@ -35,28 +42,26 @@ def write(
     """
     redacted = redaction(lake, redact, has_pseudonyms=redact_names)
     about = Card(title, instant(lake, date), license, lake, redacted)
+    tables = {name: 0 for name in _PUBLISHED if any(lake.counts(name).values())}
     with filling(destination) as folder:
         (folder / "data").mkdir()
-        tables = []
-        for table in PUBLISHED:
-            if table in lake.own_tables and any(lake.counts(table).values()):
-                file = Path("data") / f"{table}.parquet"
-                change = partial(redacted.applied, table)
-                rows = sorted_parts(lake, _select(table, redacted.kept(table)), change)
-                n_rows = parquet(grouped(rows), folder / file)
-                tables.append(Published(table, str(file), folder / file, n_rows))
+        for table in tables:
+            columns = redacted.kept(table)
+            has_content = table == "messages" and "content" in columns
+            rows = sorted_parts(lake, _select(lake, table, columns), has_content=has_content)
+            published = map(partial(redacted.applied, table), rows)
+            tables[table] = parquet(grouped(published), folder / file_of(table))
         (folder / "README.md").write_text(card(about, tables), encoding="utf-8")
-        write_json(folder / "croissant.json", croissant(about, tables))
-    left = ", ".join(redacted.columns)
-    notes = [f"{counted(len(tables), 'table')}; left out: the columns {left}"]
-    if redacted.pseudonyms:
-        notes.append("names of models are replaced only where they are spelt as in `model`")
-    n_rows = sum(one.n_rows for one in tables)
-    return Exported(destination, n_rows, tuple(notes), redacted.pseudonyms)
+        write_json(folder / "croissant.json", croissant(about, tables, folder))
+    notes = [f"{counted(len(tables), 'table')}; left out: {', '.join(redacted.columns)}"]
+    if redact_names:
+        notes.append("texts can have other spellings of the models' names, which are left")
+    return Exported(destination, sum(tables.values()), tuple(notes), redacted.pseudonyms)
 
 
-def _select(table: str, columns: Sequence[str]) -> str:
+def _select(lake: StoredLake, table: str, columns: Sequence[str]) -> str:
     """All rows of a table in an order that no file of the lake decides."""
-    order = _OF_RESULTS if table == "results" else TABLES[table].primary_key()
-    listed, by = (", ".join(map(identifier, names)) for names in (columns, order))
-    return f"SELECT {listed} FROM {identifier(table)} ORDER BY {by}"
+    order = _KEY_OF_RESULTS if table == "results" else TABLES[table].primary_key()
+    texts = {"content": f"{content(lake)} AS content"} if table == "messages" else {}
+    listed = ", ".join(texts.get(name, identifier(name)) for name in columns)
+    return f"SELECT {listed} FROM {identifier(table)} ORDER BY {', '.join(map(identifier, order))}"

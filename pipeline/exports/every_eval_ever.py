@@ -5,24 +5,23 @@ metric counts: the message is the output, and `answer_attribution` says what was
 The folders are those of its datastore: `data/COLLECTION/DEVELOPER/MODEL/UUID.json`.
 """
 
-import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-import msgspec
 import polars as pl
-from msgspec import Struct
+from msgspec import Struct, json
 
 from pipeline.cells import as_json, counted
 from pipeline.exports.exported import Exported, instant, write_json
 from pipeline.lake import StoredLake
-from pipeline.metrics import ALL, DEFAULT_CONFIDENCE, declarations, metrics
+from pipeline.metrics import ALL, DEFAULT_CONFIDENCE, metrics
 from pipeline.metrics.evidence import evidence_parts
+from pipeline.metrics.known import metric as declaration
 from pipeline.metrics.known import names, title
-from pipeline.metrics.request import Request
 from pipeline.replacing import filling
 from pipeline.reports.cite import BENCHMARK, EDITION_TEXTS, cite
 from pipeline.version import __version__
@@ -32,25 +31,25 @@ SCHEMA_VERSION = "0.3.0"
 UNKNOWN = "unknown"
 _LONGEST_NAME = 200  # bytes, of 255 that a name of a folder can have
 _NOT_PORTABLE = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
-_RESERVED = re.compile(r"(CON|PRN|AUX|NUL|COM\d|LPT\d)(\.|$)|data$|unknown$", re.IGNORECASE)
-_ID = ("game_id", "term", "round", "seat")
+_RESERVED = re.compile(r"$|(CON|PRN|AUX|NUL|COM\d|LPT\d)(\.|$)|data$", re.IGNORECASE)
 # What a result has in places of its own.
 _PLACED = ("edition", "metric", "model", "game_type", "value", "ci_low", "ci_high", "ci_method")
+_ID = ("game_id", "term", "round", "seat")
+_ABOUT = ("game_id", "message_index", "term", "seat", "player", "role", "round", "parse_status")
 
 
 class _Record(Struct):
-    """A model's file: where it is, its id, the ids of its results, and of its samples the hash."""
+    """A model's file without its ending, its id, and the hash of the `n_samples` lines beside it.
 
-    path: str
-    evaluation_id: str
+    `results` are the ids of its values, by metric and game type.
+    """
+
     model: str
+    path: str
+    id: str
     results: dict[tuple[str, str], str]
     sha256: Any
     n_samples: int = 0
-
-    @property
-    def samples(self) -> str:
-        return f"{self.path}_samples.jsonl"
 
 
 def write(
@@ -65,79 +64,80 @@ def write(
 ) -> Exported:
     """Writes the values of all metrics and what they count to a new folder.
 
-    A value that is unknown, and one of no model's name, cannot be said and is left out.
+    A value that is unknown, and one of a model without a name, cannot be said and is left out.
     """
     at = str(int(instant(lake, date).timestamp()))
     rows = metrics(lake, edition=edition, confidence=confidence)
     known = rows.drop_nulls(["model", "value"])
     collection = _component(lake.system or "magic")
+    of_models = known.partition_by("model", as_dict=True, maintain_order=True)
     records = {
-        model: _record(of_model, model, collection, edition, at)
-        for (model,), of_model in known.partition_by(
-            "model", as_dict=True, maintain_order=True
-        ).items()
+        model: _record(of_model, model, collection, at) for (model,), of_model in of_models.items()
     }
-    metric_configs = _metric_configs(lake, edition)
     with filling(destination) as folder:
         for record in records.values():
             (folder / record.path).parent.mkdir(parents=True, exist_ok=True)
         n_left = 0 if without_samples else _write_samples(lake, edition, folder, records)
         for model, record in records.items():
-            results = [
-                _result(row, record, lake, metric_configs, confidence)
-                for row in known.filter(model=model).iter_rows(named=True)
-            ]
+            values = of_models[model,].iter_rows(named=True)
+            results = [_result(row, record, confidence) for row in values]
             about = _about(lake, record, edition, organization, at)
             write_json(folder / f"{record.path}.json", about | {"evaluation_results": results})
     n_samples = sum(record.n_samples for record in records.values())
-    return Exported(
-        destination,
-        known.height + n_samples,
-        tuple(_notes(rows.height - known.height, n_samples, n_left, records)),
-    )
+    notes = _notes(rows.height - known.height, n_samples, n_left, [*records])
+    return Exported(destination, known.height + n_samples, tuple(notes))
 
 
-def _notes(n_values: int, n_samples: int, n_left: int, records: Iterable[str]) -> Iterator[str]:
+def _notes(n_values: int, n_samples: int, n_left: int, models: list[str]) -> Iterator[str]:
     yield f"{counted(n_samples, 'sample')} behind the values"
     if n_values:
         yield f"left out: {counted(n_values, 'value')} that are unknown, or of a nameless model"
     if n_left:
         yield f"left out: {counted(n_left, 'sample')} of such values, or of unknown outcome"
-    if flat := [model for model in records if "/" not in model]:
+    if flat := [model for model in models if "/" not in model]:
+        more = f" and {len(flat) - 5:,} more" * (len(flat) > 5)
         yield (
-            f"filed under the developer `{UNKNOWN}`: {', '.join(flat[:5])}"
-            f"{', …' * (len(flat) > 5)}; name it as in `developer/model` by --names"
+            f"filed under the developer `{UNKNOWN}`: {', '.join(flat[:5])}{more}; name them as in "
+            "`developer/model` by --names"
         )
 
 
-def _record(rows: pl.DataFrame, model: str, collection: str, edition: str, at: str) -> _Record:
-    developer, slash, name = model.partition("/")
-    folders = (developer, name) if slash else (UNKNOWN, model)
+def _record(rows: pl.DataFrame, model: str, collection: str, at: str) -> _Record:
+    ids = {
+        (metric, game_type): f"{metric}/{game_type}/{edition}"
+        for metric, game_type, edition in rows.select("metric", "game_type", "edition").iter_rows()
+    }
     id_ = f"{collection}/{model}/{at}"
+    folders = model.partition("/")[::2] if "/" in model else (UNKNOWN, model)
     # A UUID of version 4 is what the datastore asks for; a random one would differ each time.
-    uuid = UUID(bytes=hashlib.sha256(f"{id_}/{edition}".encode()).digest()[:16], version=4)
+    unique = sha256("\n".join([id_, *ids.values()]).encode()).digest()
+    uuid = UUID(bytes=unique[:16], version=4)
     path = "/".join(["data", collection, *map(_component, folders), str(uuid)])
-    ids = rows.select("metric", "game_type").iter_rows()
-    results = {(metric, kind): f"{metric}/{kind}/{edition}" for metric, kind in ids}
-    return _Record(path, id_, model, results, hashlib.sha256())
+    return _Record(model, path, id_, ids, sha256())
 
 
 def _component(name: str) -> str:
     """A name as that of a folder on any system, as the datastore writes it."""
     short = name.encode()[:_LONGEST_NAME].decode(errors="ignore")
     portable = _NOT_PORTABLE.sub("_", short).rstrip(". ")
-    is_own = portable != UNKNOWN and _RESERVED.match(portable)
-    return f"_{portable}" if is_own or not portable else portable
+    return f"_{portable}" if _RESERVED.match(portable) else portable
 
 
 def _about(
     lake: StoredLake, record: _Record, edition: Edition, organization: str, at: str
 ) -> dict[str, Any]:
-    """What a record says besides its results."""
-    details = {"deployment_type": "unknown", "model_availability": "unknown"}
-    about = {
+    """What a file says besides its results."""
+    developer, slash, _ = record.model.partition("/")
+    samples = {
+        "format": "jsonl",
+        "file_path": f"{record.path}_samples.jsonl",
+        "hash_algorithm": "sha256",
+        "checksum": record.sha256.hexdigest(),
+        "total_rows": record.n_samples,
+    }
+    return {
         "schema_version": SCHEMA_VERSION,
-        "evaluation_id": record.evaluation_id,
+        "evaluation_id": record.id,
         "retrieved_timestamp": at,
         "source_metadata": {
             "source_name": "magic-pipeline",
@@ -150,78 +150,52 @@ def _about(
         "model_info": {
             "name": record.model,
             "id": record.model,
-            "developer": record.model.partition("/")[0] if "/" in record.model else UNKNOWN,
-            "additional_details": details,
+            "developer": developer if slash else UNKNOWN,
+            "additional_details": {"deployment_type": UNKNOWN, "model_availability": UNKNOWN},
         },
-    }
-    if record.n_samples:
-        about["detailed_evaluation_results"] = {
-            "format": "jsonl",
-            "file_path": record.samples,
-            "hash_algorithm": "sha256",
-            "checksum": record.sha256.hexdigest(),
-            "total_rows": record.n_samples,
-        }
-    return about
-
-
-def _metric_configs(lake: StoredLake, edition: Edition) -> dict[str, dict[str, Any]]:
-    """What each metric is, by its name."""
-    declared = declarations(lake, names(edition), Request(edition=edition))
-    return {
-        name: {
-            "evaluation_description": f"{title(name)} ({EDITION_TEXTS[edition]})",
-            "metric_id": f"magic.{name}",
-            "metric_name": title(name),
-            "metric_unit": "proportion",
-            "lower_is_better": False,
-            "score_type": "continuous",
-            "min_score": 0,
-            "max_score": of_metric.high,
-        }
-        for name, of_metric in declared.items()
+        **({"detailed_evaluation_results": samples} if record.n_samples else {}),
     }
 
 
-def _result(
-    row: Mapping[str, Any],
-    record: _Record,
-    lake: StoredLake,
-    configs: Mapping[str, dict[str, Any]],
-    confidence: float,
-) -> dict[str, Any]:
-    """A value with its interval, and what was counted."""
-    metric, game_type = row["metric"], row["game_type"]
-    parameters = {"edition": row["edition"], "game_type": game_type}
-    score: dict[str, Any] = {
-        "score": row["value"],
-        "details": {name: _text(value) for name, value in row.items() if _is_detail(name, value)},
+def _result(row: Mapping[str, Any], record: _Record, confidence: float) -> dict[str, Any]:
+    """A value with its interval, and what was counted; all details are texts."""
+    metric, game_type, edition = row["metric"], row["game_type"], row["edition"]
+    details = {
+        name: value if isinstance(value, str) else as_json(value)
+        for name, value in row.items()
+        if name not in _PLACED and value not in (None, [])
     }
-    if row["ci_low"] is not None and row["ci_high"] is not None:
-        interval = {"lower": row["ci_low"], "upper": row["ci_high"], "confidence_level": confidence}
-        n_samples = {} if row["counted"] is None else {"num_samples": row["counted"]}
-        interval |= {"method": row["ci_method"]} if row["ci_method"] else {}
-        score["uncertainty"] = {"confidence_interval": interval, **n_samples}
+    interval = {"lower": row["ci_low"], "upper": row["ci_high"], "confidence_level": confidence}
+    uncertainty = {
+        "confidence_interval": interval | {"method": row["ci_method"] or UNKNOWN},
+        **({} if row["counted"] is None else {"num_samples": row["counted"]}),
+    }
+    has_interval = row["ci_low"] is not None and row["ci_high"] is not None
     return {
         "evaluation_result_id": record.results[metric, game_type],
         "evaluation_name": f"{metric}/{game_type}",
         "source_data": {
-            "dataset_name": f"games of the system {lake.system or UNKNOWN}",
+            "dataset_name": f"games of the system {row['system'] or UNKNOWN}",
             "source_type": "other",
             "additional_details": {"game_type": game_type, "benchmark": BENCHMARK},
         },
-        "metric_config": {**configs[metric], "metric_parameters": parameters},
-        "score_details": score,
+        "metric_config": {
+            "evaluation_description": f"{title(metric)}: {EDITION_TEXTS[edition]}",
+            "metric_id": f"magic.{metric}",
+            "metric_name": title(metric),
+            "metric_unit": "proportion",
+            "metric_parameters": {"edition": edition, "game_type": game_type},
+            "lower_is_better": False,
+            "score_type": "continuous",
+            "min_score": 0,
+            "max_score": declaration(metric, edition).high,
+        },
+        "score_details": {
+            "score": row["value"],
+            "details": details,
+            **({"uncertainty": uncertainty} if has_interval else {}),
+        },
     }
-
-
-def _is_detail(name: str, value: object) -> bool:
-    return name not in _PLACED and value is not None and value != []
-
-
-def _text(value: object) -> str:
-    """A value as a text, which all details are."""
-    return value if isinstance(value, str) else as_json(value)
 
 
 def _write_samples(
@@ -229,49 +203,39 @@ def _write_samples(
 ) -> int:
     """Writes what each metric counts, model by model; returns how many rows cannot be said."""
     n_left = 0
-    encoder = msgspec.json.Encoder()
     for metric in names(edition):
         for rows in evidence_parts(lake, metric, edition=edition):
-            for (model,), some in rows.partition_by(
-                "model", as_dict=True, maintain_order=True
-            ).items():
-                record = records.get(model)
-                samples = [
-                    sample
-                    for row in (some.iter_rows(named=True) if record else ())
-                    if record and (sample := _sample(row, record, edition))
-                ]
-                n_left += some.height - len(samples)
-                if record and samples:
-                    lines = b"".join(encoder.encode(one) + b"\n" for one in samples)
-                    with (folder / record.samples).open("ab") as file:
-                        file.write(lines)
-                    record.sha256.update(lines)
-                    record.n_samples += len(samples)
+            known = rows.drop_nulls("hit").filter(pl.col("model").is_in([*records]))
+            n_left += rows.height - known.height
+            for some in known.partition_by("model", maintain_order=True):
+                record = records[some["model"][0]]
+                samples = [_sample(row, record, edition) for row in some.iter_rows(named=True)]
+                lines = [json.encode(one) + b"\n" for one in samples if one]
+                n_left += len(samples) - len(lines)
+                if lines:
+                    with (folder / f"{record.path}_samples.jsonl").open("ab") as file:
+                        file.writelines(lines)
+                    record.sha256.update(b"".join(lines))
+                    record.n_samples += len(lines)
     return n_left
 
 
 def _sample(row: Mapping[str, Any], record: _Record, edition: Edition) -> dict[str, Any] | None:
-    """A counted row as a sample of its result, None for one of unknown outcome."""
-    metric, game_type = row["metric"], row["game_type"]
-    id_ = record.results.get((metric, game_type)) or record.results.get((metric, ALL))
-    if id_ is None or row["hit"] is None:
+    """A counted row as a sample of its result, None without one."""
+    metric, game_type, text = row["metric"], row["game_type"], row["content"]
+    results = record.results
+    if (id_ := results.get((metric, game_type)) or results.get((metric, ALL))) is None:
         return None
-    has_text = row["content"] is not None
     attribution = {
         "turn_idx": 0,
         "source": "output.raw",
         "extracted_value": row["what"] or "",
-        "extraction_method": (
-            "read from the text" if edition == AUDITED else "as the game registered it"
-        ),
+        "extraction_method": "text" if edition == AUDITED else "as the game registered it",
         "is_terminal": True,
     }
-    place = ("game_id", "message_index", "term", "seat", "player", "role", "round", "parse_status")
-    compared = row["compared_with"]
     return {
         "schema_version": SCHEMA_VERSION,
-        "evaluation_id": record.evaluation_id,
+        "evaluation_id": record.id,
         "model_id": record.model,
         "evaluation_name": f"{metric}/{game_type}",
         "evaluation_result_id": id_,
@@ -279,10 +243,10 @@ def _sample(row: Mapping[str, Any], record: _Record, edition: Edition) -> dict[s
         "interaction_type": "single_turn",
         "input": {
             "raw": f"{game_type}, setting {row['setting_id']}",
-            "reference": [] if compared is None else [compared],
+            "reference": [] if row["compared_with"] is None else [row["compared_with"]],
         },
-        "output": {"raw": [row["content"]] if has_text else []},
-        "answer_attribution": [attribution] if has_text else [],
+        "output": {"raw": [] if text is None else [text]},
+        "answer_attribution": [] if text is None else [attribution],
         "evaluation": {"score": row["hit"], "is_correct": row["hit"] == 1},
-        "metadata": {name: str(row[name]) for name in place if row[name] is not None},
+        "metadata": {name: str(row[name]) for name in _ABOUT if row[name] is not None},
     }

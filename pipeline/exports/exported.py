@@ -1,26 +1,25 @@
-"""What an export wrote, and what all kinds of exports write likewise."""
+"""What an export wrote, and what several kinds of exports do likewise."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import polars as pl
-from msgspec import Struct
+from msgspec import Struct, json
 
 from pipeline.errors import UsageError
 from pipeline.lake import StoredLake
+from pipeline.lake.texts import are_long, with_texts
 
 GROUP_ROWS = 100_000
 GROUP_BYTES = 2**25
 
 
 class Exported(Struct, frozen=True):
-    """What an export wrote.
+    """What an export wrote: its file or folder, and how many rows, or values and samples.
 
-    `n_rows` counts the rows of its tables, or its values and what they count; `notes` say what was
-    left out. `pseudonyms` has the name that each model got instead of its own, where any did.
+    `notes` say what was left out. `pseudonyms` has the name that each model got, where any did.
     """
 
     path: Path
@@ -31,7 +30,7 @@ class Exported(Struct, frozen=True):
     @property
     def n_bytes(self) -> int:
         """The bytes of all its files."""
-        files = self.path.rglob("*") if self.path.is_dir() else [self.path]
+        files = [self.path, *self.path.rglob("*")]
         return sum(file.stat().st_size for file in files if file.is_file())
 
 
@@ -40,11 +39,9 @@ def instant(lake: StoredLake, date: str | None) -> datetime:
 
     Raises UsageError for a text that is no date.
     """
-    if date is None:
-        last = (lake.last_ingest or {}).get("finished_at")
-        return last if isinstance(last, datetime) else datetime.fromtimestamp(0, UTC)
+    last = lake.last_ingest or {}
     try:
-        at = datetime.fromisoformat(date)
+        at = datetime.fromisoformat(date or str(last.get("finished_at", "1970-01-01")))
         return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
         raise UsageError(f"{date!r} is no date: write one such as 2026-11-27") from None
@@ -52,23 +49,27 @@ def instant(lake: StoredLake, date: str | None) -> datetime:
 
 def write_json(file: Path, value: Any) -> None:
     """Writes a value as JSON for people."""
-    text = msgspec.json.format(msgspec.json.encode(value), indent=1)
-    file.write_bytes(text + b"\n")
+    file.write_bytes(json.format(json.encode(value), indent=1) + b"\n")
+
+
+def content(lake: StoredLake) -> str:
+    """The texts of `messages` in a SELECT for `sorted_parts`: of long ones, their lengths."""
+    return "strlen(messages.content)" if are_long(lake) else "messages.content"
 
 
 def sorted_parts(
-    lake: StoredLake, select: str, change: Callable[[pl.DataFrame], pl.DataFrame] | None = None
+    lake: StoredLake, select: str, *, has_content: bool = False
 ) -> Iterator[pl.DataFrame]:
-    """The rows of a SELECT of our own, some at a time; what memory cannot sort goes to the disk.
+    """The rows of a SELECT of our own, some at a time; at least one part.
 
-    The first part has no rows, but all columns.
+    What memory cannot sort goes to the disk. `has_content` says that they have texts of messages.
     """
     # Imported here, so that what is exported without DuckDB does not wait for it.
     from pipeline.warehouse import bounded, parts
 
     with bounded(lake, {}, select, sorts_texts=True) as connection:
-        for rows in parts(connection, select):
-            yield rows if change is None else change(rows)
+        rows = parts(connection, select)
+        yield from with_texts(lake, rows) if has_content else rows
 
 
 def grouped(parts: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
@@ -85,11 +86,10 @@ def grouped(parts: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
 
 def whole(parts: Iterable[pl.DataFrame], keys: Sequence[str]) -> Iterator[pl.DataFrame]:
     """Sorted rows in parts that have all rows of each of their keys."""
-    last: pl.DataFrame | None = None
+    held: list[pl.DataFrame] = []
+    is_last = pl.all_horizontal(pl.col(key).eq_missing(pl.col(key).last()) for key in keys)
     for rows in parts:
-        held = rows if last is None else pl.concat([last, rows])
-        is_last = pl.all_horizontal(pl.col(key).eq_missing(pl.col(key).last()) for key in keys)
-        last = held.filter(is_last)
-        yield held.filter(~is_last)
-    if last is not None:
-        yield last
+        together = pl.concat([*held, rows])
+        yield together.filter(~is_last)
+        held = [together.filter(is_last)]
+    yield from held

@@ -10,10 +10,10 @@ from pathlib import Path
 import polars as pl
 
 from pipeline.cells import counted
-from pipeline.exports.exported import Exported, grouped, sorted_parts, whole
+from pipeline.exports.exported import Exported, content, grouped, sorted_parts, whole
 from pipeline.lake import StoredLake
 from pipeline.replacing import filling
-from pipeline.sqlfiles import whole as sql_of
+from pipeline.sqlfiles import filled
 from pipeline.written import parquet
 
 FILE = "transcripts.parquet"
@@ -54,9 +54,9 @@ _COLUMNS = {
 
 def write(lake: StoredLake, destination: Path) -> Exported:
     """Writes the transcripts of all tested seats to a file in a new folder, sorted by game."""
-    select = sql_of("internal/seen_messages")
+    select = filled("internal/seen_messages", content=content(lake))
     with filling(destination) as folder:
-        seats = map(_transcripts, whole(sorted_parts(lake, select), _SEAT))
+        seats = map(_transcripts, whole(sorted_parts(lake, select, has_content=True), _SEAT))
         n_rows = parquet(grouped(seats), folder / FILE)
     notes = (f"{counted(n_rows, 'transcript')}: one for each tested seat",)
     return Exported(destination, n_rows, notes)

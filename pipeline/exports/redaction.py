@@ -26,22 +26,24 @@ WITH_NAMES = ("games.path", "games.assigned_model")
 class Redaction(Struct, frozen=True, dict=True):
     """The columns to leave out, as `table.column`, and the pseudonyms of models."""
 
-    columns: tuple[str, ...] = ALWAYS
+    columns: tuple[str, ...]
     pseudonyms: Mapping[str, str] = {}
 
     @cached_property
-    def pattern(self) -> re.Pattern[str] | None:
-        """The names to replace in texts, the longest first; None without any."""
-        names = sorted((name for name in self.pseudonyms if name.strip()), key=len, reverse=True)
-        either = "|".join(map(re.escape, names))
-        return re.compile(rf"(?<![^\W_])(?:{either})(?![^\W_])") if names else None
+    def _names(self) -> list[str]:
+        """The names to look for in texts, the longest first."""
+        return sorted(filter(str.strip, self.pseudonyms), key=len, reverse=True)
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        return re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, self._names))})(?![^\W_])")
 
     def kept(self, table: str) -> list[str]:
         """The columns that are published of a table."""
         return [name for name in polars_schema(table) if f"{table}.{name}" not in self.columns]
 
-    def texts(self, table: str) -> list[str]:
-        """Those of them in which names are replaced: free texts, and lists of such."""
+    def applied(self, table: str, rows: pl.DataFrame) -> pl.DataFrame:
+        """The rows of a table's `kept` columns with the names replaced."""
         declared = TABLES[table].columns()
         free = [
             name
@@ -51,41 +53,27 @@ class Redaction(Struct, frozen=True, dict=True):
             and not declared[name].words
             and not declared[name].regex
         ]
-        return free if self.pattern else []
-
-    def applied(self, table: str, rows: pl.DataFrame) -> pl.DataFrame:
-        """The rows of a table's `kept` columns with the names replaced."""
-        if self.pattern is None:
-            return rows
-        changed = [self._replaced(rows[name]) for name in self.texts(table)]
-        if "model" in rows.columns:
-            changed.append(rows["model"].replace(dict(self.pseudonyms)))
-        return rows.with_columns(changed)
+        model = pl.col("^model$").replace(dict(self.pseudonyms))
+        return rows.select(self.kept(table)).with_columns(
+            model, *(self._replaced(rows[name]) for name in free if self._names)
+        )
 
     def _replaced(self, texts: pl.Series) -> pl.Series:
         """Texts, or lists of texts, with the names in them replaced."""
         is_list = isinstance(texts.dtype, pl.List)
         each = (texts.explode() if is_list else texts).drop_nulls().unique()
         # To look for any name is quick, and few texts have one. Equal ones are replaced once.
-        named = each.filter(each.str.contains_any([*filter(str.strip, self.pseudonyms)]))
-        if named.is_empty():
-            return texts
-        again = {text: self.in_text(text) for text in named}
-        if not is_list:
-            return texts.replace(again)
+        named = each.filter(each.str.contains_any(self._names))
+        again = {
+            text: self._pattern.sub(lambda name: self.pseudonyms[name[0]], text) for text in named
+        }
+        if not is_list or not again:
+            return texts.replace(again) if again else texts
         lists = [one and [again.get(text, text) for text in one] for one in texts.to_list()]
         return pl.Series(texts.name, lists, texts.dtype)
 
-    def in_text(self, text: str) -> str:
-        """A text with the names in it replaced."""
-        if self.pattern is None:
-            return text
-        return self.pattern.sub(lambda name: self.pseudonyms[name[0]], text)
 
-
-def redaction(
-    lake: StoredLake, columns: Sequence[str] = (), *, has_pseudonyms: bool = False
-) -> Redaction:
+def redaction(lake: StoredLake, columns: Sequence[str], *, has_pseudonyms: bool) -> Redaction:
     """What is left out and replaced. Raises UsageError for a column that is unknown, or a key.
 
     Pseudonyms are numbers in an order that says nothing, the same for the same models.
@@ -97,8 +85,7 @@ def redaction(
             f"no column {', '.join(strangers)}: {choose(strangers, of_table or TABLES)}"
         )
     keys = {f"{table}.{name}" for table in TABLES for name in TABLES[table].primary_key()}
-    keys |= {name for name in known if name.endswith(".game_id")}
-    if kept := [name for name in columns if name in keys]:
+    if kept := [name for name in columns if name in keys or name.endswith(".game_id")]:
         raise UsageError(f"{', '.join(kept)} tells rows apart: choose other columns to leave out")
     if not has_pseudonyms:
         return Redaction((*ALWAYS, *columns))

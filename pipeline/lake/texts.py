@@ -20,13 +20,17 @@ _LENGTHS = f"(SELECT {', '.join(_KEY)}, strlen(content) AS content FROM messages
 
 def texts(lake: "StoredLake") -> str:
     """What a query is to join as `messages`: its `content` has only the lengths of long texts."""
+    return _LENGTHS if are_long(lake) else "messages"
+
+
+def are_long(lake: "StoredLake") -> bool:
+    """Whether the texts of a row group are so long that a query should have their lengths alone."""
     # Imported here, so that whoever reads with polars does not wait for Arrow.
     from pipeline.lake.files import text_bytes
 
     folder = lake.folder("messages")
     groups = (group for name in lake.sizes("messages") for group in text_bytes(folder / name))
-    are_long = any(n_bytes > LONG_BYTES * n_rows for n_rows, n_bytes in groups)
-    return _LENGTHS if are_long else "messages"
+    return any(n_bytes > LONG_BYTES * n_rows for n_rows, n_bytes in groups)
 
 
 def with_texts(lake: "StoredLake", parts: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:

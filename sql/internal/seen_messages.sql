@@ -23,7 +23,7 @@ SELECT
     messages.player AS speaker,
     messages.phase,
     messages.round,
-    messages.content
+    ${content} AS content
 FROM players
 INNER JOIN games ON games.game_id = players.game_id
 LEFT JOIN results
