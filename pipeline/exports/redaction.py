@@ -80,10 +80,10 @@ def redaction(lake: StoredLake, columns: Sequence[str], *, has_pseudonyms: bool)
     """
     known = [f"{table}.{name}" for table in TABLES for name in polars_schema(table)]
     if strangers := [name for name in columns if name not in known]:
-        of_table = [name for name in known if name.startswith(f"{strangers[0].partition('.')[0]}.")]
-        raise UsageError(
-            f"no column {', '.join(strangers)}: {choose(strangers, of_table or TABLES)}"
-        )
+        table, _, _ = strangers[0].partition(".")
+        own = ", ".join(name for name in known if name.startswith(f"{table}."))
+        hint = f"choose from {own}" if own else choose([table], TABLES)
+        raise UsageError(f"no column {', '.join(strangers)}: {hint}")
     keys = {f"{table}.{name}" for table in TABLES for name in TABLES[table].primary_key()}
     if kept := [name for name in columns if name in keys or name.endswith(".game_id")]:
         raise UsageError(f"{', '.join(kept)} tells rows apart: choose other columns to leave out")
