@@ -31,7 +31,7 @@ SCHEMA_VERSION = "0.3.0"
 UNKNOWN = "unknown"
 _LONGEST_NAME = 200  # bytes, of 255 that a name of a folder can have
 _NOT_PORTABLE = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
-_RESERVED = re.compile(r"$|(CON|PRN|AUX|NUL|COM\d|LPT\d)(\.|$)|data$", re.IGNORECASE)
+_RESERVED = re.compile(r"$|\.|(CON|PRN|AUX|NUL|COM\d|LPT\d)(\.|$)|data$", re.IGNORECASE)
 # What a result has in places of its own.
 _PLACED = ("edition", "metric", "model", "game_type", "value", "ci_low", "ci_high", "ci_method")
 _ID = ("game_id", "term", "round", "seat")

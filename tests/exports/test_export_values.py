@@ -129,3 +129,4 @@ def test_hostile_names_are_no_paths(hostile: pipeline.Lake, tmp_path: Path) -> N
         assert len(parts) == 5
         assert not any(sign in part for part in parts for sign in '<>:"\\|?*\n\x1b')
         assert "data" not in parts[1:]
+        assert not any(part.startswith(".") for part in parts)
