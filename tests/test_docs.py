@@ -59,7 +59,10 @@ def lake(sample_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 # A page for each task: their commands run on the sample.
-GUIDES = [*sorted((ROOT / "docs" / "howto").glob("*.md")), ROOT / "docs" / "editions.md"]
+GUIDES = [
+    *sorted((ROOT / "docs" / "howto").glob("*.md")),
+    *(ROOT / "docs" / name for name in ("editions.md", "export.md")),
+]
 
 
 def commands(page: str) -> list[list[str]]:
