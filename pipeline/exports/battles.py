@@ -43,25 +43,21 @@ def write(lake: StoredLake, destination: Path) -> Exported:
     check_is_new(destination, str(destination))
     pairs = pl.concat([_of_sides(lake), _of_seats(lake)]).collect(engine="streaming")
     is_self_play = pl.col(MODEL_A) == pl.col(MODEL_B)
-    rows = pairs.filter(~is_self_play).rename({"setting_id": "setting"}).select(*COLUMNS)
-    rows = rows.cast(schema(COLUMNS)).sort("game_id", *rows.columns)
+    named = pairs.filter(~is_self_play).rename({"setting_id": "setting"})
+    rows = named.select(*COLUMNS).cast(schema(COLUMNS)).sort("game_id", *COLUMNS)
     with replacing(destination) as draft:
         if ending == ".csv":
             with draft.open("w", encoding="utf-8", newline="") as file:
                 file.writelines(csv_texts([rows]))
         else:
             parquet([rows], draft)
-    n_games = sum(lake.counts("games").values())
     n_alone = pairs.filter(is_self_play)["game_id"].n_unique()
-    n_left = n_games - pairs["game_id"].n_unique()
-    return Exported(
-        destination,
-        rows.height,
-        (
-            f"left out: self-play in {counted(n_alone, 'game')}",
-            f"left out: {counted(n_left, 'game')} without opposed results of two named models",
-        ),
+    n_left = sum(lake.counts("games").values()) - pairs["game_id"].n_unique()
+    notes = (
+        f"left out: self-play in {counted(n_alone, 'game')}",
+        f"left out: {counted(n_left, 'game')} without opposed results of two named models",
     )
+    return Exported(destination, rows.height, notes)
 
 
 def _of_sides(lake: StoredLake) -> pl.LazyFrame:

@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from pipeline.cells import printable_line
 from pipeline.column import words
 from pipeline.events.contracts import TABLES, row_meaning
 from pipeline.exports.redaction import Redaction
 from pipeline.lake import StoredLake
 from pipeline.present import markdown
-from pipeline.reports.cite import BENCHMARK, TOOL, cite
+from pipeline.reports.cite import BENCHMARK, TOOL
 from pipeline.version import __version__
 
 # The context that version 1.0 of Croissant writes; its readers warn of any other.
@@ -57,8 +58,10 @@ class Card(NamedTuple):
 
     @property
     def state(self) -> str:
-        """The state of the lake in words; without the names of models."""
-        return f"{cite(self.lake).state}; written by magic-pipeline {__version__}"
+        """Whose games these are, and as of when; without the names of models."""
+        systems = ", ".join([self.lake.system] if self.lake.system else self.lake.systems)
+        at = f"after ingest {self.lake.ingest_id}; written by magic-pipeline {__version__}"
+        return f"games of {printable_line(systems) or 'no system'}, {at}"
 
 
 def card(about: Card, tables: Mapping[str, int]) -> str:
@@ -74,7 +77,7 @@ def card(about: Card, tables: Mapping[str, int]) -> str:
 
 def _body(about: Card, tables: Mapping[str, int]) -> Iterator[str]:
     yield markdown.heading(about.title, 1)
-    yield f"{markdown.escaped(about.state)}. Date: {about.at:%Y-%m-%d}.\n\n"
+    yield f"The {markdown.escaped(about.state)}. Date: {about.at:%Y-%m-%d}.\n\n"
     yield "`croissant.json` says what each column means. Tables are joined by `game_id`.\n\n"
     yield "| file | rows | a row is |\n|---|--:|---|\n"
     for table, n_rows in tables.items():
@@ -106,7 +109,7 @@ def croissant(about: Card, tables: Iterable[str], folder: Path) -> dict[str, Any
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.0",
         "name": about.title,
-        "description": f"Event tables of games that language models played: {about.state}.",
+        "description": f"Event tables of {about.state}.",
         **({"license": about.license} if about.license else {}),
         "citeAs": TOOL,
         "datePublished": f"{about.at:%Y-%m-%d}",

@@ -58,8 +58,7 @@ def write(lake: StoredLake, destination: Path) -> Exported:
     with filling(destination) as folder:
         seats = map(_transcripts, whole(sorted_parts(lake, select, has_content=True), _SEAT))
         n_rows = parquet(grouped(seats), folder / FILE)
-    notes = (f"{counted(n_rows, 'transcript')}: one for each tested seat",)
-    return Exported(destination, n_rows, notes)
+    return Exported(destination, n_rows, (f"{counted(n_rows, 'transcript')} of tested seats",))
 
 
 def _transcripts(rows: pl.DataFrame) -> pl.DataFrame:

@@ -210,6 +210,8 @@ def test_of_several_systems_values_and_battles_are_of_one(
     assert set(pl.read_parquet(tmp_path / "all" / "data" / "games.parquet")["system"]) == {
         *lake.systems
     }
+    text = (tmp_path / "all" / "README.md").read_text()
+    assert all(system.replace("_", r"\_") in text or system in text for system in lake.systems)
     command = ["export", "dataset", str(tmp_path / "one"), "--lake", str(lake_of_formats)]
     assert main([*command, "--system", others[0]]) == 0
     one = pl.read_parquet(tmp_path / "one" / "data" / "games.parquet")

@@ -178,14 +178,14 @@ def export(
     """Write results or games in a form that another tool reads.
 
     \b
-    every-eval-ever  values of metrics, and the messages they count, for Every Eval Ever 0.3
-                     (--edition, --confidence, --without-samples, --organization, --date)
-    inspect-scout    a transcript for each tested seat: Parquet for Inspect Scout
-    battles          pairs of models with opposed results, for arena-rank and evalica
-    dataset          the event tables as Parquet with a data card and Croissant metadata
-                     (--redact, --redact-names, --title, --license, --date)
+    every-eval-ever  values of metrics, and what they count: Every Eval Ever
+    inspect-scout    a transcript for each tested seat: Inspect Scout
+    battles          pairs of models with opposed results: arena-rank, evalica
+    dataset          the event tables, with a data card and Croissant metadata
 
-    What is there already is not replaced. The same lake gives the same bytes.
+    The first takes --edition, --confidence, --without-samples, --organization and --date; the last
+    --redact, --redact-names, --title, --license and --date. Nothing that is there is replaced. The
+    same lake gives the same bytes.
 
     \b
     Examples:
