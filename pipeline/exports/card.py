@@ -66,13 +66,14 @@ class Card(NamedTuple):
 
 def card(about: Card, tables: Mapping[str, int]) -> str:
     """The data card: a head in YAML, which JSON is, and Markdown for people."""
-    head: dict[str, Any] = {"pretty_name": about.title}
-    head |= {"license": about.license} if about.license else {}
-    head["tags"] = ["games", "language-models", "multi-agent"]
-    configs = [{"config_name": table, "data_files": file_of(table)} for table in tables]
-    lines = [f"{key}: {json.dumps(value)}\n" for key, value in head.items()]
-    lines += ["configs:\n", *(f"- {json.dumps(one)}\n" for one in configs)]
-    return f"---\n{''.join(lines)}---\n\n{''.join(_body(about, tables))}"
+    head = {
+        "pretty_name": about.title,
+        **({"license": about.license} if about.license else {}),
+        "tags": ["games", "language-models", "multi-agent"],
+        "configs": [{"config_name": table, "data_files": file_of(table)} for table in tables],
+    }
+    lines = "".join(f"{key}: {json.dumps(value)}\n" for key, value in head.items())
+    return f"---\n{lines}---\n\n{''.join(_body(about, tables))}"
 
 
 def _body(about: Card, tables: Mapping[str, int]) -> Iterator[str]:

@@ -53,10 +53,11 @@ def write(
             tables[table] = parquet(grouped(published), folder / file_of(table))
         (folder / "README.md").write_text(card(about, tables), encoding="utf-8")
         write_json(folder / "croissant.json", croissant(about, tables, folder))
-    notes = [f"{counted(len(tables), 'table')}; left out: {', '.join(redacted.columns)}"]
-    if redact_names:
-        notes.append("texts can have other spellings of the models' names, which are left")
-    return Exported(destination, sum(tables.values()), tuple(notes), redacted.pseudonyms)
+    notes = (
+        f"{counted(len(tables), 'table')}; left out: {', '.join(redacted.columns)}",
+        *(["texts can have other spellings of the models' names"] if redact_names else ()),
+    )
+    return Exported(destination, sum(tables.values()), notes, redacted.pseudonyms)
 
 
 def _select(lake: StoredLake, table: str, columns: Sequence[str]) -> str:

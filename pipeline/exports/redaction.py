@@ -91,8 +91,7 @@ def redaction(lake: StoredLake, columns: Sequence[str], *, has_pseudonyms: bool)
         return Redaction((*ALWAYS, *columns))
     models = lake.table("players").select(pl.col("model").unique()).drop_nulls().collect()["model"]
     shuffled = sorted(models, key=lambda name: sha256(name.encode()).hexdigest())
-    width = len(str(len(shuffled)))
-    names = {name: f"model-{number:0{width}}" for number, name in enumerate(shuffled, start=1)}
+    names = {name: f"model-{number}" for number, name in enumerate(shuffled, start=1)}
     # Texts have the names of the logs, also where these are counted as others.
     names |= {name: names[joined] for name, joined in lake.names.items() if joined in names}
     return Redaction((*ALWAYS, *WITH_NAMES, *columns), names)

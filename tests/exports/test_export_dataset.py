@@ -59,11 +59,10 @@ def exported(lake: pipeline.Lake, folder: Path, **options: Any) -> dict[str, pl.
 
 def card(folder: Path) -> tuple[dict[str, Any], list[Any], str]:
     """The card's head, which is JSON line by line, its configurations, and the text below."""
-    _, head, text = (folder / "README.md").read_text().split("---\n", 2)
-    above, _, configs = head.partition("configs:\n")
-    fields = (line.partition(": ") for line in above.splitlines())
-    listed = [json.loads(line.removeprefix("- ")) for line in configs.splitlines()]
-    return {key: json.loads(value) for key, _, value in fields}, listed, text
+    _, lines, text = (folder / "README.md").read_text().split("---\n", 2)
+    fields = (line.partition(": ") for line in lines.splitlines())
+    head = {key: json.loads(value) for key, _, value in fields}
+    return head, head["configs"], text
 
 
 def all_text(folder: Path) -> Iterator[str]:
