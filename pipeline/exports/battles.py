@@ -62,11 +62,9 @@ def write(lake: StoredLake, destination: Path) -> Exported:
 
 def _of_sides(lake: StoredLake) -> pl.LazyFrame:
     """Of games with a hidden side: each model on it with each on the other."""
-    seats = lake.table("players").filter(pl.col("side") != Side.NONE).drop_nulls("model")
-    seats = seats.select(*_OF_GAME, "model", "side").unique()
-    is_hidden = pl.col("side") == Side.HIDDEN
-    hidden = seats.filter(is_hidden).rename({"model": MODEL_A, "side": "side_a"})
-    others = seats.filter(~is_hidden).select("game_id", model_b="model", side_b="side")
+    seats = lake.table("players").drop_nulls("model").select(*_OF_GAME, "model", "side").unique()
+    hidden = seats.filter(side=Side.HIDDEN).rename({"model": MODEL_A, "side": "side_a"})
+    others = seats.filter(side=Side.CIVILIAN).select("game_id", model_b="model", side_b="side")
     pairs = hidden.join(others, on="game_id").join(hidden_credit(lake), on="game_id")
     won = pl.when(_HIT > 0.5).then(pl.lit(MODEL_A)).otherwise(pl.lit(MODEL_B))
     winner = pl.when(_HIT == 0.5).then(pl.lit(TIE)).otherwise(won)

@@ -84,8 +84,8 @@ def write(
             about = _about(lake, record, edition, organization, at)
             write_json(folder / f"{record.path}.json", about | {"evaluation_results": results})
     n_samples = sum(record.n_samples for record in records.values())
-    notes = _notes(rows.height - known.height, n_samples, n_left, [*records])
-    return Exported(destination, known.height + n_samples, tuple(notes))
+    notes = tuple(_notes(rows.height - known.height, n_samples, n_left, [*records]))
+    return Exported(destination, known.height + n_samples, notes)
 
 
 def _notes(n_values: int, n_samples: int, n_left: int, models: list[str]) -> Iterator[str]:

@@ -194,12 +194,10 @@ def export(
       magic export battles battles.parquet
       magic export dataset games/ --redact messages.content --redact-names
     """
-    from pipeline.exports import OF_ONE_SYSTEM
-    from pipeline.exports import export as written
+    from pipeline import exports
 
-    opened = asked.lake if kind in OF_ONE_SYSTEM else asked.every_system()
-    exported = written(
-        opened,
+    exported = exports.export(
+        asked.lake if kind in exports.OF_ONE_SYSTEM else asked.every_system(),
         kind,
         destination,
         edition=edition,
