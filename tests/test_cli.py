@@ -352,6 +352,7 @@ def test_examples_of_the_help_run(
         ("simulate --out=", "--out"),
         ("sql --file ''", "--file"),
         ("quarantine --export ''", "--export"),
+        ("export dataset ''", "destination"),
         ("ingest . --models-from ''", "--models-from"),
         ("metrics --metric-file ''", "--metric-file"),
     ],

@@ -112,7 +112,7 @@ def _param(parameter: Parameter, shared: Mapping[str, Declared]) -> click.Parame
     )
 
 
-class _PathType(click.ParamType[Any]):
+class PathType(click.ParamType[Any]):
     """A path, or a URL for a text; an empty one would be the current folder."""
 
     name = "path"
@@ -132,7 +132,7 @@ def _type(kind: Any, declared: Declared) -> Any:
     if get_origin(kind) is Literal:
         return click.Choice(get_args(kind))
     if declared.metavar in ("DIR", "FILE") and not declared.is_argument:
-        return _PathType(kind)
+        return PathType(kind)
     if kind not in _NUMBERS:
         return click.STRING
     name, anything, of_range = _NUMBERS[kind]

@@ -35,10 +35,14 @@ def option(metavar: str, meaning: str, *names: str, default: Any = None, **more:
 
 
 def argument(
-    metavar: str, meaning: str, suggested: Suggested | str | None = None, default: Any = None
+    metavar: str,
+    meaning: str,
+    suggested: Suggested | str | None = None,
+    default: Any = None,
+    **more: Any,
 ) -> Any:
-    """An argument; it is required if the default is `...`."""
-    return Declared(meaning, metavar, default=default, is_argument=True, suggested=suggested)
+    """An argument, required if the default is `...`; `more` are fields of `Declared`."""
+    return Declared(meaning, metavar, (), default, is_argument=True, suggested=suggested, **more)
 
 
 def flag(name: str, meaning: str, *, default: bool = False) -> Any:

@@ -6,6 +6,7 @@ from typing import Literal
 from pipeline.cells import counted
 from pipeline.cli import options, suggestions, terminal
 from pipeline.cli.command import Asked
+from pipeline.cli.declared import PathType
 from pipeline.cli.options import (
     DEFAULT_CONFIDENCE,
     DEFAULT_LAKE,
@@ -152,7 +153,11 @@ def export(
     *,
     kind: ExportKind = argument("KIND", "What to write; see above.", default=...),
     destination: Path = argument(
-        "DEST", "A new folder; for battles a .parquet or .csv file.", default=...
+        "DEST",
+        "A new folder; for battles a .parquet or .csv file.",
+        default=...,
+        parse=PathType(Path),
+        check=options.local_folder,
     ),
     lake: str = DEFAULT_LAKE,
     system: str | None = option(
