@@ -61,7 +61,7 @@ class Card(NamedTuple):
         """Whose games these are, and as of when; without the names of models."""
         systems = ", ".join([self.lake.system] if self.lake.system else self.lake.systems)
         at = f"after ingest {self.lake.ingest_id}; written by magic-pipeline {__version__}"
-        return f"games of {printable_line(systems) or 'no system'}, {at}"
+        return self.redaction.in_text(f"games of {printable_line(systems) or 'no system'}, {at}")
 
 
 def card(about: Card, tables: Mapping[str, int]) -> str:

@@ -6,7 +6,7 @@ The folders are those of its datastore: `data/COLLECTION/DEVELOPER/MODEL/UUID.js
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -84,22 +84,21 @@ def write(
             about = _about(lake, record, edition, organization, at)
             write_json(folder / f"{record.path}.json", about | {"evaluation_results": results})
     n_samples = sum(record.n_samples for record in records.values())
-    notes = tuple(_notes(rows.height - known.height, n_samples, n_left, [*records]))
+    notes = _notes(rows.height - known.height, n_samples, n_left, [*records])
     return Exported(destination, known.height + n_samples, notes)
 
 
-def _notes(n_values: int, n_samples: int, n_left: int, models: list[str]) -> Iterator[str]:
-    yield f"{counted(n_samples, 'sample')} behind the values"
-    if n_values:
-        yield f"left out: {counted(n_values, 'value')} that are unknown, or of a nameless model"
-    if n_left:
-        yield f"left out: {counted(n_left, 'sample')} of such values, or of unknown outcome"
-    if flat := [model for model in models if "/" not in model]:
-        more = f" and {len(flat) - 5:,} more" * (len(flat) > 5)
-        yield (
-            f"filed under the developer `{UNKNOWN}`: {', '.join(flat[:5])}{more}; name them as in "
-            "`developer/model` by --names"
-        )
+def _notes(n_values: int, n_samples: int, n_left: int, models: list[str]) -> tuple[str, ...]:
+    flat = [model for model in models if "/" not in model]
+    more = f" and {len(flat) - 5:,} more" * (len(flat) > 5)
+    notes = {
+        f"{counted(n_samples, 'sample')} behind the values": n_samples,
+        f"left out: {counted(n_values, 'value')} unknown, or of a nameless model": n_values,
+        f"left out: {counted(n_left, 'sample')} of such values, or of unknown outcome": n_left,
+        f"filed under the developer `{UNKNOWN}`: {', '.join(flat[:5])}{more}; name them as in "
+        "`developer/model` by --names": len(flat),
+    }
+    return tuple(note for note, n in notes.items() if n)
 
 
 def _record(rows: pl.DataFrame, model: str, collection: str, at: str) -> _Record:

@@ -30,7 +30,7 @@ class Exported(Struct, frozen=True):
     @property
     def n_bytes(self) -> int:
         """The bytes of all its files."""
-        files = [self.path, *self.path.rglob("*")]
+        files = (self.path, *self.path.rglob("*"))
         return sum(file.stat().st_size for file in files if file.is_file())
 
 
@@ -39,9 +39,9 @@ def instant(lake: StoredLake, date: str | None) -> datetime:
 
     Raises UsageError for a text that is no date.
     """
-    last = lake.last_ingest or {}
+    last = (lake.last_ingest or {}).get("finished_at", "1970-01-01")
     try:
-        at = datetime.fromisoformat(date or str(last.get("finished_at", "1970-01-01")))
+        at = datetime.fromisoformat(date or str(last))
         return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
         raise UsageError(f"{date!r} is no date: write one such as 2026-11-27") from None

@@ -58,15 +58,18 @@ class Redaction(Struct, frozen=True, dict=True):
             model, *(self._replaced(rows[name]) for name in free if self._names)
         )
 
+    def in_text(self, text: str) -> str:
+        """A text with the names in it replaced."""
+        pseudonym = self.pseudonyms.__getitem__
+        return self._pattern.sub(lambda name: pseudonym(name[0]), text) if self._names else text
+
     def _replaced(self, texts: pl.Series) -> pl.Series:
         """Texts, or lists of texts, with the names in them replaced."""
         is_list = isinstance(texts.dtype, pl.List)
         each = (texts.explode() if is_list else texts).drop_nulls().unique()
         # To look for any name is quick, and few texts have one. Equal ones are replaced once.
         named = each.filter(each.str.contains_any(self._names))
-        again = {
-            text: self._pattern.sub(lambda name: self.pseudonyms[name[0]], text) for text in named
-        }
+        again = {text: self.in_text(text) for text in named}
         if not is_list or not again:
             return texts.replace(again) if again else texts
         lists = [one and [again.get(text, text) for text in one] for one in texts.to_list()]

@@ -172,6 +172,7 @@ def test_the_longest_name_is_replaced_first() -> None:
 def test_joined_names_are_no_way_back(tmp_path: Path) -> None:
     """The names of the logs have the pseudonym of the joined one, also in texts."""
     logs = [undercover(n, ["lab/m", "m-2", "m-3"], "caught") for n in range(2)]
+    logs[0]["system"] = logs[1]["system"] = "harness of lab/m"
     lake = made(tmp_path, logs).with_names({"lab/m": "m"})
     names = lake.export("dataset", tmp_path / "out", redact_names=True).pseudonyms
     assert names["lab/m"] == names["m"]
