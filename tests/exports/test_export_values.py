@@ -43,6 +43,8 @@ def checked(folder: Path) -> dict[str, tuple[Log, list[Log]]]:
     return found
 
 
+@pytest.mark.some(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("edition", ["paper", "release", "audited"])
 def test_each_value_is_there_with_its_interval(
     sample_lake: Path, tmp_path: Path, edition: Any
@@ -71,6 +73,7 @@ def test_each_value_is_there_with_its_interval(
         assert score["details"]["n_games"] == str(row["n_games"])
 
 
+@pytest.mark.slow
 def test_samples_are_what_the_values_count(sample_lake: Path, tmp_path: Path) -> None:
     """Their scores sum to the hits, and each says what was read from which text."""
     lake = pipeline.open_lake(sample_lake)

@@ -52,6 +52,8 @@ def test_the_same_lake_gives_the_same_bytes(
     assert set(exported.notes) <= set(captured.err.splitlines())
 
 
+@pytest.mark.some(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_other_files_of_the_same_rows_give_the_same_tables(
     arena: pipeline.Lake, tmp_path: Path, kind: str
@@ -74,6 +76,7 @@ def test_other_files_of_the_same_rows_give_the_same_tables(
     assert one
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_folder_and_no_user_is_named(sample_lake: Path, tmp_path: Path, kind: str) -> None:
     lake = pipeline.open_lake(sample_lake)
