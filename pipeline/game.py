@@ -66,6 +66,18 @@ class Seat(Struct, frozen=True, array_like=True, gc=False):
     is_bot: bool | None = False
 
 
+class Usage(Struct, frozen=True, array_like=True, gc=False):
+    """What a player's calls of its model took in a game; null where the log does not say.
+
+    `cost` is in US dollars.
+    """
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    seconds: float | None = None
+    cost: float | None = None
+
+
 class Course(Struct, frozen=True, eq=False, gc=False):
     """What a game's messages are, apart from their texts, column by column.
 
@@ -241,8 +253,10 @@ class GameRecord(Struct, kw_only=True, omit_defaults=True):
     `faults` are the parts of the log that could not be used. `assigned_model` is the one that
     whoever ingested the log gave, where the log itself names none. `ended_by` is why a game ended
     that did not run its course, in the log's words. `events` are the rows of tables that only
-    games of this type have. `order` is how messages and acts without one follow each other, where
-    the log says it: null for the next message, and for the next such act the name of its table.
+    games of this type have. `failures` are how players failed, by seat, where that ended the game,
+    and `usage` what each seat used, or nothing where the log does not say. `order` is how messages
+    and acts without one follow each other, where the log says it: null for the next message, and
+    for the next such act the name of its table.
     """
 
     game_type: str
@@ -260,6 +274,8 @@ class GameRecord(Struct, kw_only=True, omit_defaults=True):
     game_index: int | None = None
     assigned_model: str | None = None
     seats: list[Seat]
+    failures: Mapping[int, str] = {}
+    usage: Sequence[Usage] = ()
     messages: Messages
     results: list[Result] = field(default_factory=list)
     votes: list[Vote] = field(default_factory=list)

@@ -16,9 +16,11 @@ from pipeline.column import Column
 from pipeline.events.declaration import Rule, Table
 from pipeline.vocabulary import AnalysisKind, Choice, DocumentStatus, ParseStatus, Side
 
-# Lakes of these versions can be read: what they lack is empty, or null.
-VERSION = 9
+# Lakes of the oldest version and later can be read: what they lack is empty, or null. Those of the
+# oldest that lacks columns alone are written to, and then are of the newest.
+VERSION = 10
 OLDEST_VERSION = 8
+OLDEST_WRITTEN = 9
 SHA256_LENGTH = 64
 
 
@@ -122,6 +124,21 @@ class Players(OfPlayer):
         "whether it follows rules and is no language model; null if the log does not say",
         nullable=True,
     )
+    failure = column.text(
+        "how it failed, so that the game ended, in the log's words, such as timeout; null if it "
+        "did not, or the log does not say who did",
+        nullable=True,
+    )
+    input_tokens = column.count(
+        "tokens that its calls were given, cached ones too; null if the log does not say",
+        nullable=True,
+    )
+    output_tokens = column.count(
+        "tokens that its calls generated, with those of its thoughts; null if the log does not say",
+        nullable=True,
+    )
+    seconds = column.number("seconds that its calls took; null if the log does not say", low=0)
+    cost = column.number("US dollars that its calls cost; null if the log does not say", low=0)
 
 
 class Results(OfPlayer):

@@ -37,6 +37,7 @@ from pipeline.game import (
     Fault,
     GameRecord,
     Seat,
+    Usage,
 )
 from pipeline.games import kinds
 from pipeline.games.kind import SEATED
@@ -55,6 +56,10 @@ SEAT_OF_NOBODY = "the seat of an event is 1 to the number of players"
 _NOBODY = pl.lit([], _TEXTS)
 _OK = pl.lit(str(ParseStatus.OK))
 _OUTAGE = pl.lit(str(ParseStatus.OUTAGE))
+_USED_NOTHING = [
+    pl.lit(None, polars_schema("players")[one.name]).alias(one.name) for one in fields(Usage)
+]
+_NO_FAILURE = pl.lit(None, pl.String).alias("failure")
 
 
 class IdentifiedGame(Struct, frozen=True, gc=False):
@@ -228,7 +233,8 @@ class _Batch:
         rows = rows.with_columns(_group_of_each(of_games))
         seat = pl.int_range(1, pl.len() + 1) - self._first_player.gather(rows[GAME_ROW])
         rank = pl.col("final_score").rank("min", descending=True).over(GAME_ROW)
-        return _with_role(rows.with_columns(self.game_type_of(rows), seat=seat, score_rank=rank))
+        rows = rows.with_columns(self.game_type_of(rows), seat=seat, score_rank=rank)
+        return _with_role(rows.with_columns(*_used(self._games), _failures(self._games)))
 
     def _message_rows(self) -> pl.DataFrame:
         of_games = [game.messages for game in self._games]
@@ -571,6 +577,22 @@ def _events_of(games: Sequence[GameRecord], table: str) -> Sequence[Sequence[Eve
     if table in GameRecord.__struct_fields__:
         return list(map(attrgetter(table), games))
     return [game.events.get(table, ()) for game in games]
+
+
+def _used(games: Sequence[GameRecord]) -> Iterable[pl.Series | pl.Expr]:
+    """The columns of what each seat used; most logs do not say."""
+    if not any(game.usage for game in games):
+        return _USED_NOTHING
+    of_seats = (game.usage or (Usage(),) * len(game.seats) for game in games)
+    return _columns("players", Usage, chain.from_iterable(of_seats))
+
+
+def _failures(games: Sequence[GameRecord]) -> pl.Series | pl.Expr:
+    """How each seat failed, null for most."""
+    if not any(game.failures for game in games):
+        return _NO_FAILURE
+    texts = [game.failures.get(n) for game in games for n in range(1, len(game.seats) + 1)]
+    return pl.Series("failure", texts, pl.String)
 
 
 def _names(kind: type[Struct]) -> list[str]:

@@ -34,7 +34,7 @@ _all_events = attrgetter(*_EVENTS)
 # What is no content of a game: where the same is said in another form.
 _NO_CONTENT = {
     *("messages", "events", "format", "format_version", "game_index", "assigned_model", "faults"),
-    "order",
+    *("order", "failures", "usage"),
 }
 _facts = attrgetter(
     *(field.name for field in fields(GameRecord) if field.name not in {*_EVENTS, *_NO_CONTENT})

@@ -14,7 +14,7 @@ import polars as pl
 
 from pipeline import games
 from pipeline.errors import LakeError, UsageError, choose
-from pipeline.events.contracts import OF_KINDS, TABLES, VERSION, no_rows, polars_schema
+from pipeline.events.contracts import TABLES, no_rows, polars_schema
 from pipeline.events.roles import role_rows
 from pipeline.lake.contents import EMPTY
 from pipeline.lake.damage import damage
@@ -188,10 +188,9 @@ class StoredLake:
         return tuple(sorted(changed))
 
     def file_schema(self, table: str) -> dict[str, pl.DataType]:
-        """The columns of the table's files: of an older lake, those that it has of the contract."""
+        """The columns of the contract that the table's files have: an older state lacks some."""
         columns = dict(polars_schema(table))
-        is_newest = self.contract_version == str(VERSION) and table not in OF_KINDS
-        if is_newest or table not in self.own_tables:
+        if table not in self.own_tables:
             return columns
         known = {field.name for field in self.delta(table).schema().fields}
         return {name: dtype for name, dtype in columns.items() if name in known}

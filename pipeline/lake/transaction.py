@@ -19,14 +19,22 @@ from deltalake.transaction import AddAction, RemoveAction
 from msgspec.structs import asdict
 
 from pipeline.errors import DENIED_HINT, LakeError
-from pipeline.events.contracts import OF_KINDS, TABLES, VERSION, polars_schema
+from pipeline.events.contracts import OF_KINDS, OLDEST_WRITTEN, TABLES, VERSION, polars_schema
 from pipeline.lake.contents import EMPTY, Contents, contents_of
 from pipeline.lake.files import DataFile, TableWriter, remove_action
 from pipeline.lake.lake import StoredLake
 from pipeline.lake.opening import LOCK, LOCK_SECONDS, create_tables, open_lake
 from pipeline.lake.removal import Removal, rewritten
 from pipeline.lake.schema import arrow_schema
-from pipeline.lake.tables import COMMITS, TableState, by_others, foreign_commits, of_each
+from pipeline.lake.tables import (
+    COMMITS,
+    VERSION_KEY,
+    TableState,
+    by_others,
+    foreign_commits,
+    of_each,
+    scan,
+)
 from pipeline.lake.writing import check_clock
 from pipeline.library_errors import is_denied, one_line
 from pipeline.stores import Location, location
@@ -88,6 +96,10 @@ class Transaction:
         check_writable(lake)
         _make_tables(lake)
         of_each(lambda table: _restore(lake, table, lake.states[table].version), lake.states)
+        # Those whose files lack columns, which are written anew with what changes.
+        self._outdated = [
+            t for t in lake.states if len(lake.file_schema(t)) < len(polars_schema(t))
+        ]
 
     def add(self, table: str, files: Sequence[DataFile]) -> None:
         """Adds files that are in the table's folder already."""
@@ -146,10 +158,15 @@ class Transaction:
         Raises LakeError where files that were added are not there any more.
         """
         self._check_lock()
+        for table in self._outdated:
+            self._renew(table)
         of_each(self._refuse_lost, self._added)
         of_each(self._refuse_append_only, self._removed)
         self._written = []
         self.on_begun()
+        if self.lake.contract_version != str(VERSION):
+            versions = {VERSION_KEY: str(VERSION)}
+            self.lake.delta(COMMITS).alter.set_table_properties(versions, raise_if_not_exists=False)
         after = of_each(self._after, sorted(self.lake.states))
         row |= {
             "ingest_id": self.ingest_id,
@@ -160,6 +177,13 @@ class Transaction:
         self.write(COMMITS, [pl.DataFrame([row], schema=polars_schema(COMMITS))])
         self._written = []
         self._commit(COMMITS)
+
+    def _renew(self, table: str) -> None:
+        """Writes the rows of older files anew, with nulls in the columns that these lack."""
+        removed = self._removed.setdefault(table, [])
+        old = [file for file in self.lake.files(table) if _name(file) not in removed]
+        self.write(table, (scan(table, [file]).collect() for file in old))
+        removed += map(_name, old)
 
     def _after(self, table: str) -> dict[str, object]:
         """Commits what changes in a table; its entry in the column `versions`."""
@@ -196,12 +220,14 @@ class Transaction:
         self._check_lock()
         delta = self.lake.delta(table)
         added = [file.add_action() for file in self._added.get(table, ())]
-        removed = [remove_action(name) for name in self._removed.get(table, ())]
-        actions: list[AddAction | RemoveAction] = [*added, *removed]
-        if actions:
+        # Only an overwrite changes the columns in the log; it removes all that was there itself.
+        is_outdated = table in self._outdated
+        gone = () if is_outdated else self._removed.get(table, ())
+        actions: list[AddAction | RemoveAction] = [*added, *map(remove_action, gone)]
+        if actions or is_outdated:
             delta.create_write_transaction(
                 actions,
-                mode="append",
+                mode="overwrite" if is_outdated else "append",
                 schema=arrow_schema(table),
                 commit_properties=CommitProperties(max_commit_retries=0),
             )
@@ -211,10 +237,12 @@ class Transaction:
 
 def check_writable(lake: StoredLake) -> None:
     """Raises LakeError for a lake that can be read and not written."""
-    if lake.contract_version != str(VERSION):
+    written = [str(version) for version in range(OLDEST_WRITTEN, VERSION + 1)]
+    if lake.contract_version not in written:
         raise LakeError(
             f"{lake.path}: the lake has contract version {lake.contract_version}: this version of "
-            f"magic can read it, but writes only {VERSION}; ingest the logs into a new lake"
+            f"magic can read it, but writes only {' and '.join(written)}; ingest the logs into a "
+            "new lake"
         )
     if lake.unknown_tables:
         raise LakeError(

@@ -1,7 +1,8 @@
 """A lake that an older version of magic wrote opens, and gives the same numbers as a new one.
 
 `older/version_8.tar.zst` is the sample as the version before several systems in a lake ingested it:
-it has no table of roles, and lacks columns of games and players.
+it has no table of roles, and lacks columns of games and players. `version_9.tar.zst` is that before
+players had a failure and a cost: it lacks their columns, and is written to.
 """
 
 import tarfile
@@ -15,8 +16,11 @@ from event_tables import ENGINES, assert_same
 import pipeline
 from pipeline.errors import LakeError
 from pipeline.events.contracts import TABLES, VERSION
+from pipeline.formats.interchange import EXAMPLE
 from pipeline.ingest import ingest
 from pipeline.lake.maintain import maintain
+from pipeline.lake.tables import COMMITS
+from pipeline.lake.transaction import Transaction
 from pipeline.verify import verify
 from pipeline.vocabulary import EDITIONS
 
@@ -25,10 +29,8 @@ SAMPLE = TOP / "data" / "sample" / "results"
 NEW_TABLES = {"roles", "transfers", "abilities", "eliminations"}
 
 
-@pytest.fixture(scope="module")
-def older(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    lake = tmp_path_factory.mktemp("older") / "lake"
-    archive = Path(__file__).parent / "older" / "version_8.tar.zst"
+def unpacked(version: int, lake: Path) -> Path:
+    archive = Path(__file__).parent / "older" / f"version_{version}.tar.zst"
     with (
         archive.open("rb") as packed,
         zstandard.ZstdDecompressor().stream_reader(packed) as data,
@@ -36,6 +38,17 @@ def older(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ):
         tar.extractall(lake, filter="data")
     return lake
+
+
+@pytest.fixture(scope="module")
+def older(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return unpacked(8, tmp_path_factory.mktemp("older") / "lake")
+
+
+@pytest.fixture
+def before(tmp_path: Path) -> Path:
+    """A lake of the version before this one, which is written to."""
+    return unpacked(9, tmp_path / "lake")
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +105,71 @@ def test_a_transcript(older: Path) -> None:
 @pytest.mark.parametrize("change", [lambda lake: ingest(SAMPLE, lake), maintain])
 def test_it_is_not_written_to(older: Path, change) -> None:
     before = {file: file.stat().st_mtime_ns for file in older.rglob("*.parquet")}
-    with pytest.raises(LakeError, match=f"version 8.*writes only {VERSION}"):
+    with pytest.raises(LakeError, match=f"version 8.*writes only 9 and {VERSION}"):
         change(older)
     assert {file: file.stat().st_mtime_ns for file in older.rglob("*.parquet")} == before
+
+
+def used(lake: pipeline.Lake) -> list[tuple[int, ...]]:
+    """How many players there are, and how many cost something: by polars, and by DuckDB."""
+    counts = pl.len().cast(pl.Int64), pl.col("cost", "failure").count().cast(pl.Int64)
+    of_polars = lake.table("players").select(*counts).collect().row(0)
+    return [
+        of_polars,
+        *lake.sql("SELECT count(*), count(cost), count(failure) FROM players").rows(),
+    ]
+
+
+def test_what_it_lacks_is_null(before: Path, newer: Path) -> None:
+    one, other = (pipeline.open_lake(lake) for lake in (before, newer))
+    assert used(one) == [(336, 0, 0)] * 2
+    for engine in ENGINES[:2]:
+        assert_same(one.metrics(engine=engine), other.metrics(engine=engine))
+    assert one.models().equals(other.models())
+    assert verify(before).faults.is_empty()
+
+
+def add_a_game(lake: Path) -> None:
+    game = EXAMPLE.replace('"role": "seer"', '"role": "seer", "cost": 0.5')
+    (lake.parent / "game.json").write_text(game)
+    ingest(lake.parent / "game.json", lake)
+
+
+CHANGES = {"ingest": (add_a_game, (339, 1, 0)), "maintain": (maintain, (336, 0, 0))}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_the_version_before_is_written_to(before: Path, name: str) -> None:
+    """Players get their columns with the first change; an earlier state stays as it was."""
+    change, expected = CHANGES[name]
+    values = pipeline.open_lake(before).metrics()
+    change(before)
+    lake = pipeline.open_lake(before)
+    assert lake.contract_version == str(VERSION)
+    assert used(lake) == [expected] * 2
+    assert_same(lake.metrics(), values)
+    assert used(pipeline.open_lake(before, 1)) == [(336, 0, 0)] * 2
+    assert verify(before).faults.is_empty()
+    change(before)
+    assert used(pipeline.open_lake(before)) == [expected] * 2
+
+
+def test_a_change_that_is_killed_leaves_the_version_before(
+    before: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the tables and the row that makes them visible: the next change begins anew."""
+    commit = Transaction._commit
+
+    def killed(change: Transaction, table: str) -> int:
+        if table == COMMITS:
+            raise KeyboardInterrupt
+        return commit(change, table)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Transaction, "_commit", killed)
+        with pytest.raises(KeyboardInterrupt):
+            add_a_game(before)
+    assert used(pipeline.open_lake(before)) == [(336, 0, 0)] * 2
+    add_a_game(before)
+    assert used(pipeline.open_lake(before)) == [(339, 1, 0)] * 2
+    assert verify(before).faults.is_empty()
