@@ -24,7 +24,8 @@ from pipeline.formats.building import Spoken, messages, results
 from pipeline.formats.look import Look
 from pipeline.formats.players import check_players, unseated
 from pipeline.formats.rows import EVERYONE, MODERATOR
-from pipeline.game import Fault, GameRecord, JsonValue, Proposal, Seat
+from pipeline.formats.usage import amount, usage
+from pipeline.game import Fault, GameRecord, JsonValue, Proposal, Seat, Usage
 from pipeline.vocabulary import GameType, Outcome, Phase, Role
 
 NAME = SYSTEM = "bargain"
@@ -36,6 +37,7 @@ _KEYS = {
     *("agent_performance", "final_round", "final_utilities"),
 }
 _FEWEST_KEYS = 4
+_USED = {"seconds": "avg_response_time", "cost": "total_cost"}
 _PHASES: dict[str, str] = {
     "discussion": "talk",
     "proposal": Phase.PROPOSAL,
@@ -77,6 +79,7 @@ def read(look: Look, model: str | None) -> GameRecord:
         replace(result, agreed=agreed)
         for result in results(built, dict.fromkeys(numbers.values(), agreed))
     ]
+    built.usage = _usage(log, seats, built.faults)
     built.faults += unseated(built.messages.course, ROWS) + _unknown_phases(log)
     return built
 
@@ -102,6 +105,19 @@ def _seats(log: Log) -> list[Seat]:
         )
         for name, end in zip(names, ends, strict=True)
     ]
+
+
+def _usage(log: Log, seats: list[Seat], faults: list[Fault]) -> list[Usage]:
+    """What each agent cost, and its seconds: the mean of its requests is logged."""
+    of_seats = []
+    for seat in seats:
+        end, at = log.agent_performance.get(seat.player), f"$.agent_performance.{seat.player}"
+        found = usage(end, _USED, at, faults) if end else Usage()
+        n_requests = amount(end and end.total_requests, f"{at}.total_requests", faults)
+        is_known = None not in (found.seconds, n_requests)
+        seconds = found.seconds * n_requests if is_known else None
+        of_seats.append(replace(found, seconds=seconds))
+    return of_seats
 
 
 def _setting(config: Config) -> dict[str, JsonValue]:

@@ -42,6 +42,9 @@ class Performance(Struct, gc=False):
     model: str | None = None
     model_type: str | None = None
     final_utility: float | None = None
+    total_cost: Any = None
+    avg_response_time: Any = None
+    total_requests: Any = None
 
 
 class Proposed(Struct, gc=False):

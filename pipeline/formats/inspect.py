@@ -9,16 +9,17 @@ from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from pipeline.archives.inspect_log import Eval, samples
 from pipeline.archives.splitting import Splitter
 from pipeline.formats.broken import decode
+from pipeline.formats.inspect_usage import Logged, used
 from pipeline.formats.interchange import KEY
 from pipeline.formats.interchange.document import DECODER, Document, End
 from pipeline.formats.interchange.reading import game_of
 from pipeline.formats.look import Look, begun, object_of
-from pipeline.game import BrokenDocument, Fault, GameRecord
+from pipeline.game import BrokenDocument, Fault, GameRecord, Usage
 
 NAME = "inspect"
 NAMES_MODELS = True
@@ -32,6 +33,7 @@ _GAME = "magic"
 _NEAR_BYTES = 1 << 8
 _NO_MODEL = "none/none"
 _LONGEST = 200
+_BY_HAND = "operator"
 
 
 class Limit(Struct):
@@ -42,7 +44,7 @@ class Error(Struct):
     message: str
 
 
-class Sample(Struct):
+class Sample(Logged):
     """What a sample says besides its game; a limit or an error is why it did not run its course."""
 
     started_at: Annotated[datetime, Meta(tz=True)] | None = None
@@ -55,6 +57,11 @@ class Sample(Struct):
         if self.limit is not None:
             return f"{self.limit.type} limit"
         return None if self.error is None else f"error: {self.error.message[:_LONGEST]}"
+
+    @property
+    def is_stopped_by_hand(self) -> bool:
+        """Whether somebody stopped it who watched it: no player failed."""
+        return self.limit is not None and self.limit.type == _BY_HAND
 
 
 _SAMPLE = msgspec.json.Decoder(Sample)
@@ -85,6 +92,8 @@ def read(look: Look, model: str | None) -> GameRecord:
         raise BrokenDocument(_placed(error.fault, at)) from error
     game.format = NAME
     game.faults = [_placed(fault, at) for fault in game.faults]
+    game.usage = _usage(game, sample)
+    game.failures = {**_failures(game, sample), **game.failures}
     return game
 
 
@@ -125,6 +134,26 @@ def _complete(document: Document, header: Eval, sample: Sample) -> None:
     end = document.end or End()
     if not document.is_finished and end.ended_by is None:
         document.end = replace(end, ended_by=sample.ended_by)
+
+
+def _usage(game: GameRecord, sample: Sample) -> list[Usage]:
+    """What each seat used: as the document says it, and else as the log does."""
+    logged = used(sample, game.seats, game.faults)
+    stated = game.usage or [Usage()] * len(logged)
+    pairs = zip(map(astuple, stated), map(astuple, logged), strict=True)
+    return [
+        Usage(*(log if own is None else own for own, log in zip(*pair, strict=True)))
+        for pair in pairs
+    ]
+
+
+def _failures(game: GameRecord, sample: Sample) -> dict[int, str]:
+    """How the only model under test failed, by its seats: of several nobody knows which did."""
+    tested = {n: seat.model for n, seat in enumerate(game.seats, start=1) if seat.is_tested}
+    is_known = len({*tested.values()}) == 1 and not sample.is_stopped_by_hand
+    if game.is_finished or sample.ended_by is None or not is_known:
+        return {}
+    return dict.fromkeys(tested, sample.ended_by)
 
 
 def _placed(fault: Fault, at: str) -> Fault:

@@ -16,7 +16,8 @@ from msgspec import Meta, Struct, field
 from pipeline.formats.broken import broken, decode, mistyped
 from pipeline.formats.building import Spoken, messages, most_points, results
 from pipeline.formats.look import Look, object_of
-from pipeline.game import Decision, Fault, GameRecord, JsonValue, Seat
+from pipeline.formats.usage import total, usage
+from pipeline.game import Decision, Fault, GameRecord, JsonValue, Seat, Usage
 from pipeline.vocabulary import Choice, GameType, Outcome, Phase, Role
 
 PLAIN, OPEN_SPIEL = b'"ipd"', b'"open_spiel_repeated_game"'
@@ -31,10 +32,18 @@ _POINTS = ((5.0, 0.0), (10.0, 1.0))  # by a player's own choice, then by the oth
 # The first that a player has: where one fails, the other can be left with an error.
 _FAILED = {"TIMEOUT": "timeout", "INVALID": "invalid action", "ERROR": "error"}
 _OVER = {"DONE", *_FAILED}
+_USED = {
+    "input_tokens": "prompt_tokens",
+    "output_tokens": "generation_tokens",
+    "seconds": "duration_secs",
+}
 
 
 class Call(Struct, gc=False):
     model: str | None = None
+    prompt_tokens: Any = None
+    generation_tokens: Any = None
+    duration_secs: Any = None
 
 
 class Action(Struct, gc=False):
@@ -97,12 +106,16 @@ class Step(NamedTuple):
 
 
 class End(NamedTuple):
-    """How a game ended: points, and who won, by seat; null where that is not known."""
+    """How a game ended: points, and who won, by seat; null where that is not known.
+
+    `failed` are the seats of those whose failure ended it.
+    """
 
     is_finished: bool
     scores: Sequence[float | None]
     wins: Sequence[bool | None]
     ended_by: str | None
+    failed: Sequence[int]
 
 
 def is_dilemma(look: Look) -> bool:
@@ -138,6 +151,8 @@ def game_of(look: Look, system: str, version: str) -> GameRecord:
         ended_by=end.ended_by,
         n_rounds=sum(step.choices is not None for step in steps),
         seats=seats,
+        failures=dict.fromkeys(end.failed, end.ended_by or ""),
+        usage=_usage(steps, faults),
         messages=messages(_thoughts(steps), seats),
         decisions=list(_decisions(steps)),
         faults=faults,
@@ -150,6 +165,7 @@ def _end(last: Sequence[State], steps: Sequence[Step]) -> End:
     """How the game ended, by the states of both players at the last step."""
     rewards, statuses = [state.reward for state in last], {state.status for state in last}
     failed = next((word for status, word in _FAILED.items() if status in statuses), None)
+    seats = [n for n, state in enumerate(last, 1) if failed and _FAILED.get(state.status) == failed]
     is_over = statuses <= _OVER and rewards != [None, None]
     if is_over and any(
         state.observation and state.observation.is_terminal is False for state in last
@@ -157,10 +173,11 @@ def _end(last: Sequence[State], steps: Sequence[Step]) -> End:
         # Whoever failed has -1 or nothing, the other 1: no numbers of points.
         why = [action.failure for action in steps[-1].actions if action.failure] if steps else []
         wins = [(reward or 0) > 0 for reward in rewards]
-        return End(True, [None, None], wins, failed or ": ".join(["forfeit", *why[:1]]))
+        seats = seats or [number for number, won in enumerate(wins, start=1) if not won]
+        return End(True, [None, None], wins, failed or ": ".join(["forfeit", *why[:1]]), seats)
     if is_over and None not in rewards:
-        return End(True, rewards, most_points(rewards), failed)
-    return End(False, [None, None], [None, None], failed)
+        return End(True, rewards, most_points(rewards), failed, seats)
+    return End(False, [None, None], [None, None], failed, seats)
 
 
 def _setting(episode: Episode) -> dict[str, JsonValue]:
@@ -242,6 +259,19 @@ def _seats(episode: Episode, steps: list[Step], scores: Sequence[float | None]) 
             final_score=scores[number],
             is_bot=False if called else None,
         )
+
+
+def _usage(steps: list[Step], faults: list[Fault]) -> list[Usage]:
+    """What the calls of each player took together."""
+    at = "$.steps[{}][{}].action.call_details[{}]"
+    return [
+        total(
+            usage(call, _USED, at.format(number, player, place), faults)
+            for number, step in enumerate(steps, start=1)
+            for place, call in enumerate(step.actions[player].calls)
+        )
+        for player in range(len(PLAYERS))
+    ]
 
 
 def _thoughts(steps: list[Step]) -> Iterator[Spoken]:

@@ -60,12 +60,14 @@ class Message(Line, gc=False, tag="public_message"):
     round: Round
     player_id: str
     message: str | None
+    response_time_s: Any = None
 
 
 class Contribution(Line, gc=False, tag="contribution"):
     round: Round
     player_id: str
     contribution: Tokens = None
+    response_time_s: Any = None
 
 
 class Punishment(Line, gc=False, tag="punishment"):
@@ -74,6 +76,7 @@ class Punishment(Line, gc=False, tag="punishment"):
     target_id: Any = None
     punisher_spend: Tokens = None
     target_damage: Tokens = None
+    response_time_s: Any = None
 
 
 class Final(Line, gc=False, tag="final"):

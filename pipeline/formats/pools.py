@@ -13,12 +13,14 @@ from msgspec.structs import asdict
 from pipeline.formats.broken import broken, but_for_a_cut_line
 from pipeline.formats.building import Put, Spoken, messages, most_points, pooled, results
 from pipeline.formats.pool_log import Contribution, Final, Log, Message, Punishment, Settings, at
-from pipeline.game import Fault, GameRecord, JsonValue, Seat, Transfer
+from pipeline.formats.usage import total, usage
+from pipeline.game import Fault, GameRecord, JsonValue, Seat, Transfer, Usage
 from pipeline.vocabulary import GameType, Outcome, Role
 
 TALK = "talk"
 PUNISHMENT = "punishment"
 VERSION = "1"
+_USED = {"seconds": "response_time_s"}
 
 
 def game(data: bytes, system: str) -> GameRecord:
@@ -54,8 +56,22 @@ def game(data: bytes, system: str) -> GameRecord:
     built.transfers = transfers
     wins = most_points([seat.final_score for seat in seats])
     built.results = results(built, dict(enumerate(wins, start=1)))
+    built.usage = _usage(log)
     built.faults += log.faults
     return built
+
+
+def _usage(log: Log) -> list[Usage]:
+    """The seconds that each seat took to talk, to put in and to punish."""
+    calls: dict[int, list[Usage]] = {number: [] for number in log.seats.values()}
+    lines = [
+        *((line.player_id, n, line) for n, line in log.of(Message)),
+        *((line.player_id, n, line) for n, line in log.of(Contribution)),
+        *((line.punisher_id, n, line) for n, line in log.of(Punishment)),
+    ]
+    for player, number, line in lines:
+        calls[log.seats[player]].append(usage(line, _USED, at(number), log.faults))
+    return [total(of_seat) for of_seat in calls.values()]
 
 
 def _setting(settings: Settings) -> dict[str, JsonValue]:

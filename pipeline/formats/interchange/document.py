@@ -16,6 +16,9 @@ from pipeline.formats.rows import EVERYONE, Int64
 
 VERSION: Literal[1] = 1
 Name = Annotated[str, Meta(min_length=1)]
+# Read as anything, since a game is not lost for it: see `pipeline.formats.usage`.
+Tokens = Annotated[Any, Meta(extra_json_schema={"type": ["integer", "null"], "minimum": 0})]
+Amount = Annotated[Any, Meta(extra_json_schema={"type": ["number", "null"], "minimum": 0})]
 
 
 class _Part(Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -28,7 +31,8 @@ class Seat(_Part, kw_only=True):
     `role` can be left out in a game with one role for all. `is_tested` is whether its model is
     under test: true, unless it is a bot. `is_bot` is null where nobody knows. `score` are the
     points at the end. `is_win` is whether it won, in a game in which each plays for itself; where
-    there are sides, the outcome says who won.
+    there are sides, the outcome says who won. `failure` is how it failed, in the log's words, so
+    that the game ended. What its calls of the model took are tokens, seconds and US dollars.
     """
 
     player: Name
@@ -38,6 +42,11 @@ class Seat(_Part, kw_only=True):
     is_bot: bool | None = False
     score: float | None = None
     is_win: bool | None = None
+    failure: str | None = None
+    input_tokens: Tokens = None
+    output_tokens: Tokens = None
+    seconds: Amount = None
+    cost: Amount = None
 
 
 class End(_Part, kw_only=True):

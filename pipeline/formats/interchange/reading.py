@@ -30,8 +30,9 @@ from pipeline.formats.interchange.setting import check_setting
 from pipeline.formats.kinds import check_end, check_start, check_winners
 from pipeline.formats.players import check_players, names_in, unseated, unshown
 from pipeline.formats.rows import EVERYONE, MODERATOR, is_thought
+from pipeline.formats.usage import NAMES, usage
 from pipeline.game import Event as Row
-from pipeline.game import GameRecord, Result
+from pipeline.game import Fault, GameRecord, Result, Usage
 from pipeline.game import Seat as PlayedSeat
 from pipeline.games.kind import GameKind
 from pipeline.vocabulary import AnalysisKind, GameType, Phase
@@ -101,6 +102,7 @@ def game_of(document: Document) -> GameRecord:
         started_at=document.started_at,
         game_index=document.game_index,
         seats=seats,
+        failures={n: one.failure for n, one in enumerate(document.seats, 1) if one.failure},
         messages=messages(_spoken(document.events), seats),
         order=order if any(order) else (),
     )
@@ -113,6 +115,7 @@ def game_of(document: Document) -> GameRecord:
         check_winners(game, "$.results")
     shown = [event.visible_to for event in document.events]
     game.faults += unshown(shown, numbers, "$.events")
+    game.usage = _usage(document.seats, game.faults)
     at_event = [number for number, event in enumerate(document.events) if event.text is not None]
     game.faults += unseated(game.messages.course, "$.events", at_event)
     return game
@@ -206,6 +209,14 @@ def _seats(given: list[Seat], kind: GameKind) -> list[PlayedSeat]:
         played = PlayedSeat(seat.player, seat.model, role, is_tested, seat.score, seat.is_bot)
         seats.append(played)
     return seats
+
+
+def _usage(seats: list[Seat], faults: list[Fault]) -> list[Usage]:
+    """What each seat used; nothing where no seat says it."""
+    if all(getattr(seat, name) is None for seat in seats for name in NAMES):
+        return []
+    keys = dict(zip(NAMES, NAMES, strict=True))
+    return [usage(seat, keys, f"$.seats[{number}]", faults) for number, seat in enumerate(seats)]
 
 
 @cache

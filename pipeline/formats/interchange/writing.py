@@ -22,7 +22,7 @@ from pipeline.formats.interchange.document import ENCODER, VERSION, Document, En
 from pipeline.formats.interchange.reading import derived_results, phase_of
 from pipeline.formats.rows import EVERYONE, MODERATOR
 from pipeline.game import Event as Row
-from pipeline.game import GameRecord, Seat
+from pipeline.game import GameRecord, Usage
 from pipeline.games import kind
 
 _Done = tuple[Row, Act]
@@ -61,8 +61,8 @@ def document_of(game: GameRecord, log_sha256: str | None = None) -> Document:
         log_sha256=log_sha256,
         n_rounds=UNSET if game.n_rounds == max(rounds, default=0) else game.n_rounds,
         seats=[
-            _seat(seat, win if is_derived else None)
-            for seat, win in zip(game.seats, wins, strict=True)
+            _seat(game, number, win if is_derived else None)
+            for number, win in enumerate(wins, start=1)
         ],
         unseated=_unseated(game),
         events=events,
@@ -97,7 +97,9 @@ def _wins(game: GameRecord) -> list[bool | None]:
     return [won.get(number) for number in range(1, len(game.seats) + 1)]
 
 
-def _seat(seat: Seat, is_win: bool | None) -> parts.Seat:
+def _seat(game: GameRecord, number: int, is_win: bool | None) -> parts.Seat:
+    seat = game.seats[number - 1]
+    used = game.usage[number - 1] if game.usage else Usage()
     return parts.Seat(
         player=seat.player,
         model=seat.model,
@@ -106,6 +108,8 @@ def _seat(seat: Seat, is_win: bool | None) -> parts.Seat:
         is_bot=seat.is_bot,
         score=seat.final_score,
         is_win=is_win,
+        failure=game.failures.get(number),
+        **asdict(used),
     )
 
 
