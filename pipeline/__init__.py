@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pipeline.api import Game, Lake
     from pipeline.metrics.declaration import Combine, Metric, Rows, Term
-    from pipeline.vocabulary import GameType
+    from pipeline.vocabulary import Failures, GameType
 
 __all__ = [
     "Combine",
@@ -64,14 +64,16 @@ def open_lake(
     as_of: int | None = None,
     *,
     names: "Mapping[str, str] | str | Path | None" = None,
+    failures: "Failures" = "exclude",
 ) -> "Lake":
     """The lake at the path, in its latest state, or in its state after the ingest `as_of`.
 
     Without a path it is the lake of the command line: `$MAGIC_LAKE`, else `lake`. `names` joins
     names of models in all that the lake answers: the name to count by each name in logs, or the
     path of a TOML file that has them in its table `[models]`, such as `"openai/gpt-4o" = "gpt-4o"`.
-    Nothing that is stored changes. Raises LakeError if there is no lake, and UsageError if the
-    names are no such map.
+    `failures="loss"` counts a game as a loss of the model that failed it: see
+    `Lake.with_failures`. Nothing that is stored changes. Raises LakeError if there is no lake, and
+    UsageError if the names are no such map.
 
     >>> lake = pipeline.open_lake("lake/")
     >>> lake.systems
@@ -82,5 +84,5 @@ def open_lake(
 
     if path is None:
         path = os.environ.get(LAKE_VARIABLE) or DEFAULT_LAKE
-    lake = opened(path, as_of)
+    lake = opened(path, as_of).with_failures(failures)
     return lake if names is None else lake.with_names(names)

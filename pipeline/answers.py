@@ -90,7 +90,8 @@ class AnsweringLake(stored.StoredLake):
     _added: Mapping[str, Added] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (*super().__reduce__(), {"_added": self._added})
+        kind, arguments, state = super().__reduce__()
+        return kind, arguments, state | {"_added": self._added}
 
     metrics = method(metrics)
     evidence = method(evidence)

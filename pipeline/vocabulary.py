@@ -13,6 +13,10 @@ RELEASE: Final = "release"
 AUDITED: Final = "audited"
 Engine = Literal["polars", "duckdb", "spark"]
 ExportKind = Literal["every-eval-ever", "inspect-scout", "battles", "dataset"]
+Failures = Literal["exclude", "loss"]
+"""What a game is to the side that failed it: left out if it has no result, or a loss."""
+EXCLUDE: Final = "exclude"
+LOSS: Final = "loss"
 MAGIC = "magic"
 """The system that the benchmark MAgIC runs its games by."""
 ALL = "all"

@@ -515,14 +515,40 @@ METRICS = {  # metric: (paper, release, the game types it is defined for)
 OF_SEVERAL_TERMS = ("win_rate", "deception", "rationality")
 
 
-def metrics(games: list[dict], edition: str = "paper", num_of_game: int = 21) -> list[dict]:
-    """A record for every model and metric over all, and for each game type with its own row."""
+OF_RESULTS = ("win_rate", "deception", "cooperation", "coordination")
+
+
+def has_failed(game: dict, model: str) -> bool:
+    """Whether the game has no result, and an answer of the model is missing for an outage."""
+    own = [m["content"] for m in history(game) if m["agent_name"] in seats(game, model)]
+    return not is_finished(game) and any(map(is_outage, own))
+
+
+def lost(game: dict, model: str) -> dict:
+    """The game as one that the model lost, by the flag with which its side gets nothing."""
+    (side,) = sides(game, model)
+    credits = CREDIT.get((game_type(game), side), {})
+    flags = [flag for flag, credit in credits.items() if not credit] or [None]
+    return game | {"result": "fail", "win_flag": flags[0]}
+
+
+def metrics(
+    games: list[dict], edition: str = "paper", num_of_game: int = 21, failures: str = "exclude"
+) -> list[dict]:
+    """A record for every model and metric over all, and for each game type with its own row.
+
+    Failures are left out, or a loss in what counts results.
+    """
     if edition not in ("paper", "release"):
         raise ValueError(f"there is no edition {edition!r}: ask for 'paper' or 'release'")
     records = []
     for model in sorted({model for game in games for _, model, _ in tested(game)}):
         own = [game for game in games if sides(game, model)]
+        every = own
         for metric, (paper, release, _) in METRICS.items():
+            own = every
+            if failures == "loss" and metric in OF_RESULTS:
+                own = [lost(game, model) if has_failed(game, model) else game for game in every]
             for kind in rows_of(own, metric, edition):
                 if edition == "paper":
                     terms = paper(own if kind == "all" else of_type(own, kind), model, kind)

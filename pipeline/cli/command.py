@@ -15,6 +15,7 @@ from pipeline.cli import options, terminal
 from pipeline.cli.suggestions import lakes_asked
 from pipeline.errors import UsageError
 from pipeline.library_errors import may_be_of_a_file
+from pipeline.vocabulary import Failures
 
 if TYPE_CHECKING:
     import polars as pl
@@ -117,9 +118,11 @@ class Asked:
         form: str = "",
         metric_file: object = None,
         names: Path | None = None,
+        failures: Failures = "exclude",
         **arguments: Any,
     ) -> None:
-        self._path, self._form, self._names, self._arguments = lake, form, names, arguments
+        self._path, self._form, self._arguments = lake, form, arguments
+        self._names, self._failures = names, failures
         if arguments.get("num_of_game", ...) is None:
             del arguments["num_of_game"]  # then the report's own default
         elif "num_of_game" in arguments and arguments["edition"] != "release":
@@ -129,14 +132,15 @@ class Asked:
     def lake(self) -> "StoredLake":
         """The lake; that of one system, if the command has --system."""
         if "system" in self._arguments:
-            return options.lake_of(self._path, self._arguments["system"], names=self._names)
+            system = self._arguments["system"]
+            return options.lake_of(self._path, system, None, self._names, self._failures)
         return self.every_system()
 
     def every_system(self) -> "StoredLake":
         """The lake with the games of all systems, or of the one that --system names."""
         from pipeline.lake import open_lake
 
-        lake = options.joined(open_lake(self._path), self._names)
+        lake = options.seen(open_lake(self._path), self._names, self._failures)
         system = self._arguments.get("system")
         return lake if system is None else lake.of_system(system)
 

@@ -13,6 +13,7 @@ from pipeline.cli import suggestions, terminal
 from pipeline.cli.declared import Declared
 from pipeline.cli.suggestions import Suggested
 from pipeline.errors import UsageError
+from pipeline.vocabulary import Failures
 
 if TYPE_CHECKING:
     from pipeline.lake import StoredLake
@@ -136,6 +137,11 @@ SHARED: Mapping[str, Declared] = {
     "names": option(
         "FILE", "Count names of models as one: TOML with the name by each name in logs."
     ),
+    "failures": option(
+        "WHAT",
+        "exclude: leave out games without a result; loss: count a game as a loss of the model that "
+        "failed it, by an outage, a forfeit or a time-out.",
+    ),
     "metric_file": several("FILE", "Also know the metric that this Python file declares"),
     "source": argument(
         "SOURCE", "Folders, log files, archives (.zip, .tar; .gz, .zst, .xz, .bz2), or patterns."
@@ -149,10 +155,20 @@ SHARED: Mapping[str, Declared] = {
 """An option that a command declares otherwise is the default of its parameter instead."""
 
 
-def joined(lake: L, names: Path | None) -> L:
-    """The lake with the names of the file joined; notes say which, and which the lake lacks."""
-    if names is None:
-        return lake
+def seen(lake: L, names: Path | None, failures: Failures = "exclude") -> L:
+    """The lake with the names of the file joined, and with failures as they are to count.
+
+    Notes say which names are joined, which of them the lake lacks, and how many games are losses.
+    """
+    lake = lake if names is None else _joined(lake, names)
+    lake = lake.with_failures(failures)
+    if failures == "loss":
+        n = lake.failed_results().filter("is_tested", "is_failed").collect().height
+        terminal.note(f"results counted as losses, since the model failed the game: {n:,}")
+    return lake
+
+
+def _joined(lake: L, names: Path) -> L:
     lake = lake.with_names(names)
     if lake.joined_names:
         terminal.note(f"names of models joined by {names}: {lake.joined_names}")
@@ -164,7 +180,11 @@ def joined(lake: L, names: Path | None) -> L:
 
 
 def lake_of(
-    path: str, system: str | None, as_of: int | None = None, names: Path | None = None
+    path: str,
+    system: str | None,
+    as_of: int | None = None,
+    names: Path | None = None,
+    failures: Failures = "exclude",
 ) -> "StoredLake":
     """The lake as that of one system: the one named, else the largest, with a note of the others.
 
@@ -173,7 +193,7 @@ def lake_of(
     """
     from pipeline.lake import open_lake
 
-    opened = joined(open_lake(path, as_of), names)
+    opened = seen(open_lake(path, as_of), names, failures)
     if as_of is None and opened.is_behind():
         terminal.note(
             "an ingest is not in these numbers: it is running, was interrupted, or was lost; "

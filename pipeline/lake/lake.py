@@ -8,7 +8,7 @@ tables or in none, whatever is committed meanwhile.
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, cast, get_args
 
 import polars as pl
 
@@ -18,6 +18,7 @@ from pipeline.events.contracts import TABLES, no_rows, polars_schema
 from pipeline.events.roles import role_rows
 from pipeline.lake.contents import EMPTY
 from pipeline.lake.damage import damage
+from pipeline.lake.failing import with_losses
 from pipeline.lake.joining import Names, in_words, joined, names_of
 from pipeline.lake.tables import (
     COMMITS,
@@ -36,6 +37,7 @@ from pipeline.lake.tables import (
 )
 from pipeline.library_errors import check_machine, one_line
 from pipeline.stores import File, Location, location
+from pipeline.vocabulary import EXCLUDE, LOSS, Failures
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -51,8 +53,11 @@ class StoredLake:
 
     Open it again to see what was committed since. A copy, also one that is pickled for another
     process, is of the same state. `system` is the one whose games are seen, None for all. `names`
-    are those by which models are counted, by the names in logs.
+    are those by which models are counted, by the names in logs. `failures` are what games are to
+    the sides that failed them.
     """
+
+    failures: Failures = EXCLUDE
 
     def __init__(
         self,
@@ -70,7 +75,7 @@ class StoredLake:
         self._version = version
         self._opened: dict[str, OpenTable] = {}
         self._known_ranges: dict[tuple[str, str], _Ranges] = {}
-        self._narrowed: dict[str, StoredLake] = {}
+        self._narrowed: dict[tuple[str, str], StoredLake] = {}
         self._seen_log: list[File] = []
 
     def __repr__(self) -> str:
@@ -80,14 +85,15 @@ class StoredLake:
     def __reduce__(self) -> tuple[Any, ...]:
         # The tables that are open cannot be copied; those of these versions can be opened again.
         version = self.delta(COMMITS).version()
-        return type(self), (str(self.path), self._as_of, version, self.system, self.names)
+        arguments = str(self.path), self._as_of, version, self.system, self.names
+        return type(self), arguments, {"failures": self.failures}
 
     @cached_property
     def state(self) -> tuple[object, ...]:
         """A key of this state, which a lake made later at the same path does not have."""
         commits = self.delta(COMMITS)
         of_lake = str(self.path), self._as_of, commits.version(), commits.metadata().id
-        return *of_lake, self.system, *sorted(self.names.items())
+        return *of_lake, self.system, self.failures, *sorted(self.names.items())
 
     def is_newest(self) -> bool:
         """Whether nothing was committed since, and no other lake was made at the path."""
@@ -264,9 +270,7 @@ class StoredLake:
         if system not in self.systems:
             known = choose([system], self.systems) if self.systems else "the lake has no games"
             raise UsageError(f"no game of the system `{system}`: {known}")
-        if system not in self._narrowed:
-            self._narrowed[system] = self._with(system=system)
-        return cast(Self, self._narrowed[system])
+        return self._once_with("system", system)
 
     def with_names(self, names: Names | str | Path) -> Self:
         """The lake with models counted under other names than those in logs: see `open_lake`.
@@ -280,6 +284,21 @@ class StoredLake:
         """
         return self._with(names=names_of(names))
 
+    def with_failures(self, failures: Failures) -> Self:
+        """The lake with a game that a side failed as its loss, or left out if it has no result.
+
+        `failures` is "loss" or "exclude", as a lake is opened. A side fails a game if the log says
+        so of one of its seats, see `players.failure`, or if the game has no result that counts and
+        an answer of one of its seats is an outage. For other sides the game is what the log says.
+        Nothing that is stored changes. Raises UsageError for another word.
+
+        >>> lake.with_failures("loss").metrics(by=None, metric="win_rate")["value"].item()
+        0.5226190476190476
+        """
+        if failures not in (known := get_args(Failures)):
+            raise UsageError(f"no failures `{failures}`: {choose([failures], known)}")
+        return self if failures == self.failures else self._once_with("failures", failures)
+
     @cached_property
     def acting_names(self) -> Names:
         """Those of the lake's `names` that its games have."""
@@ -290,6 +309,18 @@ class StoredLake:
     def joined_names(self) -> str:
         """The same in words, empty where no names are joined."""
         return in_words(self.acting_names) if self.names else ""
+
+    @property
+    def seen_as(self) -> dict[str, str]:
+        """What its numbers say beside the system, by column: joined names, failures as losses."""
+        said = {"joined_names": self.joined_names, "failures": self.failures}
+        return {name: text for name, text in said.items() if text not in ("", EXCLUDE)}
+
+    def _once_with(self, name: str, value: str) -> Self:
+        """A copy that is kept, since what it answers is asked again and again."""
+        if (name, value) not in self._narrowed:
+            self._narrowed[name, value] = self._with(**{name: value})
+        return cast(Self, self._narrowed[name, value])
 
     def _with(self, **changed: object) -> Self:
         """A copy that is another view of the same state."""
@@ -415,10 +446,19 @@ class StoredLake:
         >>> votes.select("model", "is_correct").collect().height
         96
         """
+        if table == "results" and self.failures == LOSS:
+            return self.failed_results().select(*polars_schema(table))
+        return self._named(table)
+
+    def failed_results(self) -> pl.LazyFrame:
+        """The results with a game that a side failed as its loss, and `is_failed`."""
+        return with_losses(self._named)
+
+    def _named(self, table: str) -> pl.LazyFrame:
         return joined(table, self.stored(table), self.names, lambda: self.stored("players"))
 
     def stored(self, table: str) -> pl.LazyFrame:
-        """The same with the names of models as logs have them.
+        """The table as it is stored, with the names of models and the results as logs have them.
 
         >>> lake.stored("votes").collect().height
         192

@@ -111,8 +111,9 @@ def open_lake(
 
 
 def reopened(lake: L, as_of: int | None = None) -> L:
-    """The same lake, of the same system and names, in its latest state or after `as_of`."""
+    """The same lake, seen the same way, in its latest state or after `as_of`."""
     opened = open_lake(lake.path, as_of, type(lake)).with_names(lake.names)
+    opened = opened.with_failures(lake.failures)
     return opened if lake.system is None else opened.of_system(lake.system)
 
 

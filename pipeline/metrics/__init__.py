@@ -28,7 +28,7 @@ from pipeline.metrics.request import (
     several,
     tested,
 )
-from pipeline.metrics.results import MISSING, REPLAYS, SYSTEM, VALUES, joined, origin
+from pipeline.metrics.results import MISSING, REPLAYS, SYSTEM, VALUES, origin, seen_as
 from pipeline.metrics.rows import in_scope
 from pipeline.metrics.tally import ENGINES, Question, check_engine, clusters, count
 from pipeline.metrics.values import values
@@ -127,7 +127,7 @@ def metrics(
         return of(one, request).with_columns(origin(one, edition))
     check_models(lake, models)
     rows = by_system(lake, lambda one: of(one, replace(request, models=tested(one, models))))
-    rows = rows.with_columns(joined(lake))
+    rows = rows.with_columns(seen_as(lake))
     keys = ("edition", "metric", *by)
     return _in_order(rows.select(*keys, pl.exclude(keys)), names, by)
 

@@ -18,7 +18,7 @@ from pipeline.metrics.condition import SETTING, Condition, condition, is_key
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.known import metric
 from pipeline.metrics.known import names as edition_names
-from pipeline.vocabulary import ALL, PAPER, RELEASE, Edition
+from pipeline.vocabulary import ALL, LOSS, PAPER, RELEASE, Edition
 
 DEFAULT_BY = ("model", "game_type")
 BY_TYPE = "; also group by game_type to get the value of each type"
@@ -198,6 +198,8 @@ def check(lake: StoredLake, request: Request, metrics: Sequence[str]) -> None:
         "the release edition covers all games of a model: leave out the condition": (
             is_release and request.where is not None
         ),
+        "the release edition counts failed games as the published script does: leave out the "
+        "choice of failures": is_release and lake.failures == LOSS,
         "the number of games must be 1 or more": request.num_of_game < 1,
         f"a number of games works only with the edition release, not with {request.edition}": (
             not is_release and request.num_of_game != DEFAULT_GAMES

@@ -30,8 +30,8 @@ METRIC = column.text("the metric's name")
 MODEL = column.text("the tested model, null if the log does not say", nullable=True)
 SYSTEM = column.text("the harness that ran the games; each is counted by itself")
 ORIGIN: Mapping[str, column.Column] = {"edition": EDITION, "system": SYSTEM}
-JOINED = "joined_names"
-"""The column that says which names of models are counted as one, where any are."""
+SEEN_AS = ("joined_names", "failures")
+"""The columns that say which names of models are counted as one, and that failures are losses."""
 GAME_TYPE = column.text("the game type, or `all` for all game types of the metric")
 LOW = column.share("the lower end of its confidence interval, in the metric's unit")
 HIGH = column.share("the upper end of its confidence interval, in the metric's unit")
@@ -207,13 +207,13 @@ def _described(metric_name: str, end: str, text: str) -> str:
 
 def origin(lake: StoredLake, edition: str | None = PAPER) -> list[pl.Expr]:
     """The columns of `ORIGIN` for numbers of this lake; without an edition, the system alone."""
-    system = [pl.lit(lake.system, pl.String).alias("system"), *joined(lake)]
+    system = [pl.lit(lake.system, pl.String).alias("system"), *seen_as(lake)]
     return system if edition is None else [pl.lit(edition).alias("edition"), *system]
 
 
-def joined(lake: StoredLake) -> list[pl.Expr]:
-    """The column `JOINED` for numbers of this lake, none where no names are joined."""
-    return [pl.lit(lake.joined_names).alias(JOINED)] if lake.joined_names else []
+def seen_as(lake: StoredLake) -> list[pl.Expr]:
+    """The columns of `SEEN_AS` for numbers of this lake, those that it has something to say in."""
+    return [pl.lit(text).alias(name) for name, text in lake.seen_as.items()]
 
 
 def counted_in(

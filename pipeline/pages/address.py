@@ -8,7 +8,7 @@ from msgspec import Meta, Struct, defstruct, structs
 from pipeline import games
 from pipeline.column import words
 from pipeline.metrics.known import names
-from pipeline.vocabulary import ALL, EDITIONS, PAPER, Edition
+from pipeline.vocabulary import ALL, EDITIONS, LOSS, PAPER, Edition
 
 
 class Field(Struct, frozen=True):
@@ -55,7 +55,8 @@ def address(
     *fields: Field, is_of_system: bool = False, in_title: tuple[str, ...] = ()
 ) -> type[Address]:
     """The addresses of a page with these parameters, and a `system` if it counts."""
-    own = (Field("system"), *fields) if is_of_system else fields
+    more = (Field("system"), *([FAILURES] if EDITION in fields else []))
+    own = (*more, *fields) if is_of_system else fields
     declared: Any = defstruct(
         "Parameters",
         [(one.name, one.kind, one.default) for one in own],
@@ -80,6 +81,10 @@ def _types(lake: Any, asked: Any) -> tuple[str, ...]:
 
 
 EDITION = Field("edition", "Edition", Edition, PAPER, values=lambda *_: EDITIONS)
+FAILURES = Field(
+    "failures", "Failures", Literal["", "loss"], values=lambda *_: (LOSS,), nothing="excluded"
+)
+"""Of pages that count in an edition: what a game is to the model that failed it."""
 SAME_EDITION = Field("edition", kind=Edition, default=PAPER)
 """That of the links, on a page which is the same in all editions."""
 GAME_TYPE = Field("game_type", "Game type", default=ALL, values=_types)
@@ -97,7 +102,7 @@ def given(asked: Address, *names: str) -> dict[str, Any]:
 
 
 _NO_SLICE = (
-    *("edition", "system", "metric", "game", "beside", "roles", "kind", "table"),
+    *("edition", "system", "failures", "metric", "game", "beside", "roles", "kind", "table"),
     *("after", "sort", "order", "query", "x", "y"),
     *("difference", "power", "n_pairs"),  # the sentence of a plan says them
 )

@@ -30,8 +30,8 @@ class Content(Struct, frozen=True, kw_only=True):
     `faults` are the errors of the request, each beside the field that it is about. `systems` are
     all of the lake with their games, and `system` is the one that a page counts games of, by
     default that of the address; "" if it compares two.
-    `unknown` says what nothing counts, since a package is not installed, and `joined_names` which
-    names of models are counted as one.
+    `unknown` says what nothing counts, since a package is not installed, and `seen_as` how the lake
+    is seen: which names of models are counted as one, and whether failures are losses.
     """
 
     title: str
@@ -44,7 +44,7 @@ class Content(Struct, frozen=True, kw_only=True):
     system: str | None = None
     systems: Mapping[str, int] = {}
     unknown: Sequence[str] = ()
-    joined_names: str = ""
+    seen_as: Mapping[str, str] = {}
 
     def __getattr__(self, name: str) -> Any:
         if name in self.parts:

@@ -46,7 +46,7 @@ def content(name: str, lake: Any, asked: Address) -> Content:
     shown = page(name).content(seen, asked)
     listed = {one.name: one.values(seen, asked) for one in asked.FIELDS if one.values}
     choices = {field: tuple(values) for field, values in (listed | {**shown.choices}).items()}
-    common = {"systems": seen.systems, "choices": choices, "joined_names": seen.joined_names}
+    common = {"systems": seen.systems, "choices": choices, "seen_as": seen.seen_as}
     if asked.IS_OF_SYSTEM:
         system = seen.system if shown.system is None else shown.system
         common |= {"system": system, "unknown": unknown_notes(seen)}
@@ -54,7 +54,8 @@ def content(name: str, lake: Any, asked: Address) -> Content:
 
 
 def _seen(lake: Any, asked: Address) -> Any:
-    """The lake as the page sees it: one that counts sees one system."""
+    """The lake as the page sees it: one that counts sees one system, and failures as it says."""
+    lake = lake.with_failures(getattr(asked, "failures", "") or lake.failures)
     return lake.of_one_system(getattr(asked, "system", "") or None) if asked.IS_OF_SYSTEM else lake
 
 

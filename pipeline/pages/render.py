@@ -85,11 +85,16 @@ def environment() -> Environment:
     return templates
 
 
-_CARRIED = {"edition": PAPER, "system": ""}
+_CARRIED = {"edition": PAPER, "system": "", "failures": ""}
+_SEEN_AS = {
+    "joined_names": "Names of models that are joined: {}",
+    "failures": "A game counts as a loss of the model that failed it",
+}
 
 
 def carrying(link: Link, asked: Mapping[str, object]) -> Link:
-    """The links of a page: they lead on in its edition and system, wherever a page has these.
+    """The links of a page: they lead on in its edition, system and choice of failures,
+    wherever a page has these.
 
     `asked` are the page's own parameters.
     """
@@ -126,8 +131,8 @@ def fragment(name: str, content: Content, asked: Address, link: Link, **more: ob
         "prefix_of": lambda _, place: "b-" if place else "",
         "picture_at": None,
     }
-    names = printable(content.joined_names)
-    lines = [*content.unknown, *([f"Names of models that are joined: {names}"] if names else [])]
+    seen = (_SEEN_AS[name].format(printable(text)) for name, text in content.seen_as.items())
+    lines = [*content.unknown, *seen]
     said = [Markup('<p class="key">{}.</p>\n').format(line) for line in lines]
     return Markup(template.render(context | more)) + Markup("").join(said)
 
@@ -161,9 +166,7 @@ def links(ingest: int | None = None) -> Link:
 def as_json(content: Content, asked: Address, state: int) -> str:
     """The content as one JSON object, with the number of the lake's last ingest."""
     fields = msgspec.structs.asdict(content)
-    fields |= fields.pop("parts")
-    if not content.joined_names:
-        del fields["joined_names"]
+    fields |= fields.pop("parts") | fields.pop("seen_as")
     parts = [f'"ingest": {state}', f'"parameters": {_json(msgspec.to_builtins(asked))}']
     parts += [f'"{name}": {_json(value)}' for name, value in fields.items()]
     return "{" + ",\n".join(parts) + "}\n"

@@ -8,7 +8,7 @@ import polars as pl
 
 from pipeline.cells import bold_parts
 from pipeline.column import words
-from pipeline.metrics.results import JOINED, ORIGIN
+from pipeline.metrics.results import ORIGIN, SEEN_AS
 from pipeline.present import html, latex, markdown
 from pipeline.present.table import Table
 from pipeline.present.terminal import laid_out
@@ -92,9 +92,9 @@ def present(name: str, frame: pl.DataFrame, **asked: Any) -> Presented:
     edition_notes = [] if edition == PAPER else [f"edition {edition}"]
     is_mixed = lake is not None and lake.system is None and len(lake.systems) > 1
     shown = _with_one_origin(table.noting(*lake_notes, *edition_notes), is_mixed=is_mixed)
-    if lake is not None and JOINED not in frame.columns and lake.joined_names:
-        said = [shown.origin, f"{words(JOINED)} {lake.joined_names}"]
-        shown = replace(shown, origin=", ".join(filter(None, said)))
+    seen = {} if lake is None else lake.seen_as
+    said = [f"{words(name)} {text}" for name, text in seen.items() if name not in frame.columns]
+    shown = replace(shown, origin=", ".join(filter(None, [shown.origin, *said])))
     return Presented(**{one.name: getattr(shown, one.name) for one in fields(shown)})
 
 
@@ -103,7 +103,7 @@ def _with_one_origin(table: Table, *, is_mixed: bool) -> Table:
 
     Of a lake of several systems, rows that follow can be of another one.
     """
-    origin = [name for name in (*ORIGIN, JOINED) if name in table.rows.columns]
+    origin = [name for name in (*ORIGIN, *SEEN_AS) if name in table.rows.columns]
     known = {name: table.rows[name].unique() for name in origin}
     if is_mixed and "system" in known and known["system"].count():
         del known["system"]

@@ -20,6 +20,7 @@ from pipeline.metrics.results import SYSTEM, origin
 from pipeline.metrics.rows import literals
 from pipeline.metrics.views import COLUMNS as OF_ROWS
 from pipeline.sqlfiles import filled, header, identifier, whole
+from pipeline.vocabulary import EXCLUDE
 from pipeline.warehouse import bounded, parts
 
 KINDS: tuple[str, ...] = tuple(
@@ -82,6 +83,7 @@ def audit(
     models = several(model)
     _check(by, kinds)
     check_players(lake, models)
+    lake = lake.with_failures(EXCLUDE)  # logs are held against themselves
     # Each question takes its time to plan, however few rows there are.
     asked = [kind for kind in kinds if _has_rows(lake, kind)] or kinds
     selects = [_summary(kind, by, models) for kind in asked]
@@ -123,6 +125,7 @@ def findings_parts(
         messages=texts(lake),
         wanted=_of(models),
     )
+    lake = lake.with_failures(EXCLUDE)
     with bounded(lake, {}, _tables(select), sorts_texts=True) as connection:
         yield from with_texts(lake, parts(connection, select))
 

@@ -10,7 +10,7 @@ from pipeline.extras import DISTRIBUTION
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics.known import names
 from pipeline.version import __version__
-from pipeline.vocabulary import PAPER, Edition
+from pipeline.vocabulary import EXCLUDE, LOSS, PAPER, Edition, Failures
 
 BENCHMARK = "Xu et al., MAgIC, arXiv:2311.08562, 2023. https://arxiv.org/abs/2311.08562"
 TOOL = (
@@ -29,7 +29,8 @@ class Citation(Struct, frozen=True):
 
     `system` is the system whose games are counted, null if the lake has only one. `ingest_id` is
     the number of the last ingest, 0 if there is none; `ingested_at` is when it was committed.
-    `joined_names` says which names of models are counted as one, empty if none are.
+    `joined_names` says which names of models are counted as one, empty if none are; `failures` what
+    a game is to the side that failed it.
     """
 
     ingest_id: int
@@ -39,6 +40,7 @@ class Citation(Struct, frozen=True):
     edition: Edition
     system: str | None = None
     joined_names: str = ""
+    failures: Failures = EXCLUDE
     version: str = __version__
 
     @property
@@ -54,6 +56,8 @@ class Citation(Struct, frozen=True):
     def sentence(self) -> str:
         """The sentence to quote beside the values."""
         names = f", with the names {printable_line(self.joined_names)}" if self.joined_names else ""
+        losses = ", with games as losses of the models that failed them"
+        names += losses if self.failures == LOSS else ""
         return (
             f"Computed with magic-pipeline {self.version}, edition {self.edition} "
             f"({EDITION_TEXTS[self.edition]}), from {self.state}{names}."
@@ -102,4 +106,4 @@ def cite(lake: StoredLake, *, edition: Edition = PAPER) -> Citation:
     assert at is None or isinstance(at, datetime)
     system = lake.system if len(lake.systems) > 1 else None
     state = lake.ingest_id, at, n_games, n_finished
-    return Citation(*state, edition, system, lake.joined_names)
+    return Citation(*state, edition, system, lake.joined_names, lake.failures)

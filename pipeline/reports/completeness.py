@@ -41,6 +41,10 @@ COLUMNS: Mapping[str, column.Column] = {
     "n_missing": column.count("how many of these are missing").shown("missing"),
     "n_games": column.count("its games").shown("games"),
     "n_unfinished": column.count("its games without an end").shown("unfinished"),
+    "n_failed": column.count(
+        "its games that it failed itself: by a forfeit, a time-out or an error that ended them, or "
+        "by an outage that left them without a result"
+    ).shown("failed"),
     "n_quarantined": column.count("parts of its games that could not be used").shown("quarantined"),
     "is_complete": column.flag("whether as many are finished as are expected").shown("complete"),
 }
@@ -110,6 +114,12 @@ def completeness(
         .group_by(_OF_SIDE)
         .agg(n_quarantined=pl.len().cast(pl.Int64))
     )
+    failed = (
+        lake.failed_results()
+        .filter("is_tested", "is_failed")
+        .group_by(_OF_SIDE)
+        .agg(n_failed=pl.col("game_id").n_unique().cast(pl.Int64))
+    )
     counts: Sequence[str | pl.Expr] = ("n_expected", "n_found", "n_finished")
     if expected is not None:
         counts = (pl.lit(expected, pl.Int64), "n_games", "n_complete")
@@ -117,7 +127,8 @@ def completeness(
         lake.once(competitions)
         .lazy()
         .join(broken, on=_OF_SIDE, how="left", nulls_equal=True)
-        .with_columns(pl.col("n_quarantined").fill_null(0))
+        .join(failed, on=_OF_SIDE, how="left", nulls_equal=True)
+        .with_columns(pl.col("n_quarantined", "n_failed").fill_null(0))
         .select(
             *_OF_SIDE,
             "game_type",
@@ -125,6 +136,7 @@ def completeness(
             n_missing=pl.lit(0, pl.Int64),
             n_games="n_games",
             n_unfinished=pl.col("n_games") - pl.col("n_complete"),
+            n_failed="n_failed",
             n_quarantined="n_quarantined",
         )
         .filter((pl.col("expected") > 0) | (pl.col("n_games") > 0))

@@ -16,7 +16,7 @@ from pipeline.extras import check_extra
 from pipeline.lake import StoredLake
 from pipeline.metrics.request import check_words, several
 from pipeline.metrics.results import MODEL, counted_in
-from pipeline.vocabulary import Side
+from pipeline.vocabulary import EXCLUDE, Side
 
 _odds_column = partial(Column, pl.Float64(), nullable=True, min=0, decimals=3)
 COLUMNS: Mapping[str, Column] = {
@@ -81,7 +81,8 @@ def ratings(
 def hidden_credit(lake: StoredLake) -> pl.LazyFrame:
     """game_id, hit: what the hidden side has of each game that ended, 1, 0, or 0.5 for a tie."""
     side, credit = pl.col("side"), pl.col("win_credit")
-    results = lake.table("results").filter("is_tested", side != Side.NONE).drop_nulls("win_credit")
+    # Of two sides one wins, whoever failed: what one loses by a failure the other has not won.
+    results = lake.with_failures(EXCLUDE).table("results").filter("is_tested", side != Side.NONE)
     of_hidden = pl.when(side == Side.HIDDEN).then(credit).otherwise(1 - credit)
     half = pl.when(of_hidden.is_between(0, 1, closed="none")).then(0.5).otherwise(of_hidden)
-    return results.group_by("game_id").agg(hit=half.max())
+    return results.drop_nulls("win_credit").group_by("game_id").agg(hit=half.max())

@@ -18,7 +18,7 @@ from pipeline.lake.tables import ROLES
 from pipeline.library_errors import one_line
 from pipeline.spark.session import cancelling
 from pipeline.sqlfiles import View, literal
-from pipeline.warehouse.views import joined
+from pipeline.warehouse.views import seen
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -92,15 +92,13 @@ class Views:
             self._make_table(name)
 
     def _make_table(self, name: str) -> None:
-        table = self._stored(name)
-        if self._lake.names and "model" in table.columns:
-            for one in dict.fromkeys((name, "players")):
-                self._stored(one).createOrReplaceTempView(f"stored_{one}")
-            rows, players = (f"SELECT * FROM stored_{one}" for one in (name, "players"))
-            table = self.session.sql(
-                self._translated(joined(name, rows, players, self._lake.names))
-            )
-        table.createOrReplaceTempView(name)
+        rows = seen(self._lake, name, self._select)
+        self.session.sql(self._translated(rows)).createOrReplaceTempView(name)
+
+    def _select(self, name: str) -> str:
+        """The SELECT of a table as it is stored, which has a view of its own."""
+        self._stored(name).createOrReplaceTempView(f"stored_{name}")
+        return f"SELECT * FROM stored_{name}"
 
     def _stored(self, name: str) -> "DataFrame":
         """The rows of one of the lake's tables as they are stored."""

@@ -11,9 +11,11 @@ import pyarrow as pa
 from pipeline.events.contracts import TABLES, polars_schema, row_meaning
 from pipeline.events.roles import role_rows
 from pipeline.lake import StoredLake
+from pipeline.lake.failing import failed_results
 from pipeline.lake.schema import arrow_schema
 from pipeline.lake.tables import ROLES
 from pipeline.sqlfiles import View, filled, identifier, literal
+from pipeline.vocabulary import LOSS
 from pipeline.warehouse.statements import code
 
 # How the names begin under which DuckDB is shown a lake's files.
@@ -178,10 +180,22 @@ def create_lake_view(
     if table == ROLES and ROLES not in lake.own_tables:
         _create_roles_view(connection)
         return
-    rows = _stored(connection, lake, table, files)
-    if lake.names and "model" in polars_schema(table):
-        rows = joined(table, rows, _stored(connection, lake, "players", files), lake.names)
+    rows = seen(lake, table, lambda one: _stored(connection, lake, one, files))
     connection.execute(f"CREATE VIEW {identifier(table)} AS {rows}")
+
+
+def seen(lake: StoredLake, table: str, stored: Callable[[str], str]) -> str:
+    """The SELECT of a table's rows as the lake is seen; `stored` gives that of a stored table."""
+
+    def named(one: str) -> str:
+        if not lake.names or "model" not in polars_schema(one):
+            return stored(one)
+        return joined(one, stored(one), stored("players"), lake.names)
+
+    if table != "results" or lake.failures != LOSS:
+        return named(table)
+    columns = ", ".join(map(identifier, polars_schema(table)))
+    return f"SELECT {columns} FROM ({failed_results(named)}) AS failed"
 
 
 def _stored(

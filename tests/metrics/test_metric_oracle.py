@@ -1,6 +1,8 @@
 """The metrics equal a plain reading of the raw logs that shares nothing with the pipeline."""
 
+import json
 from pathlib import Path
+from random import Random
 
 import oracle
 import polars as pl
@@ -25,10 +27,14 @@ SCHEMA = dict.fromkeys(KEYS, pl.String) | {
 
 
 def both(
-    lake: StoredLake, games: list[dict], edition: str, num_of_game: int = 21
+    lake: StoredLake,
+    games: list[dict],
+    edition: str,
+    num_of_game: int = 21,
+    failures: str = "exclude",
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The metrics' rows and the oracle's: value, hits, counted and number of games."""
-    records = oracle.metrics(games, edition, num_of_game)
+    records = oracle.metrics(games, edition, num_of_game, failures)
     expected = pl.DataFrame([{name: row[name] for name in SCHEMA} for row in records], SCHEMA)
     asked = {"metric": NAMES, "edition": edition, "num_of_game": num_of_game}
     found = metrics(lake, **asked).select(SCHEMA.keys())
@@ -49,6 +55,35 @@ def assert_equal(found: pl.DataFrame, expected: pl.DataFrame, edition: str) -> N
 @pytest.mark.parametrize("edition", [PAPER, RELEASE])
 def test_public_games(public_logs, public_lake, edition):
     assert_equal(*both(public_lake, oracle.read_games(public_logs), edition), edition)
+
+
+@pytest.fixture(scope="module")
+def failing(public_logs, tmp_path_factory) -> tuple[StoredLake, list[dict]]:
+    """A third of the public games, of which many end in an outage of any player, and their logs."""
+    dice, folder = Random(3), tmp_path_factory.mktemp("failing")
+    logs = []
+    for path, content in public_logs[::3]:
+        game = json.loads(content)
+        if game.get("history") and dice.random() < 0.4:
+            place = dice.choice(game["history"])
+            if place["agent_name"] in oracle.PLAYERS:
+                place["content"] = oracle.OUTAGE + "4624 failed to generate"
+            game |= {"result": None} | ({"win_flag": -1} if "win_flag" in game else {})
+        file = folder / "logs" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(game))
+        logs.append((path, file.read_bytes()))
+    ingest(folder / "logs", folder / "lake")
+    return open_lake(folder / "lake"), oracle.read_games(logs)
+
+
+@pytest.mark.parametrize("failures", ["exclude", "loss"])
+def test_games_that_a_model_failed(failing, failures):
+    lake, games = failing
+    failed = {oracle.has_failed(g, model) for g in games for _, model, _ in oracle.tested(g)}
+    assert failed == {True, False}
+    found, expected = both(lake.with_failures(failures), games, PAPER, failures=failures)
+    assert_same(found, expected)
 
 
 @pytest.mark.xfail(reason="of the games with one flag as non-chameleon only the first is counted")

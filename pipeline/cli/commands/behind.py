@@ -8,7 +8,7 @@ from pipeline.cli import options, suggestions, terminal
 from pipeline.cli.command import Asked
 from pipeline.cli.options import DEFAULT_LAKE, Form, Texts, argument, flag, option, several
 from pipeline.errors import UsageError
-from pipeline.vocabulary import Edition
+from pipeline.vocabulary import Edition, Failures
 
 if TYPE_CHECKING:
     import polars as pl
@@ -76,6 +76,7 @@ def evidence(
     lake: str = DEFAULT_LAKE,
     system: str | None = None,
     names: Path | None = None,
+    failures: Failures = "exclude",
     edition: Edition = "paper",
     num_of_game: int | None = None,
     model: Texts = None,
@@ -142,6 +143,7 @@ def show(
     ),
     lake: str = DEFAULT_LAKE,
     names: Path | None = None,
+    failures: Failures = "exclude",
     seat: int | None = option("N", "Only the messages that seat N was shown.", min=1),
     edition: Edition = "paper",
     num_of_game: int | None = None,

@@ -21,7 +21,7 @@ from pipeline.cli.options import (
     option,
 )
 from pipeline.errors import UsageError
-from pipeline.vocabulary import Edition
+from pipeline.vocabulary import Edition, Failures
 
 if TYPE_CHECKING:
     import polars as pl
@@ -38,6 +38,7 @@ def compare(
     lake: str = DEFAULT_LAKE,
     system: str | None = None,
     names: Path | None = None,
+    failures: Failures = "exclude",
     all_pairs: bool = flag("--all-pairs", "Compare every pair of models in the lake."),
     metric: Texts = None,
     game_type: Texts = None,
@@ -140,6 +141,7 @@ def diff(
     lake: str = DEFAULT_LAKE,
     system: str | None = None,
     names: Path | None = None,
+    failures: Failures = "exclude",
     model: Texts = None,
     metric: Texts = None,
     all: bool = flag(
@@ -192,9 +194,9 @@ def diff(
 
     from pipeline.lake import open_lake
 
-    asked.lake = options.lake_of(named[0], system, states[0] if states else None, names)
+    asked.lake = options.lake_of(named[0], system, states[0] if states else None, names, failures)
     after = open_lake(named[-1], states[1] if len(states) == 2 else None)
-    after = options.joined(after, names)
+    after = options.seen(after, names, failures)
     if list_games:
         asked.show("reports.diff.diff_games", after)
         if fail_on_regression is None:

@@ -21,7 +21,7 @@ from pipeline.cli.options import (
     several,
 )
 from pipeline.errors import UsageError
-from pipeline.vocabulary import Edition, Engine
+from pipeline.vocabulary import Edition, Engine, Failures
 
 BY = "model,game_type"
 
@@ -32,6 +32,7 @@ def leaderboard(
     lake: str = DEFAULT_LAKE,
     system: str | None = None,
     names: Path | None = None,
+    failures: Failures = "exclude",
     edition: Edition = "paper",
     num_of_game: int | None = None,
     engine: Engine = "polars",
@@ -96,6 +97,7 @@ def metrics(
     lake: str = DEFAULT_LAKE,
     system: str | None = None,
     names: Path | None = None,
+    failures: Failures = "exclude",
     edition: Edition = "paper",
     num_of_game: int | None = None,
     engine: Engine = "polars",
@@ -165,6 +167,7 @@ def radar(
     lake: str = DEFAULT_LAKE,
     system: str | None = None,
     names: Path | None = None,
+    failures: Failures = "exclude",
     edition: Edition = "paper",
     model: Texts = None,
     confidence: float = DEFAULT_CONFIDENCE,
@@ -207,6 +210,7 @@ def plan(
     lake: str = DEFAULT_LAKE,
     system: str | None = None,
     names: Path | None = None,
+    failures: Failures = "exclude",
     all_pairs: bool = flag("--all-pairs", "Plan for every pair of models in the lake."),
     metric: str = option(
         "METRIC", "The metric to plan for.", suggested=suggestions.metrics, default="win_rate"
@@ -310,6 +314,7 @@ def completeness(
     lake: str = DEFAULT_LAKE,
     system: str | None = None,
     names: Path | None = None,
+    failures: Failures = "exclude",
     model: Texts = None,
     incomplete: bool = flag("--incomplete", "Only rows that are not complete."),
     missing: bool = flag(

@@ -18,7 +18,7 @@ from pipeline.cli.options import (
 )
 from pipeline.errors import PipelineError, UsageError
 from pipeline.extras import check_extra
-from pipeline.vocabulary import Edition, ExportKind
+from pipeline.vocabulary import Edition, ExportKind, Failures
 
 Form = Literal["html", "markdown", "latex"]
 NAMES: dict[Form, str] = {"html": "report.html", "markdown": "report.md", "latex": "report.tex"}
@@ -30,6 +30,7 @@ def report(
     lake: str = DEFAULT_LAKE,
     system: str | None = None,
     names: Path | None = None,
+    failures: Failures = "exclude",
     out: str | None = option(
         "FILE",
         "The file to write, `-` for stdout; default: report.html, .md or .tex.",
@@ -79,7 +80,7 @@ def report(
     if out != STDOUT:
         check_place(file)
     wanted = GAMES_PER_CELL if games_per_cell is None else games_per_cell
-    opened = options.joined(open_lake(lake), names)
+    opened = options.seen(open_lake(lake), names, failures)
     text = report_file(
         opened.of_system(system) if system else opened,
         form,
@@ -139,7 +140,7 @@ def view(
     from pipeline.server.serve import serve
 
     serve(
-        with_metrics(options.joined(open_lake(lake), names), known()),
+        with_metrics(options.seen(open_lake(lake), names), known()),
         name=lake,
         host=host,
         port=port,
@@ -231,6 +232,7 @@ def cite(
     lake: str = DEFAULT_LAKE,
     system: str | None = None,
     names: Path | None = None,
+    failures: Failures = "exclude",
     edition: Edition = "paper",
     form: Literal["text", "bibtex"] = option(
         "FORM", "Output format: text or bibtex.", "--format", default="text"

@@ -1,0 +1,66 @@
+-- The results where a game that a side failed is its loss, and `is_failed`, whether that is so.
+-- A side fails a game if the log says so of one of its seats (`players.failure`), or if an answer of one is
+-- an outage and the log has no result that counts. The other sides have what the log says.
+WITH outages AS (
+    SELECT DISTINCT game_id, seat
+    FROM (${messages}) AS messages
+    WHERE parse_status = 'outage' AND seat IS NOT NULL
+),
+seats AS (
+    SELECT
+        players.game_id,
+        coalesce(players.model, '') AS seat_model,
+        players.role AS seat_role,
+        players.seat AS own_seat,
+        CASE WHEN players.failure IS NOT NULL THEN 1 ELSE 0 END AS is_logged
+    FROM (${players}) AS players
+    LEFT JOIN outages ON outages.game_id = players.game_id AND outages.seat = players.seat
+    WHERE players.failure IS NOT NULL OR outages.seat IS NOT NULL
+),
+sides AS (
+    SELECT
+        results.*,
+        coalesce(model, '') AS side_model,
+        coalesce(seat, 0) AS side_seat
+    FROM (${results}) AS results
+),
+failed AS (
+    SELECT
+        sides.game_id,
+        sides.side_model,
+        sides.role,
+        sides.side_seat,
+        max(seats.is_logged) AS is_logged
+    FROM sides
+    INNER JOIN seats
+        ON seats.game_id = sides.game_id
+        AND seats.seat_model = sides.side_model
+        AND seats.seat_role = sides.role
+    -- A result without a seat stands for all of its model and role.
+    WHERE sides.side_seat IN (0, seats.own_seat)
+    GROUP BY sides.game_id, sides.side_model, sides.role, sides.side_seat
+),
+decided AS (
+    SELECT
+        sides.*,
+        coalesce(
+            failed.is_logged = 1
+            OR (failed.is_logged = 0 AND (NOT is_finished OR parse_status = 'outage')),
+            FALSE
+        ) AS is_failed
+    FROM sides
+    LEFT JOIN failed
+        ON failed.game_id = sides.game_id
+        AND failed.side_model = sides.side_model
+        AND failed.role = sides.role
+        AND failed.side_seat = sides.side_seat
+)
+SELECT
+    ${columns},
+    is_finished OR is_failed AS is_finished,
+    CASE WHEN is_failed THEN 'ok' ELSE parse_status END AS parse_status,
+    CASE WHEN is_failed THEN FALSE ELSE is_win END AS is_win,
+    CASE WHEN is_failed THEN 0.0 ELSE win_credit END AS win_credit,
+    CASE WHEN is_failed AND game_type = 'cost_sharing' THEN FALSE ELSE agreed END AS agreed,
+    is_failed
+FROM decided

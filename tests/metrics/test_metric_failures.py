@@ -1,0 +1,319 @@
+"""Games that a side failed: left out if they have no result, or losses, by choice."""
+
+import json
+import pickle
+import tempfile
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import polars as pl
+import pytest
+from event_tables import ENGINES, assert_same, lake_of
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from random_tables import event_tables, shuffled
+
+import pipeline
+from pipeline.api import Lake, reopened
+from pipeline.cli import main
+from pipeline.errors import UsageError
+from pipeline.events.contracts import polars_schema
+from pipeline.game import OUTAGE_MARK
+from pipeline.ingest import ingest
+from pipeline.lake import StoredLake
+from pipeline.metrics import metrics
+from pipeline.pages.report_file import report_file
+
+FEW = settings(
+    max_examples=max(3, settings.default.max_examples // 6),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+OUTAGE = f"{OUTAGE_MARK}4624 failed to generate"
+Row = dict[str, Any]
+
+
+def dilemma(
+    number: int,
+    scores: tuple[float, float] | None,
+    failures: tuple[str | None, str | None] = (None, None),
+    outage_of: str | None = None,
+    ended_by: str | None = None,
+) -> Row:
+    """A game of Ann, who is alpha, and Bo, who is beta; without scores it is unfinished."""
+    seats = [
+        {"player": player, "model": model, "failure": failure}
+        for player, model, failure in zip(("Ann", "Bo"), ("alpha", "beta"), failures, strict=True)
+    ]
+    for seat, score in zip(seats, scores or (), strict=False):
+        seat["score"] = score
+    events = [{"actor": outage_of, "text": OUTAGE, "round": 1}] if outage_of else []
+    end = {"ended_by": ended_by}
+    game = {"magic_interchange": 1, "system": "example", "game_type": "prisoners_dilemma"}
+    game |= {"is_finished": scores is not None, "seats": seats, "events": events, "end": end}
+    return game | {"game_index": number}
+
+
+GAMES = [
+    dilemma(1, (5, 3)),
+    dilemma(2, None, ("timeout", None)),
+    dilemma(3, (9, 1), ("error", None)),
+    dilemma(4, None, ended_by="the network was down"),
+    dilemma(5, None, outage_of="Bo"),
+    dilemma(6, (1, 4), outage_of="Ann"),
+]
+
+
+def ingested(folder: Path, games: list[Row]) -> Lake:
+    (folder / "games.jsonl").write_text("\n".join(map(json.dumps, games)))
+    ingest(folder / "games.jsonl", folder / "lake")
+    return pipeline.open_lake(folder / "lake")
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    return ingested(tmp_path_factory.mktemp("failures"), GAMES)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_games_worked_by_hand(lake: Lake, engine: Any) -> None:
+    """By the log alpha wins games 1 and 3 and loses 6: 2 of 3. Beta wins 6 of these: 1 of 3.
+
+    As losses, alpha also loses 2, and loses 3 though it had more points: 1 of 4. Beta loses 5 as
+    well, and 3 is what the log says: 1 of 4. Nobody knows who failed game 4, and game 6 has its
+    result though an answer was an outage.
+    """
+    asked: Row = {"metric": "win_rate", "by": "model", "engine": engine}
+    for failures, expected in (
+        ("exclude", [("alpha", 2.0, 3, 3), ("beta", 1.0, 3, 3)]),
+        ("loss", [("alpha", 1.0, 4, 2), ("beta", 1.0, 4, 2)]),
+    ):
+        values = lake.with_failures(failures).metrics(**asked)  # type: ignore[arg-type]
+        assert values.select("model", "hits", "counted", "n_unfinished").rows() == expected
+
+
+def test_a_failure_is_that_of_a_model_and_role(tmp_path: Path) -> None:
+    """Of a village whose doctor fails, the doctor lost; the others have what the log says."""
+    seats = [
+        {"player": "Wu", "model": "beta", "role": "werewolf"},
+        {"player": "Eve", "model": "alpha", "role": "villager"},
+        {"player": "Ida", "model": "alpha", "role": "villager", "failure": "forfeit"},
+        {"player": "Zed", "model": "alpha", "role": "seer"},
+        {"player": "Una", "role": "doctor", "failure": "forfeit"},
+    ]
+    game = {"magic_interchange": 1, "system": "example", "game_type": "werewolf", "seats": seats}
+    lake = ingested(tmp_path, [game | {"is_finished": False}])
+    columns = ("model", "role", "is_finished", "is_win", "win_credit", "agreed")
+    expected = [
+        ("alpha", "seer", False, None, None, None),
+        ("alpha", "villager", True, False, 0.0, None),
+        ("beta", "werewolf", False, None, None, None),
+        (None, "doctor", True, False, 0.0, None),
+    ]
+    rows = lake.with_failures("loss").table("results").select(columns).collect()
+    assert rows.sort("model", "role", nulls_last=True).rows() == expected
+
+
+def test_ratings_stay_what_the_log_says(lake: Lake) -> None:
+    """They are of who beat whom: what one side loses by a failure, the other has not won."""
+    pytest.importorskip("statsmodels")
+    lost = lake.with_failures("loss").ratings()
+    assert lost.drop("failures").equals(lake.ratings())
+
+
+def test_a_negotiation_that_a_model_failed_is_no_agreement(tmp_path: Path) -> None:
+    game = dilemma(1, None, ("timeout", None)) | {"game_type": "cost_sharing"}
+    lake = ingested(tmp_path, [game]).with_failures("loss")
+    values = lake.metrics(metric=["cooperation", "coordination"], by="model")
+    assert values.select("metric", "model", "hits", "counted").rows() == [
+        ("cooperation", "alpha", 0.0, 1),
+        ("cooperation", "beta", 0.0, 0),
+        ("coordination", "alpha", 0.0, 0),
+        ("coordination", "beta", 0.0, 0),
+    ]
+    assert lake.evidence("cooperation").select("model", "hit").rows() == [("alpha", 0.0)]
+
+
+# Any tables
+
+
+def with_failures(tables: dict[str, pl.DataFrame], seed: int) -> dict[str, pl.DataFrame]:
+    """The tables with failures of some players, and with messages of which some are outages."""
+    dice = Random(seed)
+    words = [dice.choice((None, None, "timeout", "")) for _ in range(tables["players"].height)]
+    players = tables["players"].with_columns(failure=pl.Series(words, dtype=pl.String))
+    said = []
+    for row in players.iter_rows(named=True):
+        for place in range(dice.randrange(3)):
+            status = dice.choice(("ok", "ok", "outage"))
+            said.append(row | {"message_index": 10 * row["seat"] + place, "parse_status": status})
+        of_nobody = {"message_index": 90 + row["seat"], "seat": None, "parse_status": "outage"}
+        said.append(row | of_nobody)
+    plain = {"content": "", "phase": "other", "visible_to": []}
+    messages = pl.DataFrame([row | plain for row in said], schema=polars_schema("messages"))
+    return tables | {"players": players, "messages": messages}
+
+
+def naive(tables: dict[str, pl.DataFrame]) -> list[tuple[Any, ...]]:
+    """The results with losses, by a plain loop."""
+    said = tables["messages"].filter(parse_status="outage").select("game_id", "seat")
+    outages = set(said.iter_rows())
+    rows = []
+    for row in tables["results"].iter_rows(named=True):
+        key = row["game_id"], row["model"], row["role"]
+        own = [
+            player
+            for player in tables["players"].iter_rows(named=True)
+            if (player["game_id"], player["model"], player["role"]) == key
+            and row["seat"] in (None, player["seat"])
+        ]
+        has_result = row["is_finished"] and row["parse_status"] != "outage"
+        is_outage = any((player["game_id"], player["seat"]) in outages for player in own)
+        if any(player["failure"] is not None for player in own) or (is_outage and not has_result):
+            lost = {"is_finished": True, "parse_status": "ok", "is_win": False, "win_credit": 0.0}
+            lost |= {"agreed": False} if row["game_type"] == "cost_sharing" else {}
+            rows.append(tuple((row | lost).values()))
+            continue
+        rows.append(tuple(row.values()))
+    return rows
+
+
+def lost_in(folder: Path, tables: dict[str, pl.DataFrame], n_files: int = 1) -> StoredLake:
+    return lake_of(folder, tables, n_files).with_failures("loss")
+
+
+@FEW
+@given(tables=event_tables(), seed=st.integers(0, 99))
+def test_results_are_those_of_a_plain_loop(tables: Any, seed: int) -> None:
+    """By polars and by DuckDB; without the choice they are as they are stored."""
+    tables = with_failures(tables, seed)
+    expected = sorted(naive(tables), key=repr)
+    with tempfile.TemporaryDirectory() as folder:
+        lake = lost_in(Path(folder), tables)
+        by_duckdb = metrics_tables(lake)
+        for rows in (lake.table("results").collect(), by_duckdb):
+            assert dict(rows.schema) == polars_schema("results")
+            assert sorted(rows.rows(), key=repr) == expected
+        stored = lake.with_failures("exclude").table("results").collect()
+        assert sorted(stored.rows(), key=repr) == sorted(tables["results"].rows(), key=repr)
+
+
+def metrics_tables(lake: StoredLake) -> pl.DataFrame:
+    from pipeline.warehouse import answer, connect
+
+    with connect(lake, {}, "FROM results") as connection:
+        return answer(connection, "FROM results").cast(dict(polars_schema("results")))
+
+
+@FEW
+@given(tables=event_tables(), seed=st.integers(0, 99), by=st.sampled_from(["model", "role", None]))
+def test_engines_agree(tables: Any, seed: int, by: str | None) -> None:
+    tables = with_failures(tables, seed)
+    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
+        found, expected = (
+            metrics(lost_in(Path(one), tables), engine="duckdb", by=by),
+            metrics(lost_in(Path(other), shuffled(tables, 1), 3), by=by),
+        )
+        numbers = pl.col("ci_low", "ci_high", "effective_items").round_sig_figs(9)
+        assert_same(found.with_columns(numbers), expected.with_columns(numbers))
+
+
+# Wherever it acts
+
+
+def test_it_is_a_way_to_see_a_lake(lake: Lake) -> None:
+    lost = pipeline.open_lake(lake.path, failures="loss")
+    copies = [pickle.loads(pickle.dumps(lost)), reopened(lost), lost.of_system("example")]
+    assert {copy.failures for copy in copies} == {"loss"}
+    assert lost.state != lake.state == lost.with_failures("exclude").state
+    assert lost.with_failures("loss") is lost
+    assert lost.with_failures("exclude").metrics().equals(lake.metrics())
+    assert lost.with_names({"alpha": "beta"}).failures == "loss"
+    with pytest.raises(UsageError, match="no failures `win`: "):
+        lake.with_failures("win")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="leave out the choice of failures"):
+        lost.metrics(edition="release")
+
+
+def test_names_are_joined_before_a_side_fails(tmp_path: Path) -> None:
+    """Two villagers of one model fail as one, whatever they are called."""
+    seats = [
+        {"player": "Wu", "model": "beta", "role": "werewolf"},
+        {"player": "Eve", "model": "alpha", "role": "villager"},
+        {"player": "Ida", "model": "Alpha", "role": "villager", "failure": "forfeit"},
+    ]
+    game = {"magic_interchange": 1, "system": "example", "game_type": "werewolf", "seats": seats}
+    lake = ingested(tmp_path, [game | {"is_finished": False}]).with_failures("loss")
+    lake = lake.with_names({"Alpha": "alpha"})
+    for results in (lake.table("results").collect(), lake.sql("FROM results")):
+        assert sorted(results.select("model", "win_credit").rows()) == [
+            ("alpha", 0.0),
+            ("beta", None),
+        ]
+
+
+def test_numbers_say_so(lake: Lake) -> None:
+    lost = lake.with_failures("loss")
+    assert "failures" not in lake.leaderboard().columns
+    for rows in (lost.leaderboard(), lost.metrics(), lost.compare(), lost.completeness()):
+        assert set(rows["failures"]) == {"loss"}
+    assert "failures loss" in lost.present("leaderboard").markdown()
+    assert "as losses of the models that failed them" in lost.cite().text
+    assert "losses" not in lake.cite().text
+    assert "as losses of the models that failed them" in report_file(lost)
+    assert "as losses of the models" not in report_file(lake)
+
+
+def test_completeness_counts_failures(lake: Lake) -> None:
+    """Whatever they are to count; as losses, they are games with an end."""
+    columns = ("model", "n_failed", "n_games", "n_unfinished")
+    assert lake.completeness().select(columns).rows() == [("alpha", 2, 6, 3), ("beta", 1, 6, 3)]
+    lost = lake.with_failures("loss").completeness()
+    assert lost.select(columns).rows() == [("alpha", 2, 6, 2), ("beta", 1, 6, 2)]
+
+
+COMMANDS = [
+    ["leaderboard"],
+    ["metrics", "--metric", "win_rate", "--engine", "duckdb"],
+    ["compare", "alpha", "beta", "--metric", "win_rate"],
+    ["evidence", "win_rate"],
+    ["completeness"],
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=[command[0] for command in COMMANDS])
+def test_a_command_counts_losses_and_says_so(lake: Lake, capsys: Any, command: list[str]) -> None:
+    lost = lake.with_failures("loss")
+    argument = {"compare": [("alpha", "beta")], "evidence": ["win_rate"]}.get(command[0], [])
+    options = {"metric": "win_rate"} if "--metric" in command else {}
+    expected = getattr(lost, command[0])(*argument, **options)
+    asked = [*command, "--lake", str(lake.path), "--failures", "loss", "--format", "json"]
+    assert main(asked) == 0
+    said = capsys.readouterr()
+    rows = json.loads(said.out)
+    assert len(rows) == expected.height
+    assert {row["failures"] for row in rows} == {"loss"}
+    assert "results counted as losses, since the model failed the game: 3" in said.err
+
+
+PAGES: dict[str, Row] = {
+    "leaderboard": {},
+    "metric": {"metric": "win_rate"},
+    "model": {"model": "alpha"},
+    "compare": {"model": "alpha", "other": "beta"},
+    "evidence": {"metric": "win_rate"},
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_counts_losses_and_says_so(lake: Lake, name: str) -> None:
+    """By its address, and its links lead on so; or as the lake is seen."""
+    text = "A game counts as a loss of the model that failed it."
+    plain = lake.page(name, **PAGES[name])
+    lost = lake.page(name, **PAGES[name], failures="loss")
+    assert [text in page.html for page in (plain, lost)] == [False, True]
+    seen = lake.with_failures("loss").page(name, **PAGES[name])
+    assert_same(seen.rows, lost.rows)
+    assert lost.rows["failures"].unique().to_list() == ["loss"]
+    with pytest.raises(UsageError, match="no failures `win`"):
+        lake.page(name, **PAGES[name], failures="win")
