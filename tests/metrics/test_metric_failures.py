@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 from event_tables import ENGINES, assert_same, lake_of
+from failed_games import GAMES, Row, dilemma, ingested
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from random_tables import event_tables, shuffled
@@ -19,55 +20,15 @@ from pipeline.api import Lake, reopened
 from pipeline.cli import main
 from pipeline.errors import UsageError
 from pipeline.events.contracts import polars_schema
-from pipeline.game import OUTAGE_MARK
-from pipeline.ingest import ingest
 from pipeline.lake import StoredLake
 from pipeline.metrics import metrics
 from pipeline.pages.report_file import report_file
+from pipeline.warehouse import answer, connect
 
 FEW = settings(
     max_examples=max(3, settings.default.max_examples // 6),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-OUTAGE = f"{OUTAGE_MARK}4624 failed to generate"
-Row = dict[str, Any]
-
-
-def dilemma(
-    number: int,
-    scores: tuple[float, float] | None,
-    failures: tuple[str | None, str | None] = (None, None),
-    outage_of: str | None = None,
-    ended_by: str | None = None,
-) -> Row:
-    """A game of Ann, who is alpha, and Bo, who is beta; without scores it is unfinished."""
-    seats = [
-        {"player": player, "model": model, "failure": failure}
-        for player, model, failure in zip(("Ann", "Bo"), ("alpha", "beta"), failures, strict=True)
-    ]
-    for seat, score in zip(seats, scores or (), strict=False):
-        seat["score"] = score
-    events = [{"actor": outage_of, "text": OUTAGE, "round": 1}] if outage_of else []
-    end = {"ended_by": ended_by}
-    game = {"magic_interchange": 1, "system": "example", "game_type": "prisoners_dilemma"}
-    game |= {"is_finished": scores is not None, "seats": seats, "events": events, "end": end}
-    return game | {"game_index": number}
-
-
-GAMES = [
-    dilemma(1, (5, 3)),
-    dilemma(2, None, ("timeout", None)),
-    dilemma(3, (9, 1), ("error", None)),
-    dilemma(4, None, ended_by="the network was down"),
-    dilemma(5, None, outage_of="Bo"),
-    dilemma(6, (1, 4), outage_of="Ann"),
-]
-
-
-def ingested(folder: Path, games: list[Row]) -> Lake:
-    (folder / "games.jsonl").write_text("\n".join(map(json.dumps, games)))
-    ingest(folder / "games.jsonl", folder / "lake")
-    return pipeline.open_lake(folder / "lake")
 
 
 @pytest.fixture(scope="module")
@@ -190,17 +151,14 @@ def test_results_are_those_of_a_plain_loop(tables: Any, seed: int) -> None:
     expected = sorted(naive(tables), key=repr)
     with tempfile.TemporaryDirectory() as folder:
         lake = lost_in(Path(folder), tables)
-        by_duckdb = metrics_tables(lake)
-        for rows in (lake.table("results").collect(), by_duckdb):
+        for rows in (lake.table("results").collect(), by_duckdb(lake)):
             assert dict(rows.schema) == polars_schema("results")
             assert sorted(rows.rows(), key=repr) == expected
         stored = lake.with_failures("exclude").table("results").collect()
         assert sorted(stored.rows(), key=repr) == sorted(tables["results"].rows(), key=repr)
 
 
-def metrics_tables(lake: StoredLake) -> pl.DataFrame:
-    from pipeline.warehouse import answer, connect
-
+def by_duckdb(lake: StoredLake) -> pl.DataFrame:
     with connect(lake, {}, "FROM results") as connection:
         return answer(connection, "FROM results").cast(dict(polars_schema("results")))
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from event_tables import ENGINES, ODD, assert_same, lake_of
+from failed_games import GAMES, ingested
 from joined_logs import NAMES, other_logs
 
 from pipeline.cli import main
@@ -144,6 +145,15 @@ def test_names_that_are_joined(spark, tmp_path):
         found, expected = on_spark.query(f"SELECT * FROM {table}"), lake.table(table).collect()
         assert_same(*(one.sort(pl.all(), nulls_last=True) for one in (found, expected)))
     assert_engines_agree(lake, metric=["win_rate", "judgement"], by=["model", "opponent"])
+
+
+def test_games_that_a_model_failed(spark, tmp_path):
+    """As losses: by the rule that the other engines run."""
+    lake = ingested(tmp_path, GAMES).with_failures("loss")
+    found = Views(spark, lake, {}).query("SELECT * FROM results")
+    expected = lake.table("results").collect()
+    assert_same(*(one.sort(pl.all(), nulls_last=True) for one in (found, expected)))
+    assert_engines_agree(lake, metric="win_rate", by=["model"])
 
 
 def test_an_empty_lake(spark, tmp_path):
