@@ -116,6 +116,7 @@ class AnsweringLake(stored.StoredLake):
     game = method(transcript.transcript)
     transcripts = method(transcript.transcripts)
     games = method(games.games)
+    usage = method(models.usage)
     models = method(models.models)
     ratings = method(ratings.ratings)
     search = method(search.search)

@@ -148,8 +148,8 @@ def _hits(lake: AnsweringLake, asked: Any, limit: int, after: str | None) -> Hit
 
 
 def models(lake: AnsweringLake, asked: Any) -> Content:
-    """The names of models, with their games, and which look alike."""
-    return Content(title="Models", rows=lake.models())
+    """The names of models, with their games, which look alike; `usage` is what each used."""
+    return Content(title="Models", rows=lake.models(), parts={"usage": lake.usage()})
 
 
 def ratings(lake: AnsweringLake, asked: Any) -> Content:

@@ -175,6 +175,7 @@ def one_model(lake: AnsweringLake, asked: Any) -> Content:
             "by_role": by("role"),
             "by_opponent": by("opponent"),
             "completeness": lake.completeness().filter(is_model),
+            "usage": lake.usage(model=model) if model and not faults else pl.DataFrame(),
         },
         choices={"model": models},
         notes=present("metrics", rows).notes,

@@ -32,7 +32,7 @@ _MODULES = {
     "rows": (
         *("audit", "findings", "document_counts", "documents"),
         *("evidence", "games", "quarantine", "search"),
-        *("completeness", "missing", "models", "readability", "schema", "tables"),
+        *("completeness", "missing", "models", "readability", "schema", "tables", "usage"),
     ),
 }
 DOCUMENTS = {"markdown": markdown, "latex": latex}

@@ -167,7 +167,7 @@ def _first(text: str) -> str:
 # --- how much there is: games finished and missing, texts read, tables and their columns --------
 
 NO_GAMES = "the lake has no game of a tested model: nothing can be complete"
-_GAME_COLUMNS = ("n_unfinished", "n_quarantined", "is_complete")
+_GAME_COLUMNS = ("n_unfinished", "n_failed", "n_quarantined", "is_complete")
 
 
 def completeness(
@@ -283,6 +283,14 @@ PLAIN = (
         optional=("looks_like",),
         hints=["to count several names as one model, give commands a map of them: --names FILE"],
         nothing="no game in the lake names a model",
+    ),
+    Table(
+        "usage",
+        NO_ROWS,
+        named.USAGE,
+        folds=(folds.titled("model"),),
+        hints=["cost is in US dollars; a game counts where its log says it of the model's seats"],
+        nothing="no log in the lake says what a model used",
     ),
     Table(
         "findings",

@@ -1,12 +1,13 @@
-"""The names of the models in a lake: how many games each has, and which look alike."""
+"""The models in a lake: how many games each name has, which look alike, and what each used."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
 from pipeline import column
 from pipeline.column import Column, listed
 from pipeline.lake import StoredLake
+from pipeline.metrics.request import check_players, chosen, several
 
 COLUMNS: Mapping[str, Column] = {
     "model": column.text("the name of a model, as logs write it"),
@@ -19,6 +20,17 @@ COLUMNS: Mapping[str, Column] = {
         "stands for no model; null for a name like no other, or not under test",
         nullable=True,
     ),
+}
+_MEASURES = ("input_tokens", "output_tokens", "seconds", "cost")
+USAGE: Mapping[str, Column] = {
+    "model": column.text("the name of a model"),
+    "measure": column.word(
+        _MEASURES, "what is measured: tokens in and out, seconds of its calls, or US dollars"
+    ),
+    "n_games": column.count("games whose logs say it of all seats of the model").shown("games"),
+    "n_played": column.count("all games that the model has a seat in").shown("of"),
+    "total": column.number("the sum over these games, in the measure's unit", low=0),
+    "per_game": column.number("the mean of these games, over all seats of the model", low=0),
 }
 _NOBODY = "no model"
 _NAMES_OF_NOBODY = ("", "none", "null", "nan", "unknown", "undefined")
@@ -38,6 +50,40 @@ def models(lake: StoredLake) -> pl.DataFrame:
     [('sim-atlas', 28, 0, None)]
     """
     return _named(lake).select(*COLUMNS)
+
+
+@listed(USAGE)
+def usage(lake: StoredLake, *, model: str | Sequence[str] | None = None) -> pl.DataFrame:
+    """What the calls of each model took, where logs say it: a row for each model and measure.
+
+    Nothing is ranked by it. A game whose log does not say it of each seat of the model is left out
+    of its measure. Without any game there is no row. Raises UsageError for an unknown model.
+
+    >>> lake.usage().rows()
+    []
+    """
+    models = several(model)
+    check_players(lake, models)
+    players = lake.table("players").filter(pl.col("model").is_not_null(), chosen(model=models))
+    measures = pl.col(_MEASURES)
+    of_game = players.group_by("model", "game_id").agg(
+        pl.when(measures.is_not_null().all()).then(measures.sum()).cast(pl.Float64)
+    )
+    used, n_games = pl.col("used"), pl.col("used").count().cast(pl.Int64)
+    order = pl.col("measure").replace_strict({name: n for n, name in enumerate(_MEASURES)})
+    return (
+        of_game.unpivot(_MEASURES, index="model", variable_name="measure", value_name="used")
+        .group_by("model", "measure")
+        .agg(
+            n_games=n_games,
+            n_played=pl.len().cast(pl.Int64),
+            total=used.sum(),
+            per_game=used.mean(),
+        )
+        .filter(pl.col("n_games") > 0)
+        .sort("model", order)
+        .collect(engine="streaming")
+    )
 
 
 def alike(lake: StoredLake) -> list[str]:

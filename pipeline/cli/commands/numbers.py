@@ -284,6 +284,9 @@ def models(
     lake: str = DEFAULT_LAKE,
     system: str | None = options.OF_ANY_SYSTEM,
     names: Path | None = None,
+    usage: bool = flag(
+        "--usage", "List what each model used instead: tokens, seconds and US dollars."
+    ),
     form: Form = "table",
 ) -> None:
     """List the names of models: how many games each has, and which look alike.
@@ -292,6 +295,9 @@ def models(
     nobody sees. Nothing is joined by guess: each name is counted by itself. To count several as one
     model, write a map of names, and give it to any command that counts, as --names FILE. The lake
     does not change.
+
+    With --usage, the sum and the mean of a game are over the games whose logs say what the model
+    used in all of its seats. Nothing is ranked by it.
 
     \b
     A map, such as names.toml:
@@ -303,9 +309,10 @@ def models(
     Examples:
       magic models
       magic models --format csv
+      magic models --usage
     """
     asked.lake = asked.every_system()
-    asked.show("reports.models.models")
+    asked.show("reports.models.usage" if usage else "reports.models.models")
 
 
 def completeness(
