@@ -99,6 +99,7 @@ CALLS: dict[str, tuple[Callable[[Lake], pl.DataFrame], set[str]]] = {
     "document_counts": (lambda lake: lake.document_counts(), set()),
     "games": (lambda lake: lake.games(), set()),
     "models": (lambda lake: lake.models(), set()),
+    "usage": (lambda lake: lake.usage(), set()),
     "ratings": (lambda lake: lake.ratings(), set()),
     "quarantine": (lambda lake: lake.quarantine(), set()),
     "tables": (lambda lake: lake.tables(), set()),
@@ -158,6 +159,7 @@ OF_COMMANDS = {
         "lake",
         "system",
         "names",
+        "failures",
         "metric_file",
         "form",
         "safe",
@@ -186,6 +188,7 @@ WITHOUT_PARAMETER = {
     "ingest --master": "a Spark team",
     "ingest --watch": "`pipeline.ingest.watch.settled`",
     "leaderboard --percent": "`present(..., percent=True)`",
+    "models --usage": "the method `usage`",
     "quarantine --export": "`pipeline.ingest.export`",
     "quarantine --retry": "`pipeline.ingest.retry`",
     "quarantine --model": "of --retry",
@@ -257,6 +260,7 @@ METHOD_OF = {"leaderboard": "board", "metric": "metrics", "model": "metrics"}
 # What an address says besides: which rows are shown, and how.
 OF_PAGES = {
     *("system", "after", "seen", "frame", "sort", "order", "roles", "edition", "percent"),
+    "failures",
     *(
         "compare model",
         "compare other",

@@ -49,7 +49,10 @@ ONLY = {
     "simulate": {"cells", "errors", "machine", "processes", "replacing"},
     "stores": {"errors"},
     "archives": {"errors", "stores"},
-    "lake": {"errors", "events", "games", "library_errors", "stores", "version", "vocabulary"},
+    "lake": {
+        *("errors", "events", "games", "library_errors", "sqlfiles", "stores", "version"),
+        "vocabulary",
+    },
 }
 # A library, and the only parts that may import it.
 KEEPERS = {
