@@ -55,8 +55,8 @@ def address(
     *fields: Field, is_of_system: bool = False, in_title: tuple[str, ...] = ()
 ) -> type[Address]:
     """The addresses of a page with these parameters, and a `system` if it counts."""
-    more = (Field("system"), *([FAILURES] if EDITION in fields else []))
-    own = (*more, *fields) if is_of_system else fields
+    listed = [more for one in fields for more in ((one, FAILURES) if one is EDITION else (one,))]
+    own = (*([Field("system")] if is_of_system else []), *listed)
     declared: Any = defstruct(
         "Parameters",
         [(one.name, one.kind, one.default) for one in own],
@@ -82,7 +82,7 @@ def _types(lake: Any, asked: Any) -> tuple[str, ...]:
 
 EDITION = Field("edition", "Edition", Edition, PAPER, values=lambda *_: EDITIONS)
 FAILURES = Field(
-    "failures", "Failures", Literal["", "loss"], values=lambda *_: (LOSS,), nothing="excluded"
+    "failures", "Failed games", Literal["", "loss"], values=lambda *_: (LOSS,), nothing="left out"
 )
 """Of pages that count in an edition: what a game is to the model that failed it."""
 SAME_EDITION = Field("edition", kind=Edition, default=PAPER)
