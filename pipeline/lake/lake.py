@@ -292,8 +292,8 @@ class StoredLake:
         an answer of one of its seats is an outage. For other sides the game is what the log says.
         Nothing that is stored changes. Raises UsageError for another word.
 
-        >>> lake.with_failures("loss").metrics(by=None, metric="win_rate")["value"].item()
-        0.5226190476190476
+        >>> lake.with_failures("loss").failures
+        'loss'
         """
         if failures not in (known := get_args(Failures)):
             raise UsageError(f"no failures `{failures}`: {choose([failures], known)}")

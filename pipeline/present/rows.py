@@ -281,6 +281,7 @@ PLAIN = (
         NO_ROWS,
         named.COLUMNS,
         optional=("looks_like",),
+        folds=(folds.alike("is_bot"),),
         hints=["to count several names as one model, give commands a map of them: --names FILE"],
         nothing="no game in the lake names a model",
     ),

@@ -15,6 +15,10 @@ COLUMNS: Mapping[str, Column] = {
     "n_other_games": column.count("games in which it has a seat that is not under test").shown(
         "other seats"
     ),
+    "is_bot": column.flag(
+        "whether a log says of it that it follows rules and is no language model; null if unknown",
+        nullable=True,
+    ).shown("bot"),
     "looks_like": column.text(
         "every name under test that looks like it, its own too, with lengths and games; or that it "
         "stands for no model; null for a name like no other, or not under test",
@@ -47,7 +51,7 @@ def models(lake: StoredLake) -> pl.DataFrame:
     `names` that join them.
 
     >>> lake.models().filter(model="sim-atlas").rows()
-    [('sim-atlas', 28, 0, None)]
+    [('sim-atlas', 28, 0, False, None)]
     """
     return _named(lake).select(*COLUMNS)
 
@@ -100,6 +104,7 @@ def _named(lake: StoredLake) -> pl.DataFrame:
     named = players.group_by(model.cast(pl.String)).agg(
         n_games=game.filter(is_tested).n_unique().cast(pl.Int64),
         n_other_games=game.filter(~is_tested).n_unique().cast(pl.Int64),
+        is_bot=pl.col("is_bot").any(ignore_nulls=False),
     )
     plural = pl.when(n_games > 1).then(pl.lit("s")).otherwise(pl.lit(""))
     text = pl.format(
