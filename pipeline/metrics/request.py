@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from pipeline import games
 from pipeline.errors import OtherSystemError, UsageError, choose, nearest
-from pipeline.events.contracts import TABLES, polars_schema
+from pipeline.events.contracts import TABLES, OfPlayer, polars_schema
 from pipeline.lake import StoredLake
 from pipeline.metrics.condition import SETTING, Condition, condition, is_key
 from pipeline.metrics.declaration import Metric
@@ -28,7 +28,7 @@ DEFAULT_GAMES = 21
 FEW_MODELS = 8
 """So many are named where somebody asks for another."""
 
-_OF_EVERY_ROW = polars_schema("players")
+_OF_EVERY_ROW = OfPlayer.columns()
 GAME_COLUMNS: dict[str, pl.DataType] = {
     name: dtype for name, dtype in polars_schema("games").items() if name not in _OF_EVERY_ROW
 } | {"opponent": pl.String()}
@@ -38,8 +38,7 @@ GAME_COLUMNS: dict[str, pl.DataType] = {
 _KEYS_READ = 1_000  # settings, to say which keys there are
 
 _OF_ONE_TYPE = ("game_id", "setting_id", "competition")
-_OF_A_SEAT = ("seat", "player", "final_score", "score_rank")
-_OF_A_SIDE = [name for name in _OF_EVERY_ROW if name not in _OF_A_SEAT]
+_OF_A_SIDE = [name for name in _OF_EVERY_ROW if name != "player"]
 
 
 @overload

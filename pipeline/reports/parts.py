@@ -157,11 +157,11 @@ def seats(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     players = tables["players"].select(
         *("seat", "player", "model", "role", "is_tested"),
         pl.col("is_bot").replace({False: None}),
-        "final_score",
+        *("final_score", "failure"),
     )
     out = tables["eliminations"].select("seat", out_in_round="round", out_by="cause")
     players = players.join(out, on="seat", how="left", maintain_order="left")
-    more = ("is_bot", "out_in_round", "out_by", "final_score")
+    more = ("is_bot", "out_in_round", "out_by", "final_score", "failure")
     return players.drop(name for name in more if players[name].is_null().all())
 
 

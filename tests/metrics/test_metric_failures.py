@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 from event_tables import ENGINES, assert_same, lake_of
-from failed_games import GAMES, Row, dilemma, ingested
+from failed_games import GAMES, OUTAGE, Row, dilemma, ingested
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from random_tables import event_tables, shuffled
@@ -51,6 +51,31 @@ def test_games_worked_by_hand(lake: Lake, engine: Any) -> None:
     ):
         values = lake.with_failures(failures).metrics(**asked)  # type: ignore[arg-type]
         assert values.select("model", "hits", "counted", "n_unfinished").rows() == expected
+
+
+def test_of_two_seats_of_one_model_one_fails(tmp_path: Path) -> None:
+    """Where there are no sides each seat has a result of its own."""
+    game = dilemma(1, None, ("timeout", None))
+    game["seats"][1]["model"] = "alpha"
+    lake = ingested(tmp_path, [game]).with_failures("loss")
+    for results in (lake.table("results").collect(), lake.sql("FROM results")):
+        assert sorted(results.select("seat", "win_credit").rows()) == [(1, 0.0), (2, None)]
+
+
+def test_one_seat_that_the_log_says_failed_is_enough(tmp_path: Path) -> None:
+    """Of a side that won by the log, though the other seat of it had but an outage."""
+    seats = [
+        {"player": "Wu", "model": "beta", "role": "werewolf"},
+        {"player": "Eve", "model": "alpha", "role": "villager"},
+        {"player": "Ida", "model": "alpha", "role": "villager", "failure": "forfeit"},
+    ]
+    game = {"magic_interchange": 1, "system": "example", "game_type": "werewolf", "seats": seats}
+    game |= {"is_finished": True, "end": {"outcome": "villagers_won"}}
+    game |= {"events": [{"actor": "Eve", "text": OUTAGE, "round": 1}]}
+    lake = ingested(tmp_path, [game]).with_failures("loss")
+    for results in (lake.table("results").collect(), lake.sql("FROM results")):
+        credits = sorted(results.select("model", "win_credit").rows())
+        assert credits == [("alpha", 0.0), ("beta", 0.0)]
 
 
 def test_a_failure_is_that_of_a_model_and_role(tmp_path: Path) -> None:
