@@ -152,7 +152,7 @@ class Frames(StoredLake):
     def __init__(self, tables: Mapping[str, pl.DataFrame]) -> None:
         self.tables = tables
 
-    def table(self, table: str) -> pl.LazyFrame:
+    def _named(self, table: str) -> pl.LazyFrame:
         if table == "games" and table not in self.tables:
             return games_of(self.tables).lazy()
         empty = role_rows() if table == "roles" else pl.DataFrame(schema=polars_schema(table))
