@@ -186,6 +186,8 @@ DOORS: dict[str, Callable[[Lake], pl.DataFrame]] = {
     "tables": lambda lake: lake.tables().filter(~pl.col("table").is_in(["ingests", "roles"])),
     "games": lambda lake: lake.games(),
     "models": lambda lake: lake.models(),
+    "usage": lambda lake: lake.usage(),
+    "failed_results": lambda lake: lake.failed_results().collect(),
     "ratings": lambda lake: lake.ratings(),
     "game": one_game,
     "transcripts": shown_games,
@@ -256,6 +258,7 @@ NO_DOORS = {
     *("plot_compare", "plot_metric", "plot_profile", "plot_radar", "report", "schema", "verify"),
     *("with_metric", "with_metric_file", "write_catalog", "page", "table"),
     *("acting_names", "joined_names", "stored", "with_names"),
+    *("failures", "seen_as", "with_failures"),
 }
 
 
