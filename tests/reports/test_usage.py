@@ -1,0 +1,90 @@
+"""What models used, held against a plain loop over the games as they were written."""
+
+import json
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+import pipeline
+from pipeline.api import Lake
+from pipeline.cli import main
+from pipeline.errors import UsageError
+from pipeline.formats.interchange import EXAMPLE
+from pipeline.ingest import ingest
+
+MEASURES = ("input_tokens", "output_tokens", "seconds", "cost")
+
+
+@pytest.fixture(scope="module")
+def games() -> list[dict[str, Any]]:
+    """In each some seats say some of it, and zero is an amount."""
+    dice = Random(5)
+    games = []
+    for number in range(40):
+        game = json.loads(EXAMPLE) | {"game_index": number}
+        for seat in game["seats"]:
+            for name in MEASURES[: 1 + number % 3]:  # nobody says what it cost
+                if dice.random() < 0.8:
+                    seat[name] = dice.choice((0, 7, 12, 1000))
+        games.append(game)
+    return games
+
+
+@pytest.fixture(scope="module")
+def lake(games: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    top = tmp_path_factory.mktemp("usage")
+    (top / "games.jsonl").write_text("\n".join(map(json.dumps, games)))
+    ingest(top / "games.jsonl", top / "lake")
+    return pipeline.open_lake(top / "lake")
+
+
+def expected(games: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    rows = []
+    for model in ("model-a", "model-b"):
+        for measure in MEASURES:
+            used = []
+            for game in games:
+                own = [seat.get(measure) for seat in game["seats"] if seat["model"] == model]
+                used += [sum(own)] if None not in own else []
+            if used:
+                total = float(sum(used))
+                rows.append((model, measure, len(used), len(games), total, total / len(used)))
+    return rows
+
+
+def test_sums_and_means(lake: Lake, games: list[dict[str, Any]]) -> None:
+    wanted = expected(games)
+    assert len(wanted) == 6
+    assert lake.usage().rows() == wanted
+    assert lake.usage(model="model-b").rows() == wanted[3:]
+    with pytest.raises(UsageError, match="no game of model-c"):
+        lake.usage(model="model-c")
+
+
+def test_the_command_and_the_pages_show_it(lake: Lake, capsys: Any, tmp_path: Path) -> None:
+    asked = ["models", "--usage", "--lake", str(lake.path)]
+    assert main([*asked, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == lake.usage().to_dicts()
+    assert main(asked) == 0
+    assert "cost is in US dollars" in capsys.readouterr().err
+    for page in (lake.page("model", model="model-a"), lake.page("models")):
+        assert "Tokens, seconds and US dollars" in page.html
+
+
+def test_it_is_in_no_ranking(lake: Lake) -> None:
+    for rows in (lake.leaderboard(), lake.metrics()):
+        assert not {"cost", "seconds", *MEASURES} & set(rows.columns)
+
+
+def test_names_of_bots(tmp_path: Path) -> None:
+    game = json.loads(EXAMPLE)
+    game["seats"][0] |= {"is_bot": True}
+    game["seats"][1] |= {"model": "unsure", "is_bot": None}
+    (tmp_path / "game.json").write_text(json.dumps(game))
+    ingest(tmp_path / "game.json", tmp_path / "lake")
+    lake = pipeline.open_lake(tmp_path / "lake")
+    rows = dict(lake.models().select("model", "is_bot").rows())
+    assert rows == {"model-a": False, "model-b": True, "unsure": None}
+    assert "model-b" not in lake.leaderboard()["model"].to_list()
