@@ -18,7 +18,7 @@ from typing import Any
 from kaggle_environments import make
 
 DILEMMA = "open_spiel_repeated_game"
-OTHERS = ("open_spiel_negotiation", "open_spiel_bargaining", "open_spiel_coin_game")
+OTHERS = ("open_spiel_tic_tac_toe", "open_spiel_connect_four", "open_spiel_mancala")
 Agent = Callable[[Any, Any], Any]
 
 

@@ -1,8 +1,9 @@
-"""Episodes that kaggle-environments saves, one JSON object a game: Werewolf, and the dilemma.
+"""Episodes that kaggle-environments saves, one JSON object a game.
 
-`kaggle_dilemma` reads the Prisoner's Dilemma. All that happens in Werewolf is in
-`info.MODERATOR_OBSERVATION`, a list of entries for each step; each entry is JSON in a text. A night
-is of the day before it, and the first one of day 0, as in our tables.
+`kaggle_dilemma` reads the Prisoner's Dilemma, `kaggle_turns` what two players play in turn. All
+that happens in Werewolf is in `info.MODERATOR_OBSERVATION`, a list of entries for each step; each
+entry is JSON in a text. A night is of the day before it, and the first one of day 0, as in our
+tables.
 """
 
 import re
@@ -12,8 +13,8 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
+from pipeline.formats import kaggle_dilemma, kaggle_turns
 from pipeline.formats.broken import broken, decode
-from pipeline.formats.kaggle_dilemma import game_of, is_dilemma
 from pipeline.formats.kaggle_log import (
     AGENTS,
     EPISODE,
@@ -142,7 +143,9 @@ _START = "GameStartRoleDataEntry"
 
 
 def claims(look: Look) -> bool:
-    return _is_episode(look) and (_name(look) == _WEREWOLF or is_dilemma(look))
+    return _is_episode(look) and (
+        _name(look) in {_WEREWOLF, *kaggle_turns.GAMES} or kaggle_dilemma.is_dilemma(look)
+    )
 
 
 def describes(look: Look) -> str | None:
@@ -162,7 +165,10 @@ def _name(look: Look) -> str:
 
 def read(look: Look, model: str | None) -> GameRecord:
     """The game; without a winner, or with an agent that failed, it is unfinished."""
-    return _werewolf(look) if _name(look) == _WEREWOLF else game_of(look, SYSTEM, VERSION)
+    if (name := _name(look)) == _WEREWOLF:
+        return _werewolf(look)
+    game_of = kaggle_turns.game_of if name in kaggle_turns.GAMES else kaggle_dilemma.game_of
+    return game_of(look, SYSTEM, VERSION)
 
 
 def _werewolf(look: Look) -> GameRecord:

@@ -155,8 +155,8 @@ def test_an_episode_is_of_two_players() -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        *("connectx", "open_spiel_chess", "open_spiel_negotiation", "open_spiel_bargaining"),
-        *("open_spiel_coin_game", "ipd_2", "Werewolf"),
+        *("connectx", "open_spiel_chess", "open_spiel_coin_game_arena", "negotiation"),
+        *("ipd_2", "Werewolf"),
     ],
 )
 def test_an_episode_of_another_game_is_named(name: str) -> None:

@@ -1,6 +1,7 @@
 """Kaggle's Werewolf: an episode that the villagers win, and one that the werewolves win.
 
-And its Prisoner's Dilemma: `ipd`, OpenSpiel's repeated game, and one of that with a forfeit.
+Its Prisoner's Dilemma: `ipd`, OpenSpiel's repeated game, and one of that with a forfeit. And what
+is played in turn: an offer that is accepted, one that is not, and coins on a board.
 """
 
 import json
@@ -188,11 +189,13 @@ def state(
     status: str = "ACTIVE",
     *,
     is_last: bool = False,
+    text: str | None = None,
 ) -> dict[str, Any]:
+    info = {"actionSubmitted": applied, "actionSubmittedToString": text, "actionApplied": applied}
     return {
         "action": action,
         "reward": reward,
-        "info": {"actionSubmitted": applied, "actionApplied": applied, "timeTaken": 0.5},
+        "info": info | {"timeTaken": 0.5},
         "observation": {"observationString": "", "isTerminal": is_last},
         "status": "DONE" if is_last else status,
     }
@@ -213,13 +216,77 @@ FORFEIT = failed(
     thoughts="Neither.",
     failureCategory="UNPARSABLE",
 )
+# Each act: the seat, from 0, and OpenSpiel's words for it.
+BARGAINED = (
+    (0, "Offer: Book: 2, Hat: 0, Basketball: 1"),
+    (1, "Offer: Book: 1, Hat: 1, Basketball: 1"),
+    (0, "Offer: Book: 1, Hat: 0, Basketball: 1"),
+    (1, "Agree"),
+)
+NEGOTIATED = (
+    (0, "Proposal: [4, 0, 3]"),
+    (0, ", Utterance: [3, 3, 1]"),
+    (1, "Proposal: [3, 1, 4]"),
+    (1, ", Utterance: [2, 3, 2]"),
+    (0, "Proposal: Agreement reached!"),
+)
+NO_DEAL = (*NEGOTIATED[:-1], (0, "Proposal: [5, 5, 5]"), (0, ", Utterance: [0, 0, 0]"))
+COINS = ((0, "up"), (1, "left"), (0, "stand"), (1, "down"), (0, "right"), (1, "up"))
+
+
+def in_turn(
+    name: str,
+    acts: Sequence[tuple[int, str]],
+    rewards: tuple[float, float],
+    parameters: str = "rng_seed=7,instances_file=,max_turns=10,discount=0.5,is_private=True",
+) -> dict[str, Any]:
+    """An episode of a game that is played in turn; the second player thinks before it acts."""
+    steps = [
+        [state({"submission": -1}, None, 0.0)] * 2,
+        [state({"submission": -1}, None, None)] * 2,
+    ]
+    for number, (seat, text) in enumerate(acts, start=1):
+        is_last = number == len(acts)
+        both = [
+            state({"submission": -1}, None, reward if is_last else None, is_last=is_last)
+            for reward in rewards
+        ]
+        action = {"submission": number, "actionString": text}
+        if seat == 1:
+            call = {"model": "epsilon-2", "total_tokens": 13, "duration_secs": 0.5}
+            action |= {"thoughts": f"I think of {text}.", "call_details": [call]}
+        both[seat] |= state(action, number, both[seat]["reward"], is_last=is_last, text=text)
+        steps.append(both)
+    return {
+        "name": f"open_spiel_{name}",
+        "module_version": "1.33.2",
+        "configuration": {"episodeSteps": 119},
+        "info": {
+            "TeamNames": list(TEAMS),
+            "openSpielGameStringResolved": f"{name}_proxy({parameters})",
+        },
+        "steps": steps,
+    }
+
+
+IN_TURN = {
+    "bargaining": in_turn("bargaining", BARGAINED, (7.0, 4.0)),
+    "negotiation": in_turn("negotiation", NEGOTIATED, (30.0, 120.0)),
+    "no deal": in_turn("negotiation", NO_DEAL, (0.0, 0.0)),
+    "coin_game": in_turn("coin_game", COINS, (-3.0, -3.0)),
+}
 LOGS = [
-    encode(log) for log in (VILLAGERS_WIN, WEREWOLVES_WIN, BROKEN_OFF, ipd(), repeated(), FORFEIT)
+    *map(encode, (VILLAGERS_WIN, WEREWOLVES_WIN, BROKEN_OFF, ipd(), repeated(), FORFEIT)),
+    *map(encode, IN_TURN.values()),
 ]
 # The broken-off game does not count. An abstention is no correct vote. In the dilemma, delta
 # defects in 3 rounds of 5, twice, and in 1 of the 2 before the forfeit; epsilon in 2 of 5, twice,
-# and in none of 2.
+# and in none of 2. Whoever has more wins what is played in turn; as many are a draw.
 ANSWERS = {
+    ("win_rate", "delta", "bargaining"): 1.0,
+    ("win_rate", "delta", "negotiation"): 1 / 4,
+    ("win_rate", "epsilon", "negotiation"): 3 / 4,
+    ("win_rate", "delta", "coin_game"): 1 / 2,
     ("win_rate", "delta", "prisoners_dilemma"): 1.0,
     ("win_rate", "epsilon", "prisoners_dilemma"): 0.0,
     ("rationality", "delta", "prisoners_dilemma"): 7 / 12,
