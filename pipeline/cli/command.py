@@ -123,9 +123,10 @@ class Asked:
     ) -> None:
         self._path, self._form, self._arguments = lake, form, arguments
         self._names, self._failures = names, failures
-        if arguments.get("num_of_game", ...) is None:
-            del arguments["num_of_game"]  # then the report's own default
-        elif "num_of_game" in arguments and arguments["edition"] != "release":
+        for name in ("num_of_game", "engine"):
+            if arguments.get(name, ...) is None:
+                del arguments[name]  # then the report's own default
+        if "num_of_game" in arguments and arguments["edition"] != "release":
             raise UsageError("--num-of-game works only with --edition release")
 
     @cached_property

@@ -9,7 +9,6 @@ from typing import TypedDict, Unpack
 import polars as pl
 
 from pipeline.column import Column
-from pipeline.errors import UsageError
 from pipeline.events.contracts import GAME_TABLES, TABLES
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.lake.texts import looked_up, texts, with_texts
@@ -20,6 +19,7 @@ from pipeline.metrics.paging import check_limit, is_from, start_of
 from pipeline.metrics.request import DEFAULT_GAMES, Request, check, condition_on, several
 from pipeline.metrics.results import METRIC, counted_in
 from pipeline.metrics.rows import COMPARED, HITS, counted_rows, rows, with_compared
+from pipeline.metrics.tally import check_engine
 from pipeline.metrics.views import COLUMNS as OF_ROWS
 from pipeline.metrics.views import shared
 from pipeline.sqlfiles import identifier, literal
@@ -44,7 +44,6 @@ _KEY_TYPES = {name: COLUMNS[name].dtype for name in KEY}
 # Rows alike in all of these are alike in every column.
 _ORDER = (*KEY, "player", "hit", "parse_status")
 
-_ENGINES = ("polars", "duckdb")
 # So few rows are cut out first, and their messages are looked up.
 _FEW_ROWS = 1_000
 # Of so few games polars finds all rows before DuckDB is loaded.
@@ -52,8 +51,12 @@ _FEW_GAMES = 50_000
 
 
 class Choices(TypedDict, total=False):
-    """The arguments of `evidence` that say which rows a metric counts."""
+    """The arguments of `evidence` that say which rows a metric counts, and which engine finds them:
+    without one, whichever is the fastest.
+    """
 
+    engine: Engine
+    master: str | None
     edition: Edition
     num_of_game: int
     model: str | Sequence[str] | None
@@ -68,6 +71,7 @@ def evidence(
     *,
     edition: Edition = PAPER,
     engine: Engine = "polars",
+    master: str | None = None,
     num_of_game: int = DEFAULT_GAMES,
     model: str | Sequence[str] | None = None,
     game_type: str | Sequence[str] | None = None,
@@ -78,7 +82,8 @@ def evidence(
     """The rows that the metric counted, sorted by model and game. Their hits sum to the metric's.
 
     `where` is a SQL condition: see `pipeline.metrics.condition.condition`. With `hit`, only hits
-    (true) or misses (false). With `limit`, only so many rows. The engines are polars and duckdb.
+    (true) or misses (false). With `limit`, only so many rows. The engines polars, duckdb and spark
+    give the same rows; `master` is for spark: see `pipeline.spark.open_session`.
 
     Raises UsageError for an unknown metric, model or engine, and for a wrong condition.
 
@@ -87,20 +92,20 @@ def evidence(
     [('Player 1', 'nobody', 0.0), ('Player 3', 'Player 1', 0.0)]
     """
     choices: Choices = {
+        "engine": engine,
+        "master": master,
         "edition": edition,
         "num_of_game": num_of_game,
         "model": model,
         "game_type": game_type,
         "where": where,
     }
-    if engine not in _ENGINES:
-        raise UsageError(f"no engine `{engine}` for evidence: choose from {', '.join(_ENGINES)}")
     check_limit(limit)
     request = _request(lake, metric, choices)
-    if engine == "duckdb":
-        return pl.concat(_by_duckdb(lake, request, _select(lake, metric, request, hit, limit)))
+    if engine != "polars":
+        return pl.concat(_by_sql(lake, metric, request, choices, hit=hit, limit=limit))
     if limit is not None:
-        return _page(lake, metric, request, hit=hit, limit=limit, engine="polars")
+        return _page(lake, metric, request, hit=hit, limit=limit, choices=choices)
     return _by_polars(lake, metric, request, hit)
 
 
@@ -115,15 +120,16 @@ def evidence_parts(
 ) -> Iterator[pl.DataFrame]:
     """The same rows as `evidence`, or the first `limit`, some at a time; at least one part.
 
-    Memory is bounded, whatever the lake's size, but for a metric without SQL.
+    Memory is bounded, whatever the lake's size, but for a metric without SQL, and for the engines
+    polars and spark.
     """
     check_limit(limit)
-    request = _request(lake, metric, choices)
-    if limit is not None and limit <= _FEW_ROWS:
-        return iter([_page(lake, metric, request, hit=hit, limit=limit)])
-    if not has_sql(metric):
+    request, engine = _request(lake, metric, choices), choices.get("engine")
+    if engine in (None, "polars") and limit is not None and limit <= _FEW_ROWS:
+        return iter([_page(lake, metric, request, hit=hit, limit=limit, choices=choices)])
+    if engine == "polars" or (engine is None and not has_sql(metric)):
         return iter([_by_polars(lake, metric, request, hit).slice(0, limit)])
-    return _by_duckdb(lake, request, _select(lake, metric, request, hit, limit))
+    return _by_sql(lake, metric, request, choices, hit=hit, limit=limit)
 
 
 def _by_polars(lake: StoredLake, name: str, request: Request, hit: bool | None) -> pl.DataFrame:
@@ -132,8 +138,27 @@ def _by_polars(lake: StoredLake, name: str, request: Request, hit: bool | None) 
     return counted.select(pl.lit(name).alias("metric"), *_OF_ROW).sort(_ORDER, nulls_last=True)
 
 
-def _by_duckdb(lake: StoredLake, request: Request, select: str) -> Iterator[pl.DataFrame]:
-    """The rows of a `_select` as DuckDB finds them, some at a time."""
+def _by_sql(
+    lake: StoredLake,
+    name: str,
+    request: Request,
+    choices: Choices,
+    *,
+    hit: bool | None,
+    limit: int | None,
+) -> Iterator[pl.DataFrame]:
+    """The rows with their messages, or the first `limit`; in one part if Spark finds them."""
+    is_spark = choices.get("engine") == "spark"
+    of_row = _OF_ROW[:-1]
+    select = f"""SELECT {literal(name)} AS metric, {_listed(of_row, "counted.")}, messages.content
+FROM ({counted_rows(name, of_row, request)}) AS counted
+LEFT JOIN {"messages" if is_spark else texts(lake)} AS messages
+    ON messages.game_id = counted.game_id AND messages.message_index = counted.message_index
+WHERE {_has_hit(hit)}
+ORDER BY {_order()} LIMIT {"ALL" if limit is None else int(limit)}"""
+    if is_spark:
+        yield _on_spark(lake, request, select, choices)
+        return
     # Imported here, so that polars does not wait for it.
     from pipeline.warehouse import bounded, parts
 
@@ -141,17 +166,12 @@ def _by_duckdb(lake: StoredLake, request: Request, select: str) -> Iterator[pl.D
         yield from with_texts(lake, parts(connection, select))
 
 
-def _select(
-    lake: StoredLake, name: str, request: Request, hit: bool | None, limit: int | None
-) -> str:
-    """The SELECT of the counted rows with their messages, or of the first `limit`."""
-    of_row = _OF_ROW[:-1]
-    return f"""SELECT {literal(name)} AS metric, {_listed(of_row, "counted.")}, messages.content
-FROM ({counted_rows(name, of_row, request)}) AS counted
-LEFT JOIN {texts(lake)} AS messages
-    ON messages.game_id = counted.game_id AND messages.message_index = counted.message_index
-WHERE {_has_hit(hit)}
-ORDER BY {_order()} LIMIT {"ALL" if limit is None else int(limit)}"""
+def _on_spark(lake: StoredLake, request: Request, select: str, choices: Choices) -> pl.DataFrame:
+    # Imported here: it is an extra, and slow to import.
+    from pipeline.spark import Views, open_session
+
+    views = shared(request.num_of_game)
+    return Views(open_session(choices.get("master")), lake, views).query(select)
 
 
 @counted_in(COLUMNS)
@@ -178,7 +198,7 @@ def evidence_page(
     """
     check_limit(limit)
     request = _request(lake, metric, choices)
-    return _page(lake, metric, request, hit=hit, limit=limit, after=after)
+    return _page(lake, metric, request, hit=hit, limit=limit, after=after, choices=choices)
 
 
 def _page(
@@ -188,8 +208,8 @@ def _page(
     *,
     hit: bool | None,
     limit: int,
+    choices: Choices,
     after: Sequence[object] | None = None,
-    engine: Engine | None = None,
 ) -> pl.DataFrame:
     """A few rows with what is read for them alone: by type and game, since a join reads all."""
     start = start_of(after, KEY)
@@ -197,7 +217,7 @@ def _page(
 FROM counted
 WHERE {_has_hit(hit)} AND {is_from(start.values, _KEY_TYPES)}
 ORDER BY {_order()} LIMIT {int(limit)} OFFSET {start.n_shown}"""
-    counted = _selected(lake, name, request, select, columns=_COUNTED, engine=engine)
+    counted = _selected(lake, name, request, select, columns=_COUNTED, choices=choices)
     games = [pl.col(key).is_in(counted[key].unique().to_list()) for key in ("game_type", "game_id")]
 
     def table(name: str) -> pl.LazyFrame:
@@ -243,7 +263,7 @@ WHERE {_has_hit(hit)}"""
     select = f"{of_terms} UNION ALL SELECT CAST(NULL AS VARCHAR) AS term, {sums}"
     # Without the messages, which are most of the work.
     request, columns = _request(lake, metric, choices), ("term", "game_id", "hit")
-    totals = _selected(lake, metric, request, select, columns=columns)
+    totals = _selected(lake, metric, request, select, columns=columns, choices=choices)
     return totals.sort("term", nulls_last=True)
 
 
@@ -254,19 +274,22 @@ def _selected(
     select: str,
     *,
     columns: Sequence[str],
-    engine: Engine | None = None,
+    choices: Choices,
 ) -> pl.DataFrame:
     """The result of a SELECT on the rows `counted`, of which it needs these columns.
 
     Without an engine, polars runs it where there are few games, since it needs no time to start,
     and for a metric without SQL.
     """
+    engine = choices.get("engine")
     is_small = sum(lake.counts("games").values()) <= _FEW_GAMES
-    if engine == "polars" or is_small or not has_sql(name):
+    if engine == "polars" or (engine is None and (is_small or not has_sql(name))):
         counted = _counted(lake.table, name, request)
         answer = pl.SQLContext(counted=counted).execute(select, eager=False)
         return answer.collect(engine="auto" if is_small else "streaming")
     with_rows = f"WITH counted AS ({counted_rows(name, columns, request)})\n{select}"
+    if engine == "spark":
+        return _on_spark(lake, request, with_rows, choices)
     # Imported here, so that polars does not wait for it.
     from pipeline.warehouse import few
 
@@ -274,7 +297,8 @@ def _selected(
 
 
 def _request(lake: StoredLake, name: str, choices: Choices) -> Request:
-    """The request for these rows; raises UsageError for a name that does not exist."""
+    """The request for these rows; raises UsageError for a name or an engine that does not exist."""
+    check_engine(choices.get("engine", "polars"), choices.get("master"))
     declaration(name)
     request = Request(
         edition=choices.get("edition", PAPER),

@@ -16,7 +16,9 @@ from pipeline.cli import main
 from pipeline.errors import LakeError, QueryError
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
+from pipeline.metrics import NAMES as METRICS
 from pipeline.metrics import metrics
+from pipeline.metrics.evidence import evidence, evidence_totals
 from pipeline.metrics.views import views
 from pipeline.spark import Views
 from pipeline.spark.tables import temporary
@@ -135,6 +137,44 @@ def test_every_view_and_table(spark, sample_lake):
             assert_same(*(rows.sort(pl.all(), nulls_last=True) for rows in (of_spark, of_duckdb)))
 
 
+EVIDENCE = {
+    "of all": {},
+    "misses": {"hit": False},
+    "the first": {"limit": 3},
+    "of some": {"model": NAMED, "game_type": "undercover"},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [
+        pytest.param(
+            *(name, asked),
+            marks=[pytest.mark.long] if (name, asked) != ("judgement", "misses") else [],
+            id=f"{name} {asked}",
+        )
+        for name in METRICS
+        for asked in (EVIDENCE if name == "judgement" else ["of all"])
+    ],
+)
+def test_evidence(name, asked, spark, case_lake):
+    found = evidence(case_lake, name, engine="spark", **EVIDENCE[asked])
+    for engine in ENGINES:
+        assert_same(found, evidence(case_lake, name, engine=engine, **EVIDENCE[asked]))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_evidence_of_public_games(edition, spark, public_lake):
+    """With its messages; and what the rows come to."""
+    asked = {"edition": edition, "model": public_lake.table("players").head(1).collect()["model"]}
+    found = evidence(public_lake, "judgement", engine="spark", **asked)
+    assert_same(found, evidence(public_lake, "judgement", **asked))
+    assert found.height
+    found = evidence_totals(public_lake, "deception", engine="spark", edition=edition)
+    assert_same(found, evidence_totals(public_lake, "deception", edition=edition))
+
+
 def test_names_that_are_joined(spark, tmp_path):
     """Seats that were called differently are one side: as the other engines count them."""
     other_logs(tmp_path / "logs")
@@ -191,13 +231,18 @@ def test_what_spark_cannot_plan(spark, sample_lake):
         )
 
 
-def test_command(spark, sample_lake, capsys):
-    asked = ["metrics", "--lake", str(sample_lake.path), "--metric", "judgement", "--format", "csv"]
+@pytest.mark.parametrize(
+    "asked", [["metrics", "--metric", "judgement"], ["evidence", "judgement", "--limit", "5"]]
+)
+def test_command(asked, spark, sample_lake, capsys):
+    """The same result and the same notes, with each engine."""
     result = []
     for engine in ("spark", "duckdb"):
-        assert main([*asked, "--engine", engine]) == 0
-        result.append(capsys.readouterr().out)
-    assert result[0] == result[1] != ""
+        lake = ["--lake", str(sample_lake.path), "--format", "csv"]
+        assert main([*asked, *lake, "--engine", engine]) == 0
+        result.append(capsys.readouterr())
+    assert result[0] == result[1]
+    assert result[0].out
 
 
 LOUD = """

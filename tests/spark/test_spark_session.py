@@ -205,7 +205,7 @@ def test_a_lake_in_an_object_store(monkeypatch):
     done = magic_on_a_cluster("ingest", str(TOP / "data" / "sample" / "results"), "--lake", url)
     _, errors = done.communicate()
     assert done.returncode == 0, errors
-    for report in (["metrics"], ["leaderboard"]):
+    for report in (["metrics"], ["leaderboard"], ["evidence", "judgement"]):
         running = magic_on_a_cluster(*report, "--lake", url, "--format", "csv")
         found, errors = running.communicate()
         assert running.returncode == 0, errors

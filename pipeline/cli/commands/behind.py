@@ -8,7 +8,7 @@ from pipeline.cli import options, suggestions, terminal
 from pipeline.cli.command import Asked
 from pipeline.cli.options import DEFAULT_LAKE, Form, Texts, argument, flag, option, several
 from pipeline.errors import UsageError
-from pipeline.vocabulary import Edition, Failures
+from pipeline.vocabulary import Edition, Engine, Failures
 
 if TYPE_CHECKING:
     import polars as pl
@@ -79,6 +79,8 @@ def evidence(
     failures: Failures = "exclude",
     edition: Edition = "paper",
     num_of_game: int | None = None,
+    engine: Engine | None = None,
+    master: str | None = None,
     model: Texts = None,
     game_type: Texts = None,
     hits: bool = flag("--hits", "Only hits, also partial ones."),
@@ -99,6 +101,7 @@ def evidence(
       magic evidence judgement --model gpt-4 --misses
       magic evidence deception --game-type chameleon --limit 10
       magic evidence reasoning --format parquet > reasoning.parquet
+      magic evidence judgement --limit 10 --engine spark
     """
     if hits and misses:
         raise UsageError("--misses cannot be combined with --hits: leave out both to see all rows")
