@@ -14,6 +14,7 @@ from measure import HERE, magic
 
 from pipeline import __version__
 from pipeline.events.contracts import GAME_TABLES, polars_schema
+from pipeline.ingest.roles import write_roles
 from pipeline.lake import StoredLake, create_lake, open_lake
 from pipeline.lake.files import TableWriter
 from pipeline.lake.transaction import transaction
@@ -95,6 +96,7 @@ def _multiply(base: StoredLake, times: int, path: Path, *, messages: bool) -> No
                 writer.write(rows)
             writer.close()
             change.add(table, writer.files)
+        write_roles(change, pl.Series(base.game_types))
         change.commit(_ingest())
 
 
