@@ -123,7 +123,9 @@ def end_of(episode: Episode, last: Actions) -> End:
     states = episode.steps[-1]
     rewards, statuses = [state.reward for state in states], {state.status for state in states}
     failed = next((word for status, word in FAILED.items() if status in statuses), None)
-    seats = [n for n, state in enumerate(states, 1) if failed and FAILED.get(state.status) == failed]
+    seats = [
+        n for n, state in enumerate(states, 1) if failed and FAILED.get(state.status) == failed
+    ]
     is_over = statuses <= _OVER and rewards != [None, None]
     if is_over and any(
         state.observation and state.observation.is_terminal is False for state in states

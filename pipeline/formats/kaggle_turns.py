@@ -19,6 +19,7 @@ from pipeline.formats.kaggle_steps import (
     actions_of,
     end_of,
     seats_of,
+    usage_of,
 )
 from pipeline.formats.look import Look
 from pipeline.game import Fault, GameRecord, JsonValue, Result
@@ -65,6 +66,8 @@ def game_of(look: Look, system: str, version: str) -> GameRecord:
         ended_by=end.ended_by,
         n_rounds=max((one.round or 0 for one in acts), default=0),
         seats=seats,
+        failures=dict.fromkeys(end.failed, end.ended_by or ""),
+        usage=usage_of(steps[1:], faults),
         messages=messages(spoken, seats),
         faults=faults,
     )

@@ -13,7 +13,7 @@ from logs.kaggle import IN_TURN, TEAMS, state
 from rawlogs import encode
 
 from pipeline.formats import read
-from pipeline.game import BrokenDocument, GameRecord
+from pipeline.game import BrokenDocument, GameRecord, Usage
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
 from pipeline.verify import verify
@@ -137,6 +137,24 @@ def test_forfeits_and_timeouts(
     assert game.outcome != "agreed"
     assert [seat.final_score for seat in game.seats] == [None, None]
     assert said(game) == acts_of(log)
+
+
+@EACH
+def test_what_calls_used_and_who_failed(log: Log) -> None:
+    log, n_calls = json.loads(json.dumps(log)), 0  # no part is in two places
+    for states in log["steps"][1:-1]:
+        if isinstance(action := states[1]["action"], dict):
+            call = {"prompt_tokens": 7, "generation_tokens": 2, "duration_secs": 0.5}
+            action["call_details"] = [call, call]
+            n_calls += 2
+    log["steps"][-1] = [
+        state({"submission": -1}, None, reward, status)
+        for reward, status in ((1, "DONE"), (None, "TIMEOUT"))
+    ]
+    game = game_of(log)
+    assert n_calls
+    assert list(game.usage) == [Usage(), Usage(7 * n_calls, 2 * n_calls, 0.5 * n_calls)]
+    assert game.failures == {2: "timeout"}
 
 
 # What cannot be read
