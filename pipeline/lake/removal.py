@@ -49,7 +49,7 @@ def rewritten(
                 changed.append(file)
                 for number, mask in enumerate(masks):
                     if not mask.all():
-                        rows = parquet.read_row_group(number)
+                        rows = _filled(parquet.read_row_group(number), schema)
                         writer.write(_without(rows, mask, schema) if mask.any() else rows)
         writer.close()
     except BaseException:
@@ -62,7 +62,10 @@ def rewritten(
 def _opened(file: str, encoded: Sequence[str]) -> Iterator[pq.ParquetFile]:
     try:
         with open_file(file) as opened:
-            yield pq.ParquetFile(opened, read_dictionary=encoded)
+            metadata = pq.read_metadata(opened)
+            known = metadata.schema.to_arrow_schema().names
+            dictionaries = [name for name in encoded if name in known]
+            yield pq.ParquetFile(opened, metadata=metadata, read_dictionary=dictionaries)
     except pa.ArrowInvalid as error:
         why = f"{file}: {one_line(error)}; {DAMAGE_HINT}"
         raise LakeError(why) from None
@@ -71,3 +74,11 @@ def _opened(file: str, encoded: Sequence[str]) -> Iterator[pq.ParquetFile]:
 def _without(rows: pa.Table, mask: Mask, schema: pa.Schema) -> pa.Table:
     # Decoded, so that no dictionary keeps what only those rows had that are gone.
     return rows.filter(pl.Series(~mask).to_arrow()).cast(schema)
+
+
+def _filled(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The rows with null in columns that an older file lacks."""
+    lacking = [field for field in schema if field.name not in rows.column_names]
+    for field in lacking:
+        rows = rows.append_column(field, pa.nulls(rows.num_rows, field.type))
+    return rows.select(schema.names) if lacking else rows

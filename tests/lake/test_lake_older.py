@@ -9,6 +9,7 @@ import tarfile
 from pathlib import Path
 
 import polars as pl
+import pyarrow as pa
 import pytest
 import zstandard
 from event_tables import ENGINES, assert_same
@@ -19,8 +20,10 @@ from pipeline.events.contracts import TABLES, VERSION
 from pipeline.formats.interchange import EXAMPLE
 from pipeline.ingest import ingest
 from pipeline.lake.maintain import maintain
-from pipeline.lake.tables import COMMITS
+from pipeline.lake.removal import Mask, Removal, rewritten
+from pipeline.lake.tables import COMMITS, scan
 from pipeline.lake.transaction import Transaction
+from pipeline.stores import location
 from pipeline.verify import verify
 from pipeline.vocabulary import EDITIONS
 
@@ -152,6 +155,26 @@ def test_the_version_before_is_written_to(before: Path, name: str) -> None:
     assert verify(before).faults.is_empty()
     change(before)
     assert used(pipeline.open_lake(before)) == [expected] * 2
+
+
+@pytest.mark.parametrize("n_gone", [0, 1, 336])
+def test_rows_are_taken_out_of_files_that_lack_columns(before: Path, n_gone: int) -> None:
+    """As where the document of a game has changed."""
+    place = location(before / "players")
+    rows = pipeline.open_lake(before).table("players").collect()
+    gone = rows["game_id"].unique().sort()[:n_gone]
+
+    def mask(columns: pa.Table) -> Mask:
+        return pl.DataFrame(columns)["game_id"].cast(pl.String).is_in(gone.implode()).to_numpy()
+
+    files = [str(file) for file in (before / "players").glob("*.parquet")]
+    changed, written = rewritten(place, "players", files, Removal(("game_id",), mask))
+    kept = rows.filter(~pl.col("game_id").is_in(gone.implode()))
+    assert bool(changed) == (n_gone > 0)
+    assert sum(file.n_rows for file in written) == (kept.height if n_gone else 0)
+    if written:
+        names = [str(place / file.name) for file in written]
+        assert_same(scan("players", names).collect(), kept)
 
 
 def test_a_change_that_is_killed_leaves_the_version_before(
