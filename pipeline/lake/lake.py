@@ -184,7 +184,9 @@ class StoredLake:
         changed = set(stored.join(role_rows(), on=stored.columns, how="anti")["game_type"])
         if edited := [name for name in games.in_files() if name in self.game_types]:
             of_games = self.table("games").select("game_id", "outcome")
-            results = self.table("results").filter("is_finished", pl.col("game_type").is_in(edited))
+            results = self.stored("results").filter(
+                "is_finished", pl.col("game_type").is_in(edited)
+            )
             credited = ("game_type", "outcome", "side", "win_credit")
             rows = results.join(of_games, on="game_id").select(credited).unique().collect()
             for name, outcome, side, credit in rows.iter_rows():

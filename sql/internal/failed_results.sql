@@ -9,6 +9,7 @@ WITH outages AS (
 seats AS (
     SELECT
         players.game_id,
+        players.is_tested AS seat_is_tested,
         coalesce(players.model, '') AS seat_model,
         players.role AS seat_role,
         players.seat AS own_seat,
@@ -27,6 +28,7 @@ sides AS (
 failed AS (
     SELECT
         sides.game_id,
+        sides.is_tested,
         sides.side_model,
         sides.role,
         sides.side_seat,
@@ -34,11 +36,12 @@ failed AS (
     FROM sides
     INNER JOIN seats
         ON seats.game_id = sides.game_id
+        AND seats.seat_is_tested = sides.is_tested
         AND seats.seat_model = sides.side_model
         AND seats.seat_role = sides.role
     -- A result without a seat stands for all of its model and role.
     WHERE sides.side_seat IN (0, seats.own_seat)
-    GROUP BY sides.game_id, sides.side_model, sides.role, sides.side_seat
+    GROUP BY sides.game_id, sides.is_tested, sides.side_model, sides.role, sides.side_seat
 ),
 decided AS (
     SELECT
@@ -51,6 +54,7 @@ decided AS (
     FROM sides
     LEFT JOIN failed
         ON failed.game_id = sides.game_id
+        AND failed.is_tested = sides.is_tested
         AND failed.side_model = sides.side_model
         AND failed.role = sides.role
         AND failed.side_seat = sides.side_seat

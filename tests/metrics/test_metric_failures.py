@@ -62,6 +62,22 @@ def test_of_two_seats_of_one_model_one_fails(tmp_path: Path) -> None:
         assert sorted(results.select("seat", "win_credit").rows()) == [(1, 0.0), (2, None)]
 
 
+def test_a_seat_that_is_not_tested_fails_for_no_other(tmp_path: Path) -> None:
+    """Also of the same model and role: its failure is that of nobody who is counted."""
+    seats = [
+        {"player": "Wu", "model": "beta", "role": "werewolf"},
+        {"player": "Eve", "model": "alpha", "role": "villager"},
+        {"player": "Ida", "model": "alpha", "role": "villager", "is_tested": False},
+    ]
+    seats[2]["failure"] = "timeout"
+    game = {"magic_interchange": 1, "system": "example", "game_type": "werewolf", "seats": seats}
+    game |= {"is_finished": True, "end": {"outcome": "villagers_won"}}
+    lake = ingested(tmp_path, [game])
+    values = [one.metrics(metric="win_rate") for one in (lake, lake.with_failures("loss"))]
+    assert values[0].equals(values[1].drop("failures"))
+    assert lake.completeness()["n_failed"].to_list() == [0, 0]
+
+
 def test_one_seat_that_the_log_says_failed_is_enough(tmp_path: Path) -> None:
     """Of a side that won by the log, though the other seat of it had but an outage."""
     seats = [
@@ -168,6 +184,7 @@ def naive(tables: dict[str, pl.DataFrame]) -> list[tuple[Any, ...]]:
             player
             for player in tables["players"].iter_rows(named=True)
             if (player["game_id"], player["model"], player["role"]) == key
+            and player["is_tested"] == row["is_tested"]
             and row["seat"] in (None, player["seat"])
         ]
         has_result = row["is_finished"] and row["parse_status"] != "outage"
@@ -293,7 +310,7 @@ def test_a_command_counts_losses_and_says_so(lake: Lake, capsys: Any, command: l
     rows = json.loads(said.out)
     assert len(rows) == expected.height
     assert {row["failures"] for row in rows} == {"loss"}
-    assert "results counted as losses, since the model failed the game: 3" in said.err
+    assert "results of failed games that count as losses, in all: 3" in said.err
 
 
 PAGES: dict[str, Row] = {
