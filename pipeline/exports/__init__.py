@@ -11,10 +11,13 @@ from inspect import signature
 from pathlib import Path
 from typing import get_args
 
+from msgspec.structs import replace
+
 from pipeline.errors import UsageError, choose
 from pipeline.exports.exported import Exported
 from pipeline.lake import StoredLake
-from pipeline.vocabulary import Edition, ExportKind
+from pipeline.metrics.request import several
+from pipeline.vocabulary import EXCLUDE, Edition, ExportKind
 
 KINDS: tuple[ExportKind, ...] = get_args(ExportKind)
 OF_ONE_SYSTEM: tuple[ExportKind, ...] = ("every-eval-ever", "battles")
@@ -29,7 +32,7 @@ def export(
     confidence: float | None = None,
     without_samples: bool = False,
     organization: str | None = None,
-    redact: Sequence[str] | None = None,
+    redact: str | Sequence[str] | None = None,
     redact_names: bool = False,
     title: str | None = None,
     license: str | None = None,
@@ -61,19 +64,26 @@ def export(
         "confidence": confidence,
         "without_samples": without_samples,
         "organization": organization,
-        "redact": redact,
+        "redact": several(redact),
         "redact_names": redact_names,
         "title": title,
         "license": license,
         "date": date,
     }
-    given = {name: value for name, value in options.items() if value}
+    given = {
+        name: value
+        for name, value in options.items()
+        if value not in (None, ()) and value is not False
+    }
     write: Callable[..., Exported] = import_module(_module(kind)).write
     if strangers := given.keys() - signature(write).parameters.keys():
         raise UsageError(f"the export {kind} has no option {', '.join(sorted(strangers))}")
-    return write(
-        lake.of_one_system() if kind in OF_ONE_SYSTEM else lake, Path(destination), **given
-    )
+    lake = lake.of_one_system() if kind in OF_ONE_SYSTEM else lake
+    # The others have games as the logs have them.
+    lake = lake if kind == "every-eval-ever" else lake.with_failures(EXCLUDE)
+    exported = write(lake, Path(destination), **given)
+    is_empty = not sum(lake.counts("games").values())
+    return replace(exported, notes=("the lake has no games",)) if is_empty else exported
 
 
 def _module(kind: ExportKind) -> str:

@@ -53,7 +53,11 @@ def write(lake: StoredLake, destination: Path) -> Exported:
             parquet([rows], draft)
     n_alone = pairs.filter(is_self_play)["game_id"].n_unique()
     n_left = sum(lake.counts("games").values()) - pairs["game_id"].n_unique()
+    is_named = pl.col("model").is_in([*rows[MODEL_A], *rows[MODEL_B]])
+    bots = lake.table("players").filter("is_bot", is_named).select(pl.col("model").unique())
+    n_bots = bots.collect().height
     notes = (
+        *([f"{counted(n_bots, 'name')} among these of bots, which follow rules"] * bool(n_bots)),
         f"left out: self-play in {counted(n_alone, 'game')}",
         f"left out: {counted(n_left, 'game')} without opposed results of two named models",
     )

@@ -79,6 +79,8 @@ def card(about: Card, tables: Mapping[str, int]) -> str:
 def _body(about: Card, tables: Mapping[str, int]) -> Iterator[str]:
     yield markdown.heading(about.title, 1)
     yield f"The {markdown.escaped(about.state)}. Date: {about.at:%Y-%m-%d}.\n\n"
+    if about.lake.joined_names and not about.redaction.pseudonyms:
+        yield f"Names of models are joined: {markdown.escaped(about.lake.joined_names)}.\n\n"
     yield "`croissant.json` says what each column means. Tables are joined by `game_id`.\n\n"
     yield "| file | rows | a row is |\n|---|--:|---|\n"
     for table, n_rows in tables.items():

@@ -19,6 +19,7 @@ from pipeline.cells import as_json, counted
 from pipeline.exports.exported import Exported, instant, write_json
 from pipeline.lake import StoredLake
 from pipeline.metrics import ALL, DEFAULT_CONFIDENCE, metrics
+from pipeline.metrics.declaration import Combine
 from pipeline.metrics.evidence import evidence_parts
 from pipeline.metrics.known import metric as declaration
 from pipeline.metrics.known import names, title
@@ -187,7 +188,7 @@ def _result(row: Mapping[str, Any], record: _Record, confidence: float) -> dict[
             "lower_is_better": False,
             "score_type": "continuous",
             "min_score": 0,
-            "max_score": declaration(metric, edition).high,
+            "max_score": _highest(metric, edition, game_type),
         },
         "score_details": {
             "score": row["value"],
@@ -195,6 +196,15 @@ def _result(row: Mapping[str, Any], record: _Record, confidence: float) -> dict[
             **({"uncertainty": uncertainty} if has_interval else {}),
         },
     }
+
+
+def _highest(metric: str, edition: Edition, game_type: str) -> float:
+    """The largest value of a metric: of one game type, what the terms of that type can give."""
+    declared = declaration(metric, edition)
+    if game_type == ALL or declared.combine != Combine.SUM:
+        return declared.high
+    of_type = declared.among((game_type,))
+    return min(declared.high, sum(term.weight for term in of_type.terms))
 
 
 def _write_samples(

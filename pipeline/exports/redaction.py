@@ -11,11 +11,12 @@ from functools import cached_property
 from hashlib import sha256
 
 import polars as pl
-from msgspec import Struct
+from msgspec import Struct, json
 
 from pipeline.errors import UsageError, choose
 from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.lake import StoredLake
+from pipeline.lake.tables import COMMITS
 
 # A folder of somebody's machine, often with a user's name.
 ALWAYS = ("games.source",)
@@ -79,7 +80,7 @@ class Redaction(Struct, frozen=True, dict=True):
 def redaction(lake: StoredLake, columns: Sequence[str], *, has_pseudonyms: bool) -> Redaction:
     """What is left out and replaced. Raises UsageError for a column that is unknown, or a key.
 
-    Pseudonyms are numbers in an order that says nothing, the same for the same models.
+    Pseudonyms are numbers in an order that only the lake knows, the same in each of its exports.
     """
     known = [f"{table}.{name}" for table in TABLES for name in polars_schema(table)]
     if strangers := [name for name in columns if name not in known]:
@@ -91,10 +92,13 @@ def redaction(lake: StoredLake, columns: Sequence[str], *, has_pseudonyms: bool)
     if kept := [name for name in columns if name in keys or name.endswith(".game_id")]:
         raise UsageError(f"{', '.join(kept)} tells rows apart: choose other columns to leave out")
     if not has_pseudonyms:
-        return Redaction((*ALWAYS, *columns))
+        return Redaction(tuple(dict.fromkeys((*ALWAYS, *columns))))
     models = lake.table("players").select(pl.col("model").unique()).drop_nulls().collect()["model"]
-    shuffled = sorted(models, key=lambda name: sha256(name.encode()).hexdigest())
+    # Of names alone, whoever guesses them would have the order.
+    secret = lake.delta(COMMITS).metadata().id
+    shuffled = sorted(models, key=lambda name: sha256(f"{secret}/{name}".encode()).digest())
     names = {name: f"model-{number}" for number, name in enumerate(shuffled, start=1)}
     # Texts have the names of the logs, also where these are counted as others.
     names |= {name: names[joined] for name, joined in lake.names.items() if joined in names}
-    return Redaction((*ALWAYS, *WITH_NAMES, *columns), names)
+    names |= {json.encode(name)[1:-1].decode(): known for name, known in names.items()}
+    return Redaction(tuple(dict.fromkeys((*ALWAYS, *WITH_NAMES, *columns))), names)

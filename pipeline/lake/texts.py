@@ -52,6 +52,7 @@ def looked_up(lake: "StoredLake", rows: pl.DataFrame) -> pl.DataFrame:
     wanted = [
         pl.col(name).is_in(rows[name].unique().to_list())
         for name in ("game_type", "game_id", "message_index")
+        if name in rows.columns
     ]
     spoken = lake.table("messages").filter(*wanted).select(*_KEY, "content")
     found = spoken.join(rows.lazy(), on=_KEY, how="semi").collect(engine="streaming")

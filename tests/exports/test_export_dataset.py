@@ -17,6 +17,7 @@ from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES
 from pipeline.exports import exported as shared
 from pipeline.exports.redaction import Redaction
+from pipeline.lake.texts import are_long
 
 TYPES = {
     pl.String: "sc:Text",
@@ -126,6 +127,32 @@ def test_a_column_that_cannot_go(
     with pytest.raises(UsageError, match=f"^{re.escape(complaint)}"):
         arena.export("dataset", tmp_path / "out", redact=[column])
     assert not list(tmp_path.iterdir())
+
+
+def test_long_texts_are_found_without_what_is_left_out(tmp_path: Path) -> None:
+    game = undercover(0, ["m-1", "m-2", "m-3"])
+    game["events"][0]["text"] = "long " * 20_000
+    lake = made(tmp_path, [game])
+    assert are_long(lake)
+    lake.export("dataset", tmp_path / "out", redact=["messages.game_type"])
+    rows = pl.read_parquet(tmp_path / "out" / "data" / "messages.parquet")
+    assert rows["content"].str.len_bytes().max() == 100_000
+
+
+def test_pseudonyms_cannot_be_had_by_guessing_the_models(tmp_path: Path) -> None:
+    """Two lakes of the same games have them in two orders, of 24 models hardly ever the same."""
+    games = [undercover(n, [f"m-{3 * n + seat}" for seat in range(3)]) for n in range(8)]
+    orders = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        lake = made(tmp_path / name, games)
+        orders += [
+            lake.export("dataset", tmp_path / name / f"out-{n}", redact_names=True).pseudonyms
+            for n in range(2)
+        ]
+    assert orders[0] == orders[1]
+    assert orders[2] == orders[3]
+    assert orders[0] != orders[2]
 
 
 def test_models_have_pseudonyms_everywhere(sample_lake: Path, tmp_path: Path) -> None:

@@ -68,6 +68,23 @@ def test_each_value_is_there_with_its_interval(
         assert score["details"]["n_games"] == str(row["n_games"])
 
 
+def test_a_score_of_one_game_type_is_out_of_what_that_type_gives(
+    sample_lake: Path, tmp_path: Path
+) -> None:
+    lake = pipeline.open_lake(sample_lake)
+    lake.export("every-eval-ever", tmp_path / "out", without_samples=True)
+    highest = {
+        one["evaluation_name"]: one["metric_config"]["max_score"]
+        for log, _ in checked(tmp_path / "out").values()
+        for one in log["evaluation_results"]
+    }
+    assert highest["rationality/prisoners_dilemma"] == 1
+    assert highest["rationality/all"] == 2
+    assert highest["deception/undercover"] == 1
+    assert highest["deception/chameleon"] == highest["deception/all"] == 1.25
+    assert highest["judgement/undercover"] == highest["win_rate/all"] == 1
+
+
 @pytest.mark.slow
 def test_samples_are_what_the_values_count(sample_lake: Path, tmp_path: Path) -> None:
     """Their scores sum to the hits, and each says what was read from which text."""

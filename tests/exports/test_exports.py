@@ -11,6 +11,8 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from failed_games import GAMES as FAILED
+from failed_games import ingested
 
 import pipeline
 from pipeline.cli import main
@@ -181,6 +183,7 @@ def test_killed_in_the_middle_it_leaves_no_name(
         ("dataset", {"date": "yesterday"}, "'yesterday' is no date"),
         ("every-eval-ever", {"edition": "new"}, "no edition `new`"),
         ("every-eval-ever", {"confidence": 2.0}, "the confidence must be between 0 and 1"),
+        ("every-eval-ever", {"confidence": 0.0}, "the confidence must be between 0 and 1"),
     ],
 )
 def test_wrong_options(
@@ -189,6 +192,18 @@ def test_wrong_options(
     with pytest.raises(UsageError, match=complaint):
         arena.export(kind, tmp_path / "x.csv", **options)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", ["inspect-scout", "battles", "dataset"])
+def test_games_are_as_logs_have_them(tmp_path: Path, kind: str) -> None:
+    """Whatever a lake counts as a loss; values say so themselves."""
+    lake = ingested(tmp_path, FAILED)
+    files = []
+    for failures in ("exclude", "loss"):
+        (tmp_path / failures).mkdir()
+        place = named(kind, tmp_path / failures)
+        files.append(contents(lake.with_failures(failures).export(kind, place).path))
+    assert files[0] == files[1]
 
 
 @pytest.mark.parametrize("kind", KINDS)
