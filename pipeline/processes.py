@@ -57,7 +57,7 @@ def uninterrupted() -> Iterator[None]:
 
     In all threads: where several run, any of them may be the one that gets the signal.
     """
-    # None is what is not Python's own, as where R runs Python.
+    # None is a handler that is not Python's own, as where R runs Python.
     if current_thread() is not main_thread() or signal.getsignal(signal.SIGINT) is None:
         yield
         return
@@ -68,7 +68,7 @@ def uninterrupted() -> Iterator[None]:
     finally:
         signal.signal(signal.SIGINT, before)
     if came:
-        raise KeyboardInterrupt
+        signal.raise_signal(signal.SIGINT)
 
 
 def theirs() -> Connection:

@@ -59,7 +59,7 @@ def filling(folder: str | Path) -> Iterator[Path]:
 
 
 def check_is_new(path: Path, shown: str) -> None:
-    """Raises UsageError for a path where there is something, be it not an empty folder."""
+    """Raises UsageError for a path where there is something; an empty folder is nothing."""
     if any(path.iterdir()) if path.is_dir() else path.exists():
         raise UsageError(f"{shown}: is there already, and an export replaces nothing: name another")
     if not path.parent.is_dir():

@@ -49,6 +49,21 @@ with TemporaryDirectory() as folder:
         print("interrupted", flush=True)
 """
 
+HOLD = """
+import os, signal
+from pipeline.processes import uninterrupted
+handled = []
+for handler in (signal.SIG_IGN, lambda *_: handled.append("handled"), signal.default_int_handler):
+    signal.signal(signal.SIGINT, handler)
+    try:
+        with uninterrupted():
+            os.kill(os.getpid(), signal.SIGINT)
+            handled.append("held")
+    except KeyboardInterrupt:
+        handled.append("interrupted")
+print(*handled)
+"""
+
 TAKE = """
 import mmap
 from pipeline.processes import limit_memory, theirs
@@ -142,6 +157,13 @@ def test_other_signals_end_as_ctrl_c_does(sent: signal.Signals, tmp_path: Path) 
 def test_a_closed_stderr_fails_no_command(tmp_path: Path) -> None:
     command = f'"{sys.executable}" -m pipeline.cli schema votes 2>&-'
     assert subprocess.run(["sh", "-c", command], cwd=tmp_path, check=False).returncode == 0
+
+
+def test_ctrl_c_that_waited_is_handled_as_it_would_have_been() -> None:
+    """Which may be not at all, as in a command in the background."""
+    command = [sys.executable, "-c", HOLD]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert printed == "held held handled held interrupted\n"
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import polars as pl
 import pytest
@@ -176,6 +177,13 @@ def one_game(lake: Lake) -> pl.DataFrame:
     return lake.game(game).messages
 
 
+def exported(lake: Lake) -> pl.DataFrame:
+    """The results in a data set to publish."""
+    with TemporaryDirectory() as folder:
+        lake.export("dataset", Path(folder) / "set")
+        return pl.read_parquet(Path(folder) / "set" / "data" / "results.parquet")
+
+
 DOORS: dict[str, Callable[[Lake], pl.DataFrame]] = {
     **{f"table {name}": lambda lake, name=name: lake.table(name).collect() for name in SOME},
     **{f"sql {name}": lambda lake, name=name: lake.sql(f"FROM {name}") for name in SOME},
@@ -187,6 +195,7 @@ DOORS: dict[str, Callable[[Lake], pl.DataFrame]] = {
     "games": lambda lake: lake.games(),
     "models": lambda lake: lake.models(),
     "usage": lambda lake: lake.usage(),
+    "export": exported,
     "failed_results": lambda lake: lake.failed_results().collect(),
     "ratings": lambda lake: lake.ratings(),
     "game": one_game,

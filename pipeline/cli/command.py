@@ -141,9 +141,11 @@ class Asked:
         """The lake with the games of all systems, or of the one that --system names."""
         from pipeline.lake import open_lake
 
-        lake = options.seen(open_lake(self._path), self._names, self._failures)
-        system = self._arguments.get("system")
-        return lake if system is None else lake.of_system(system)
+        lake, system = (
+            options.named(open_lake(self._path), self._names),
+            self._arguments.get("system"),
+        )
+        return options.failing(lake.of_system(system) if system else lake, self._failures)
 
     def answer(self, report: str, *arguments: Any, **more: Any) -> Any:
         """What the report returns, given those of the command's options that it has."""

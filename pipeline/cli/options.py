@@ -155,20 +155,23 @@ SHARED: Mapping[str, Declared] = {
 """An option that a command declares otherwise is the default of its parameter instead."""
 
 
-def seen(lake: L, names: Path | None, failures: Failures = "exclude") -> L:
-    """The lake with the names of the file joined, and with failures as they are to count.
-
-    Notes say which names are joined, which of them the lake lacks, and how many games are losses.
-    """
-    lake = lake if names is None else _joined(lake, names)
+def failing(lake: L, failures: Failures, of: str = "") -> L:
+    """The lake with failures as they are to count; a note says how many results are losses."""
     lake = lake.with_failures(failures)
     if failures == "loss":
-        n = lake.failed_results().filter("is_tested", "is_failed").collect().height
-        terminal.note(f"results counted as losses, since the model failed the game: {n:,}")
+        failed = lake.failed_results().filter("is_tested", "is_failed")
+        n = failed.select("game_id").collect().height
+        terminal.note(f"results of failed games{of} that count as losses, in all: {n:,}")
     return lake
 
 
-def _joined(lake: L, names: Path) -> L:
+def named(lake: L, names: Path | None) -> L:
+    """The lake with the names of the file joined, if there is one.
+
+    Notes say which names are joined, and which of them the lake lacks.
+    """
+    if names is None:
+        return lake
     lake = lake.with_names(names)
     if lake.joined_names:
         terminal.note(f"names of models joined by {names}: {lake.joined_names}")
@@ -193,21 +196,21 @@ def lake_of(
     """
     from pipeline.lake import open_lake
 
-    opened = seen(open_lake(path, as_of), names, failures)
+    opened = named(open_lake(path, as_of), names)
     if as_of is None and opened.is_behind():
         terminal.note(
             "an ingest is not in these numbers: it is running, was interrupted, or was lost; "
             f"`magic verify --lake {path}` says more"
         )
     if system is not None:
-        return opened.of_system(system)
+        return failing(opened.of_system(system), failures)
     chosen = opened.of_one_system()
     others = [f"{name} ({n:,})" for name, n in opened.systems.items() if name != chosen.system]
     if others:
         terminal.note(
             f"games of {chosen.system} alone; use --system to count those of {', '.join(others)}"
         )
-    return chosen
+    return failing(chosen, failures)
 
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)

@@ -16,8 +16,8 @@ from pipeline.column import Column
 from pipeline.events.declaration import Rule, Table
 from pipeline.vocabulary import AnalysisKind, Choice, DocumentStatus, ParseStatus, Side
 
-# Lakes of the oldest version and later can be read: what they lack is empty, or null. Those of the
-# oldest that lacks columns alone are written to, and then are of the newest.
+# Lakes from `OLDEST_VERSION` on can be read: what they lack is empty, or null. Those from
+# `OLDEST_WRITTEN` on lack columns alone; the next change gives them these and the newest version.
 VERSION = 10
 OLDEST_VERSION = 8
 OLDEST_WRITTEN = 9

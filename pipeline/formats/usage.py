@@ -13,8 +13,8 @@ from pipeline.game import Fault, Usage
 
 NAMES = Usage.__struct_fields__
 _WHOLE = ("input_tokens", "output_tokens")
-# Of more than this, a float would not have each whole number.
-_MOST = 2**53
+# Of more than a trillion nothing was used, and sums would not fit into a column.
+_MOST = 10**12
 
 
 def usage(part: Struct, keys: Mapping[str, str], at: str, faults: list[Fault]) -> Usage:
@@ -32,7 +32,7 @@ def amount(value: Any, at: str, faults: list[Fault], *, is_whole: bool = False) 
         return None
     if type(value) in (int, float) and 0 <= value <= _MOST and not (is_whole and value % 1):
         return int(value) if is_whole else float(value)
-    rule = f"what is used is {'a whole' if is_whole else 'a'} number, 0 or more"
+    rule = f"what is used is {'a whole' if is_whole else 'a'} number from 0 to a trillion"
     faults.append(Fault(at, rule, repr(value)[:50]))
     return None
 

@@ -82,7 +82,11 @@ def _types(lake: Any, asked: Any) -> tuple[str, ...]:
 
 EDITION = Field("edition", "Edition", Edition, PAPER, values=lambda *_: EDITIONS)
 FAILURES = Field(
-    "failures", "Failed games", Literal["", "loss"], values=lambda *_: (LOSS,), nothing="left out"
+    "failures",
+    "Failed games",
+    Literal["", "exclude", "loss"],
+    values=lambda *_: (LOSS,),
+    nothing="left out",
 )
 """Of pages that count in an edition: what a game is to the model that failed it."""
 SAME_EDITION = Field("edition", kind=Edition, default=PAPER)

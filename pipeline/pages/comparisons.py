@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from pipeline.answers import AnsweringLake
 from pipeline.column import schema
 from pipeline.errors import LakeError, UsageError, choose
-from pipeline.lake import reopened
+from pipeline.lake import StoredLake, reopened
 from pipeline.metrics.known import metric, names
 from pipeline.metrics.request import check_models
 from pipeline.pages.address import EDITION, GAME_TYPE, METRIC, WHERE, Field, address, given
@@ -32,9 +32,9 @@ def compare(lake: AnsweringLake, asked: Any) -> Content:
     `rows` are those of `compare`; `apart` are the settings with the largest differences, if both
     are of one system, and `names` are theirs in it.
     """
-    own = _tested(lake)
+    own = lake.once(_tested)
     others = [lake.of_system(system) for system in lake.systems if system != lake.system]
-    models = (*own, *(full(part, name) for part in others for name in _tested(part)))
+    models = (*own, *(full(part, name) for part in others for name in part.once(_tested)))
     model = asked.model or next((name for name in own if name != asked.other), "")
     other = asked.other or next((name for name in own if name != model), "")
     systems = [system_of(lake, name) or lake.system for name in (model, other)]
@@ -193,7 +193,7 @@ def _state(lake: AnsweringLake, ingest: str, earlier: Sequence[str]) -> Answerin
         raise UsageError(str(error)) from None
 
 
-def _tested(lake: AnsweringLake) -> tuple[str, ...]:
+def _tested(lake: StoredLake) -> tuple[str, ...]:
     """The models that the lake's games test."""
     return tested_models(
         lake.table("results").filter("is_tested").select("model").collect()["model"]

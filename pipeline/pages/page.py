@@ -13,6 +13,7 @@ from pipeline.pages import comparisons, game, lists, lookups, values
 from pipeline.pages.address import Address
 from pipeline.pages.content import Content, Page
 from pipeline.reports.tables import unknown_notes
+from pipeline.vocabulary import EXCLUDE, LOSS, RELEASE
 
 _PLACE = re.compile(r"`\$\.(\w+)`$")
 TEMPLATES = Path(__file__).parent / "templates"
@@ -47,6 +48,9 @@ def content(name: str, lake: Any, asked: Address) -> Content:
     listed = {one.name: one.values(seen, asked) for one in asked.FIELDS if one.values}
     choices = {field: tuple(values) for field, values in (listed | {**shown.choices}).items()}
     common = {"systems": seen.systems, "choices": choices, "seen_as": seen.seen_as}
+    if _is_refused(asked):
+        refused = "the release edition counts failed games as its script does"
+        common["faults"] = {**shown.faults, "failures": refused}
     if asked.IS_OF_SYSTEM:
         system = seen.system if shown.system is None else shown.system
         common |= {"system": system, "unknown": unknown_notes(seen)}
@@ -55,8 +59,14 @@ def content(name: str, lake: Any, asked: Address) -> Content:
 
 def _seen(lake: Any, asked: Address) -> Any:
     """The lake as the page sees it: one that counts sees one system, and failures as it says."""
-    lake = lake.with_failures(getattr(asked, "failures", "") or lake.failures)
+    failures = getattr(asked, "failures", "") or lake.failures
+    lake = lake.with_failures(EXCLUDE if _is_refused(asked) else failures)
     return lake.of_one_system(getattr(asked, "system", "") or None) if asked.IS_OF_SYSTEM else lake
+
+
+def _is_refused(asked: Address) -> bool:
+    """Whether failures are to count as losses in an edition that has its own rule."""
+    return getattr(asked, "failures", "") == LOSS and getattr(asked, "edition", "") == RELEASE
 
 
 def csv_parts(

@@ -38,6 +38,16 @@ def links(text: str) -> list[tuple[str, dict[str, str]]]:
     ]
 
 
+@pytest.mark.parametrize("name", ["leaderboard", "radar", "model", "metric"])
+def test_an_edition_with_a_rule_of_its_own_refuses_losses_beside_the_field(
+    name: str, opened: Lake
+) -> None:
+    asked = {"edition": "release", **NEEDED.get(name, {})}
+    refused = content(name, opened, parameters(name, {**asked, "failures": "loss"}))
+    assert "release" in refused.faults["failures"]
+    assert refused.rows.equals(content(name, opened, parameters(name, asked)).rows)
+
+
 @pytest.mark.some(9)
 @pytest.mark.slow
 @pytest.mark.parametrize("edition", EDITIONS)

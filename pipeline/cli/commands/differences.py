@@ -194,9 +194,10 @@ def diff(
 
     from pipeline.lake import open_lake
 
-    asked.lake = options.lake_of(named[0], system, states[0] if states else None, names, failures)
-    after = open_lake(named[-1], states[1] if len(states) == 2 else None)
-    after = options.seen(after, names, failures)
+    before = options.lake_of(named[0], system, states[0] if states else None, names)
+    after = options.named(open_lake(named[-1], states[1] if len(states) == 2 else None), names)
+    asked.lake = options.failing(before, failures, " before")
+    after = options.failing(after, failures, " after")
     if list_games:
         asked.show("reports.diff.diff_games", after)
         if fail_on_regression is None:

@@ -80,9 +80,9 @@ def report(
     if out != STDOUT:
         check_place(file)
     wanted = GAMES_PER_CELL if games_per_cell is None else games_per_cell
-    opened = options.seen(open_lake(lake), names, failures)
+    opened = options.named(open_lake(lake), names)
     text = report_file(
-        opened.of_system(system) if system else opened,
+        options.failing(opened.of_system(system) if system else opened, failures),
         form,
         title=title,
         edition=edition,
@@ -140,7 +140,7 @@ def view(
     from pipeline.server.serve import serve
 
     serve(
-        with_metrics(options.seen(open_lake(lake), names), known()),
+        with_metrics(options.named(open_lake(lake), names), known()),
         name=lake,
         host=host,
         port=port,

@@ -177,7 +177,7 @@ def sql(
         from pipeline.cli.output import show
 
         # Only with names it is opened here, since that takes as long as to start a process.
-        opened = lake if names is None else options.seen(pipeline.open_lake(lake), names)
+        opened = lake if names is None else options.named(pipeline.open_lake(lake), names)
         rows = sandbox.sql(opened, text, values)
         if out is None:
             show(rows, form)

@@ -102,7 +102,11 @@ def game_of(document: Document) -> GameRecord:
         started_at=document.started_at,
         game_index=document.game_index,
         seats=seats,
-        failures={n: one.failure for n, one in enumerate(document.seats, 1) if one.failure},
+        failures={
+            n: one.failure
+            for n, one in enumerate(document.seats, 1)
+            if one.failure and one.failure.strip()
+        },
         messages=messages(_spoken(document.events), seats),
         order=order if any(order) else (),
     )

@@ -9,6 +9,7 @@ from pipeline.errors import UsageError
 from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered
 from pipeline.metrics.completeness import played
+from pipeline.metrics.known import metric as declared
 from pipeline.metrics.known import names as edition_names
 from pipeline.metrics.request import (
     Request,
@@ -80,7 +81,13 @@ def compare(
     )
 
     def answer_of(part: StoredLake, asked: Request) -> Answer:
-        return answered(part, asked, names=metrics, confidence=confidence)
+        names = metrics
+        if (
+            is_of_several and metric is None and game_type is None
+        ):  # those of the game types that all systems play
+            types = {*(asked.game_types or ())}
+            names = tuple(one for one in names if types & {*declared(one, edition).game_types})
+        return answered(part, asked, names=names, confidence=confidence)
 
     answer = across(lake, request, answer_of) if is_of_several else answer_of(lake, request)
     known = answer.rows["model"].drop_nulls().unique().sort().to_list()
