@@ -16,8 +16,9 @@ from msgspec.structs import replace
 from pipeline.errors import UsageError, choose
 from pipeline.exports.exported import Exported
 from pipeline.lake import StoredLake
+from pipeline.metrics import DEFAULT_CONFIDENCE
 from pipeline.metrics.request import several
-from pipeline.vocabulary import EXCLUDE, Edition, ExportKind
+from pipeline.vocabulary import EXCLUDE, PAPER, Edition, ExportKind
 
 KINDS: tuple[ExportKind, ...] = get_args(ExportKind)
 OF_ONE_SYSTEM: tuple[ExportKind, ...] = ("every-eval-ever", "battles")
@@ -28,8 +29,8 @@ def export(
     kind: ExportKind,
     destination: str | Path,
     *,
-    edition: Edition | None = None,
-    confidence: float | None = None,
+    edition: Edition = PAPER,
+    confidence: float = DEFAULT_CONFIDENCE,
     without_samples: bool = False,
     organization: str | None = None,
     redact: str | Sequence[str] | None = None,
@@ -70,10 +71,11 @@ def export(
         "license": license,
         "date": date,
     }
+    defaults = signature(export).parameters
     given = {
         name: value
         for name, value in options.items()
-        if value not in (None, ()) and value is not False
+        if value not in (None, defaults[name].default)
     }
     write: Callable[..., Exported] = import_module(_module(kind)).write
     if strangers := given.keys() - signature(write).parameters.keys():

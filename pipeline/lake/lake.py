@@ -453,7 +453,11 @@ class StoredLake:
         return self._named(table)
 
     def failed_results(self) -> pl.LazyFrame:
-        """The results with a game that a side failed as its loss, and `is_failed`."""
+        """The results with a game that a side failed as its loss, and `is_failed`.
+
+        >>> lake.failed_results().filter("is_failed").collect().height
+        0
+        """
         return with_losses(self._named)
 
     def _named(self, table: str) -> pl.LazyFrame:

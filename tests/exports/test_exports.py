@@ -178,7 +178,7 @@ def test_killed_in_the_middle_it_leaves_no_name(
     ("kind", "options", "complaint"),
     [
         ("battle", {}, "no export `battle`: did you mean `battles`"),
-        ("battles", {"edition": "paper"}, "the export battles has no option edition"),
+        ("battles", {"edition": "audited"}, "the export battles has no option edition"),
         ("inspect-scout", {"redact_names": True}, "inspect-scout has no option redact_names"),
         ("dataset", {"date": "yesterday"}, "'yesterday' is no date"),
         ("every-eval-ever", {"edition": "new"}, "no edition `new`"),

@@ -28,7 +28,11 @@ class Kept:
         self.game = cache(lake.game)
         self.systems = lake.systems
         self.unknown_types, self.unknown_tables = lake.unknown_types, lake.unknown_tables
-        self.redeclared_types, self.joined_names = lake.redeclared_types, lake.joined_names
+        self.redeclared_types, self.seen_as = lake.redeclared_types, lake.seen_as
+        self.failures = lake.failures
+
+    def with_failures(self, _: str) -> "Kept":
+        return self
 
 
 class Altered:
@@ -38,7 +42,11 @@ class Altered:
         self.lake = lake
         self.systems = lake.systems
         self.unknown_types, self.unknown_tables = lake.unknown_types, lake.unknown_tables
-        self.redeclared_types, self.joined_names = lake.redeclared_types, lake.joined_names
+        self.redeclared_types, self.seen_as = lake.redeclared_types, lake.seen_as
+        self.failures = lake.failures
+
+    def with_failures(self, _: str) -> "Altered":
+        return self
 
     def game(self, game: str, *, edition: str) -> Game:
         found = self.lake.game(game, edition=edition)

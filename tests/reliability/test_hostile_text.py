@@ -250,6 +250,7 @@ ASKED = {
     "diff": ["{lake} {lake}", "{lake} {lake} --games"],
     "documents": ["", "--path ."],
     "evidence": ["judgement", "cooperation", "judgement --limit 2000", "reasoning --misses"],
+    "export": ["battles {tmp}/b.csv", "inspect-scout {tmp}/s", "dataset {tmp}/d --redact-names"],
     "games": ["", "--model {model}", "--path nope", "--outcome unfinished"],
     "ingest": ["{logs}", "{logs} --format json", "{logs} --strict"],
     "leaderboard": ["", "--edition audited", "--system {system}"],
