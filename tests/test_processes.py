@@ -178,4 +178,7 @@ def test_ctrl_c_ends_a_query(what: str) -> None:
     assert process.stdout.readline() == "asking\n"
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=60) == ("interrupted\n", "")
+    try:
+        assert process.communicate(timeout=60) == ("interrupted\n", "")
+    finally:
+        process.kill()  # its query has no end
