@@ -24,7 +24,7 @@ settings.register_profile(
     "fast", deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile(
-    "ci", settings.get_profile("fast"), max_examples=20, derandomize=True, print_blob=True
+    "ci", settings.get_profile("fast"), derandomize=True, print_blob=True
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "fast"))
 

@@ -88,7 +88,7 @@ def answer(lake: Lake, name: str) -> pl.DataFrame:
 
 @pytest.mark.parametrize("system", ["magic", "example"])
 @pytest.mark.slow
-@pytest.mark.some(30)
+@pytest.mark.some(16)
 @pytest.mark.parametrize("name", ANSWERS)
 def test_answers_are_those_of_logs_with_these_names(place: Path, system: str, name: str) -> None:
     """Every value, interval, comparison, number of games, row behind a value and contradiction."""

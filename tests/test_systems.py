@@ -326,7 +326,7 @@ def test_numbers_say_of_what_they_are(mixed: tuple[Lake, Lake]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.some(24)
+@pytest.mark.some(16)
 @pytest.mark.parametrize("name", DOORS)
 def test_no_door_shows_another_system(mixed: tuple[Lake, Lake], name: str) -> None:
     """Where rows of both are in the same files, a lake of one system is as if it were alone."""
