@@ -23,9 +23,7 @@ _SECONDS, _SLOW_SECONDS = 0.2, 2.0  # that a test takes, unless its mark has `se
 settings.register_profile(
     "fast", deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.register_profile(
-    "ci", settings.get_profile("fast"), derandomize=True, print_blob=True
-)
+settings.register_profile("ci", settings.get_profile("fast"), derandomize=True, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "fast"))
 
 
