@@ -157,6 +157,8 @@ def in_unit(value: Any, unit: str) -> str:
             return f"{100 * value:.1f}"
         case "area":
             return f"{value:,.0f}"
+        case "amount":  # of any size, from millions of tokens to parts of a cent
+            return f"{value:,.0f}" if value >= 1000 or value % 1 == 0 else f"{value:.3g}"
         case "bytes":
             return str(size(value))
         case _:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 ID_LENGTH = 32
-Unit = Literal["bytes", "p", "%", "area"] | None
+Unit = Literal["bytes", "p", "%", "amount", "area"] | None
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -84,6 +84,7 @@ flag = partial(Column, pl.Boolean())
 instant = partial(Column, pl.Datetime("us", "UTC"))
 p_value = partial(Column, pl.Float64(), nullable=True, min=0, max=1, unit="p")
 area = partial(Column, pl.Float64(), nullable=True, min=0, unit="area")
+amount = partial(Column, pl.Float64(), nullable=True, min=0, unit="amount")
 # A number of the log's own; its meaning is the log's.
 code = partial(Column, pl.Int64(), nullable=True)
 

@@ -33,8 +33,8 @@ USAGE: Mapping[str, Column] = {
     ),
     "n_games": column.count("games whose logs say it of all seats of the model").shown("games"),
     "n_played": column.count("all games that the model has a seat in").shown("of"),
-    "total": column.number("the sum over these games, in the measure's unit", low=0),
-    "per_game": column.number("the mean of these games; seats of the model are added up", low=0),
+    "total": column.amount("the sum over these games, in the measure's unit"),
+    "per_game": column.amount("the mean of these games; seats of the model are added up"),
 }
 _NOBODY = "no model"
 _NAMES_OF_NOBODY = ("", "none", "null", "nan", "unknown", "undefined")
