@@ -141,11 +141,10 @@ class Asked:
         """The lake with the games of all systems, or of the one that --system names."""
         from pipeline.lake import open_lake
 
-        lake, system = (
-            options.named(open_lake(self._path), self._names),
-            self._arguments.get("system"),
-        )
-        return options.failing(lake.of_system(system) if system else lake, self._failures)
+        lake = options.named(open_lake(self._path), self._names)
+        if system := self._arguments.get("system"):
+            lake = lake.of_system(system)
+        return options.failing(lake, self._failures)
 
     def answer(self, report: str, *arguments: Any, **more: Any) -> Any:
         """What the report returns, given those of the command's options that it has."""

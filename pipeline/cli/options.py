@@ -202,11 +202,9 @@ def lake_of(
             "an ingest is not in these numbers: it is running, was interrupted, or was lost; "
             f"`magic verify --lake {path}` says more"
         )
-    if system is not None:
-        return failing(opened.of_system(system), failures)
-    chosen = opened.of_one_system()
+    chosen = opened.of_one_system(system)
     others = [f"{name} ({n:,})" for name, n in opened.systems.items() if name != chosen.system]
-    if others:
+    if others and system is None:
         terminal.note(
             f"games of {chosen.system} alone; use --system to count those of {', '.join(others)}"
         )

@@ -81,7 +81,7 @@ def game_of(look: Look, system: str, version: str) -> GameRecord:
         ended_by=end.ended_by,
         n_rounds=sum(step.choices is not None for step in steps),
         seats=seats,
-        failures=dict.fromkeys(end.failed, end.ended_by or ""),
+        failures=end.failures,
         usage=usage_of(actions, faults),
         messages=messages(_thoughts(steps), seats),
         decisions=list(_decisions(steps)),

@@ -92,14 +92,14 @@ Actions = Sequence[Action]
 class End(NamedTuple):
     """How a game ended: points, and who won, by seat; null where that is not known.
 
-    `failed` are the seats of those whose failure ended it.
+    `failures` are the words for it, by the seats of those whose failure ended it.
     """
 
     is_finished: bool
     scores: Sequence[float | None]
     wins: Sequence[bool | None]
     ended_by: str | None
-    failed: Sequence[int]
+    failures: dict[int, str]
 
 
 def actions_of(states: Sequence[State], at: str, faults: list[Fault]) -> Actions:
@@ -123,9 +123,11 @@ def end_of(episode: Episode, last: Actions) -> End:
     states = episode.steps[-1]
     rewards, statuses = [state.reward for state in states], {state.status for state in states}
     failed = next((word for status, word in FAILED.items() if status in statuses), None)
-    seats = [
-        n for n, state in enumerate(states, 1) if failed and FAILED.get(state.status) == failed
-    ]
+    failures = {
+        n: failed
+        for n, state in enumerate(states, start=1)
+        if failed and FAILED.get(state.status) == failed
+    }
     is_over = statuses <= _OVER and rewards != [None, None]
     if is_over and any(
         state.observation and state.observation.is_terminal is False for state in states
@@ -133,11 +135,13 @@ def end_of(episode: Episode, last: Actions) -> End:
         # Whoever failed has -1 or nothing, the other 1: no numbers of points.
         why = [action.failure for action in last if action.failure]
         wins = [(reward or 0) > 0 for reward in rewards]
-        seats = seats or [number for number, won in enumerate(wins, start=1) if not won]
-        return End(True, [None, None], wins, failed or ": ".join(["forfeit", *why[:1]]), seats)
+        forfeit = ": ".join(["forfeit", *why[:1]])
+        losers = (number for number, won in enumerate(wins, start=1) if not won)
+        failures = failures or dict.fromkeys(losers, forfeit)
+        return End(True, [None, None], wins, failed or forfeit, failures)
     if is_over and None not in rewards:
-        return End(True, rewards, most_points(rewards), failed, seats)
-    return End(False, [None, None], [None, None], failed, seats)
+        return End(True, rewards, most_points(rewards), failed, failures)
+    return End(False, [None, None], [None, None], failed, failures)
 
 
 def seats_of(

@@ -66,7 +66,7 @@ def game_of(look: Look, system: str, version: str) -> GameRecord:
         ended_by=end.ended_by,
         n_rounds=max((one.round or 0 for one in acts), default=0),
         seats=seats,
-        failures=dict.fromkeys(end.failed, end.ended_by or ""),
+        failures=end.failures,
         usage=usage_of(steps[1:], faults),
         messages=messages(spoken, seats),
         faults=faults,

@@ -25,6 +25,10 @@ BY_TYPE = "; also group by game_type to get the value of each type"
 BY_TERM = "; `magic metrics --format json` shows each term in `terms`"
 POOL = "pooled"  # the term of a metric that is one ratio over all of its terms
 DEFAULT_GAMES = 21
+NO_LOSSES = (
+    "the release edition counts failed games as the published script does: leave out the choice of "
+    "failures"
+)
 FEW_MODELS = 8
 """So many are named where somebody asks for another."""
 
@@ -197,8 +201,7 @@ def check(lake: StoredLake, request: Request, metrics: Sequence[str]) -> None:
         "the release edition covers all games of a model: leave out the condition": (
             is_release and request.where is not None
         ),
-        "the release edition counts failed games as the published script does: leave out the "
-        "choice of failures": is_release and lake.failures == LOSS,
+        NO_LOSSES: is_release and lake.failures == LOSS,
         "the number of games must be 1 or more": request.num_of_game < 1,
         f"a number of games works only with the edition release, not with {request.edition}": (
             not is_release and request.num_of_game != DEFAULT_GAMES

@@ -8,7 +8,7 @@ from msgspec import Meta, Struct, defstruct, structs
 from pipeline import games
 from pipeline.column import words
 from pipeline.metrics.known import names
-from pipeline.vocabulary import ALL, EDITIONS, LOSS, PAPER, Edition
+from pipeline.vocabulary import ALL, EDITIONS, LOSS, PAPER, Edition, Failures
 
 
 class Field(Struct, frozen=True):
@@ -84,7 +84,7 @@ EDITION = Field("edition", "Edition", Edition, PAPER, values=lambda *_: EDITIONS
 FAILURES = Field(
     "failures",
     "Failed games",
-    Literal["", "exclude", "loss"],
+    Literal["", Failures],
     values=lambda *_: (LOSS,),
     nothing="left out",
 )

@@ -9,6 +9,7 @@ import msgspec
 import polars as pl
 
 from pipeline.errors import UsageError, choose
+from pipeline.metrics.request import NO_LOSSES
 from pipeline.pages import comparisons, game, lists, lookups, values
 from pipeline.pages.address import Address
 from pipeline.pages.content import Content, Page
@@ -49,8 +50,7 @@ def content(name: str, lake: Any, asked: Address) -> Content:
     choices = {field: tuple(values) for field, values in (listed | {**shown.choices}).items()}
     common = {"systems": seen.systems, "choices": choices, "seen_as": seen.seen_as}
     if _is_refused(asked):
-        refused = "the release edition counts failed games as its script does"
-        common["faults"] = {**shown.faults, "failures": refused}
+        common["faults"] = {**shown.faults, "failures": NO_LOSSES}
     if asked.IS_OF_SYSTEM:
         system = seen.system if shown.system is None else shown.system
         common |= {"system": system, "unknown": unknown_notes(seen)}

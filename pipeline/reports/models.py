@@ -6,6 +6,7 @@ import polars as pl
 
 from pipeline import column
 from pipeline.column import Column, listed
+from pipeline.game import Usage
 from pipeline.lake import StoredLake
 from pipeline.metrics.request import check_players, chosen, several
 
@@ -25,7 +26,7 @@ COLUMNS: Mapping[str, Column] = {
         nullable=True,
     ),
 }
-_MEASURES = ("input_tokens", "output_tokens", "seconds", "cost")
+_MEASURES = Usage.__struct_fields__
 USAGE: Mapping[str, Column] = {
     "model": column.text("the name of a model"),
     "measure": column.word(

@@ -9,14 +9,24 @@ WITH outages AS (
 seats AS (
     SELECT
         players.game_id,
-        players.is_tested AS seat_is_tested,
-        coalesce(players.model, '') AS seat_model,
-        players.role AS seat_role,
-        players.seat AS own_seat,
+        players.is_tested,
+        coalesce(players.model, '') AS side_model,
+        players.role,
+        players.seat,
         CASE WHEN players.failure IS NOT NULL THEN 1 ELSE 0 END AS is_logged
     FROM (${players}) AS players
     LEFT JOIN outages ON outages.game_id = players.game_id AND outages.seat = players.seat
     WHERE players.failure IS NOT NULL OR outages.seat IS NOT NULL
+),
+failed AS (
+    SELECT game_id, is_tested, side_model, role, side_seat, max(is_logged) AS is_logged
+    FROM (
+        SELECT *, seat AS side_seat FROM seats
+        UNION ALL
+        -- A result without a seat stands for all of its model and role.
+        SELECT *, 0 AS side_seat FROM seats
+    ) AS failures
+    GROUP BY game_id, is_tested, side_model, role, side_seat
 ),
 sides AS (
     SELECT
@@ -24,24 +34,6 @@ sides AS (
         coalesce(model, '') AS side_model,
         coalesce(seat, 0) AS side_seat
     FROM (${results}) AS results
-),
-failed AS (
-    SELECT
-        sides.game_id,
-        sides.is_tested,
-        sides.side_model,
-        sides.role,
-        sides.side_seat,
-        max(seats.is_logged) AS is_logged
-    FROM sides
-    INNER JOIN seats
-        ON seats.game_id = sides.game_id
-        AND seats.seat_is_tested = sides.is_tested
-        AND seats.seat_model = sides.side_model
-        AND seats.seat_role = sides.role
-    -- A result without a seat stands for all of its model and role.
-    WHERE sides.side_seat IN (0, seats.own_seat)
-    GROUP BY sides.game_id, sides.is_tested, sides.side_model, sides.role, sides.side_seat
 ),
 decided AS (
     SELECT

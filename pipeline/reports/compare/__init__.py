@@ -82,9 +82,8 @@ def compare(
 
     def answer_of(part: StoredLake, asked: Request) -> Answer:
         names = metrics
-        if (
-            is_of_several and metric is None and game_type is None
-        ):  # those of the game types that all systems play
+        if is_of_several and metric is None and game_type is None:
+            # Of the game types that all systems play.
             types = {*(asked.game_types or ())}
             names = tuple(one for one in names if types & {*declared(one, edition).game_types})
         return answered(part, asked, names=names, confidence=confidence)
