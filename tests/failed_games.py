@@ -34,6 +34,20 @@ def dilemma(
     return game | {"game_index": number}
 
 
+def village(ida: Row, **more: Any) -> Row:
+    """A game of Wu, a werewolf of beta, against Eve and Ida, who are villagers of alpha.
+
+    `ida` is what else is said of her, and `more` of the game, which the villagers won.
+    """
+    seats = [
+        {"player": "Wu", "model": "beta", "role": "werewolf"},
+        {"player": "Eve", "model": "alpha", "role": "villager"},
+        {"player": "Ida", "model": "alpha", "role": "villager", **ida},
+    ]
+    game = {"magic_interchange": 1, "system": "example", "game_type": "werewolf", "seats": seats}
+    return {**game, "is_finished": True, "end": {"outcome": "villagers_won"}, **more}
+
+
 GAMES = [
     dilemma(1, (5, 3)),
     dilemma(2, None, ("timeout", None)),

@@ -1,22 +1,17 @@
 """Kaggle's episodes of the Prisoner's Dilemma, held against plain counts; other games are named."""
 
-import json
-import os
-import subprocess
 from collections import Counter
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import pytest
+from kaggle_played import played
 from logs.kaggle import FORFEIT, PLAYED, POINTS, TEAMS, VILLAGERS_WIN, failed, ipd, repeated
 from rawlogs import encode
 
 from pipeline.formats import read, why_ignored
 from pipeline.game import BrokenDocument, GameRecord
-from pipeline.ingest import ingest
-from pipeline.lake import open_lake
-from pipeline.verify import verify
 
 Log = dict[str, Any]
 BOTH = pytest.mark.parametrize("log", [ipd(), repeated()], ids=["ipd", "open_spiel"])
@@ -196,16 +191,7 @@ def test_another_game_that_is_repeated_is_none_of_ours() -> None:
 
 def test_games_that_the_package_plays(tmp_path: Path) -> None:
     """Choices, points and winners against what OpenSpiel's own history says."""
-    if "KAGGLE_PYTHON" not in os.environ:
-        pytest.skip("no kaggle-environments: name a Python that has it in $KAGGLE_PYTHON")
-    (tmp_path / "logs").mkdir()
-    command = [os.environ["KAGGLE_PYTHON"], str(PLAYS), str(tmp_path / "logs")]
-    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    counted = json.loads(printed.splitlines()[-1])
-    ingest(tmp_path / "logs", tmp_path / "lake", jobs=1)
-    lake = open_lake(tmp_path / "lake")
-    assert lake.table("quarantine").collect().is_empty()
-    assert verify(lake.path).faults.is_empty()
+    counted, lake = played(PLAYS, tmp_path)
     decisions = lake.table("decisions").join(lake.table("games"), on="game_id").collect()
     found: dict[str, Counter[str]] = {}
     for path, choice in decisions.select("path", "choice").iter_rows():

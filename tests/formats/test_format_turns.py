@@ -1,22 +1,18 @@
 """Kaggle's episodes of negotiation, bargaining and the coin game, held against plain counts."""
 
 import json
-import os
-import subprocess
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from kaggle_played import played
 from logs.kaggle import IN_TURN, TEAMS, state
 from rawlogs import encode
 
 from pipeline.formats import read
 from pipeline.game import BrokenDocument, GameRecord, Usage
-from pipeline.ingest import ingest
-from pipeline.lake import open_lake
-from pipeline.verify import verify
 
 Log = dict[str, Any]
 EACH = pytest.mark.parametrize("log", IN_TURN.values(), ids=IN_TURN)
@@ -193,16 +189,7 @@ def test_an_episode_is_of_two_players() -> None:
 
 def test_games_that_the_package_plays(tmp_path: Path) -> None:
     """Rewards, acts and outcomes against what OpenSpiel's last state says."""
-    if "KAGGLE_PYTHON" not in os.environ:
-        pytest.skip("no kaggle-environments: name a Python that has it in $KAGGLE_PYTHON")
-    (tmp_path / "logs").mkdir()
-    command = [os.environ["KAGGLE_PYTHON"], str(PLAYS), str(tmp_path / "logs")]
-    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    counted = json.loads(printed.splitlines()[-1])
-    ingest(tmp_path / "logs", tmp_path / "lake", jobs=1)
-    lake = open_lake(tmp_path / "lake")
-    assert lake.table("quarantine").collect().is_empty()
-    assert verify(lake.path).faults.is_empty()
+    counted, lake = played(PLAYS, tmp_path)
     names = lake.table("games").select("game_id", "path").collect()
     rows = {
         table: names.join(lake.table(table).collect(), on="game_id").sort("game_id", by)

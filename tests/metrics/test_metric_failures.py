@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 from event_tables import ENGINES, assert_same, lake_of
-from failed_games import GAMES, OUTAGE, Row, dilemma, ingested
+from failed_games import GAMES, OUTAGE, Row, dilemma, ingested, village
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from random_tables import event_tables, shuffled
@@ -64,15 +64,7 @@ def test_of_two_seats_of_one_model_one_fails(tmp_path: Path) -> None:
 
 def test_a_seat_that_is_not_tested_fails_for_no_other(tmp_path: Path) -> None:
     """Also of the same model and role: its failure is that of nobody who is counted."""
-    seats = [
-        {"player": "Wu", "model": "beta", "role": "werewolf"},
-        {"player": "Eve", "model": "alpha", "role": "villager"},
-        {"player": "Ida", "model": "alpha", "role": "villager", "is_tested": False},
-    ]
-    seats[2]["failure"] = "timeout"
-    game = {"magic_interchange": 1, "system": "example", "game_type": "werewolf", "seats": seats}
-    game |= {"is_finished": True, "end": {"outcome": "villagers_won"}}
-    lake = ingested(tmp_path, [game])
+    lake = ingested(tmp_path, [village({"is_tested": False, "failure": "timeout"})])
     values = [one.metrics(metric="win_rate") for one in (lake, lake.with_failures("loss"))]
     assert values[0].equals(values[1].drop("failures"))
     assert lake.completeness()["n_failed"].to_list() == [0, 0]
@@ -80,14 +72,8 @@ def test_a_seat_that_is_not_tested_fails_for_no_other(tmp_path: Path) -> None:
 
 def test_one_seat_that_the_log_says_failed_is_enough(tmp_path: Path) -> None:
     """Of a side that won by the log, though the other seat of it had but an outage."""
-    seats = [
-        {"player": "Wu", "model": "beta", "role": "werewolf"},
-        {"player": "Eve", "model": "alpha", "role": "villager"},
-        {"player": "Ida", "model": "alpha", "role": "villager", "failure": "forfeit"},
-    ]
-    game = {"magic_interchange": 1, "system": "example", "game_type": "werewolf", "seats": seats}
-    game |= {"is_finished": True, "end": {"outcome": "villagers_won"}}
-    game |= {"events": [{"actor": "Eve", "text": OUTAGE, "round": 1}]}
+    outage = {"actor": "Eve", "text": OUTAGE, "round": 1}
+    game = village({"failure": "forfeit"}, events=[outage])
     lake = ingested(tmp_path, [game]).with_failures("loss")
     for results in (lake.table("results").collect(), lake.sql("FROM results")):
         credits = sorted(results.select("model", "win_credit").rows())
@@ -254,13 +240,9 @@ def test_it_is_a_way_to_see_a_lake(lake: Lake) -> None:
 
 def test_names_are_joined_before_a_side_fails(tmp_path: Path) -> None:
     """Two villagers of one model fail as one, whatever they are called."""
-    seats = [
-        {"player": "Wu", "model": "beta", "role": "werewolf"},
-        {"player": "Eve", "model": "alpha", "role": "villager"},
-        {"player": "Ida", "model": "Alpha", "role": "villager", "failure": "forfeit"},
-    ]
-    game = {"magic_interchange": 1, "system": "example", "game_type": "werewolf", "seats": seats}
-    lake = ingested(tmp_path, [game | {"is_finished": False}]).with_failures("loss")
+    unfinished = {"is_finished": False, "end": {}}
+    game = village({"model": "Alpha", "failure": "forfeit"}, **unfinished)
+    lake = ingested(tmp_path, [game]).with_failures("loss")
     lake = lake.with_names({"Alpha": "alpha"})
     for results in (lake.table("results").collect(), lake.sql("FROM results")):
         assert sorted(results.select("model", "win_credit").rows()) == [
