@@ -447,6 +447,10 @@ def test_it_opens_from_disk_and_every_click_leads_on(
                 faults = Axe().run(opened).response["violations"]
                 found = [one["id"] for one in faults if one["impact"] in ("serious", "critical")]
                 assert found == []
+                displays = (
+                    "[...document.querySelectorAll('table')].map(t => getComputedStyle(t).display)"
+                )
+                assert {*opened.evaluate(displays)} == {"table"}  # headings stand above their cells
             else:
                 box = opened.locator("main").bounding_box()
                 assert box
