@@ -44,6 +44,7 @@ from pipeline.reports import (
     tables,
     transcript,
 )
+from pipeline.reports import declared as declared_reports
 from pipeline.reports.compare.settings import settings_apart
 from pipeline.reports.views import not_a_table, other_groups, views
 from pipeline.verify import LIMIT, Verification, verify
@@ -335,6 +336,11 @@ class AnsweringLake(stored.StoredLake):
     def _no_table(self, name: str) -> str:
         with metrics_of(self):
             return not_a_table(name, self._views)
+
+
+for _name, _report in declared_reports.found().items():
+    if not hasattr(AnsweringLake, _name):
+        setattr(AnsweringLake, _name, method(_report.function))
 
 
 @contextmanager
