@@ -116,9 +116,7 @@ SHARED: Mapping[str, Declared] = {
     "master": option(
         "URL", "With --engine spark: the cluster; default: $SPARK_MASTER, else this machine."
     ),
-    "num_of_game": option(
-        "N", "With --edition release: count only games numbered below N; default: 21.", min=1
-    ),
+    "num_of_game": option("N", "With --edition release: count only games numbered below N.", min=1),
     "model": several("MODEL", "Only this model", "models"),
     "metric": several("METRIC", "Only this metric", "metrics"),
     "game_type": several("TYPE", "Only this game type", "games.names"),

@@ -13,7 +13,7 @@ from pipeline.cli import options, terminal
 from pipeline.cli.command import Asked, Command
 from pipeline.cli.declared import param
 from pipeline.cli.options import DEFAULT_LAKE, SHARED
-from pipeline.declared import Parameter, parameters
+from pipeline.declared import Parameter, flag, parameters
 from pipeline.vocabulary import Failures
 
 if TYPE_CHECKING:
@@ -51,11 +51,15 @@ def command(name: str) -> click.Command:
 
     report = REPORTS[name]
     own = {one.name for one in report.parameters}
-    without = {"" if "edition" in own else "failures", "" if "metric" in own else "metric_file"}
+    is_there = {
+        "failures": "edition" in own,
+        "metric_file": "metric" in own,
+        "percent": report.has_percent,
+    }
     shared = SHARED if report.is_of_system else {**SHARED, "system": options.OF_ANY_SYSTEM}
     wanted = [*parameters(_before, shared), *report.parameters, _form(report)]
     wanted += parameters(_after, shared)
-    params = [param(one) for one in wanted if one.name not in without]
+    params = [param(one) for one in wanted if is_there.get(one.name, True)]
     return Command(name, params=params, help=report.help, callback=partial(_run, report))
 
 
@@ -69,7 +73,14 @@ def _before(
     """The options before those of a report; failures are a choice where an edition is one."""
 
 
-def _after(*, metric_file: list[Path] | None = None) -> None:
+def _after(
+    *,
+    percent: bool = flag(
+        "--percent",
+        "Values in percent, the best of each column bold; json, csv and parquet have shares.",
+    ),
+    metric_file: list[Path] | None = None,
+) -> None:
     """The options after those of a report: for reports of a metric, where others come from."""
 
 

@@ -18,13 +18,12 @@ from pipeline.metrics.condition import SETTING, Condition, condition, is_key
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.known import metric
 from pipeline.metrics.known import names as edition_names
-from pipeline.vocabulary import ALL, LOSS, PAPER, RELEASE, Edition
+from pipeline.vocabulary import ALL, DEFAULT_GAMES, LOSS, PAPER, RELEASE, Edition
 
 DEFAULT_BY = ("model", "game_type")
 BY_TYPE = "; also group by game_type to get the value of each type"
 BY_TERM = "; `magic metrics --format json` shows each term in `terms`"
 POOL = "pooled"  # the term of a metric that is one ratio over all of its terms
-DEFAULT_GAMES = 21
 NO_LOSSES = (
     "the release edition counts failed games as the published script does: leave out the choice of "
     "failures"

@@ -24,7 +24,8 @@ class Report:
 
     `help` is its docstring without what is for Python alone. `title` heads its page. One that
     `is_of_system` counts the games of one system. What `is_for_papers` has LaTeX too, and what
-    `is_drawn` a picture, by the function of `pipeline.plots` of its name.
+    `is_drawn` a picture, by the function of `pipeline.plots` of its name. What `has_percent` can be
+    shown in percent.
     """
 
     function: Callable[..., Any]
@@ -35,6 +36,7 @@ class Report:
     is_of_system: bool
     is_for_papers: bool
     is_drawn: bool
+    has_percent: bool
 
     @property
     def name(self) -> str:
@@ -58,6 +60,7 @@ def report(
     is_of_system: bool = True,
     is_for_papers: bool = False,
     is_drawn: bool = False,
+    has_percent: bool = False,
 ) -> Callable[[F], F]:
     """Declares a function of a lake as a report; `task` is where `magic --help` lists it.
 
@@ -77,7 +80,7 @@ def report(
         else:
             made = column.listed(columns)(function)
         heading = title or column.words(function.__name__).capitalize()
-        more = (is_of_system, is_for_papers, is_drawn)
+        more = (is_of_system, is_for_papers, is_drawn, has_percent)
         REPORTS[made.__name__] = Report(made, columns, own, "\n\n".join(shown), heading, *more)
         return cast(F, made)
 

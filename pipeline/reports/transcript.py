@@ -14,11 +14,11 @@ from pipeline.lake import StoredLake
 from pipeline.machine import cores
 from pipeline.metrics.evidence import COLUMNS, of_tables
 from pipeline.metrics.known import metric, names
-from pipeline.metrics.request import DEFAULT_GAMES, Request
+from pipeline.metrics.request import Request
 from pipeline.reports.acts import Sources, sources_of
 from pipeline.reports.parts import EVERYBODY, Part, as_text, parts, title
 from pipeline.sqlfiles import identifier, literal
-from pipeline.vocabulary import PAPER, Edition
+from pipeline.vocabulary import DEFAULT_GAMES, PAPER, Edition
 from pipeline.warehouse import few
 
 SEEN = ("message_index", "player", "content")

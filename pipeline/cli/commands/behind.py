@@ -9,7 +9,7 @@ from pipeline.cli.command import Asked
 from pipeline.cli.options import DEFAULT_LAKE, Form, Texts
 from pipeline.declared import argument, flag, option, several
 from pipeline.errors import UsageError
-from pipeline.vocabulary import Edition, Engine, Failures
+from pipeline.vocabulary import DEFAULT_GAMES, Edition, Engine, Failures
 
 if TYPE_CHECKING:
     import polars as pl
@@ -77,7 +77,7 @@ def evidence(
     names: Path | None = None,
     failures: Failures = "exclude",
     edition: Edition = "paper",
-    num_of_game: int | None = None,
+    num_of_game: int = DEFAULT_GAMES,
     engine: Engine | None = None,
     master: str | None = None,
     model: Texts = None,
@@ -148,7 +148,7 @@ def show(
     failures: Failures = "exclude",
     seat: int | None = option("N", "Only the messages that seat N was shown.", min=1),
     edition: Edition = "paper",
-    num_of_game: int | None = None,
+    num_of_game: int = DEFAULT_GAMES,
     form: Literal["text", "json", "markdown"] = option(
         "FORM", "Output format: text, json (every row), or markdown.", "--format", default="text"
     ),

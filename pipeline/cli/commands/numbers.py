@@ -11,81 +11,14 @@ from pipeline.cli.exits import CHECK_FAILED
 from pipeline.cli.options import (
     DEFAULT_CONFIDENCE,
     DEFAULT_LAKE,
-    PAPER_FORM,
     Form,
-    PaperForm,
     Texts,
 )
 from pipeline.declared import flag, option, several
 from pipeline.errors import UsageError
-from pipeline.vocabulary import Edition, Engine, Failures
+from pipeline.vocabulary import DEFAULT_GAMES, Edition, Engine, Failures
 
 BY = "model,game_type"
-
-
-def leaderboard(
-    asked: Asked,
-    *,
-    lake: str = DEFAULT_LAKE,
-    system: str | None = None,
-    names: Path | None = None,
-    failures: Failures = "exclude",
-    edition: Edition = "paper",
-    num_of_game: int | None = None,
-    engine: Engine = "polars",
-    master: str | None = None,
-    model: Texts = None,
-    metric: Texts = None,
-    columns: str | None = option(
-        "COLUMN",
-        "A column for each value of this one, such as game_type or role, in place of the "
-        "metrics; of one --metric, by default win_rate.",
-        suggested="columns",
-    ),
-    game_type: str | None = option(
-        "TYPE", "The values of this game type alone.", suggested="games.names"
-    ),
-    where: str | None = None,
-    sort: str | None = option(
-        "METRIC", "Sort by this metric, the highest first.", suggested="metrics"
-    ),
-    percent: bool = flag(
-        "--percent",
-        "Values in percent, the best of each column bold; json, csv and parquet have shares.",
-    ),
-    confidence: float = DEFAULT_CONFIDENCE,
-    include_incomplete: bool = flag(
-        "--include-incomplete", "Also rank models that lack a whole competition."
-    ),
-    form: PaperForm = PAPER_FORM,
-    metric_file: list[Path] | None = None,
-) -> None:
-    """Rank the models by win rate, with all metrics and their intervals.
-
-    Each value is over all game types; notes below the table say why a value is missing. The win
-    rates of two models differ significantly only if the models share no letter in `letters`: all
-    ranked pairs are compared at the 5 % level (1 − SHARE with `--confidence`), adjusted by Holm's
-    method. A model that lacks games which others finished is marked with *, and `missing` counts
-    these games. A model that lacks a whole competition has no rank, since its win rate measures
-    something else. A value is marked with † if a term has fewer than five settings of its own.
-    Where the terminal is too narrow for a line a model, models are columns.
-
-    With --game-type, --where or --columns, values are of slices, sorted by model: these have no
-    rank and no letters, which belong to the win rate over all games.
-
-    \b
-    Examples:
-      magic leaderboard
-      magic leaderboard --metric judgement --metric reasoning --sort judgement
-      magic leaderboard --game-type chameleon --sort win_rate
-      magic leaderboard --metric judgement --where "round = 1"
-      magic leaderboard --columns game_type --percent --sort all
-      magic leaderboard --columns role --metric judgement
-      magic leaderboard --include-incomplete --confidence 0.9
-      magic leaderboard --edition release --format markdown > leaderboard.md
-      magic leaderboard --format latex > leaderboard.tex
-    """
-    asked.show("reports.ranking.leaderboard")
 
 
 def metrics(
@@ -96,7 +29,7 @@ def metrics(
     names: Path | None = None,
     failures: Failures = "exclude",
     edition: Edition = "paper",
-    num_of_game: int | None = None,
+    num_of_game: int = DEFAULT_GAMES,
     engine: Engine = "polars",
     master: str | None = None,
     by: list[str] = option(
