@@ -23,7 +23,7 @@ from pipeline.metrics.declaration import Metric
 from pipeline.metrics.evidence import evidence, evidence_page
 from pipeline.metrics.installed import Added
 from pipeline.metrics.known import knowing, known
-from pipeline.present import NAMES, Presented, present
+from pipeline.present import Presented, present, presented
 from pipeline.reports import (
     audit,
     cite,
@@ -223,9 +223,9 @@ class AnsweringLake(stored.StoredLake):
         - system magic
         """
         if not isinstance(name, str):
-            raise UsageError(f"name the method, such as `present({NAMES[0]!r})`, not its result")
-        if name not in NAMES:
-            raise UsageError(f"no table `{name}`: {choose([name], NAMES)}")
+            raise UsageError("name the method, such as `present('metrics')`, not its result")
+        if name not in presented():
+            raise UsageError(f"no table `{name}`: {choose([name], presented())}")
         result = getattr(self, name)(*arguments, **options)
         rows = result if isinstance(result, pl.DataFrame) else result.rows
         return present(name, rows, lake=self, percent=percent, **options)

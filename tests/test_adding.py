@@ -189,6 +189,14 @@ lake = pipeline.open_lake("lake")
 page = lake.page("talk", game_type="chameleon", longer=20)
 assert page.rows.equals(lake.talk(game_type="chameleon", longer=20))
 assert "mean length" in page.html
+assert lake.present("talk").rows.height == lake.talk().height
+for wrong in ({"game_type": "chess"}, {"longer": -1}, {"longer": "x"}):
+    for ask in (lake.talk, lambda **wrong: lake.page("talk", **wrong)):
+        try:
+            ask(**wrong)
+        except pipeline.errors.UsageError:
+            continue
+        raise AssertionError(wrong)
 print(json.dumps(page.rows.to_dicts()))
 """
     (copy / "asked.py").write_text(script, encoding="utf-8")

@@ -62,8 +62,10 @@ class _Group(click.Group):
         return sorted([*self.commands, *reported.found()])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name in reported.found() and cmd_name not in self.commands:
-            self.commands[cmd_name] = reported.command(cmd_name)
+        is_known = cmd_name in self.commands or cmd_name in reported.found()
+        for name in [cmd_name] if is_known else reported.found():  # all, to suggest one of them
+            if name not in self.commands:
+                self.commands[name] = reported.command(name)
         return self.commands.get(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

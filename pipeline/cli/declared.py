@@ -48,11 +48,13 @@ def param(one: Parameter) -> click.Parameter:
         if "[" not in (shown := declared.metavar):
             common["metavar"] = (shown if default is ... else f"[{shown}]") + "..." * is_several
         return click.Argument([name], nargs=-1 if is_several else 1, **common)
+    flag = f"--{name.replace('_', '-')}"
     if kind is bool:
+        flag += f"/--no-{flag[2:]}" if default is True else ""
         del common["type"], common["required"]
         common["is_flag"] = True
     return click.Option(
-        [name, *(declared.names or [f"--{name.replace('_', '-')}"])],
+        [name, *(declared.names or [flag])],
         multiple=is_several,
         envvar=declared.variable,
         show_envvar=declared.variable is not None,

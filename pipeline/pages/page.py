@@ -112,7 +112,9 @@ def _why_wrong(
     """What is wrong with a parameter; of one that is a choice, what can be chosen."""
     place = _PLACE.search(str(error))
     name = place[1] if place else ""
-    known = [one for one in get_args(get_type_hints(wanted).get(name)) if isinstance(one, str)]
+    kind = get_type_hints(wanted).get(name)
+    choices = ("true", "false") if kind is bool else get_args(kind)
+    known = [one for one in choices if isinstance(one, str)]
     if not known:
         return f"a parameter is wrong: {error}"
     return f"no {name} `{texts[name][:200]}`: {choose([texts[name]], filter(None, known))}"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import polars as pl
 from msgspec.structs import replace
@@ -46,11 +46,18 @@ def _fields(asked: Parameter) -> Iterator[Field]:
             label, of_lake = words(one).capitalize(), lambda lake, _: models_of(lake)
             yield Field(one, label, values=of_lake, nothing="any", are_names=True, help=help)
     elif kind is bool:
-        yield Field(name, words(name), bool, False, help=help)
+        yield Field(name, words(name), bool, default, help=help)
+    elif get_origin(kind) is Literal:
+        of_kind = partial(_choices, kind)
+        yield Field(name, words(name).capitalize(), values=of_kind, nothing="any", help=help)
     else:
         hint = "" if default in (None, ...) else f"{default:g}" if kind in (int, float) else default
         size = 6 if kind in (int, float) else 18
         yield Field(name, words(name).capitalize(), hint=hint, size=size, help=help)
+
+
+def _choices(kind: Any, *_: object) -> tuple[str, ...]:
+    return get_args(kind)
 
 
 def _names(asked: Parameter) -> list[str]:

@@ -12,7 +12,7 @@ from pipeline.metrics.results import ORIGIN, SEEN_AS
 from pipeline.present import html, latex, markdown
 from pipeline.present.table import Table
 from pipeline.present.terminal import laid_out
-from pipeline.reports.declared import REPORTS
+from pipeline.reports.declared import REPORTS, found
 from pipeline.reports.tables import unknown_notes
 from pipeline.vocabulary import PAPER
 from pipeline.written import csv_texts, json_text
@@ -38,7 +38,7 @@ _MODULES = {
 }
 DOCUMENTS = {"markdown": markdown, "latex": latex}
 """Forms that others read with the notes that belong to a table."""
-NAMES = tuple(name for names in _MODULES.values() for name in names)
+_NAMES = tuple(name for names in _MODULES.values() for name in names)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,6 +77,11 @@ class Presented(Table):
     _repr_html_ = html
 
 
+def presented() -> tuple[str, ...]:
+    """The names of all results that have a table."""
+    return tuple(dict.fromkeys([*_NAMES, *found()]))
+
+
 def present(name: str, frame: pl.DataFrame, **asked: Any) -> Presented:
     """The table of a result: `name` is the method of a lake that returned the frame.
 
@@ -100,7 +105,7 @@ def _declared(name: str, frame: pl.DataFrame, **asked: Any) -> Table:
     """The table of a result as its module here declares it, else as its report does."""
     module = next((module for module, names in _MODULES.items() if name in names), None)
     if module is None:
-        return Table(name, frame, REPORTS[name].columns)
+        return Table(name, frame, REPORTS[name].columns, nothing="nothing was found")
     declared = import_module(f"{__package__}.{module}")
     plain = next((one.with_rows(frame) for one in declared.PLAIN if one.name == name), None)
     table: Table = plain or getattr(declared, name)(frame, **asked)

@@ -1,17 +1,22 @@
 """Reports that are declared once: a function of a lake is a method, a command and a page."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, wraps
 from importlib import import_module
-from inspect import cleandoc
+from inspect import Signature, cleandoc, signature
 from pkgutil import iter_modules
-from typing import Any, TypeVar, cast
+from typing import Annotated, Any, TypeVar, cast, get_args, get_origin
 
-from pipeline import column, reports
+import polars as pl
+
+from pipeline import column, games, reports
 from pipeline.column import Column
 from pipeline.declared import Parameter, parameters
+from pipeline.errors import UsageError
+from pipeline.metrics.request import check_words, several
 from pipeline.metrics.results import counted_in
+from pipeline.vocabulary import ALL
 
 F = TypeVar("F", bound=Callable[..., Any])
 _FOR_PYTHON = ("Raises ", ">>> ")
@@ -70,21 +75,74 @@ def report(
 
     def declare(function: F) -> F:
         own = tuple(parameters(function))
-        parts = cleandoc(function.__doc__ or "").split("\n\n")
+        if not (text := cleandoc(function.__doc__ or "")):
+            raise TypeError(f"the report {function.__name__} has no docstring, which is its help")
+        parts = text.split("\n\n")
         of_python = [n for n, part in enumerate(parts) if part.startswith(_FOR_PYTHON)]
         shown = parts[: of_python[0]] if of_python else parts
         function.__doc__ = "\n\n".join(one for one in parts if not one.startswith(_FOR_TERMINALS))
+        made: Any = _checking(function, own)
         if is_of_system:
             has_edition = any(one.name == "edition" for one in own)
-            made: Any = counted_in(columns, has_edition=has_edition)(function)
+            made = counted_in(columns, has_edition=has_edition)(made)
         else:
-            made = column.listed(columns)(function)
+            column.listed(columns)(made)
+        made.__signature__ = _plain(signature(function))
         heading = title or column.words(function.__name__).capitalize()
         more = (is_of_system, is_for_papers, is_drawn, has_percent)
         REPORTS[made.__name__] = Report(made, columns, own, "\n\n".join(shown), heading, *more)
         return cast(F, made)
 
     return declare
+
+
+def _plain(shown: Signature) -> Signature:
+    """The signature as Python shows it: with the types alone."""
+    return shown.replace(
+        parameters=[
+            one.replace(annotation=get_args(one.annotation)[0])
+            if get_origin(one.annotation) is Annotated
+            else one
+            for one in shown.parameters.values()
+        ]
+    )
+
+
+def _checking(function: Callable[..., Any], own: Iterable[Parameter]) -> Callable[..., Any]:
+    """The function, given only values that it declares, whichever way it is asked."""
+    known = signature(function)
+
+    @wraps(function)
+    def run(*given: Any, **options: Any) -> Any:
+        asked = known.bind(*given, **options).arguments
+        for one in own:
+            if asked.get(one.name, one.default) != one.default:
+                asked[one.name] = _checked(one, asked[one.name])
+        rows = function(asked.pop(next(iter(known.parameters))), **asked)
+        return rows.collect() if isinstance(rows, pl.LazyFrame) else rows
+
+    return run
+
+
+def _checked(asked: Parameter, value: Any) -> Any:
+    """A value of a parameter; raises UsageError for one that it cannot have."""
+    name, kind, _, _, declared = asked
+    if declared.suggested == "games.names":
+        if value == ALL:
+            return asked.default
+        check_words("game type", several(value), games.names())
+    if kind in (int, float) and value is not None:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or (kind is int and value != int(value)):
+            whole = "a whole number" if kind is int else "a number"
+            raise UsageError(f"{column.words(name)} must be {whole}, not {value!r}")
+        low, high = declared.min, declared.max
+        if low is not None and value < low:
+            raise UsageError(f"{column.words(name)} must be {low:g} or more, not {value:g}")
+        if high is not None and value > high:
+            raise UsageError(f"{column.words(name)} must be {high:g} or less, not {value:g}")
+        return kind(value)
+    return value
 
 
 @cache

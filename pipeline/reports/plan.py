@@ -91,7 +91,9 @@ def plan(
     ] = False,
     power: Annotated[float, option("SHARE", "Probability of detecting it, if it exists.")] = 0.8,
     confidence: float = DEFAULT_CONFIDENCE,
-    n_pairs: Annotated[int, option("N", "You will compare N pairs: divide the level by N.")] = 1,
+    n_pairs: Annotated[
+        int, option("N", "You will compare N pairs: divide the level by N.", min=1)
+    ] = 1,
     unpaired: Annotated[
         bool, flag("--unpaired", "The models will play different settings.")
     ] = False,
@@ -128,7 +130,7 @@ def plan(
     (0.53, 14)
     """
     level = round(1 - confidence, 15)  # 1 - .95 is .050000000000000044
-    _check(difference, power, level, n_pairs)
+    _check(difference, power, level)
     declared = declaration(metric, edition)
     if difference is not None and not abs(difference) <= declared.high:
         raise UsageError(
@@ -235,13 +237,11 @@ class _Pilot(NamedTuple):
         return dict(zip(_PLANNED, planned, strict=True))
 
 
-def _check(difference: float | None, power: float, level: float, n_pairs: int) -> None:
+def _check(difference: float | None, power: float, level: float) -> None:
     if difference == 0:
         raise UsageError("the difference must not be 0")
     for name, share, shown in (("power", power, power), ("confidence", level, 1 - level)):
         if not 0 < share < 1:
             raise UsageError(f"the {name} must be between 0 and 1, not {shown:g}")
-    if not (n_pairs >= 1 and float(n_pairs).is_integer()):
-        raise UsageError(f"the number of pairs must be whole, and 1 or more, not {n_pairs:g}")
     if power <= level:
         raise UsageError("the power must be greater than 1 - confidence")
