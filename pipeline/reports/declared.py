@@ -135,12 +135,12 @@ def _checked(asked: Parameter, value: Any) -> Any:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not is_number or (kind is int and value != int(value)):
             whole = "a whole number" if kind is int else "a number"
-            raise UsageError(f"{column.words(name)} must be {whole}, not {value!r}")
+            raise UsageError(f"{name} must be {whole}, not {value!r}")
         low, high = declared.min, declared.max
         if low is not None and value < low:
-            raise UsageError(f"{column.words(name)} must be {low:g} or more, not {value:g}")
+            raise UsageError(f"{name} must be {low:g} or more, not {value:g}")
         if high is not None and value > high:
-            raise UsageError(f"{column.words(name)} must be {high:g} or less, not {value:g}")
+            raise UsageError(f"{name} must be {high:g} or less, not {value:g}")
         return kind(value)
     return value
 
