@@ -115,17 +115,19 @@ def failing(lake: L, failures: Failures, of: str = "") -> L:
     return lake
 
 
-def named(lake: L, names: Path | None) -> L:
+def named(lake: L, names: Path | None, *beside: "StoredLake") -> L:
     """The lake with the names of the file joined, if there is one.
 
-    Notes say which names are joined, and which of them the lake lacks.
+    Notes say which names are joined, and which of them neither it nor one `beside` it has.
     """
     if names is None:
         return lake
     lake = lake.with_names(names)
     if lake.joined_names:
         terminal.note(f"names of models joined by {names}: {lake.joined_names}")
-    if lacking := [f'"{name}"' for name in lake.names if name not in lake.acting_names]:
+    lakes: list[StoredLake] = [lake, *(one.with_names(names) for one in beside)]
+    there = {name for one in lakes for name in one.acting_names}
+    if lacking := [f'"{name}"' for name in lake.names if name not in there]:
         terminal.note(
             f"{names}: no game has a model {' or '.join(lacking)}; `magic models` lists the names"
         )

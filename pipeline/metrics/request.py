@@ -197,11 +197,18 @@ def check_number_of_games(request: Request) -> None:
         )
 
 
+def check_losses(lake: StoredLake, edition: Edition) -> None:
+    """Raises UsageError for an edition that has a rule of its own, where failures are losses."""
+    if edition == RELEASE and lake.failures == LOSS:
+        raise UsageError(NO_LOSSES)
+
+
 def check(lake: StoredLake, request: Request, metrics: Sequence[str]) -> None:
     """Raises UsageError for a request that these metrics of the lake cannot meet."""
     for name in metrics:
         metric(name, request.edition)
     check_number_of_games(request)
+    check_losses(lake, request.edition)
     is_release, by = request.edition == RELEASE, set(request.by)
     faults = {
         "the list of metrics is empty: name at least one, or leave it out for all": not metrics,
@@ -211,7 +218,6 @@ def check(lake: StoredLake, request: Request, metrics: Sequence[str]) -> None:
         "the release edition covers all games of a model: leave out the condition": (
             is_release and request.where is not None
         ),
-        NO_LOSSES: is_release and lake.failures == LOSS,
         "the release edition is computed per model: group by model and game_type": (
             is_release and not by <= set(DEFAULT_BY)
         ),
@@ -325,6 +331,11 @@ def _check_known(
     """Raises UsageError for models that sit in no game; only those of `accepted` are suggested."""
     if strangers := _strangers(lake.table("players"), models):
         _check_system(lake, strangers)
+        if alone := [name for name in strangers if name.rpartition("@")[2] in lake.systems]:
+            raise UsageError(
+                f"no game of {_listed(alone)}: only `compare` takes a model of a system; name the "
+                "model alone, and its system with --system or `lake.of_system`"
+            )
         known = accepted.select(pl.col("model").unique()).drop_nulls().collect()["model"].sort()
         # Not all of them, since there may be very many.
         is_few = 0 < len(known) <= FEW_MODELS

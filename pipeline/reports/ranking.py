@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from msgspec.structs import replace
 
-from pipeline.cells import NULL
+from pipeline.cells import EMPTY_TEXT, NULL
 from pipeline.column import schema
 from pipeline.declared import flag, option
 from pipeline.errors import UsageError
@@ -219,8 +219,8 @@ def _grid(
     is_of_types = column == "game_type"
     there = answer.rows if is_of_types else _values(answer)
     there = there.filter(pl.any_horizontal(pl.col("model", column).is_not_null()))
-    named = there[column].unique().sort(nulls_last=True).cast(pl.String).fill_null(NULL)
-    shown = tuple(sorted(named, key=lambda name: is_of_types and name != ALL))
+    named = there[column].unique().sort(nulls_last=True).to_frame().select(_as_heading(column))
+    shown = tuple(sorted(named["metric"], key=lambda name: is_of_types and name != ALL))
     if len(shown) > MOST_COLUMNS:
         raise UsageError(
             f"`{column}` has {len(shown):,} values: at most {MOST_COLUMNS} are shown as columns; "
@@ -229,10 +229,15 @@ def _grid(
     own = [f"{name}{end}" for name in shown for end in OF_A_SLICE]
     if taken := [name for name, n in Counter([*own, *LEADERBOARD, *ORIGIN]).items() if n > 1]:
         raise UsageError(f"a value of `{column}` is named as another column is: {taken[0]}")
-    as_metric = pl.col(column).cast(pl.String).fill_null(NULL).alias("metric")
-    values = there.with_columns(as_metric)
+    values = there.with_columns(_as_heading(column))
     ranking = _unranked(values, shown, ["model", *by])
     return Board(ranking.with_columns(origin(lake, answer.request.edition)), values), shown
+
+
+def _as_heading(column: str) -> pl.Expr:
+    """The values of a column as names of columns, in place of the metric's."""
+    texts = pl.col(column).cast(pl.String).replace({"": EMPTY_TEXT})
+    return texts.fill_null(NULL).alias("metric")
 
 
 def _request(
