@@ -161,6 +161,7 @@ def export(
         suggested="systems",
     ),
     names: Path | None = None,
+    failures: Failures = "exclude",
     edition: Edition = "paper",
     confidence: float = DEFAULT_CONFIDENCE,
     without_samples: bool = flag("--without-samples", "Write values without what they count."),
@@ -182,9 +183,9 @@ def export(
     battles          pairs of models with opposed results: arena-rank, evalica
     dataset          the event tables, with a data card and Croissant metadata
 
-    The first takes --edition, --confidence, --without-samples, --organization and --date; the last
-    --redact, --redact-names, --title, --license and --date. Nothing that is there is replaced. The
-    same lake gives the same bytes.
+    The first takes --failures, --edition, --confidence, --without-samples, --organization and
+    --date; the last --redact, --redact-names, --title, --license and --date. Nothing that is there
+    is replaced. The same lake gives the same bytes.
 
     \b
     Examples:
