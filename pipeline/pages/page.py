@@ -22,9 +22,9 @@ TEMPLATES = Path(__file__).parent / "templates"
 # The order in the menu; other reports follow, and other pages are reached by links.
 _MENU = (
     *("leaderboard", "radar", "metric", "model", "compare", "ratings", "games", "search"),
-    *("completeness", "audit", "models", "usage", "documents", "tables", "sql"),
+    *("completeness", "audit", "models", "documents", "tables", "sql"),
 )
-_BY_LINKS = ("plan",)
+_BY_LINKS = ("plan", "usage")
 
 
 PAGES = {

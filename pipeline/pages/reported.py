@@ -37,23 +37,23 @@ def _fields(asked: Parameter) -> Iterator[Field]:
     name, kind, is_several, default, declared = asked
     if name in _OF_THE_SERVER:
         return
-    help = declared.help.removesuffix(REPEATED)
+    help, label = declared.help.removesuffix(REPEATED), words(name.removeprefix("n_"))
     if name in _KNOWN:
         known = _KNOWN[name]
         yield known if is_several or name != "metric" else replace(known, default=default or "")
     elif declared.suggested == "models":
         for one in _names(asked):
-            label, of_lake = words(one).capitalize(), lambda lake, _: models_of(lake)
-            yield Field(one, label, values=of_lake, nothing="any", are_names=True, help=help)
+            own, of_lake = words(one).capitalize(), lambda lake, _: models_of(lake)
+            yield Field(one, own, values=of_lake, nothing="any", are_names=True, help=help)
     elif kind is bool:
-        yield Field(name, words(name), bool, default, help=help)
+        yield Field(name, label, bool, default, help=help)
     elif get_origin(kind) is Literal:
         of_kind = partial(_choices, kind)
-        yield Field(name, words(name).capitalize(), values=of_kind, nothing="any", help=help)
+        yield Field(name, label.capitalize(), values=of_kind, nothing="any", help=help)
     else:
         hint = "" if default in (None, ...) else f"{default:g}" if kind in (int, float) else default
         size = 6 if kind in (int, float) else 18
-        yield Field(name, words(name).capitalize(), hint=hint, size=size, help=help)
+        yield Field(name, label.capitalize(), hint=hint, size=size, help=help)
 
 
 def _choices(kind: Any, *_: object) -> tuple[str, ...]:
