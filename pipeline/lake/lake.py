@@ -58,6 +58,7 @@ class StoredLake:
     """
 
     failures: Failures = EXCLUDE
+    _read = staticmethod(scan)
 
     def __init__(
         self,
@@ -73,6 +74,7 @@ class StoredLake:
         self.names = names or {}
         self._as_of = as_of
         self._version = version
+        self.places: dict[str, Any] = {}  # by file: see `pipeline.lake.places`
         self._opened: dict[str, OpenTable] = {}
         self._known_ranges: dict[tuple[str, str], _Ranges] = {}
         self._narrowed: dict[tuple[str, str], StoredLake] = {}
@@ -332,6 +334,10 @@ class StoredLake:
             copy.__dict__.pop(name, None)
         return copy
 
+    def reading_by(self, read: Callable[[str, list[str]], pl.LazyFrame]) -> Self:
+        """The lake whose tables have the rows that `read` finds in their files."""
+        return self._with(_read=read)
+
     def of_one_system(self, system: str | None = None) -> Self:
         """The lake of this system, else of its own, or else of the one with the most games.
 
@@ -472,7 +478,7 @@ class StoredLake:
         if table == ROLES and ROLES not in self.own_tables:
             return role_rows().lazy()  # an older lake has no other games
         files = self.files(table)
-        rows = scan(table, files) if files else no_rows(table).lazy()
+        rows = self._read(table, files) if files else no_rows(table).lazy()
         return self._own(table, rows)
 
     def _own(self, table: str, rows: pl.LazyFrame) -> pl.LazyFrame:
