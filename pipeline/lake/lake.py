@@ -59,6 +59,7 @@ class StoredLake:
 
     failures: Failures = EXCLUDE
     _read = staticmethod(scan)
+    """Gives the rows of a table that are in some of its files."""
 
     def __init__(
         self,
@@ -333,10 +334,6 @@ class StoredLake:
         for name in ("state", "game_types", "acting_names", "redeclared_types", "_answers"):
             copy.__dict__.pop(name, None)
         return copy
-
-    def reading_by(self, read: Callable[[str, list[str]], pl.LazyFrame]) -> Self:
-        """The lake whose tables have the rows that `read` finds in their files."""
-        return self._with(_read=read)
 
     def of_one_system(self, system: str | None = None) -> Self:
         """The lake of this system, else of its own, or else of the one with the most games.

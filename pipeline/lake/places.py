@@ -66,7 +66,7 @@ def of_game(lake: StoredLake, game_id: str) -> StoredLake | None:
         ]
         return pl.concat(runs or [no_rows(table).lazy()]).filter(game_id=game_id)
 
-    return lake.reading_by(read)
+    return lake._with(_read=read)
 
 
 def _files(lake: StoredLake) -> list[str]:
