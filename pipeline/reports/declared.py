@@ -28,10 +28,9 @@ class Report:
     """A report: its function, the columns of its rows, and how commands and pages offer it.
 
     `help` is its docstring without what is for Python alone. `title` heads its page. One that
-    `is_of_system` counts the games of one system; without `has_losses` it is the same whether failures
-    are losses or not. What `is_for_papers` has LaTeX too, and what
-    `is_drawn` a picture, by the function of `pipeline.plots` of its name. What `has_percent` can be
-    shown in percent.
+    `is_of_system` counts the games of one system; one without `has_losses` is the same whether
+    failures are losses or not. What `is_for_papers` has LaTeX too, and what `is_drawn` a picture,
+    by the function of `pipeline.plots` of its name. What `has_percent` can be shown in percent.
     """
 
     function: Callable[..., Any]
