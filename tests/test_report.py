@@ -455,6 +455,9 @@ def test_it_opens_from_disk_and_every_click_leads_on(
                 box = opened.locator("main").bounding_box()
                 assert box
                 assert box["width"] <= width
+                card = opened.locator("#leaderboard .cards").bounding_box()
+                assert card
+                assert card["width"] <= width  # a row is a card, with nothing to the right of it
             assert opened.locator("#leaderboard td.aside").first.is_visible()
             opened.locator("#leaderboard td a").first.click()
             evidence = opened.locator("details:target")

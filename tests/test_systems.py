@@ -405,12 +405,13 @@ def test_lakes_are_compared_in_one_system(place: Path) -> None:
     assert (moved["difference"].drop_nulls() == 0).all()
     assert moved["n_new"].sum() == 0
     assert opened(place, "magic").diff_games(place / "both").is_empty()
-    with pytest.raises(UsageError, match="no game of the system `chatarena`"):
+    apart = r"a diff is of one system: .*both has games of chatarena, and .*magic of magic"
+    with pytest.raises(UsageError, match=apart):
         opened(place, "both").of_system("chatarena").diff(opened(place, "magic"))
     both = opened(place, "both")
     of_chatarena = both.of_system("chatarena")
     assert set(both.diff(of_chatarena)["model"]) == {OTHER, SHARED_MODEL}
-    with pytest.raises(UsageError, match="are of magic and of chatarena: a diff is of one system"):
+    with pytest.raises(UsageError, match=r"has games of magic, and .*both of chatarena"):
         both.of_system("magic").diff(of_chatarena)
 
 
@@ -638,11 +639,20 @@ def test_models_of_two_systems_are_compared_unpaired(with_lab: Lake) -> None:
     assert rows["value"].equals(lake.compare((SHARED_MODEL, "sim-birch-pgm"), **chosen)["value"])
     assert set(rows["method"].drop_nulls()) == {UNPAIRED}
     assert rows["system"].null_count() == rows.height
+    types = dict(rows.select("metric", "game_types").iter_rows())
+    assert types["win_rate"] == ["chameleon", "undercover"]
+    assert types["rationality"] == []
+    said = "of the game types that both systems play: chameleon, undercover"
+    presented = present("compare", rows)
+    forms = presented.text(), presented.markdown(), presented.latex(), presented.html()
+    assert [said in form for form in forms] == [True] * 4
+    assert '"game_types":["chameleon","undercover"]' in presented.json()
     # With the system or without it, models of one system are compared as ever.
     pair = (SHARED_MODEL, "sim-birch-pgm")
     of_lab = lake.of_system("lab").compare(pair, metric="win_rate")
     named = lake.compare((f"{pair[0]}@lab", f"{pair[1]}@lab"), metric="win_rate")
     assert named.equals(of_lab)
+    assert "game_types" not in of_lab.columns
     with pytest.raises(UsageError, match=r"sim-atlas is named twice"):
         lake.of_system("magic").compare((SHARED_MODEL, f"{SHARED_MODEL}@magic"))
 
@@ -674,6 +684,7 @@ def test_the_page_compares_models_of_two_systems(with_lab: Lake) -> None:
     assert "unpaired, for two systems: a difference is of the model and of how it was asked" in (
         shown.notes
     )
+    assert "of the game types that both systems play: chameleon" in shown.notes
     assert (shown.faults, shown.system, shown.apart.height) == ({}, "", 0)
     text = fragment("compare", shown, parameters("compare", {}), lambda *_, **__: "#")
     assert "Games of" not in text

@@ -58,6 +58,8 @@ class StoredLake:
     """
 
     failures: Failures = EXCLUDE
+    _read = staticmethod(scan)
+    """Gives the rows of a table that are in some of its files."""
 
     def __init__(
         self,
@@ -73,6 +75,7 @@ class StoredLake:
         self.names = names or {}
         self._as_of = as_of
         self._version = version
+        self.places: dict[str, Any] = {}  # by file: see `pipeline.lake.places`
         self._opened: dict[str, OpenTable] = {}
         self._known_ranges: dict[tuple[str, str], _Ranges] = {}
         self._narrowed: dict[tuple[str, str], StoredLake] = {}
@@ -472,7 +475,7 @@ class StoredLake:
         if table == ROLES and ROLES not in self.own_tables:
             return role_rows().lazy()  # an older lake has no other games
         files = self.files(table)
-        rows = scan(table, files) if files else no_rows(table).lazy()
+        rows = self._read(table, files) if files else no_rows(table).lazy()
         return self._own(table, rows)
 
     def _own(self, table: str, rows: pl.LazyFrame) -> pl.LazyFrame:

@@ -46,8 +46,9 @@ _ORDER = (*KEY, "player", "hit", "parse_status")
 
 # So few rows are cut out first, and their messages are looked up.
 _FEW_ROWS = 1_000
-# Of so few games polars finds all rows before DuckDB is loaded.
+# Of so few games polars finds all rows before DuckDB is loaded, and of so few bytes their messages.
 _FEW_GAMES = 50_000
+_FEW_BYTES = 2**20
 
 
 class Choices(TypedDict, total=False):
@@ -127,7 +128,8 @@ def evidence_parts(
     request, engine = _request(lake, metric, choices), choices.get("engine")
     if engine in (None, "polars") and limit is not None and limit <= _FEW_ROWS:
         return iter([_page(lake, metric, request, hit=hit, limit=limit, choices=choices)])
-    if engine == "polars" or (engine is None and not has_sql(metric)):
+    is_small = _has_few_games(lake) and sum(lake.sizes("messages").values()) <= _FEW_BYTES
+    if engine == "polars" or (engine is None and (is_small or not has_sql(metric))):
         return iter([_by_polars(lake, metric, request, hit).slice(0, limit)])
     return _by_sql(lake, metric, request, choices, hit=hit, limit=limit)
 
@@ -282,7 +284,7 @@ def _selected(
     and for a metric without SQL.
     """
     engine = choices.get("engine")
-    is_small = sum(lake.counts("games").values()) <= _FEW_GAMES
+    is_small = _has_few_games(lake)
     if engine == "polars" or (engine is None and (is_small or not has_sql(name))):
         counted = _counted(lake.table, name, request)
         answer = pl.SQLContext(counted=counted).execute(select, eager=False)
@@ -294,6 +296,10 @@ def _selected(
     from pipeline.warehouse import few
 
     return few(lake, shared(request.num_of_game), with_rows)
+
+
+def _has_few_games(lake: StoredLake) -> bool:
+    return sum(lake.counts("games").values()) <= _FEW_GAMES
 
 
 def _request(lake: StoredLake, name: str, choices: Choices) -> Request:

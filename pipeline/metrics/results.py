@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from pipeline import column
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics.known import TITLES, header, metric, names, title
-from pipeline.vocabulary import ALL, PAPER
+from pipeline.vocabulary import ALL, EXCLUDE, PAPER
 
 L = TypeVar("L", bound=StoredLake)
 P = ParamSpec("P")
@@ -217,11 +217,12 @@ def seen_as(lake: StoredLake) -> list[pl.Expr]:
 
 
 def counted_in(
-    columns: Mapping[str, column.Column], *, has_edition: bool = True
+    columns: Mapping[str, column.Column], *, has_edition: bool = True, has_losses: bool = True
 ) -> Callable[[Callable[Concatenate[L, P], R]], Callable[Concatenate[L, P], R]]:
     """The function, given the lake of one system; its rows say which that is, and the edition.
 
-    A function that counts several together says so itself, by a null `system`.
+    A function that counts several together says so itself, by a null `system`. One that is the same
+    whether failures are losses or not does not say so.
 
     `columns` are those that it returns itself. They are listed in its docstring, with the others.
     """
@@ -233,6 +234,7 @@ def counted_in(
         @wraps(function)
         def run(lake: L, /, *given: P.args, **options: P.kwargs) -> R:
             edition = str(options.get("edition", PAPER)) if has_edition else None
+            lake = lake if has_losses else lake.with_failures(EXCLUDE)
             rows: Any = function(lake, *given, **options)
             said = origin(lake, edition)
             is_whole = isinstance(rows, pl.DataFrame)

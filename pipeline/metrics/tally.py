@@ -199,7 +199,7 @@ def check_engine(engine: Engine, master: str | None) -> None:
     if engine not in ENGINES:
         raise UsageError(f"no engine `{engine}`: {choose([engine], ENGINES)}")
     if master is not None and engine != "spark":
-        raise UsageError(f"a master works only with the engine spark, not with {engine}")
+        raise UsageError("a master works only with the engine spark: add `--engine spark`")
 
 
 def count(

@@ -42,10 +42,12 @@ class Address(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omi
     `seen` is how many rows the pages before this one of a list had, as its links count them.
     `frame` is which of the page's frames CSV has; by default its rows.
     `IS_OF_SYSTEM` says that the page counts: games of one `system`, by default the largest.
+    `HAS_LOSSES` says that what it shows depends on whether failures are losses.
     `IN_TITLE` are the parameters that the title of the page names, and `FIELDS` all of its own.
     """
 
     IS_OF_SYSTEM: ClassVar[bool] = False
+    HAS_LOSSES: ClassVar[bool] = True
     IN_TITLE: ClassVar[tuple[str, ...]] = ()
     FIELDS: ClassVar[tuple[Field, ...]] = ()
 
@@ -54,7 +56,10 @@ class Address(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omi
 
 
 def address(
-    *fields: Field, is_of_system: bool = False, in_title: tuple[str, ...] = ()
+    *fields: Field,
+    is_of_system: bool = False,
+    has_losses: bool = True,
+    in_title: tuple[str, ...] = (),
 ) -> type[Address]:
     """The addresses of a page with these parameters, and a `system` if it counts."""
     listed = [more for one in fields for more in ((one, FAILURES) if one is EDITION else (one,))]
@@ -63,7 +68,12 @@ def address(
         "Parameters",
         [(one.name, one.kind, one.default) for one in own],
         bases=(Address,),
-        namespace={"IS_OF_SYSTEM": is_of_system, "IN_TITLE": in_title, "FIELDS": own},
+        namespace={
+            "IS_OF_SYSTEM": is_of_system,
+            "HAS_LOSSES": has_losses,
+            "IN_TITLE": in_title,
+            "FIELDS": own,
+        },
         frozen=True,
         kw_only=True,
     )

@@ -64,7 +64,8 @@ def content(name: str, lake: Any, asked: Address) -> Content:
 def _seen(lake: Any, asked: Address) -> Any:
     """The lake as the page sees it: one that counts sees one system, and failures as it says."""
     failures = getattr(asked, "failures", "") or lake.failures
-    lake = lake.with_failures(EXCLUDE if _is_refused(asked) else failures)
+    has_losses = asked.HAS_LOSSES and not _is_refused(asked)
+    lake = lake.with_failures(failures if has_losses else EXCLUDE)
     return lake.of_one_system(getattr(asked, "system", "") or None) if asked.IS_OF_SYSTEM else lake
 
 

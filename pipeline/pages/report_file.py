@@ -23,7 +23,10 @@ from pipeline.statistics.families import reaches
 
 LONGEST_TEXT = 20_000
 """A message with more characters is cut; `magic show` prints it whole."""
-_PARTS = ("texts", "tables", "a value with its interval", "facts and plots", "transcripts")
+_PARTS = (
+    *("texts", "tables", "a value with its interval", "facts and plots", "transcripts"),
+    "cards in small windows",
+)
 _FRAME = ("*", "a ", "a:hover", ":focus-visible", ".vh ", ".none ")
 
 

@@ -28,7 +28,8 @@ def page_of(report: Report) -> Page:
     """The page of a report: its parameters are the fields of the form."""
     fields = [field for one in report.parameters for field in _fields(one)]
     titled = tuple(one.name for one in fields if one.are_names)
-    asks = address(*fields, is_of_system=report.is_of_system, in_title=titled)
+    counts = {"is_of_system": report.is_of_system, "has_losses": report.has_losses}
+    asks = address(*fields, **counts, in_title=titled)
     return Page(asks, partial(_content, report))
 
 

@@ -95,7 +95,8 @@ def present(name: str, frame: pl.DataFrame, **asked: Any) -> Presented:
     edition_notes = [] if edition == PAPER else [f"edition {edition}"]
     is_mixed = lake is not None and lake.system is None and len(lake.systems) > 1
     shown = _with_one_origin(table.noting(*lake_notes, *edition_notes), is_mixed=is_mixed)
-    seen = {} if lake is None else lake.seen_as
+    # Ratings are the same whatever failures are, and say in their rows which names are joined.
+    seen = {} if lake is None or name == "ratings" else lake.seen_as
     said = [f"{words(name)} {text}" for name, text in seen.items() if name not in frame.columns]
     shown = replace(shown, origin=", ".join(filter(None, [shown.origin, *said])))
     return Presented(**{one.name: getattr(shown, one.name) for one in fields(shown)})

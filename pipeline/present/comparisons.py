@@ -34,7 +34,7 @@ _PROGRAM_COLUMNS = (
         "other_common_value",
         "is_replayed",
     ),
-    *("p_alike", "p_alike_holm", "reason"),
+    *("p_alike", "p_alike_holm", "reason", "game_types"),
 )
 _VERDICT = (
     "verdict: alike means that the difference is shown to be within -{0:g}..{0:g}; undecided, that "
@@ -161,8 +161,12 @@ def _reasons(rows: pl.DataFrame, hidden: Sequence[str]) -> list[str]:
     notes = [f"– {' '.join(map(str, what))}: {reason}" for *what, reason in without]
     unpaired = [" ".join(map(str, what)) for what in rows.filter(method=UNPAIRED)[about].rows()]
     named = [f"unpaired, for too few common settings: {folds.named(unpaired)}"]
-    if "system" in rows.columns and not rows["system"].count():
-        named = ["unpaired, for two systems: a difference is of the model and of how it was asked"]
+    if "game_types" in rows.columns and unpaired:
+        types = rows["game_types"].explode().unique().sort()
+        named = [
+            "unpaired, for two systems: a difference is of the model and of how it was asked",
+            f"of the game types that both systems play: {', '.join(types)}",
+        ]
     return [*notes, *(named if unpaired else [])]
 
 

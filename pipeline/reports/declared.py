@@ -28,9 +28,9 @@ class Report:
     """A report: its function, the columns of its rows, and how commands and pages offer it.
 
     `help` is its docstring without what is for Python alone. `title` heads its page. One that
-    `is_of_system` counts the games of one system. What `is_for_papers` has LaTeX too, and what
-    `is_drawn` a picture, by the function of `pipeline.plots` of its name. What `has_percent` can be
-    shown in percent.
+    `is_of_system` counts the games of one system; one without `has_losses` is the same whether
+    failures are losses or not. What `is_for_papers` has LaTeX too, and what `is_drawn` a picture,
+    by the function of `pipeline.plots` of its name. What `has_percent` can be shown in percent.
     """
 
     function: Callable[..., Any]
@@ -39,6 +39,7 @@ class Report:
     help: str
     title: str
     is_of_system: bool
+    has_losses: bool
     is_for_papers: bool
     is_drawn: bool
     has_percent: bool
@@ -63,6 +64,7 @@ def report(
     columns: Mapping[str, Column],
     title: str = "",
     is_of_system: bool = True,
+    has_losses: bool = True,
     is_for_papers: bool = False,
     is_drawn: bool = False,
     has_percent: bool = False,
@@ -84,12 +86,12 @@ def report(
         made: Any = _checking(function, own)
         if is_of_system:
             has_edition = any(one.name == "edition" for one in own)
-            made = counted_in(columns, has_edition=has_edition)(made)
+            made = counted_in(columns, has_edition=has_edition, has_losses=has_losses)(made)
         else:
             column.listed(columns)(made)
         made.__signature__ = _plain(signature(function))
         heading = title or column.words(function.__name__).capitalize()
-        more = (is_of_system, is_for_papers, is_drawn, has_percent)
+        more = (is_of_system, has_losses, is_for_papers, is_drawn, has_percent)
         REPORTS[made.__name__] = Report(made, columns, own, "\n\n".join(shown), heading, *more)
         return cast(F, made)
 

@@ -160,9 +160,11 @@ def _of_same_system(
     before = before.of_one_system(before.system or after.system)
     if before.system is None or not after.systems:
         return before, after.of_one_system()
-    if after.system not in (None, before.system):
+    others = [after.system] if after.system else [*after.systems]
+    if before.system not in others:
         raise UsageError(
-            f"the lakes are of {before.system} and of {after.system}: a diff is of one system"
+            f"a diff is of one system: {before.path} has games of {before.system}, and "
+            f"{after.path} of {', '.join(others)}"
         )
     return before, after.of_system(before.system)
 

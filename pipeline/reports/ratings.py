@@ -45,7 +45,7 @@ COLUMNS: Mapping[str, Column] = {
 }
 
 
-@report("Numbers", columns=COLUMNS, title="Ratings by side", is_for_papers=True)
+@report("Numbers", columns=COLUMNS, title="Ratings by side", has_losses=False, is_for_papers=True)
 def ratings(
     lake: StoredLake,
     *,

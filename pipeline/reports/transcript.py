@@ -11,6 +11,7 @@ from pipeline.column import ID_LENGTH
 from pipeline.errors import UsageError
 from pipeline.events.contracts import GAME_TABLES, no_rows, polars_schema
 from pipeline.lake import StoredLake
+from pipeline.lake.places import of_game
 from pipeline.machine import cores
 from pipeline.metrics.evidence import COLUMNS, of_tables
 from pipeline.metrics.known import metric, names
@@ -149,9 +150,13 @@ def _split(
 
 
 def _tables(lake: StoredLake, game_ids: Sequence[str]) -> dict[str, pl.DataFrame]:
-    """The rows of the games. DuckDB reads them, since it uses the files' Bloom filters."""
+    """The rows of the games. DuckDB finds them, by the files' Bloom filters, where it is not known
+    in which rows they are."""
     if not game_ids:
         return {name: no_rows(name) for name in GAME_TABLES}
+    if len(game_ids) == 1 and (own := of_game(lake, game_ids[0])):
+        rows = pl.collect_all([own.table(name) for name in GAME_TABLES], engine="streaming")
+        return dict(zip(GAME_TABLES, rows, strict=True))
     condition = f"game_id IN ({', '.join(map(literal, game_ids))})"
     games = _rows(lake, "games", condition)
     types = games["game_type"].unique().to_list()

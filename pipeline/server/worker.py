@@ -69,6 +69,10 @@ def main(nice: int, *, draws: bool) -> None:
         reply = _answer(lake, task)
         with sending, suppress(OSError):  # the server may have ended
             connection.send((number, reply))
+        if task.page == "game":  # where one is read, others follow
+            from pipeline.lake.places import learn
+
+            learn(lake)
 
     with ThreadPoolExecutor(_MOST) as threads:
         while True:

@@ -82,6 +82,7 @@ PARTS = [
 def test_parts_are_the_same_rows(name, edition, hit, public_lake, monkeypatch):
     """They come in the same order, and their totals are the sums of them."""
     monkeypatch.setattr(warehouse, "BATCH_ROWS", 100)
+    monkeypatch.setattr("pipeline.metrics.evidence._FEW_BYTES", 0)
     rows = evidence(public_lake, name, edition=edition, hit=hit)
     parts = list(evidence_parts(public_lake, name, edition=edition, hit=hit))
     assert len(parts) > rows.height / 100

@@ -123,7 +123,11 @@ def test_ratings_stay_what_the_log_says(tmp_path: Path) -> None:
     lake = ingested(tmp_path, games)
     expected = lake.ratings()
     assert expected["n_games"].sum() == 2 * 60
-    assert lake.with_failures("loss").ratings().drop("failures").equals(expected)
+    lost = lake.with_failures("loss")
+    assert lost.ratings().equals(expected)
+    assert "counts as a loss" in lost.page("leaderboard").html
+    assert "counts as a loss" not in lost.page("ratings").html
+    assert "failures" not in lost.present("ratings").markdown()
 
 
 def test_a_negotiation_that_a_model_failed_is_no_agreement(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ RELEASE = {"edition": "release"}
         ({"metric": ["judgement", "__init__"]}, "no metric `__init__`"),
         ({"edition": "papers"}, "no edition `papers`: did you mean `paper`"),
         ({"engine": "pandas"}, "no engine `pandas`: choose from polars, duckdb, spark"),
-        ({"master": "local"}, "a master works only with the engine spark, not with polars"),
+        ({"master": "local"}, "a master works only with the engine spark: add `--engine spark`"),
         ({"by": ["modle"]}, "no column `modle` to group by: did you mean `model`"),
         ({"by": ["value"]}, "no column `value`"),
         ({"by": "modle"}, "no column `modle`"),

@@ -12,7 +12,7 @@ import pytest
 from pipeline.api import open_lake
 from pipeline.processes import processor_seconds
 from pipeline.server import workers as module
-from pipeline.server.worker import Task
+from pipeline.server.worker import Reply, Task, reply
 from pipeline.server.workers import Workers
 
 ENDLESS = "SELECT count(*) FROM range(100000000) a, range(100000) b"
@@ -51,6 +51,25 @@ def test_pages_share_a_process_and_queries_do_not(lake: Path) -> None:
         return [reply.status for reply in replies], nice
 
     assert asyncio.run(asked()) == ([200] * 4, [0, 10, 10])
+
+
+@pytest.mark.slow
+def test_games_are_the_same_after_the_first(lake: Path) -> None:
+    """The process searches for the first, and then learns where the others are."""
+    opened = open_lake(lake)
+    ids = opened.table("games").select("game_id").head(4).collect()["game_id"]
+    tasks = [Task("game", "html", {"game": game_id}) for game_id in ids]
+
+    async def asked() -> list[Reply]:
+        workers = Workers()
+        first = [await workers.reply(opened, task, "quick") for task in tasks[:2]]
+        await asyncio.sleep(2)
+        others = [await workers.reply(opened, task, "quick") for task in tasks]
+        workers.close()
+        return [*first, *others]
+
+    of_game = [reply(opened, task) for task in tasks]
+    assert asyncio.run(asked()) == [*of_game[:2], *of_game]
 
 
 @pytest.mark.some(1)

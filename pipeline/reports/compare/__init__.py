@@ -19,7 +19,7 @@ from pipeline.metrics.request import (
     row_schema,
     several,
 )
-from pipeline.metrics.results import counted_in
+from pipeline.metrics.results import LACKS, counted_in
 from pipeline.reports.compare.across import across, bare, full, system_of
 from pipeline.reports.compare.differences import COLUMNS, adjusted, check_margin, compared, finished
 from pipeline.reports.compare.methods import OF_METHOD, by_value, suffix_pairs, with_means
@@ -46,7 +46,8 @@ def compare(
     whose columns follow the metric.
 
     `A@magic` is the model A of the system magic. Models of two systems are compared unpaired, in
-    the game types that both play by the same rules; `system` is null then.
+    the game types that both play by the same rules; `system` is null then, and `game_types` names
+    these.
 
     With a `margin`, also `p_alike` (two one-sided tests: the difference is within ± the margin),
     `p_alike_holm` (adjusted in the same families) and `verdict`: `alike` if p_alike_holm reaches
@@ -93,8 +94,14 @@ def compare(
     wanted = [(one, other) for one, other in pairs] or list(combinations(known, 2))
     family = [] if pairs else ["metric"]
     rows = compared(answer, of_models(answer, wanted), confidence)
-    system = pl.lit(None if is_of_several else lake.system, pl.String)
-    return finished(adjusted(rows, family), margin, confidence, family).with_columns(system=system)
+    done = finished(adjusted(rows, family), margin, confidence, family)
+    if not is_of_several:
+        return done.with_columns(system=pl.lit(lake.system, pl.String))
+    played = {*(answer.request.game_types or ())}
+    types = [sorted(played & {*declared(name, edition).game_types}) for name in done["metric"]]
+    return done.with_columns(
+        game_types=pl.Series(types, dtype=LACKS), system=pl.lit(None, pl.String)
+    )
 
 
 @counted_in(COLUMNS)

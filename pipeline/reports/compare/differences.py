@@ -12,7 +12,7 @@ from pipeline import column
 from pipeline.errors import UsageError
 from pipeline.metrics import Answer, metric
 from pipeline.metrics.request import asked_for
-from pipeline.metrics.results import HIGH, IS_THIN, LOW, METRIC, MISSING
+from pipeline.metrics.results import HIGH, IS_THIN, LACKS, LOW, METRIC, MISSING
 from pipeline.reports.compare.pairs import SIDES, entities
 from pipeline.statistics.common import REPLAYED
 from pipeline.statistics.contrast import p_alike
@@ -80,7 +80,11 @@ OF_MARGIN: Mapping[str, column.Column] = {
     "p_alike_holm": column.p_value("the same, adjusted in the same families"),
     "verdict": column.text("alike, better, worse or undecided"),
 }
-EVERY = {**COLUMNS, **OF_MARGIN}
+# Of models of two systems.
+ACROSS: Mapping[str, column.Column] = {
+    "game_types": column.Column(LACKS, "those of the metric that both systems play: they count"),
+}
+EVERY = {**COLUMNS, **OF_MARGIN, **ACROSS}
 ALIKE, BETTER, WORSE, UNDECIDED = "alike", "better", "worse", "undecided"
 
 
