@@ -142,7 +142,7 @@ class AnsweringLake(stored.StoredLake):
 
         To check the metric, it is counted once, with `sql` by both engines; this takes as long as
         `Lake.metrics` with `confidence=None`. Raises MetricError if polars and SQL differ, if one
-        of them fails, and if the name is taken.
+        of them fails, if the name is taken, and if a term has no game type or an unknown one.
 
         >>> from pipeline.metrics import judgement
         >>> mine = lake.with_metric(judgement.PAPER, name="accusations")

@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from pipeline import games
 from pipeline.archives import MAX_DOCUMENT, Document, Sources, documents
 from pipeline.events.frames import IdentifiedGame, frames
 from pipeline.events.identity import content_id, game_id, game_index, sha256
@@ -119,14 +120,18 @@ def validate(sources: Sources, max_document: int = MAX_DOCUMENT) -> Iterator[Che
     yield from _checked(waiting)
 
 
-def checked_game(file: str) -> Checked:
-    """A TOML document that declares a game."""
-    try:
-        kind = kind_in(Path(file))
-    except PluginError as error:
-        rule = "a game has a name, roles and endings, as docs/adding.md says"
-        return Checked(file, (Fault("$", rule, str(error)),))
-    return Checked(file, (), notes=tuple(gaps(kind)))
+def checked_games(files: Sequence[str]) -> Iterator[Checked]:
+    """TOML documents that declare a game each, beside all games that others declare."""
+    others = games.beside(files)
+    for file in files:
+        try:
+            kind = kind_in(Path(file), others)
+        except PluginError as error:
+            rule = "a game has a name, roles and endings, as docs/adding.md says"
+            yield Checked(file, (Fault("$", rule, str(error)),))
+        else:
+            others.append((file, kind))
+            yield Checked(file, (), notes=tuple(gaps(kind)))
 
 
 def _forgotten(documents: Iterable[Document]) -> Iterator[Document]:

@@ -10,10 +10,17 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+import pipeline
+from pipeline import games as kinds
 from pipeline.cli import main
-from pipeline.games.files import kind_in
+from pipeline.events import roles
+from pipeline.games import Ending, GameKind, Role
+from pipeline.games.files import VARIABLE, kind_in, of_files
+from pipeline.lake import lake as of_lake
 from pipeline.plugins import PluginError
+from pipeline.vocabulary import Side
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "adding.md"
 (SECRET_HITLER,) = re.findall(
@@ -118,14 +125,73 @@ def test_from_nothing_to_values_by_data_alone(tmp_path: Path) -> None:
         ("hidden = 1", "hidden = 2", "a credit is from 0 to 1"),
         ("[[roles]]", "[[roles", "cannot be read as a game"),
         ('name = "secret_hitler"', 'name = "Secret Hitler"', "the name of a game has"),
+        ('name = "secret_hitler"', 'name = "avalon"', "`avalon`: magic has a game of this name"),
+        (
+            'side = "hidden"',
+            'side = "hidden"\ncompetition = "werewolf_as_villager"',
+            "`secret_hitler`: its competition `werewolf_as_villager` is one of the game `werewolf`",
+        ),
     ],
 )
 def test_a_mistake_is_named_with_its_place(tmp_path: Path, old: str, new: str, what: str) -> None:
     file = tmp_path / "game.toml"
     file.write_text(SECRET_HITLER.replace(old, new, 1))
     with pytest.raises(PluginError, match=what) as refused:
-        kind_in(file)
+        kind_in(file, kinds.beside(()))
     assert str(file) in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("named", "what"),
+    [
+        (["a.toml", "a.toml"], r"MAGIC_GAMES names the file a\.toml twice"),
+        (["a.toml", "./a.toml"], r"MAGIC_GAMES names the file \./a\.toml twice"),
+        (
+            ["a.toml", "b.toml"],
+            r"b\.toml: the game `secret_hitler`: a\.toml has a game of this name",
+        ),
+        (
+            ["a.toml", "c.toml"],
+            r"c\.toml: .* `secret_hitler_as_hidden` is one of the game `secret_",
+        ),
+        (["a.toml", "", "d.toml"], None),
+    ],
+)
+def test_games_of_several_files(
+    named: list[str], what: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = SECRET_HITLER.replace('name = "secret_hitler"', 'name = "other"')
+    taken = 'side = "hidden"\ncompetition = "secret_hitler_as_hidden"'
+    texts = {"a": SECRET_HITLER, "b": SECRET_HITLER, "d": other}
+    texts["c"] = other.replace('side = "hidden"', taken, 1)
+    for name, text in texts.items():
+        (tmp_path / f"{name}.toml").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(VARIABLE, os.pathsep.join(named))
+    if what is None:
+        assert [kind.name for _, kind in of_files(())] == ["secret_hitler", "other"]
+        return
+    with pytest.raises(PluginError, match=what):
+        [*of_files(())]
+
+
+def test_validate_knows_the_other_games(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.toml", "b.toml"):
+        (tmp_path / name).write_text(SECRET_HITLER, encoding="utf-8-sig")
+    asked = ["a.toml", "b.toml", "a.toml"]
+    assert main(["validate", *asked, "--format", "json"]) == 4
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["document"], row["is_valid"]) for row in rows] == [
+        ("a.toml", True), ("b.toml", False), ("a.toml", False)
+    ]  # fmt: skip
+    assert all("a.toml has a game of this name too" in row["message"] for row in rows[1:])
+    # A file that is in use already is not its own rival.
+    monkeypatch.setattr(kinds, "_of_files", lambda: (("./a.toml", kind_in(Path("a.toml"))),))
+    assert main(["validate", "a.toml"]) == 0
+    assert main(["validate", "b.toml"]) == 4
 
 
 @pytest.mark.parametrize(
@@ -150,9 +216,65 @@ def test_a_valid_game_says_what_no_metric_will_count(
         assert line.startswith(f"{file}: {note}")
 
 
+def _with_role(kind: GameKind, name: str, **changed: object) -> GameKind:
+    changes = [replace(one, **changed) if one.name == name else one for one in kind.roles]
+    return replace(kind, roles=tuple(changes))
+
+
+def _with_ending(kind: GameKind, outcome: str, **changed: object) -> GameKind:
+    changes = [replace(one, **changed) if one.outcome == outcome else one for one in kind.endings]
+    return replace(kind, endings=tuple(changes))
+
+
+SPY = Role("spy", Side.HIDDEN, "chameleon_as_chameleon", is_sought=True)
+# The edit, and whether it is noticed of a game in a file, and of one in code.
+EDITS = {
+    "none": (lambda kind: kind, False, False),
+    "a role more": (lambda kind: replace(kind, roles=(*kind.roles, SPY)), True, False),
+    "a role less": (lambda kind: replace(kind, roles=kind.roles[:1]), True, True),
+    "another side": (lambda kind: _with_role(kind, "chameleon", side=Side.NONE), True, True),
+    "sought no more": (lambda kind: _with_role(kind, "chameleon", is_sought=False), True, True),
+    "sought now": (lambda kind: _with_role(kind, "non_chameleon", is_sought=True), True, True),
+    "another competition": (
+        lambda kind: _with_role(kind, "chameleon", competition="lizards"), True, True
+    ),
+    "an ending less": (
+        lambda kind: replace(
+            kind, endings=tuple(one for one in kind.endings if one.outcome != "voted_wrong")
+        ),
+        True, False,
+    ),
+    "another credit": (lambda kind: _with_ending(kind, "voted_wrong", hidden=0.5), True, False),
+    "another winner": (
+        lambda kind: _with_ending(kind, "guessed_right", hidden_wins=False), True, False
+    ),
+    "an ending more, which no game of the lake has": (
+        lambda kind: replace(kind, endings=(*kind.endings, Ending("draw", 0.5, 0.5))), False, False
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_what_is_declared_otherwise_since_an_ingest(
+    edit: str, sample_lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change, is_noticed_of_a_file, is_noticed_of_code = EDITS[edit]
+    edited = {**kinds.kinds(), "chameleon": change(kinds.kind("chameleon"))}
+    for module in (kinds, roles):
+        monkeypatch.setattr(module, "kinds", lambda: edited)
+    monkeypatch.setattr(of_lake, "role_rows", roles.role_rows.__wrapped__)
+    for in_files, is_noticed in (
+        (("chameleon",), is_noticed_of_a_file),
+        ((), is_noticed_of_code),
+    ):
+        monkeypatch.setattr(kinds, "in_files", lambda in_files=in_files: in_files)
+        changed = pipeline.open_lake(sample_lake).redeclared_types
+        assert changed == (("chameleon",) if is_noticed else ())
+
+
 @pytest.mark.slow
 def test_games_that_were_declared_otherwise_are_not_mixed(tmp_path: Path) -> None:
-    """A role that is sought now, or an ending with other winners: said, and nothing is added."""
+    """A role that is sought now or is new, an ending with other winners: said, none is added."""
     file = tmp_path / "secret_hitler.toml"
     file.write_text(SECRET_HITLER)
     asked(tmp_path, games(16), MAGIC_GAMES=str(file))
@@ -162,9 +284,10 @@ def test_games_that_were_declared_otherwise_are_not_mixed(tmp_path: Path) -> Non
             'name = "fascist"\nside = "hidden"',
             'name = "fascist"\nside = "hidden"\nis_sought = true',
         ),
+        ("[[endings]]", '[[roles]]\nname = "spy"\nside = "hidden"\n\n[[endings]]'),
         ('"hitler_killed"\nhidden = 0\ncivilian = 1', '"hitler_killed"\nhidden = 1\ncivilian = 0'),
     ):
-        file.write_text(SECRET_HITLER.replace(old, new))
+        file.write_text(SECRET_HITLER.replace(old, new, 1))
         assert file.read_text() != SECRET_HITLER
         said = [
             subprocess.run(

@@ -169,6 +169,11 @@ WRONG = {
     "no table": ("", "no names of models"),
     "no table of names": ("models = 1", "no names of models"),
     "no text": ('[models]\n"a" = 1', "the name for 'a' must be a text, not 1"),
+    "a name that is cut at its dots": (
+        '[models]\ngpt-4.1 = "x"',
+        "not {'1': 'x'}: write a name with a dot in quotes, as \"gpt-4.1\"",
+    ),
+    "a name with two dots": ('[models]\na.b.c = "x"', 'in quotes, as "a.b.c"'),
     "an empty name": ('[models]\n"a" = " "', "the name for 'a' must be a text, not ' '"),
     "a chain": ('[models]\n"a" = "b"\n"b" = "c"', '"a" becomes "b", which becomes "c"'),
     "a circle": ('[models]\n"a" = "b"\n"b" = "a"', '"a" becomes "b", which becomes "a"'),
@@ -184,6 +189,12 @@ def test_a_wrong_map_is_refused_with_its_file_and_key(tmp_path: Path, name: str)
     with pytest.raises(UsageError, match=re.escape(expected)) as error:
         names_of(file)
     assert str(error.value).startswith(f"{file}: ")
+
+
+def test_a_map_with_a_byte_order_mark(tmp_path: Path) -> None:
+    file = tmp_path / "names.toml"
+    file.write_text('[models]\n"a" = "b"\n', encoding="utf-8-sig")
+    assert names_of(file) == {"a": "b"}
 
 
 def test_a_map_that_is_not_there(tmp_path: Path) -> None:

@@ -7,12 +7,13 @@ A package outside adds one by an entry point of the group `magic_pipeline.games`
 from collections.abc import Collection, Iterator
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 from types import MappingProxyType
 
 from pipeline.games.files import of_files
 from pipeline.games.kind import Ending, EventTable, GameKind, Role
-from pipeline.games.mistakes import check, refusal
+from pipeline.games.mistakes import Source, check, refusal
 from pipeline.plugins import GAMES, OWN, PluginError, each_once, plugins
 from pipeline.vocabulary import GameType, Phase
 
@@ -23,18 +24,15 @@ __all__ = ["Ending", "EventTable", "GameKind", "Role", "kind", "kinds", "names"]
 def kinds() -> MappingProxyType[str, GameKind]:
     """The kinds by name: those of MAgIC in its order, then the others by name."""
     first = list(map(str, GameType))
-    known = {name: kind for name, _, kind in each_once("a game", _added())}
+    known = {name: kind for name, _, kind in _added()}
     others = sorted(known.keys() - set(first))
     return MappingProxyType({name: known[name] for name in (*first, *others)})
 
 
 @cache
 def _added() -> tuple[tuple[str, str, GameKind], ...]:
-    """The name, package and kind of each; raises PluginError for a kind that has a mistake."""
-    added = [*_own(), *_of_plugins()]
-    for package, kind in added:
-        check(kind, package)
-    return tuple((kind.name, package, kind) for package, kind in [*added, *_of_files()])
+    """The name, package or file, and kind of each; raises PluginError for one with a mistake."""
+    return tuple((kind.name, source, kind) for source, kind in (*_in_code(), *_of_files()))
 
 
 def own_tables(shared: Collection[str]) -> dict[str, EventTable]:
@@ -52,6 +50,15 @@ def own_tables(shared: Collection[str]) -> dict[str, EventTable]:
     return {name: kind.tables[name] for name, _, kind in each_once("the table", tables)}
 
 
+@cache
+def _in_code() -> tuple[Source, ...]:
+    known: list[Source] = []
+    for package, kind in (*_own(), *_of_plugins()):
+        check(kind, package, known)
+        known.append((package, kind))
+    return tuple(known)
+
+
 def _own() -> Iterator[tuple[str, GameKind]]:
     for module in iter_modules(__path__):
         found = getattr(import_module(f"{__name__}.{module.name}"), "KIND", None)
@@ -67,8 +74,15 @@ def _of_plugins() -> Iterator[tuple[str, GameKind]]:
 
 
 @cache
-def _of_files() -> tuple[tuple[str, GameKind], ...]:
-    return tuple(of_files())
+def _of_files() -> tuple[Source, ...]:
+    return tuple(of_files(_in_code()))
+
+
+def beside(files: Collection[str]) -> list[Source]:
+    """The package or file, and kind of each game that none of these files declares."""
+    places = {Path(file).resolve() for file in files}
+    others = (one for one in _of_files() if Path(one[0]).resolve() not in places)
+    return [*_in_code(), *others]
 
 
 def in_files() -> tuple[str, ...]:

@@ -5,14 +5,15 @@ games share. It has to be named whenever its lake is asked, as a package has to 
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
 from pipeline.games.kind import Ending, GameKind, Role
-from pipeline.games.mistakes import mistakes
+from pipeline.games.mistakes import Source, clashes, mistakes
 from pipeline.plugins import PluginError
 from pipeline.vocabulary import Side
 
@@ -45,16 +46,29 @@ class _Game(Struct, forbid_unknown_fields=True):
     most_points_win: bool = False
 
 
-def of_files() -> Iterator[tuple[str, GameKind]]:
-    """Each file that the variable names, with its game; several are separated as in PATH."""
+def of_files(others: Iterable[Source]) -> Iterator[Source]:
+    """Each file that the variable names, with its game; several are separated as in PATH.
+
+    Raises PluginError for a file that is named twice, and for a game that cannot be used, alone or
+    beside those of the other files and `others`.
+    """
+    known, places = [*others], set()
     for name in filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)):
-        yield name, kind_in(Path(name))
+        if (place := Path(name).resolve()) in places:
+            raise PluginError(f"{VARIABLE} names the file {name} twice: leave one out")
+        places.add(place)
+        known.append((name, kind_in(Path(name), known)))
+        yield known[-1]
 
 
-def kind_in(file: Path) -> GameKind:
-    """The game in a file; raises PluginError with what is wrong, and at which place of it."""
+def kind_in(file: Path, others: Iterable[Source] = ()) -> GameKind:
+    """The game in a file; raises PluginError with what is wrong, and at which place of it.
+
+    So it does where one of the `others` has its name or a competition of it.
+    """
     try:
-        game = msgspec.toml.decode(file.read_bytes(), type=_Game)
+        # Some editors begin a file with a byte order mark.
+        game = msgspec.toml.decode(file.read_bytes().decode("utf-8-sig"), type=_Game)
     except (OSError, UnicodeDecodeError, msgspec.DecodeError) as error:
         raise PluginError(f"{file}: it cannot be read as a game: {error}") from None
     kind = GameKind(
@@ -64,7 +78,7 @@ def kind_in(file: Path) -> GameKind:
             "endings": tuple(Ending(*msgspec.structs.astuple(end)) for end in game.endings),
         }
     )
-    for mistake in mistakes(kind):
+    for mistake in chain(mistakes(kind), clashes(kind, others)):
         raise PluginError(f"{file}: the game `{kind.name}`: {mistake}")
     return kind
 

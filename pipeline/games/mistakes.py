@@ -1,12 +1,16 @@
-"""What makes a kind of game unusable, or a metric of it, whatever games there are of it."""
+"""What makes a kind of game unusable, alone or beside others, or a metric of it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import TypeAlias
 
 from pipeline.game import Event
 from pipeline.games.kind import SEATED, Ending, EventTable, GameKind, Role
 from pipeline.plugins import LETTERS, NAME, OWN, PluginError
 from pipeline.vocabulary import ALL, Side
 
+Source: TypeAlias = tuple[str, GameKind]
+"""The package or the file that a kind is of, and the kind."""
 _COUNTED = {
     Side.HIDDEN: "Deception, which counts its wins, is",
     Side.CIVILIAN: "Judgement, which counts its votes, is",
@@ -18,9 +22,9 @@ def _is_name(name: object) -> bool:
     return isinstance(name, str) and NAME.fullmatch(name) is not None
 
 
-def check(kind: GameKind, package: str) -> None:
-    """Raises PluginError for the first mistake of the kind."""
-    for mistake in mistakes(kind):
+def check(kind: GameKind, package: str, others: Iterable[Source] = ()) -> None:
+    """Raises PluginError for the first mistake of the kind, alone or beside others."""
+    for mistake in chain(mistakes(kind), clashes(kind, others)):
         raise refusal(kind, package, mistake)
 
 
@@ -52,6 +56,19 @@ def mistakes(kind: GameKind) -> Iterator[str]:
         if not _is_name(name):
             yield f"the name of a table has {LETTERS}, and `{name}` has others"
         yield from _of_table(name, table)
+
+
+def clashes(kind: GameKind, others: Iterable[Source]) -> Iterator[str]:
+    """What others have already that only one game can have: its name, and its competitions."""
+    for source, other in others:
+        if kind.name == other.name:
+            yield f"{source} has a game of this name too: rename this one, or leave it out"
+        for competition in kind.competitions:
+            if competition in other.competitions:
+                yield (
+                    f"its competition `{competition}` is one of the game `{other.name}`, and Win "
+                    "Rate would count the two as one: give it another name"
+                )
 
 
 def gaps(kind: GameKind) -> Iterator[str]:

@@ -65,9 +65,10 @@ def read_models(file: str | Path) -> ModelsOf:
     Raises UsageError for what is none, and SourceError for a file that cannot be read.
     """
     try:
-        data = Path(file).read_bytes()
+        # Some editors begin a file with a byte order mark.
+        data = Path(file).read_bytes().decode("utf-8-sig")
         if Path(file).suffix == ".toml":
-            return msgspec.convert(tomllib.loads(data.decode()), dict[str, str | dict[str, str]])
+            return msgspec.convert(tomllib.loads(data), dict[str, str | dict[str, str]])
         return msgspec.json.decode(data, type=dict[str, str | dict[str, str]])
     except OSError as error:
         raise SourceError(f"{file}: {error.strerror}") from error

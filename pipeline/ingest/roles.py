@@ -21,7 +21,11 @@ def check_declared(lake: StoredLake) -> None:
 
 
 def write_roles(change: Transaction, game_types: pl.Series) -> None:
-    """Writes the roles of these game types, with those that were added since the lake has them."""
+    """Writes the roles of these game types, with those that code added since the lake has them.
+
+    Raises LakeError like `check_declared`: another ingest may have been committed meanwhile.
+    """
+    check_declared(change.lake)
     stored = _stored(change.lake)
     wanted = role_rows().filter(pl.col("game_type").is_in(game_types.implode()))
     new = wanted.join(stored, on=wanted.columns, how="anti")["game_type"].unique()

@@ -32,7 +32,10 @@ def names_of(given: Names | str | Path) -> dict[str, str]:
         place, models = str(given), _read(Path(given))
     for name, joined in models.items():
         if not all(isinstance(one, str) for one in (name, joined)) or not joined.strip():
-            raise UsageError(f"{place}: the name for {name!r} must be a text, not {joined!r}")
+            wrong = f"{place}: the name for {name!r} must be a text, not {joined!r}"
+            if (dotted := _dotted(name, joined)) != name:
+                wrong += f': write a name with a dot in quotes, as "{dotted}"'
+            raise UsageError(wrong)
         if (last := models.get(joined, joined)) != joined:
             raise UsageError(
                 f'{place}: "{name}" becomes "{joined}", which becomes "{last}": write the last '
@@ -41,11 +44,20 @@ def names_of(given: Names | str | Path) -> dict[str, str]:
     return {name: joined for name, joined in models.items() if name != joined}
 
 
+def _dotted(name: str, joined: object) -> str:
+    """The name as it is written: TOML cuts one without quotes at its dots, into a table each."""
+    if not isinstance(joined, Mapping) or not joined:
+        return name
+    part, below = next(iter(joined.items()))
+    return _dotted(f"{name}.{part}", below)
+
+
 def _read(file: Path) -> dict[str, str]:
     import tomllib
 
     try:
-        tables = tomllib.loads(file.read_bytes().decode())
+        # Some editors begin a file with a byte order mark.
+        tables = tomllib.loads(file.read_bytes().decode("utf-8-sig"))
     except OSError as error:
         raise SourceError(f"{file}: {error.strerror}") from None
     except ValueError as error:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 # By file, the least and the most of a column, null where the log does not say.
 _Ranges: TypeAlias = dict[str, tuple[str | None, str | None]]
+_CREDITED = ("side", "win_credit", "is_win")
 _NO_GAME = pl.DataFrame({"game_id": [None]}, {"game_id": pl.String})
 
 
@@ -181,22 +182,27 @@ class StoredLake:
     def redeclared_types(self) -> tuple[str, ...]:
         """The game types whose roles were others when their games were ingested than here.
 
-        Of games that documents declare also those whose endings were: such a document is edited.
+        Of games that documents declare also those that have a role more here, and those of which a
+        game ended as none does here, or was credited otherwise. Code gets roles with new versions.
         """
-        stored = self._roles.filter(pl.col("game_type").is_in(games.names()))
-        changed = set(stored.join(role_rows(), on=stored.columns, how="anti")["game_type"])
-        if edited := [name for name in games.in_files() if name in self.game_types]:
-            of_games = self.table("games").select("game_id", "outcome")
-            results = self.stored("results").filter(
-                "is_finished", pl.col("game_type").is_in(edited)
-            )
-            credited = ("game_type", "outcome", "side", "win_credit")
-            rows = results.join(of_games, on="game_id").select(credited).unique().collect()
-            for name, outcome, side, credit in rows.iter_rows():
-                ending = games.kind(name).ending(outcome)
-                declared = None if ending is None else ending.credit(side)
-                changed |= {name} if declared not in (None, credit) else set()
+        stored, declared = (set(rows.iter_rows()) for rows in (self._roles, role_rows()))
+        there, in_files = {name for name, *_ in stored}, {*games.in_files()}
+        changed = {name for name, *_ in stored - declared} & {*games.names()}
+        changed |= {name for name, *_ in declared - stored} & there & in_files
+        if edited := in_files & {*self.game_types}:
+            credited = self._credited(edited).iter_rows()
+            changed |= {name for name, *ended in credited if not _is_declared(name, *ended)}
         return tuple(sorted(changed))
+
+    def _credited(self, game_types: Iterable[str]) -> pl.DataFrame:
+        """game_type, outcome, side, win_credit, is_win: how games of these types ended, once each.
+
+        A game that has no outcome is left out.
+        """
+        outcomes = self.table("games").filter("is_finished").select("game_id", "outcome")
+        results = self.stored("results").filter(pl.col("game_type").is_in(list(game_types)))
+        ended = results.join(outcomes.drop_nulls("outcome"), on="game_id")
+        return ended.select("game_type", "outcome", *_CREDITED).unique().collect()
 
     def file_schema(self, table: str) -> dict[str, pl.DataType]:
         """The columns of the contract that the table's files have: an older state lacks some."""
@@ -484,6 +490,16 @@ class StoredLake:
             own = pl.concat([self.table("games").select("game_id"), _NO_GAME.lazy()])
             return rows.join(own, on="game_id", how="semi", nulls_equal=True)
         return rows.filter(system=self.system) if self.is_mixed(table) else rows
+
+
+def _is_declared(
+    game_type: str, outcome: str, side: str, credit: float | None, is_win: bool | None
+) -> bool:
+    """Whether a game of the type ends so here for this side; a log may state what has no credit."""
+    ending = games.kind(game_type).ending(outcome)
+    if ending is None:
+        return False
+    return ending.credit(side) in (None, credit) and ending.is_win(side) in (None, is_win)
 
 
 def _has_system(table: str) -> bool:

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.errors import MetricError, QueryError
+from pipeline import games
+from pipeline.errors import MetricError, QueryError, choose
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
 from pipeline.metrics import results
@@ -65,6 +66,7 @@ def check_counts(lake: StoredLake, name: str, metric: Added) -> pl.DataFrame:
 
     Raises MetricError where the metric cannot count, or not the same in SQL as in polars.
     """
+    _check_terms(name, metric.declared)
     counted = _counted(lake, name, metric, "polars")
     _check(name, metric.declared, counted)
     _check_hits(lake, name, metric.declared)
@@ -102,6 +104,20 @@ def _check_sql(lake: StoredLake, name: str, sql: str) -> None:
             check(connection, sql)
     except QueryError as error:
         raise MetricError(f"`{name}` cannot be counted by duckdb: {error}") from None
+
+
+def _check_terms(name: str, declared: Metric) -> None:
+    """Raises MetricError for a metric of no game, and for a game type that there is not."""
+    if not declared.terms:
+        raise MetricError(f"`{name}` has no Term, so it counts nothing: add one")
+    for term in declared.terms:
+        if not term.game_types:
+            raise MetricError(f"the term `{term.name}` of `{name}` names no game type: name one")
+        if strangers := [str(one) for one in term.game_types if one not in games.names()]:
+            raise MetricError(
+                f"the term `{term.name}` of `{name}` names an unknown game type: "
+                f"{', '.join(strangers)}; {choose(strangers, games.names())}"
+            )
 
 
 def _counted(lake: StoredLake, name: str, metric: Added, engine: Engine) -> pl.DataFrame:

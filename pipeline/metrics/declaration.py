@@ -54,8 +54,9 @@ class Rows(Struct, frozen=True):
     `where` selects the rows that are about the metric at all, `term` names the term that each is
     for, `what` says in a word or two what the player did, `hit` is its share of success in 0..1,
     and `counted` whether it is counted: by default where a hit is known. `table` is a name, or a
-    function of the tables for what needs more than one. `spans_games` says that one of these looks
-    at other games than the row's own, as a rank over all games of a model does.
+    function of the tables for what needs more than one. `roles` is a condition on the lake's table
+    `roles` that a role of the row's game type has to meet. `spans_games` says that one of these
+    looks at other games than the row's own, as a rank over all games of a model does.
     """
 
     table: str | Callable[[Tables], pl.LazyFrame]
@@ -64,6 +65,7 @@ class Rows(Struct, frozen=True):
     hit: pl.Expr
     where: pl.Expr = pl.lit(value=True)
     counted: pl.Expr | None = None
+    roles: pl.Expr | None = None
     spans_games: bool = False
 
 

@@ -16,6 +16,7 @@ PAPER = Metric(
             where=pl.col("side") == Side.CIVILIAN,
             what=pl.col("target").fill_null("nobody"),
             hit=as_hit(pl.col("is_correct")),
+            roles=pl.col("is_sought"),
         ),
     ),
 )
@@ -24,7 +25,8 @@ RELEASE = Metric(
         Term("chameleon_as_non_chameleon", (GameType.CHAMELEON,)),
         Term("undercover_as_civilian", (GameType.UNDERCOVER,)),
     ),
-    rows=(replace(*PAPER.rows, term=pl.col("competition")),),
+    # Its two games are named, whatever roles they have.
+    rows=(replace(*PAPER.rows, term=pl.col("competition"), roles=None),),
     # The script fails where either competition has no vote.
     combine=Combine.POOLED_OVER_ALL,
 )

@@ -107,6 +107,9 @@ def _rows(
     declared: Rows, tables: Tables, request: Request, games: Chosen | None = None
 ) -> pl.LazyFrame:
     table = tables(declared.table) if isinstance(declared.table, str) else declared.table(tables)
+    if declared.roles is not None:
+        types = tables("roles").filter(declared.roles).select("game_type").unique()
+        table = table.join(types, on="game_type", how="semi")
     is_counted = pl.col("hit").is_not_null() if declared.counted is None else declared.counted
     if request.edition != RELEASE:
         is_counted = is_counted & pl.col("is_readable")

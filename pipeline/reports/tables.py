@@ -52,7 +52,8 @@ def unknown_notes(lake: StoredLake, game_types: Collection[str] | None = None) -
     if changed:
         notes.append(
             f"{changed}: roles or endings are declared otherwise here than when its games were "
-            "ingested, which are counted by what was declared then; ingest them into a new lake"
+            "ingested; metrics that count such games here count these by what was declared then: "
+            "ingest them into a new lake"
         )
     if types:
         tables = f", and their own tables ({', '.join(names)}) are not read" if names else ""

@@ -268,6 +268,22 @@ WRONG = {
     "an unknown column": (declared(hit=pl.col("nope")), {}, 'by polars: .*"nope"'),
     "an unknown term": (declared(term=pl.lit("x")), {}, "the term `x` in the game type chameleon"),
     "a hit of 2": (declared(hit=pl.lit(2.0)), {}, r"a hit of 2\.0, which is not within 0\.\.1"),
+    "a game type that nobody plays": (
+        Metric((Term("votes", ("chameleon", "nogame")),), declared().rows),
+        {},
+        "the term `votes` of `x` names an unknown game type: nogame; ",
+    ),
+    "a game type with another letter": (
+        Metric((Term("votes", ("werewolv",)),), declared().rows),
+        {},
+        "names an unknown game type: werewolv; did you mean `werewolf`?",
+    ),
+    "a term without a game type": (
+        Metric((*TERMS, Term("more", ())), declared().rows),
+        {},
+        "the term `more` of `x` names no game type",
+    ),
+    "no term": (Metric((), declared().rows), {}, "`x` has no Term"),
     "one hit of 1.5": (
         declared(hit=pl.when(pl.col("seat") == 1).then(1.5).otherwise(0.0)),
         {},

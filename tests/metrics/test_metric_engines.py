@@ -7,11 +7,13 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from cases.judgement import TABLES as VOTES
 from event_tables import ENGINES, ODD, assert_same, lake_of, stacked
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from random_tables import event_tables, shuffled
 
+from pipeline.events.roles import role_rows
 from pipeline.lake import StoredLake
 from pipeline.metrics import NAMES, metric, metrics
 from pipeline.metrics.known import file_of, names
@@ -418,3 +420,23 @@ def test_a_plain_mean_is_the_ratio_of_a_value_that_is_one(edition, tmp_path):
         assert_same(found.sort(keys, nulls_last=True), expected)
         n_compared += expected.height
     assert n_compared
+
+
+@pytest.mark.parametrize(
+    ("edition", "counted"),
+    [(PAPER, {"undercover": 3, "all": 3}), (RELEASE, {"all": 5})],
+)
+def test_votes_count_where_the_lake_has_a_role_that_is_sought(edition, counted, tmp_path):
+    """Whatever is declared since: the release edition alone asks no roles."""
+    is_other = pl.col("game_type") != "chameleon"
+    roles = role_rows().with_columns(is_sought=pl.col("is_sought") & is_other)
+    lake = lake_of(tmp_path, VOTES | {"roles": roles})
+    for engine in ENGINES:
+        values = metrics(lake, metric="judgement", model="m", edition=edition, engine=engine)
+        found = dict(
+            values.select(
+                "game_type",
+                pl.col("terms").list.eval(pl.element().struct.field("counted")).list.sum(),
+            ).rows()
+        )
+        assert {name: n for name, n in found.items() if n} == counted, engine

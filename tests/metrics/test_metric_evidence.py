@@ -286,6 +286,53 @@ def test_a_row_has_what_it_is_compared_with(name, expected, tmp_path):
         assert rows.rows() == expected, engine
 
 
+VOTES = {
+    "in the order of their messages, which decides the tie": (
+        {1: (1, 9), 2: (2, 8), 3: (3, 7)},
+        3,
+        "final votes: Player 3, Player 2, Player 1",
+    ),
+    "one that names nobody": ({1: (None, 7), 2: (2, 8)}, 2, "final votes: nobody, Player 2"),
+    "some without a message": (
+        {1: (1, None), 2: (2, None), 3: (3, 7)},
+        3,
+        "final votes: Player 3, Player 1, Player 2; agreed: that of Player 3",
+    ),
+    "none with one": (
+        {1: (1, None), 2: (2, None)},
+        2,
+        "final votes: Player 1, Player 2; agreed: that of Player 2",
+    ),
+    "none with one, and an author who is not tested": (
+        {1: (1, None), 2: (2, None)},
+        None,
+        "final votes: Player 1, Player 2",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", VOTES)
+def test_an_agreement_is_compared_with_the_votes_as_they_were_cast(case, tmp_path):
+    votes, author, expected = VOTES[case]
+    cast = "game | seat | candidate_seat | candidate | message_index | is_final_round\n"
+    for seat, (candidate, index) in votes.items():
+        named = f"{candidate} | Player {candidate}" if candidate else "- | -"
+        cast += f"1 | {seat} | {named} | {'-' if index is None else index} | yes\n"
+    sides = "game | seat | player | agreed | proposed_agreement\n"
+    for seat in votes:
+        sides += f"1 | {seat} | Player {seat} | yes | {'yes' if seat == author else 'no'}\n"
+    of_type = {"game_type": "cost_sharing"}
+    tables = {
+        "proposal_votes": table("proposal_votes", cast, **of_type),
+        "results": table("results", sides, **of_type),
+    }
+    lake = lake_of(tmp_path, tables)
+    for engine in ENGINES:
+        rows = evidence(lake, "coordination", engine=engine)
+        assert rows["compared_with"].to_list() == [expected] * len(votes), engine
+        assert rows["hit"].to_list() == [float(seat == author) for seat in votes]
+
+
 def test_a_win_is_compared_with_the_outcome_or_the_points(public_lake):
     rows = evidence(public_lake, "win_rate").filter(pl.col("compared_with").is_not_null())
     first = dict(rows.group_by("game_type").agg(pl.col("compared_with").first()).iter_rows())

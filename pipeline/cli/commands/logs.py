@@ -155,12 +155,12 @@ def validate(
     from msgspec.structs import astuple
 
     from pipeline.cli.output import show
-    from pipeline.conversion import checked_game
+    from pipeline.conversion import checked_games
     from pipeline.conversion import validate as checked
 
     declared = [one for one in file if one.endswith(".toml")]
     others_of = [one for one in file if one not in declared]
-    seen = [*map(checked_game, declared), *(checked(others_of, max_document) if others_of else ())]
+    seen = [*checked_games(declared), *(checked(others_of, max_document) if others_of else ())]
     documents = [one for one in seen if not one.ignored]
     others = [f"{one.ignored}, for example {one.location}" for one in seen if one.ignored]
     rows = [
