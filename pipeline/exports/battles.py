@@ -42,8 +42,8 @@ def write(lake: StoredLake, destination: Path) -> Exported:
         raise UsageError(f"{destination}: the ending must say the format: .parquet or .csv")
     check_is_new(destination, str(destination))
     pairs = pl.concat([_of_sides(lake), _of_seats(lake)]).collect(engine="streaming")
-    is_self_play = pl.col(MODEL_A) == pl.col(MODEL_B)
-    named = pairs.filter(~is_self_play).rename({"setting_id": "setting"})
+    is_itself = pl.col(MODEL_A) == pl.col(MODEL_B)
+    named = pairs.filter(~is_itself).rename({"setting_id": "setting"})
     rows = named.select(*COLUMNS).cast(schema(COLUMNS)).sort("game_id", *COLUMNS)
     with replacing(destination) as draft:
         if ending == ".csv":
@@ -51,14 +51,14 @@ def write(lake: StoredLake, destination: Path) -> Exported:
                 file.writelines(csv_texts([rows]))
         else:
             parquet([rows], draft)
-    n_alone = pairs.filter(is_self_play)["game_id"].n_unique()
+    n_alone = pairs.filter(is_itself)["game_id"].n_unique()
     n_left = sum(lake.counts("games").values()) - pairs["game_id"].n_unique()
     is_named = pl.col("model").is_in([*rows[MODEL_A], *rows[MODEL_B]])
     bots = lake.table("players").filter("is_bot", is_named).select(pl.col("model").unique())
     n_bots = bots.collect().height
     notes = (
         *([f"{counted(n_bots, 'name')} among these of bots, which follow rules"] * bool(n_bots)),
-        f"left out: self-play in {counted(n_alone, 'game')}",
+        f"left out: a model against itself in {counted(n_alone, 'game')}",
         f"left out: {counted(n_left, 'game')} without opposed results of two named models",
     )
     return Exported(destination, rows.height, notes)

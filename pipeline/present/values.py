@@ -100,7 +100,7 @@ def ratings(rows: pl.DataFrame, **_: Any) -> Table:
         rows,
         rated.COLUMNS,
         estimates=[Estimate("odds", "ci_low", "ci_high")],
-        optional=("opponent", "reason"),
+        optional=("left_out", "opponent", "reason"),
         folds=(folds.titled("side"), folds.below("reason")),
         notes=notes,
         nothing="no finished game between models has a hidden side",

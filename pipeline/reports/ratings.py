@@ -1,7 +1,7 @@
 """Ratings by side: how a model does on the hidden side and on the other, whoever it met.
 
-A tie is half a win. A game in which one model holds every seat says nothing of it and is left out.
-How odds are found is said in `pipeline.statistics.sides`.
+A tie is half a win. Self-play, in which one model holds every seat, says nothing of it and is left
+out. How odds are found is said in `pipeline.statistics.sides`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,6 +38,11 @@ COLUMNS: Mapping[str, Column] = {
     "ci_high": _odds_column("the upper end of the confidence interval of the odds"),
     "n_games": column.count("its games against other models").shown("games"),
     "n_settings": column.count("the settings of these games").shown("settings"),
+    "left_out": column.text(
+        "those of its games that the odds leave out, as models or kinds of game in them won all "
+        "or none: how many of which kind; null without any, or without odds",
+        nullable=True,
+    ).shown("games left out"),
     "opponent": column.text(
         "the only model that the pool sat with or against; null if there are several", nullable=True
     ),
@@ -58,8 +63,9 @@ def ratings(
     for each kind of game. `odds` are those that the side wins if the model sits where models of its
     pool sat, in a mean game of the pool; 1 is an even chance. Where all of a pool met one model,
     these are the adjusted win odds against it. A tie is half a win; a game in which one model holds
-    every seat is left out. Only models of one pool and side can be compared: games link them. The
-    intervals allow for settings. It needs the extra `ratings`.
+    every seat is left out, and so is one of a kind, or with a model, that won all or none. Only
+    models of one pool and side can be compared: games link them. The intervals allow for settings.
+    It needs the extra `ratings`.
 
     \b
     Examples:

@@ -2,7 +2,8 @@
 
 The logit of the hidden side's chance is that of the kind of game, plus the mean strength of the
 hidden seats, less the mean strength of the others. A node is a model on one of its sides, which has
-a strength of its own.
+a strength of its own. Games that are separated have no say in the fit: those of a model that won
+all or none, of a kind of game that its hidden side always won or never, or of both together.
 """
 
 from collections.abc import Iterator
@@ -12,18 +13,18 @@ import numpy as np
 import polars as pl
 from scipy.stats import t as student
 
-from pipeline.statistics.logit import Floats, are_compared, directions, fitted
+from pipeline.statistics.logit import Floats, are_compared, directions, fitted, overlapping
 from pipeline.vocabulary import Side
 
 _NODE = ["side", "model"]
 _SIDE, _HIT, _GAME = pl.col("side"), pl.col("hit"), pl.col("game_id")
 _IS_HIDDEN = _SIDE == Side.HIDDEN
-_MOST = 12.0
-"""Logits beyond this are those of a fit that ends nowhere: one group of models won every game."""
-_SWEPT = "it won {} of its games{}"
-_AGAIN = " that are not against models that won all or none"
-_UNCOUNTED = "every game is against a model that won all or none of its games"
-_ENDLESS = "its pool is in two parts, of which one won every game against the other"
+_MOST, _LEAST = 12.0, 1e-6
+"""Logits beyond the first, and standard errors below the second, are not shown."""
+_SWEPT = "it won {} of its games"
+_LEFT_OUT = "all of its games are left out: models or kinds of game in them won all or none"
+_BEYOND = "its odds are beyond what its games can tell"
+_ALIKE = "its results do not vary between settings, which gives no interval"
 _ONE_SETTING = "all of its games are of one setting, which gives no interval"
 _FEW = "there are too few games, or settings, for so many models"
 _ODDS = {
@@ -43,15 +44,23 @@ def rated(seats: pl.DataFrame, confidence: float) -> pl.DataFrame:
     has_two = [pl.col(name).n_unique().over("game_id") > 1 for name in _NODE]
     met = seats.filter(has_two)
     of_models = _of_nodes(met.filter("is_tested"))
-    counted, swept = _without_sweeps(met)
+    counted = _overlapping(met)
     odds = pl.DataFrame(list(_odds(counted, confidence)), schema=_ODDS)
-    with_odds = of_models.join(odds, on=_NODE, how="left", nulls_equal=True)
-    why = pl.coalesce("reason", "swept", pl.lit(_UNCOUNTED))
+    left_out = _left_out(met.join(counted, on="game_id", how="anti"))
+    has_odds = pl.col("odds").is_not_null()
+    which = pl.when(most=0).then(pl.lit("none")).when(least=1).then(pl.lit("all"))
+    why = pl.coalesce("reason", pl.format(_SWEPT, which), pl.lit(_LEFT_OUT))
     place = pl.col("odds").rank("min", descending=True).over("side", "pool").cast(pl.Int64)
     number = pl.col("pool").rank("dense").over("side").cast(pl.Int64)
     return (
-        with_odds.join(swept, on=_NODE, how="left", nulls_equal=True)
-        .with_columns(rank=place, pool=number, reason=pl.when(pl.col("odds").is_null()).then(why))
+        of_models.join(odds, on=_NODE, how="left", nulls_equal=True)
+        .join(left_out, on=_NODE, how="left", nulls_equal=True)
+        .with_columns(
+            rank=place,
+            pool=number,
+            left_out=pl.when(has_odds).then("left_out"),
+            reason=pl.when(~has_odds).then(why),
+        )
         .sort(~_IS_HIDDEN, "pool", "rank", "model", nulls_last=True)
     )
 
@@ -60,35 +69,40 @@ def _of_nodes(seats: pl.DataFrame) -> pl.DataFrame:
     """side, model, n_games, n_settings, and the least and the most that the side got in a game."""
     own = pl.when(_IS_HIDDEN).then(_HIT).otherwise(1 - _HIT)
     n_settings = pl.col("setting_id").n_unique().cast(pl.Int64)
-    return seats.group_by(_NODE).agg(
-        least=own.min(),
-        most=own.max(),
-        n_games=_GAME.n_unique().cast(pl.Int64),
-        n_settings=n_settings,
+    return (
+        seats.group_by(_NODE)
+        .agg(
+            least=own.min(),
+            most=own.max(),
+            n_games=_GAME.n_unique().cast(pl.Int64),
+            n_settings=n_settings,
+        )
+        .sort(_NODE, nulls_last=True)
     )
 
 
-def _without_sweeps(seats: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The seats without the games of models that won all or none of them, as nothing bounds their
-    odds; and these models: side, model, and `swept`, the reason."""
-    reasons = [pl.DataFrame(schema=dict.fromkeys((*_NODE, "swept"), pl.String))]
-    while True:
-        nodes = _of_nodes(seats).filter((pl.col("most") == 0) | (pl.col("least") == 1))
-        if nodes.is_empty():
-            return seats, pl.concat(reasons)
-        which = pl.when(pl.col("most") == 0).then(pl.lit("none")).otherwise(pl.lit("all"))
-        text = pl.format(_SWEPT, which, pl.lit(_AGAIN if len(reasons) > 1 else ""))
-        reasons.append(nodes.select(*_NODE, swept=text))
-        theirs = seats.join(nodes, on=_NODE, how="semi", nulls_equal=True)
-        seats = seats.join(theirs, on="game_id", how="anti")
+def _overlapping(seats: pl.DataFrame) -> pl.DataFrame:
+    """The seats of the games that are not separated."""
+    games_of, rows = _matrix(seats, _of_nodes(seats))
+    counted = games_of[overlapping(rows, games_of["hit"].to_numpy())]
+    return seats.join(counted, on="game_id", how="semi")
+
+
+def _left_out(seats: pl.DataFrame) -> pl.DataFrame:
+    """side, model, and `left_out`: how many games of each kind these seats are of."""
+    counts = seats.group_by(*_NODE, "game_type").agg(text=pl.format("{} of ", _GAME.n_unique()))
+    texts = counts.sort("game_type").select(*_NODE, left_out=pl.col("text") + pl.col("game_type"))
+    return texts.group_by(_NODE, maintain_order=True).agg(pl.col("left_out").str.join(", "))
 
 
 def _odds(seats: pl.DataFrame, confidence: float) -> Iterator[dict[str, Any]]:
     """The odds of every model on each of its sides, pool by pool; models not under test, too."""
     if seats.is_empty():
         return
-    nodes = _of_nodes(seats).sort(_NODE, nulls_last=True)
-    rows, hits, clusters = _matrix(seats, nodes)
+    nodes = _of_nodes(seats)
+    games_of, rows = _matrix(seats, nodes)
+    hits = games_of["hit"].to_numpy()
+    clusters = games_of["setting_id"].rank("dense").to_numpy()
     along = directions(rows)
     is_enough = len(rows) > len(along) and len({*clusters}) > 1
     fit = fitted(rows, along, hits, clusters) if is_enough else None
@@ -106,9 +120,8 @@ def _odds(seats: pl.DataFrame, confidence: float) -> Iterator[dict[str, Any]]:
             weights[node] = share
             n_free = nodes["n_settings"][node] - 1
             logit, error = fit.sum(weights) if fit else (0.0, 0.0)
-            reason = _ENDLESS if abs(logit) > _MOST else _ONE_SETTING if n_free < 1 else None
-            reason = reason if fit else _FEW
-            spread = error * student.ppf((1 + confidence) / 2, max(1, n_free))
+            reason = _without_odds(logit, error, n_free) if fit else _FEW
+            spread = float(error * student.ppf((1 + confidence) / 2, max(1, n_free)))
             ends = [sign * logit + by * spread for by in (0, -1, 1)]
             odds = [None if reason else float(np.exp(min(end, 700))) for end in ends]
             yield {
@@ -121,8 +134,17 @@ def _odds(seats: pl.DataFrame, confidence: float) -> Iterator[dict[str, Any]]:
             }
 
 
-def _matrix(seats: pl.DataFrame, nodes: pl.DataFrame) -> tuple[Floats, Floats, Any]:
-    """A row for each game, a column for each node and game type; the hits; and the settings."""
+def _without_odds(logit: float, error: float, n_free: int) -> str | None:
+    """The reason why there are no odds, None if there are."""
+    if n_free < 1:
+        return _ONE_SETTING
+    if not (abs(logit) <= _MOST and np.isfinite(error)):
+        return _BEYOND
+    return _ALIKE if error < _LEAST else None
+
+
+def _matrix(seats: pl.DataFrame, nodes: pl.DataFrame) -> tuple[pl.DataFrame, Floats]:
+    """The games, and a row for each of them: a column for each node, then for each game type."""
     games_of = seats.unique("game_id").sort("setting_id", "game_id").with_row_index("row")
     numbered = nodes.select(*_NODE).with_row_index("node")
     weight = pl.when(_IS_HIDDEN).then(1.0).otherwise(-1.0) / pl.len().over("game_id", "side")
@@ -132,11 +154,11 @@ def _matrix(seats: pl.DataFrame, nodes: pl.DataFrame) -> tuple[Floats, Floats, A
         .select("row", "node", weight=weight)
     )
     kind = games_of["game_type"].rank("dense").to_numpy().astype(int) + nodes.height - 1
-    rows = np.zeros((games_of.height, kind.max() + 1))
+    rows = np.zeros((games_of.height, nodes.height + games_of["game_type"].n_unique()))
     game, node, weights = (placed[name].to_numpy() for name in ("row", "node", "weight"))
     np.add.at(rows, (game, node), weights)
     rows[np.arange(games_of.height), kind] = 1
-    return rows, games_of["hit"].to_numpy(), games_of["setting_id"].rank("dense").to_numpy()
+    return games_of, rows
 
 
 def _pools(nodes: pl.DataFrame, along: Floats) -> list[list[int]]:

@@ -21,7 +21,7 @@ EXPECTED = [
     (6, "m-1", "m-2", "tie", "none", "none"),
 ]
 NOTES = (
-    "left out: self-play in 3 games",
+    "left out: a model against itself in 3 games",
     "left out: 1 game without opposed results of two named models",
 )
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 import pytest
 from event_tables import assert_same
 from joined_logs import other_logs
@@ -31,14 +32,14 @@ SCHEMA = {
 Strengths = dict[tuple[str, str], float]
 
 
-def seats(games: Sequence[tuple[str, list[str], list[str], float]]) -> pl.DataFrame:
-    """The seats of games, each a setting, the hidden models, the others, and who won.
+def seats(games: Sequence[Any]) -> pl.DataFrame:
+    """The seats of games: a setting, the hidden models, the others, who won, and maybe the kind.
 
     A model whose name begins with `-` is not under test.
     """
     rows = [
-        (f"{number:05}", "undercover", setting, side, model, model[0] != "-", hit)
-        for number, (setting, hidden, others, hit) in enumerate(games)
+        (f"{number:05}", *(kind or ["undercover"]), setting, side, model, model[0] != "-", hit)
+        for number, (setting, hidden, others, hit, *kind) in enumerate(games)
         for side, models in (("hidden", hidden), ("civilian", others))
         for model in models
     ]
@@ -80,6 +81,14 @@ def star(dice: np.random.Generator, true: Strengths, n_settings: int) -> Any:
     return seats(games)
 
 
+def lost(dice: np.random.Generator, true: Strengths) -> Any:
+    """An arena, and a second kind of game that every hidden side lost."""
+    won_none = arena(dice, true, 12, 5).with_columns(
+        game_id="w" + pl.col("game_id"), game_type=pl.lit("werewolf"), hit=0.0
+    )
+    return pl.concat([arena(dice, true, 12, 20), won_none])
+
+
 def truth(rows: pl.DataFrame, true: Strengths) -> pl.DataFrame:
     """The ratings that the strengths come to: what is estimated, in place of an estimate."""
 
@@ -88,7 +97,7 @@ def truth(rows: pl.DataFrame, true: Strengths) -> pl.DataFrame:
         nodes = met.select("side", "model").unique().sort("side", "model").rows()
         setups = [SETUP] * (matrix.shape[1] - len(nodes))
         coefficients = np.array([*(true[node] for node in nodes), *setups])
-        return Fit(along @ coefficients, np.zeros((len(along), len(along))), along)
+        return Fit(along @ coefficients, np.eye(len(along)), along)
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(module, "fitted", known)
@@ -98,6 +107,7 @@ def truth(rows: pl.DataFrame, true: Strengths) -> pl.DataFrame:
 DESIGNS = {
     "an arena of many settings": lambda dice, true: arena(dice, true, 200, 1),
     "an arena of few settings": lambda dice, true: arena(dice, true, 12, 20),
+    "an arena with a kind that was always lost": lost,
     "one opponent": lambda dice, true: star(dice, true, 20),
 }
 
@@ -177,36 +187,108 @@ def test_pools_that_no_game_links_are_not_ranked_together() -> None:
     assert rated(seats(games), 0.95).filter(side="hidden").n_unique("pool") < 4
 
 
-def test_a_model_that_won_all_or_none_has_no_odds_and_says_why() -> None:
-    mixed = [(f"s{n}", ["a"], ["b"], float(n % 2)) for n in range(8)]
-    games = [*mixed, *((f"s{n}", ["won"], ["b"], 1.0) for n in range(8))]
-    found = rated(seats(games), 0.95)
-    reasons = dict(found.select("model", "reason").rows())
-    assert reasons["won"] == "it won all of its games"
-    assert found.filter(model="won")["pool"].to_list() == [None]
-    assert found.filter(side="hidden", model="a")["odds"].item() == pytest.approx(1)
-    # Two that always win against two that always lose to them, and share among themselves.
-    groups = [("a", "b"), ("b", "a"), ("c", "d"), ("d", "c")]
-    games = [(f"s{n}", [x], [y], float(n % 2)) for x, y in groups for n in range(6)]
-    games += [(f"s{n}", [x], [y], 1.0) for x in "ab" for y in "cd" for n in range(6)]
-    games += [(f"s{n}", [x], [y], 0.0) for x in "cd" for y in "ab" for n in range(6)]
-    found = rated(seats(games), 0.95)
-    assert found["odds"].null_count() == found.height == 8
-    assert set(found["reason"]) == {module._ENDLESS}
+def mixed(hidden: str, other: str, *kind: str) -> list[Any]:
+    """Eight games of a pair, of which the hidden side wins three."""
+    return [(f"s{n}", [hidden], [other], float(n % 3 == 1), *kind) for n in range(8)]
 
 
-def test_few_games_give_no_odds() -> None:
-    """As many games as strengths, one setting for all, and one for a model: no interval."""
-    few = [("s0", ["a"], ["b"], 0.5), ("s1", ["b"], ["a"], 0.5)]
-    one = [("s", ["a"], ["b"], float(n % 2)) for n in range(8)]
-    for games in (few, one):
-        found = rated(seats(games), 0.95)
-        assert set(found["reason"]) == {module._FEW}
-        assert found["odds"].null_count() == found.height > 0
-    games = [(f"s{n}", ["a"], ["b"], float(n % 2)) for n in range(8)]
-    found = rated(seats([*games, *(("s0", ["c"], ["b"], float(n % 2)) for n in range(4))]), 0.95)
-    reasons = dict(found.select("model", "reason").rows())
-    assert reasons == {"a": None, "b": None, "c": module._ONE_SETTING}
+def swept(hidden: str, other: str, hit: float, *kind: str) -> list[Any]:
+    """Four games of a pair with one result."""
+    return [(f"s{n}", [hidden], [other], hit, *kind) for n in range(4)]
+
+
+PAIRS = [*mixed("a", "b"), *mixed("b", "a"), *mixed("c", "d"), *mixed("d", "c")]
+ALL, NONE = "it won all of its games", "it won none of its games"
+# Games that count, games that are separated, the reasons of models that have no others, and what
+# is said to be left out.
+SEPARATED: dict[str, tuple[list[Any], list[Any], set[str], set[str]]] = {
+    "nothing but wins": ([], swept("a", "b", 1), {ALL, NONE}, set()),
+    "wins and a draw": ([*swept("a", "b", 1), ("t", ["a"], ["b"], 0.5)], [], set(), set()),
+    "a model that won all": (PAIRS, swept("won", "b", 1), {ALL}, {"4 of undercover"}),
+    "a model that met only models that won all or none": (
+        PAIRS,
+        [*swept("won", "c2", 1), *swept("none", "c2", 0)],
+        {ALL, NONE, module._LEFT_OUT},
+        set(),
+    ),
+    "a kind always lost": (PAIRS, swept("a", "b", 0, "werewolf"), set(), {"4 of werewolf"}),
+    "a kind won in its one game": (
+        PAIRS,
+        swept("a", "b", 1, "werewolf")[:1],
+        set(),
+        {"1 of werewolf"},
+    ),
+    "two kinds, of which one is always won and one always lost": (
+        PAIRS,
+        [*swept("a", "b", 0, "werewolf"), *swept("a", "b", 1, "chameleon")],
+        set(),
+        {"4 of chameleon, 4 of werewolf"},
+    ),
+    "a kind always won in one of two pools, where another is mixed": (
+        [*mixed("a", "b"), *mixed("c", "d", "werewolf")],
+        swept("c", "d", 1),
+        set(),
+        {"4 of undercover"},
+    ),
+    "a pool in two parts, of which one won all against the other": (
+        PAIRS,
+        [game for x in "ab" for y in "cd" for game in (*swept(x, y, 1), *swept(y, x, 0))],
+        set(),
+        {"8 of undercover"},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SEPARATED)
+def test_separated_games_are_left_out(case: str) -> None:
+    """The odds are those of the other games."""
+    counted, separated, reasons, texts = SEPARATED[case]
+    found = rated(seats([*counted, *separated]), 0.95)
+    numbers = found.drop_nulls("odds").drop("n_games", "n_settings", "left_out", "least", "most")
+    close(numbers, rated(seats(counted), 0.95).select(numbers.columns))
+    assert numbers.select(pl.all_horizontal(cs.float().is_finite()))["odds"].all()
+    assert {*found["reason"].drop_nulls()} == reasons
+    assert {*found["left_out"].drop_nulls()} == texts
+
+
+MIXED = [(f"s{n}", ["a"], ["b"], float(n % 2)) for n in range(8)]
+# Games, and the reason of each model.
+NO_INTERVAL: dict[str, tuple[list[Any], dict[str, str | None]]] = {
+    "as many games as strengths": (
+        [("s0", ["a"], ["b"], 0.5), ("s1", ["b"], ["a"], 0.5)],
+        dict.fromkeys("ab", module._FEW),
+    ),
+    "one setting": (
+        [("s", *game[1:]) for game in MIXED],
+        dict.fromkeys("ab", module._FEW),
+    ),
+    "one setting of a model": (
+        [*MIXED, *(("s0", ["c"], ["b"], float(n % 2)) for n in range(4))],
+        {"a": None, "b": None, "c": module._ONE_SETTING},
+    ),
+    "draws alone": (swept("a", "b", 0.5), dict.fromkeys("ab", module._ALIKE)),
+    "a win and a loss in each setting": (
+        [*swept("a", "b", 1), *swept("a", "b", 0)],
+        dict.fromkeys("ab", module._ALIKE),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NO_INTERVAL)
+def test_without_an_interval_there_are_no_odds(case: str) -> None:
+    games, reasons = NO_INTERVAL[case]
+    found = rated(seats(games), 0.95)
+    assert dict(found.select("model", "reason").rows()) == reasons
+    assert found["odds"].is_null().to_list() == found["reason"].is_not_null().to_list()
+
+
+def test_a_fit_that_ends_nowhere_gives_no_odds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last guard: whatever a fit is, no odds are not finite."""
+    for logit, error in ((np.nan, 1.0), (13.0, 1.0), (1.0, np.nan), (1.0, np.inf)):
+        monkeypatch.setattr(Fit, "sum", lambda *_, given=(logit, error): given)
+        found = rated(seats(MIXED), 0.95)
+        assert {*found["reason"]} == {module._BEYOND}
+        assert found["odds"].null_count() == found.height
 
 
 def test_no_games() -> None:
