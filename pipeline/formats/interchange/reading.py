@@ -15,14 +15,12 @@ from pipeline.formats.broken import broken
 from pipeline.formats.building import Spoken, messages, most_points, results, team_results
 from pipeline.formats.interchange.acts import (
     ACTS,
-    EVENTS,
     KEYS,
     NAMING,
     OWN_TABLES,
     REGISTERED,
     TABLE_OF,
-    Elimination,
-    Vote,
+    TABLES,
 )
 from pipeline.formats.interchange.derived import Around, derived
 from pipeline.formats.interchange.document import Document, End, Event, Seat
@@ -257,12 +255,13 @@ def _place_eliminations(events: list[Event]) -> None:
     waiting: dict[int | None, list[tuple[list[Any], int]]] = {}
     for event in events:
         for place, act in enumerate(event.acts):
+            table = TABLE_OF[type(act)]
             round_ = event.round if act.round is UNSET else act.round
-            if isinstance(act, Vote):
+            if table == "votes":
                 voted.add(round_)
                 for acts, before in waiting.pop(round_, ()):
                     acts[before] = replace(acts[before], is_before_vote=True)
-            elif isinstance(act, Elimination) and act.is_before_vote is UNSET:
+            elif table == "eliminations" and act.is_before_vote is UNSET:
                 event.acts[place] = replace(act, is_before_vote=False)
                 if round_ not in voted:
                     waiting.setdefault(round_, []).append((event.acts, place))
@@ -410,7 +409,7 @@ def _event(table: str, row: dict[str, Any]) -> Row:
     elif row.get("secret") is UNSET:
         rule = "a guess has its secret, or the setting has the word"
         raise broken("$.setting.code", rule, "neither has it")
-    return EVENTS[table](**row)
+    return TABLES[table].event(**row)
 
 
 def _stated(given: list[Any], game: GameRecord, kind: GameKind) -> list[Result]:
