@@ -125,8 +125,7 @@ def _night(village: Village, one: Round, day: int, at: str) -> None:
             rule = f"a {role} is in the game to {kind} a player"
             village.faults.append(Fault(f"{at}.{kind}ed", rule, repr(target[:50])))
     if eliminated is not None and eliminated != one.protected:
-        village.check_living(eliminated, f"{at}.eliminated")
-        village.eliminate(eliminated, day, ATTACKED)
+        village.eliminate(eliminated, day, ATTACKED, f"{at}.eliminated")
 
 
 def _day(village: Village, one: Round, day: int, at: str) -> None:
@@ -141,8 +140,7 @@ def _day(village: Village, one: Round, day: int, at: str) -> None:
             named = None if target is None else str(target)
             village.vote(player, village.target(named, f"{tally}.{player}"), day)
     if (exiled := village.somebody(one.exiled)) is not None:
-        village.check_living(exiled, f"{at}.exiled")
-        village.eliminate(exiled, day, EXECUTED)
+        village.eliminate(exiled, day, EXECUTED, f"{at}.exiled")
 
 
 def _n_days(rounds: list[Round]) -> int:
