@@ -85,10 +85,8 @@ def play(deal: Deal) -> Document:
                 f"Player 3 said: {third}\n{NEXT}"
             )
     log.moderate(f"{N_ROUNDS} rounds of decisions have been completed.")
-    values = setting._asdict()
-    del values["tested"]
     return {
-        **head(dice, setting.tested, model, topic, topic_values=values),
+        **head(dice, setting.tested, model, topic, topic_values=setting.points),
         "history": log.history,
         "result": "win" if scores[setting.tested - 1] == max(scores) else "lose",
         "scores": scores,
