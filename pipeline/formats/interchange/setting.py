@@ -1,12 +1,12 @@
 """What a setting's keys have to be that are columns of `games`; all others are free."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from pipeline.formats.broken import broken, mistyped
+from pipeline.formats.broken import broken, leaves, mistyped
 from pipeline.formats.interchange.acts import Round
 from pipeline.game import BrokenDocument
 
@@ -47,22 +47,10 @@ def check_setting(setting: Mapping[str, Any]) -> None:
         msgspec.convert(setting, OfWords if "code" in setting else Fixed)
     except msgspec.ValidationError as error:
         raise BrokenDocument(mistyped(error, "$.setting")) from error
-    for number, at in _integers(setting, "$.setting"):
-        if not _LEAST <= number <= _MOST:
+    for path, depth, value in leaves(setting):
+        if depth > _DEEPEST:
+            rule = f"a setting has at most {_DEEPEST} lists or objects inside of one another"
+            raise broken("$.setting", rule, "there are more")
+        if isinstance(value, int) and not _LEAST <= value <= _MOST:
             rule = f"a whole number is from {_LEAST} to {_MOST}: write another as a text"
-            raise broken(at, rule, str(number)[:_LONGEST])
-
-
-def _integers(value: Any, at: str, depth: int = 0) -> Iterator[tuple[int, str]]:
-    """The whole numbers in a value of JSON, each with its place; raises if it is too deep."""
-    if depth > _DEEPEST:
-        rule = f"a setting has at most {_DEEPEST} lists or objects inside of one another"
-        raise broken("$.setting", rule, "there are more")
-    if isinstance(value, int):
-        yield value, at
-    elif isinstance(value, dict):
-        for key, one in value.items():
-            yield from _integers(one, f"{at}.{key}", depth + 1)
-    elif isinstance(value, list):
-        for number, one in enumerate(value):
-            yield from _integers(one, f"{at}[{number}]", depth + 1)
+            raise broken(f"$.setting{path}", rule, str(value)[:_LONGEST])

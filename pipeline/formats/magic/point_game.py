@@ -28,7 +28,7 @@ from pipeline.formats.rows import (
     once,
 )
 from pipeline.game import GameRecord, JsonValue, Seat
-from pipeline.vocabulary import Outcome, Phase, Role
+from pipeline.vocabulary import PLAYER, Outcome, Phase
 
 WIN, LOSE = "win", "lose"
 MOST_SILENT_SEATS = 100
@@ -103,7 +103,7 @@ def game(
         Seat(
             player=name,
             model=players.test_player.model if name == tested else other,
-            role=Role.PLAYER,
+            role=PLAYER,
             is_tested=name == tested,
             final_score=scores[number] if number < len(scores) else None,
         )
