@@ -23,8 +23,7 @@ from pipeline.formats.village import (
 )
 from pipeline.game import BrokenDocument, Fault, GameRecord, Seat
 
-NAME = "aiwolf"
-SYSTEM = "aiwolf"
+NAME = SYSTEM = "aiwolf"
 VERSION = "1"
 NAMES_MODELS = True
 

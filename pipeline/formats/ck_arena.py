@@ -19,8 +19,7 @@ from pipeline.game import Elimination, Fault, GameRecord, Seat, Vote
 from pipeline.games.undercover import KIND
 from pipeline.vocabulary import Phase
 
-NAME = "ck_arena"
-SYSTEM = "ck_arena"
+NAME = SYSTEM = "ck_arena"
 VERSION = "1"
 NAMES_MODELS = True
 

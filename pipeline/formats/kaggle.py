@@ -41,8 +41,7 @@ from pipeline.formats.village import (
 )
 from pipeline.game import BrokenDocument, Fault, GameRecord, JsonValue, Seat
 
-NAME = "kaggle"
-SYSTEM = "kaggle"
+NAME = SYSTEM = "kaggle"
 VERSION = "1"
 NAMES_MODELS = True
 

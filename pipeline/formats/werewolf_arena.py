@@ -24,8 +24,7 @@ from pipeline.formats.village import (
 )
 from pipeline.game import Fault, GameRecord, Seat
 
-NAME = "werewolf_arena"
-SYSTEM = "werewolf_arena"
+NAME = SYSTEM = "werewolf_arena"
 VERSION = "1"
 NAMES_MODELS = True
 

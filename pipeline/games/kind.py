@@ -26,7 +26,7 @@ class Role(Struct, frozen=True):
     is_sought: bool = False
 
 
-class Ending(Struct, frozen=True):
+class Ending(Struct, frozen=True, forbid_unknown_fields=True):
     """One way in which a game ends, and what each side is credited with for it (0..1).
 
     Null is for games in which points or proposals decide who won. `hidden_wins` is needed only

@@ -13,12 +13,13 @@ from pipeline.formats.magic.log import (
     PGM_SUFFIX,
     PLAIN,
     SYSTEM,
+    Backend,
     Log,
     history_of,
     known,
     result,
 )
-from pipeline.formats.players import ModelName, check_number, check_players
+from pipeline.formats.players import check_number, check_players
 from pipeline.formats.rows import (
     MODERATOR,
     TO_MODERATOR,
@@ -32,10 +33,6 @@ from pipeline.vocabulary import PLAYER, Outcome, Phase
 
 WIN, LOSE = "win", "lose"
 MOST_SILENT_SEATS = 100
-
-
-class Backend(Struct):
-    model: ModelName
 
 
 class Opponents(Struct, kw_only=True):

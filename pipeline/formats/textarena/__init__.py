@@ -22,8 +22,7 @@ from pipeline.formats.textarena.rows import ENGINE, Row
 from pipeline.game import Fault, GameRecord, Seat
 from pipeline.games.avalon import KIND
 
-NAME = "textarena"
-SYSTEM = "textarena"
+NAME = SYSTEM = "textarena"
 VERSION = "1"
 NAMES_MODELS = True
 
