@@ -25,7 +25,7 @@ REGISTERED = {"votes": "target", "proposals": "share", "proposal_votes": "candid
 _PLAYERS = (*SEATED, "candidate", "team")
 _MOST = {"Int32": MOST, "Int64": 2**63 - 1}
 # What a document says of an act that games share, its fields in order, each with what it is if it
-# is left out: UNSET is derived, and NODEFAULT cannot be.
+# is left out: UNSET is derived, and NODEFAULT cannot be. Later lines begin as those of a docstring.
 _SAID: dict[str, tuple[str, dict[str, Any]]] = {
     "votes": (
         "A vote for a player, null if it names nobody; left out, the event's text decides.",
@@ -53,8 +53,8 @@ _SAID: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "proposals": (
         "One party's share of a proposal, which is an act for each party.\n\n"
-        "`share` is a fraction of the whole; left out, `share_text` decides, the share as written. "
-        "The\nparty is by default the player of that name.",
+        "    `share` is a fraction of the whole; left out, `share_text` decides, the share as "
+        "written. The\n    party is by default the player of that name.",
         {
             "party": NODEFAULT,
             "share": UNSET,
@@ -78,7 +78,7 @@ _SAID: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "eliminations": (
         "The player is out of the game from the end of the round, or from before its votes.\n\n"
-        "Left out, `is_before_vote` is whether the act stands before all votes of its round.",
+        "    Left out, `is_before_vote` is whether the act stands before all votes of its round.",
         {"cause": NODEFAULT, "is_before_vote": UNSET},
     ),
 }
