@@ -157,7 +157,7 @@ class Vote(Event, frozen=True, gc=False):
 
 class Guess(Event, frozen=True, gc=False):
     secret: str
-    is_correct: bool | None
+    is_correct: bool
     guess: str | None
     parse_status: ParseStatus
 

@@ -10,7 +10,18 @@ from pipeline import sqlfiles
 from pipeline.plugins import package_of, points
 
 PARTS = (
-    *("archives", "column", "errors", "events", "formats", "game", "games", "ingest", "lake"),
+    *(
+        "acts",
+        "archives",
+        "column",
+        "errors",
+        "events",
+        "formats",
+        "game",
+        "games",
+        "ingest",
+        "lake",
+    ),
     *("library_errors", "machine", "plugins", "processes", "provenance", "sqlfiles", "stores"),
     *("thoughts", "version", "vocabulary", "warehouse"),
 )

@@ -21,6 +21,8 @@ EXCLUDE: Final = "exclude"
 LOSS: Final = "loss"
 MAGIC = "magic"
 """The system that the benchmark MAgIC runs its games by."""
+PLAYER: Final = "player"
+"""The role of everybody in a game without roles."""
 ALL = "all"
 """What stands for all game types together."""
 
@@ -33,16 +35,6 @@ class GameType(StrEnum):
     COST_SHARING = "cost_sharing"
     PRISONERS_DILEMMA = "prisoners_dilemma"
     PUBLIC_GOOD = "public_good"
-
-
-class Role(StrEnum):
-    """The roles of MAgIC's games."""
-
-    CHAMELEON = "chameleon"
-    NON_CHAMELEON = "non_chameleon"
-    UNDERCOVER = "undercover"
-    CIVILIAN = "civilian"
-    PLAYER = "player"
 
 
 class Side(StrEnum):
@@ -92,13 +84,8 @@ class Phase(StrEnum):
 
 
 class Outcome(StrEnum):
-    """How MAgIC's games end, from the game's point of view; null where one did not."""
+    """How games of players end who are on no side. Others: `pipeline.games.outcomes()`."""
 
-    GUESSED_WRONG = "guessed_wrong"
-    GUESSED_RIGHT = "guessed_right"
-    CAUGHT = "caught"
-    VOTED_WRONG = "voted_wrong"
-    TIE = "tie"
     AGREED = "agreed"
     NOT_AGREED = "not_agreed"
     COMPLETED = "completed"

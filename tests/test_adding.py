@@ -121,7 +121,7 @@ def test_the_page_has_an_example_of_each() -> None:
         "tests/logs/pgg.py",
         "pipeline/games/stag_hunt.py",
         "pipeline/formats/magic/stag_hunt.py",
-        "pipeline/events/contracts.py",
+        "pipeline/acts.py",
         "pipeline/game.py",
         "pipeline/reports/talk.py",
     } == found

@@ -1,9 +1,14 @@
-"""Mistakes of a kind of game, which are errors when it is loaded."""
+"""Mistakes of a kind of game, which are errors when it is loaded; acts and their columns."""
 
+from types import NoneType
+from typing import get_args
+
+import polars as pl
 import pytest
-from msgspec.structs import replace
+from msgspec.structs import fields, replace
 
 from pipeline import column, games
+from pipeline.acts import ACTS
 from pipeline.events.contracts import TABLES
 from pipeline.game import Event
 from pipeline.games import Ending, EventTable, GameKind, Role
@@ -84,3 +89,20 @@ def test_a_table_of_every_lake_is_no_table_of_a_kind(
         games.own_tables(shared)
     assert "the game `hunt` of the package some-games" in str(raised.value)
     assert f"is called `{name}`" in str(raised.value)
+
+
+def test_a_field_of_an_act_holds_what_its_column_does() -> None:
+    texts = tuple[str, ...]
+    types = {
+        **{str: pl.String, int: pl.Int32, float: pl.Float64, bool: pl.Boolean},
+        texts: pl.List(pl.String),
+    }
+    of_kinds = [table for kind in games.kinds().values() for table in kind.tables.values()]
+    for table in [*ACTS.values(), *of_kinds]:
+        for field in fields(table.event):
+            column = table.columns.get(field.name)
+            can_be_null = NoneType in get_args(field.type)
+            held = get_args(field.type)[0] if can_be_null else field.type
+            if column is not None and held in types:
+                assert column.dtype == types[held], field
+                assert column.nullable == can_be_null, field

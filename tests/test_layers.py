@@ -18,6 +18,7 @@ LAYERS: list[set[str]] = [
     {"replacing", "plugins"},
     {"column", "game", "sqlfiles", "archives", "simulate", "extras"},
     {"games", "provenance", "written"},
+    {"acts"},
     {"formats"},
     {"events"},
     {"conversion"},
@@ -43,8 +44,9 @@ RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}
 # Beyond the order: who may use of the lower layers only what is named here.
 ONLY = {
     "games": {"column", "game", "plugins", "vocabulary"},
-    "formats": {"archives", "column", "game", "games", "plugins", "thoughts", "vocabulary"},
-    "events": {"column", "game", "games", "thoughts", "vocabulary"},
+    "acts": {"column", "game", "games", "vocabulary"},
+    "formats": {"acts", "archives", "column", "game", "games", "plugins", "thoughts", "vocabulary"},
+    "events": {"acts", "column", "game", "games", "thoughts", "vocabulary"},
     "sandbox": {"answers", "errors", "lake", "processes"},
     "simulate": {"cells", "declared", "errors", "machine", "processes", "replacing"},
     "stores": {"errors"},

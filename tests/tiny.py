@@ -17,7 +17,7 @@ from pipeline.formats.broken import broken
 from pipeline.formats.building import Spoken, contributions, messages, results
 from pipeline.formats.look import Look
 from pipeline.game import GameRecord, Seat
-from pipeline.vocabulary import GameType, Outcome, Phase, Role
+from pipeline.vocabulary import PLAYER, GameType, Outcome, Phase
 
 _BANNER = re.compile(rb"=+\r?\n *TINY GAME \d+")
 
@@ -26,7 +26,7 @@ def game(name: str, amounts: dict[str, float]) -> GameRecord:
     """A finished game of one round, which whoever puts in least wins."""
     if not amounts:
         raise broken("$", "somebody puts something in", "nobody does")
-    seats = [Seat(player, f"model-{player}", Role.PLAYER, is_tested=True) for player in amounts]
+    seats = [Seat(player, f"model-{player}", PLAYER, is_tested=True) for player in amounts]
     spoken = [
         Spoken(player, f"I contribute {amount:g}", Phase.CONTRIBUTION, 1)
         for player, amount in amounts.items()

@@ -12,9 +12,10 @@ from types import MappingProxyType
 import polars as pl
 
 from pipeline import column, games
+from pipeline.acts import ACTS, RESULT
 from pipeline.column import Column
 from pipeline.events.declaration import Rule, Table
-from pipeline.vocabulary import AnalysisKind, Choice, DocumentStatus, ParseStatus, Side
+from pipeline.vocabulary import DocumentStatus, ParseStatus, Side
 
 # Lakes from `OLDEST_VERSION` on can be read: what they lack is empty, or null. Those from
 # `OLDEST_WRITTEN` on lack columns alone; the next change gives them these and the newest version.
@@ -141,46 +142,11 @@ class Players(OfPlayer):
     cost = column.number("US dollars that its calls cost; null if the log does not say", low=0)
 
 
-class Results(OfPlayer):
+class Results(OfPlayer, columns=RESULT):
     """The result of one game for one tested side: a tested model's role, or a tested seat."""
 
     # Not unique: hidden roles have a row for each model and role, see the rule below.
     game_id = column.identifier("the game: a hash of its document's bytes and its index")
-
-    seat = column.small("the tested seat, null if the row covers several", nullable=True)
-    round = column.small("null: a result is of the whole game", nullable=True)
-    message_index = column.small("the closing message, from 0", nullable=True, low=0)
-    parse_status = column.word(ParseStatus, "how clearly it could be read from the text")
-    opponent = column.text(
-        "models of the seats not tested, joined by ', '; null if all seats are tested",
-        nullable=True,
-    )
-    is_win = column.flag(
-        "whether the side won: the hidden side unless caught (Chameleon: and guessed wrong), "
-        "others with a credit of 1; null if unfinished",
-        nullable=True,
-    )
-    win_credit = column.number(
-        "the side's credit for the outcome, 0 to 1: a tie or a right guess in Chameleon is 1/2 to "
-        "both sides, a tie in Undercover 2/3 to the undercover and 1/3 to civilians",
-        low=0,
-        high=1,
-    )
-    guess_is_correct = column.flag(
-        "whether the secret was guessed; null if nobody guessed", nullable=True
-    )
-    agreed = column.flag(
-        "cost sharing: whether all agreed: their votes name proposals of the same shares",
-        nullable=True,
-    )
-    proposed_agreement = column.flag(
-        "cost sharing: whether the side made the agreed proposal; null if unknown", nullable=True
-    )
-    first_choice_seat = column.small(
-        "cost sharing: the author of the agreed proposal according to the published script",
-        nullable=True,
-    )
-    outcome_code = column.code("the log's own code of the outcome")
 
     one_row_for_a_side = Rule(~pl.struct("game_id", "seat", "model", "role").is_duplicated())
 
@@ -199,142 +165,6 @@ class Messages(OfPlayer):
     visible_to = column.texts("who was shown it: players' names, `all`, or nobody")
     content = column.text("the text, as logged")
     msg_type = column.text("the log's own message type", nullable=True)
-
-
-class Votes(OfSeat):
-    """One accusation vote."""
-
-    round = column.small(
-        "the round of votes, from 1: 1 if a game votes once, however many rounds of clues it has",
-        primary_key=True,
-        low=0,
-    )
-    target_seat = column.small(
-        "the accused player's seat, null if it names no player", nullable=True
-    )
-    target = column.text("the accused player, null if the vote names nobody", nullable=True)
-    is_correct = column.flag("whether the accused has a role that votes seek, see `roles`")
-    is_valid = column.flag("whether it names another player who is still in the game")
-    stated_target = column.text("the player that the text itself names", nullable=True)
-
-
-class Guesses(OfSeat):
-    """One guess of the secret word."""
-
-    guess = column.text("the word guessed, null if none can be read", nullable=True)
-    secret = column.text("the secret word")
-    is_correct = column.flag("whether the game took the guess as right")
-
-
-class RoleIdentifications(OfSeat):
-    """One answer to 'who are you and what is your role'."""
-
-    claimed_role = column.word(
-        games.roles(),
-        "the role that the text claims, null if it names none or both",
-        nullable=True,
-    )
-    is_correct = column.flag(
-        "whether the game took the answer as right; false also if it claims the right role but "
-        "names another player"
-    )
-    is_correct_as_read = column.flag(
-        "whether it is right according to its text, which must also name the right player; null if "
-        "the log has no text, or the player has another name than Player 1 and so on",
-        nullable=True,
-    )
-
-
-class RoleAnalyses(OfSeat):
-    """One analysis of the roles by one player in one round, of one kind."""
-
-    kind = column.word(
-        AnalysisKind,
-        "`gold`: compared with the true roles; `inter`: with what the others think",
-        primary_key=True,
-    )
-    is_correct = column.flag("whether the game took the analysis as right")
-    is_own_view_stated = column.flag("whether its text states the speaker's own view")
-    is_correct_as_read = column.flag(
-        "whether it is right according to its text, null if this cannot be decided", nullable=True
-    )
-
-
-class Decisions(OfSeat):
-    """One choice in the Prisoner's Dilemma."""
-
-    choice = column.word(Choice, "the choice as the game registered it")
-    text = column.text("what the player said, null for a choice without words", nullable=True)
-    payoff = column.number("points in this round, null in an incomplete round")
-
-
-class Contributions(OfSeat):
-    """One contribution to the Public Good."""
-
-    amount = column.number("points put into the pool, as the game registered them", low=0)
-    stated_amount = column.number("points that the text itself states", low=0)
-    text = column.text("what the player said, null for an amount without words", nullable=True)
-    is_least = column.flag(
-        "whether no player put in less; null in an incomplete round", nullable=True
-    )
-    round_total = column.number(
-        "points that all players put in, null in an incomplete round", low=0
-    )
-
-
-class Proposals(OfSeat):
-    """One party's share in one player's proposal of one round."""
-
-    party = column.text(
-        "who would pay the share: in MAgIC the airlines A, B and C of seats 1, 2 and 3"
-    )
-    party_seat = column.small(
-        "the seat of the party: what a player proposed for itself has its own `seat` here; null if "
-        "the party is none of the game's",
-        nullable=True,
-    )
-    position = column.small("the share's position in the proposal, from 1", primary_key=True)
-    share = column.number("fraction of the whole, 0 to 1, null if it cannot be read", low=0, high=1)
-    share_text = column.text("the share as written", nullable=True)
-    is_last = column.flag("whether this is the player's last proposal")
-
-
-class ProposalVotes(OfSeat):
-    """One vote for a proposal."""
-
-    candidate_seat = column.small("the seat voted for, null if it names no player", nullable=True)
-    candidate = column.text("the player voted for, null if the vote names nobody", nullable=True)
-    is_final_round = column.flag("whether it was cast in the last round with votes")
-
-
-class Transfers(OfSeat):
-    """One player's giving points to another, or taking them from it, at a cost of its own."""
-
-    number = column.small("its number among the seat's in the round, from 1", primary_key=True)
-    target_seat = column.small("the other player's seat, null if unknown", nullable=True)
-    target = column.text("the other player, null if none is named", nullable=True)
-    kind = column.text("the game's word, such as `punishment` or `reward`")
-    amount = column.number("points that the other player gets; negative if it loses them")
-    cost = column.number("points that it costs the giver", low=0)
-
-
-class Abilities(OfSeat):
-    """One use of what a role can do besides speaking and voting, such as a seer's look."""
-
-    number = column.small("its number among the seat's in the round, from 1", primary_key=True)
-    kind = column.text("the ability, in the game's word")
-    target_seat = column.small("the seat it was used on, null if none is named", nullable=True)
-    target = column.text("the player it was used on, null if none is named", nullable=True)
-    finding = column.text("what the player learnt, null if nothing", nullable=True)
-
-
-class Eliminations(OfSeat):
-    """One player's leaving the game; the seat is that of whoever is out."""
-
-    # A player leaves once.
-    round = column.small("the round at whose end it left; 0 is before the first", low=0)
-    cause = column.text("the cause, in the game's word, such as `vote` or `attack`")
-    is_before_vote = column.flag("whether it left before the votes of its round were cast")
 
 
 class Roles(Table):
@@ -440,7 +270,6 @@ class Ingests(Table):
     )
 
 
-# The event tables have the names of the fields of `pipeline.game.GameRecord` that they are made of.
 _FIRST: dict[str, type[Table]] = {
     "documents": Documents,
     "archives": Archives,
@@ -449,24 +278,14 @@ _FIRST: dict[str, type[Table]] = {
     "players": Players,
     "results": Results,
     "messages": Messages,
-    "votes": Votes,
-    "guesses": Guesses,
-    "role_identifications": RoleIdentifications,
-    "role_analyses": RoleAnalyses,
-    "decisions": Decisions,
-    "contributions": Contributions,
-    "proposals": Proposals,
-    "proposal_votes": ProposalVotes,
-    "transfers": Transfers,
-    "abilities": Abilities,
-    "eliminations": Eliminations,
 }
 _LAST: dict[str, type[Table]] = {"roles": Roles, "ingests": Ingests}
-OF_KINDS = {
-    name: type(name, (OfSeat,), {"__doc__": table.row, **table.columns})
-    for name, table in games.own_tables({*_FIRST, *_LAST}).items()
+OF_KINDS = games.own_tables({*_FIRST, *ACTS, *_LAST})
+_OF_ACTS = {
+    name: type(name, (OfSeat,), {"__doc__": table.row}, columns=table.columns)
+    for name, table in (ACTS | OF_KINDS).items()
 }
-TABLES = _FIRST | OF_KINDS | _LAST
+TABLES = _FIRST | _OF_ACTS | _LAST
 GAME_TABLES = tuple(name for name, table in TABLES.items() if issubclass(table, OfGame))
 
 

@@ -3,6 +3,8 @@
 A declaration is plain data; `checks` holds rows against it.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import ClassVar
 
 import polars as pl
@@ -18,15 +20,20 @@ class Rule(Struct, frozen=True):
 
 
 class Table:
-    """Base of every table; its columns and rules are those of its base, then its own."""
+    """Base of every table; its columns and rules are those of its base, then its own.
+
+    Columns that are declared elsewhere, `columns` of the class, come last.
+    """
 
     _columns: ClassVar[dict[str, Column]] = {}
     _rules: ClassVar[dict[str, Rule]] = {}
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, columns: Mapping[str, Column] = MappingProxyType({})) -> None:
         own = vars(cls).items()
-        cls._columns = cls._columns | {
-            n: declared for n, declared in own if isinstance(declared, Column)
+        cls._columns = {
+            **cls._columns,
+            **{n: declared for n, declared in own if isinstance(declared, Column)},
+            **columns,
         }
         cls._rules = cls._rules | {n: declared for n, declared in own if isinstance(declared, Rule)}
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from functools import cache
 from itertools import chain
 from operator import attrgetter
-from typing import Any, NamedTuple, get_args, get_origin
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -16,10 +16,12 @@ import pyarrow as pa
 from msgspec import Struct
 from msgspec.structs import astuple, fields
 
+from pipeline.acts import ACTS
 from pipeline.events import amounts, arrow, checks, prose
 from pipeline.events.contracts import (
     GAME_ROW,
     GAME_TABLES,
+    OF_KINDS,
     OfGame,
     OfPlayer,
     no_rows,
@@ -36,10 +38,10 @@ from pipeline.game import (
     Event,
     Fault,
     GameRecord,
+    Result,
     Seat,
     Usage,
 )
-from pipeline.games import kinds
 from pipeline.games.kind import SEATED
 from pipeline.vocabulary import AnalysisKind, ParseStatus, Phase
 
@@ -554,22 +556,13 @@ _DERIVED: dict[str, _Derive] = {
 }
 
 
-def _event_tables() -> dict[str, type[Struct]]:
-    """What the rows of each event table are made of: a field of `GameRecord` that has its name.
-
-    `eliminations` come first and `results` last: other events are derived from those, and these
-    from other events.
-    """
-    of_game = GameRecord.__annotations__
-    tables = [name for name in GAME_TABLES if get_origin(of_game.get(name)) is list]
-    events = {name: get_args(of_game[name])[0] for name in tables}
-    for kind in kinds().values():
-        events |= {name: table.event for name, table in kind.tables.items()}
-    first, last = ({name: events.pop(name)} for name in ("eliminations", "results"))
-    return first | events | last
-
-
-_EVENTS = _event_tables()
+# What the rows of each event table are made of: eliminations first, and results last, since others
+# are derived from those, and these from others.
+_EVENTS: dict[str, type[Struct]] = {
+    "eliminations": ACTS["eliminations"].event,
+    **{name: table.event for name, table in (ACTS | OF_KINDS).items()},
+    "results": Result,
+}
 
 
 def _events_of(games: Sequence[GameRecord], table: str) -> Sequence[Sequence[Event]]:

@@ -6,13 +6,14 @@ import threading
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from operator import attrgetter
-from typing import NamedTuple, get_args, get_origin
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import fields
 
+from pipeline.acts import ACTS
 from pipeline.column import ID_LENGTH
-from pipeline.game import Course, Event, GameRecord, JsonValue
+from pipeline.game import Course, GameRecord, JsonValue
 
 _PACKED = r"(?:\.(?:gz|zst|xz|bz2))?"
 _INDEXED = re.compile(rf"(?:.*/)?([0-9]{{1,9}})\.json{_PACKED}", re.IGNORECASE | re.DOTALL)
@@ -25,19 +26,14 @@ _ENCODER = msgspec.json.Encoder(order="sorted")
 _PACKER = msgspec.msgpack.Encoder(order="deterministic")
 _MOST_EXACT = 2**53
 _ROUND_AND_SEAT = attrgetter("round", "seat")
-_EVENTS = tuple(
-    field.name
-    for field in fields(GameRecord)
-    if get_origin(field.type) is list and issubclass(get_args(field.type)[0], Event)
-)
-_all_events = attrgetter(*_EVENTS)
+_all_events = attrgetter(*ACTS)
 # What is no content of a game: where the same is said in another form.
 _NO_CONTENT = {
     *("messages", "events", "format", "format_version", "game_index", "assigned_model", "faults"),
     *("order", "failures", "usage"),
 }
 _facts = attrgetter(
-    *(field.name for field in fields(GameRecord) if field.name not in {*_EVENTS, *_NO_CONTENT})
+    *(field.name for field in fields(GameRecord) if field.name not in {*ACTS, *_NO_CONTENT})
 )
 
 

@@ -22,7 +22,8 @@ from pipeline.archives.names import document_form
 from pipeline.archives.splitting import BYTE_ORDER_MARK, Cut, Splitter, begins_json, whole
 from pipeline.archives.unclaimed import is_pointer
 from pipeline.formats.broken import broken, decode
-from pipeline.formats.kinds import check_kind
+from pipeline.formats.building import side_results
+from pipeline.formats.kinds import check_kind, check_winners
 from pipeline.formats.look import Look, Shapes
 from pipeline.formats.players import untested
 from pipeline.formats.unclaimed import NOT_READ, why_no_log
@@ -168,6 +169,9 @@ def read(data: bytes, model: str | None = None, path: str = "") -> GameRecord | 
         return None
     game = _game(format_, look, model)
     check_kind(game)
+    if not game.results:
+        game.results = side_results(game)
+        check_winners(game)
     game.faults += untested(game)
     if format_.NAMES_MODELS:
         return game

@@ -23,8 +23,7 @@ from pipeline.formats.village import (
 )
 from pipeline.game import BrokenDocument, Fault, GameRecord, Seat
 
-NAME = "aiwolf"
-SYSTEM = "aiwolf"
+NAME = SYSTEM = "aiwolf"
 VERSION = "1"
 NAMES_MODELS = True
 
@@ -99,7 +98,7 @@ class _Play:
     def eliminate(self, line: Line, cause: str) -> None:
         if not self.village.is_in(self.actor(line)):
             raise line.broken("a player is executed or attacked once")
-        self.village.eliminate(self.actor(line), line.day, cause)
+        self.village.eliminate(self.actor(line), line.day, cause, line.json_path)
 
     def identify(self) -> None:
         """Adds what a medium learns as the next day breaks: whether the executed was a werewolf.

@@ -26,7 +26,7 @@ from pipeline.formats.players import check_players, unseated
 from pipeline.formats.rows import EVERYONE, MODERATOR
 from pipeline.formats.usage import amount, usage
 from pipeline.game import Fault, GameRecord, JsonValue, Proposal, Seat, Usage
-from pipeline.vocabulary import GameType, Outcome, Phase, Role
+from pipeline.vocabulary import PLAYER, GameType, Outcome, Phase
 
 NAME = SYSTEM = "bargain"
 NAMES_MODELS = True
@@ -99,7 +99,7 @@ def _seats(log: Log) -> list[Seat]:
         Seat(
             player=name,
             model=end.model or end.model_type or None,
-            role=Role.PLAYER,
+            role=PLAYER,
             is_tested=True,
             final_score=log.final_utilities.get(name, end.final_utility),
         )

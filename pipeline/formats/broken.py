@@ -152,11 +152,11 @@ def _odd_value(data: bytes) -> tuple[str, str] | None:
         value = json.loads(data)
     except (ValueError, RecursionError):
         return None
-    return next(filter(None, map(_why_odd, _leaves(value))), None)
+    return next(filter(None, map(_why_odd, leaves(value))), None)
 
 
-def _why_odd(leaf: tuple[str, Any]) -> tuple[str, str] | None:
-    path, value = leaf
+def _why_odd(leaf: tuple[str, int, Any]) -> tuple[str, str] | None:
+    path, _, value = leaf
     if isinstance(value, float) and not math.isfinite(value):
         sign = json.dumps(value)
         return path, f"{sign} is no number of JSON: write null, or another number"
@@ -166,15 +166,15 @@ def _why_odd(leaf: tuple[str, Any]) -> tuple[str, str] | None:
     return None
 
 
-def _leaves(value: Any) -> Iterator[tuple[str, Any]]:
-    """Each key and each value that holds no other, in order, with its path below `$`."""
-    left = [("", value)]
+def leaves(value: Any) -> Iterator[tuple[str, int, Any]]:
+    """Each key and each value that holds no other, in order: its path below `$`, and its depth."""
+    left = [("", 0, value)]
     while left:
-        path, part = left.pop()
-        if isinstance(part, dict):
-            yield from ((path, key) for key in part)
-            left += [(f"{path}.{key}", inner) for key, inner in part.items()][::-1]
-        elif isinstance(part, list):
-            left += [(f"{path}[{place}]", inner) for place, inner in enumerate(part)][::-1]
+        path, depth, part = left.pop()
+        if isinstance(part, dict) and part:
+            yield from ((path, depth, key) for key in part)
+            left += [(f"{path}.{key}", depth + 1, inner) for key, inner in part.items()][::-1]
+        elif isinstance(part, list) and part:
+            left += [(f"{path}[{n}]", depth + 1, inner) for n, inner in enumerate(part)][::-1]
         else:
-            yield path, part
+            yield path, depth, part

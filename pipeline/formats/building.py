@@ -10,11 +10,12 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 
+from pipeline import games
 from pipeline.formats.players import opponents
 from pipeline.formats.rows import EVERYONE, Outline, Timeline, course, is_thought, once
 from pipeline.game import Contribution, GameRecord, Messages, Result, Seat
 from pipeline.games.kind import Ending, GameKind
-from pipeline.vocabulary import Phase
+from pipeline.vocabulary import ParseStatus, Phase
 
 # Sums of decimals are a little off: scores that differ by less are equal, as in audit/scores.sql.
 _SUMS_OFF = 1e-6
@@ -117,6 +118,20 @@ def team_results(
         )
         for model, role, seat in sides
     ]
+
+
+def side_results(game: GameRecord) -> list[Result]:
+    """The results of a game whose format gives none: as it ended, nothing where it has no sides."""
+    kind = games.kind(game.game_type)
+    return team_results(game, kind, _guess_is_correct(game)) if kind.has_sides else []
+
+
+def _guess_is_correct(game: GameRecord) -> bool | None:
+    if len(game.guesses) != 1:
+        return None
+    (guess,) = game.guesses
+    # An outage in place of the guess guessed nothing, whatever the game made of it.
+    return None if guess.parse_status is ParseStatus.OUTAGE else guess.is_correct
 
 
 def _sides(seats: tuple[Seat, ...]) -> tuple[list[tuple[str | None, str, int | None]], str | None]:

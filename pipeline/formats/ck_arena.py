@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from pipeline.formats.broken import broken, decode, each
-from pipeline.formats.building import Spoken, messages, team_results
+from pipeline.formats.building import Spoken, messages
 from pipeline.formats.look import Look
 from pipeline.formats.players import check_players, named, target
 from pipeline.formats.rows import Int64
@@ -19,8 +19,7 @@ from pipeline.game import Elimination, Fault, GameRecord, Seat, Vote
 from pipeline.games.undercover import KIND
 from pipeline.vocabulary import Phase
 
-NAME = "ck_arena"
-SYSTEM = "ck_arena"
+NAME = SYSTEM = "ck_arena"
 VERSION = "1"
 NAMES_MODELS = True
 
@@ -163,7 +162,6 @@ def _game(record: Record) -> GameRecord:
     acts = _Acts([player.player_id for player in record.players], game.faults)
     game.votes = list(_votes(process, acts))
     game.eliminations = list(_eliminations(process, acts))
-    game.results = team_results(game, KIND)
     return game
 
 

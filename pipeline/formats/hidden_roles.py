@@ -12,9 +12,8 @@ from msgspec import Struct
 
 from pipeline.formats import rows
 from pipeline.formats.answers import stated_guess
-from pipeline.formats.building import team_results
 from pipeline.formats.rows import MODERATOR, History, Outline, Timeline
-from pipeline.game import Course, GameRecord, Guess, Messages, Result, Seat
+from pipeline.game import Course, GameRecord, Guess, Messages, Seat
 from pipeline.games import chameleon, undercover
 from pipeline.games.kind import GameKind
 from pipeline.vocabulary import ParseStatus, Phase, Side
@@ -152,16 +151,3 @@ def guesses(game: GameRecord, rules: Rules, secret: str) -> list[Guess]:
             is_correct=is_correct,
         )
     ]
-
-
-def results(game: GameRecord, rules: Rules) -> list[Result]:
-    """One row for each tested model and role, in the order of the seats."""
-    return team_results(game, rules.kind, guess_is_correct=_guess_is_correct(game))
-
-
-def _guess_is_correct(game: GameRecord) -> bool | None:
-    if not game.guesses:
-        return None
-    (guess,) = game.guesses
-    # An outage in place of the guess guessed nothing, whatever the game made of it.
-    return None if guess.parse_status is ParseStatus.OUTAGE else guess.is_correct

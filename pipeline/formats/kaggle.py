@@ -9,6 +9,7 @@ tables.
 import re
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -40,8 +41,7 @@ from pipeline.formats.village import (
 )
 from pipeline.game import BrokenDocument, Fault, GameRecord, JsonValue, Seat
 
-NAME = "kaggle"
-SYSTEM = "kaggle"
+NAME = SYSTEM = "kaggle"
 VERSION = "1"
 NAMES_MODELS = True
 
@@ -90,19 +90,11 @@ def _vote(village: Village, act: Act) -> None:
     village.vote(act.actor, act.target(village), act.day)
 
 
-def _attack_vote(village: Village, act: Act) -> None:
-    village.use(act.actor, "attack_vote", act.target(village), act.day)
-
-
-def _heal(village: Village, act: Act) -> None:
-    village.use(act.actor, "heal", act.target(village), act.day)
-
-
-def _inspect(village: Village, act: Act) -> None:
-    """Adds what the seer learns: a role, or only a team."""
-    finding = act.data.role or act.data.team
+def _use(kind: str, village: Village, act: Act) -> None:
+    """Adds the use of an ability; what a seer learns is a role, or only a team."""
+    finding = act.data.role or act.data.team if kind == "inspect" else None
     finding = finding.lower() if finding else None
-    village.use(act.actor, "inspect", act.target(village), act.day, finding)
+    village.use(act.actor, kind, act.target(village), act.day, finding)
 
 
 def _attack(village: Village, act: Act) -> None:
@@ -110,33 +102,25 @@ def _attack(village: Village, act: Act) -> None:
         village.attack(act.data.elected_target_player_id, act.day, act.at)
 
 
-def _kill(village: Village, act: Act) -> None:
-    _leave(village, act, act.data.eliminated_player_id, ATTACKED)
-
-
-def _exile(village: Village, act: Act) -> None:
-    _leave(village, act, act.data.elected_player_id, EXECUTED)
-
-
-def _leave(village: Village, act: Act, player: str | None, cause: str) -> None:
+def _leave(field: str, cause: str, village: Village, act: Act) -> None:
+    player = getattr(act.data, field)
     if player is not None:
-        village.check_living(player, act.at)
-        village.eliminate(player, act.day, cause)
+        village.eliminate(player, act.day, cause, act.at)
 
 
 # What players do themselves.
 _BY_PLAYERS: dict[str, Callable[[Village, Act], None]] = {
     "ChatDataEntry": _chat,
     "DayExileVoteDataEntry": _vote,
-    "WerewolfNightVoteDataEntry": _attack_vote,
-    "DoctorHealActionDataEntry": _heal,
-    "SeerInspectResultDataEntry": _inspect,
+    "WerewolfNightVoteDataEntry": partial(_use, "attack_vote"),
+    "DoctorHealActionDataEntry": partial(_use, "heal"),
+    "SeerInspectResultDataEntry": partial(_use, "inspect"),
 }
 # Other entries are requests, announcements, and what repeats these.
 _ACTS = _BY_PLAYERS | {
     "WerewolfNightEliminationElectedDataEntry": _attack,
-    "WerewolfNightEliminationDataEntry": _kill,
-    "DayExileElectedDataEntry": _exile,
+    "WerewolfNightEliminationDataEntry": partial(_leave, "eliminated_player_id", ATTACKED),
+    "DayExileElectedDataEntry": partial(_leave, "elected_player_id", EXECUTED),
 }
 _BY_DAY = ("ChatDataEntry", "DayExileVoteDataEntry", "DayExileElectedDataEntry")
 _START = "GameStartRoleDataEntry"

@@ -14,7 +14,7 @@ from pipeline.formats.broken import broken, mistyped
 from pipeline.formats.building import most_points
 from pipeline.formats.usage import total, usage
 from pipeline.game import Fault, Seat, Usage
-from pipeline.vocabulary import Role
+from pipeline.vocabulary import PLAYER
 
 PLAYERS = ("Player 1", "Player 2")
 # The first that a player has: where one fails, the other can be left with an error.
@@ -157,7 +157,7 @@ def seats_of(
         yield Seat(
             player,
             model or None,
-            Role.PLAYER,
+            PLAYER,
             is_tested=True,
             final_score=scores[number],
             is_bot=False if called else None,

@@ -4,9 +4,8 @@ Contracts allow the words of all games in a column; a game is held to those of i
 it ended is said in several places, which agree.
 """
 
+from collections.abc import Iterable
 from datetime import UTC
-from functools import cache
-from typing import NamedTuple
 
 from pipeline.formats.broken import broken
 from pipeline.game import BrokenDocument, GameRecord
@@ -16,35 +15,18 @@ _DECIDED = "a result of a finished game has `is_win` and `win_credit`"
 _UNDECIDED = "a result of an unfinished game has neither `is_win` nor `win_credit`"
 
 
-class _Words(NamedTuple):
-    roles: frozenset[str]
-    outcomes: frozenset[str]
-    tables: frozenset[str]
-
-
-@cache
-def _words(game_type: str) -> _Words | None:
-    kind = kinds().get(game_type)
-    if kind is None:
-        return None
-    return _Words(
-        roles=frozenset(role.name for role in kind.roles),
-        outcomes=frozenset(ending.outcome for ending in kind.endings),
-        tables=frozenset(kind.tables),
-    )
-
-
 def check_kind(game: GameRecord) -> None:
     """Raises BrokenDocument for a role, an outcome or a table that games of this kind lack."""
-    words = _words(game.game_type)
-    if words is None:
+    kind = kinds().get(game.game_type)
+    if kind is None:
         raise broken("$", "the kind of game is known", repr(game.game_type))
+    roles = {role.name for role in kind.roles}
     for seat in game.seats:
-        if seat.role not in words.roles:
-            raise _refused("a role", seat.role, words.roles, game)
+        if seat.role not in roles:
+            raise _refused("a role", seat.role, roles, game)
     for table in game.events:
-        if table not in words.tables:
-            raise _refused("a table", table, words.tables, game)
+        if table not in kind.tables:
+            raise _refused("a table", table, kind.tables, game)
     check_start(game)
     check_end(game)
     check_winners(game)
@@ -64,11 +46,12 @@ def check_end(game: GameRecord, at: str = "$") -> None:
 
     `at` is where the document has its outcome.
     """
-    outcome, words = game.outcome, _words(game.game_type)
+    outcome = game.outcome
     if outcome is not None and not game.is_finished:
         raise broken(at, "an unfinished game has no outcome", repr(str(outcome)))
-    if game.is_finished and words and outcome not in words.outcomes:
-        raise _refused("an outcome", outcome, words.outcomes, game, at)
+    outcomes = {ending.outcome for ending in kinds()[game.game_type].endings}
+    if game.is_finished and outcome not in outcomes:
+        raise _refused("an outcome", outcome, outcomes, game, at)
 
 
 def check_winners(game: GameRecord, at: str = "$") -> None:
@@ -84,7 +67,7 @@ def check_winners(game: GameRecord, at: str = "$") -> None:
 
 
 def _refused(
-    what: str, word: str | None, known: frozenset[str], game: GameRecord, at: str = "$"
+    what: str, word: str | None, known: Iterable[str], game: GameRecord, at: str = "$"
 ) -> BrokenDocument:
     rule = f"{what} of {game.game_type} is one of: {', '.join(sorted(known)) or 'none'}"
     return broken(

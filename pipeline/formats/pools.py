@@ -15,7 +15,7 @@ from pipeline.formats.building import Put, Spoken, messages, most_points, pooled
 from pipeline.formats.pool_log import Contribution, Final, Log, Message, Punishment, Settings, at
 from pipeline.formats.usage import total, usage
 from pipeline.game import Fault, GameRecord, JsonValue, Seat, Transfer, Usage
-from pipeline.vocabulary import GameType, Outcome, Role
+from pipeline.vocabulary import PLAYER, GameType, Outcome
 
 TALK = "talk"
 PUNISHMENT = "punishment"
@@ -34,7 +34,7 @@ def game(data: bytes, system: str) -> GameRecord:
         Seat(
             player.short_label,
             player.model_name or None,
-            Role.PLAYER,
+            PLAYER,
             is_tested=True,
             final_score=score,
         )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from pipeline.formats.broken import broken
-from pipeline.formats.building import Spoken, messages, team_results
+from pipeline.formats.building import Spoken, messages
 from pipeline.formats.players import is_nobody, target
 from pipeline.formats.rows import EVERYONE
 from pipeline.game import Ability, Elimination, Fault, GameRecord, JsonValue, Seat, Vote
@@ -59,11 +59,6 @@ class Village:
             self.faults.append(Fault(at, "whoever acts is a player", repr(player[:50])))
         return player in self._roles
 
-    def check_living(self, player: str, at: str) -> None:
-        """Raises BrokenDocument where whoever leaves the game is not in it."""
-        if player not in self._living:
-            raise broken(at, "whoever leaves the game is still in it", repr(player[:50]))
-
     def role(self, player: str) -> str | None:
         """The role of a player, None for who is none."""
         return self._roles.get(player)
@@ -113,8 +108,10 @@ class Village:
         for wolf in self._wolves:
             self.use(wolf, "attack", attacked, day)
 
-    def eliminate(self, player: str, day: int, cause: str) -> None:
-        """Takes a player out of the game, who has to be in it."""
+    def eliminate(self, player: str, day: int, cause: str, at: str) -> None:
+        """Takes a player out of the game; raises BrokenDocument where it is not in it."""
+        if player not in self._living:
+            raise broken(at, "whoever leaves the game is still in it", repr(player[:50]))
         self.eliminations.append(Elimination(self._numbers[player], day, None, cause))
         del self._living[player]
         self._wolves = self.living(WEREWOLF)
@@ -129,7 +126,7 @@ class Village:
         ended_by: str | None = None,
     ) -> GameRecord:
         """The game, finished if it has an outcome."""
-        game = GameRecord(
+        return GameRecord(
             game_type=KIND.name,
             system=origin.SYSTEM,
             format=origin.NAME,
@@ -146,8 +143,6 @@ class Village:
             eliminations=self.eliminations,
             faults=self.faults,
         )
-        game.results = team_results(game, KIND)
-        return game
 
     def _composition(self) -> dict[str, JsonValue]:
         """How many players have each role."""

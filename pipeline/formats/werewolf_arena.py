@@ -24,8 +24,7 @@ from pipeline.formats.village import (
 )
 from pipeline.game import Fault, GameRecord, Seat
 
-NAME = "werewolf_arena"
-SYSTEM = "werewolf_arena"
+NAME = SYSTEM = "werewolf_arena"
 VERSION = "1"
 NAMES_MODELS = True
 
@@ -125,8 +124,7 @@ def _night(village: Village, one: Round, day: int, at: str) -> None:
             rule = f"a {role} is in the game to {kind} a player"
             village.faults.append(Fault(f"{at}.{kind}ed", rule, repr(target[:50])))
     if eliminated is not None and eliminated != one.protected:
-        village.check_living(eliminated, f"{at}.eliminated")
-        village.eliminate(eliminated, day, ATTACKED)
+        village.eliminate(eliminated, day, ATTACKED, f"{at}.eliminated")
 
 
 def _day(village: Village, one: Round, day: int, at: str) -> None:
@@ -141,8 +139,7 @@ def _day(village: Village, one: Round, day: int, at: str) -> None:
             named = None if target is None else str(target)
             village.vote(player, village.target(named, f"{tally}.{player}"), day)
     if (exiled := village.somebody(one.exiled)) is not None:
-        village.check_living(exiled, f"{at}.exiled")
-        village.eliminate(exiled, day, EXECUTED)
+        village.eliminate(exiled, day, EXECUTED, f"{at}.exiled")
 
 
 def _n_days(rounds: list[Round]) -> int:

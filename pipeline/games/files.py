@@ -29,17 +29,10 @@ class _Role(Struct, forbid_unknown_fields=True):
     is_sought: bool = False
 
 
-class _Ending(Struct, forbid_unknown_fields=True):
-    outcome: str
-    hidden: float | None = None
-    civilian: float | None = None
-    hidden_wins: bool | None = None
-
-
 class _Game(Struct, forbid_unknown_fields=True):
     name: str
     roles: list[_Role]
-    endings: list[_Ending]
+    endings: tuple[Ending, ...]
     phases: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
     secret_phases: tuple[str, ...] = ()
@@ -71,13 +64,8 @@ def kind_in(file: Path, others: Iterable[Source] = ()) -> GameKind:
         game = msgspec.toml.decode(file.read_bytes().decode("utf-8-sig"), type=_Game)
     except (OSError, UnicodeDecodeError, msgspec.DecodeError) as error:
         raise PluginError(f"{file}: it cannot be read as a game: {error}") from None
-    kind = GameKind(
-        **msgspec.structs.asdict(game)
-        | {
-            "roles": tuple(_role(game.name, role) for role in game.roles),
-            "endings": tuple(Ending(*msgspec.structs.astuple(end)) for end in game.endings),
-        }
-    )
+    roles = tuple(_role(game.name, role) for role in game.roles)
+    kind = GameKind(**msgspec.structs.asdict(game) | {"roles": roles})
     for mistake in chain(mistakes(kind), clashes(kind, others)):
         raise PluginError(f"{file}: the game `{kind.name}`: {mistake}")
     return kind

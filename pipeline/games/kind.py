@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from pipeline.column import Column
 from pipeline.game import Event
-from pipeline.vocabulary import Side
+from pipeline.vocabulary import PLAYER, Side
 
 # Fields of an event that name a player, whose seat is another column.
 SEATED = ("target", "leader")
@@ -26,7 +26,7 @@ class Role(Struct, frozen=True):
     is_sought: bool = False
 
 
-class Ending(Struct, frozen=True):
+class Ending(Struct, frozen=True, forbid_unknown_fields=True):
     """One way in which a game ends, and what each side is credited with for it (0..1).
 
     Null is for games in which points or proposals decide who won. `hidden_wins` is needed only
@@ -115,5 +115,5 @@ def of_players(
     most_points_win: bool = False,
 ) -> GameKind:
     """A game without roles: each player plays for itself, and all compete in one."""
-    roles = (Role("player", Side.NONE, name),)
+    roles = (Role(PLAYER, Side.NONE, name),)
     return GameKind(name, roles, endings, phases, order=order, most_points_win=most_points_win)

@@ -1,7 +1,7 @@
 """Chameleon: one of three does not know the word, gives a clue all the same, and may be caught."""
 
 from pipeline.simulate.chameleon_analysis import Opinions, chameleon, civilian, opinions, other_word
-from pipeline.simulate.dice import Dice
+from pipeline.simulate.dice import Dice, fallen
 from pipeline.simulate.hidden_roles import (
     Cast,
     accused,
@@ -16,6 +16,14 @@ from pipeline.simulate.players import PLAYERS, SEATED, SEATS, others
 from pipeline.simulate.sentences import ended, rambling
 from pipeline.simulate.settings import Secret, secret
 from pipeline.simulate.words import TOPICS, VAGUE_CLUES
+
+# What is said where a roll falls: by the bound below which it does.
+GUESSES = {
+    0.85: 'I guess the code is "{word}".',
+    0.93: 'I guess the code is "{word}.',
+    0.97: 'After hearing "{topic}" and the rest, I guess the code is "{word}".',
+    1.00: "I am almost sure that it is {word}!",
+}
 
 
 def play(deal: Deal, *, as_hidden: bool) -> Document:
@@ -161,10 +169,5 @@ def _verdict(dice: Dice, log: Transcript, setting: Secret, game: Cast, voted: st
 
 def _guess(dice: Dice, setting: Secret, word: str) -> str:
     roll = dice.random()
-    if roll < 0.85:
-        return f'I guess the code is "{word}".'
-    if roll < 0.93:
-        return f'I guess the code is "{word}.'
-    if roll < 0.97:
-        return f'After hearing "{setting.topic}" and the rest, I guess the code is "{word}".'
-    return rambling(dice, f"I am almost sure that it is {word}!", 0.3)
+    text = fallen(roll, GUESSES).format(topic=setting.topic, word=word)
+    return text if roll < 0.97 else rambling(dice, text, 0.3)

@@ -72,9 +72,7 @@ def setting_files(seed: int, n_games: int) -> dict[str, dict[str, object]]:
     for index in range(min(n_games, 3)):
         payoffs, pool = settings.payoffs(seed, index), settings.pool(seed, index)
         tested = {"test_player_name": PLAYERS[pool.tested - 1]}
-        values = payoffs._asdict()
-        del values["tested"]
-        files[f"results/prisoner/setting/{index}.json"] = {**tested, "topic_values": values}
+        files[f"results/prisoner/setting/{index}.json"] = {**tested, "topic_values": payoffs.points}
         files[f"results/public_good/setting/{index}.json"] = {
             **tested,
             "game_round": pool.n_rounds,

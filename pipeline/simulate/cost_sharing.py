@@ -9,7 +9,7 @@ from pipeline.simulate import proposals
 from pipeline.simulate.dice import Dice
 from pipeline.simulate.log import OUTAGE, Deal, Document, Transcript, outage
 from pipeline.simulate.players import PLAYERS, SEATED, SEATS, Model, others
-from pipeline.simulate.sentences import ROUND_ASIDES, asides
+from pipeline.simulate.rounds import forecast
 from pipeline.simulate.settings import Fee, Shares, fee, shares
 
 N_ROUNDS = 5
@@ -94,8 +94,8 @@ class Negotiation:
         )
         for n in range(1, fate.last_round + 1):
             is_last = fate.is_agreed and n == fate.last_round
-            if n > 1:
-                self._think()
+            if n > 1 and self.is_pgm:
+                forecast(self.dice, self.log, self.setting.tested, MOVES)
             backers = self._propose(n, fate.author if is_last else 0)
             self.n_rounds = n
             if self._vote(backers):
@@ -168,23 +168,6 @@ class Negotiation:
     def _names_equal_shares(self, choices: dict[int, int]) -> bool:
         first, *rest = (list(self.proposals[seat].values()) for seat in choices.values())
         return all(shares == first for shares in rest)
-
-    def _think(self) -> None:
-        """A PGM player's private forecast before a new round."""
-        if not self.is_pgm:
-            return
-        me = self.setting.tested
-        name = PLAYERS[me - 1]
-        one, other = (PLAYERS[seat - 1] for seat in others(me))
-        lines = [f"As {name},"]
-        lines += [f"I think {player} {self.dice.pick(MOVES)}" for player in (one, other)]
-        lines.append("As for other players,")
-        for player, third in ((one, other), (other, one)):
-            lines.append(f"I think {player} thinks:")
-            lines += [f"{who} {self.dice.pick(MOVES)}" for who in (name, third)]
-        if more := asides(self.dice, 0.3, ROUND_ASIDES):
-            lines.append(more)
-        self.log.say(name, "\n".join(lines), name)
 
     def _answer(self, seat: int, text: str, step: int = 1) -> str:
         """The text that is logged: the player's, or what stands where its API failed."""

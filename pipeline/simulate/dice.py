@@ -5,10 +5,15 @@ Only `Random.random()` is used, which Python promises never to change for a seed
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 T = TypeVar("T")
+
+
+def fallen(roll: float, forms: Mapping[float, T]) -> T:
+    """What a roll falls on: the first whose bound, which is its key, is above the roll."""
+    return next(form for bound, form in forms.items() if roll < bound)
 
 
 class Dice:

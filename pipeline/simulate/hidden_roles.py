@@ -6,9 +6,9 @@ just that: the first player *in seat order* named anywhere in the text.
 
 from typing import NamedTuple
 
-from pipeline.simulate.dice import Dice
+from pipeline.simulate.dice import Dice, fallen
 from pipeline.simulate.players import OPPONENT, PLAYERS, SEATED, SEATS, Model, Skill, others
-from pipeline.simulate.sentences import MORE, WHY, ended, rambling
+from pipeline.simulate.sentences import MORE, WHY, asides, ended, rambling
 
 NUMERALS = ("One", "Two", "Three")
 
@@ -17,6 +17,29 @@ ABSTENTIONS = (
     "It could be either of them; I give no vote.",
     "Sorry, naming a culprit is not something that I can do.",
 )
+
+
+# What is said where a roll falls: by the bound below which it does.
+VOTES = {
+    0.50: "I vote for {named}.",
+    0.68: "I vote for {named}",
+    0.79: "I vote for {named} as the {role}.",
+    0.86: "I vote for {named}, because {why}.",
+    0.92: "I vote for {named}. {aside}",
+    0.935: "I vote for Player_{seat}.",
+    0.945: "I vote for player{seat}",
+    0.955: "i vote for player {seat}",
+}
+
+ROLES = {
+    0.45: "I am {me}, my role is {role}.",
+    0.55: "I am {me}, my role is a {role}.",
+    0.65: "I am {me}, my role is the {role}.",
+    0.77: "I am {me}, and my role is {role}.",
+    0.92: "I am {me}, my role is {role}",
+    0.96: 'I’m {me}, my role is "{role}".',
+    1.00: "{me} speaking. My role is {role}.",
+}
 
 
 class Cast(NamedTuple):
@@ -86,31 +109,18 @@ def vote_text(dice: Dice, voter: int, seat: int, role: str) -> str:
         if voter < 3 and dice.chance(0.7):
             return f"As {me}, I vote for Player {dice.between(voter + 1, 3)}."
         return f"I vote for {named}."
-    third = 6 - voter - seat
-    roll = dice.random()
-    if roll < 0.50:
-        text = f"I vote for {named}."
-    elif roll < 0.68:
-        text = f"I vote for {named}"
-    elif roll < 0.79:
-        text = f"I vote for {named} as the {role}."
-    elif roll < 0.86:
-        text = f"I vote for {named}, because {dice.pick(WHY[MORE])}."
-    elif roll < 0.92:
-        text = rambling(dice, f"I vote for {named}.", 1)
-    elif roll < 0.935:
-        text = f"I vote for Player_{seat}."
-    elif roll < 0.945:
-        text = f"I vote for player{seat}"
-    elif roll < 0.955:
-        text = f"i vote for player {seat}"
+    third, roll = 6 - voter - seat, dice.random()
+    if roll < 0.955:
+        form = fallen(roll, VOTES)
     elif roll < 0.97 and voter > seat:
-        text = f"As {me}, I vote for {named}."
-    elif third > seat:
-        text = f"{named} sounds more honest to me, so I vote for {PLAYERS[third - 1]}."
+        form = "As {me}, I vote for {named}."
     else:
-        text = f"It has to be {named}!"
-    return ended(dice, text)
+        third_votes = "{named} sounds more honest to me, so I vote for {third}."
+        form = third_votes if third > seat else "It has to be {named}!"
+    why = dice.pick(WHY[MORE]) if "{why}" in form else ""
+    aside = asides(dice, 1) if "{aside}" in form else ""
+    names = {"me": me, "named": named, "seat": seat, "third": PLAYERS[third - 1]}
+    return ended(dice, form.format(**names, role=role, why=why, aside=aside))
 
 
 def accused(votes: dict[str, str]) -> str | None:
@@ -133,18 +143,7 @@ def role_answer(dice: Dice, seat: int, role: str, other_role: str, *, is_right: 
             return f"I am {me}, my role is {role}/{other_role}."
         else:
             role = other_role
-    roll = dice.random()
-    if roll < 0.45:
-        return f"I am {me}, my role is {role}."
-    if roll < 0.65:
-        return f"I am {me}, my role is {'a' if roll < 0.55 else 'the'} {role}."
-    if roll < 0.77:
-        return f"I am {me}, and my role is {role}."
-    if roll < 0.92:
-        return f"I am {me}, my role is {role}"
-    if roll < 0.96:
-        return f'I’m {me}, my role is "{role}".'
-    return f"{me} speaking. My role is {role}."
+    return fallen(dice.random(), ROLES).format(me=me, role=role)
 
 
 def role_answers(

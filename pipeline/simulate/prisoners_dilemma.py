@@ -4,17 +4,16 @@ A decision is registered as cooperate where its text contains 'cooperate', whate
 text means.
 """
 
-from pipeline.simulate.dice import Dice
+from pipeline.simulate.dice import Dice, fallen
 from pipeline.simulate.log import Deal, Document, Transcript, outage
 from pipeline.simulate.players import OPPONENT, PLAYERS, SEATS
-from pipeline.simulate.rounds import NEXT, decide, forecast, head
+from pipeline.simulate.rounds import NEXT, OPENING, decide, forecast, head
 from pipeline.simulate.sentences import ended
 from pipeline.simulate.settings import Payoffs, payoffs
 
 N_ROUNDS = 5
 OUTAGE_RATE = 0.01
 
-COOPERATE = ("Cooperate.", "Cooperate")
 COOPERATE_AT_LENGTH = (
     "I cooperate. Three small gains are better than one big loss.",
     "I go on to cooperate as long as the others do.",
@@ -26,7 +25,6 @@ COOPERATE_ODD = (
     "Only a fool would cooperate now: defect.",
     "(C)ooperate? Cooperate.",
 )
-DEFECT = ("Defect.", "Defect")
 DEFECT_AT_LENGTH = (
     "I defect in this round.",
     "Defect. I will not be the one who is left with nothing.",
@@ -41,6 +39,12 @@ DEFECT_ODD = (
     "I betray them.",
     "No comment.",
 )
+# To cooperate, and to defect.
+DECISIONS = {
+    0.79: (("Cooperate.", "Cooperate"), ("Defect.", "Defect")),
+    0.93: (COOPERATE_AT_LENGTH, DEFECT_AT_LENGTH),
+    1.00: (COOPERATE_ODD, DEFECT_ODD),
+}
 
 MOVES = (
     "will cooperate, because that has paid for all of us so far.",
@@ -65,7 +69,7 @@ def play(deal: Deal) -> Document:
     silence = dice.between(0, 3 * N_ROUNDS - 1) if dice.chance(OUTAGE_RATE) else -1
     for n in range(1, N_ROUNDS + 1):
         if n > 1 and model.is_pgm:
-            forecast(dice, log, setting.tested, MOVES)
+            forecast(dice, log, setting.tested, MOVES, OPENING)
         decisions = []
         for seat in SEATS:
             skill = model.skill if seat == setting.tested else OPPONENT
@@ -81,10 +85,8 @@ def play(deal: Deal) -> Document:
                 f"Player 3 said: {third}\n{NEXT}"
             )
     log.moderate(f"{N_ROUNDS} rounds of decisions have been completed.")
-    values = setting._asdict()
-    del values["tested"]
     return {
-        **head(dice, setting.tested, model, topic, topic_values=values),
+        **head(dice, setting.tested, model, topic, topic_values=setting.points),
         "history": log.history,
         "result": "win" if scores[setting.tested - 1] == max(scores) else "lose",
         "scores": scores,
@@ -97,14 +99,7 @@ def is_defection(text: str) -> bool:
 
 
 def _decision(dice: Dice, *, is_defect: bool) -> str:
-    roll = dice.random()
-    if roll < 0.79:
-        text = dice.pick(DEFECT if is_defect else COOPERATE)
-    elif roll < 0.93:
-        text = dice.pick(DEFECT_AT_LENGTH if is_defect else COOPERATE_AT_LENGTH)
-    else:
-        text = dice.pick(DEFECT_ODD if is_defect else COOPERATE_ODD)
-    return ended(dice, text)
+    return ended(dice, dice.pick(fallen(dice.random(), DECISIONS)[is_defect]))
 
 
 def _pay(setting: Payoffs, decisions: list[str], scores: list[int]) -> None:

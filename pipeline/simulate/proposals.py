@@ -2,7 +2,7 @@
 
 import re
 
-from pipeline.simulate.dice import Dice
+from pipeline.simulate.dice import Dice, fallen
 from pipeline.simulate.players import PLAYERS
 from pipeline.simulate.sentences import ended
 from pipeline.simulate.settings import Shares
@@ -21,6 +21,30 @@ ARGUMENTS = (
 )
 
 ODD_FORMS = ("spaced", "doubled", "comma", "or", "previously", "dollars", "bold", "one line")
+
+ROWS = {
+    "plain": "Airline {airline}: {share:g}%",
+    "decimal": "Airline {airline}: {share:.1f}%",
+    "comma": "Airline {airline}: {share:.1f}%",
+    "spaced": "Airline {airline}: {share:g} %",
+    "doubled": "Airline {airline}: {share:g}%%",
+    "or": "Airline {airline}: {share:g} or {more:g}%",
+    "previously": "Airline {airline}: {share:g}% (previously {before:g}%)",
+    "dollars": "Airline {airline}: ${dollars:,.0f} ({share:g}%)",
+    "bold": "**Airline {airline}**: {share:g}%",
+    "one line": "Airline {airline}: {share:g}%",
+}
+
+# What is said where a roll falls: by the bound below which it does.
+VOTES = {
+    0.58: "I vote for {named}'s proposal.",
+    0.79: "I vote for {named}'s proposal",
+    0.87: "I vote for {named}’s proposal.",
+    0.91: "I vote for {named}'s proposal, because it comes closest to the traffic figures.",
+    0.945: '"I vote for {named}\'s proposal".',
+    0.96: "I vote for Player_{seat}'s proposal.",
+    0.97: "I agree with {named}'s proposal.",
+}
 
 _SHARE = re.compile(r"Airline (\S+): (\d.+)%")
 
@@ -75,47 +99,20 @@ def text(dice: Dice, seat: int, shares: Shares, before: Shares, form: str) -> st
 
 
 def _row(airline: str, share: float, before: float, form: str) -> str:
-    if form == "decimal":
-        return f"Airline {airline}: {share:.1f}%"
-    if form == "comma":
-        return f"Airline {airline}: {share:.1f}%".replace(".", ",")
-    if form == "spaced":
-        return f"Airline {airline}: {share:g} %"
-    if form == "doubled":
-        return f"Airline {airline}: {share:g}%%"
-    if form == "or":
-        return f"Airline {airline}: {share:g} or {share + 5:g}%"
-    if form == "previously" and share != before:
-        return f"Airline {airline}: {share:g}% (previously {before:g}%)"
-    if form == "dollars":
-        return f"Airline {airline}: ${share * 10_000:,.0f} ({share:g}%)"
-    if form == "bold":
-        return f"**Airline {airline}**: {share:g}%"
-    return f"Airline {airline}: {share:g}%"
+    row = ROWS["plain" if form == "previously" and share == before else form].format(
+        airline=airline, share=share, before=before, more=share + 5, dollars=share * 10_000
+    )
+    return row.replace(".", ",") if form == "comma" else row
 
 
 def vote_text(dice: Dice, voter: int, seat: int) -> str:
     """A vote for the proposal of a seat, in one of the wordings that are logged as such."""
-    named = PLAYERS[seat - 1]
     roll = dice.random()
-    if roll < 0.58:
-        vote = f"I vote for {named}'s proposal."
-    elif roll < 0.79:
-        vote = f"I vote for {named}'s proposal"
-    elif roll < 0.87:
-        vote = f"I vote for {named}’s proposal."
-    elif roll < 0.91:
-        vote = f"I vote for {named}'s proposal, because it comes closest to the traffic figures."
-    elif roll < 0.945:
-        vote = f'"I vote for {named}\'s proposal".'
-    elif roll < 0.96:
-        vote = f"I vote for Player_{seat}'s proposal."
-    elif roll < 0.97:
-        vote = f"I agree with {named}'s proposal."
-    elif roll < 0.98 and voter != seat:
-        vote = f"As {PLAYERS[voter - 1]}, I vote for {named}'s proposal."
+    if roll < 0.97:
+        form = fallen(roll, VOTES)
     elif voter == seat:
-        vote = "I vote for my own proposal."
+        form = "I vote for my own proposal."
     else:
-        vote = f"It is {named}'s proposal for me."
-    return ended(dice, vote)
+        odd = "As {me}, I vote for {named}'s proposal.", "It is {named}'s proposal for me."
+        form = odd[roll >= 0.98]
+    return ended(dice, form.format(me=PLAYERS[voter - 1], named=PLAYERS[seat - 1], seat=seat))

@@ -9,7 +9,7 @@ import re
 from pipeline.simulate.dice import Dice
 from pipeline.simulate.log import Deal, Document, Transcript, outage
 from pipeline.simulate.players import PLAYERS, SEATS, Model, others
-from pipeline.simulate.rounds import NEXT, decide, forecast, head
+from pipeline.simulate.rounds import NEXT, OPENING, decide, forecast, head
 from pipeline.simulate.sentences import ended
 from pipeline.simulate.settings import pool
 
@@ -75,7 +75,7 @@ def play(deal: Deal) -> Document:
     game = Contributions(dice, model, setting.tested, setting.n_rounds)
     for n in range(1, setting.n_rounds + 1):
         if n > 1 and model.is_pgm:
-            forecast(dice, log, setting.tested, MOVES)
+            forecast(dice, log, setting.tested, MOVES, OPENING)
         texts = game.round(n)
         decide(log, texts)
         if n < setting.n_rounds:

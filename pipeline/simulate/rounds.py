@@ -1,4 +1,4 @@
-"""What Prisoner's Dilemma and Public Good share: rounds of decisions sent to the moderator."""
+"""What games of rounds share: decisions sent to the moderator, and what a PGM player foresees."""
 
 from pipeline.simulate.dice import Dice
 from pipeline.simulate.log import MODERATOR, Document, Transcript
@@ -9,6 +9,8 @@ NEXT = (
     "You can look around others' decisions and think your decision for next round. "
     "Now let us move to next round"
 )
+
+OPENING = ("In my opinion:",)
 
 NO_NAME_RATE = 0.006
 """Games whose log lacks `test_player_name` at the top, as older ones do."""
@@ -35,11 +37,13 @@ def decide(log: Transcript, decisions: list[str]) -> None:
         log.say(player, text, MODERATOR)
 
 
-def forecast(dice: Dice, log: Transcript, tested: int, moves: tuple[str, ...]) -> None:
+def forecast(
+    dice: Dice, log: Transcript, tested: int, moves: tuple[str, ...], opening: tuple[str, ...] = ()
+) -> None:
     """A PGM player's private view of what the others will do, and think, in the round to come."""
     me = PLAYERS[tested - 1]
     one, other = (PLAYERS[seat - 1] for seat in others(tested))
-    lines = ["In my opinion:", f"As {me},"]
+    lines = [*opening, f"As {me},"]
     lines += [f"I think {player} {dice.pick(moves)}" for player in (one, other)]
     lines.append("As for other players,")
     for player, third in ((one, other), (other, one)):

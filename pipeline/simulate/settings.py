@@ -52,6 +52,11 @@ class Payoffs(NamedTuple):
     one_defect: int
     two_defect: int
 
+    @property
+    def points(self) -> dict[str, int]:
+        """The points by name, as a log has them."""
+        return {name: value for name, value in self._asdict().items() if name != "tested"}
+
 
 class Pool(NamedTuple):
     """Public Good: how long it is played and by how much the pool grows."""

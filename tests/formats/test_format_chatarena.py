@@ -4,7 +4,7 @@ import pytest
 from rawlogs import OUTAGE, Game, Row, chatarena, encode, fault_of, game_of, moderate, say
 
 from pipeline.formats import read
-from pipeline.vocabulary import GameType, Outcome, ParseStatus, Phase, Role
+from pipeline.vocabulary import GameType, ParseStatus, Phase
 
 MODEL = "some model"
 OK, AMBIGUOUS = ParseStatus.OK, ParseStatus.AMBIGUOUS
@@ -25,9 +25,9 @@ def test_roles_word_and_topic_are_in_the_moderators_rows() -> None:
     )
     assert game.setting == {"topic": "Rivers", "code": "Danube", "hidden": "Player 2"}
     assert [(s.player, s.role) for s in game.seats] == [
-        ("Player 1", Role.NON_CHAMELEON),
-        ("Player 2", Role.CHAMELEON),
-        ("Player 3", Role.NON_CHAMELEON),
+        ("Player 1", "non_chameleon"),
+        ("Player 2", "chameleon"),
+        ("Player 3", "non_chameleon"),
     ]
 
 
@@ -47,7 +47,7 @@ def test_without_a_model_it_is_refused_with_the_remedy() -> None:
 def test_four_players() -> None:
     votes = ["I vote for Player 4."] * 3 + ["I vote for Player 1."]
     game = game_of(chatarena(votes, "right", hidden="Player 4"), MODEL)
-    assert [s.role for s in game.seats] == [Role.NON_CHAMELEON] * 3 + [Role.CHAMELEON]
+    assert [s.role for s in game.seats] == ["non_chameleon"] * 3 + ["chameleon"]
     assert [v.is_correct for v in game.votes] == [True, True, True, False]
     assert game.n_rounds == 4
 
@@ -68,15 +68,15 @@ def test_ten_players_sit_in_the_order_of_their_numbers() -> None:
 @pytest.mark.parametrize(
     ("ending", "outcome", "hidden_credit", "civilian_credit", "guess_is_correct"),
     [
-        ("wrong", Outcome.GUESSED_WRONG, 0.0, 1.0, False),
-        ("right", Outcome.GUESSED_RIGHT, 0.5, 0.5, True),
-        ("another", Outcome.VOTED_WRONG, 1.0, 0.0, None),
-        ("tie", Outcome.TIE, 0.5, 0.5, None),
+        ("wrong", "guessed_wrong", 0.0, 1.0, False),
+        ("right", "guessed_right", 0.5, 0.5, True),
+        ("another", "voted_wrong", 1.0, 0.0, None),
+        ("tie", "tie", 0.5, 0.5, None),
     ],
 )
 def test_endings(
     ending: str,
-    outcome: Outcome,
+    outcome: str,
     hidden_credit: float,
     civilian_credit: float,
     guess_is_correct: bool | None,
@@ -84,7 +84,7 @@ def test_endings(
     game = game_of(chatarena(ending=ending), MODEL)
     assert (game.is_finished, game.outcome) == (True, outcome)
     rows = by_role(game)
-    hidden, civilians = rows[Role.CHAMELEON], rows[Role.NON_CHAMELEON]
+    hidden, civilians = rows["chameleon"], rows["non_chameleon"]
     assert (hidden.win_credit, civilians.win_credit) == (hidden_credit, civilian_credit)
     assert (hidden.is_win, civilians.is_win) == (hidden_credit > 0, civilian_credit == 1)
     assert hidden.guess_is_correct is guess_is_correct
@@ -170,10 +170,10 @@ def test_only_the_moderator_tells_outcomes_and_roles() -> None:
     rows.append(say("Player 3", "The accusation is incorrect."))
     game = game_of(rows, MODEL)
     assert game.setting == {"topic": "Rivers", "code": "Danube", "hidden": "Player 2"}
-    assert game.outcome == Outcome.TIE
+    assert game.outcome == "tie"
 
 
 def test_the_last_word_of_the_moderator_may_come_before_a_farewell() -> None:
     rows = chatarena(ending="tie")
     rows.append(moderate("Thank you for playing."))
-    assert game_of(rows, MODEL).outcome == Outcome.TIE
+    assert game_of(rows, MODEL).outcome == "tie"

@@ -22,7 +22,7 @@ from rawlogs import (
 )
 
 from pipeline.game import Fault
-from pipeline.vocabulary import GameType, Outcome, ParseStatus, Phase, Role
+from pipeline.vocabulary import PLAYER, GameType, Outcome, ParseStatus, Phase
 
 OK, AMBIGUOUS = ParseStatus.OK, ParseStatus.AMBIGUOUS
 AMBIGUOUS, UNREADABLE, OUT = (
@@ -56,9 +56,9 @@ def test_seats() -> None:
     game = game_of(cost_sharing(tested="Player 2"))
     assert game.game_type == GameType.COST_SHARING
     assert [(s.player, s.model, s.role, s.is_tested) for s in game.seats] == [
-        ("Player 1", DEFENDER, Role.PLAYER, False),
-        ("Player 2", MODEL, Role.PLAYER, True),
-        ("Player 3", DEFENDER, Role.PLAYER, False),
+        ("Player 1", DEFENDER, PLAYER, False),
+        ("Player 2", MODEL, PLAYER, True),
+        ("Player 3", DEFENDER, PLAYER, False),
     ]
     assert (only(game.results).seat, only(game.results).opponent) == (2, DEFENDER)
 

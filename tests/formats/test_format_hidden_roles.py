@@ -18,7 +18,7 @@ from rawlogs import (
     undercover,
 )
 
-from pipeline.vocabulary import AnalysisKind, GameType, Outcome, ParseStatus, Phase, Role
+from pipeline.vocabulary import AnalysisKind, GameType, ParseStatus, Phase
 
 OK, AMBIGUOUS, UNREADABLE, OUT = (
     ParseStatus.OK,
@@ -56,9 +56,9 @@ def test_seats_of_a_chameleon_game() -> None:
     game = game_of(chameleon(hidden="Player 2", tested="civilian"))
     assert game.game_type == GameType.CHAMELEON
     assert [(s.player, s.model, s.role, s.is_tested) for s in game.seats] == [
-        ("Player 1", MODEL, Role.NON_CHAMELEON, True),
-        ("Player 2", DEFENDER, Role.CHAMELEON, False),
-        ("Player 3", MODEL, Role.NON_CHAMELEON, True),
+        ("Player 1", MODEL, "non_chameleon", True),
+        ("Player 2", DEFENDER, "chameleon", False),
+        ("Player 3", MODEL, "non_chameleon", True),
     ]
     assert game.setting == {"topic": "Rivers", "code": "Danube", "hidden": "Player 2"}
 
@@ -67,9 +67,9 @@ def test_seats_of_an_undercover_game() -> None:
     game = game_of(undercover(hidden="Player 1", tested="hidden"))
     assert game.game_type == GameType.UNDERCOVER
     assert [(s.player, s.model, s.role, s.is_tested) for s in game.seats] == [
-        ("Player 1", MODEL, Role.UNDERCOVER, True),
-        ("Player 2", DEFENDER, Role.CIVILIAN, False),
-        ("Player 3", DEFENDER, Role.CIVILIAN, False),
+        ("Player 1", MODEL, "undercover", True),
+        ("Player 2", DEFENDER, "civilian", False),
+        ("Player 3", DEFENDER, "civilian", False),
     ]
     assert game.setting == {
         "undercover_code": "lake",
@@ -237,13 +237,13 @@ def test_accusations_of_a_pgm_undercover_game_are_told_by_when_they_are_made() -
 
 # Flag, outcome, and for each side what it is worth and whether it is won.
 ENDINGS = [
-    (chameleon, 0, Outcome.GUESSED_WRONG, {"hidden": (0, False), "civilian": (1, True)}),
-    (chameleon, 1, Outcome.GUESSED_RIGHT, {"hidden": (1 / 2, True), "civilian": (1 / 2, False)}),
-    (chameleon, 2, Outcome.VOTED_WRONG, {"hidden": (1, True), "civilian": (0, False)}),
-    (chameleon, 3, Outcome.TIE, {"hidden": (1 / 2, True), "civilian": (1 / 2, False)}),
-    (undercover, 0, Outcome.CAUGHT, {"hidden": (0, False), "civilian": (1, True)}),
-    (undercover, 1, Outcome.VOTED_WRONG, {"hidden": (1, True), "civilian": (0, False)}),
-    (undercover, 2, Outcome.TIE, {"hidden": (2 / 3, True), "civilian": (1 / 3, False)}),
+    (chameleon, 0, "guessed_wrong", {"hidden": (0, False), "civilian": (1, True)}),
+    (chameleon, 1, "guessed_right", {"hidden": (1 / 2, True), "civilian": (1 / 2, False)}),
+    (chameleon, 2, "voted_wrong", {"hidden": (1, True), "civilian": (0, False)}),
+    (chameleon, 3, "tie", {"hidden": (1 / 2, True), "civilian": (1 / 2, False)}),
+    (undercover, 0, "caught", {"hidden": (0, False), "civilian": (1, True)}),
+    (undercover, 1, "voted_wrong", {"hidden": (1, True), "civilian": (0, False)}),
+    (undercover, 2, "tie", {"hidden": (2 / 3, True), "civilian": (1 / 3, False)}),
 ]
 
 
@@ -251,7 +251,7 @@ ENDINGS = [
 def test_what_an_outcome_is_worth(
     build: Callable[..., Any],
     flag: int,
-    outcome: Outcome,
+    outcome: str,
     worth: dict[str, tuple[float, bool]],
 ) -> None:
     """The hidden side wins unless its flag is 0; a civilian wins where its credit is 1."""

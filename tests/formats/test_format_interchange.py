@@ -28,7 +28,7 @@ from pipeline.events.frames import IdentifiedGame, frames
 from pipeline.events.identity import content_id, game_id, sha256
 from pipeline.formats import Format, formats, read, splitter
 from pipeline.formats.interchange import encoded, schema
-from pipeline.formats.interchange.acts import ACTS, EVENTS, OF_EVENT
+from pipeline.formats.interchange.acts import ACTS, OF_EVENT, TABLES
 from pipeline.game import BrokenDocument, Fault, GameRecord
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
@@ -114,12 +114,12 @@ def test_every_shared_archive_is_the_same_when_converted(shared: Path) -> None:
 
 def test_every_field_of_an_event_can_be_said() -> None:
     """One that an act lacks would be lost, in silence."""
-    for table, event in EVENTS.items():
-        own = {field.name for field in fields(event)} - {*OF_EVENT, "is_logged"}
+    for table, declared in TABLES.items():
+        own = {field.name for field in fields(declared.event)} - {*OF_EVENT, "is_logged"}
         assert own <= set(ACTS[table].__struct_fields__), table
-    assert {*EVENTS} == {*ACTS}
+    assert {*TABLES} == {*ACTS}
     not_events = {"roles", "games", "players", "messages", "results"}
-    assert {*EVENTS} == {*GAME_TABLES} - not_events
+    assert {*TABLES} == {*GAME_TABLES} - not_events
 
 
 def test_a_silent_act_has_no_message_and_keeps_its_place() -> None:

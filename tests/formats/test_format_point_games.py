@@ -20,7 +20,7 @@ from rawlogs import (
 )
 
 from pipeline.game import BrokenDocument
-from pipeline.vocabulary import Choice, GameType, Outcome, ParseStatus, Phase, Role
+from pipeline.vocabulary import PLAYER, Choice, GameType, Outcome, ParseStatus, Phase
 
 C, D = Choice.COOPERATE, Choice.DEFECT
 OK, AMBIGUOUS = ParseStatus.OK, ParseStatus.AMBIGUOUS
@@ -45,9 +45,9 @@ def test_seats_of_a_prisoners_dilemma() -> None:
     game = game_of(prisoners_dilemma(tested="Player 2", scores=[3, 1, 2]))
     assert game.game_type == GameType.PRISONERS_DILEMMA
     assert [(s.player, s.model, s.role, s.is_tested, s.final_score) for s in game.seats] == [
-        ("Player 1", "gpt-4", Role.PLAYER, False, 3),
-        ("Player 2", MODEL, Role.PLAYER, True, 1),
-        ("Player 3", "gpt-4", Role.PLAYER, False, 2),
+        ("Player 1", "gpt-4", PLAYER, False, 3),
+        ("Player 2", MODEL, PLAYER, True, 1),
+        ("Player 3", "gpt-4", PLAYER, False, 2),
     ]
     assert game.setting == {
         "payoffs": {"cooperate": 3, "defect": 1, "one_defect": 5, "two_defect": 2},

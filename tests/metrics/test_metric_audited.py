@@ -15,13 +15,13 @@ from pipeline.events.readings import read_analyses, read_identifications
 from pipeline.metrics import NAMES, metrics
 from pipeline.metrics.known import metric
 from pipeline.metrics.views import views
-from pipeline.vocabulary import AUDITED, PAPER, GameType, Phase, Role
+from pipeline.vocabulary import AUDITED, PAPER, GameType, Phase
 from pipeline.warehouse import connect, query
 
 Tables = dict[str, pl.DataFrame]
 ROLES = {
-    GameType.CHAMELEON: (Role.CHAMELEON, Role.NON_CHAMELEON),
-    GameType.UNDERCOVER: (Role.UNDERCOVER, Role.CIVILIAN),
+    GameType.CHAMELEON: ("chameleon", "non_chameleon"),
+    GameType.UNDERCOVER: ("undercover", "civilian"),
 }
 CHAMELEON, UNDERCOVER = GameType.CHAMELEON, GameType.UNDERCOVER
 

@@ -9,7 +9,7 @@ import msgspec
 from pipeline.formats.avalon.acts import Acts
 from pipeline.formats.avalon.log import Log
 from pipeline.formats.broken import decode
-from pipeline.formats.building import messages, team_results
+from pipeline.formats.building import messages
 from pipeline.formats.look import Look
 from pipeline.formats.players import check_players
 from pipeline.game import GameRecord, Seat
@@ -56,7 +56,7 @@ def _game(log: Log) -> GameRecord:
     n_rounds = max((mission.mission_number for mission in log.missions), default=0)
     if log.assassin_phase is not None:
         acts.add_assassination(log.assassin_phase, max(n_rounds, 1))
-    game = GameRecord(
+    return GameRecord(
         game_type=KIND.name,
         system=SYSTEM,
         format=NAME,
@@ -76,8 +76,6 @@ def _game(log: Log) -> GameRecord:
         events=acts.events,
         faults=acts.faults,
     )
-    game.results = team_results(game, KIND)
-    return game
 
 
 def _outcome(log: Log) -> str | None:

@@ -49,5 +49,4 @@ def game(talk: Talk, model: str | None) -> GameRecord:
     }
     built = hidden_role.game(talk, rules, seats, setting, flag)
     built.guesses = hidden_roles.guesses(built, rules, code)
-    built.results = hidden_roles.results(built, rules)
     return built

@@ -14,7 +14,7 @@ from pipeline.formats.given import models_of
 from pipeline.formats.magic.point_game import TIMELINES
 from pipeline.formats.rows import messages
 from pipeline.game import Course, GameRecord, JsonValue, Seat
-from pipeline.vocabulary import GameType, Outcome, Phase, Role
+from pipeline.vocabulary import PLAYER, GameType, Outcome, Phase
 
 PHASES = {
     GameType.PRISONERS_DILEMMA: Phase.DECISION,
@@ -53,7 +53,7 @@ def game(
         outcome=Outcome.COMPLETED if ended else None,
         n_rounds=n_rounds,
         seats=[
-            Seat(player, name, Role.PLAYER, is_tested=True)
+            Seat(player, name, PLAYER, is_tested=True)
             for player, name in models_of(players, model).items()
         ],
         messages=spoken,

@@ -44,6 +44,4 @@ def game(talk: Talk, model: str | None) -> GameRecord:
         "civilian_code": civilian,
         "hidden": hidden,
     }
-    built = hidden_role.game(talk, rules, seats, setting, flag)
-    built.results = hidden_roles.results(built, rules)
-    return built
+    return hidden_role.game(talk, rules, seats, setting, flag)

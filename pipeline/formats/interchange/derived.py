@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from pipeline.formats.building import pooled
 from pipeline.vocabulary import ParseStatus
 
 Row = Mapping[str, Any]
@@ -36,21 +37,9 @@ def _guesses(rows: Rows, around: Around) -> list[dict[str, Any]]:
 
 def _contributions(rows: Rows, around: Around) -> list[dict[str, Any]]:
     """The least and the total of each round in which all amounts are known."""
-    of_round: dict[int, list[float]] = {}
-    for row in rows:
-        of_round.setdefault(row["round"], []).extend([row["amount"]] * (row["amount"] is not None))
-    whole = {
-        round_: (min(amounts), sum(amounts))
-        for round_, amounts in of_round.items()
-        if amounts and len(amounts) == len(around.seats)
-    }
-    unknown = {"is_least": None, "round_total": None}
-    return [
-        {"is_least": row["amount"] == least[0], "round_total": least[1]}
-        if (least := whole.get(row["round"]))
-        else unknown
-        for row in rows
-    ]
+    puts = [(row["seat"], row["round"], row["amount"], None) for row in rows]
+    of_rows = pooled(puts, len(around.seats))
+    return [{"is_least": one.is_least, "round_total": one.round_total} for one in of_rows]
 
 
 def _proposals(rows: Rows, around: Around) -> list[dict[str, Any]]:

@@ -8,9 +8,12 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
+from msgspec.structs import fields
 
-from pipeline.formats.interchange.acts import AnyAct, Number, Round
+from pipeline import game
+from pipeline.acts import RESULT
+from pipeline.formats.interchange.acts import AnyAct, Round, declared, default_of
 from pipeline.formats.players import ModelName
 from pipeline.formats.rows import EVERYONE, Int64
 
@@ -77,20 +80,13 @@ class Event(_Part, kw_only=True):
     acts: list[AnyAct] = []
 
 
-class Result(_Part, kw_only=True):
-    """A row of `results`, only for what does not follow from outcome, seats and acts."""
-
-    model: str | None = None
-    role: str
-    seat: Number | None = None
-    message_index: Round | None = None
-    opponent: str | None = None
-    is_win: bool | None = None
-    win_credit: Annotated[float, Meta(ge=0, le=1)] | None = None
-    guess_is_correct: bool | None = None
-    agreed: bool | None = None
-    first_choice_seat: Number | None = None
-    outcome_code: Int64 | None = None
+Result = defstruct(
+    "Result",
+    declared(game.Result, RESULT, {field.name: default_of(field) for field in fields(game.Result)}),
+    bases=(_Part,),
+    kw_only=True,
+)
+Result.__doc__ = "A row of `results`, only for what does not follow from outcome, seats and acts."
 
 
 class Document(_Part, kw_only=True):
@@ -119,7 +115,7 @@ class Document(_Part, kw_only=True):
     seats: Annotated[list[Seat], Meta(min_length=1)]
     unseated: tuple[str, ...] = ()
     events: list[Event] = []
-    results: list[Result] | UnsetType = UNSET
+    results: list[Result] | UnsetType = UNSET  # type: ignore[valid-type]
 
 
 DECODER = msgspec.json.Decoder(Document)

@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
-from itertools import compress, islice
+from itertools import chain, compress, islice
 from operator import attrgetter, itemgetter, ne
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec import UNSET
 from msgspec.structs import asdict, replace
@@ -15,14 +15,12 @@ from pipeline.formats.broken import broken
 from pipeline.formats.building import Spoken, messages, most_points, results, team_results
 from pipeline.formats.interchange.acts import (
     ACTS,
-    EVENTS,
     KEYS,
     NAMING,
     OWN_TABLES,
     REGISTERED,
     TABLE_OF,
-    Elimination,
-    Vote,
+    TABLES,
 )
 from pipeline.formats.interchange.derived import Around, derived
 from pipeline.formats.interchange.document import Document, End, Event, Seat
@@ -65,14 +63,6 @@ _BY_TEXT = (
     "by a text, only who says it does something, though anybody can be out: another's act is an "
     "event without a text"
 )
-
-
-class _Wrong(NamedTuple):
-    """A rule that an act breaks, by a field of its own or as a whole, and what it has instead."""
-
-    field: str
-    rule: str
-    value: str
 
 
 def game_of(document: Document) -> GameRecord:
@@ -257,12 +247,13 @@ def _place_eliminations(events: list[Event]) -> None:
     waiting: dict[int | None, list[tuple[list[Any], int]]] = {}
     for event in events:
         for place, act in enumerate(event.acts):
+            table = TABLE_OF[type(act)]
             round_ = event.round if act.round is UNSET else act.round
-            if isinstance(act, Vote):
+            if table == "votes":
                 voted.add(round_)
                 for acts, before in waiting.pop(round_, ()):
                     acts[before] = replace(acts[before], is_before_vote=True)
-            elif isinstance(act, Elimination) and act.is_before_vote is UNSET:
+            elif table == "eliminations" and act.is_before_vote is UNSET:
                 event.acts[place] = replace(act, is_before_vote=False)
                 if round_ not in voted:
                     waiting.setdefault(round_, []).append((event.acts, place))
@@ -303,23 +294,25 @@ def _rows(document: Document, numbers: dict[str, int], kind: GameKind) -> tuple[
             row["seat"], row["message_index"] = numbers.get(player), index
             if player != event.actor and index is not None and table != "eliminations":
                 raise broken(f"{_at(number, place)}.player", _BY_TEXT, repr(player))
-            if wrong := _wrong(table, row, player, known):
-                raise broken(_at(number, place) + wrong.field, wrong.rule, wrong.value)
+            _check_act(table, row, player, known, (number, place))
             of_table.append(row)
     return rows, order
 
 
-def _wrong(table: str, row: dict[str, Any], player: str | None, known: set[Any]) -> _Wrong | None:
-    """What is wrong with an act: it is nobody's, of no round, or names somebody who is unknown."""
+def _check_act(
+    table: str, row: dict[str, Any], player: str | None, known: set[Any], place: tuple[int, int]
+) -> None:
+    """Raises BrokenDocument for an act that is nobody's, of no round, or names a stranger."""
     if row["seat"] is None:
-        return _Wrong("", "an act is by a player at the table", repr(player))
+        raise broken(_at(*place), "an act is by a player at the table", repr(player))
     if row["round"] is None:
-        return _Wrong("", "an act has a round, its own or its event's", "neither has one")
+        rule = "an act has a round, its own or its event's"
+        raise broken(_at(*place), rule, "neither has one")
     for name in NAMING[table]:
         if row[name] not in known and (strangers := set(names_in(row[name])) - known):
             rule = "whoever is named has a seat, or is listed in `unseated`"
-            return _Wrong(f".{name}", rule, ", ".join(map(repr, sorted(strangers))))
-    return None
+            listed = ", ".join(map(repr, sorted(strangers)))
+            raise broken(f"{_at(*place)}.{name}", rule, listed)
 
 
 def _check_table(table: str, kind: GameKind, at: str) -> None:
@@ -331,10 +324,8 @@ def _check_table(table: str, kind: GameKind, at: str) -> None:
 
 
 def _last_round(events: list[Event], rows: Rows) -> int:
-    rounds = [event.round or 0 for event in events]
-    for of_table in rows.values():
-        rounds += [row["round"] for row in of_table]
-    return max(rounds, default=0)
+    of_acts = [row["round"] for row in chain.from_iterable(rows.values())]
+    return max([*(event.round or 0 for event in events), *of_acts], default=0)
 
 
 def _at(event: int, act: int) -> str:
@@ -410,7 +401,7 @@ def _event(table: str, row: dict[str, Any]) -> Row:
     elif row.get("secret") is UNSET:
         rule = "a guess has its secret, or the setting has the word"
         raise broken("$.setting.code", rule, "neither has it")
-    return EVENTS[table](**row)
+    return TABLES[table].event(**row)
 
 
 def _stated(given: list[Any], game: GameRecord, kind: GameKind) -> list[Result]:

@@ -1,14 +1,14 @@
 """What a setting's keys have to be that are columns of `games`; all others are free."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import defstruct
 
-from pipeline.formats.broken import broken, mistyped
+from pipeline.formats.broken import broken, leaves, mistyped
 from pipeline.formats.interchange.acts import Round
-from pipeline.game import BrokenDocument
+from pipeline.game import FIXED, BrokenDocument
 
 # What JSON and its hash can be made of again.
 _LEAST, _MOST = -(2**63), 2**64 - 1
@@ -17,28 +17,17 @@ _LONGEST = 60
 _DEEPEST = 100
 
 
-class Payoffs(Struct):
-    cooperate: float | None = None
-    defect: float | None = None
-    one_defect: float | None = None
-    two_defect: float | None = None
-
-
-class Fixed(Struct):
-    code: str | None = None
-    civilian_code: str | None = None
-    undercover_code: str | None = None
-    hidden: str | None = None
-    tested: str | None = None
-    rounds: Round | None = None
-    multiplier: float | None = None
-    payoffs: Payoffs | None = None
-
-
-class OfWords(Fixed):
-    """Where there is a secret word, the topic is what it is about; else it can be anything."""
-
-    topic: str | None = None
+_PAYOFFS = [keys[1] for keys in FIXED.values() if keys[0] == "payoffs"]
+# Of a key that is not here a text; none has to be there.
+_HELD: dict[str, Any] = {
+    "rounds": Round,
+    "multiplier": float,
+    "payoffs": defstruct("Payoffs", [(name, float | None, None) for name in _PAYOFFS]),
+}
+_KEYS = ("code", "civilian_code", *dict.fromkeys(keys[0] for keys in FIXED.values()))
+Fixed = defstruct("Fixed", [(key, _HELD.get(key, str) | None, None) for key in _KEYS])
+# Where there is a secret word, the topic is what it is about; else it can be anything.
+OfWords = defstruct("OfWords", [("topic", str | None, None)], bases=(Fixed,))
 
 
 def check_setting(setting: Mapping[str, Any]) -> None:
@@ -47,22 +36,10 @@ def check_setting(setting: Mapping[str, Any]) -> None:
         msgspec.convert(setting, OfWords if "code" in setting else Fixed)
     except msgspec.ValidationError as error:
         raise BrokenDocument(mistyped(error, "$.setting")) from error
-    for number, at in _integers(setting, "$.setting"):
-        if not _LEAST <= number <= _MOST:
+    for path, depth, value in leaves(setting):
+        if depth > _DEEPEST:
+            rule = f"a setting has at most {_DEEPEST} lists or objects inside of one another"
+            raise broken("$.setting", rule, "there are more")
+        if isinstance(value, int) and not _LEAST <= value <= _MOST:
             rule = f"a whole number is from {_LEAST} to {_MOST}: write another as a text"
-            raise broken(at, rule, str(number)[:_LONGEST])
-
-
-def _integers(value: Any, at: str, depth: int = 0) -> Iterator[tuple[int, str]]:
-    """The whole numbers in a value of JSON, each with its place; raises if it is too deep."""
-    if depth > _DEEPEST:
-        rule = f"a setting has at most {_DEEPEST} lists or objects inside of one another"
-        raise broken("$.setting", rule, "there are more")
-    if isinstance(value, int):
-        yield value, at
-    elif isinstance(value, dict):
-        for key, one in value.items():
-            yield from _integers(one, f"{at}.{key}", depth + 1)
-    elif isinstance(value, list):
-        for number, one in enumerate(value):
-            yield from _integers(one, f"{at}[{number}]", depth + 1)
+            raise broken(f"$.setting{path}", rule, str(value)[:_LONGEST])

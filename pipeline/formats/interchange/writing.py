@@ -11,7 +11,6 @@ from msgspec.structs import asdict, replace
 from pipeline.formats.interchange import document as parts
 from pipeline.formats.interchange.acts import (
     ACTS,
-    EVENTS,
     NAMING,
     OWN_TABLES,
     REGISTERED,
@@ -183,7 +182,7 @@ def _acts(game: GameRecord) -> _Acts:
     """The acts, those read from a message apart from the silent ones."""
     around = Around({seat.player: n for n, seat in enumerate(game.seats, start=1)}, game.word)
     acts = _Acts(defaultdict(list), defaultdict(list))
-    for table in EVENTS:
+    for table in ACTS:
         rows = _rows(game, table) if game.order else _ordered(_rows(game, table))
         fields = list(map(asdict, rows))
         for row, stated in zip(rows, _stated(table, fields, around), strict=True):

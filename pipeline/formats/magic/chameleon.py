@@ -34,5 +34,4 @@ def game(log: Log) -> GameRecord:
         winners=("chameleon", "non-chameleon"),
     )
     built.guesses = hidden_roles.guesses(built, hidden_roles.CHAMELEON, setting.code)
-    built.results = hidden_roles.results(built, hidden_roles.CHAMELEON)
     return built

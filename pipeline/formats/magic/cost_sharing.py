@@ -36,7 +36,7 @@ from pipeline.formats.players import (
 from pipeline.formats.rows import MODERATOR, PUBLIC, Outline, Timeline, messages, once
 from pipeline.game import Fault, GameRecord, Proposal, ProposalVote, Result, Seat
 from pipeline.thoughts import answer
-from pipeline.vocabulary import GameType, Outcome, Phase, Role
+from pipeline.vocabulary import PLAYER, GameType, Outcome, Phase
 
 AGREE, FAIL = "agree", "fail"
 PARTIES = string.ascii_uppercase
@@ -139,8 +139,7 @@ def _seats(backends: bytes | UnsetType, tested: str | UnsetType) -> tuple[Seat, 
     if tested is UNSET or tested not in models:
         raise broken("$.test_player_name", "it names a player that has a backend", repr(tested))
     return tuple(
-        Seat(player, model, Role.PLAYER, is_tested=player == tested)
-        for player, model in models.items()
+        Seat(player, model, PLAYER, is_tested=player == tested) for player, model in models.items()
     )
 
 
@@ -237,7 +236,7 @@ def _result(built: GameRecord, log: Log, ended: str | None, tested: int) -> Resu
     agreed = None if ended is None else ended == AGREE
     return Result(
         model=built.seats[tested - 1].model,
-        role=Role.PLAYER,
+        role=PLAYER,
         seat=tested,
         message_index=len(built.messages) - 1 if len(built.messages) else None,
         opponent=opponents(built.seats),

@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 import msgspec
-from msgspec import Raw, Struct, UnsetType
+from msgspec import Raw, UnsetType
 
 from pipeline.formats import hidden_roles
 from pipeline.formats.broken import broken
@@ -20,6 +20,7 @@ from pipeline.formats.magic.log import (
     PLAIN,
     SYSTEM,
     Analyses,
+    Backend,
     Identifications,
     Log,
     Part,
@@ -31,7 +32,7 @@ from pipeline.formats.magic.log import (
     required,
     result,
 )
-from pipeline.formats.players import ModelName, check_distinct, check_players, in_seats
+from pipeline.formats.players import check_distinct, check_players, in_seats
 from pipeline.formats.rows import once
 from pipeline.game import (
     BrokenDocument,
@@ -46,11 +47,6 @@ from pipeline.game import (
     Vote,
 )
 from pipeline.vocabulary import Phase
-
-
-class Backend(Struct):
-    model: ModelName
-
 
 _SEAT = attrgetter("seat")
 _ROUND = attrgetter("round")

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from pipeline.formats.broken import WELL_FORMED, broken, decode
+from pipeline.formats.players import ModelName
 from pipeline.formats.rows import History, Int64, Row, history, once
 from pipeline.game import BrokenDocument, Fault
 from pipeline.vocabulary import MAGIC
@@ -47,6 +48,12 @@ class Log(Struct, gc=False):
     scores: list[float] | UnsetType | None = UNSET
     consistency_metric: Part = UNSET
     pgm_metric: Part = UNSET
+
+
+class Backend(Struct):
+    """What plays a player."""
+
+    model: ModelName
 
 
 class Analyses(Struct, frozen=True, gc=False):

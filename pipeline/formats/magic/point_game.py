@@ -13,12 +13,13 @@ from pipeline.formats.magic.log import (
     PGM_SUFFIX,
     PLAIN,
     SYSTEM,
+    Backend,
     Log,
     history_of,
     known,
     result,
 )
-from pipeline.formats.players import ModelName, check_number, check_players
+from pipeline.formats.players import check_number, check_players
 from pipeline.formats.rows import (
     MODERATOR,
     TO_MODERATOR,
@@ -28,14 +29,10 @@ from pipeline.formats.rows import (
     once,
 )
 from pipeline.game import GameRecord, JsonValue, Seat
-from pipeline.vocabulary import Outcome, Phase, Role
+from pipeline.vocabulary import PLAYER, Outcome, Phase
 
 WIN, LOSE = "win", "lose"
 MOST_SILENT_SEATS = 100
-
-
-class Backend(Struct):
-    model: ModelName
 
 
 class Opponents(Struct, kw_only=True):
@@ -103,7 +100,7 @@ def game(
         Seat(
             player=name,
             model=players.test_player.model if name == tested else other,
-            role=Role.PLAYER,
+            role=PLAYER,
             is_tested=name == tested,
             final_score=scores[number] if number < len(scores) else None,
         )

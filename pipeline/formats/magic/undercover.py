@@ -29,7 +29,7 @@ def claims(log: Log) -> bool:
 def game(log: Log) -> GameRecord:
     """The game, with its votes and the benchmark's questions."""
     setting = shared(log.game_setting, _SETTING, "game_setting")
-    built = hidden_role.game(
+    return hidden_role.game(
         log,
         hidden_roles.UNDERCOVER,
         setting.undercover_name,
@@ -40,5 +40,3 @@ def game(log: Log) -> GameRecord:
         votes_key="player_vote",
         winners=("undercover", "non-undercover"),
     )
-    built.results = hidden_roles.results(built, hidden_roles.UNDERCOVER)
-    return built

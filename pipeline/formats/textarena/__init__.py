@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from pipeline.formats.broken import broken, decode
-from pipeline.formats.building import messages, team_results
+from pipeline.formats.building import messages
 from pipeline.formats.look import Look
 from pipeline.formats.players import check_number
 from pipeline.formats.rows import Int64
@@ -22,8 +22,7 @@ from pipeline.formats.textarena.rows import ENGINE, Row
 from pipeline.game import Fault, GameRecord, Seat
 from pipeline.games.avalon import KIND
 
-NAME = "textarena"
-SYSTEM = "textarena"
+NAME = SYSTEM = "textarena"
 VERSION = "1"
 NAMES_MODELS = True
 
@@ -86,7 +85,7 @@ def _game(log: Log) -> GameRecord:
     players = [moment for moment in moments if moment.row.sender != ENGINE]
     first = next((moment.state for moment in moments if moment.state), None)
     faults: list[Fault] = []
-    game = GameRecord(
+    return GameRecord(
         game_type=KIND.name,
         system=SYSTEM,
         format=NAME,
@@ -109,8 +108,6 @@ def _game(log: Log) -> GameRecord:
         },
         faults=faults,
     )
-    game.results = team_results(game, KIND)
-    return game
 
 
 def _seats(log: Log) -> Iterator[Seat]:
