@@ -39,8 +39,8 @@ COLUMNS: Mapping[str, Column] = {
     "n_games": column.count("its games against other models").shown("games"),
     "n_settings": column.count("the settings of these games").shown("settings"),
     "left_out": column.text(
-        "those of its games that the odds leave out, as models or kinds of game in them won all "
-        "or none: how many of which kind; null without any, or without odds",
+        "those of its games that the odds leave out, as their models or kind of game foretell the "
+        "result for certain: how many of which kind; null without any, or without odds",
         nullable=True,
     ).shown("games left out"),
     "opponent": column.text(
@@ -63,9 +63,9 @@ def ratings(
     for each kind of game. `odds` are those that the side wins if the model sits where models of its
     pool sat, in a mean game of the pool; 1 is an even chance. Where all of a pool met one model,
     these are the adjusted win odds against it. A tie is half a win; a game in which one model holds
-    every seat is left out, and so is one of a kind, or with a model, that won all or none. Only
-    models of one pool and side can be compared: games link them. The intervals allow for settings.
-    It needs the extra `ratings`.
+    every seat is left out, and so is one whose models or kind foretell the result for certain, as
+    where they won all or none. Only models of one pool and side can be compared: games link them.
+    The intervals allow for settings. It needs the extra `ratings`.
 
     \b
     Examples:

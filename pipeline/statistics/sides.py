@@ -3,7 +3,7 @@
 The logit of the hidden side's chance is that of the kind of game, plus the mean strength of the
 hidden seats, less the mean strength of the others. A node is a model on one of its sides, which has
 a strength of its own. Games that are separated have no say in the fit: those of a model that won
-all or none, of a kind of game that its hidden side always won or never, or of both together.
+all or none, of a kind of game that its hidden side always won or never, or of several together.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ _IS_HIDDEN = _SIDE == Side.HIDDEN
 _MOST, _LEAST = 12.0, 1e-6
 """Logits beyond the first, and standard errors below the second, are not shown."""
 _SWEPT = "it won {} of its games"
-_LEFT_OUT = "all of its games are left out: models or kinds of game in them won all or none"
+_LEFT_OUT = "all of its games are left out: their models or kinds foretell the results for certain"
 _BEYOND = "its odds are beyond what its games can tell"
 _ALIKE = "its results do not vary between settings, which gives no interval"
 _ONE_SETTING = "all of its games are of one setting, which gives no interval"
