@@ -71,6 +71,7 @@ class Metric(Struct, frozen=True):
     """One metric in one edition. Its range is from 0 to `high`, which is above 0.
 
     `unknown` is the reason for no value where `{}` games have a counted row without a hit.
+    Unless it `has_shares`, each hit is 0 or 1, and hits take less time to add up.
     """
 
     terms: tuple[Term, ...]
@@ -78,6 +79,7 @@ class Metric(Struct, frozen=True):
     combine: Combine = Combine.SUM
     high: float = 1.0
     unknown: str = "outcome unknown in {} games"
+    has_shares: bool = True
 
     def __post_init__(self) -> None:
         if not 0 < self.high < inf:

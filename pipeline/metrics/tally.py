@@ -42,6 +42,7 @@ def sum_of(hits: str, condition: str) -> str:
     return f"sum(CASE WHEN {condition} THEN CAST({hits} AS {HITS}) END)"
 
 
+_WHOLE_HITS = f"CAST({n_rows('is_counted AND hit = 1')} AS {HITS})"
 _SUMS = {
     "hits": sum_of("hit", "is_counted"),
     "counted": n_rows("is_counted"),
@@ -138,7 +139,8 @@ def _sums(name: str, rows: str, question: Question) -> str:
         cluster = _cluster(question.clusters)
         selected = f'*, competition AS stratum, {cluster} AS "cluster"'
         clustered = f"(SELECT {selected} FROM {rows} AS own)"
-    sums = {**_SUMS, **question.also}
+    hits = {} if question.metrics[name].has_shares else {"hits": _WHOLE_HITS}
+    sums = {**_SUMS, **hits, **question.also}
     return f"""SELECT
     {literal(name)} AS metric,
     {keys}
