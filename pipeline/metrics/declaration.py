@@ -91,6 +91,13 @@ class Metric(Struct, frozen=True):
         of_terms = {str(game_type) for term in self.terms for game_type in term.game_types}
         return tuple(name for name in games.names() if name in of_terms)
 
+    @property
+    def term_of_type(self) -> dict[str, str]:
+        """The term of all rows of each game type; empty if rows or declared terms say otherwise."""
+        of_types = [(str(one), term.name) for term in self.terms for one in term.game_types]
+        is_told = all(part.term.meta.is_literal() for part in self.rows)
+        return dict(of_types) if is_told and len(dict(of_types)) == len(of_types) else {}
+
     def among(self, played: Collection[str]) -> "Metric":
         """The metric without the terms of games that are not among those played.
 
