@@ -49,6 +49,7 @@ def n_games(condition: str) -> str:
 
 
 _NONE = "CAST(0 AS BIGINT)"
+_WHOLE_HITS = {"hits": f"CAST({n_rows('is_counted AND hit = 1')} AS {HITS})"}
 _SUMS = {
     "hits": sum_of("hit", "is_counted"),
     "counted": n_rows("is_counted"),
@@ -146,8 +147,7 @@ def _of_metric(name: str, rows: str, question: Question) -> list[str]:
         "n_games": n_games("is_counted") if name in question.with_games else _NONE,
         "n_games_unknown": n_games("is_counted AND hit IS NULL") if can_be_unknown else _NONE,
     }
-    whole = f"CAST({n_rows('is_counted AND hit = 1')} AS {HITS})"
-    sums = {**_SUMS, **({} if declared.has_shares else {"hits": whole}), **question.also}
+    sums = {**_SUMS, **({} if declared.has_shares else _WHOLE_HITS), **question.also}
     # A column less to group by. The terms of what was added are checked, so its rows tell them.
     if of_type := {} if is_added(name) else declared.term_of_type:
         cases = (f"WHEN {literal(one)} THEN {literal(term)}" for one, term in of_type.items())
@@ -158,8 +158,8 @@ def _of_metric(name: str, rows: str, question: Question) -> list[str]:
     keys = by if of_type else [*by, "term"]
     if question.clusters is not None:
         keys = [*keys, "stratum", '"cluster"']
-        cluster = f'competition AS stratum, {_cluster(question.clusters)} AS "cluster"'
-        rows = f"(SELECT *, {cluster} FROM {rows} AS own)"
+        cluster = _cluster(question.clusters)
+        rows = f'(SELECT *, competition AS stratum, {cluster} AS "cluster" FROM {rows} AS own)'
     return [_select(name, keys, sums, rows), select]
 
 
