@@ -101,18 +101,25 @@ def _multiply(base: StoredLake, times: int, path: Path, *, messages: bool) -> No
 
 
 def _copies(table: pl.LazyFrame, times: int) -> Iterator[pl.DataFrame]:
-    """The table's rows so many times, each time of other games, a row group at a time."""
+    """The table's rows so many times, each time of other games, a row group at a time.
+
+    These have contents of their own: of equal ones, each but the first would be a repeat.
+    """
     order = [c for c in ("game_type", "model") if c in table.collect_schema().names()]
     rows = table.sort(*order, "game_id", maintain_order=True).collect()
     # A copy's ids begin with its own number, mixed, and go on as the game's own, 96 random bits.
     copies = pl.DataFrame({"copy": [f"{n * 2_654_435_761 % 2**32:08x}" for n in range(times)]})
-    other_game = pl.col("copy") + pl.col("game_id").str.slice(8)
+    others = [
+        (pl.col("copy") + pl.col(name).str.slice(8)).alias(name)
+        for name in ("game_id", "content_id")
+        if name in rows.columns
+    ]
     # A game's rows stay together, as where a lake was written game by game.
     first = pl.col("place").first().over(*order, "game_id")
     parts = rows.with_row_index("place").with_columns(place=first // max(1, ROW_GROUP // times))
     for part in parts.partition_by("place", maintain_order=True, include_key=False):
         again = copies.join(part, how="cross", maintain_order="left_right")
-        yield again.with_columns(game_id=other_game).drop("copy")
+        yield again.with_columns(others).drop("copy")
 
 
 def _ingest() -> dict[str, object]:

@@ -228,12 +228,12 @@ def _repeats(lake: StoredLake) -> pl.DataFrame:
     """model, game_type, n_repeats: of games with the same content all but the first."""
     keys = ["content_id", "stated"]
     games = lake.table("games").select("game_id", "content_id", _STATED).drop_nulls("content_id")
-    # Most lakes have none, which is known by the contents alone.
-    first = games.group_by(keys).agg(pl.len(), first=pl.col("game_id").min())
-    several = first.filter(pl.col("len") > 1).collect(engine="streaming")
-    if several.is_empty():
+    # Most lakes have none: what differs in its hash differs. To group texts takes far longer.
+    hashes = games.select(pl.col("content_id").hash()).collect(engine="streaming")
+    if hashes.to_series().n_unique() == hashes.height:
         return _NONE.select(*_OF_MODEL, "n_repeats")
-    repeated = games.join(several.lazy(), on=keys, nulls_equal=True)
+    first = games.group_by(keys).agg(pl.len(), first=pl.col("game_id").min())
+    repeated = games.join(first.filter(pl.col("len") > 1), on=keys, nulls_equal=True)
     further = repeated.filter(pl.col("game_id") != pl.col("first")).select("game_id")
     return (
         lake.table("results")

@@ -14,6 +14,7 @@ _WORDS = ("agreed", "not agreed")
 
 PAPER = Metric(
     terms=_TERMS,
+    has_partial_hits=False,
     rows=(
         Rows(
             "results",

@@ -29,6 +29,7 @@ def _with_last_shares(tables: Tables) -> pl.LazyFrame:
 
 PAPER = Metric(
     terms=_TERMS,
+    has_partial_hits=False,
     rows=(
         Rows(
             "results",

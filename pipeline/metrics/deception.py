@@ -19,6 +19,7 @@ def _by_side(hidden: pl.Expr, civilian: pl.Expr) -> pl.Expr:
 
 
 PAPER = Metric(
+    has_partial_hits=False,
     terms=(
         Term("hidden_wins", with_sides()),
         Term("wrong_guesses", (GameType.CHAMELEON,), weight=GUESS_WEIGHT),

@@ -73,6 +73,7 @@ class Metric(Struct, frozen=True):
     """One metric in one edition. Its range is from 0 to `high`, which is above 0.
 
     `unknown` is the reason for no value where `{}` games have a counted row without a hit.
+    Unless it `has_partial_hits`, each hit is 0 or 1, and hits take less time to add up.
     """
 
     terms: tuple[Term, ...]
@@ -80,6 +81,7 @@ class Metric(Struct, frozen=True):
     combine: Combine = Combine.SUM
     high: float = 1.0
     unknown: str = "outcome unknown in {} games"
+    has_partial_hits: bool = True
 
     def __post_init__(self) -> None:
         if not 0 < self.high < inf:
@@ -95,6 +97,13 @@ class Metric(Struct, frozen=True):
     def is_share(self) -> bool:
         """Whether its values are made of shares: a weight above 1 gives them a unit of its own."""
         return all(term.weight <= 1 for term in self.terms)
+
+    @property
+    def term_of_type(self) -> dict[str, str]:
+        """The term of all rows of each game type; empty if rows or declared terms say otherwise."""
+        of_types = [(str(one), term.name) for term in self.terms for one in term.game_types]
+        is_told = all(part.term.meta.is_literal() for part in self.rows)
+        return dict(of_types) if is_told and len(dict(of_types)) == len(of_types) else {}
 
     def among(self, played: Collection[str]) -> "Metric":
         """The metric without the terms of games that are not among those played.

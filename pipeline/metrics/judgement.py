@@ -9,6 +9,7 @@ from pipeline.vocabulary import GameType, Side
 
 PAPER = Metric(
     terms=(Term("votes", with_sought_roles()),),
+    has_partial_hits=False,
     rows=(
         Rows(
             "votes",

@@ -93,6 +93,7 @@ def _amounts_as_read(tables: Tables) -> pl.LazyFrame:
 
 PAPER = Metric(
     terms=_TERMS,
+    has_partial_hits=False,
     rows=(_BETRAYALS, _LEAST),
     high=2.0,
 )

@@ -8,6 +8,7 @@ from pipeline.vocabulary import HIDDEN_ROLE_GAMES
 
 PAPER = Metric(
     terms=(Term("identifications", HIDDEN_ROLE_GAMES),),
+    has_partial_hits=False,
     rows=(
         Rows(
             "role_identifications",

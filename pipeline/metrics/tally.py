@@ -3,7 +3,7 @@
 The engines polars, DuckDB and Spark run one text over the rows that each knows (`rows`).
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from pipeline.lake import StoredLake
 from pipeline.library_errors import one_line
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.installed import package_of
+from pipeline.metrics.known import is_added
 from pipeline.metrics.request import Request
 from pipeline.metrics.rows import HITS, RESULTS, frames, literals, selects
 from pipeline.metrics.views import shared
@@ -42,6 +43,13 @@ def sum_of(hits: str, condition: str) -> str:
     return f"sum(CASE WHEN {condition} THEN CAST({hits} AS {HITS}) END)"
 
 
+def n_games(condition: str) -> str:
+    """The number of games with a row that meets a condition, in SQL."""
+    return f"count(DISTINCT CASE WHEN {condition} THEN game_id END)"
+
+
+_NONE = "CAST(0 AS BIGINT)"
+_WHOLE_HITS = {"hits": f"CAST({n_rows('is_counted AND hit = 1')} AS {HITS})"}
 _SUMS = {
     "hits": sum_of("hit", "is_counted"),
     "counted": n_rows("is_counted"),
@@ -85,7 +93,7 @@ class Counts(NamedTuple):
            counted or not), n_unknown (rows that could be read and have no hit, counted or not),
            n_hits_unknown (counted rows without a hit)
     games  metric, group, n_games (with a counted row), n_games_unknown (with a counted row without
-           a hit)
+           a hit); both can be 0
     sides  group, n_unfinished (games in scope without an end): all groups that a tested side is in;
            no rows where `results` lacks a column of the group
     """
@@ -126,55 +134,53 @@ def queries(question: Question, rows: Mapping[str, str]) -> list[str]:
     """
     selects = [_sides(rows[RESULTS], question.request)] if question.request.is_of_results else []
     for name in question.metrics:
-        selects += [_sums(name, rows[name], question), _games(name, rows[name], question)]
+        selects += _of_metric(name, rows[name], question)
     return selects
 
 
-def _sums(name: str, rows: str, question: Question) -> str:
-    keys = _listed(question.request.fine)
-    clustered = rows
+def _of_metric(name: str, rows: str, question: Question) -> list[str]:
+    """The SELECTs of a metric's sums and games: one where a game is in one group of the sums."""
+    declared, by = question.metrics[name], [identifier(key) for key in question.request.fine]
+    # Of rows that say themselves whether they are counted, the hit can be unknown.
+    can_be_unknown = any(part.counted is not None for part in declared.rows)
+    games = {
+        "n_games": n_games("is_counted") if name in question.with_games else _NONE,
+        "n_games_unknown": n_games("is_counted AND hit IS NULL") if can_be_unknown else _NONE,
+    }
+    sums = {**_SUMS, **({} if declared.has_partial_hits else _WHOLE_HITS), **question.also}
+    # A column less to group by. The terms of what was added are checked, so its rows tell them.
+    if of_type := {} if is_added(name) else declared.term_of_type:
+        cases = (f"WHEN {literal(one)} THEN {literal(term)}" for one, term in of_type.items())
+        sums["term"] = f"CASE game_type {' '.join(cases)} END"
+        if question.clusters is None:
+            return [_select(name, by, {**sums, **games}, rows)]
+    select = _select(name, by, games, rows) + "\nLIMIT 0" * ({*games.values()} == {_NONE})
+    keys = by if of_type else [*by, "term"]
     if question.clusters is not None:
-        keys += ' stratum, "cluster",'
+        keys = [*keys, "stratum", '"cluster"']
         cluster = _cluster(question.clusters)
-        selected = f'*, competition AS stratum, {cluster} AS "cluster"'
-        clustered = f"(SELECT {selected} FROM {rows} AS own)"
-    sums = {**_SUMS, **question.also}
+        rows = f'(SELECT *, competition AS stratum, {cluster} AS "cluster" FROM {rows} AS own)'
+    return [_select(name, keys, sums, rows), select]
+
+
+def _select(name: str, by: Sequence[str], sums: Mapping[str, str], rows: str) -> str:
+    """The SELECT of sums by group."""
     return f"""SELECT
     {literal(name)} AS metric,
-    {keys}
-    term,
-    {", ".join(f"{of} AS {of_name}" for of_name, of in sums.items())}
-FROM {clustered} AS attempts
-GROUP BY {keys} term"""
-
-
-def _games(name: str, rows: str, question: Question) -> str:
-    fine, none = _listed(question.request.fine), "CAST(0 AS BIGINT)"
-    counts_games = name in question.with_games
-    # Of rows that say themselves whether they are counted, the hit can be unknown.
-    can_be_unknown = any(part.counted is not None for part in question.metrics[name].rows)
-    n_games = "count(DISTINCT game_id)" if counts_games else none
-    n_unknown = "count(DISTINCT CASE WHEN hit IS NULL THEN game_id END)"
-    select = f"""SELECT
-    {literal(name)} AS metric,
-    {fine}
-    {n_games} AS n_games,
-    {n_unknown if can_be_unknown else none} AS n_games_unknown
+    {", ".join(by)},
+    {", ".join(f"{of} AS {column}" for column, of in sums.items())}
 FROM {rows} AS attempts
-WHERE is_counted
-GROUP BY {fine.removesuffix(",")}"""
-    return select if counts_games or can_be_unknown else f"{select}\nLIMIT 0"
+GROUP BY {", ".join(by)}"""
 
 
 def _sides(results: str, request: Request) -> str:
-    fine = _listed(request.fine)
+    by = ", ".join(map(identifier, request.fine))
     is_in_scope = f"game_index < {request.num_of_game}" if request.edition == RELEASE else "TRUE"
-    game = f"CASE WHEN NOT is_finished AND {is_in_scope} THEN game_id END"
     return f"""SELECT
-    {fine}
-    count(DISTINCT {game}) AS n_unfinished
+    {by},
+    {n_games(f"NOT is_finished AND {is_in_scope}")} AS n_unfinished
 FROM {results} AS results
-GROUP BY {fine.removesuffix(",")}"""
+GROUP BY {by}"""
 
 
 def _cluster(clusters: Clusters) -> str:
@@ -187,11 +193,6 @@ def _cluster(clusters: Clusters) -> str:
     sides = literals(f"{competition}\n{model}" for model, competition in clusters.by_game)
     is_by_game = f"competition || '\n' || coalesce(model, '') IN ({sides})"
     return f"CASE WHEN {is_by_game} THEN {literal(GAME_MARK)} || {game} ELSE setting_id END"
-
-
-def _listed(columns: Iterable[str]) -> str:
-    """The columns with a comma after each."""
-    return " ".join(f"{identifier(column)}," for column in columns)
 
 
 def check_engine(engine: Engine, master: str | None) -> None:
@@ -220,7 +221,16 @@ def count(
             found = Views(open_session(master), lake, views).queries(texts)
     no_sides = [] if question.request.is_of_results else [_NO_SIDES]
     sides, *of_metrics = [*no_sides, *found]
-    sums, games = (pl.concat(of_metrics[at::2], how="vertical_relaxed") for at in (0, 1))
+    group = ("metric", *question.request.fine)
+    cluster = () if question.clusters is None else CLUSTER
+    shapes = ((*group, *cluster, "term", *_SUMS, *question.also), (*group, *GAMES))
+    sums, games = (
+        pl.concat(
+            (rows.select(shape) for rows in of_metrics if {*shape} <= {*rows.columns}),
+            how="vertical_relaxed",
+        )
+        for shape in shapes
+    )
     return Counts(*(frame.sort(pl.all(), nulls_last=True) for frame in (sums, games, sides)))
 
 

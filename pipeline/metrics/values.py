@@ -47,10 +47,12 @@ _DECLARED = {
 def rolled(
     counted: pl.LazyFrame, request: Request, *sums: pl.Expr, also: Sequence[str] = ()
 ) -> pl.LazyFrame:
-    """Sums over the finest groups, by group; also over all game types if they are grouped by."""
+    """Sums over the finest groups, by group; also over all game types if they are grouped by, and
+    not of each type if no other is asked for."""
     over_all = [counted.with_columns(game_type=pl.lit(ALL))] if request.is_rolled_up else []
+    of_each = [] if over_all and request.game_types == (ALL,) else [counted]
     keys = [*request.keys, *also]
-    parts = (part.group_by(keys, maintain_order=True).agg(sums) for part in [counted, *over_all])
+    parts = (part.group_by(keys, maintain_order=True).agg(sums) for part in [*of_each, *over_all])
     return pl.concat(parts)
 
 

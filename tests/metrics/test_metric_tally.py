@@ -41,22 +41,23 @@ def test_the_tally_is_what_a_loop_counts(edition, tables, data):
         condition = None if where is None else condition_on(names(edition), where)
         request = Request(edition=edition, by=by, where=condition, num_of_game=9)
         declared = {name: metric(name, edition) for name in names(edition)}
-        of_settings = clusters(played(lake), request)
+        of_settings = clusters(played(lake), request) if data.draw(st.booleans()) else None
         question = Question(declared, request, with_games=[*declared], clusters=of_settings)
         expected = looped(lake, question)
         for engine in ENGINES:
-            found = records(count(lake, question, engine), request)
+            found = records(count(lake, question, engine), question)
             assert found == expected, engine
 
 
 Records = tuple[dict[tuple, tuple], dict[tuple, tuple], dict[tuple, int]]
 
 
-def records(counts: Counts, request: Request) -> Records:
-    """The rows of each frame by its keys."""
-    n = 1 + len(request.fine)
-    sums = {row[: n + 3]: (round(row[n + 3], 12), *row[n + 4 :]) for row in known(counts.sums)}
-    games = {row[:n]: row[n:] for row in counts.games.iter_rows()}
+def records(counts: Counts, question: Question) -> Records:
+    """The rows of each frame by its keys; of games, those of groups that have any."""
+    n = 1 + len(question.request.fine)
+    at = n + (1 if question.clusters is None else 3)
+    sums = {row[:at]: (round(row[at], 12), *row[at + 1 :]) for row in known(counts.sums)}
+    games = {row[:n]: row[n:] for row in counts.games.iter_rows() if any(row[n:])}
     return sums, games, {row[:-1]: row[-1] for row in counts.sides.iter_rows()}
 
 
@@ -67,7 +68,8 @@ def known(sums: pl.DataFrame) -> list[tuple]:
 
 def looped(lake: StoredLake, question: Question) -> Records:
     """The same, by a loop over the rows of each metric: sums of fractions, and sets of games."""
-    request, by_game = question.request, set(question.clusters.by_game)
+    request, of_settings = question.request, question.clusters
+    by_game = set(of_settings.by_game if of_settings else ())
     sums = defaultdict(lambda: [Fraction(0), 0, 0, 0, 0])
     games = defaultdict(lambda: (set(), set()))
     for name, declared in question.metrics.items():
@@ -76,7 +78,8 @@ def looped(lake: StoredLake, question: Question) -> Records:
             is_by_game = (row["model"] or "", row["competition"]) in by_game
             cluster = f"game {row['game_id']}" if is_by_game else row["setting_id"]
             is_unknown = row["hit"] is None
-            own = sums[(*group, row["competition"], cluster, row["term"])]
+            places = (row["competition"], cluster) if of_settings else ()
+            own = sums[(*group, *places, row["term"])]
             own[2] += row["parse_status"] != "ok"
             own[3] += is_unknown and row["parse_status"] != "outage"
             if row["is_counted"]:
