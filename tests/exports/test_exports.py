@@ -18,6 +18,7 @@ import pipeline
 from pipeline.cli import main
 from pipeline.errors import PipelineError, UsageError
 from pipeline.exports import KINDS
+from pipeline.lake import create_lake
 from pipeline.lake.maintain import maintain
 from pipeline.replacing import filling
 
@@ -194,26 +195,24 @@ def test_wrong_options(
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("kind", ["inspect-scout", "battles", "dataset"])
-def test_games_are_as_logs_have_them(tmp_path: Path, kind: str) -> None:
+def test_games_are_as_logs_have_them(tmp_path: Path) -> None:
     """Whatever a lake counts as a loss; values say so themselves."""
     lake = ingested(tmp_path, FAILED)
-    files = []
-    for failures in ("exclude", "loss"):
-        (tmp_path / failures).mkdir()
-        place = named(kind, tmp_path / failures)
-        files.append(contents(lake.with_failures(failures).export(kind, place).path))
-    assert files[0] == files[1]
+    for kind in ("inspect-scout", "battles", "dataset"):
+        files = []
+        for failures in ("exclude", "loss"):
+            (folder := tmp_path / failures / kind).mkdir(parents=True)
+            exported = lake.with_failures(failures).export(kind, named(kind, folder))
+            files.append(contents(exported.path))
+        assert files[0] == files[1], kind
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_lake_without_games(tmp_path: Path, kind: str) -> None:
-    from pipeline.lake import create_lake
-
+def test_a_lake_without_games(tmp_path: Path) -> None:
     create_lake(tmp_path / "lake")
-    exported = pipeline.open_lake(tmp_path / "lake").export(kind, named(kind, tmp_path))
-    assert exported.n_rows == (kind == "dataset" and exported.n_rows)
-    assert named(kind, tmp_path).exists()
+    for kind in KINDS:
+        exported = pipeline.open_lake(tmp_path / "lake").export(kind, named(kind, tmp_path))
+        assert exported.n_rows == (kind == "dataset" and exported.n_rows)
+        assert named(kind, tmp_path).exists()
 
 
 def test_of_several_systems_values_and_battles_are_of_one(
