@@ -570,7 +570,7 @@ NARROW = (
 )
 
 
-@pytest.mark.some(5)
+@pytest.mark.some(3)
 @pytest.mark.parametrize("command", NARROW)
 def test_a_table_fits_the_terminal(
     command: str, magic: Magic, sample_lake: Path, monkeypatch: pytest.MonkeyPatch
@@ -663,24 +663,28 @@ def test_parquet_is_not_written_to_a_terminal(
 # --- commands -----------------------------------------------------------------------------------
 
 
-def test_ingest_tells_what_came_of_it(magic: Magic, logs: Path, tmp_path: Path) -> None:
-    result = magic("ingest", logs, "--lake", tmp_path / "lake")
+def test_ingest_tells_what_came_of_it(
+    magic: Magic, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All is well, also for `--strict`; a long one says where it is, also where nobody looks."""
+    monkeypatch.setenv("MAGIC_LAKE", str(tmp_path / "lake"))
+    monkeypatch.setattr("pipeline.cli.progress.SECONDS_BETWEEN_LINES", 0)
+    result = magic("ingest", logs, "--strict")
     assert result.code == 0
+    assert re.search(r"reading: 33 documents and 0 MiB in \d+ s$", result.err, re.MULTILINE)
     setting = logs / "prisoner" / "setting" / "0.json"
     why = "not a log: JSON with other keys (test_player_name, topic_values)"
     assert f"2 ignored: {why}, for example {setting}\n" in result.err
     rows = {tuple(line.split()[:2]): line.split()[-1] for line in result.text.splitlines()}
     assert rows["documents", "ingested"] == "29"
     assert "documents  unchanged" not in result.text
-    again = magic("ingest", logs, "--lake", tmp_path / "lake", "--format", "json")
+    again = magic("ingest", logs, "--format", "json")
     counts = json.loads(again.out)
     assert (counts["ingest_id"], counts["n_documents"], counts["n_unchanged"]) == (2, 33, 29)
     assert counts["new_games"] == {}
     assert {"reason": why, "n_documents": 2, "example": str(setting)} in counts["ignored"]
     assert sum(ignored["n_documents"] for ignored in counts["ignored"]) == 4
-    committed = magic(
-        "sql", "--lake", tmp_path / "lake", "--format", "json", "FROM ingests ORDER BY ingest_id"
-    )
+    committed = magic("sql", "--format", "json", "FROM ingests ORDER BY ingest_id")
     of_ingests = committed.records[-1]
     shared = counts.keys() & of_ingests.keys()
     assert {name: counts[name] for name in shared} == {name: of_ingests[name] for name in shared}
@@ -698,7 +702,10 @@ def test_ingest_says_the_same_in_every_form(magic: Magic, broken: Path, tmp_path
     of_games = {kind: n for (counted, kind), n in of.items() if counted == "new games"}
     assert of_games == counts["new_games"]
     assert of["faulty parts", None] == counts["n_faulty_parts"] == 1
-    assert not UNSAFE.search(magic(*command, "markdown").text)
+    shown = magic(*command, "markdown")
+    assert not UNSAFE.search(shown.text)
+    assert "nothing was written" in shown.err
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow
@@ -740,18 +747,10 @@ def test_ingest_tells_of_games_in_another_form(magic: Magic, logs: Path, tmp_pat
     assert "`magic audit repeated_games` lists repeats" in result.err
 
 
-def test_a_long_ingest_logs_lines_where_nobody_looks(
-    magic: Magic, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("pipeline.cli.progress.SECONDS_BETWEEN_LINES", 0)
-    result = magic("ingest", logs, "--lake", tmp_path / "lake")
-    assert re.search(r"reading: 33 documents and 0 MiB in \d+ s$", result.err, re.MULTILINE)
-
-
 def test_an_argument_that_is_no_text(magic: Magic, logs: Path, tmp_path: Path) -> None:
     """A file may have any name; nothing else may be other than UTF-8."""
     odd = os.fsdecode(b"caf\xe9")
-    shutil.copytree(logs, tmp_path / "in" / odd)
+    shutil.copytree(logs / "chameleon" / "own", tmp_path / "in" / odd)
     assert magic("ingest", tmp_path / "in" / odd, "--lake", tmp_path / "lake").code == 0
     for command in (
         ["ingest", logs, "--model", odd],
@@ -763,13 +762,6 @@ def test_an_argument_that_is_no_text(magic: Magic, logs: Path, tmp_path: Path) -
         result = magic(*command)
         assert (result.code, one_line(result.err)) == (2, True)
         assert "neither valid UTF-8 nor a file" in result.err
-
-
-def test_ingest_dry_run_writes_nothing(magic: Magic, logs: Path, tmp_path: Path) -> None:
-    result = magic("ingest", logs, "--lake", tmp_path / "lake", "--dry-run")
-    assert result.code == 0
-    assert "nothing was written" in result.err
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.some(2)
@@ -792,29 +784,17 @@ def test_strict_exits_with_3(
 
 def test_an_archive_in_an_archive_is_quarantined(magic: Magic, logs: Path, tmp_path: Path) -> None:
     """It was ignored, so that its games were missing without a word."""
-    shutil.make_archive(str(tmp_path / "inner"), "zip", logs)
+    own = logs / "chameleon" / "own"
+    shutil.make_archive(str(tmp_path / "inner"), "zip", own)
     with zipfile.ZipFile(tmp_path / "outer.zip", "w") as outer:
         outer.write(tmp_path / "inner.zip", "inner.zip")
-    command = ["ingest", logs, tmp_path / "outer.zip", "--lake", tmp_path / "lake"]
+    command = ["ingest", own, tmp_path / "outer.zip", "--lake", tmp_path / "lake"]
     result = magic(*command, "--strict")
     assert result.code == 3
     assert "1 document quarantined" in result.err
     (row,) = magic("quarantine", "--lake", tmp_path / "lake", "--format", "json").records
     assert row["path"] == "inner.zip"
     assert "unpack the outer one" in row["message"]
-
-
-def test_strict_exits_with_0_where_all_is_well(magic: Magic, logs: Path, tmp_path: Path) -> None:
-    assert magic("ingest", logs, "--lake", tmp_path / "lake", "--strict").code == 0
-
-
-def test_ingest_takes_the_lake_from_the_environment(
-    magic: Magic, logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MAGIC_LAKE", str(tmp_path / "elsewhere"))
-    assert magic("ingest", logs).code == 0
-    assert magic("tables").code == 0
-    assert (tmp_path / "elsewhere" / "games").is_dir()
 
 
 def test_metrics_filters_and_groups(magic: Magic, lake: Path) -> None:
@@ -922,7 +902,7 @@ def test_magic_json_is_one_line_with_the_scripts_names(magic: Magic, lake: Path)
     assert tuple(result.records[0]["train_split"]) == names  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("width", [40, 80, 100])
+@pytest.mark.parametrize("width", [40, 100])
 def test_leaderboard_fits(
     magic: Magic, lake: Path, width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -994,7 +974,7 @@ def test_signs_are_plain_where_the_terminal_has_no_utf8(lake: Path) -> None:
     assert done.stderr.decode("ascii").splitlines()[1].startswith("! and a number: a term")
 
 
-@pytest.mark.parametrize("width", [80, 120, 240, None])
+@pytest.mark.parametrize("width", [80, None])
 def test_the_leaderboard_has_whole_words(
     magic: Magic, lake: Path, width: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -1003,7 +983,7 @@ def test_the_leaderboard_has_whole_words(
     assert all(title in text for title in TITLES.values())
 
 
-@pytest.mark.parametrize("width", [60, 80, 120, 160])
+@pytest.mark.parametrize("width", [60, 120])
 def test_a_schema_fits(magic: Magic, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(terminal, "width", lambda: width)
     result = magic("schema", *TABLES, "metrics", "evidence.rationality")
@@ -1610,8 +1590,9 @@ def test_what_the_command_imports_first_is_little() -> None:
     assert ast.literal_eval(done.stdout.decode()) == {*own}
 
 
-@pytest.mark.parametrize("command", ["verify", "metrics --engine duckdb"])
-@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("command", "kind"), [("verify", signal.SIGTERM), ("metrics --engine duckdb", signal.SIGINT)]
+)
 def test_a_signal_while_duckdb_reads_a_file_is_an_interruption(
     command: str, kind: int, magic: Magic, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -1632,7 +1613,7 @@ def test_a_signal_while_duckdb_reads_a_file_is_an_interruption(
     assert (result.code, result.err) == (130, "magic: interrupted\n")
 
 
-@pytest.mark.parametrize("error", [OSError, LakeError, TimeoutError])
+@pytest.mark.parametrize("error", [LakeError, TimeoutError])
 def test_an_error_without_a_text_is_no_empty_line(
     error: type[Exception], magic: Magic, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
