@@ -147,6 +147,11 @@ def test_the_file_is_well_formed_and_its_links_lead_somewhere(page: Page, text: 
     assert all(later - earlier <= 1 for earlier, later in pairwise(headings))
 
 
+def test_it_has_the_radar(text: str) -> None:
+    for said in ("an area ranks nothing", "Self-Awareness", "<svg"):
+        assert said in text
+
+
 def test_nothing_runs_and_nothing_is_fetched(page: Page, text: str) -> None:
     tags = {one["tag"] for one in page.all}
     assert not tags & {"script", "iframe", "object", "embed", "img", "form", "link", "base", "b1"}

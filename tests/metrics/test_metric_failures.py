@@ -22,7 +22,6 @@ from pipeline.errors import UsageError
 from pipeline.events.contracts import polars_schema
 from pipeline.lake import StoredLake
 from pipeline.metrics import metrics
-from pipeline.pages.report_file import report_file
 from pipeline.warehouse import answer, connect
 
 FEW = settings(
@@ -273,7 +272,6 @@ def test_numbers_say_so(lake: Lake) -> None:
     assert "failures loss" in lost.present("leaderboard").markdown()
     assert "as losses of the models that failed them" in lost.cite().text
     assert "losses" not in lake.cite().text
-    assert "as losses of the models that failed them" in report_file(lost)
 
 
 def test_completeness_counts_failures(lake: Lake) -> None:
