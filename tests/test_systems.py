@@ -32,12 +32,16 @@ OTHER = "other-model"
 SHARED_MODEL = "sim-atlas"
 
 
-def more_games(folder: Path, first: int = 0) -> Path:
-    """Three games of ChatArena, beside one that the simulated model plays too."""
-    folder.mkdir()
-    for number, ending in enumerate(("right", "wrong", "wrong"), start=first):
-        log = chatarena(ending=ending)
-        (folder / f"{number}.json").write_bytes(encode(log) + b" " * number)
+WHO = {"other/*": OTHER, "shared/*": SHARED_MODEL}
+
+
+def of_chatarena(folder: Path) -> Path:
+    """Three games of ChatArena by the other model, and three by one that is simulated too."""
+    for first, name in enumerate(("other", "shared")):
+        (folder / name).mkdir(parents=True)
+        for number, ending in enumerate(("right", "wrong", "wrong"), start=3 * first):
+            log = encode(chatarena(ending=ending)) + b" " * number
+            (folder / name / f"{number}.json").write_bytes(log)
     return folder
 
 
@@ -46,12 +50,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Lakes of the same logs: `magic` and `chatarena` alone, `both`, and `maintained`."""
     top = tmp_path_factory.mktemp("systems")
     simulate(top / "logs", models=3, games=3, seed=5)
-    more = [more_games(top / "more"), more_games(top / "again", first=3)]
     ingest(top / "logs", top / "magic")
     shutil.copytree(top / "magic", top / "both")
+    more = of_chatarena(top / "more")
     for name in ("both", "chatarena"):
-        ingest(more[0], top / name, model=OTHER)
-        ingest(more[1], top / name, model=SHARED_MODEL)
+        ingest(more, top / name, model=WHO)
     shutil.copytree(top / "both", top / "maintained")
     maintain(top / "maintained")
     return top
@@ -94,7 +97,7 @@ def alone(place: Path, system: str, name: str) -> pl.DataFrame:
     return NUMBERS[name](opened(place, system))
 
 
-QUICK = ("metrics, polars, paper", "leaderboard", "compare", "completeness", "evidence")
+QUICK = ("metrics, polars, paper", "leaderboard", "completeness", "evidence")
 
 
 @pytest.mark.parametrize(
@@ -284,11 +287,10 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, Lake]:
         if number == 0:
             del log["pgm_metric"]
         (top / "magic" / f"{number}.json").write_bytes(encode(log))
-    more = [more_games(top / "more"), more_games(top / "again", first=3)]
+    more = of_chatarena(top / "more")
     ingest(top / "magic", top / "both")
     for name in ("both", "alone"):
-        ingest(more[0], top / name, model=OTHER)
-        ingest(more[1], top / name, model=SHARED_MODEL)
+        ingest(more, top / name, model=WHO)
         maintain(top / name)
     assert pipeline.open_lake(top / "both").table("quarantine").collect().height == 1
     return pipeline.open_lake(top / "both").of_system("chatarena"), pipeline.open_lake(
@@ -430,6 +432,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_say_whose_games_they_count(
     place: Path, command: str, capsys: pytest.CaptureFixture[str]
@@ -444,14 +447,13 @@ def test_commands_say_whose_games_they_count(
     code, out, err = magic(capsys, command, *COMMANDS[command], *lake, "--system", "chatarena")
     assert (code, "alone" in err) == (0, False)
     assert (OTHER if command != "cite" else "6 games (6 finished) of the system chatarena") in out
-    alone = ("--lake", place / "magic")
-    assert "alone" not in magic(capsys, command, *COMMANDS[command], *alone)[2]
 
 
 def test_a_metric_without_any_value_takes_no_column(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lake = ("--lake", place / "both", "--system", "chatarena")
+    assert "alone" not in magic(capsys, "leaderboard", "--lake", place / "magic")[2]
     _, out, err = magic(capsys, "leaderboard", *lake)
     assert "Judgement" in out
     assert "Cooperation" not in out
@@ -716,7 +718,7 @@ def test_the_page_says_beside_the_field_why_systems_are_not_compared(
 
 def test_the_page_of_what_changed_says_that_a_system_is_new(place: Path, tmp_path: Path) -> None:
     lake = shutil.copytree(place / "magic", tmp_path / "lake")
-    ingest(more_games(tmp_path / "more"), lake, model=OTHER)
+    ingest(of_chatarena(tmp_path / "more"), lake, model=WHO)
     asked = parameters("diff", {"system": "chatarena"})
     shown = content("diff", pipeline.open_lake(lake), asked)
     assert shown.faults == {"since": "after ingest 1 there was no game of chatarena"}
