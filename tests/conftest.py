@@ -63,6 +63,20 @@ def public_lake(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
     return open_lake(place)
 
 
+@pytest.fixture(scope="session")
+def two_models(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A lake of few games of gpt-4, and of cohere by a second ingest: not to be written."""
+    from rawlogs import write_logs
+
+    from pipeline import open_lake
+    from pipeline.ingest import ingest
+
+    top = tmp_path_factory.mktemp("two")
+    for model in ("gpt-4", "cohere"):
+        ingest(write_logs(top / model, model), top / "lake", jobs=1)
+    return open_lake(top / "lake")
+
+
 @pytest.fixture
 def queries_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets commands answer queries in this process, since one of its own takes long to start."""

@@ -44,11 +44,8 @@ BENEATH = {one.__name__: one for one in FUNCTIONS}
 
 
 @pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    top = tmp_path_factory.mktemp("api")
-    for model in ("gpt-4", "cohere"):
-        ingest(write_logs(top / model, model), top / "lake")
-    return pipeline.open_lake(top / "lake")
+def lake(two_models: Lake) -> Lake:
+    return two_models
 
 
 @pytest.mark.parametrize("name", METHODS)

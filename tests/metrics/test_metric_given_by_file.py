@@ -24,11 +24,8 @@ PAGE = (TOP / "docs" / "adding.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> pipeline.Lake:
-    top = tmp_path_factory.mktemp("given")
-    for model in ("gpt-4", "cohere"):
-        ingest(write_logs(top / model, model), top / "lake")
-    return pipeline.open_lake(top / "lake")
+def lake(two_models: pipeline.Lake) -> pipeline.Lake:
+    return two_models
 
 
 @pytest.fixture(scope="module")
