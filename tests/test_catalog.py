@@ -328,7 +328,7 @@ def wrong_view(_: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         full_disk,
         pytest.param(in_the_way, marks=pytest.mark.slow),
-        pytest.param(wrong_view, marks=pytest.mark.slow),
+        pytest.param(wrong_view, marks=pytest.mark.long),
     ],
 )
 def test_a_renewal_that_fails_leaves_the_ingest_done(

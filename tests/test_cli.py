@@ -309,7 +309,7 @@ def of_two_settings(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     return top / "lake"
 
 
-@pytest.mark.some(9)
+@pytest.mark.some(6)
 @pytest.mark.slow
 @pytest.mark.parametrize("command", [one for one in COMMANDS if one != SERVING])
 def test_examples_of_the_help_run(
@@ -498,7 +498,7 @@ def shown(magic: Magic, showing: list[str], seen: dict[tuple[str, ...], Outcome]
     return of
 
 
-@pytest.mark.some(7)
+@pytest.mark.some(5)
 @pytest.mark.slow
 def test_forms_say_the_same(magic: Magic, showing: list[str]) -> None:
     records = magic(*showing, "--format", "json").records
@@ -520,6 +520,7 @@ def test_forms_say_the_same(magic: Magic, showing: list[str]) -> None:
             assert csv[name].to_list() == result
 
 
+@pytest.mark.some(7)
 @pytest.mark.slow
 def test_forms_for_eyes(shown: Shown) -> None:
     table = shown()
@@ -533,7 +534,7 @@ def test_forms_for_eyes(shown: Shown) -> None:
     assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows}) == 1
 
 
-@pytest.mark.some(7)
+@pytest.mark.some(5)
 @pytest.mark.slow
 def test_a_column_has_one_name_in_all_forms(shown: Shown, showing: list[str]) -> None:
     """Every form for eyes has the same headings, which are words but for names of the user's."""
@@ -570,7 +571,7 @@ NARROW = (
 )
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(3, 5)
 @pytest.mark.parametrize("command", NARROW)
 def test_a_table_fits_the_terminal(
     command: str, magic: Magic, sample_lake: Path, monkeypatch: pytest.MonkeyPatch
@@ -1039,6 +1040,7 @@ def test_notes_stay_with_a_table_in_markdown(magic: Magic, lake: Path) -> None:
     assert items.startswith("- ")
 
 
+@pytest.mark.some(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 @pytest.mark.parametrize("form", ["table", "markdown", "json", "csv", "parquet"])
@@ -1219,6 +1221,7 @@ def test_simulate_is_reproducible_and_can_be_ingested(magic: Magic, tmp_path: Pa
 # --- sql ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.some(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("before", [[], ["--"]], ids=["bare", "after --"])
 @pytest.mark.parametrize("query", ["-- a note\nSELECT 1 AS n", "--note\nSELECT 1 AS n"])
@@ -1448,6 +1451,7 @@ def with_other_contract(lake: Path, place: Path) -> None:
 # --- hostile text -------------------------------------------------------------------------------
 
 
+@pytest.mark.some(5)
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [None, 60])
 @pytest.mark.parametrize(

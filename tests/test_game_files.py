@@ -157,24 +157,20 @@ def test_games_that_were_declared_otherwise_are_not_mixed(tmp_path: Path) -> Non
     file.write_text(SECRET_HITLER)
     asked(tmp_path, games(16), MAGIC_GAMES=str(file))
     lake = str(tmp_path / "lake")
-    for old, new in (
-        (
-            'name = "fascist"\nside = "hidden"',
-            'name = "fascist"\nside = "hidden"\nis_sought = true',
-        ),
-        ('"hitler_killed"\nhidden = 0\ncivilian = 1', '"hitler_killed"\nhidden = 1\ncivilian = 0'),
+    role, sought = 'name = "fascist"\nside = "hidden"', "\nis_sought = true"
+    ending = '"hitler_killed"\nhidden = {}\ncivilian = {}'
+    for old, new, command, code in (
+        (role, role + sought, ["metrics"], 0),
+        (ending.format(0, 1), ending.format(1, 0), ["ingest", str(tmp_path / "games.jsonl")], 1),
     ):
         file.write_text(SECRET_HITLER.replace(old, new))
         assert file.read_text() != SECRET_HITLER
-        said = [
-            subprocess.run(
-                [sys.executable, "-m", "pipeline.cli", *command, "--lake", lake],
-                env=os.environ | {"MAGIC_GAMES": str(file)},
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            for command in (["metrics"], ["ingest", str(tmp_path / "games.jsonl")])
-        ]
-        assert [one.returncode for one in said] == [0, 1]
-        assert all("secret_hitler" in one.stderr and "new lake" in one.stderr for one in said)
+        said = subprocess.run(
+            [sys.executable, "-m", "pipeline.cli", *command, "--lake", lake],
+            env=os.environ | {"MAGIC_GAMES": str(file)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert said.returncode == code
+        assert "secret_hitler" in said.stderr and "new lake" in said.stderr

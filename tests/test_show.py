@@ -116,21 +116,21 @@ def test_a_seat_learns_nobodys_role(form, capsysbinary, place, lake):
 def test_text_and_markdown_have_every_message_and_what_was_counted(
     capsysbinary, place, transcripts
 ):
-    for game, result in transcripts.items():
-        for form in ("text", "markdown"):
-            text = shown(capsysbinary, place, game, "--format", form)
-            lines = {line.strip() for line in text.splitlines()}
-            for content in result.tables["messages"]["content"]:
-                if EVIL not in content:
-                    assert {line.strip() for line in content.strip().split("\n")} <= lines
-            assert len(re.findall("[✓✗]|^ *(?:- )?0[.]\\d+ ", text, re.MULTILINE)) == (
-                result.counted["message_index"].count()
-            )
+    for place_of, (game, result) in enumerate(transcripts.items()):
+        form = ("text", "markdown")[place_of % 2]
+        text = shown(capsysbinary, place, game, "--format", form)
+        lines = {line.strip() for line in text.splitlines()}
+        for content in result.tables["messages"]["content"]:
+            if EVIL not in content:
+                assert {line.strip() for line in content.strip().split("\n")} <= lines
+        assert len(re.findall("[✓✗]|^ *(?:- )?0[.]\\d+ ", text, re.MULTILINE)) == (
+            result.counted["message_index"].count()
+        )
 
 
 @pytest.mark.slow
 def test_json_is_every_row(capsysbinary, place, transcripts):
-    for game, result in transcripts.items():
+    for game, result in [*transcripts.items()][::2]:
         found = json.loads(shown(capsysbinary, place, game, "--format", "json"))
         assert list(found) == [*GAME_TABLES, "counted"]
         assert {name: len(rows) for name, rows in found.items()} == {
@@ -190,7 +190,7 @@ def test_no_such_seat(lake, games):
 @pytest.mark.slow
 @pytest.mark.parametrize("edition", ["release", "audited"])
 def test_a_transcript_of_an_edition_has_its_marks(edition, capsysbinary, place, lake, games):
-    for game in games[:4]:
+    for game in games[:2]:
         asked = (game, "--edition", edition)
         found = json.loads(shown(capsysbinary, place, *asked, "--format", "json"))["counted"]
         expected = transcript(lake, game, edition=edition).counted

@@ -328,7 +328,7 @@ def test_numbers_say_of_what_they_are(mixed: tuple[Lake, Lake]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.some(16)
+@pytest.mark.some(10)
 @pytest.mark.parametrize("name", DOORS)
 def test_no_door_shows_another_system(mixed: tuple[Lake, Lake], name: str) -> None:
     """Where rows of both are in the same files, a lake of one system is as if it were alone."""
@@ -355,6 +355,7 @@ def test_by_system_gives_each_as_if_alone(place: Path) -> None:
     assert whole["system"].to_list() == ["chatarena", "magic"]
 
 
+@pytest.mark.some(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_views_have_a_row_for_each_system(place: Path, edition: str) -> None:
@@ -554,11 +555,13 @@ def test_a_link_to_a_model_is_of_its_system(place: Path) -> None:
 @pytest.mark.slow
 def test_a_report_is_of_one_system(place: Path, tmp_path: Path) -> None:
     lake = opened(place, "both")
-    text = lake.of_system("chatarena").report(tmp_path / "one.html").read_text()
+    asked = {"title": "Ours", "games_per_cell": 0}
+    text = lake.of_system("chatarena").report(tmp_path / "one.html", **asked).read_text()
+    assert "<title>Ours" in text
     assert "of the system chatarena" in text
     assert "--system chatarena" in text
     assert OTHER in text
-    text = lake.report(tmp_path / "largest.html").read_text()
+    text = lake.report(tmp_path / "largest.html", games_per_cell=0).read_text()
     assert "of the system magic" in text
     assert OTHER not in text
 

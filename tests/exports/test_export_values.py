@@ -42,9 +42,9 @@ def checked(folder: Path) -> dict[str, tuple[Log, list[Log]]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("edition", ["paper", "release", "audited"])
 def test_each_value_is_there_with_its_interval(
-    sample_lake: Path, tmp_path: Path, edition: Any
+    two_models: pipeline.Lake, tmp_path: Path, edition: Any
 ) -> None:
-    lake = pipeline.open_lake(sample_lake)
+    lake = two_models
     lake.export("every-eval-ever", tmp_path / "out", edition=edition, confidence=0.9)
     logs = checked(tmp_path / "out")
     rows = lake.metrics(edition=edition, confidence=0.9).drop_nulls("value")
@@ -86,9 +86,9 @@ def test_a_score_of_one_game_type_is_out_of_what_that_type_gives(
 
 
 @pytest.mark.slow
-def test_samples_are_what_the_values_count(sample_lake: Path, tmp_path: Path) -> None:
+def test_samples_are_what_the_values_count(two_models: pipeline.Lake, tmp_path: Path) -> None:
     """Their scores sum to the hits, and each says what was read from which text."""
-    lake = pipeline.open_lake(sample_lake)
+    lake = two_models
     lake.export("every-eval-ever", tmp_path / "out")
     for model, (_, samples) in checked(tmp_path / "out").items():
         for metric in ("judgement", "self_awareness"):
