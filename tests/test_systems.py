@@ -3,7 +3,7 @@
 import json
 import pickle
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -568,7 +568,6 @@ def test_a_report_is_of_one_system(place: Path, tmp_path: Path) -> None:
 
 OF_EACH = ("completeness", "missing", *(f"metrics, polars, {edition}" for edition in EDITIONS))
 OF_DUCKDB = [f"metrics, duckdb, {edition}" for edition in EDITIONS]
-LONGER = ("leaderboard", "compare", "readability", *OF_DUCKDB)
 
 
 @pytest.fixture(scope="module")
@@ -591,13 +590,6 @@ def real(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, 
     return beside, lakes
 
 
-def check_alone(beside: Lake, lake: Lake, names: Iterable[str]) -> None:
-    (system,) = lake.systems
-    for name in names:
-        of_system = NUMBERS[name](beside.of_system(system))
-        assert of_system.equals(NUMBERS[name](lake)), (system, name)
-
-
 @pytest.mark.long
 def test_every_system_is_the_same_alone_and_beside_all_others(
     real: tuple[Lake, list[Lake]],
@@ -605,15 +597,10 @@ def test_every_system_is_the_same_alone_and_beside_all_others(
     """In DuckDB each system is asked in one edition, the next one in the next."""
     beside, lakes = real
     for place, lake in enumerate(lakes):
-        check_alone(beside, lake, (*OF_EACH, OF_DUCKDB[place % len(OF_DUCKDB)]))
-
-
-@pytest.mark.long
-def test_all_numbers_of_every_system_are_the_same_alone(real: tuple[Lake, list[Lake]]) -> None:
-    """Those that take longer, in all editions."""
-    beside, lakes = real
-    for lake in lakes:
-        check_alone(beside, lake, LONGER)
+        (system,) = lake.systems
+        for name in (*OF_EACH, OF_DUCKDB[place % len(OF_DUCKDB)]):
+            of_system = NUMBERS[name](beside.of_system(system))
+            assert of_system.equals(NUMBERS[name](lake)), (system, name)
 
 
 @pytest.fixture(scope="module")
