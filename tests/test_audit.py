@@ -409,12 +409,13 @@ def test_models_whose_names_look_alike_are_named_and_counted_apart(tmp_path: Pat
 def with_bots(tmp_path_factory: pytest.TempPathFactory) -> StoredLake:
     """Games of two systems in which bots play."""
     top = tmp_path_factory.mktemp("bots")
+    logs = top / "logs"
     for module in (textarena, interchange):
         name = module.__name__.rpartition(".")[2]
-        (top / name).mkdir()
+        (logs / name).mkdir(parents=True)
         for number, data in enumerate(module.LOGS):
-            (top / name / f"{number}.json").write_bytes(data)
-        ingest(top / name, top / "lake")
+            (logs / name / f"{number}.json").write_bytes(data)
+    ingest(logs, top / "lake", jobs=1)
     return open_lake(top / "lake")
 
 

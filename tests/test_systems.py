@@ -478,7 +478,7 @@ def test_metrics_by_system_have_no_note(place: Path, capsys: pytest.CaptureFixtu
 def test_lists_of_games_say_whose_they_are(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """They show all systems, unless one is asked for."""
     lake = ("--lake", place / "both")
-    for command in (("games",), ("search", "player"), ("audit", "outcomes"), ("audit", "bots")):
+    for command in (("search", "player"), ("audit", "outcomes")):
         _, out, err = magic(capsys, *command, *lake, "--format", "csv")
         assert "system" in out.splitlines()[0].split(",")
         assert "alone" not in err

@@ -37,7 +37,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> pipeline.Lake:
     top = tmp_path_factory.mktemp("methods")
     logs = [
         (log, log.read_text())
-        for log in simulate(top / "logs", models=2, games=6, seed=4).results.rglob("*.json")
+        for log in simulate(top / "logs", models=2, games=4, seed=4).results.rglob("*.json")
     ]
     for name, names in (("own", NAMES), ("copies", COPIES)):
         for log, text in logs:

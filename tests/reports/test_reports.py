@@ -564,11 +564,12 @@ def test_a_plan_needs_two_models(tmp_path):
         plan(lake_with(tmp_path, APART[:20]), "win_rate", 0.1)
 
 
-@pytest.mark.parametrize("difference", [1.01, -2, float("inf"), float("nan")])
-def test_a_plan_is_for_a_difference_that_can_be(tmp_path, difference):
-    with pytest.raises(UsageError, match=r"win_rate is impossible: its values are within 0\.\.1"):
-        plan(lake_with(tmp_path, APART), "win_rate", difference)
-    assert plan(lake_with(tmp_path, APART), "win_rate", -1.0)["settings"].item() >= 2
+def test_a_plan_is_for_a_difference_that_can_be(tmp_path):
+    lake = lake_with(tmp_path, APART)
+    for difference in (1.01, -2, float("inf"), float("nan")):
+        with pytest.raises(UsageError, match=r"win_rate is impossible: .* are within 0\.\.1"):
+            plan(lake, "win_rate", difference)
+    assert plan(lake, "win_rate", -1.0)["settings"].item() >= 2
 
 
 @pytest.mark.parametrize(
