@@ -326,7 +326,7 @@ def wrong_view(_: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "fails",
     [
-        full_disk,
+        pytest.param(full_disk, marks=pytest.mark.slow),
         pytest.param(in_the_way, marks=pytest.mark.slow),
         pytest.param(wrong_view, marks=pytest.mark.long),
     ],

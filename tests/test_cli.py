@@ -817,7 +817,10 @@ def test_metrics_filters_and_groups(magic: Magic, lake: Path) -> None:
     assert {"model", "role"} <= set(by_role.records[0])
 
 
-@pytest.mark.parametrize("command", [("metrics", "--metric", "judgement"), ("audit",)])
+@pytest.mark.parametrize(
+    "command",
+    [("metrics", "--metric", "judgement"), pytest.param(("audit",), marks=pytest.mark.slow)],
+)
 def test_groups_add_up(magic: Magic, lake: Path, command: tuple[str, ...]) -> None:
     asked = (*command, "--lake", lake, "--format", "json")
     expected = magic(*asked, "--by", "model,game_type,role")

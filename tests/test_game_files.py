@@ -93,6 +93,7 @@ def asked(tmp_path: Path, logs: list[dict], **environment: str) -> dict:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.slow
 def test_from_nothing_to_values_by_data_alone(tmp_path: Path) -> None:
     (tmp_path / "secret_hitler.toml").write_text(SECRET_HITLER)
     logs = games(30)

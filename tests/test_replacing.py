@@ -83,6 +83,7 @@ def test_a_report_from_python_leaves_the_old_file(lake: Path, tmp_path: Path) ->
     assert list(tmp_path.iterdir()) == [out]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("kind", ["tar", "tar.gz", "tar.zst", "zip"])
 def test_an_archive_that_is_not_whole_is_none(kind: str, tmp_path: Path) -> None:
     simulate = ["simulate", "--games", "1", "--models", "2", "--out", "out", "--archive", kind]

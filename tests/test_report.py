@@ -147,11 +147,13 @@ def test_the_file_is_well_formed_and_its_links_lead_somewhere(page: Page, text: 
     assert all(later - earlier <= 1 for earlier, later in pairwise(headings))
 
 
+@pytest.mark.slow
 def test_it_has_the_radar(text: str) -> None:
     for said in ("an area ranks nothing", "Self-Awareness", "<svg"):
         assert said in text
 
 
+@pytest.mark.slow
 def test_nothing_runs_and_nothing_is_fetched(page: Page, text: str) -> None:
     tags = {one["tag"] for one in page.all}
     assert not tags & {"script", "iframe", "object", "embed", "img", "form", "link", "base", "b1"}
@@ -189,6 +191,7 @@ def test_hostile_texts_are_shown_as_they_are(page: Page, content: Report) -> Non
     assert max(map(len, said)) < LONGEST_TEXT + 100
 
 
+@pytest.mark.slow
 def test_the_leaderboard_is_that_of_the_api(page: Page, lake: Lake) -> None:
     board = lake.leaderboard()
     _, *rows = page.find("tr", page.section("leaderboard"))
@@ -204,6 +207,7 @@ def test_the_leaderboard_is_that_of_the_api(page: Page, lake: Lake) -> None:
             assert found == ([] if expected[name] is None else [e for e in ends if e is not None])
 
 
+@pytest.mark.slow
 def test_every_value_and_count_of_a_model_is_that_of_the_api(page: Page, lake: Lake) -> None:
     values = lake.metrics(by=["model"])
     models = lake.leaderboard()["model"].to_list()
@@ -231,6 +235,7 @@ def test_every_value_and_count_of_a_model_is_that_of_the_api(page: Page, lake: L
     assert checked == len(models) * len(NAMES)
 
 
+@pytest.mark.slow
 def test_comparisons_are_those_of_the_api_from_both_sides(page: Page, lake: Lake) -> None:
     rows = lake.compare()
     models = lake.leaderboard()["model"].to_list()
@@ -345,6 +350,7 @@ def test_the_sample_is_bounded_stated_and_chosen_by_ids(lake: Lake) -> None:
         report(lake, games_per_cell=21)
 
 
+@pytest.mark.slow
 def test_every_command_that_is_named_runs(
     lake: Lake, content: Report, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -391,6 +397,7 @@ def thin_marks(element: dict[str, Any], page: Page) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_thin_values_are_marked(page: Page, content: Report) -> None:
     """Beside a value is the number of its thinnest term, and below what that means."""
     n_thin = 0
@@ -415,6 +422,7 @@ def test_thin_values_are_marked(page: Page, content: Report) -> None:
     assert len(thin_marks(page.section("comparison"), page)) == 2 * differences.height > 0
 
 
+@pytest.mark.slow
 def test_the_sentence_to_quote_is_that_of_cite(page: Page, lake: Lake) -> None:
     assert lake.cite().sentence in shown(page.section("top"))
     assert lake.cite().bibtex.strip() in shown(page.section("cite"))

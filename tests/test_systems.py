@@ -685,6 +685,7 @@ def test_the_page_compares_models_of_another_system(with_lab: Lake) -> None:
     assert shown.system == of_lab.system == "lab"
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(
     ("named", "given", "field", "said"),
     [

@@ -137,6 +137,7 @@ def test_a_column_that_cannot_go(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_long_texts_are_found_without_what_is_left_out(tmp_path: Path) -> None:
     game = undercover(0, ["m-1", "m-2", "m-3"])
     game["events"][0]["text"] = "long " * 20_000
@@ -147,6 +148,7 @@ def test_long_texts_are_found_without_what_is_left_out(tmp_path: Path) -> None:
     assert rows["content"].str.len_bytes().max() == 100_000
 
 
+@pytest.mark.slow
 def test_pseudonyms_cannot_be_had_by_guessing_the_models(tmp_path: Path) -> None:
     """Two lakes of the same games have them in two orders, of 24 models hardly ever the same."""
     games = [undercover(n, [f"m-{3 * n + seat}" for seat in range(3)]) for n in range(8)]

@@ -215,6 +215,7 @@ def test_a_lake_without_games(tmp_path: Path) -> None:
         assert named(kind, tmp_path).exists()
 
 
+@pytest.mark.slow
 def test_of_several_systems_values_and_battles_are_of_one(
     lake_of_formats: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

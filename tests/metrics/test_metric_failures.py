@@ -291,6 +291,7 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("command", COMMANDS, ids=[command[0] for command in COMMANDS])
 def test_a_command_counts_losses_and_says_so(lake: Lake, capsys: Any, command: list[str]) -> None:
     lost = lake.with_failures("loss")
@@ -315,6 +316,7 @@ PAGES: dict[str, Row] = {
 }
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_counts_losses_and_says_so(lake: Lake, name: str) -> None:
     """By its address, and its links lead on so; or as the lake is seen."""

@@ -75,6 +75,7 @@ def test_what_cannot_be_compared_is_counted() -> None:
     assert said.endswith("at level 0.05; 7 values could not be compared")
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -105,6 +106,7 @@ def test_each_row_adds_up(before: dict[int, int], after: dict[int, int], first: 
     assert ({"common_value", "new_common_value"} <= shown) is is_apart
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("model", "metric"),
     [

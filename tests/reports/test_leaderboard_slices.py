@@ -50,6 +50,7 @@ def values(lake: pipeline.Lake, asked: dict[str, Any]) -> dict[str, dict[str, An
     return by_model
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize("asked", SLICES, ids=str)
 def test_a_slice_has_the_values_of_metrics_and_no_rank(
     lake: pipeline.Lake, whole: pl.Schema, asked: dict[str, Any]

@@ -110,6 +110,7 @@ def test_games_with_a_value_are_compared_with_the_others(lake: pipeline.Lake) ->
     assert numbers.filter(n_models=1).height == 4
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("method", "reason"),
     [

@@ -227,6 +227,7 @@ REPLAYS = {
 }
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize("case", REPLAYS)
 def test_lost_games_of_replayed_settings_are_missing(case):
     """Of a setting as many games are expected as the median of who finished one; every form says
