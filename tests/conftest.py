@@ -63,6 +63,20 @@ def public_lake(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
     return open_lake(place)
 
 
+@pytest.fixture(scope="session")
+def two_models(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A lake of few games of gpt-4, and of cohere by a second ingest: not to be written."""
+    from rawlogs import write_logs
+
+    from pipeline import open_lake
+    from pipeline.ingest import ingest
+
+    top = tmp_path_factory.mktemp("two")
+    for model in ("gpt-4", "cohere"):
+        ingest(write_logs(top / model, model), top / "lake", jobs=1)
+    return open_lake(top / "lake")
+
+
 @pytest.fixture
 def queries_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets commands answer queries in this process, since one of its own takes long to start."""
@@ -135,6 +149,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _mark_all_but_some(items: list[pytest.Item]) -> None:
     """Marks as slow, or of a slow test as long, the cases that `some(n)` leaves out.
 
+    Of `some(n, m)` only m of them are slow, and the others long.
+
     Checksums of their names choose them, so that of several parameters each has many of its values.
     """
     cases = defaultdict[str, list[pytest.Item]](list)
@@ -145,9 +161,10 @@ def _mark_all_but_some(items: list[pytest.Item]) -> None:
         marker = of_test[0].get_closest_marker("some")
         assert marker is not None
         of_test.sort(key=lambda item: crc32(item.nodeid.encode()))
-        for item in of_test[marker.args[0] :]:
-            is_slow = item.get_closest_marker("slow")
-            item.add_marker(pytest.mark.long if is_slow else pytest.mark.slow(seconds=_SECONDS))
+        n_marked, n_rarer = (*marker.args, len(of_test))[:2]
+        for place, item in enumerate(of_test[n_marked:]):
+            is_long = item.get_closest_marker("slow") or place >= n_rarer
+            item.add_marker(pytest.mark.long if is_long else pytest.mark.slow(seconds=_SECONDS))
 
 
 def _dearest_first(items: list[pytest.Item]) -> None:

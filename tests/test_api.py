@@ -2,11 +2,8 @@
 
 import inspect
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from pydoc import locate
@@ -19,6 +16,7 @@ from rawlogs import write_logs
 import pipeline
 from pipeline.answers import AnsweringLake
 from pipeline.api import Lake
+from pipeline.cli import main
 from pipeline.errors import LakeError, QueryError, UsageError
 from pipeline.ingest import ingest
 from pipeline.metrics import metrics
@@ -44,11 +42,8 @@ BENEATH = {one.__name__: one for one in FUNCTIONS}
 
 
 @pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    top = tmp_path_factory.mktemp("api")
-    for model in ("gpt-4", "cohere"):
-        ingest(write_logs(top / model, model), top / "lake")
-    return pipeline.open_lake(top / "lake")
+def lake(two_models: Lake) -> Lake:
+    return two_models
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -104,17 +99,21 @@ def test_a_damaged_file_is_named_in_python_too(lake: Lake, tmp_path: Path, metho
         getattr(damaged, method)(*(["FROM results"] if method == "sql" else []))
 
 
-def printed(lake: Lake, *command: str) -> list[dict]:
+Printed = Callable[..., list[dict]]
+
+
+@pytest.fixture
+def printed(capsys: pytest.CaptureFixture[str]) -> Printed:
     """The rows that a command prints as JSON."""
-    done = subprocess.run(
-        [sys.executable, "-m", "pipeline.cli", *command, "--format", "json"],
-        env={**os.environ, "MAGIC_LAKE": str(lake.path)},
-        capture_output=True,
-        check=True,
-    )
-    return json.loads(done.stdout)
+
+    def run(lake: Lake, *command: str) -> list[dict]:
+        assert main([*command, "--lake", str(lake.path), "--format", "json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    return run
 
 
+@pytest.mark.some(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("view", "method"),
@@ -156,7 +155,7 @@ def test_what_sql_cannot_do_has_its_way_in_python(lake: Lake, word: str) -> None
 
 
 @pytest.mark.slow
-def test_what_a_lake_holds_is_what_the_commands_print(lake: Lake) -> None:
+def test_what_a_lake_holds_is_what_the_commands_print(lake: Lake, printed: Printed) -> None:
     assert lake.tables().to_dicts() == printed(lake, "tables")
     for names in ((), ("votes", "judgement")):
         assert lake.schema(*names).to_dicts() == printed(lake, "schema", *names)
@@ -164,7 +163,7 @@ def test_what_a_lake_holds_is_what_the_commands_print(lake: Lake) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_quarantined_is_what_the_command_prints(tmp_path: Path) -> None:
+def test_what_is_quarantined_is_what_the_command_prints(tmp_path: Path, printed: Printed) -> None:
     logs = write_logs(tmp_path / "logs", "gpt-4")
     (logs / "broken.json").write_bytes(b'{"history": [')
     ingest(logs, tmp_path / "lake")
@@ -191,14 +190,6 @@ def test_a_game_is_found_by_what_it_is_and_opened_by_its_id(lake: Lake) -> None:
     for name, value in wrong.items():
         with pytest.raises(UsageError, match=value):
             lake.games(**{name: value})
-
-
-@pytest.mark.slow
-def test_a_report_is_that_of_the_command(lake: Lake, tmp_path: Path) -> None:
-    file = lake.report(tmp_path / "report.html", title="Ours", games_per_cell=0)
-    text = file.read_text(encoding="utf-8")
-    assert "<title>Ours" in text
-    assert all(model in text for model in ("gpt-4", "cohere"))
 
 
 def test_without_a_path_the_lake_is_that_of_the_command_line(

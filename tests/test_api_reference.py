@@ -9,14 +9,12 @@ from pydoc import locate
 import click
 import polars as pl
 import pytest
-from rawlogs import write_logs
 
 import pipeline
 from pipeline import pages, plots
 from pipeline.answers import AnsweringLake
 from pipeline.api import Game, Lake
 from pipeline.cli.app import app
-from pipeline.ingest import ingest
 from pipeline.metrics.known import NAMES
 from pipeline.pages.notebook import Shown
 from pipeline.present import Presented
@@ -31,11 +29,8 @@ CLASSES += [getattr(pipeline, name) for name in ("Metric", "Rows", "Term", "Comb
 
 
 @pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    top = tmp_path_factory.mktemp("reference")
-    for model in ("gpt-4", "cohere"):
-        ingest(write_logs(top / model, model), top / "lake")
-    return pipeline.open_lake(top / "lake")
+def lake(two_models: Lake) -> Lake:
+    return two_models
 
 
 def public() -> Iterator[tuple[str, object]]:

@@ -19,9 +19,10 @@ import tracemalloc
 import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
@@ -86,7 +87,7 @@ def tar(tree: dict[str, bytes], *special: tarfile.TarInfo) -> bytes:
     return target.getvalue()
 
 
-def zipped(tree: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+def zipped(tree: Mapping[Any, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", method) as archive:
         for path, data in tree.items():
@@ -165,13 +166,72 @@ def test_archive_in_a_folder(tmp_path: Path, ending: str) -> None:
     assert {document.source for document in documents(tmp_path)} == {tmp_path.as_posix()}
 
 
-@pytest.mark.parametrize(
-    ("short", "packed"), [("tgz", ".gz"), ("tzst", ".zst"), ("txz", ".xz"), ("tbz2", ".bz2")]
-)
-def test_short_names(tmp_path: Path, short: str, packed: str) -> None:
-    file = tmp_path / f"logs.{short.upper()}"
-    file.write_bytes(COMPRESS[packed](tar(TREE)))
-    assert contents(file) == EXPECTED
+TO_SKIP = b"\x50\x2a\x4d\x18" + (4).to_bytes(4, "little") + b"what"
+LONG_LINES = [b"1" * n_bytes for n_bytes in (1, 65_535, 65_536, 65_537, 300_000)]
+NO_FILE, HIDDEN = "not a regular file", "hidden folder"
+
+
+def special(name: str, kind: bytes) -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(name)
+    entry.type, entry.linkname = kind, "z.json"
+    return entry
+
+
+def of_mode(name: str, mode: int) -> zipfile.ZipInfo:
+    entry = zipfile.ZipInfo(name)
+    entry.external_attr = mode << 16
+    return entry
+
+
+SPECIAL = [("d.json", tarfile.DIRTYPE), ("l.json", tarfile.SYMTYPE), ("h.json", tarfile.LNKTYPE)]
+SPECIAL += [("p.json", tarfile.FIFOTYPE)]
+HIDDEN_MEMBERS = ["__MACOSX/0.json", "a/.git/0.json", "./__MACOSX/a/._0.json"]
+# By the name of a file, its bytes and the documents in it.
+HELD: dict[str, tuple[bytes, list[tuple[str, bytes | None, str | None]]]] = {
+    # Short names.
+    **{
+        f"logs.{short.upper()}": (COMPRESS[packed](tar(TREE)), EXPECTED)
+        for short, packed in (("tgz", ".gz"), ("tzst", ".zst"), ("txz", ".xz"), ("tbz2", ".bz2"))
+    },
+    # Compressed data in several pieces is one.
+    **{
+        f"0.json{packed}": (
+            COMPRESS[packed](b"[1,") + COMPRESS[packed](b"2]") + bytes(8),
+            [(f"0.json{packed}", b"[1,2]", None)],
+        )
+        for packed in (".gz", ".zst", ".xz", ".bz2")
+    },
+    "skipped.json.zst": (
+        TO_SKIP + zstandard.compress(b"{}") + TO_SKIP,
+        [("skipped.json.zst", b"{}", None)],
+    ),
+    "stored.zip": (zipped(TREE, zipfile.ZIP_STORED), EXPECTED),
+    "x.jsonl.zst": (
+        zstandard.compress(b"\n".join(LONG_LINES)),
+        [(f"x.jsonl.zst#{n}", line, None) for n, line in enumerate(LONG_LINES, start=1)],
+    ),
+    # Backslashes part folders.
+    "windows.zip": (zipped({"a\\": b"", "a\\0.json": b"{}"}), [("a/0.json", b"{}", None)]),
+    "hidden.zip": (
+        zipped(dict.fromkeys(HIDDEN_MEMBERS, b"{}")),
+        [(path.removeprefix("./"), None, HIDDEN) for path in HIDDEN_MEMBERS],
+    ),
+    "special.tar": (
+        tar({"z.json": b"{}"}, *(special(*one) for one in SPECIAL)),
+        [*((name, None, NO_FILE) for name, _ in SPECIAL[1:]), ("z.json", b"{}", None)],
+    ),
+    "special.zip": (
+        zipped({of_mode("d/", 0o40755): b"", of_mode("l.json", 0o120777): b"z.json"}),
+        [("l.json", None, NO_FILE)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_what_a_file_holds(tmp_path: Path, name: str) -> None:
+    data, expected = HELD[name]
+    (tmp_path / name).write_bytes(data)
+    assert contents(tmp_path / name) == expected
 
 
 @pytest.mark.parametrize("packed", COMPRESS)
@@ -194,31 +254,6 @@ def test_compressed_logs_alone_and_as_members(
     assert contents(root) == [
         (path, data, None) for path, data in zip(expected, [b"{}", b"{}", b"[]", b"1"], strict=True)
     ]
-
-
-@pytest.mark.parametrize("packed", [".gz", ".zst", ".xz", ".bz2"])
-def test_compressed_data_in_several_pieces_is_one(tmp_path: Path, packed: str) -> None:
-    file = tmp_path / f"0.json{packed}"
-    file.write_bytes(COMPRESS[packed](b"[1,") + COMPRESS[packed](b"2]") + bytes(8))
-    assert only(file).data == b"[1,2]"
-
-
-def test_zst_with_a_frame_to_skip(tmp_path: Path) -> None:
-    to_skip = b"\x50\x2a\x4d\x18" + (4).to_bytes(4, "little") + b"what"
-    file = tmp_path / "0.json.zst"
-    file.write_bytes(to_skip + zstandard.compress(b"{}") + to_skip)
-    assert only(file).data == b"{}"
-
-
-def test_stored_zip(tmp_path: Path) -> None:
-    (tmp_path / "x.zip").write_bytes(zipped(TREE, zipfile.ZIP_STORED))
-    assert contents(tmp_path / "x.zip") == EXPECTED
-
-
-def test_long_lines(tmp_path: Path) -> None:
-    lines = [b"1" * n_bytes for n_bytes in (1, 65_535, 65_536, 65_537, 300_000)]
-    (tmp_path / "x.jsonl.zst").write_bytes(zstandard.compress(b"\n".join(lines)))
-    assert [document.data for document in documents(tmp_path)] == lines
 
 
 # Names and identity
@@ -286,11 +321,6 @@ def test_member_names_that_name_nothing(tmp_path: Path) -> None:
     assert [document.path for document in found] == names
     assert [document.path for document in found if document.data] == ["z.json"]
     assert not any(document.is_broken for document in found)
-
-
-def test_backslashes_in_a_zip_part_folders(tmp_path: Path) -> None:
-    (tmp_path / "x.zip").write_bytes(zipped({"a\\": b"", "a\\0.json": b"{}"}))
-    assert contents(tmp_path / "x.zip") == [("a/0.json", b"{}", None)]
 
 
 def test_members_of_a_zip_packed_with_zstd(tmp_path: Path) -> None:
@@ -361,17 +391,15 @@ def test_hidden_folders_are_told_of_once(tmp_path: Path) -> None:
     assert contents(tmp_path / "a" / ".git") == [("a.json", b"", None), ("b.json", b"", None)]
 
 
-def test_members_of_hidden_folders(tmp_path: Path) -> None:
-    members = ["__MACOSX/0.json", "a/.git/0.json", "./__MACOSX/a/._0.json"]
-    file = archive(tmp_path / "x.zip", dict.fromkeys(members, b"{}"))
-    assert [reason for _, _, reason in contents(file)] == ["hidden folder"] * 3
-
-
 def test_linked_folder_is_not_followed(tmp_path: Path) -> None:
     root = folder(tmp_path / "a", {"b/0.json": b"{}"})
     (root / "b" / "up").symlink_to(root)
-    expected = ("b/up/", None, "a linked folder is not followed")
-    assert contents(root) == [("b/0.json", b"{}", None), expected]
+    os.mkfifo(root / "c.json")  # and a pipe is not waited for
+    assert contents(root) == [
+        ("b/0.json", b"{}", None),
+        ("b/up/", None, "a linked folder is not followed"),
+        ("c.json", None, NO_FILE),
+    ]
 
 
 @pytest.mark.parametrize("ending", ARCHIVES)
@@ -383,31 +411,6 @@ def test_archive_inside_an_archive_is_not_opened(tmp_path: Path, ending: str, in
     )
     expected = (inner, None, reason)
     assert contents(file) == [expected, ("z.json", b"{}", None)]
-
-
-def test_special_members(tmp_path: Path) -> None:
-    kinds = {"l.json": tarfile.SYMTYPE, "h.json": tarfile.LNKTYPE, "p.json": tarfile.FIFOTYPE}
-    special = [tarfile.TarInfo(name) for name in ("d.json", *kinds)]
-    for entry in special:
-        entry.type = kinds.get(entry.name, tarfile.DIRTYPE)
-        entry.linkname = "z.json"
-    (tmp_path / "x.tar").write_bytes(tar({"z.json": b"{}"}, *special))
-    expected = [(name, None, "not a regular file") for name in kinds]
-    assert contents(tmp_path / "x.tar") == [*expected, ("z.json", b"{}", None)]
-
-
-def test_folder_and_link_in_a_zip(tmp_path: Path) -> None:
-    link = zipfile.ZipInfo("l.json")
-    link.external_attr = 0o120777 << 16
-    with zipfile.ZipFile(tmp_path / "x.zip", "w") as target:
-        target.mkdir("d")
-        target.writestr(link, "z.json")
-    assert contents(tmp_path / "x.zip") == [("l.json", None, "not a regular file")]
-
-
-def test_pipe_is_not_waited_for(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "0.json")
-    assert contents(tmp_path) == [("0.json", None, "not a regular file")]
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="a kernel with /proc")

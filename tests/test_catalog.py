@@ -326,9 +326,9 @@ def wrong_view(_: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "fails",
     [
-        full_disk,
+        pytest.param(full_disk, marks=pytest.mark.slow),
         pytest.param(in_the_way, marks=pytest.mark.slow),
-        pytest.param(wrong_view, marks=pytest.mark.slow),
+        pytest.param(wrong_view, marks=pytest.mark.long),
     ],
 )
 def test_a_renewal_that_fails_leaves_the_ingest_done(

@@ -40,44 +40,55 @@ def test_a_table_fits_and_loses_nothing(rows: list[tuple[str, str, str]], width:
             assert set(squeezed(cell)) <= set(shown)
 
 
-def test_words_stay_whole_where_there_is_room() -> None:
-    assert layout.wrapped("a cost_sharing game", 12) == ["a", "cost_sharing", "game"]
-    assert layout.wrapped("results/chameleon/0.json", 12) == ["results/", "chameleon/0.", "json"]
-    assert layout.wrapped("abcdefgh", 3) == ["abc", "def", "gh"]
+@pytest.mark.parametrize(
+    ("text", "width", "lines"),
+    [
+        ("a cost_sharing game", 12, ["a", "cost_sharing", "game"]),
+        ("results/chameleon/0.json", 12, ["results/", "chameleon/0.", "json"]),
+        ("abcdefgh", 3, ["abc", "def", "gh"]),
+        ("gpt-3.5-turbo-pgm", 8, ["gpt-3.5-", "turbo-", "pgm"]),
+        ("llama-2-70b", 6, ["llama-", "2-70b"]),
+        ("0.692 (.63 to .75)", 12, ["0.692", "(.63 to .75)"]),
+        ("at -0.1620, 2026-11-22.", 11, ["at -0.1620,", "2026-11-22."]),
+        ("-0.530 (-.70 to -.26) †4", 18, ["-0.530", "(-.70 to -.26) †4"]),
+    ],
+)
+def test_words_numbers_and_intervals_stay_whole(text: str, width: int, lines: list[str]) -> None:
+    assert layout.wrapped(text, width) == lines
 
 
-def test_numbers_stay_whole() -> None:
-    assert layout.wrapped("gpt-3.5-turbo-pgm", 8) == ["gpt-3.5-", "turbo-", "pgm"]
-    assert layout.wrapped("llama-2-70b", 6) == ["llama-", "2-70b"]
-    assert layout.wrapped("0.692 (.63 to .75)", 12) == ["0.692", "(.63 to .75)"]
-    assert layout.wrapped("at -0.1620, 2026-11-22.", 11) == ["at -0.1620,", "2026-11-22."]
-    names, row = ["value", "low", "high"], ["0.6500", "-0.4771", "1,079.08"]
-    right = [True] * 3
-    assert list(layout.table(names, [row, row], right, 23))[-1] == "0.6500 -0.4771 1,079.08"
-    assert next(layout.table(names, [row, row], right, 22)) == "── 1 ──"
+NUMBERS, INTERVAL = ["0.6500", "-0.4771", "1,079.08"], ["-0.530 (-.70 to -.26)", "b"]
+HEADINGS, PLAN = ["is_complete", "two words"], ["physical", "╭──╮\n│ a│\n╰──╯\n"]
 
 
 @pytest.mark.parametrize(
-    ("width", "first"),
+    ("names", "rows", "width", "line", "expected"),
     [
-        (None, "is_complete  two words"),
-        (22, "is_complete  two words"),
-        (21, "is_complete two words"),
-        (20, "── 1 ──"),
+        # A heading, a number or an interval is never broken.
+        (HEADINGS, [["0.5", "0.75"]] * 2, None, 0, "is_complete  two words"),
+        (HEADINGS, [["0.5", "0.75"]] * 2, 22, 0, "is_complete  two words"),
+        (HEADINGS, [["0.5", "0.75"]] * 2, 21, 0, "is_complete two words"),
+        (HEADINGS, [["0.5", "0.75"]] * 2, 20, 0, "── 1 ──"),
+        (["value", "low", "high"], [NUMBERS] * 2, 23, -1, "0.6500 -0.4771 1,079.08"),
+        (["value", "low", "high"], [NUMBERS] * 2, 22, 0, "── 1 ──"),
+        (["value", "x"], [INTERVAL] * 2, 16, 2, "-0.530         b"),
+        (["value", "x"], [INTERVAL] * 2, 16, 3, "(-.70 to -.26)"),
+        (["value", "x"], [INTERVAL] * 2, 15, 0, "── 1 ──"),
+        # Columns are aligned, and as wide as their cells where there is no limit.
+        (["name", "n"], [["a", "1"], ["漢字", "22"]], None, 2, "a     1"),
+        (["name", "n"], [["a", "1"], ["漢字", "22"]], None, 3, "漢字  22"),
+        (["text"], [["word " * 100 + "end"]], None, -1, "word " * 100 + "end"),
+        # A row alone keeps lines of its own.
+        (["key", "value"], [PLAN], 60, 1, "value  ╭──╮"),
+        (["key", "value"], [PLAN], 60, 2, "       │ a│"),
+        (["key", "value"], [PLAN] * 2, 60, 2, "physical  ╭──╮ ⏎ │ a│ ⏎ ╰──╯ ⏎"),
     ],
 )
-def test_a_heading_is_never_broken(width: int | None, first: str) -> None:
-    names = ["is_complete", "two words"]
-    assert next(layout.table(names, [["0.5", "0.75"]] * 2, [False] * 2, width)) == first
-
-
-def test_an_interval_stays_whole() -> None:
-    assert layout.wrapped("-0.530 (-.70 to -.26) †4", 18) == ["-0.530", "(-.70 to -.26) †4"]
-    row = ["-0.530 (-.70 to -.26)", "b"]
-    assert list(layout.table(["value", "x"], [row, row], [False] * 2, 16))[2:4] == [
-        *("-0.530         b", "(-.70 to -.26)")
-    ]
-    assert next(layout.table(["value", "x"], [row, row], [False] * 2, 15)) == "── 1 ──"
+def test_a_line_of_a_table(
+    names: list[str], rows: list[list[str]], width: int | None, line: int, expected: str
+) -> None:
+    lines = list(layout.table(names, rows, [name in ("low", "high") for name in names], width))
+    assert lines[line] == expected
 
 
 def test_a_title_is_above_the_rows_that_have_it() -> None:
@@ -87,23 +98,6 @@ def test_a_title_is_above_the_rows_that_have_it() -> None:
         *("── x ──", "a     1", "b     2"),
         *("── y ⏎ z ──", "c     3"),
     ]
-
-
-def test_a_table_is_aligned_by_columns() -> None:
-    lines = layout.table(["name", "n"], [["a", "1"], ["漢字", "22"]], [False, True], None)
-    assert list(lines) == ["name   n", "────  ──", "a      1", "漢字  22"]
-
-
-def test_a_row_alone_with_lines_of_its_own_keeps_them() -> None:
-    plan = ["physical", "╭──╮\n│ a│\n╰──╯\n"]
-    lines = list(layout.table(["key", "value"], [plan], [False, False], 60))
-    assert lines == ["key    physical", "value  ╭──╮", "       │ a│", "       ╰──╯"]
-    assert "╭──╮ ⏎ │ a│" in list(layout.table(["key", "value"], [plan] * 2, [False, False], 60))[2]
-
-
-def test_a_table_without_limit_is_as_wide_as_its_cells() -> None:
-    lines = list(layout.table(["text"], [["word " * 100 + "end"]], [False], None))
-    assert cell_len(lines[-1]) == 503
 
 
 def test_a_table_without_limit_is_not_padded_to_its_longest_text() -> None:

@@ -120,6 +120,7 @@ def test_there_are_questions() -> None:
     assert len(QUESTIONS) >= 17
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(("asked", "page"), [found[1:] for found in QUESTIONS])
 def test_a_question_has_a_command_and_a_page_that_answer(
     asked: str,

@@ -100,6 +100,7 @@ def asked(tmp_path: Path, logs: list[dict], **environment: str) -> dict:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.slow
 def test_from_nothing_to_values_by_data_alone(tmp_path: Path) -> None:
     (tmp_path / "secret_hitler.toml").write_text(SECRET_HITLER)
     logs = games(30)
@@ -279,25 +280,31 @@ def test_games_that_were_declared_otherwise_are_not_mixed(tmp_path: Path) -> Non
     file.write_text(SECRET_HITLER)
     asked(tmp_path, games(16), MAGIC_GAMES=str(file))
     lake = str(tmp_path / "lake")
-    for old, new in (
-        (
-            'name = "fascist"\nside = "hidden"',
-            'name = "fascist"\nside = "hidden"\nis_sought = true',
-        ),
-        ("[[endings]]", '[[roles]]\nname = "spy"\nside = "hidden"\n\n[[endings]]'),
-        ('"hitler_killed"\nhidden = 0\ncivilian = 1', '"hitler_killed"\nhidden = 1\ncivilian = 0'),
+    role, sought = 'name = "fascist"
+side = "hidden"', "
+is_sought = true"
+    spy = '[[roles]]
+name = "spy"
+side = "hidden"
+
+[[endings]]'
+    ending = '"hitler_killed"
+hidden = {}
+civilian = {}'
+    ingest = ["ingest", str(tmp_path / "games.jsonl")]
+    for old, new, command, code in (
+        (role, role + sought, ["metrics"], 0),
+        ("[[endings]]", spy, ingest, 1),
+        (ending.format(0, 1), ending.format(1, 0), ingest, 1),
     ):
         file.write_text(SECRET_HITLER.replace(old, new, 1))
         assert file.read_text() != SECRET_HITLER
-        said = [
-            subprocess.run(
-                [sys.executable, "-m", "pipeline.cli", *command, "--lake", lake],
-                env=os.environ | {"MAGIC_GAMES": str(file)},
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            for command in (["metrics"], ["ingest", str(tmp_path / "games.jsonl")])
-        ]
-        assert [one.returncode for one in said] == [0, 1]
-        assert all("secret_hitler" in one.stderr and "new lake" in one.stderr for one in said)
+        said = subprocess.run(
+            [sys.executable, "-m", "pipeline.cli", *command, "--lake", lake],
+            env=os.environ | {"MAGIC_GAMES": str(file)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert said.returncode == code
+        assert "secret_hitler" in said.stderr and "new lake" in said.stderr

@@ -142,29 +142,6 @@ def test_metrics_are_those_of_the_api(lake: Path, printed: Printed) -> None:
     assert shown == pytest.approx(rows["value"].to_list(), abs=5.1e-4)
 
 
-def test_the_leaderboard_has_its_intervals_and_notes(lake: Path, printed: Printed) -> None:
-    text = printed("leaderboard")
-    headings, *cells = table_of(text)
-    rows = open_lake(lake).leaderboard()
-    assert [typeset(row[1]).removesuffix(" *") for row in cells] == rows["model"].to_list()
-    place = [typeset(name) for name in headings].index("Judgement")
-    ends = rows.select("judgement", "judgement_low", "judgement_high").rows()
-    for row, expected in zip(cells, ends, strict=True):
-        found = [float(part) for part in re.findall(r"[\d.]+", row[place].replace("†", " t"))]
-        assert found == pytest.approx(expected, abs=0.006)
-    assert r"\begin{itemize}" in text
-    notes = text.partition(r"\begin{itemize}\footnotesize" + "\n")[2].splitlines()[:-1]
-    assert all(typeset(note.removeprefix(r"\item ")) for note in notes)
-
-
-def test_comparisons_are_those_of_the_api(lake: Path, printed: Printed) -> None:
-    headings, *cells = table_of(printed("compare", "--all-pairs"))
-    rows = open_lake(lake).compare()
-    place = [typeset(name) for name in headings].index("difference")
-    shown = [number(row[place].split(" ")[0]) for row in cells]
-    assert shown == pytest.approx(rows["difference"].to_list(), abs=5.1e-4)
-
-
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex on this machine")
 def test_it_compiles(tmp_path: Path, printed: Printed) -> None:
     commands = (["leaderboard"], ["metrics"], ["compare", "--all-pairs"])

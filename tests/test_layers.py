@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -103,9 +104,14 @@ def name_of(file: Path) -> str:
 NAMES = {name_of(file) for file in MODULES}
 
 
+@cache
+def nodes(file: Path) -> list[ast.AST]:
+    return [*ast.walk(ast.parse(file.read_text(encoding="utf-8")))]
+
+
 def imports(file: Path) -> Iterator[str]:
     """Every module that a file imports, also in functions and for types."""
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in nodes(file):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -159,7 +165,7 @@ def test_one_module_opens_duckdb() -> None:
     openers = {
         name_of(file)
         for file in MODULES
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        for node in nodes(file)
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "duckdb.connect"
     }
     assert openers == {"pipeline.warehouse"}

@@ -151,6 +151,7 @@ CHARTS: dict[str, Callable[[Lake], object]] = {
 }
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("name", CHARTS)
 def test_hostile_names_are_drawn_as_text(lake: Lake, name: str) -> None:
     svg = plots.svg(CHARTS[name](lake), "own")

@@ -17,7 +17,6 @@ from pipeline.metrics import NAMES
 from pipeline.metrics.evidence import evidence
 from pipeline.reports.transcript import Transcript, transcript
 from pipeline.simulate import simulate
-from pipeline.vocabulary import EDITIONS
 
 EVIL = "\x1b[2J# no heading\n\x1b[31m```\n| a | \x9b2J\u202e"
 UNSAFE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
@@ -116,21 +115,21 @@ def test_a_seat_learns_nobodys_role(form, capsysbinary, place, lake):
 def test_text_and_markdown_have_every_message_and_what_was_counted(
     capsysbinary, place, transcripts
 ):
-    for game, result in transcripts.items():
-        for form in ("text", "markdown"):
-            text = shown(capsysbinary, place, game, "--format", form)
-            lines = {line.strip() for line in text.splitlines()}
-            for content in result.tables["messages"]["content"]:
-                if EVIL not in content:
-                    assert {line.strip() for line in content.strip().split("\n")} <= lines
-            assert len(re.findall("[✓✗]|^ *(?:- )?0[.]\\d+ ", text, re.MULTILINE)) == (
-                result.counted["message_index"].count()
-            )
+    for place_of, (game, result) in enumerate(transcripts.items()):
+        form = ("text", "markdown")[place_of % 2]
+        text = shown(capsysbinary, place, game, "--format", form)
+        lines = {line.strip() for line in text.splitlines()}
+        for content in result.tables["messages"]["content"]:
+            if EVIL not in content:
+                assert {line.strip() for line in content.strip().split("\n")} <= lines
+        assert len(re.findall("[✓✗]|^ *(?:- )?0[.]\\d+ ", text, re.MULTILINE)) == (
+            result.counted["message_index"].count()
+        )
 
 
 @pytest.mark.slow
 def test_json_is_every_row(capsysbinary, place, transcripts):
-    for game, result in transcripts.items():
+    for game, result in [*transcripts.items()][::2]:
         found = json.loads(shown(capsysbinary, place, game, "--format", "json"))
         assert list(found) == [*GAME_TABLES, "counted"]
         assert {name: len(rows) for name, rows in found.items()} == {
@@ -169,10 +168,9 @@ def test_a_game_is_found_by_the_beginning_of_its_id(lake, games):
         (32 * "f", "no game `f{32}`"),
     ],
 )
-@pytest.mark.parametrize("edition", EDITIONS)
-def test_no_such_game(edition, game, message, lake):
+def test_no_such_game(game, message, lake):
     with pytest.raises(UsageError, match=message):
-        transcript(lake, game, edition=edition)
+        transcript(lake, game)
 
 
 def test_a_beginning_of_several_ids_names_them(lake, games):
@@ -190,7 +188,7 @@ def test_no_such_seat(lake, games):
 @pytest.mark.slow
 @pytest.mark.parametrize("edition", ["release", "audited"])
 def test_a_transcript_of_an_edition_has_its_marks(edition, capsysbinary, place, lake, games):
-    for game in games[:4]:
+    for game in games[:2]:
         asked = (game, "--edition", edition)
         found = json.loads(shown(capsysbinary, place, *asked, "--format", "json"))["counted"]
         expected = transcript(lake, game, edition=edition).counted

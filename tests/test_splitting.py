@@ -62,41 +62,12 @@ def pieces_of(data: bytes, size: int) -> list[bytes]:
 # Sections
 
 
-def test_sections_begin_at_their_banner() -> None:
-    """A rule of the same sign is no banner, and the last section has no line ends after it."""
-    assert cut(sections(GAME), TRANSCRIPT) == PARTS
-
-
 @given(st.integers(1, 40))
 def test_sections_do_not_depend_on_how_they_are_read(size: int) -> None:
     assert cut(sections(GAME), *pieces_of(TRANSCRIPT, size)) == PARTS
 
 
-def test_what_comes_before_the_first_section_is_not_lost() -> None:
-    assert cut(sections(GAME), b"Ann: 0\n", TRANSCRIPT) == [(0, b"Ann: 0"), *PARTS]
-
-
-def test_a_text_without_a_banner_is_one_part() -> None:
-    assert cut(sections(GAME), b"Ann: 0\nBo: 1\n") == [(0, b"Ann: 0\nBo: 1")]
-    assert cut(sections(GAME), b" \n\n") == []
-
-
-def test_a_section_that_is_too_large_is_passed_over() -> None:
-    long = b"====\n GAME 2/3\n" + b"x" * 200 + b"\n"
-    data = b"====\n GAME 1/3\na\n" + long + b"====\n GAME 3/3\nb\n"
-    assert cut(sections(GAME), data, limit=100) == [
-        (1, b"====\n GAME 1/3\na"),
-        (2, None),
-        (3, b"====\n GAME 3/3\nb"),
-    ]
-
-
 # Rows
-
-
-def test_a_row_carries_its_header() -> None:
-    data = b'n,text\n1,"a, ""b""\nc"\r\n\n2,d\n'
-    assert cut(rows, data) == [(1, b'n,text\n1,"a, ""b""\nc"'), (2, b"n,text\n2,d")]
 
 
 @given(st.integers(1, 30))
@@ -106,36 +77,12 @@ def test_rows_do_not_depend_on_how_they_are_read(size: int) -> None:
     assert cut(rows, *pieces_of(data, size)) == expected
 
 
-def test_a_header_alone_has_no_rows() -> None:
-    assert cut(rows, b"n,text\n") == cut(rows, b"") == []
-
-
-def test_a_quote_left_open_takes_the_rest_and_no_memory() -> None:
-    data = b'n\n1\n"2\n' + b"3\n" * 100
-    assert cut(rows, data) == [(1, b"n\n1"), (2, b'n\n"2\n' + b"3\n" * 99 + b"3")]
-    assert cut(rows, data, limit=50) == [(1, b"n\n1"), (2, None)]
-
-
 def test_a_header_too_long_to_be_repeated_is_refused() -> None:
     with pytest.raises(ValueError, match="the header of the table is larger than"):
         cut(rows, b"x" * 2**15 + b"\n1\n")
 
 
 # Entries
-
-
-def test_entries_are_their_own_bytes() -> None:
-    data = b'{"n": 2, "games": [ {"a": 1.0}, {"b": "\\u00e9" } ]}'
-    assert cut(entries("games"), data) == [(1, b'{"a": 1.0}'), (2, b'{"b": "\\u00e9" }')]
-    assert cut(entries(), b"\xef\xbb\xbf[1, [2]]") == [(1, b"1"), (2, b"[2]")]
-    assert cut(entries(), b"[]") == []
-
-
-@pytest.mark.parametrize(
-    "data", [b'{"games": 1}', b'{"game": []}', b"[]", b'{"games": [1', b"", b"[" * 100_000]
-)
-def test_what_has_no_such_list_stays_whole(data: bytes) -> None:
-    assert cut(entries("games"), data) == [(None, data)]
 
 
 # Whole and lines
@@ -171,14 +118,6 @@ def test_a_mark_of_the_byte_order_on_a_blank_line_is_no_part(splitter: Splitter)
     assert cut(lines, begin + b"{}") == [(3, b"{}")]
 
 
-def test_values_that_are_too_large_or_damaged_are_one_part_each() -> None:
-    large = b'{\n"a": "' + b"x" * 100 + b'"\n}'
-    good, unended = b'{\n"b": 1\n}', b'{\n"c": [\n}\n{"d": 1}'
-    data = b"\n".join([large, good, b"words", unended])
-    parts = [(1, None), (2, good), (3, b"words"), (4, unended)]
-    assert cut(values, data, limit=90) == parts
-
-
 NO_JSON = [b"", b"[INFO] started", b"[1] A. Name, 2020", b"{{ name }}", b"{'a': 1}", b"[x] done"]
 DAMAGED_LINES = b'{"a": "b\n{"a": "c"}\n{"a": "d"}\n'
 
@@ -192,11 +131,6 @@ def test_other_texts_are_not_taken_for_json(head: bytes) -> None:
 
 def test_a_line_that_is_cut_does_not_make_lines_one_value() -> None:
     assert not is_spread(DAMAGED_LINES)
-
-
-def test_whole_and_lines() -> None:
-    assert cut(whole, b"a\n", b"b") == [(None, b"a\nb")]
-    assert cut(lines, b"a\r\n\n", b"b") == [(1, b"a"), (3, b"b")]
 
 
 # Memory

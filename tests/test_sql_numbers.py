@@ -102,6 +102,7 @@ def test_no_view_has_wide_numbers(lake: Lake) -> None:
     assert found == []
 
 
+@pytest.mark.usefixtures("queries_here")
 @pytest.mark.parametrize("form", ["csv", "json", "table", "markdown"])
 def test_every_form_writes_whole_numbers(
     lake: Lake, form: str, capsys: pytest.CaptureFixture[str]

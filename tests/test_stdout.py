@@ -134,7 +134,7 @@ def test_a_long_query_in_python_draws_no_bar(lake: Path) -> None:
 def test_a_long_query_shows_on_a_terminal_that_it_runs(lake: Path) -> None:
     ours, theirs = pty.openpty()
     with subprocess.Popen(
-        [*MAGIC, "sql", ENDLESS, "--lake", str(lake), "--format", "csv", "--timeout", "4"],
+        [*MAGIC, "sql", ENDLESS, "--lake", str(lake), "--format", "csv", "--timeout", "3"],
         cwd=TOP,
         env=os.environ | {"TERM": "xterm", "COLUMNS": "100"},
         stdout=subprocess.PIPE,
@@ -151,11 +151,10 @@ def test_a_long_query_shows_on_a_terminal_that_it_runs(lake: Path) -> None:
     assert b"running the query" in drawn
 
 
-@pytest.mark.parametrize("form", ["table", "csv"])
-def test_results_that_cannot_be_written_are_one_line(lake: Path, form: str) -> None:
+def test_results_that_cannot_be_written_are_one_line(lake: Path) -> None:
     with Path("/dev/full").open("w") as full:
         run = subprocess.run(
-            [*MAGIC, "tables", "--lake", str(lake), "--format", form],
+            [*MAGIC, "tables", "--lake", str(lake), "--format", "csv"],
             cwd=TOP,
             stdout=full,
             stderr=subprocess.PIPE,
@@ -168,7 +167,7 @@ def test_results_that_cannot_be_written_are_one_line(lake: Path, form: str) -> N
     assert run.returncode == 1
 
 
-@pytest.mark.parametrize("form", ["table", "csv", "json", "parquet"])
+@pytest.mark.parametrize("form", ["table", "parquet"])
 def test_a_closed_stdout_takes_no_results(lake: Path, form: str) -> None:
     command = " ".join([*MAGIC, "metrics", "--lake", str(lake), "--format", form, ">&-"])
     run = subprocess.run(command, shell=True, cwd=TOP, capture_output=True, text=True, check=False)

@@ -3,7 +3,7 @@
 import json
 import pickle
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,12 +32,16 @@ OTHER = "other-model"
 SHARED_MODEL = "sim-atlas"
 
 
-def more_games(folder: Path, first: int = 0) -> Path:
-    """Three games of ChatArena, beside one that the simulated model plays too."""
-    folder.mkdir()
-    for number, ending in enumerate(("right", "wrong", "wrong"), start=first):
-        log = chatarena(ending=ending)
-        (folder / f"{number}.json").write_bytes(encode(log) + b" " * number)
+WHO = {"other/*": OTHER, "shared/*": SHARED_MODEL}
+
+
+def of_chatarena(folder: Path) -> Path:
+    """Three games of ChatArena by the other model, and three by one that is simulated too."""
+    for first, name in enumerate(("other", "shared")):
+        (folder / name).mkdir(parents=True)
+        for number, ending in enumerate(("right", "wrong", "wrong"), start=3 * first):
+            log = encode(chatarena(ending=ending)) + b" " * number
+            (folder / name / f"{number}.json").write_bytes(log)
     return folder
 
 
@@ -46,12 +50,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Lakes of the same logs: `magic` and `chatarena` alone, `both`, and `maintained`."""
     top = tmp_path_factory.mktemp("systems")
     simulate(top / "logs", models=3, games=3, seed=5)
-    more = [more_games(top / "more"), more_games(top / "again", first=3)]
     ingest(top / "logs", top / "magic")
     shutil.copytree(top / "magic", top / "both")
+    more = of_chatarena(top / "more")
     for name in ("both", "chatarena"):
-        ingest(more[0], top / name, model=OTHER)
-        ingest(more[1], top / name, model=SHARED_MODEL)
+        ingest(more, top / name, model=WHO)
     shutil.copytree(top / "both", top / "maintained")
     maintain(top / "maintained")
     return top
@@ -94,7 +97,7 @@ def alone(place: Path, system: str, name: str) -> pl.DataFrame:
     return NUMBERS[name](opened(place, system))
 
 
-QUICK = ("metrics, polars, paper", "leaderboard", "compare", "completeness", "evidence")
+QUICK = ("metrics, polars, paper", "leaderboard", "completeness", "evidence")
 
 
 @pytest.mark.parametrize(
@@ -284,11 +287,10 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, Lake]:
         if number == 0:
             del log["pgm_metric"]
         (top / "magic" / f"{number}.json").write_bytes(encode(log))
-    more = [more_games(top / "more"), more_games(top / "again", first=3)]
+    more = of_chatarena(top / "more")
     ingest(top / "magic", top / "both")
     for name in ("both", "alone"):
-        ingest(more[0], top / name, model=OTHER)
-        ingest(more[1], top / name, model=SHARED_MODEL)
+        ingest(more, top / name, model=WHO)
         maintain(top / name)
     assert pipeline.open_lake(top / "both").table("quarantine").collect().height == 1
     return pipeline.open_lake(top / "both").of_system("chatarena"), pipeline.open_lake(
@@ -326,7 +328,7 @@ def test_numbers_say_of_what_they_are(mixed: tuple[Lake, Lake]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.some(16)
+@pytest.mark.some(10)
 @pytest.mark.parametrize("name", DOORS)
 def test_no_door_shows_another_system(mixed: tuple[Lake, Lake], name: str) -> None:
     """Where rows of both are in the same files, a lake of one system is as if it were alone."""
@@ -353,6 +355,7 @@ def test_by_system_gives_each_as_if_alone(place: Path) -> None:
     assert whole["system"].to_list() == ["chatarena", "magic"]
 
 
+@pytest.mark.some(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_views_have_a_row_for_each_system(place: Path, edition: str) -> None:
@@ -431,6 +434,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_say_whose_games_they_count(
     place: Path, command: str, capsys: pytest.CaptureFixture[str]
@@ -445,14 +449,13 @@ def test_commands_say_whose_games_they_count(
     code, out, err = magic(capsys, command, *COMMANDS[command], *lake, "--system", "chatarena")
     assert (code, "alone" in err) == (0, False)
     assert (OTHER if command != "cite" else "6 games (6 finished) of the system chatarena") in out
-    alone = ("--lake", place / "magic")
-    assert "alone" not in magic(capsys, command, *COMMANDS[command], *alone)[2]
 
 
 def test_a_metric_without_any_value_takes_no_column(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lake = ("--lake", place / "both", "--system", "chatarena")
+    assert "alone" not in magic(capsys, "leaderboard", "--lake", place / "magic")[2]
     _, out, err = magic(capsys, "leaderboard", *lake)
     assert "Judgement" in out
     assert "Cooperation" not in out
@@ -476,7 +479,7 @@ def test_metrics_by_system_have_no_note(place: Path, capsys: pytest.CaptureFixtu
 def test_lists_of_games_say_whose_they_are(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """They show all systems, unless one is asked for."""
     lake = ("--lake", place / "both")
-    for command in (("games",), ("search", "player"), ("audit", "outcomes"), ("audit", "bots")):
+    for command in (("search", "player"), ("audit", "outcomes")):
         _, out, err = magic(capsys, *command, *lake, "--format", "csv")
         assert "system" in out.splitlines()[0].split(",")
         assert "alone" not in err
@@ -553,18 +556,19 @@ def test_a_link_to_a_model_is_of_its_system(place: Path) -> None:
 @pytest.mark.slow
 def test_a_report_is_of_one_system(place: Path, tmp_path: Path) -> None:
     lake = opened(place, "both")
-    text = lake.of_system("chatarena").report(tmp_path / "one.html").read_text()
+    asked = {"title": "Ours", "games_per_cell": 0}
+    text = lake.of_system("chatarena").report(tmp_path / "one.html", **asked).read_text()
+    assert "<title>Ours" in text
     assert "of the system chatarena" in text
     assert "--system chatarena" in text
     assert OTHER in text
-    text = lake.report(tmp_path / "largest.html").read_text()
+    text = lake.report(tmp_path / "largest.html", games_per_cell=0).read_text()
     assert "of the system magic" in text
     assert OTHER not in text
 
 
 OF_EACH = ("completeness", "missing", *(f"metrics, polars, {edition}" for edition in EDITIONS))
 OF_DUCKDB = [f"metrics, duckdb, {edition}" for edition in EDITIONS]
-LONGER = ("leaderboard", "compare", "readability", *OF_DUCKDB)
 
 
 @pytest.fixture(scope="module")
@@ -587,13 +591,6 @@ def real(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, 
     return beside, lakes
 
 
-def check_alone(beside: Lake, lake: Lake, names: Iterable[str]) -> None:
-    (system,) = lake.systems
-    for name in names:
-        of_system = NUMBERS[name](beside.of_system(system))
-        assert of_system.equals(NUMBERS[name](lake)), (system, name)
-
-
 @pytest.mark.long
 def test_every_system_is_the_same_alone_and_beside_all_others(
     real: tuple[Lake, list[Lake]],
@@ -601,15 +598,10 @@ def test_every_system_is_the_same_alone_and_beside_all_others(
     """In DuckDB each system is asked in one edition, the next one in the next."""
     beside, lakes = real
     for place, lake in enumerate(lakes):
-        check_alone(beside, lake, (*OF_EACH, OF_DUCKDB[place % len(OF_DUCKDB)]))
-
-
-@pytest.mark.long
-def test_all_numbers_of_every_system_are_the_same_alone(real: tuple[Lake, list[Lake]]) -> None:
-    """Those that take longer, in all editions."""
-    beside, lakes = real
-    for lake in lakes:
-        check_alone(beside, lake, LONGER)
+        (system,) = lake.systems
+        for name in (*OF_EACH, OF_DUCKDB[place % len(OF_DUCKDB)]):
+            of_system = NUMBERS[name](beside.of_system(system))
+            assert of_system.equals(NUMBERS[name](lake)), (system, name)
 
 
 @pytest.fixture(scope="module")
@@ -704,6 +696,7 @@ def test_the_page_compares_models_of_another_system(with_lab: Lake) -> None:
     assert shown.system == of_lab.system == "lab"
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(
     ("named", "given", "field", "said"),
     [
@@ -727,7 +720,7 @@ def test_the_page_says_beside_the_field_why_systems_are_not_compared(
 
 def test_the_page_of_what_changed_says_that_a_system_is_new(place: Path, tmp_path: Path) -> None:
     lake = shutil.copytree(place / "magic", tmp_path / "lake")
-    ingest(more_games(tmp_path / "more"), lake, model=OTHER)
+    ingest(of_chatarena(tmp_path / "more"), lake, model=WHO)
     asked = parameters("diff", {"system": "chatarena"})
     shown = content("diff", pipeline.open_lake(lake), asked)
     assert shown.faults == {"since": "after ingest 1 there was no game of chatarena"}

@@ -252,7 +252,7 @@ THOUGHTS = "<think>In round 1 I could cooperate or defect, or put in 3.</think>\
 def lakes(tmp_path_factory: pytest.TempPathFactory) -> tuple[StoredLake, StoredLake]:
     """The same games twice: as they are, and with thoughts before what players decide."""
     top = tmp_path_factory.mktemp("thoughts")
-    results = simulate(top / "logs", models=2, games=3, seed=9).results
+    results = simulate(top / "logs", models=2, games=2, seed=9).results
     for log in sorted(results.glob("p*/*/*.json")):
         games = json.loads(log.read_bytes())
         if "history" not in games:

@@ -60,10 +60,15 @@ def test_a_seat_has_what_it_saw_and_said(arena: pipeline.Lake, tmp_path: Path) -
     assert (seats["Bo"]["score"], seats["Bo"]["success"]) == ("0.0", False)
 
 
-def test_every_tested_seat_has_one(sample_lake: Path, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def of_sample(sample_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> pl.DataFrame:
+    folder = tmp_path_factory.mktemp("transcripts")
+    return exported(pipeline.open_lake(sample_lake), folder / "whole")
+
+
+def test_every_tested_seat_has_one(sample_lake: Path, of_sample: pl.DataFrame) -> None:
     """They are the messages of `seen_by`, and the seat's own."""
-    lake = pipeline.open_lake(sample_lake)
-    rows = exported(lake, tmp_path / "out")
+    lake, rows = pipeline.open_lake(sample_lake), of_sample
     tested = lake.table("players").filter("is_tested").collect()
     assert set(rows.select("source_id", "seat").rows()) == set(
         tested.select("game_id", "seat").rows()
@@ -77,16 +82,14 @@ def test_every_tested_seat_has_one(sample_lake: Path, tmp_path: Path) -> None:
 
 
 def test_parts_and_row_groups_change_nothing(
-    sample_lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sample_lake: Path, of_sample: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where long texts are looked up for some rows at a time."""
     lake = pipeline.open_lake(sample_lake)
-    rows = exported(lake, tmp_path / "whole")
     monkeypatch.setattr("pipeline.warehouse.BATCH_ROWS", 100)
     monkeypatch.setattr(shared, "GROUP_ROWS", 7)
-    assert exported(lake, tmp_path / "parts").equals(rows)
     monkeypatch.setattr("pipeline.lake.texts.LONG_BYTES", 0)
-    assert exported(lake, tmp_path / "looked_up").equals(rows)
+    assert exported(lake, tmp_path / "parts").equals(of_sample)
 
 
 def test_hostile_texts_are_data(hostile: pipeline.Lake, tmp_path: Path) -> None:

@@ -42,9 +42,9 @@ def checked(folder: Path) -> dict[str, tuple[Log, list[Log]]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("edition", ["paper", "release", "audited"])
 def test_each_value_is_there_with_its_interval(
-    sample_lake: Path, tmp_path: Path, edition: Any
+    two_models: pipeline.Lake, tmp_path: Path, edition: Any
 ) -> None:
-    lake = pipeline.open_lake(sample_lake)
+    lake = two_models
     lake.export("every-eval-ever", tmp_path / "out", edition=edition, confidence=0.9)
     logs = checked(tmp_path / "out")
     rows = lake.metrics(edition=edition, confidence=0.9).drop_nulls("value")
@@ -86,9 +86,9 @@ def test_a_score_of_one_game_type_is_out_of_what_that_type_gives(
 
 
 @pytest.mark.slow
-def test_samples_are_what_the_values_count(sample_lake: Path, tmp_path: Path) -> None:
+def test_samples_are_what_the_values_count(two_models: pipeline.Lake, tmp_path: Path) -> None:
     """Their scores sum to the hits, and each says what was read from which text."""
-    lake = pipeline.open_lake(sample_lake)
+    lake = two_models
     lake.export("every-eval-ever", tmp_path / "out")
     for model, (_, samples) in checked(tmp_path / "out").items():
         for metric in ("judgement", "self_awareness"):
@@ -103,15 +103,6 @@ def test_samples_are_what_the_values_count(sample_lake: Path, tmp_path: Path) ->
                 assert attribution["source"] == "output.raw"
 
 
-def test_without_samples_there_are_values_alone(arena: pipeline.Lake, tmp_path: Path) -> None:
-    exported = arena.export("every-eval-ever", tmp_path / "out", without_samples=True)
-    logs = checked(tmp_path / "out")
-    assert logs.keys() == {"m-1", "m-2", "m-3"}
-    assert all(not samples for _, samples in logs.values())
-    assert exported.n_rows == sum(len(log["evaluation_results"]) for log, _ in logs.values())
-    assert not list((tmp_path / "out").rglob("*.jsonl"))
-
-
 def test_silent_acts_have_no_attribution(arena: pipeline.Lake, tmp_path: Path) -> None:
     arena.export("every-eval-ever", tmp_path / "out")
     samples = [one for _, some in checked(tmp_path / "out").values() for one in some]
@@ -123,10 +114,14 @@ def test_silent_acts_have_no_attribution(arena: pipeline.Lake, tmp_path: Path) -
 
 def test_the_date_and_names_with_a_developer(arena: pipeline.Lake, tmp_path: Path) -> None:
     named = arena.with_names({"m-1": "lab/m-1"})
-    exported = named.export(
-        "every-eval-ever", tmp_path / "out", date="2026-11-27", organization="Lab"
-    )
-    log, _ = checked(tmp_path / "out")["lab/m-1"]
+    options = {"date": "2026-11-27", "organization": "Lab", "without_samples": True}
+    exported = named.export("every-eval-ever", tmp_path / "out", **options)
+    logs = checked(tmp_path / "out")
+    assert logs.keys() == {"lab/m-1", "m-2", "m-3"}
+    assert all(not samples for _, samples in logs.values())
+    assert exported.n_rows == sum(len(log["evaluation_results"]) for log, _ in logs.values())
+    assert not list((tmp_path / "out").rglob("*.jsonl"))
+    log, _ = logs["lab/m-1"]
     assert log["retrieved_timestamp"] == "1795737600"
     assert log["source_metadata"]["source_organization_name"] == "Lab"
     assert [path.name for path in (tmp_path / "out" / "data" / "lab" / "lab").iterdir()] == ["m-1"]
@@ -134,7 +129,7 @@ def test_the_date_and_names_with_a_developer(arena: pipeline.Lake, tmp_path: Pat
 
 
 def test_hostile_names_are_no_paths(hostile: pipeline.Lake, tmp_path: Path) -> None:
-    hostile.export("every-eval-ever", tmp_path / "out")
+    hostile.export("every-eval-ever", tmp_path / "out", without_samples=True)
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     logs = checked(tmp_path / "out")
     tested = hostile.table("results").select(pl.col("model").unique()).collect()["model"]

@@ -7,13 +7,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
-from rawlogs import write_logs
 
 import pipeline
 from pipeline.answers import metrics_of
 from pipeline.api import Lake
 from pipeline.errors import MetricError, QueryError, UsageError
-from pipeline.ingest import ingest
 from pipeline.metrics.declaration import Metric, Rows, Term
 from pipeline.metrics.evidence import KEY, evidence_parts, evidence_totals
 from pipeline.metrics.paging import last_key
@@ -34,11 +32,8 @@ def declared(**changed: object) -> Metric:
 
 
 @pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    top = tmp_path_factory.mktemp("added")
-    for model in ("gpt-4", "cohere"):
-        ingest(write_logs(top / model, model), top / "lake")
-    return pipeline.open_lake(top / "lake")
+def lake(two_models: Lake) -> Lake:
+    return two_models
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from event_tables import ENGINES, assert_same, lake_of
+from event_tables import ENGINES, assert_same, lake_of, stacked
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -82,17 +82,23 @@ READ = {
 }
 
 
-def read(tables: Tables, table: str) -> dict[tuple[int, str], bool | None]:
-    """What becomes of each answer of the first round, by seat and kind, as both engines read it."""
-    keys = ["round", "seat", *(["kind"] if table == "role_analyses" else [])]
-    by_polars = as_ingested(tables, table).select(*keys, *READ[table])
+def read(table: str, **games: Tables) -> dict[tuple[str, int, str], bool | None]:
+    """What becomes of each answer of the first round of games, by their name, seat and kind.
+
+    Both engines read it; DuckDB all games at once.
+    """
+    keys = ["game_id", "round", "seat", *(["kind"] if table == "role_analyses" else [])]
+    tables = stacked(games)
+    by_polars = pl.concat(as_ingested(stacked({name: of}), table) for name, of in games.items())
+    by_polars = by_polars.select(*keys, *READ[table])
     with tempfile.TemporaryDirectory() as folder:
         select = f"SELECT {', '.join((*keys, *READ[table]))} FROM shared.read_{table}"
         with connect(lake_of(Path(folder), tables), views(), select) as connection:
             assert_same(query(connection, select).sort(keys), by_polars.sort(keys))
     others = READ[table][0]
     first = by_polars.filter(round=1).drop("round", others)
-    return {(seat, *kind): found for seat, *kind, found in first.iter_rows()}
+    named = first.with_columns(pl.col("game_id").str.split("/").list.first())
+    return {(name, seat, *kind): found for name, seat, *kind, found in named.iter_rows()}
 
 
 def as_ingested(tables: Tables, table: str) -> pl.DataFrame:
@@ -106,13 +112,13 @@ def as_ingested(tables: Tables, table: str) -> pl.DataFrame:
 
 
 def gold(*answers: str | None, game_type: GameType = CHAMELEON, hidden: int = 3) -> list:
-    found = read(game(game_type, hidden, answers), "role_analyses")
-    return [found[seat, "gold"] for seat in (1, 2, 3)]
+    found = read("role_analyses", game=game(game_type, hidden, answers))
+    return [found["game", seat, "gold"] for seat in (1, 2, 3)]
 
 
 def inter(*answers: str | None, game_type: GameType = CHAMELEON, hidden: int = 3) -> list:
-    found = read(game(game_type, hidden, answers), "role_analyses")
-    return [found[seat, "inter"] for seat in (1, 2, 3)]
+    found = read("role_analyses", game=game(game_type, hidden, answers))
+    return [found["game", seat, "inter"] for seat in (1, 2, 3)]
 
 
 def rating(of: int, word: str) -> str:
@@ -154,27 +160,27 @@ def test_the_chameleons_silence_about_itself_is_not_counted_wherever_it_sits():
     assert gold("nothing of the kind", None, None, hidden=3)[0] is False
 
 
-@pytest.mark.some(4)
-@pytest.mark.parametrize(
-    ("claim", "expected"),
-    [
-        ("1. I think Player 3 is undercover, because", True),
-        ("I think **Player 3** is the undercover.", True),
-        ("I think that Player 3 might be the undercover", True),
-        ("I think Player 3 is a possible undercover", True),
-        ("I THINK PLAYER_3 IS UNDERCOVER", True),
-        ("I think Player 2 is undercover", False),
-        ("I think I am the undercover", False),
-        ("I think Player 3 is not the undercover", False),
-        ("I think Player 3 is undercover. I think Player 2 is undercover.", False),
-        ("I think Player 2 thinks Player 3 is undercover", False),
-        ("I am not sure.", False),
-        ("", False),
-        (None, None),
-    ],
-)
-def test_undercover(claim, expected):
-    assert gold(claim, None, None, game_type=UNDERCOVER)[0] is expected
+CLAIMS = [
+    ("1. I think Player 3 is undercover, because", True),
+    ("I think **Player 3** is the undercover.", True),
+    ("I think that Player 3 might be the undercover", True),
+    ("I think Player 3 is a possible undercover", True),
+    ("I THINK PLAYER_3 IS UNDERCOVER", True),
+    ("I think Player 2 is undercover", False),
+    ("I think I am the undercover", False),
+    ("I think Player 3 is not the undercover", False),
+    ("I think Player 3 is undercover. I think Player 2 is undercover.", False),
+    ("I think Player 2 thinks Player 3 is undercover", False),
+    ("I am not sure.", False),
+    ("", False),
+    (None, None),
+]
+
+
+def test_undercover():
+    games = {str(n): game(UNDERCOVER, 3, (said, None, None)) for n, (said, _) in enumerate(CLAIMS)}
+    found = read("role_analyses", **games)
+    assert [(said, found[str(n), 1, "gold"]) for n, (said, _) in enumerate(CLAIMS)] == CLAIMS
 
 
 def test_the_undercover_may_say_so():
@@ -217,29 +223,33 @@ def test_rounds_are_compared_with_themselves():
     assert rows["is_correct_as_read"].to_list() == [True, False]
 
 
-@pytest.mark.some(4)
-@pytest.mark.parametrize(
-    ("answer", "expected"),
-    [
-        ("I am Player 1, my role is non-chameleon.", True),
-        ("I am Player 1, my role is the non-chameleon because I was told the word.", True),
-        ('I\'m Player 1. My role is a "non chameleon"', True),
-        ("As Player 1, I believe that my role is non-chameleon. I am Player 1.", True),
-        ("I am player_1, my role is Non-Chameleon It may be that the chameleon is vague", True),
-        ("I am Player 2, my role is non-chameleon.", False),
-        ("I am Player 1, my role is chameleon.", False),
-        ("I am Player 1, my role is non-chameleon/chameleon.", False),
-        ("I am Player 1, my role is chameleon or non-chameleon.", False),
-        ("I am Player 1, my role is not sure", False),
-        ("My role is non-chameleon.", False),
-        ("As Player 2, I say that I am Player 1, my role is non-chameleon", False),
-        ("", False),
-        (None, None),
-    ],
-)
-def test_identification(answer, expected):
-    found = read(game(CHAMELEON, 3, (answer, None, None)), "role_identifications")
-    assert found[(1,)] is expected
+IDENTIFICATIONS = [
+    ("I am Player 1, my role is non-chameleon.", True),
+    ("I am Player 1, my role is the non-chameleon because I was told the word.", True),
+    ('I\'m Player 1. My role is a "non chameleon"', True),
+    ("As Player 1, I believe that my role is non-chameleon. I am Player 1.", True),
+    ("I am player_1, my role is Non-Chameleon It may be that the chameleon is vague", True),
+    ("I am Player 2, my role is non-chameleon.", False),
+    ("I am Player 1, my role is chameleon.", False),
+    ("I am Player 1, my role is non-chameleon/chameleon.", False),
+    ("I am Player 1, my role is chameleon or non-chameleon.", False),
+    ("I am Player 1, my role is not sure", False),
+    ("My role is non-chameleon.", False),
+    ("As Player 2, I say that I am Player 1, my role is non-chameleon", False),
+    ("", False),
+    (None, None),
+]
+
+
+def test_identification():
+    games = {
+        str(n): game(CHAMELEON, 3, (said, None, None))
+        for n, (said, _) in enumerate(IDENTIFICATIONS)
+    }
+    found = read("role_identifications", **games)
+    assert [
+        (said, found[str(n), 1]) for n, (said, _) in enumerate(IDENTIFICATIONS)
+    ] == IDENTIFICATIONS
 
 
 FRAGMENTS = (
@@ -285,7 +295,7 @@ FRAGMENTS = (
 def test_engines_read_alike(answers, game_type, hidden):
     tables = game(game_type, hidden, tuple(answers[:3]), tuple(answers[3:]))
     for table in ("role_analyses", "role_identifications"):
-        assert read(tables, table)
+        assert read(table, game=tables)
 
 
 @pytest.mark.parametrize("table", READ)

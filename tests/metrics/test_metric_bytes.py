@@ -63,7 +63,7 @@ def _row(game: int, game_type: str, role: str) -> dict[str, object]:
 SIDES = {"one side": ("undercover",), "both sides": ("civilian", "undercover")}
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(2, 2)
 @pytest.mark.parametrize("sides", SIDES)
 @pytest.mark.parametrize("edition", ["paper", "release"])
 @pytest.mark.parametrize("engine", ENGINES)

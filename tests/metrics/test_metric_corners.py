@@ -25,6 +25,7 @@ JUDGEMENT = {
 }
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
     ("by", "groups"),

@@ -43,7 +43,7 @@ def ordered(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.sort(rows.columns, nulls_last=True)
 
 
-@pytest.mark.some(8)
+@pytest.mark.some(5)
 @pytest.mark.slow
 @pytest.mark.parametrize(("edition", "name"), [(e, n) for e in EDITIONS for n in names(e)])
 def test_evidence_on_the_public_games(name, edition, public_lake):
@@ -76,7 +76,7 @@ PARTS = [
 ]
 
 
-@pytest.mark.some(14)
+@pytest.mark.some(8)
 @pytest.mark.slow
 @pytest.mark.parametrize(("edition", "name", "hit"), PARTS)
 def test_parts_are_the_same_rows(name, edition, hit, public_lake, monkeypatch):

@@ -2,15 +2,17 @@
 
 import json
 import re
-import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from polars.testing import assert_frame_equal
 from rawlogs import write_logs
 
 import pipeline
+from pipeline.cli import main
 from pipeline.errors import MetricError
 from pipeline.ingest import ingest
 
@@ -24,11 +26,8 @@ PAGE = (TOP / "docs" / "adding.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> pipeline.Lake:
-    top = tmp_path_factory.mktemp("given")
-    for model in ("gpt-4", "cohere"):
-        ingest(write_logs(top / model, model), top / "lake")
-    return pipeline.open_lake(top / "lake")
+def lake(two_models: pipeline.Lake) -> pipeline.Lake:
+    return two_models
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +39,18 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-def magic(lake: pipeline.Lake, *arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pipeline.cli", *map(str, arguments), "--lake", str(lake.path)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=TOP, check=False)
+Said = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def magic(lake: pipeline.Lake, queries_here: None, capsys: pytest.CaptureFixture[str]) -> Said:
+    """Runs a command on the lake; its exit code, and what it printed and said."""
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        code = main([*map(str, arguments), "--lake", str(lake.path)])
+        return (code, *capsys.readouterr())
+
+    return run
 
 
 def test_a_lake_that_is_given_a_file(lake: pipeline.Lake, file: Path) -> None:
@@ -55,24 +63,24 @@ def test_a_lake_that_is_given_a_file(lake: pipeline.Lake, file: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_commands_know_it(lake: pipeline.Lake, file: Path) -> None:
+def test_the_commands_know_it(lake: pipeline.Lake, magic: Said, file: Path) -> None:
     given = lake.with_metric_file(file)
     expected = given.metrics(metric="silence", by=["model"])
-    asked = ("--metric-file", file, "--format", "json")
+
+    def rows(*asked: object) -> Any:
+        _, out, _ = magic(*asked, "--metric-file", file, "--format", "json")
+        return json.loads(out)
+
     for engine in ("polars", "duckdb"):
-        said = magic(
-            lake, "metrics", "--metric", "silence", "--by", "model", "--engine", engine, *asked
-        )
-        rows = json.loads(said.stdout)
-        assert [row["value"] for row in rows] == expected["value"].to_list()
-    (row, _) = json.loads(magic(lake, "leaderboard", *asked).stdout)
+        found = rows("metrics", "--metric", "silence", "--by", "model", "--engine", engine)
+        assert [row["value"] for row in found] == expected["value"].to_list()
+    (row, _) = rows("leaderboard")
     assert row["silence"] == expected.filter(model=row["model"])["value"].item()
-    evidence = json.loads(magic(lake, "evidence", "silence", *asked).stdout)
-    assert len(evidence) == expected["counted"].sum()
-    assert json.loads(magic(lake, "compare", "--all-pairs", "--metric", "silence", *asked).stdout)
-    assert json.loads(magic(lake, "diff", lake.path, *asked).stdout)
-    of_sql = magic(lake, "sql", "FROM silence WHERE game_type = 'all' ORDER BY model", *asked)
-    assert [row["value"] for row in json.loads(of_sql.stdout)] == expected["value"].to_list()
+    assert len(rows("evidence", "silence")) == expected["counted"].sum()
+    assert rows("compare", "--all-pairs", "--metric", "silence")
+    assert rows("diff", lake.path)
+    of_sql = rows("sql", "FROM silence WHERE game_type = 'all' ORDER BY model")
+    assert [row["value"] for row in of_sql] == expected["value"].to_list()
 
 
 @pytest.mark.slow
@@ -118,11 +126,12 @@ def test_a_file_that_declares_no_metric(
     assert refusal in str(raised.value)
 
 
-def test_a_file_that_is_not_there_or_no_python(lake: pipeline.Lake, tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_or_no_python(
+    lake: pipeline.Lake, magic: Said, tmp_path: Path
+) -> None:
     with pytest.raises(MetricError, match="there is no such file"):
         lake.with_metric_file(tmp_path / "gone.py")
     with pytest.raises(MetricError, match="a metric's file is a Python file"):
         lake.with_metric_file(tmp_path / "own.sql")
-    said = magic(lake, "metrics", "--metric-file", "gone.py")
-    assert (said.returncode, said.stdout) == (1, "")
-    assert said.stderr == "magic: gone.py: there is no such file\n"
+    said = magic("metrics", "--metric-file", "gone.py")
+    assert said == (1, "", "magic: gone.py: there is no such file\n")

@@ -3,6 +3,7 @@
 import tempfile
 from pathlib import Path
 
+import duckdb
 import polars as pl
 import pytest
 from event_tables import ENGINES, ODD, assert_same, lake_of, table
@@ -134,8 +135,9 @@ def test_engines_agree(tables, by, where, edition):
         )
 
 
-@pytest.mark.parametrize("engine", ["polars", "duckdb"])
-@pytest.mark.parametrize("where", ["round > 99", "topic = 'none such'"])
+@pytest.mark.parametrize(
+    ("where", "engine"), [("round > 99", "polars"), ("topic = 'none such'", "duckdb")]
+)
 def test_a_slice_of_nothing_has_a_reason(where, engine, public_lake):
     found = metrics(public_lake, by=[], where=where, engine=engine)
     assert found["metric"].to_list() == list(NAMES)
@@ -154,8 +156,10 @@ def test_slices_of_the_public_games_add_up(public_lake):
         assert found["counted"].sum() == (800 if flag == "true" else 0)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("game_type", ["chameleon", "all", ["chameleon", "undercover"]])
+@pytest.mark.parametrize(
+    ("game_type", "engine"),
+    [("chameleon", "duckdb"), ("all", "polars"), (["chameleon", "undercover"], "duckdb")],
+)
 def test_only_the_game_types_asked_for_come(game_type, engine, public_lake):
     """With a condition on rows, as on a round, which `results` does not have."""
     asked = {"metric": "judgement", "by": ["model", "game_type"], "where": "round >= 1"}
@@ -181,6 +185,14 @@ def test_evidence_of_a_slice(where, public_lake):
 
 
 # --- conditions ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def by_duckdb():
+    with duckdb.connect() as connection:
+        connection.register("rows", ROWS.to_arrow())
+        yield connection
+
 
 ROWS = pl.DataFrame(
     {
@@ -239,35 +251,28 @@ ROWS = pl.DataFrame(
         ("text IN ('x') -- 'and' /* so on", [0]),
     ],
 )
-def test_a_condition_means_the_same_in_both(where, expected):
-    import duckdb
-
+def test_a_condition_means_the_same_in_both(where, expected, by_duckdb):
     found = condition(where, ROWS.schema)
     assert ROWS.filter(pl.sql_expr(found.sql))["i"].to_list() == expected
-    with duckdb.connect() as connection:
-        connection.register("rows", ROWS.to_arrow())
-        select = f'SELECT i FROM "rows" WHERE ({found.sql}) ORDER BY i'
-        assert [i for (i,) in connection.execute(select).fetchall()] == expected
+    select = f'SELECT i FROM "rows" WHERE ({found.sql}) ORDER BY i'
+    assert [i for (i,) in by_duckdb.execute(select).fetchall()] == expected
 
 
 TEXTS = ", ".join(f"'{number}'" for number in range(3000))
-LONG = {
-    "OR": " OR ".join(f"n = {number}" for number in range(1, 3001)),
-    "AND": " AND ".join(f"n <> {number}" for number in range(1, 3001)),
-    "IN": f"n IN ({', '.join(map(str, range(1, 3001)))}, NULL)",
-    "NOT IN": f"text NOT IN ({TEXTS})",
-}
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"),
-    [("OR", [0, 1]), ("AND", [3, 4]), ("IN", [0, 1]), ("NOT IN", [0, 1, 3, 4])],
+    ("where", "expected"),
+    [
+        (" AND ".join(f"n <> {number}" for number in range(1, 3001)), [3, 4]),
+        (f"text NOT IN ({TEXTS})", [0, 1, 3, 4]),
+    ],
+    ids=["AND", "NOT IN"],
 )
-def test_a_condition_may_be_long(name, expected):
+def test_a_condition_may_be_long(where, expected):
     """Of as many games as somebody looks at."""
-    assert (
-        ROWS.filter(pl.sql_expr(condition(LONG[name], ROWS.schema).sql))["i"].to_list() == expected
-    )
+    found = condition(where, ROWS.schema)
+    assert ROWS.filter(pl.sql_expr(found.sql))["i"].to_list() == expected
 
 
 def test_a_list_of_constants_is_one_comparison():

@@ -18,7 +18,7 @@ from pipeline.metrics.known import metric, names
 from pipeline.metrics.request import Request, condition_on
 from pipeline.metrics.rows import rows
 from pipeline.metrics.tally import Counts, Question, clusters, count
-from pipeline.vocabulary import EDITIONS, RELEASE
+from pipeline.vocabulary import AUDITED, PAPER, RELEASE
 
 FEW = settings(
     max_examples=max(3, settings.default.max_examples // 5),
@@ -29,7 +29,7 @@ OF_RELEASE = GROUPINGS[1:3]
 CONDITIONS = (None, "role = 'civilian' OR model IS NULL", "NOT (side = 'hidden' AND model <> 'm')")
 
 
-@pytest.mark.parametrize("edition", EDITIONS)
+@pytest.mark.parametrize("edition", [PAPER, RELEASE, pytest.param(AUDITED, marks=pytest.mark.slow)])
 @FEW
 @given(tables=event_tables(), data=st.data())
 def test_the_tally_is_what_a_loop_counts(edition, tables, data):

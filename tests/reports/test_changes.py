@@ -9,11 +9,12 @@ import polars as pl
 import pytest
 from event_tables import Frames, table
 from polars.testing import assert_frame_equal
-from test_comparison_shapes import lake_of, public
+from rawlogs import by_seat, encode, moderate, public_good
 
 from pipeline.cli.app import main
-from pipeline.cli.exits import CHECK_FAILED
+from pipeline.cli.exits import CHECK_FAILED, FAILED
 from pipeline.errors import UsageError
+from pipeline.ingest import ingest
 from pipeline.present import present
 from pipeline.reports.diff import diff, diff_games
 
@@ -74,6 +75,7 @@ def test_what_cannot_be_compared_is_counted() -> None:
     assert said.endswith("at level 0.05; 7 values could not be compared")
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -104,6 +106,7 @@ def test_each_row_adds_up(before: dict[int, int], after: dict[int, int], first: 
     assert ({"common_value", "new_common_value"} <= shown) is is_apart
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("model", "metric"),
     [
@@ -142,20 +145,26 @@ def test_a_model_of_neither_state_is_refused() -> None:
 
 
 def ingested(folder: Path, wins: dict[str, dict[int, int]]) -> str:
-    """A lake of such games, of logs."""
-    logs = (
-        (f"{model}/{setting}", public(setting, model, 0, wins=bool(hit)))
-        for model, own in wins.items()
-        for setting, hit in own.items()
-    )
-    lake_of(folder, logs)
+    """A lake of such games, of logs of a round each."""
+    rounds = [by_seat("I contribute 1.", "I contribute 5.", "I contribute 5.")]
+    for model, own in wins.items():
+        for setting, hit in own.items():
+            fixed = {"multiplier": 2 + setting / 1000, "model": model, "scores": None}
+            log = public_good(rounds, result="win" if hit else "lose", **fixed)
+            # Documents of equal content would be taken for copies of one game.
+            log["history"].append(moderate(f"This was {model}, {setting}."))
+            (folder / f"{model}{setting}.json").write_bytes(encode(log))
+    ingest(folder, folder / "lake", jobs=1)
     return str(folder / "lake")
 
 
 @pytest.fixture(scope="module")
 def lakes(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Before and after: m fell, b is as it was, and x is new."""
-    states = {"m": WON, "b": WON}, {"m": LOST, "b": WON, "x": WON}
+    """Before and after: m fell, b is as it was, x is new, and r fell in its four games."""
+    states = (
+        {"m": WON, "b": WON, "r": games([1] * 4)},
+        {"m": LOST, "b": WON, "x": WON, "r": games([0] * 4)},
+    )
     return [ingested(tmp_path_factory.mktemp("lake"), wins) for wins in states]
 
 
@@ -164,7 +173,7 @@ def lakes(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     ("asked", "models"),
     [
         ("", ["m"]),
-        ("--all", ["b", "m", "x"]),
+        ("--all", ["b", "m", "r", "x"]),
         ("--model b", ["b"]),
         ("--all --model b --model x", ["b", "x"]),
         ("--confidence 0.9999999", []),
@@ -182,20 +191,23 @@ def test_the_rows_for_readers_are_what_moved(
     assert main([*words, "--format", "json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     is_one = "--model b" in asked and "--all" not in asked
-    assert len(rows) == (1 if is_one else 2 if "--model" in asked else 3)
+    assert len(rows) == (1 if is_one else 2 if "--model" in asked else 4)
     moved = [row["model"] for row in rows if row["is_beyond_chance"]]
     assert moved == [one for one in models if one == "m"]
 
 
 def test_a_regression_is_listed_also_where_nothing_moved_beyond_chance(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    lakes: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Four games lost that were won: p is 1/16 of two sides, and 1/32 of one."""
-    states = {"m": games([1] * 4)}, {"m": games([0] * 4)}
-    lakes = [ingested(tmp_path / str(n), wins) for n, wins in enumerate(states)]
-    words = ["diff", *lakes, "--metric", "win_rate", "--fail-on-regression", "0"]
-    assert main(words) == CHECK_FAILED
+    """Four games lost that were won: p is 1/16 of two sides, and 1/32 of one.
+
+    It has another exit code than a lake that is not there.
+    """
+    chosen = ["--metric", "win_rate", "--fail-on-regression", "0", "--model", "r"]
+    assert main(["diff", *lakes, *chosen]) == CHECK_FAILED
     out, err = capsys.readouterr()
     assert "0 of 1 value moved beyond chance at level 0.05" in out
     assert "-1.000 (-1.00 to " in out
-    assert "regression: win_rate of m fell by 1.0000" in err
+    assert "regression: win_rate of r fell by 1.0000" in err
+    assert main(["diff", *lakes[::-1], *chosen]) == 0
+    assert main(["diff", lakes[0], "nowhere", *chosen]) == FAILED

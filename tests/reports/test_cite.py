@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from rawlogs import write_logs
 from test_latex import typeset
 
 import pipeline
@@ -14,7 +13,6 @@ from pipeline.api import Lake
 from pipeline.cli import main
 from pipeline.errors import UsageError
 from pipeline.extras import DISTRIBUTION
-from pipeline.ingest import ingest
 from pipeline.lake import create_lake
 from pipeline.reports.cite import BENCHMARK, TOOL
 from pipeline.vocabulary import EDITIONS
@@ -23,11 +21,8 @@ TOP = Path(pipeline.__file__).parent.parent
 
 
 @pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    top = tmp_path_factory.mktemp("cite")
-    for model in ("gpt-4", "cohere"):
-        ingest(write_logs(top / model, model), top / "lake")
-    return pipeline.open_lake(top / "lake")
+def lake(two_models: Lake) -> Lake:
+    return two_models
 
 
 def test_the_sentence_names_the_state_edition_and_version(lake: Lake) -> None:

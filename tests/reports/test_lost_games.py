@@ -106,7 +106,6 @@ def test_what_adds_up_to_a_value_says_it_too(lake: pipeline.Lake) -> None:
     [
         ("leaderboard", {}),
         ("leaderboard", {"where": "n_rounds = 1"}),
-        ("leaderboard", {"game_type": "prisoners_dilemma"}),
         ("leaderboard", {"by": "role"}),
         ("metric", {"metric": "win_rate"}),
         ("model", {"model": "nova"}),

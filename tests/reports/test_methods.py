@@ -37,7 +37,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> pipeline.Lake:
     top = tmp_path_factory.mktemp("methods")
     logs = [
         (log, log.read_text())
-        for log in simulate(top / "logs", models=2, games=6, seed=4).results.rglob("*.json")
+        for log in simulate(top / "logs", models=2, games=4, seed=4).results.rglob("*.json")
     ]
     for name, names in (("own", NAMES), ("copies", COPIES)):
         for log, text in logs:
@@ -110,6 +110,7 @@ def test_games_with_a_value_are_compared_with_the_others(lake: pipeline.Lake) ->
     assert numbers.filter(n_models=1).height == 4
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("method", "reason"),
     [

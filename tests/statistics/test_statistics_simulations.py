@@ -23,7 +23,7 @@ OF_TEN = 0.95**10 + 10 * 0.05 * 0.95**9 + 45 * 0.05**2 * 0.95**8
 
 
 def test_exact_coverage_is_met():
-    assert cell(of_metric("cooperation", 10), 0.05, 20_000).coverage == pytest.approx(
+    assert cell(of_metric("cooperation", 10), 0.05, 10_000).coverage == pytest.approx(
         OF_TEN, abs=0.004
     )
     exact = rare_rates.exact(rare_rates.of_numbers([10]), np.array([0.05]))
