@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,10 +40,15 @@ def statuses(archive: Archive) -> dict[str, int]:
 
 
 def rows(archive: Archive, table: str) -> list[dict[str, Any]]:
-    """The rows of a table, those of events with the path of their game."""
-    found = archive.lake.table(table)
+    """The rows of a table, those of events with the path of their game; not to be changed."""
+    return _rows(archive.lake, table)
+
+
+@cache
+def _rows(lake: StoredLake, table: str) -> list[dict[str, Any]]:
+    found = lake.table(table)
     if table not in ("games", "documents", "quarantine"):
-        games = archive.lake.table("games").select("game_id", "path")
+        games = lake.table("games").select("game_id", "path")
         found = found.join(games, on="game_id", maintain_order="left")
     return found.collect().to_dicts()
 

@@ -24,6 +24,7 @@ from rawlogs import (
     public_good,
     undercover,
 )
+from test_archives import tar, zipped
 
 import pipeline
 from pipeline.events.identity import identified_setting
@@ -76,9 +77,9 @@ def packed(members: Sequence[tuple[str, bytes]], kind: str) -> bytes:
 def archive(lab: Lab, name: str = "logs.tar.zst") -> Path:
     """An archive of the folder's files, beside the folder."""
     found = sorted(path for path in lab.root.rglob("*") if path.is_file())
-    members = [(path.relative_to(lab.root).as_posix(), path.read_bytes()) for path in found]
+    members = {path.relative_to(lab.root).as_posix(): path.read_bytes() for path in found}
     file = lab.root.parent / name
-    file.write_bytes(packed(members, name.rpartition(".")[2]))
+    file.write_bytes(zipped(members) if name.endswith("zip") else zstandard.compress(tar(members)))
     return file
 
 

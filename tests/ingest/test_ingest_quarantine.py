@@ -2,10 +2,8 @@
 
 import errno
 import gzip
-import io
 import json
 import os
-import tarfile
 from collections.abc import Callable
 from hashlib import sha512
 from pathlib import Path
@@ -15,6 +13,7 @@ import polars as pl
 import pytest
 from lakes import Lab, games_at, nonzero, table
 from rawlogs import by_seat, chameleon, encode, prisoners_dilemma, public_good, undercover
+from test_archives import tar
 
 from pipeline.archives import Document
 from pipeline.ingest import ingest
@@ -92,13 +91,7 @@ def lines() -> bytes:
 
 
 def archive() -> bytes:
-    held = io.BytesIO()
-    with tarfile.open(fileobj=held, mode="w:gz") as tar:
-        for number, log in enumerate(LOGS):
-            member = tarfile.TarInfo(f"x/{number}.json")
-            member.size = len(log)
-            tar.addfile(member, io.BytesIO(log))
-    return held.getvalue()
+    return gzip.compress(tar({f"x/{number}.json": log for number, log in enumerate(LOGS)}))
 
 
 @pytest.mark.some(1)

@@ -1,9 +1,6 @@
 """Archives that have not changed are not read again, and what comes of it is as if they were."""
 
-import io
 import os
-import tarfile
-import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -16,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lakes import Lab, nonzero, rows, table
 from rawlogs import chameleon, chatarena, prisoners_dilemma, public_good
+from test_archives import tar, zipped
 
 import pipeline.archives.containers
 import pipeline.ingest.decode
@@ -51,20 +49,11 @@ FORMS = ["logs.tar.zst", "logs.zip", "logs.jsonl", "logs.jsonl.zst"]
 
 def packed(members: Members, name: str) -> bytes:
     """The members in an archive of the form that its name stands for."""
-    data = io.BytesIO()
     if ".jsonl" in name:
-        data.write(b"\n".join(members.values()))
-    elif ".zip" in name:
-        with zipfile.ZipFile(data, "w") as archive:
-            for path, content in members.items():
-                archive.writestr(zipfile.ZipInfo(path), content)
+        data = b"\n".join(members.values())
     else:
-        with tarfile.open(fileobj=data, mode="w") as archive:
-            for path, content in members.items():
-                entry = tarfile.TarInfo(path)
-                entry.size = len(content)
-                archive.addfile(entry, io.BytesIO(content))
-    return zstandard.compress(data.getvalue()) if name.endswith(".zst") else data.getvalue()
+        data = zipped(members) if ".zip" in name else tar(members)
+    return zstandard.compress(data) if name.endswith(".zst") else data
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,6 @@
 import math
 import os
 import shutil
-import tarfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from lakes import check, parquet_files, rows, table
 from rawlogs import encode, prisoners_dilemma, write_logs
+from test_archives import tar
 
 from pipeline.errors import LakeError, UsageError
 from pipeline.events.contracts import TABLES
@@ -154,12 +154,8 @@ def test_many_archives_are_cut_into_chunks(tmp_path: Path, monkeypatch: pytest.M
     logs.mkdir()
     for batch in range(2):
         for number in range(4):
-            with tarfile.open(logs / f"{batch}-{number}.tar", "w") as archive:
-                folder = tmp_path / f"{batch}-{number}"
-                folder.mkdir()
-                log = prisoners_dilemma(model=f"m{batch}{number}")
-                (folder / "0.json").write_bytes(encode(log))
-                archive.add(folder, "x")
+            log = encode(prisoners_dilemma(model=f"m{batch}{number}"))
+            (logs / f"{batch}-{number}.tar").write_bytes(tar({"x/0.json": log}))
         ingest(logs, tmp_path / "lake")
     before = rows(tmp_path / "lake", but_for=())
     assert len(before["archives"]) == 8

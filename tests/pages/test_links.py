@@ -123,6 +123,7 @@ def test_a_page_is_shared_with_and_without_the_token(beyond: tuple[Served, str])
     assert served.get("/share?of=/games").status == 401
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(
     ("path", "shown"),
     [
@@ -225,6 +226,7 @@ def test_a_plot_is_a_picture(served: Served) -> None:
     assert len(answer) > 10_000
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", ["leaderboard", "compare", "evidence", "games", "search"])
 def test_the_game_types_to_choose_from_are_those_of_the_lake(grown: Served, name: str) -> None:
     """Any other leads nowhere; one that a link brings along stays what is chosen."""

@@ -8,49 +8,33 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from servers import TOP, Served, here, start, stop
+from servers import TOP, Served, check_headers, here, start, stop
 
 from pipeline import __version__
 from pipeline.api import open_lake
 from pipeline.cli import main
 from pipeline.extras import install_command
 from pipeline.ingest import ingest
-from pipeline.pages import NAMES
 from pipeline.server.serve import reachable
 from pipeline.server.worker import Reply, Task
 from pipeline.server.workers import Workers
 
-POLICY = "default-src 'none'; script-src 'self'; style-src 'self'"
 SLOW = "SELECT count(*) FROM range(100000000) a, range(100000) b".replace(" ", "+")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "path",
     [
-        *(f"/{name}" for name in NAMES),
         *("/", "/nothing", "/static/style.css", "/static/nothing", "/leaderboard.json"),
         *("/leaderboard.csv", "/leaderboard.xml", "/leaderboard?where=nonsense", "/game?game=x"),
         *("/leaderboard?edition=x", "/leaderboard?unknown=1", "/static/../app.py", "/a/b/c"),
     ],
 )
 def test_every_answer_has_the_headers(served: Served, path: str) -> None:
+    """Those of every page are looked at in `test_hostile_pages`, with what the policy refuses."""
     answer = served.get(path)
     assert answer.status in (200, 303, 400, 404)
-    assert answer.headers["content-security-policy"].startswith(POLICY)
-    assert "unsafe" not in answer.headers["content-security-policy"]
-    assert answer.headers["x-content-type-options"] == "nosniff"
-    assert answer.headers["referrer-policy"] == "same-origin"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-def test_a_page_has_nothing_that_the_policy_refuses(served: Served, name: str) -> None:
-    text = served.get(f"/{name}").text
-    for part in (" style=", "<style", " onclick", "javascript:", "http://", "https://"):
-        if part == "http://":
-            text = text.replace("http://www.w3.org/", "")
-        assert part not in text, part
+    check_headers(answer)
 
 
 def test_other_hosts_are_refused(served: Served) -> None:
@@ -140,6 +124,7 @@ def test_a_wrong_request_is_explained(served: Served, path: str) -> None:
         assert "a defect of the server" not in answer.text
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_within_a_second(lake: Path) -> None:
     """Once in three tries, since other tests may have the processors."""
     for _ in range(3):
@@ -229,14 +214,13 @@ def test_without_words_of_the_browser_a_query_is_asked_about(beyond: tuple[Serve
     served, token = beyond
     cookie = f"magic-token-{served.port}={token}"
     here, there = f"http://127.0.0.1:{served.port}/sql", "http://evil.example/"
-    for page in ("/sql?query=SELECT+42+AS+x", "/search?words=I"):
-        for form in ("", ".json", ".csv"):
-            path = page.replace("?", f"{form}?")
-            for led in ({}, {"Referer": there}, {"Referer": "http://["}, {"Referer": "about:x"}):
-                assert served.get(path, Cookie=cookie, **led).status == 403
-            assert served.get(path, Cookie=cookie, Referer=here).status == 200
-            assert served.get(path, Authorization=f"Bearer {token}").status == 200
-            assert served.get(path, Authorization="Bearer x").status == 401
+    for page in ("sql", "sql.json", "sql.csv", "search"):
+        path = f"/{page}?query=SELECT+42+AS+x" if "sql" in page else f"/{page}?words=I"
+        for led in ({}, {"Referer": there}, {"Referer": "http://["}, {"Referer": "about:x"}):
+            assert served.get(path, Cookie=cookie, **led).status == 403
+        assert served.get(path, Cookie=cookie, Referer=here).status == 200
+        assert served.get(path, Authorization=f"Bearer {token}").status == 200
+        assert served.get(path, Authorization="Bearer x").status == 401
     asked = served.get("/sql?query=SELECT+42+AS+x", Cookie=cookie)
     assert "Run this?" in asked.text
     assert served.get("/sql", Cookie=cookie).status == 200
