@@ -12,7 +12,6 @@ from pipeline.archives import documents
 from pipeline.ingest import IngestSummary, ingest
 from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import metrics
-from pipeline.verify import verify
 
 Key = tuple[str | None, ...]
 
@@ -66,8 +65,3 @@ def shares(hits: Iterable[tuple[Key, float]]) -> dict[Key, float]:
     for key, hit in hits:
         of_key.setdefault(key, []).append(hit)
     return {key: sum(all_of_it) / len(all_of_it) for key, all_of_it in of_key.items()}
-
-
-def findings(archive: Archive) -> list[Any]:
-    """What `magic verify` finds fault with."""
-    return verify(archive.lake.path).faults.rows()
