@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from pipeline.events.contracts import GAME_TABLES
-from pipeline.events.frames import Frames, IdentifiedGame, frames
+from pipeline.events.frames import IdentifiedGame, frames
 from pipeline.formats import read
 from pipeline.game import BrokenDocument, Fault, GameRecord
 
@@ -45,8 +45,8 @@ class Game:
     The rows are made once a test asks for some: that takes 500 times as long as to read the log.
     """
 
-    def __init__(self, record: GameRecord, game_id: str, made: Callable[[], Frames]) -> None:
-        self._record, self._game_id, self._made = record, game_id, made
+    def __init__(self, record: GameRecord, rows_of: Callable[[str], list[Row]]) -> None:
+        self._record, self._rows_of = record, rows_of
 
     def __getattr__(self, name: str) -> Any:
         """What is said of the game, or the rows of a table, those of players as `seats`."""
@@ -55,8 +55,7 @@ class Game:
         table = "players" if name == "seats" else name
         if table not in GAME_TABLES:
             raise AttributeError(name)
-        rows = self._made().table(table).filter(game_id=self._game_id)
-        self.__dict__[name] = [Row(**row) for row in rows.iter_rows(named=True)]
+        self.__dict__[name] = self._rows_of(table)
         return self.__dict__[name]
 
     def __eq__(self, other: object) -> bool:
@@ -87,7 +86,17 @@ def games_of(games: Iterable[GameRecord]) -> list[Game]:
         for number, game in enumerate(games)
     ]
     made = cache(lambda: frames(placed))
-    return [Game(one.game, one.game_id, made) for one in placed]
+
+    @cache
+    def rows_of(table: str) -> dict[str, list[Row]]:
+        found: dict[str, list[Row]] = {one.game_id: [] for one in placed}
+        for row in made().table(table).iter_rows(named=True):
+            found[row["game_id"]].append(Row(**row))
+        return found
+
+    return [
+        Game(one.game, lambda table, game_id=one.game_id: rows_of(table)[game_id]) for one in placed
+    ]
 
 
 def game_of(log: object, model: str | None = None) -> Game:

@@ -384,16 +384,15 @@ def test_a_field_of_another_type_is_named_with_its_type(
     assert (fault.json_path, fault.message) == (json_path, message)
 
 
-@pytest.mark.some(2)
 @pytest.mark.parametrize("name", ["games.json", "games.jsonl", "games.txt"])
 @pytest.mark.parametrize("indent", [None, 2])
 def test_a_list_of_games_is_cut_into_them(tmp_path: Path, name: str, indent: int | None) -> None:
     games = [WEREWOLF, dict(reversed(PUBLIC_GOOD.items())), {"no": "game"}]
     (tmp_path / name).write_text(json.dumps(games, indent=indent))
-    statuses = ingest(tmp_path / name, tmp_path / "lake").statuses
-    assert (statuses["ingested"], statuses["ignored"]) == (2, 1)
-    paths = open_lake(tmp_path / "lake").table("games").collect()["path"]
-    assert sorted(paths) == [f"{name}#1", f"{name}#2"]
+    found = list(documents(tmp_path / name, choose=splitter))
+    assert [one.path for one in found] == [f"{name}#{number}" for number in (1, 2, 3)]
+    games_and_none = [read(one.data or b"", None, one.path) for one in found]
+    assert [game is not None for game in games_and_none] == [True, True, False]
 
 
 def test_numbers_that_need_64_bits_are_read() -> None:
@@ -588,6 +587,7 @@ def test_the_example_is_a_game_to_begin_with(
     assert run(capfd, "convert")[0] == 2
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("refused", [b"{", encode(chatarena())])
 def test_the_next_step_of_unknown_logs_is_named_beside_refused_ones(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], refused: bytes

@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import signal
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -150,8 +151,11 @@ def test_slow_queries_block_nothing_and_end_by_ctrl_c(lake: Path) -> None:
         assert time.monotonic() - began < 6
         assert not any(one.done() for one in slow)
         began = time.monotonic()
-        assert stop(served) == 0
+        served.process.send_signal(signal.SIGINT)
+        assert served.process.wait(10) == 0
         assert time.monotonic() - began < 3  # the queries have both processors
+        with served.process.stderr as said:
+            assert said.read() == ""
         for one in slow:
             assert one.exception(5) or one.result().status in (500, 503)
 
