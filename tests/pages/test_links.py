@@ -3,8 +3,6 @@
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
-from shutil import rmtree
 from urllib.parse import quote, urlencode
 
 import pytest
@@ -62,16 +60,6 @@ def test_a_state_that_is_not_there_leads_to_the_newest(grown: Served, ingest_id:
         assert "no ingest" in answer.text
         assert '<a href="/games?model=x">Its newest state</a>' in answer.text
         assert grown.get(f"/ingest/{ingest_id}/games.json").status == 404
-
-
-@pytest.mark.slow
-def test_a_state_of_another_lake_is_not_kept(tmp_path: Path) -> None:
-    ingest(SAMPLE / "undercover", tmp_path / "lake")
-    with here(tmp_path / "lake") as served:
-        assert types(served, "/ingest/1/games.json") == {"undercover"}
-        rmtree(tmp_path / "lake")
-        ingest(SAMPLE / "chameleon", tmp_path / "lake")
-        assert types(served, "/ingest/1/games.json") == {"chameleon"}
 
 
 @pytest.mark.parametrize(

@@ -257,12 +257,12 @@ def test_another_lake_in_its_place_shows_without_a_restart(tmp_path: Path) -> No
     sample = TOP / "data" / "sample" / "results"
     ingest(sample / "undercover", tmp_path / "lake")
     with here(tmp_path / "lake") as served:
-        before = served.json("/games.json")["rows"]
-        shutil.rmtree(tmp_path / "lake")
-        ingest(sample / "chameleon", tmp_path / "lake")
-        after = served.json("/games.json")["rows"]
-        assert {row["game_type"] for row in before} == {"undercover"}
-        assert {row["game_type"] for row in after} == {"chameleon"}
+        for game_type in ("undercover", "chameleon"):
+            for path in ("/games.json", "/ingest/1/games.json"):
+                rows = served.json(path)["rows"]
+                assert {row["game_type"] for row in rows} == {game_type}
+            shutil.rmtree(tmp_path / "lake")
+            ingest(sample / "chameleon", tmp_path / "lake")
 
 
 def test_what_cannot_be_served_is_said(
