@@ -97,12 +97,6 @@ def leaderboard(lake: AnsweringLake, asked: Any) -> Content:
     )
 
 
-def radar(lake: AnsweringLake, asked: Any) -> Content:
-    """All metrics of each model around a point, and the areas; `rows` are those of `radar`."""
-    rows = lake.radar(edition=asked.edition)
-    return Content(title="Radar", rows=rows, notes=present("radar", rows).notes)
-
-
 def one_metric(lake: AnsweringLake, asked: Any) -> Content:
     """The metric's definition, and its values by model, by game type and by what is asked.
 
@@ -199,7 +193,6 @@ PAGES = {
         ),
         leaderboard,
     ),
-    "radar": Page(address(EDITION, is_of_system=True), radar),
     "metric": Page(address(METRIC, EDITION, WHERE, BY, is_of_system=True), one_metric),
     "model": Page(
         address(

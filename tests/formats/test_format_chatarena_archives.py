@@ -5,6 +5,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -163,14 +164,17 @@ def answers(logs: list[list[Row]]) -> dict[str, float]:
     return {"judgement": sum(hits) / len(hits), "win_rate": sum(by_side) / 2}
 
 
+@cache
+def answers_of(archive: Path) -> dict[str, float]:
+    return answers(lists(archive) or transcripts(archive))
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("archive", ["chameleon", "transcripts"])
 def test_metrics_are_those_of_a_naive_reader(
     shared: Path, lakes: dict[str, StoredLake], archive: str, engine: str
 ) -> None:
-    place = shared / "real" / f"chatarena-{archive}.tar.zst"
-    logs = lists(place) if archive == "chameleon" else transcripts(place)
-    expected = answers(logs)
+    expected = answers_of(shared / "real" / f"chatarena-{archive}.tar.zst")
     values = metrics(
         lakes[archive], engine=engine, by=["model"], metric=list(expected), confidence=None
     )

@@ -16,10 +16,8 @@ from pipeline.cli.options import (
     Form,
     PaperForm,
     Texts,
-    argument,
-    flag,
-    option,
 )
+from pipeline.declared import argument, flag, option
 from pipeline.errors import UsageError
 from pipeline.vocabulary import Edition, Failures
 
@@ -33,7 +31,7 @@ def compare(
     model: Texts = argument(
         "[MODEL [OTHER]]",
         "The two models to compare; or one, whose groups of --by are compared.",
-        suggestions.models,
+        "models",
     ),
     lake: str = DEFAULT_LAKE,
     system: str | None = None,
@@ -47,7 +45,7 @@ def compare(
         "COLUMNS",
         "Compare the models in each group of these columns; with one MODEL, compare its "
         "groups of this column.",
-        suggested=suggestions.columns,
+        suggested="columns",
         check=options.columns,
     ),
     method: str | None = option(

@@ -4,18 +4,11 @@ from pathlib import Path
 from typing import Literal
 
 from pipeline.cells import counted
-from pipeline.cli import options, suggestions, terminal
+from pipeline.cli import options, terminal
 from pipeline.cli.command import Asked
 from pipeline.cli.declared import PathType
-from pipeline.cli.options import (
-    DEFAULT_CONFIDENCE,
-    DEFAULT_LAKE,
-    Texts,
-    argument,
-    flag,
-    option,
-    several,
-)
+from pipeline.cli.options import DEFAULT_CONFIDENCE, DEFAULT_LAKE, Texts
+from pipeline.declared import argument, flag, option, several
 from pipeline.errors import PipelineError, UsageError
 from pipeline.extras import check_extra
 from pipeline.vocabulary import Edition, ExportKind, Failures
@@ -165,7 +158,7 @@ def export(
         "SYSTEM",
         "Only the games of this system (harness); default: those of all, or where values or "
         "battles are written, of the one with the most games.",
-        suggested=suggestions.systems,
+        suggested="systems",
     ),
     names: Path | None = None,
     edition: Edition = "paper",
