@@ -196,25 +196,24 @@ def test_plan(opened: Lake, given: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"other": ""}, ["name two models, or none"]),
-        ({"model": "nobody"}, ["no game of nobody"]),
-        ({"other": "sim-delta"}, ["named twice"]),
-        ({"power": "2"}, ["the power must be between"]),
-        ({"all_pairs": "true"}, ["not both"]),
-        ({"difference": "9"}, ["impossible"]),
-        (
-            {"metric": "nothing", "difference": "x", "n_pairs": "1.5"},
-            ["no metric", "not a number", "must be a whole number"],
-        ),
+        ({"other": ""}, "name two models, or none"),
+        ({"model": "nobody"}, "no game of nobody"),
+        ({"other": "sim-delta"}, "named twice"),
+        ({"power": "2"}, "the power must be between"),
+        ({"all_pairs": "true"}, "not both"),
+        ({"difference": "9"}, "impossible"),
+        ({"metric": "nothing"}, "no metric"),
+        ({"difference": "x"}, "not a number"),
+        ({"n_pairs": "1.5"}, "must be a whole number"),
     ],
 )
 def test_a_wrong_field_of_a_plan_has_its_fault(
-    opened: Lake, wrong: dict[str, str], said: list[str]
+    opened: Lake, wrong: dict[str, str], said: str
 ) -> None:
     asked = parameters("plan", {"model": "sim-delta", "other": "sim-atlas"} | wrong)
     found = page("plan").content(opened, asked)
     assert found.faults.keys() == wrong.keys()
-    assert all(one in "".join(found.faults.values()) for one in said)
+    assert said in "".join(found.faults.values())
     assert found.rows.is_empty()
 
 
