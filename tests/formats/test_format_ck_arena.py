@@ -184,7 +184,6 @@ def test_a_vote_for_no_player_is_a_fault_of_its_own() -> None:
     log = voted()
     log["game_record"]["game_process"]["voting_rounds"][1]["votes"][0]["voted_for"] = 9
     game = read(encode(log))
-    assert game is not None
     assert [(fault.json_path, fault.message) for fault in game.faults] == [
         ("$.game_record.game_process.voting_rounds[1].votes[0].voted_for", "9")
     ]

@@ -136,6 +136,7 @@ HISTORIES = {
     "two models of equal bytes": """
         a=T a:x b=T b:y -> ingested a b -> T:x@a T:y@b
                         ->              -> T:x@a T:y@b a! b!
+        a:x b=A         -> replacing b  -> T:x@a A@b
         """,
     "a model for a log that names its own": """
         a=A a:x b=T b:x -> ingested a b -> A@a T:x@b

@@ -92,7 +92,6 @@ def test_small_files_become_one(used_lake: Path, upkept: Upkept) -> None:
     assert done["files_before"].sum() > done["files_after"].sum()
     assert done["files_deleted"].sum() == 0
     last = open_lake(lake).last_ingest
-    assert last is not None
     assert (last["ingest_id"], last["n_documents"], last["sources"]) == (4, 0, [])
 
 

@@ -295,8 +295,6 @@ def test_side_by_side(visit: Visit, pages: dict[str, str]) -> None:
     games = tab.locator("section.game")
     assert games.count() == 2
     left, right = (games.nth(place).bounding_box() for place in range(2))
-    assert left is not None
-    assert right is not None
     assert left["y"] == right["y"]
     assert left["x"] + left["width"] <= right["x"]
 

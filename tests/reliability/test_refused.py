@@ -328,7 +328,6 @@ def test_a_mended_log_takes_the_place_of_what_was_read_of_it(lab: Lab) -> None:
     assert table(lab.lake, "quarantine").height == 1
     lab.write("3.json", chameleon(model="mended"))
     report = retry(lab.lake).report
-    assert report is not None
     assert (nonzero(report), report.n_superseded) == ({"ingested": 1}, 1)
     assert table(lab.lake, "games").height == 1
     assert table(lab.lake, "quarantine").is_empty()
