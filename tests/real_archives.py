@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,7 +12,6 @@ from pipeline.archives import documents
 from pipeline.ingest import IngestSummary, ingest
 from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import metrics
-from pipeline.verify import verify
 
 Key = tuple[str | None, ...]
 
@@ -39,10 +39,15 @@ def statuses(archive: Archive) -> dict[str, int]:
 
 
 def rows(archive: Archive, table: str) -> list[dict[str, Any]]:
-    """The rows of a table, those of events with the path of their game."""
-    found = archive.lake.table(table)
+    """The rows of a table, those of events with the path of their game; not to be changed."""
+    return _rows(archive.lake, table)
+
+
+@cache
+def _rows(lake: StoredLake, table: str) -> list[dict[str, Any]]:
+    found = lake.table(table)
     if table not in ("games", "documents", "quarantine"):
-        games = archive.lake.table("games").select("game_id", "path")
+        games = lake.table("games").select("game_id", "path")
         found = found.join(games, on="game_id", maintain_order="left")
     return found.collect().to_dicts()
 
@@ -60,8 +65,3 @@ def shares(hits: Iterable[tuple[Key, float]]) -> dict[Key, float]:
     for key, hit in hits:
         of_key.setdefault(key, []).append(hit)
     return {key: sum(all_of_it) / len(all_of_it) for key, all_of_it in of_key.items()}
-
-
-def findings(archive: Archive) -> list[Any]:
-    """What `magic verify` finds fault with."""
-    return verify(archive.lake.path).faults.rows()

@@ -3,6 +3,7 @@
 A reading is strict: a text that says two things is `ambiguous`, one that says none `unreadable`.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import polars as pl
@@ -21,31 +22,38 @@ UNREADABLE = (None, ParseStatus.UNREADABLE)
 
 SPEAKER = "Player 3"
 TEXT = pl.col("text")
+Reading = tuple[Any, str]
 
 
-def read_in(text: str | None, value: pl.Expr, status: pl.Expr) -> tuple[Any, str]:
-    """A value and a status as they are read in one text."""
-    frame = pl.DataFrame({"text": [text]}, schema={"text": pl.String})
-    return frame.select(value.alias("value"), status.alias("status")).row(0)
+def read_in(texts: Sequence[str | None], value: pl.Expr, status: pl.Expr) -> list[Reading]:
+    """A value and a status as they are read in each text."""
+    frame = pl.DataFrame({"text": texts}, schema={"text": pl.String})
+    return frame.select(value.alias("value"), status.alias("status")).rows()
 
 
-def stated_player(text: str, speaker: str) -> tuple[str | None, str]:
-    found = prose.stated_players(pl.DataFrame({"answer": [text], "player": [speaker]}))
-    status = prose.outage_or(TEXT, prose.certainty(pl.lit(found)))
-    return read_in(text, prose.only(pl.lit(found)), status)
+def stated_players(texts: Sequence[str]) -> list[Reading]:
+    answers = pl.DataFrame({"answer": texts, "player": [SPEAKER] * len(texts)})
+    found = pl.lit(prose.stated_players(answers))
+    return read_in(texts, prose.only(found), prose.outage_or(TEXT, prose.certainty(found)))
 
 
-def share(text: str | None) -> tuple[float | None, str]:
+def shares(texts: Sequence[str | None]) -> list[Reading]:
     numbers = prose.numbers(TEXT)
-    return read_in(text, prose.share(numbers), prose.share_status(numbers, prose.share(numbers)))
+    return read_in(texts, prose.share(numbers), prose.share_status(numbers, prose.share(numbers)))
 
 
-def stated_amount(text: str, registered: float = 8) -> tuple[float | None, str]:
-    """The amount, and how surely the text states what the game registered."""
+def stated_amounts(texts: Sequence[str], registered: float = 8) -> list[Reading]:
+    """The amounts, and how surely each text states what the game registered."""
     written = amounts.written_amount(TEXT)
     stated = amounts.amount(written)
-    text = amounts.own(pl.Series([text])).item()
-    return read_in(text, stated, prose.amount_status(pl.lit(registered), written, stated))
+    own = amounts.own(pl.Series(texts)).to_list()
+    return read_in(own, stated, prose.amount_status(pl.lit(registered), written, stated))
+
+
+def as_read(read: Callable[[list[Any]], list[Reading]], table: list[tuple[Any, Any]]) -> list[Any]:
+    """The table with what is read of each text in place of what is to be."""
+    texts = [text for text, _ in table]
+    return list(zip(texts, read(texts), strict=True))
 
 
 ONE, TWO = ("Player 1", OK), ("Player 2", OK)
@@ -105,9 +113,8 @@ PLAYERS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), PLAYERS)
-def test_player_that_a_vote_states(text: str, expected: tuple[str | None, ParseStatus]) -> None:
-    assert stated_player(text, SPEAKER) == expected
+def test_player_that_a_vote_states() -> None:
+    assert as_read(stated_players, PLAYERS) == PLAYERS
 
 
 GUESSES = [
@@ -144,9 +151,8 @@ GUESSES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), GUESSES)
-def test_word_that_a_guess_states(text: str, expected: tuple[str | None, ParseStatus]) -> None:
-    assert stated_guess(text) == expected
+def test_word_that_a_guess_states() -> None:
+    assert as_read(lambda texts: [*map(stated_guess, texts)], GUESSES) == GUESSES
 
 
 AMOUNTS = [
@@ -219,9 +225,9 @@ AMOUNTS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), AMOUNTS)
-def test_amount_that_a_text_states(text: str, expected: float | None) -> None:
-    assert stated_amount(text)[0] == expected
+def test_amount_that_a_text_states() -> None:
+    read = as_read(stated_amounts, AMOUNTS)
+    assert [(text, amount) for text, (amount, _) in read] == AMOUNTS
 
 
 SHARES = [
@@ -251,10 +257,12 @@ SHARES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), SHARES)
-def test_share_of_the_whole(text: str | None, expected: tuple[float | None, ParseStatus]) -> None:
-    found, status = share(text)
-    assert (found if found is None else pytest.approx(found), status) == expected
+def test_share_of_the_whole() -> None:
+    read = as_read(shares, SHARES)
+    assert [
+        (text, (found and pytest.approx(found, rel=1e-12), status))
+        for text, (found, status) in read
+    ] == SHARES
 
 
 @pytest.mark.parametrize(
@@ -295,11 +303,11 @@ WORDS = st.lists(
 @given(st.text() | WORDS)
 def test_any_text_is_read_strictly(text: str) -> None:
     """What is read is given a value, what is not is given none, and shares are shares."""
-    for value, status in (stated_player(text, SPEAKER), stated_guess(text), share(text)):
+    (share,) = shares([text])
+    for value, status in (*stated_players([text]), stated_guess(text), share):
         assert (value is not None) == (status == OK)
-    found, _ = share(text)
-    assert found is None or 0 <= found <= 1
-    amount, status = stated_amount(text)
+    assert share[0] is None or 0 <= share[0] <= 1
+    ((amount, status),) = stated_amounts([text])
     assert amount is None or amount >= 0
     # Digits of other scripts may be unreadable; no amount was plainly stated then.
     assert (amount == 8) == (status == OK)

@@ -1,7 +1,6 @@
 """Interchange JSON as people write it: refused with a place, or good for all that follows."""
 
 import tempfile
-from itertools import product
 from pathlib import Path
 
 import polars as pl
@@ -77,8 +76,8 @@ def assert_whole(lake: StoredLake) -> None:
     assert finished.collect().is_empty()
 
 
-def assert_held(seed: int, n_of_each: int) -> None:
-    """All that holds of documents, of so many of each game."""
+def assert_held(seed: int, n_of_each: int, n_editions: int) -> None:
+    """All that holds of documents, of so many of each game, by so many editions of each system."""
     written = documents(seed, n_of_each)
     with tempfile.TemporaryDirectory() as folder:
         top = Path(folder)
@@ -96,19 +95,21 @@ def assert_held(seed: int, n_of_each: int) -> None:
         other = open_lake(top / "other")
         for name in GAME_TABLES:
             assert_frame_equal(rows_of(other, name), rows_of(lake, name))
-        for system, edition in product(lake.by_system(), EDITIONS):
-            asked = {"edition": edition, "by": ["model", "game_type"], "confidence": None}
-            assert_same(*(metrics(system, engine=engine, **asked) for engine in ENGINES))
+        for place, system in enumerate(lake.by_system()):
+            for number in range(n_editions):
+                edition = EDITIONS[(seed + place + number) % len(EDITIONS)]
+                asked = {"edition": edition, "by": ["model", "game_type"], "confidence": None}
+                assert_same(*(metrics(system, engine=engine, **asked) for engine in ENGINES))
 
 
 @SEEDS
-@settings(max_examples=2, phases=PHASES)
+@settings(max_examples=1, phases=PHASES)
 def test_a_document_is_refused_or_good_for_all_that_follows(seed: int) -> None:
-    assert_held(seed, 250)
+    assert_held(seed, 150, n_editions=1)
 
 
 @pytest.mark.long
 @SEEDS
 @settings(max_examples=40, phases=PHASES)
 def test_many_documents_are_refused_or_good_for_all_that_follows(seed: int) -> None:
-    assert_held(seed, 500)
+    assert_held(seed, 500, len(EDITIONS))

@@ -75,7 +75,6 @@ def test_what_no_game_of_its_kind_says_is_refused(
     change: Callable[[GameRecord], None], rule: str, value: str
 ) -> None:
     game = read(encode(public_good()))
-    assert game is not None
     check_kind(game)
     change(game)
     with pytest.raises(BrokenDocument) as caught:
@@ -87,7 +86,6 @@ def test_what_no_game_of_its_kind_says_is_refused(
 def test_a_seat_that_nobody_has_breaks_the_contract_of_its_table(seat: int, rule: str) -> None:
     """Formats that count seats from 0 are told so, and no other game's player has the row."""
     game = read(encode(public_good()))
-    assert game is not None
     game.contributions[0] = replace(game.contributions[0], seat=seat)
     identified = [
         IdentifiedGame(game, digit * 32, None, "a" * 64, "b" * 32, "source", "path")
@@ -125,7 +123,6 @@ def test_a_fault_says_which_value_and_how_many_rows_of_its_own_game() -> None:
 
 def test_a_text_in_a_fault_is_written_out_and_cut() -> None:
     game = read(encode(public_good()))
-    assert game is not None
     text = "\x1b[2J\n" + "x" * 10_000
     game.seats[0] = replace(game.seats[0], role=text)
     identified = IdentifiedGame(game, "0" * 32, None, "a" * 64, "b" * 32, "source", "path")

@@ -10,7 +10,7 @@ import pytest
 from event_tables import ENGINES
 from logs.textarena import EVIL, Log, cut_off, good_won, merlin_found, of_one_agent
 from rawlogs import encode, fault_of, game_of
-from real_archives import Archive, findings, ingested, rows, shares, statuses, values
+from real_archives import Archive, ingested, rows, shares, statuses, values
 
 from pipeline.formats import read
 
@@ -55,10 +55,6 @@ def test_every_document_is_accounted_for(archive: Archive) -> None:
     assert Counter(fault["rule"] for fault in faults) == {"at least one player is tested": 96}
     without = {path for path, log in archive.raw.items() if set(agents(log)) <= BOTS}
     assert {fault["path"] for fault in faults} == without
-
-
-def test_the_lake_is_whole(archive: Archive) -> None:
-    assert findings(archive) == []
 
 
 def test_games_are_as_many_as_known(archive: Archive) -> None:
@@ -216,7 +212,6 @@ def test_the_moderator_addresses_whom_its_text_names() -> None:
 
 def test_an_invalid_move_is_told_and_the_game_is_finished() -> None:
     game = read(encode(good_won()))
-    assert game is not None
     assert game.ended_by == "invalid move: Merlin guess not in valid format"
     assert (game.is_finished, game.outcome) == (True, "good_won")
 
@@ -243,7 +238,6 @@ def test_one_name_for_several_agents_is_no_model() -> None:
 def test_a_log_that_ends_in_a_vote_is_unfinished() -> None:
     log = cut_off()
     game = read(encode(log))
-    assert game is not None
     assert (game.is_finished, game.outcome, game.ended_by) == (False, None, "Time is up.")
     votes = game_of(log).team_votes
     assert [(one.seat, one.approves, one.is_approved) for one in votes] == [
@@ -255,7 +249,6 @@ def test_a_log_that_ends_in_a_vote_is_unfinished() -> None:
 
 def test_a_log_without_rows_is_a_game_without_words() -> None:
     game = read(encode({**good_won(), "logs": []}))
-    assert game is not None
     assert len(game.messages) == 0
 
 
@@ -263,7 +256,6 @@ def test_a_vote_that_was_not_registered_is_a_fault() -> None:
     log = cut_off()
     log["logs"][-1]["message"] = "I pass."
     game = read(encode(log))
-    assert game is not None
     (fault,) = game.faults
     assert fault.json_path == f"$.logs[{len(log['logs']) - 1}]"
     assert len(game.events["team_votes"]) == 1

@@ -10,6 +10,7 @@ import zstandard
 from lakes import PROVENANCE, check, nonzero, rows, statuses, table
 
 from pipeline.ingest import IngestSummary, ingest
+from pipeline.lake import StoredLake
 
 DEFENDERS = ("gpt-4", "gpt-4-fix")
 
@@ -39,20 +40,20 @@ def public(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[d
     check(top / "b")
 
 
-def test_documents_and_games(public: dict[str, Path]) -> None:
-    for lake in (public["of archive"], public["of folder"]):
-        assert Counter(statuses(lake).values()) == {"ingested": 1430, "ignored": 103}
-        assert table(lake, "quarantine").is_empty()
-        games = table(lake, "games")
-        assert Counter(games["game_type"]) == {
-            "chameleon": 400,
-            "undercover": 400,
-            "cost_sharing": 210,
-            "prisoners_dilemma": 210,
-            "public_good": 210,
-        }
-        assert games["game_id"].n_unique() == 1430
-        assert table(lake, "results").height == 1430
+def test_documents_and_games(public_lake: StoredLake) -> None:
+    lake = Path(str(public_lake.path))
+    assert Counter(statuses(lake).values()) == {"ingested": 1430, "ignored": 103}
+    assert table(lake, "quarantine").is_empty()
+    games = table(lake, "games")
+    assert Counter(games["game_type"]) == {
+        "chameleon": 400,
+        "undercover": 400,
+        "cost_sharing": 210,
+        "prisoners_dilemma": 210,
+        "public_good": 210,
+    }
+    assert games["game_id"].n_unique() == 1430
+    assert table(lake, "results").height == 1430
 
 
 @pytest.mark.slow

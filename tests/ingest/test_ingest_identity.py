@@ -9,10 +9,9 @@ import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
-import polars as pl
 import pytest
 import zstandard
-from lakes import Lab, games_at, nonzero, rows, statuses, table
+from lakes import Lab, nonzero, rows, statuses, table
 from rawlogs import (
     GAMES,
     PAYOFFS,
@@ -20,10 +19,12 @@ from rawlogs import (
     chatarena,
     cost_sharing,
     encode,
+    game_of,
     prisoners_dilemma,
     public_good,
     undercover,
 )
+from test_archives import tar, zipped
 
 import pipeline
 from pipeline.events.identity import identified_setting
@@ -31,7 +32,6 @@ from pipeline.game import FIXED
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
 from pipeline.reports.audit import findings
-from pipeline.verify import verify
 
 SETTING = {"topic": "Rivers", "code": "Danube", "chameleon_name": "Player 1"}
 
@@ -77,9 +77,9 @@ def packed(members: Sequence[tuple[str, bytes]], kind: str) -> bytes:
 def archive(lab: Lab, name: str = "logs.tar.zst") -> Path:
     """An archive of the folder's files, beside the folder."""
     found = sorted(path for path in lab.root.rglob("*") if path.is_file())
-    members = [(path.relative_to(lab.root).as_posix(), path.read_bytes()) for path in found]
+    members = {path.relative_to(lab.root).as_posix(): path.read_bytes() for path in found}
     file = lab.root.parent / name
-    file.write_bytes(packed(members, name.rpartition(".")[2]))
+    file.write_bytes(zipped(members) if name.endswith("zip") else zstandard.compress(tar(members)))
     return file
 
 
@@ -134,178 +134,6 @@ def test_every_document_is_accounted_for(lab: Lab) -> None:
 
 
 @pytest.mark.slow
-def test_a_touched_file_supersedes_its_game_alone(lab: Lab) -> None:
-    one_of_each(lab)
-    lab.ingest()
-    before, same = rows(lab.lake), rows(lab.lake, without=["game_id", "sha256"])
-    held = ids(lab.lake)
-    original = (lab.root / "public_good/0.json").read_bytes()
-
-    lab.write("public_good/0.json", original + b"\n")
-    report = lab.ingest()
-    assert nonzero(report) == {"replacing": 1, "unchanged": 9, "ignored": 2}
-    assert report.n_superseded == 1
-    assert statuses(lab.lake)["public_good/0.json"] == "replacing"
-    now = ids(lab.lake)
-    assert {path for path in held if held[path] != now[path]} == {"public_good/0.json"}
-    games = table(lab.lake, "games")
-    assert set(games["game_id"]) == set(now.values())
-    # The same game in other bytes: all but its id and its hash is as it was.
-    changing = ["game_id", "sha256"]
-    assert rows(lab.lake, without=changing) == same
-
-    lab.write("public_good/0.json", original)
-    assert lab.counts() == {"replacing": 1, "unchanged": 9, "ignored": 2}
-    assert ids(lab.lake) == held
-    assert rows(lab.lake) == before
-
-
-def test_writing_the_same_bytes_again_changes_nothing(lab: Lab) -> None:
-    lab.write("a.json", game("a"))
-    lab.ingest()
-    lab.write("a.json", game("a"))
-    assert lab.counts() == {"unchanged": 1}
-
-
-@pytest.mark.slow
-def test_a_copy_under_another_name_is_one_duplicate(lab: Lab) -> None:
-    lab.write("a.json", game("a"))
-    lab.ingest()
-    before = rows(lab.lake)
-    lab.write("b.json", game("a"))
-    assert lab.counts() == {"unchanged": 1, "duplicate": 1}
-    assert statuses(lab.lake)["b.json"] == "duplicate"
-    assert rows(lab.lake) == before
-    assert ids(lab.lake)["a.json"] == ids(lab.lake)["b.json"]
-    # From now on the copy's place holds the game too.
-    assert lab.rehearse() == {"unchanged": 2}
-    assert games_at(lab.lake) == [("a.json", None)]
-
-
-def test_copies_in_one_ingest(lab: Lab) -> None:
-    for name in ("b", "a", "c/a"):
-        lab.write(f"{name}.json", game("a"))
-    assert lab.counts() == {"ingested": 1, "duplicate": 2}
-    assert statuses(lab.lake) == {
-        "a.json": "ingested",
-        "b.json": "duplicate",
-        "c/a.json": "duplicate",
-    }
-    assert games_at(lab.lake) == [("a.json", None)]
-
-
-# The index
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("at_once", [True, False])
-def test_equal_bytes_of_different_indexes_are_two_games(lab: Lab, at_once: bool) -> None:
-    """Two repeats of a setting at temperature 0 can be equal to the byte."""
-    lab.write("3.json", game("a"))
-    if not at_once:
-        assert lab.counts() == {"ingested": 1}
-    lab.write("4.json", game("a"))
-    assert lab.counts() == ({"ingested": 2} if at_once else {"ingested": 1, "unchanged": 1})
-    assert games_at(lab.lake) == [("3.json", 3), ("4.json", 4)]
-    assert lab.rehearse() == {"unchanged": 2}
-
-
-@pytest.mark.parametrize("at_once", [True, False])
-@pytest.mark.parametrize(
-    ("first", "second"), [("a.json", "b/3.json"), ("a/3.json", "b.json"), ("a/3.json", "b/03.json")]
-)
-@pytest.mark.long
-def test_equal_bytes_without_different_indexes_are_one_game(
-    lab: Lab, first: str, second: str, at_once: bool
-) -> None:
-    lab.write(first, game("a"))
-    if not at_once:
-        lab.ingest()
-    lab.write(second, game("a"))
-    # The one with an index is the game, whichever came first.
-    gives_way = not at_once and first == "a.json"
-    known = "ingested" if at_once else "unchanged"
-    assert lab.counts() == {known: 1, "ingested" if gives_way else "duplicate": 1}
-    assert len(games_at(lab.lake)) == 1
-    assert lab.rehearse() == {"unchanged": 2}
-
-
-@pytest.mark.some(2)
-@pytest.mark.slow
-@pytest.mark.parametrize("order", [("a", "3", "4"), ("3", "4", "a"), ("a", "3 4"), ("a 3 4",)])
-def test_different_indexes_are_two_games_whatever_else_is_there(
-    lab: Lab, order: tuple[str, ...]
-) -> None:
-    """A third copy, without an index, is one with either of them; they are two all the same."""
-    for names in order:
-        for name in names.split():
-            lab.write(f"{name}.json", game("a"))
-        lab.ingest()
-    assert len(games_at(lab.lake)) == 2
-
-
-# Another game in a place
-
-
-@pytest.mark.slow
-def test_a_moved_game_stays_when_its_old_place_is_taken(lab: Lab) -> None:
-    lab.write("a.json", game("a"))
-    lab.ingest()
-    lab.write("b.json", game("a"))
-    lab.write("a.json", game("b"))
-    report = lab.ingest()
-    assert statuses(lab.lake) == {"a.json": "replacing", "b.json": "duplicate"}
-    assert report.n_superseded == 0
-    assert models(lab.lake) == ["a", "b"]
-    assert paths(lab.lake) == {"a": "b.json", "b": "a.json"}
-    # The place that holds it now is the last one.
-    lab.write("b.json", game("c"))
-    report = lab.ingest()
-    assert statuses(lab.lake) == {"b.json": "replacing"}
-    assert report.n_superseded == 1
-    assert models(lab.lake) == ["b", "c"]
-
-
-@pytest.mark.slow
-def test_games_that_change_places(lab: Lab) -> None:
-    lab.write("a.json", game("a"))
-    lab.write("b.json", game("b"))
-    lab.ingest()
-    before = rows(lab.lake)
-    lab.write("a.json", game("b"))
-    lab.write("b.json", game("a"))
-    report = lab.ingest()
-    assert nonzero(report) == {"duplicate": 2}
-    assert report.n_superseded == 0
-    after = rows(lab.lake)
-    assert {name for name in after if after[name] != before[name]} == {"games"}
-    assert paths(lab.lake) == {"a": "b.json", "b": "a.json"}
-    assert lab.rehearse() == {"unchanged": 2}
-
-
-def test_a_place_that_takes_over_a_known_game_gives_up_its_own(lab: Lab) -> None:
-    lab.write("a.json", game("a"))
-    lab.write("b.json", game("b"))
-    lab.ingest()
-    lab.write("a.json", game("b"))
-    report = lab.ingest()
-    assert statuses(lab.lake) == {"a.json": "duplicate"}
-    assert report.n_superseded == 1
-    assert models(lab.lake) == ["b"]
-
-
-def test_a_game_stays_when_its_file_is_gone(lab: Lab) -> None:
-    lab.write("a.json", game("a"))
-    lab.write("b.json", game("b"))
-    lab.ingest()
-    (lab.root / "a.json").unlink()
-    assert lab.counts() == {"unchanged": 1}
-    assert models(lab.lake) == ["a", "b"]
-    lab.write("a.json", game("a"))
-    assert lab.rehearse() == {"unchanged": 2}
-
-
-@pytest.mark.slow
 def test_a_known_place_unseen_still_holds_its_game(lab: Lab) -> None:
     """The other place is of another source, which this ingest does not look at."""
     lab.write("one/a.json", game("a"))
@@ -315,46 +143,8 @@ def test_a_known_place_unseen_still_holds_its_game(lab: Lab) -> None:
     assert lab.ingest("one").n_superseded == 0
     assert models(lab.lake) == ["a", "b"]
     assert paths(lab.lake) == {"a": "two/a.json", "b": "a.json"}
-    assert verify(lab.lake).faults.is_empty()
     lab.write("two/a.json", game("b"))
     assert lab.ingest("two").n_superseded == 1
-    assert models(lab.lake) == ["b"]
-
-
-@pytest.mark.slow
-def test_a_broken_replacement_leaves_the_old_game(lab: Lab) -> None:
-    lab.write("a.json", game("a"))
-    lab.ingest()
-    before = rows(lab.lake, but_for=("documents", "ingests", "quarantine"))
-    lab.write("a.json", game("b")[:-9])
-    report = lab.ingest()
-    assert (nonzero(report), report.n_superseded) == ({"quarantined": 1}, 0)
-    assert rows(lab.lake, but_for=("documents", "ingests", "quarantine")) == before
-    assert table(lab.lake, "quarantine").height == 1
-    # Its place holds it still.
-    lab.write("a.json", game("a"))
-    assert lab.counts() == {"unchanged": 1}
-    assert table(lab.lake, "quarantine").is_empty()
-    lab.write("a.json", b"[")
-    lab.ingest()
-    lab.write("a.json", game("b"))
-    report = lab.ingest()
-    assert (nonzero(report), report.n_superseded) == ({"replacing": 1}, 1)
-    assert models(lab.lake) == ["b"]
-    assert table(lab.lake, "quarantine").is_empty()
-
-
-@pytest.mark.slow
-def test_a_replacement_that_is_no_log_leaves_the_old_game(lab: Lab) -> None:
-    lab.write("a.json", game("a"))
-    lab.ingest()
-    lab.write("a.json", SETTING)
-    report = lab.ingest()
-    assert (nonzero(report), report.n_superseded) == ({"ignored": 1}, 0)
-    assert models(lab.lake) == ["a"]
-    lab.write("a.json", game("b"))
-    report = lab.ingest()
-    assert (nonzero(report), report.n_superseded) == ({"replacing": 1}, 1)
     assert models(lab.lake) == ["b"]
 
 
@@ -424,34 +214,25 @@ def test_archive_and_folder_make_the_same_lake(lab: Lab, empty_lake: Path) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["zip", "zst"])
 @pytest.mark.filterwarnings("ignore:Duplicate name")
-def test_a_member_that_an_archive_has_twice(lab: Lab, kind: str) -> None:
-    """They are two documents and two games; the second one's path says that it is the second."""
-    name = "logs.zip" if kind == "zip" else "logs.tar.zst"
-    file = lab.write(name, packed([("a.json", game("a")), ("a.json", game("b"))], kind))
-    assert nonzero(ingest(file, lab.lake)) == {"ingested": 2}
-    assert models(lab.lake) == ["a", "b"]
-    first, second = sorted(statuses(lab.lake))
-    assert first == "a.json"
-    assert second.startswith("a.json")
-    assert nonzero(ingest(file, lab.lake)) == {"unchanged": 2}
-    assert dict(games_at(lab.lake)) == {first: None, second: None}
-
-
-@pytest.mark.slow
-def test_a_broken_member_of_a_name_that_a_game_has_too(lab: Lab) -> None:
-    """What is refused is told, whatever its name."""
-    file = lab.write("logs.tar.zst", packed([("a.json", game("a"))], "zst"))
-    ingest(file, lab.lake)
-    file.write_bytes(packed([("a.json", game("a")), ("a.json", b"{")], "zst"))
-    assert nonzero(ingest(file, lab.lake)) == {"unchanged": 1, "quarantined": 1}
-    quarantine = table(lab.lake, "quarantine")
-    assert quarantine.height == 1
-    refused = next(path for path, status in statuses(lab.lake).items() if status == "quarantined")
-    assert quarantine["path"].to_list() == [refused]
-    assert nonzero(ingest(file, lab.lake)) == {"unchanged": 1, "quarantined": 1}
-    assert table(lab.lake, "quarantine").height == 1
+def test_members_of_one_name(lab: Lab) -> None:
+    """They are two documents; the second one's path says that it is the second."""
+    for kind, file in (("zip", "logs.zip"), ("zst", "logs.tar.zst")):
+        twice = [("a.json", game(f"{kind} a")), ("a.json", game(f"{kind} b"))]
+        lab.write(file, packed(twice, kind))
+    torn = [("a.json", game("a"))]
+    lab.write("torn.tar.zst", packed(torn, "zst"))
+    assert lab.counts() == {"ingested": 5}
+    assert models(lab.lake) == ["a", "zip a", "zip b", "zst a", "zst b"]
+    first, second = sorted(path for path in statuses(lab.lake) if path.startswith("logs.zip"))
+    assert first == "logs.zip/a.json"
+    assert second.startswith(first)
+    # What is refused is told, whatever its name.
+    lab.write("torn.tar.zst", packed([*torn, ("a.json", b"{")], "zst"))
+    for _ in range(2):
+        assert lab.counts() == {"unchanged": 5, "quarantined": 1}
+    (refused,) = table(lab.lake, "quarantine")["path"]
+    assert statuses(lab.lake, 2)[refused] == "quarantined"
 
 
 # Lines
@@ -483,62 +264,7 @@ def test_lines_of_a_file(lab: Lab) -> None:
     assert lab.counts("one.json") == {"duplicate": 1}
 
 
-# Who played, where the log does not say
-
-
-def test_a_transcript_needs_a_model(lab: Lab) -> None:
-    lab.write("a.json", chatarena())
-    report = lab.ingest()
-    assert nonzero(report) == {"quarantined": 1}
-    assert "--model" in report.faults["message"][0]
-    # Given one, it leaves the quarantine.
-    assert lab.counts(model="x") == {"ingested": 1}
-    assert table(lab.lake, "quarantine").is_empty()
-    assert table(lab.lake, "games")["assigned_model"].to_list() == ["x"]
-    assert set(table(lab.lake, "players")["model"]) == {"x"}
-    assert lab.counts(model="x") == {"unchanged": 1}
-
-
-@pytest.mark.slow
-def test_another_model_makes_another_game_of_a_transcript(lab: Lab) -> None:
-    lab.write("a.json", chatarena())
-    lab.ingest(model="x")
-    first = ids(lab.lake)["a.json"]
-    report = lab.ingest(model="y")
-    assert (nonzero(report), report.n_superseded) == ({"replacing": 1}, 1)
-    assert ids(lab.lake)["a.json"] != first
-    assert set(table(lab.lake, "results")["model"]) == {"y"}
-    lab.ingest(model="x")
-    assert ids(lab.lake)["a.json"] == first
-    # Without one it is known by its bytes.
-    assert lab.counts() == {"unchanged": 1}
-    assert table(lab.lake, "documents").sort("ingest_id")["assigned_model"][-1] == "x"
-    assert lab.counts(model="x") == {"unchanged": 1}
-
-
-@pytest.mark.slow
-def test_a_transcript_without_a_model_is_known_by_its_bytes(lab: Lab) -> None:
-    """Wherever it is; what was quarantined for want of a model leaves the quarantine."""
-    lab.write("a.json", chatarena())
-    assert lab.counts() == {"quarantined": 1}
-    lab.ingest(model="x")
-    lab.write("b/a.json", chatarena())
-    assert lab.counts() == {"unchanged": 1, "duplicate": 1}
-    report = lab.ingest()
-    assert report.n_known_by_content == 2
-    assert table(lab.lake, "games").height == 1
-    assert table(lab.lake, "quarantine").is_empty()
-
-
-@pytest.mark.slow
-def test_bytes_that_two_models_played_do_not_say_which(lab: Lab) -> None:
-    """Taken for the first model's, the second's game would have lost its place."""
-    lab.write("x/a.json", chatarena())
-    lab.write("y/a.json", chatarena())
-    lab.ingest("x", model="x")
-    lab.ingest("y", model="y")
-    assert lab.counts() == {"quarantined": 2}
-    assert set(table(lab.lake, "games")["assigned_model"]) == {"x", "y"}
+# Forms
 
 
 @pytest.mark.slow
@@ -570,26 +296,6 @@ def test_games_in_two_forms_at_once(lab: Lab) -> None:
     assert lab.ingest(model="x").n_in_other_form == 2
 
 
-@pytest.mark.slow
-def test_transcripts_of_equal_bytes_by_two_models_are_two_games(lab: Lab) -> None:
-    lab.write("x/a.json", chatarena())
-    lab.write("y/a.json", chatarena())
-    lab.ingest("x", model="x")
-    assert lab.counts("y", model="y") == {"ingested": 1}
-    assert table(lab.lake, "games")["assigned_model"].sort().to_list() == ["x", "y"]
-
-
-def test_a_given_model_does_not_touch_logs_that_name_theirs(lab: Lab) -> None:
-    lab.write("a.json", game("a"))
-    lab.write("b.json", chatarena())
-    assert lab.counts(model="x") == {"ingested": 2}
-    held = ids(lab.lake)
-    assert lab.counts(model="y") == {"unchanged": 1, "replacing": 1}
-    assert ids(lab.lake)["a.json"] == held["a.json"]
-    result = table(lab.lake, "documents").filter(pl.col("path") == "a.json")
-    assert result["assigned_model"].is_null().all()
-
-
 # Ids
 
 
@@ -608,26 +314,25 @@ def test_a_game_id_is_the_same_on_every_machine(lab: Lab) -> None:
     }
 
 
-def test_games_on_the_same_setting_share_its_id(lab: Lab) -> None:
+def test_games_on_the_same_setting_share_its_id() -> None:
     """Whoever plays it, however its numbers are written; another hidden player is another one."""
-    lab.write("a.json", public_good(model="x"))
-    lab.write("b.json", public_good(model="y", multiplier=2.0))
-    lab.write("c.json", public_good(model="y", multiplier=2.5))
-    lab.write("d.json", public_good(model="y", tested="Player 2"))
-    lab.write("e.json", chameleon(model="x"))
-    lab.write("f.json", chameleon(model="y", flag=0))
-    lab.write("g.json", chameleon(model="y", hidden="Player 3"))
-    lab.ingest()
-    games = table(lab.lake, "games")
-    of = dict(games.select("path", "setting_id").iter_rows())
-    assert of["a.json"] == of["b.json"]
-    assert of["e.json"] == of["f.json"]
-    assert len(set(of.values())) == 5
-    texts = dict(games.select("path", "setting").iter_rows())
-    assert len(set(texts.values())) == 5
-    assert texts["a.json"] == texts["b.json"]
-    assert json.loads(texts["c.json"])["multiplier"] == 2.5
-    assert '"multiplier":2,' in texts["a.json"]
+    logs = [
+        public_good(model="x"),
+        public_good(model="y", multiplier=2.0),
+        public_good(model="y", multiplier=2.5),
+        public_good(model="y", tested="Player 2"),
+        chameleon(model="x"),
+        chameleon(model="y", flag=0),
+        chameleon(model="y", hidden="Player 3"),
+    ]
+    rows = [game_of(log).games[0] for log in logs]
+    for column in ("setting_id", "setting"):
+        one, same, *others = [getattr(row, column) for row in rows]
+        assert one == same
+        assert others[2] == others[3]
+        assert len({one, *others}) == 5
+    assert json.loads(rows[2].setting)["multiplier"] == 2.5
+    assert '"multiplier":2,' in rows[0].setting
 
 
 def test_what_a_setting_fixes_is_in_columns_and_listed(lab: Lab) -> None:

@@ -5,9 +5,7 @@ last, what each place is refused for, and which games there are. It says what be
 document before the lake is asked.
 """
 
-import io
 import shutil
-import tarfile
 import tempfile
 from collections import Counter
 from collections.abc import Iterable
@@ -21,6 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from lakes import check
 from rawlogs import chameleon, encode, prisoners_dilemma, undercover
+from test_archives import tar
 
 from pipeline.events.identity import sha256
 from pipeline.ingest import ingest
@@ -218,11 +217,8 @@ class LakeMachine(RuleBasedStateMachine):
         return found if found[2] else None
 
     def _pack(self) -> None:
-        with tarfile.open(self.top / "logs.tar", "w") as archive:
-            for path in sorted(self.files):
-                entry = tarfile.TarInfo(path)
-                entry.size = len(CONTENTS[self.files[path]])
-                archive.addfile(entry, io.BytesIO(CONTENTS[self.files[path]]))
+        members = {path: CONTENTS[self.files[path]] for path in sorted(self.files)}
+        (self.top / "logs.tar").write_bytes(tar(members))
 
     def _ingest(self, source: Path, prefix: str, paths: list[str]) -> None:
         self.n_ingests += 1

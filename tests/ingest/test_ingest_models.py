@@ -72,11 +72,16 @@ def test_the_same_models_again_are_the_same_games(logs: Path) -> None:
 
 
 def test_a_model_by_path_is_the_same_as_for_all(logs: Path) -> None:
-    read(logs, "one")
+    """An ingest notes what it gave, so that a large archive is read again when that differs."""
+    read(logs, {"*": "one"})
     report = read(logs, {"x/*": "one", "*": "two"})
     assert report.statuses["unchanged"] == 2
     assert models(logs)["x/1.json"] == ["one"] * 3
     assert models(logs)["y/1.json"] == ["two"] * 3
+    ingests = open_lake(logs.parent / "lake").table("ingests").sort("ingest_id").collect()
+    same, other = ingests["assigned_model"]
+    assert same == "one"
+    assert json.loads(other) == {"x/*": "one", "*": "two"}
 
 
 @pytest.mark.slow
@@ -131,35 +136,15 @@ def test_the_part_of_a_file_has_the_path_of_the_file() -> None:
     ]
 
 
-@pytest.mark.slow
-def test_an_ingest_notes_what_it_gave(logs: Path) -> None:
-    """So that a large archive is read again when it is given something else."""
-    for model in ("one", {"*": "one"}, {"x/*": "one", "*": "two"}):
-        read(logs, model)
-    rows = open_lake(logs.parent / "lake").table("ingests").sort("ingest_id").collect()
-    one, same, other = rows["assigned_model"]
-    assert (one, same) == ("one", "one")
-    assert json.loads(other) == {"x/*": "one", "*": "two"}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        (
-            "models.toml",
-            '"x/*" = "one"\n["*"]\n"Player 1" = "a"\n"Player 2" = "b"\n"Player 3" = "a"\n',
-        ),
-        ("models.json", json.dumps({"x/*": "one", "*": SEATED})),
-    ],
-)
-def test_the_command_reads_them_from_a_file(logs: Path, name: str, text: str) -> None:
-    file = logs.parent / name
-    file.write_text(text)
-    given = ["--models-from", str(file), "--lake", str(logs.parent / "lake")]
-    assert main(["ingest", str(logs), *given]) == 0
-    found = models(logs)
-    assert (found["x/1.json"], found["y/1.json"]) == (["one"] * 3, ["a", "b", "a"])
+def test_a_file_of_models_is_toml_or_json(tmp_path: Path) -> None:
+    players = "\n".join(f'"{player}" = "{model}"' for player, model in SEATED.items())
+    given = {"x/*": "one", "*": SEATED}
+    for name, text in {
+        "models.toml": f'"x/*" = "one"\n["*"]\n{players}\n',
+        "models.json": json.dumps(given),
+    }.items():
+        (tmp_path / name).write_text(text)
+        assert read_models(tmp_path / name) == given
 
 
 def test_the_model_is_for_what_the_file_has_no_pattern_for(logs: Path) -> None:

@@ -1,10 +1,8 @@
 """Archives that have not changed are not read again, and what comes of it is as if they were."""
 
-import io
 import os
-import tarfile
-import zipfile
 from collections.abc import Callable, Iterator, Sequence
+from hashlib import sha256
 from pathlib import Path
 
 import msgspec
@@ -15,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lakes import Lab, nonzero, rows, table
 from rawlogs import chameleon, chatarena, prisoners_dilemma, public_good
+from test_archives import tar, zipped
 
 import pipeline.archives.containers
 import pipeline.ingest.decode
@@ -50,20 +49,11 @@ FORMS = ["logs.tar.zst", "logs.zip", "logs.jsonl", "logs.jsonl.zst"]
 
 def packed(members: Members, name: str) -> bytes:
     """The members in an archive of the form that its name stands for."""
-    data = io.BytesIO()
     if ".jsonl" in name:
-        data.write(b"\n".join(members.values()))
-    elif ".zip" in name:
-        with zipfile.ZipFile(data, "w") as archive:
-            for path, content in members.items():
-                archive.writestr(zipfile.ZipInfo(path), content)
+        data = b"\n".join(members.values())
     else:
-        with tarfile.open(fileobj=data, mode="w") as archive:
-            for path, content in members.items():
-                entry = tarfile.TarInfo(path)
-                entry.size = len(content)
-                archive.addfile(entry, io.BytesIO(content))
-    return zstandard.compress(data.getvalue()) if name.endswith(".zst") else data.getvalue()
+        data = zipped(members) if ".zip" in name else tar(members)
+    return zstandard.compress(data) if name.endswith(".zst") else data
 
 
 @pytest.fixture(autouse=True)
@@ -132,15 +122,6 @@ def test_an_unchanged_archive_is_not_read_and_seen_the_same(
 
 
 @pytest.mark.slow
-def test_a_rehearsal_recalls_as_well(lab: Lab, reads: list[str]) -> None:
-    lab.write("logs.zip", packed(MEMBERS, "logs.zip"))
-    lab.ingest()
-    first = nonzero(lab.ingest())
-    assert lab.rehearse() == first
-    assert reads == ["logs.zip"]
-
-
-@pytest.mark.slow
 def test_a_history_of_an_archive_and_what_is_around_it(lab: Lab, reads: list[str]) -> None:
     """Two sources can have the same paths, and refusals are tried again in between."""
     sources = [lab.root / "one", lab.root / "two"]
@@ -155,29 +136,6 @@ def test_a_history_of_an_archive_and_what_is_around_it(lab: Lab, reads: list[str
     assert nonzero(report) == {"unchanged": 2, "quarantined": 2}
     assert len(reads) == 2
     assert rows(lab.lake) == before
-
-
-def test_an_archive_tells_what_is_its_own(lab: Lab) -> None:
-    lab.write("one/logs.tar.zst", packed(MEMBERS, "logs.tar.zst"))
-    lab.write("one/logs.jsonl", packed(MEMBERS, "logs.jsonl"))
-    lab.write("one/a.json", chameleon())
-    lab.ingest()
-    archives = table(lab.lake, "archives").sort("prefix")
-    assert archives["prefix"].to_list() == ["one/logs.jsonl#", "one/logs.tar.zst/"]
-    seen = table(lab.lake, "documents")
-    n_inside = [
-        seen.filter(pl.col("path").str.starts_with(prefix)).height for prefix in archives["prefix"]
-    ]
-    assert n_inside == [7, 7]
-
-
-def test_the_hash_of_an_archive_is_that_of_its_bytes(lab: Lab) -> None:
-    # As sha256sum tells it.
-    lab.write("line.jsonl", b"{}\n")
-    lab.ingest()
-    assert table(lab.lake, "archives").select("n_bytes", "sha256").rows() == [
-        (3, "ca3d163bab055381827226140568f3bef7eaac187cebd76878e0b63e9e442356")
-    ]
 
 
 def test_what_was_refused_keeps_its_format_and_its_model(
@@ -204,20 +162,107 @@ def test_what_was_refused_keeps_its_format_and_its_model(
 # What has to be read again
 
 
-def test_an_archive_of_other_bytes_is_read(lab: Lab, reads: list[str]) -> None:
-    """Though the lake has all of its games, since the folder has copies of them."""
-    lab.write("copies/0.json", CHAMELEON)
-    lab.write("copies/1.json", PUBLIC_GOOD)
-    for game in (CHAMELEON, PUBLIC_GOOD):
-        lab.write("logs.tar", packed({"x.json": game}, "logs.tar"))
+def encrypted(data: bytes) -> bytes:
+    """A zip that says so of its last member."""
+    place = data.rindex(b"PK\1\2") + 8
+    return data[:place] + bytes([data[place] | 1]) + data[place + 1 :]
+
+
+def two(name: str, second: Callable[..., object] = public_good) -> bytes:
+    """Two games that no archive of another name has."""
+    games = [msgspec.json.encode(game(model=ascii(name))) for game in (chameleon, second)]
+    return packed({"0.json": games[0], "1.json": games[1]}, name)
+
+
+# The archives of a folder, each with its data at three ingests, None for the same, and the ingests
+# that read it: a disk's error passes, what nobody can read is tried again, and so is what is not
+# noted, since it changed meanwhile or is small.
+WHOLE, PIPE = two("whole.tar.zst"), b"a pipe"
+ARCHIVES: dict[str, tuple[list[bytes | None], list[int]]] = {
+    "a failure.zip": ([two("a failure.zip"), None, None], [1, 2]),
+    "whole.tar.zst": ([WHOLE, None, None], [1]),
+    "lines.jsonl": ([packed(MEMBERS, "lines.jsonl"), None, None], [1]),
+    "broken off.tar.zst": ([WHOLE[: len(WHOLE) // 2], None, None], [1, 2, 3]),
+    "nobody can.zip": (
+        [encrypted(two("nobody can.zip")), None, two("nobody can.zip", prisoners_dilemma)],
+        [1, 2, 3],
+    ),
+    "copy.tar": ([two("other.tar"), None, None], [1]),
+    "other.tar": (
+        [two("other.tar"), two("other.tar", prisoners_dilemma), two("other.tar")],
+        [1, 2],
+    ),
+    "meanwhile.zip": ([two("meanwhile.zip"), None, None], [1, 2, 3]),
+    "small.jsonl": ([b"{}\n", None, None], [1, 2, 3]),
+    "z.tar": ([two("z.tar"), PIPE, None], [1, 2, 3]),
+}
+
+
+def test_an_archive_is_read_until_all_of_it_is_known(
+    lab: Lab, reads: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for least in ("LAST_ARCHIVE_BYTES", "LARGE_ARCHIVE_BYTES"):
+        monkeypatch.setattr(pipeline.ingest.tasks, least, 10)
+    instants, version = iter(range(99)), pipeline.ingest.recall.version
+    monkeypatch.setattr(
+        pipeline.ingest.recall,
+        "version",
+        lambda file: (next(instants),) if "meanwhile" in str(file) else version(file),
+    )
+    check_size, failures = pipeline.archives.containers.check_size, iter([OSError(5, "a disk's")])
+
+    def failing_once(n_bytes: int, limit: int) -> None:
+        if error := next(failures, None):
+            raise error
+        check_size(n_bytes, limit)
+
+    monkeypatch.setattr(pipeline.archives.containers, "check_size", failing_once)
+    expected = {name: ingests for name, (_, ingests) in ARCHIVES.items()}
+    read_in: dict[str, list[int]] = {name: [] for name in expected}
+    for number in range(3):
+        for name, (data, _) in ARCHIVES.items():
+            file = lab.root / name
+            if data[number] == PIPE:
+                file.unlink()
+                os.mkfifo(file)
+            elif content := data[number]:
+                file.write_bytes(content)
+        reads.clear()
         lab.ingest()
-    assert reads.count("logs.tar") == 2
-    lab.write("logs.tar", packed({"x.json": CHAMELEON}, "logs.tar"))
-    lab.ingest()
-    assert reads.count("logs.tar") == 2
-    held = table(lab.lake, "documents").filter(path="logs.tar/x.json").sort("ingest_id")
-    games = dict(table(lab.lake, "games").select("game_id", "game_type").iter_rows())
-    assert [games[game] for game in held["game_id"]] == ["chameleon", "public_good", "chameleon"]
+        for name in set(reads):
+            read_in[name].append(number + 1)
+    assert read_in == expected
+    reads.clear()
+    assert lab.rehearse()["unchanged"] > 10
+    assert {*reads} == {name for name, ingests in expected.items() if 3 in ingests} - {
+        "nobody can.zip"
+    }
+    # What is read again and again adds its rows once.
+    seen = table(lab.lake, "documents").sort("ingest_id")
+    of_file = {name: seen.filter(pl.col("path").str.starts_with(name)) for name in expected}
+    assert sorted(of_file["a failure.zip"].filter(ingest_id=1)["status"])[1] == "quarantined"
+    assert of_file["nobody can.zip"]["ingest_id"].to_list() == [1, 1, 3, 3]
+    assert of_file["other.tar"]["ingest_id"].to_list() == [1, 1, 2, 2, 3]
+    assert of_file["z.tar"]["status"].to_list() == ["ingested", "ingested", "ignored"]
+    assert len(of_file["lines.jsonl"]) == len(MEMBERS)
+    archives = table(lab.lake, "archives").sort("ingest_id")
+    noted = {prefix[:-1]: sha for prefix, sha in archives.select("prefix", "sha256").iter_rows()}
+    not_noted = {"broken off.tar.zst", "meanwhile.zip", "small.jsonl"}
+    assert noted.keys() == ARCHIVES.keys() - not_noted
+    for name in ("whole.tar.zst", "lines.jsonl", "copy.tar"):
+        assert noted[name] == sha256((lab.root / name).read_bytes()).hexdigest()
+
+
+@pytest.mark.slow
+def test_files_whose_names_print_alike_are_not_noted(tmp_path: Path, reads: list[str]) -> None:
+    logs, lake = tmp_path / "logs", tmp_path / "lake"
+    logs.mkdir()
+    for name in (b"x\xe9.tar", b"x\\udce9.tar"):
+        (logs / os.fsdecode(name)).write_bytes(two("a.tar"))
+    for _ in range(2):
+        ingest(logs, lake)
+    assert len(reads) == 4
+    assert table(lake, "archives").is_empty()
 
 
 @pytest.mark.long
@@ -257,100 +302,6 @@ def test_an_archive_is_read_whose_game_the_lake_has_no_more(lab: Lab, reads: lis
     assert nonzero(report) == {"ingested": 1}
 
 
-@pytest.mark.slow
-def test_an_archive_that_breaks_off_is_read_each_time(lab: Lab, reads: list[str]) -> None:
-    whole = packed(MEMBERS, "logs.tar.zst")
-    lab.write("logs.tar.zst", whole[: len(whole) // 2])
-    lab.ingest()
-    lab.ingest()
-    assert reads == ["logs.tar.zst"] * 2
-    assert table(lab.lake, "archives").is_empty()
-
-
-def test_a_member_that_could_not_be_read_is_read_again(
-    lab: Lab, reads: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A disk's error can pass."""
-    lab.write("logs.zip", packed({"0.json": CHAMELEON, "1.json": PUBLIC_GOOD}, "logs.zip"))
-    with monkeypatch.context() as patch:
-        patch.setattr(pipeline.archives.containers, "check_size", failing())
-        assert lab.counts() == {"ingested": 1, "quarantined": 1}
-    assert lab.counts() == {"ingested": 1, "unchanged": 1}
-    assert len(reads) == 2
-
-
-def test_what_is_read_each_night_adds_its_rows_once(lab: Lab, reads: list[str]) -> None:
-    """As an archive with a member that nobody can read; until something in it changes."""
-    data = bytearray(packed({"0.json": CHAMELEON, "1.json": PUBLIC_GOOD}, "logs.zip"))
-    data[data.rindex(b"PK\1\2") + 8] |= 1  # it says that its last member is encrypted
-    lab.write("logs.zip", bytes(data))
-    for _ in range(3):
-        lab.ingest()
-    assert reads == ["logs.zip"] * 3
-    assert table(lab.lake, "documents")["ingest_id"].to_list() == [1, 1]
-    assert table(lab.lake, "archives")["ingest_id"].to_list() == [1]
-    lab.write("logs.zip", packed({"0.json": CHAMELEON, "1.json": DILEMMA}, "logs.zip"))
-    for _ in range(2):
-        lab.ingest()
-    assert reads == ["logs.zip"] * 4
-    assert table(lab.lake, "documents")["ingest_id"].sort().to_list() == [1, 1, 4, 4]
-    assert table(lab.lake, "archives")["ingest_id"].sort().to_list() == [1, 4]
-
-
-def failing() -> Callable[[int, int], None]:
-    """A check that fails once, as a disk does."""
-    errors = iter([OSError(5, "Input/output error")])
-
-    def check(n_bytes: int, limit: int) -> None:
-        for error in errors:
-            raise error
-
-    return check
-
-
-def test_an_archive_that_changes_meanwhile_is_not_noted(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    versions = iter(range(9))
-    monkeypatch.setattr(pipeline.ingest.recall, "version", lambda file: (next(versions),))
-    lab.write("logs.zip", packed(MEMBERS, "logs.zip"))
-    lab.ingest()
-    assert table(lab.lake, "archives").is_empty()
-
-
-def test_files_whose_names_print_alike_are_not_noted(tmp_path: Path, reads: list[str]) -> None:
-    logs, lake = tmp_path / "logs", tmp_path / "lake"
-    logs.mkdir()
-    for name in (b"x\xe9.tar", b"x\\udce9.tar"):
-        (logs / os.fsdecode(name)).write_bytes(packed({"0.json": CHAMELEON}, "a.tar"))
-    for _ in range(2):
-        ingest(logs, lake)
-    assert len(reads) == 4
-    assert table(lake, "archives").is_empty()
-
-
-@pytest.mark.slow
-def test_a_pipe_in_an_archives_place_is_not_waited_for(lab: Lab) -> None:
-    file = lab.write("logs.tar", packed(MEMBERS, "logs.tar"))
-    lab.write("a.json", CHAMELEON)
-    lab.ingest()
-    file.unlink()
-    os.mkfifo(file)
-    assert lab.counts() == {"unchanged": 1, "ignored": 1}
-
-
-def test_a_file_beside_an_archive_is_not_in_it(lab: Lab) -> None:
-    """A log can be called as if it were a line of another, and a file that is none."""
-    lab.write("b.jsonl", CHAMELEON)
-    lab.write("b.jsonl#x.json", PUBLIC_GOOD)
-    lab.write("b.jsonl#7", b"")
-    lab.ingest()
-    lab.write("b.jsonl#x.json", DILEMMA)
-    report = lab.ingest()
-    assert nonzero(report) == {"replacing": 1, "unchanged": 1, "ignored": 1}
-    assert report.n_superseded == 1
-
-
 @pytest.mark.long
 def test_a_refused_document_is_read_whose_fault_the_lake_has_not(
     lab: Lab, reads: list[str]
@@ -362,17 +313,6 @@ def test_a_refused_document_is_read_whose_fault_the_lake_has_not(
     lab.ingest("sub")
     assert len(reads) == 3
     assert lab.counts() == nonzero(lab.ingest("sub"))
-
-
-def test_a_small_archive_is_read_where_the_others_are(
-    lab: Lab, reads: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """To look it up would take longer."""
-    monkeypatch.setattr(pipeline.ingest.tasks, "LAST_ARCHIVE_BYTES", 2**20)
-    lab.write("logs.zip", packed(MEMBERS, "logs.zip"))
-    lab.ingest()
-    lab.ingest()
-    assert len(reads) == 2
 
 
 # Any history

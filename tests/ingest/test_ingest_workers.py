@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lakes import Lab, nonzero, parquet_files, rows, statuses, table
+from lakes import Lab, games_at, nonzero, parquet_files, rows, table
 from rawlogs import GAMES, chameleon, chatarena, encode, prisoners_dilemma, public_good
 from test_ingest_identity import archive
 
@@ -131,44 +131,41 @@ def test_two_processes_make_the_lake_that_one_makes(
     assert len(open_lake(lab.lake).files("games")) >= 2
 
 
-@pytest.mark.slow
-def test_copies_decoded_by_both_workers_are_one_game(lab: Lab, pooled: list[Any]) -> None:
-    """Each of the two decodes two; the first is the game, with its rows and faults, once."""
+def test_what_two_workers_decode_of_one_thing_is_once_in_the_lake(
+    lab: Lab, pooled: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A copy, a game that gives way to one with an index, and the bytes of what is refused."""
+    folders: list[str] = []
+    start = pool.start
+
+    def look(program: str, **environment: str) -> Any:
+        folders.append(environment["TMPDIR"])
+        return start(program, **environment)
+
+    monkeypatch.setattr(pool, "start", look)
     for name in "abcd":
-        lab.write(f"{name}.json", faulty("x"))
-    (lab.root / "e.json").write_bytes(encode(prisoners_dilemma()))
-    assert nonzero(by_two(lab)) == {"ingested": 2, "duplicate": 3}
-    assert statuses(lab.lake)["a.json"] == "ingested"
-    games = table(lab.lake, "games").sort("path")
-    assert games["path"].to_list() == ["a.json", "e.json"]
-    for name in ("players", "messages", "votes", "results"):
+        lab.write(f"copies/{name}.json", faulty("x"))
+    lab.write("index/a.json", public_good())
+    lab.write("index/b/7.json", public_good())
+    torn = {f"torn/{name}.json": BROKEN + name.encode() * 1000 for name in "abcdef"}
+    for path, data in torn.items():
+        lab.write(path, data)
+    report = by_two(lab)
+    assert len(pooled) == 2
+    assert nonzero(report) == {"ingested": 2, "duplicate": 4, "quarantined": 6}
+    assert games_at(lab.lake) == [("copies/a.json", None), ("index/b/7.json", 7)]
+    for name in ("players", "messages", "votes", "results", "contributions"):
         found = table(lab.lake, name)
         assert found.unique().height == found.height, name
     assert table(lab.lake, "players").height == 6
-    assert table(lab.lake, "quarantine")["path"].to_list() == ["a.json"]
-
-
-@pytest.mark.slow
-def test_a_game_without_an_index_gives_way_to_one_of_the_other_worker(
-    lab: Lab, pooled: list[Any]
-) -> None:
-    """The two make different ids of the same bytes."""
-    lab.write("a.json", public_good())
-    lab.write("b/7.json", public_good())
-    assert nonzero(by_two(lab)) == {"ingested": 1, "duplicate": 1}
-    assert table(lab.lake, "games").select("path", "game_index").rows() == [("b/7.json", 7)]
-    assert table(lab.lake, "players").height == 3
-    assert nonzero(by_two(lab)) == {"unchanged": 2}
-
-
-def test_the_bytes_of_what_is_refused_come_from_every_worker(lab: Lab, pooled: list[Any]) -> None:
-    written = {f"{name}.json": BROKEN + name.encode() * 1000 for name in "abcdef"}
-    for path, data in written.items():
-        lab.write(path, data)
-    report = by_two(lab)
-    assert nonzero(report) == {"quarantined": 6}
-    assert dict(table(lab.lake, "quarantine").select("path", "raw").iter_rows()) == written
-    assert report.faults["n_bytes"].to_list() == [1000 + len(BROKEN)] * 6
+    refused = dict(table(lab.lake, "quarantine").select("path", "raw").iter_rows())
+    assert refused.pop("copies/a.json") == encode(faulty("x"))
+    assert refused == torn
+    # What killed workers left in the machine's own folder stays in one that goes with the ingest.
+    (folder,) = set(folders)
+    assert Path(folder).name.startswith("magic-")
+    assert not Path(folder).exists()
+    assert nonzero(by_two(lab)) == {"unchanged": 6, "quarantined": 6}
 
 
 @pytest.mark.long
@@ -255,26 +252,6 @@ def test_as_many_processes_as_the_work_is_worth(
     assert started == [n_started]
 
 
-def test_what_workers_leave_in_temporary_folders_goes_with_the_ingest(
-    lab: Lab, pooled: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Killed workers left drafts of files for a store behind, in the machine's own folder."""
-    folders: list[str] = []
-    start = pool.start
-
-    def look(program: str, **environment: str) -> Any:
-        folders.append(environment["TMPDIR"])
-        return start(program, **environment)
-
-    monkeypatch.setattr(pool, "start", look)
-    for number in range(2):
-        lab.write(f"{number}.json", public_good(model=f"m{number}"))
-    assert nonzero(by_two(lab)) == {"ingested": 2}
-    (folder,) = set(folders)
-    assert Path(folder).name.startswith("magic-")
-    assert not Path(folder).exists()
-
-
 # What goes wrong
 
 
@@ -322,8 +299,9 @@ def test_a_worker_that_is_killed(lab: Lab, pooled: list[Any]) -> None:
 
 
 @pytest.mark.usefixtures("staged_at_once")
-@pytest.mark.parametrize("error", [Crash, KeyboardInterrupt])
+@pytest.mark.some(1)
 @pytest.mark.slow
+@pytest.mark.parametrize("error", [Crash, KeyboardInterrupt])
 def test_an_ingest_that_fails_ends_its_workers(
     lab: Lab, pooled: list[Any], error: type[BaseException]
 ) -> None:

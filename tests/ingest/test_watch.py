@@ -46,7 +46,8 @@ def steps(of: Iterator[None]) -> Callable[[float], None]:
     return sleep
 
 
-@pytest.mark.parametrize("n_logs", [4, pytest.param(40, marks=pytest.mark.long)])
+@pytest.mark.slow
+@pytest.mark.parametrize("n_logs", [3, pytest.param(40, marks=pytest.mark.long)])
 def test_what_is_written_meanwhile_is_read_once(tmp_path: Path, n_logs: int) -> None:
     """Tables are as those of one ingest at the end; each reading found something to read."""
     (folder := tmp_path / "logs").mkdir()

@@ -1,8 +1,6 @@
 """Folders of a few logs, and a lake with a history: copies, replacements and refusals."""
 
-import io
 import shutil
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +8,7 @@ import pytest
 from format_logs import logs_in_files
 from lakes import check
 from rawlogs import chameleon, chatarena, encode, prisoners_dilemma, public_good, write_logs
+from test_archives import tar
 
 from pipeline.ingest import ingest
 from pipeline.ingest.tasks import LAST_ARCHIVE_BYTES
@@ -37,10 +36,8 @@ def used_lake(tmp_path_factory: pytest.TempPathFactory, empty_lake: Path) -> Pat
     (logs / "copy.json").write_bytes(encode(faulty))
     (logs / "torn.json").write_bytes(b"{")
     ingest(logs, lake)
-    with tarfile.open(logs / "notes.tar", "w") as archive:
-        notes = tarfile.TarInfo("notes.txt")
-        notes.size = LAST_ARCHIVE_BYTES  # so large that it is noted
-        archive.addfile(notes, io.BytesIO(bytes(notes.size)))
+    large = bytes(LAST_ARCHIVE_BYTES)  # so that it is noted
+    (logs / "notes.tar").write_bytes(tar({"notes.txt": large}))
     (logs / "talk.json").write_bytes(encode(chatarena(ending="right")))
     (logs / "4.json").write_bytes(encode(public_good(model='Zo\u00eb\'s "7B" chat')))
     ingest(logs, lake, model="talker")

@@ -3,7 +3,6 @@
 import math
 import os
 import shutil
-import tarfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,9 +13,9 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from deltalake import DeltaTable
 from lakes import check, parquet_files, rows, table
 from rawlogs import encode, prisoners_dilemma, write_logs
+from test_archives import tar
 
 from pipeline.errors import LakeError, UsageError
 from pipeline.events.contracts import TABLES
@@ -93,7 +92,6 @@ def test_small_files_become_one(used_lake: Path, upkept: Upkept) -> None:
     assert done["files_before"].sum() > done["files_after"].sum()
     assert done["files_deleted"].sum() == 0
     last = open_lake(lake).last_ingest
-    assert last is not None
     assert (last["ingest_id"], last["n_documents"], last["sources"]) == (4, 0, [])
 
 
@@ -155,12 +153,8 @@ def test_many_archives_are_cut_into_chunks(tmp_path: Path, monkeypatch: pytest.M
     logs.mkdir()
     for batch in range(2):
         for number in range(4):
-            with tarfile.open(logs / f"{batch}-{number}.tar", "w") as archive:
-                folder = tmp_path / f"{batch}-{number}"
-                folder.mkdir()
-                log = prisoners_dilemma(model=f"m{batch}{number}")
-                (folder / "0.json").write_bytes(encode(log))
-                archive.add(folder, "x")
+            log = encode(prisoners_dilemma(model=f"m{batch}{number}"))
+            (logs / f"{batch}-{number}.tar").write_bytes(tar({"x/0.json": log}))
         ingest(logs, tmp_path / "lake")
     before = rows(tmp_path / "lake", but_for=())
     assert len(before["archives"]) == 8
@@ -201,16 +195,6 @@ def test_a_file_has_so_many_rows(lake: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert n_files(lake)["decisions"] == 1
     done = maintain(lake)
     assert done["files_before"].to_list() == done["files_after"].to_list()
-
-
-@pytest.mark.slow
-def test_a_reader_keeps_its_files(lake: Path) -> None:
-    before = rows(lake, but_for=())
-    reader = open_lake(lake)
-    age(lake, 30)
-    maintain(lake)
-    seen = {t: sorted(map(repr, reader.table(t).collect().rows())) for t in TABLES}
-    assert seen == before
 
 
 @pytest.mark.slow
@@ -303,18 +287,33 @@ def test_an_upkeep_that_ends_in_its_commit_deletes_nothing_that_is_named(
 
 
 @pytest.mark.slow
-def test_states_of_the_last_days_stay(lake: Path) -> None:
+def test_what_is_kept_and_what_is_deleted(lake: Path, used_lake: Path) -> None:
     """All of this lake's states are from today, whatever the files' age."""
-    age(lake, 30)
+    reader, before = open_lake(lake), rows(lake, but_for=())
+    orphans = [lake / "games" / name for name in ("part-x.parquet", "part-y.parquet#1")]
+    for orphan in orphans:
+        orphan.write_bytes(b"PAR1")
     assert maintain(lake)["files_deleted"].sum() == 0
-    done = maintain(lake, keep_days=0)
-    assert done["files_deleted"].sum() > 0
-    opened = open_lake(lake)
-    for name in TABLES:
-        if name != "ingests":
-            assert {Path(file).name for file in opened.files(name)} == {
-                file.name for file in (lake / name).glob("*.parquet")
-            }
+    age(lake, 30)
+    kept = maintain(lake, keep_days=math.inf, older_than_hours=1e30)
+    assert kept["files_deleted"].sum() == 0
+    done = maintain(lake).filter(files_deleted=2).select("table", "bytes_deleted").rows()
+    assert done == [("games", 8)]
+    assert not any(orphan.exists() for orphan in orphans)
+    seen = {t: sorted(map(repr, reader.table(t).collect().rows())) for t in TABLES}
+    assert seen == before
+    assert maintain(lake, keep_days=0)["files_deleted"].sum() > 0
+    assert {file for file in parquet_files(lake) if file.parent.name != "ingests"} == {
+        file for file in files_named(lake) if file.parent.name != "ingests"
+    }
+    report = ingest(used_lake.parent / "logs", lake, model="talker")
+    assert not any(report.statuses[new] for new in ("ingested", "replacing"))
+
+
+@pytest.mark.parametrize("span", [-1, math.nan])
+def test_a_time_to_keep_is_none_below_0(empty_lake: Path, span: float) -> None:
+    with pytest.raises(UsageError, match="must be 0"):
+        maintain(empty_lake, keep_days=span)
 
 
 @pytest.mark.parametrize(("kept", "left"), [("none", 6), ("some", 4)])
@@ -365,22 +364,6 @@ def test_the_state_before_today_stays_for_its_readers(
     maintain(lake, keep_days=1 / DAY)
     seen = {t: sorted(map(repr, reader.table(t).collect().rows())) for t in TABLES}
     assert seen == before
-
-
-@pytest.mark.slow
-def test_orphans_go_once_they_are_old(lake: Path) -> None:
-    orphans = [lake / "games" / name for name in ("part-x.parquet", "part-y.parquet#1")]
-    for orphan in orphans:
-        orphan.write_bytes(b"PAR1")
-    maintain(lake)
-    assert all(orphan.exists() for orphan in orphans)
-    age(lake, 2)
-    done = maintain(lake)
-    assert not any(orphan.exists() for orphan in orphans)
-    assert done.filter(pl.col("table") == "games").select("files_deleted", "bytes_deleted").row(
-        0
-    ) == (2, 8)
-    check(lake)
 
 
 @pytest.mark.slow
@@ -447,19 +430,6 @@ def test_an_ingest_whose_files_are_lost_commits_nothing(
 
 
 @pytest.mark.slow
-def test_an_ingest_after_upkeep_finds_all_known(lake: Path, used_lake: Path) -> None:
-    age(lake, 30)
-    maintain(lake, keep_days=0)
-    report = ingest(used_lake.parent / "logs", lake, model="talker")
-    assert {status for status, n in report.statuses.items() if n} <= {
-        "unchanged",
-        "duplicate",
-        "quarantined",
-        "ignored",
-    }
-
-
-@pytest.mark.slow
 def test_many_commits_become_few_files(
     lake: Path, more: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -469,16 +439,6 @@ def test_many_commits_become_few_files(
     assert table(lake, "ingests").sort("ingest_id")[:3].equals(before)
     assert len(open_lake(lake).files("ingests")) == 2
     ingest(more, lake)
-
-
-@pytest.mark.slow
-def test_for_ever_is_a_time_to_keep(lake: Path) -> None:
-    age(lake, 30)
-    kept = maintain(lake, keep_days=math.inf, older_than_hours=1e30)
-    assert kept["files_deleted"].sum() == 0
-    for span in (-1, math.nan):
-        with pytest.raises(UsageError, match="must be 0"):
-            maintain(lake, keep_days=span)
 
 
 def test_what_is_no_lake(tmp_path: Path) -> None:
@@ -519,15 +479,6 @@ def test_encoded_texts_read_back_as_texts(
         assert found.equals(pa.concat_tables([plain.cast(found.schema)] * len(some)))
         assert '"nullCount"' in writer.files[0].stats
     assert READERS[reader](files[0]) == READERS[reader](files[1]) == READERS[reader](files[2])
-
-
-@pytest.mark.slow
-def test_other_tools_read_a_maintained_lake(upkept: Upkept) -> None:
-    for name in TABLES:
-        ours = table(upkept.lake, name)
-        theirs = pl.DataFrame(DeltaTable(upkept.lake / name).to_pyarrow_table())
-        assert theirs.schema == ours.schema
-        assert theirs.height == ours.height
 
 
 @pytest.mark.long

@@ -65,6 +65,15 @@ class Served(NamedTuple):
         return f"http://127.0.0.1:{self.port}{path}"
 
 
+def check_headers(answer: Answer) -> None:
+    """Asserts that the answer says to the browser what it may do."""
+    policy = answer.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'")
+    assert "unsafe" not in policy
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["referrer-policy"] == "same-origin"
+
+
 def start(lake: Path, *options: str, under: Sequence[str] = ()) -> Served:
     """The server, as soon as it says its address; `under` is the command that runs it."""
     command = [sys.executable, "-m", "pipeline.cli", "view", "--no-browser", "--port", "0"]

@@ -74,23 +74,6 @@ def test_a_message_is_said_once_a_minute_and_never_at_the_end() -> None:
     assert len(said) == 1
 
 
-@pytest.mark.slow
-def test_ctrl_c_says_nothing(lake: Path) -> None:
-    """Also where pages are being made."""
-    served = start(lake)
-    with socket.create_connection(("127.0.0.1", served.port)) as connection:
-        slow = "SELECT+count(*)+FROM+range(100000000)+a,range(100000)+b"
-        host = f"127.0.0.1:{served.port}"
-        connection.sendall(f"GET /sql?query={slow} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
-        time.sleep(1.5)
-        served.process.send_signal(2)
-        assert served.process.wait(10) == 0
-    assert served.process.stderr
-    with served.process.stderr as said:
-        text = said.read()
-        assert not text, text
-
-
 @pytest.mark.some(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode
 import pytest
 from hostile import ATTACKS
 from rawlogs import encode, prisoners_dilemma
-from servers import Served
+from servers import Served, check_headers
 
 from pipeline.api import open_lake
 from pipeline.cells import UNSAFE
@@ -52,7 +52,7 @@ def addresses(served: Served) -> list[str]:
     own = [f"/model?model={quote(model)}" for model in models]
     own += [f"/evidence?metric=win_rate&model={quote(model)}" for model in models]
     own += [f"/compare?model={quote(models[0])}&other={quote(models[1])}"]
-    own += [f"/game?game={game['game_id']}&roles=false" for game in games[::2]]
+    own += [f"/game?game={game['game_id']}&roles=false" for game in games[::4]]
     own += [f"/tables?table={name}" for name in ("players", "messages", "games", "documents")]
     own += [f"/metric?metric=win_rate&where={quote(one)}" for one in ATTACKS[:3]]
     own += [f"/sql?query={quote(one)}" for one in ATTACKS[:2]]
@@ -85,6 +85,7 @@ def test_nothing_of_a_log_becomes_a_part_of_a_page(attacked: Served) -> None:
     for path in addresses(attacked):
         answer = attacked.get(path)
         assert answer.status in (200, 400), (path, answer.text[-600:])
+        check_headers(answer)
         check_page(answer.text)
         seen += answer.text
     assert "&lt;script&gt;window.hit=1" in seen

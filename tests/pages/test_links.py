@@ -3,8 +3,6 @@
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
-from shutil import rmtree
 from urllib.parse import quote, urlencode
 
 import pytest
@@ -64,16 +62,6 @@ def test_a_state_that_is_not_there_leads_to_the_newest(grown: Served, ingest_id:
         assert grown.get(f"/ingest/{ingest_id}/games.json").status == 404
 
 
-@pytest.mark.slow
-def test_a_state_of_another_lake_is_not_kept(tmp_path: Path) -> None:
-    ingest(SAMPLE / "undercover", tmp_path / "lake")
-    with here(tmp_path / "lake") as served:
-        assert types(served, "/ingest/1/games.json") == {"undercover"}
-        rmtree(tmp_path / "lake")
-        ingest(SAMPLE / "chameleon", tmp_path / "lake")
-        assert types(served, "/ingest/1/games.json") == {"chameleon"}
-
-
 @pytest.mark.parametrize(
     ("address", "is_local"),
     [
@@ -123,6 +111,7 @@ def test_a_page_is_shared_with_and_without_the_token(beyond: tuple[Served, str])
     assert served.get("/share?of=/games").status == 401
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(
     ("path", "shown"),
     [
@@ -225,6 +214,7 @@ def test_a_plot_is_a_picture(served: Served) -> None:
     assert len(answer) > 10_000
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", ["leaderboard", "compare", "evidence", "games", "search"])
 def test_the_game_types_to_choose_from_are_those_of_the_lake(grown: Served, name: str) -> None:
     """Any other leads nowhere; one that a link brings along stays what is chosen."""

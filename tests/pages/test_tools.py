@@ -252,7 +252,6 @@ def test_a_phone_shows_the_menu_and_the_first_value(
     if scripts:
         tab.locator(".tools").wait_for()
         first = tab.locator("td a.cell").first.bounding_box()
-        assert first is not None
         assert first["x"] + first["width"] <= 375
         assert first["y"] + first["height"] <= 740
     assert not tab.get_by_role("link", name="SQL").is_visible()

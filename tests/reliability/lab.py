@@ -48,7 +48,6 @@ def magic(*arguments: str | Path) -> "subprocess.Popen[str]":
 def started(*arguments: str | Path) -> "subprocess.Popen[str]":
     """The same, once it is ready to begin."""
     process = magic(*arguments)
-    assert process.stdout is not None
     process.stdout.readline()
     return process
 

@@ -1,20 +1,20 @@
 """Bad documents, each between two good ones in an archive: read rightly, or quarantined by itself.
 
-`fate` holds for all of them that the rest of the archive goes on and that the counts add up.
+`fates` holds for all of them that the rest of the archive goes on and that the counts add up.
 """
 
 import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import mutate
 import polars as pl
 import pytest
 import zstandard
-from lakes import Lab, table
+from lakes import Lab, check, table
 from mutations import MODEL, shapes
 from rawlogs import (
     GAMES,
@@ -41,33 +41,49 @@ pytestmark = pytest.mark.slow
 Fate = dict[str, Any]
 
 
-def fate(lab: Lab, data: bytes, name: str = "bad.json") -> Fate:
-    """What became of a document: its row of `documents`, with its rows of `quarantine`."""
-    members = {"a.json": encode(chameleon()), name: data, "z.json": encode(public_good())}
+def fates(lab: Lab, documents: dict[str, bytes]) -> dict[str, Fate]:
+    """What became of documents: rows of `documents`, each with its rows of `quarantine`."""
+    members = {"a.json": encode(chameleon(model="good"))}
+    for number, (name, data) in enumerate(documents.items()):
+        members |= {name: data, f"{number} good.json": encode(public_good(model=f"good {number}"))}
     archive = lab.write("logs.tar", tar(members))
     report = lab.ingest("logs.tar", model=MODEL)
     seen = table(lab.lake, "documents")
-    assert report.n_seen == seen.height == 3
-    of = {row["path"]: row for row in seen.iter_rows(named=True)}
-    assert [of[name]["status"] for name in ("a.json", "z.json")] == ["ingested"] * 2
+    assert report.n_seen == seen.height == len(members)
+    found = {row["path"]: row for row in seen.iter_rows(named=True)}
+    assert {found[name]["status"] for name in members.keys() - documents.keys()} == {"ingested"}
     faults = table(lab.lake, "quarantine")
     assert set(faults["source"]) | {archive.as_posix()} == {archive.as_posix()}
-    assert set(faults["path"]) <= {name}
-    return of[name] | {"faults": faults.rows(named=True)}
+    assert set(faults["path"]) <= documents.keys()
+    return {
+        name: found[name] | {"faults": faults.filter(path=name).rows(named=True)}
+        for name in documents
+    }
 
 
-def check_refused(found: Fate, json_path: str = "$", rule: str = "JSON") -> None:
-    """Holds that a document is quarantined whole, with its place, rule and bytes."""
-    assert found["status"] == "quarantined"
-    (fault,) = found["faults"]
-    assert (fault["json_path"], fault["game_id"]) == (json_path, None)
-    assert rule in fault["rule"]
-    assert fault["message"] in found["reason"]
-    assert fault["n_bytes"] == found["n_bytes"]
+class Case(NamedTuple):
+    """A document, and where a rule of it is broken; None where all of it is good."""
 
+    data: bytes
+    json_path: str | None = "$"
+    rule: str = "JSON"
+    says: str = ""
+    is_kept: bool = False
 
-def check_ingested(found: Fate) -> None:
-    assert (found["status"], found["faults"]) == ("ingested", [])
+    def check(self, found: Fate) -> None:
+        """Holds that it is quarantined whole, or a part of it, with its place, rule and bytes."""
+        is_game = self.is_kept or self.json_path is None
+        assert found["status"] == ("ingested" if is_game else "quarantined")
+        if self.json_path is None:
+            assert found["faults"] == []
+            return
+        faults = [one for one in found["faults"] if self.rule in one["rule"]]
+        fault, *_ = [one for one in faults if one["json_path"] == self.json_path]
+        assert self.is_kept or len(found["faults"]) == 1
+        assert (fault["game_id"] is not None) == self.is_kept
+        assert self.says in fault["message"]
+        assert self.is_kept or fault["message"] in found["reason"]
+        assert fault["n_bytes"] == found["n_bytes"]
 
 
 def with_raw(log: Any, key: str, raw: bytes) -> bytes:
@@ -75,132 +91,181 @@ def with_raw(log: Any, key: str, raw: bytes) -> bytes:
     return encode(log | {key: "@"}).replace(b'"@"', raw)
 
 
-# Bytes
+def without_a_seat(build: Callable[[], Any], player: str) -> bytes:
+    log = build()
+    del log["player_backends"][player]
+    return encode(log)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("build", GAMES.values(), ids=GAMES)
-def test_truncated(lab: Lab, build: Callable[[], Any]) -> None:
-    data = encode(build())
-    check_refused(fate(lab, data[: len(data) * 2 // 3]))
-
-
-@pytest.mark.parametrize("data", [b"", b" \n", b"\0" * 512], ids=["empty", "blank", "zeros"])
-def test_empty(lab: Lab, data: bytes) -> None:
-    check_refused(fate(lab, data))
-
-
-def test_binary(lab: Lab) -> None:
-    found = fate(lab, bytes(range(256)) * 9)
-    check_refused(found)
-    assert found["faults"][0]["raw"] == bytes(range(256)) * 9
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("codec", ["utf-16", "utf-16-le", "utf-32", "latin-1", "cp1252"])
-def test_wrong_encoding(lab: Lab, codec: str) -> None:
-    text = json.dumps(undercover(model="café"), ensure_ascii=False)
-    found = fate(lab, text.encode(codec))
-    check_refused(found, "$" if codec.startswith("utf") else "$.player_backends")
-
-
-@pytest.mark.parametrize(
-    ("build", "key"),
-    [(prisoners_dilemma, "topic_values"), (public_good, "multiplier")],
-)
-def test_a_key_that_is_no_text(lab: Lab, build: Callable[[], Any], key: str) -> None:
-    data = encode(build()).replace(f'"{key}"'.encode(), b'"\xff"')
-    check_refused(fate(lab, data), "$.game_setting")
-
-
-def test_byte_order_mark(lab: Lab) -> None:
-    check_ingested(fate(lab, b"\xef\xbb\xbf" + encode(undercover())))
-
-
-def test_nul(lab: Lab) -> None:
-    """As an escape it is text like any other; as a byte it is no JSON."""
-    check_ingested(fate(lab, encode(undercover(model="a\0b"))))
-    assert "a\0b" in set(table(lab.lake, "players")["model"])
-
-
-def test_nul_byte(lab: Lab) -> None:
-    check_refused(fate(lab, encode(undercover()).replace(b"pond", b"po\0d")))
-
-
-# Values
-
-
-@pytest.mark.parametrize("half", [rb"\ud83e", rb"\udd8e", rb"\udd8e\ud83e"])
-def test_lone_surrogates(lab: Lab, half: bytes) -> None:
-    found = fate(lab, encode(undercover()).replace(b"pond", b"po" + half + b"d"))
-    check_refused(found, "$.game_setting.non_undercover_code")
-
-
-def test_surrogate_bytes(lab: Lab) -> None:
-    check_refused(fate(lab, encode(undercover()).replace(b"It is wet.", b"\xed\xa0\xbe")))
-
-
-@pytest.mark.parametrize("value", [b"NaN", b"Infinity", b"-Infinity"])
-def test_not_a_number(lab: Lab, value: bytes) -> None:
-    found = fate(lab, with_raw(public_good(), "scores", b"[1, " + value + b", 2]"))
-    check_refused(found, "$.scores[1]")
-
-
-DIGITS = b"9" * 400
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("log", "key", "json_path"),
-    [
-        (undercover(), "win_flag", "$.win_flag"),
-        (cost_sharing(), "nego_turn", "$.nego_turn"),
-        (prisoners_dilemma(), "scores", "$.scores[0]"),
-    ],
-)
-@pytest.mark.parametrize("sign", [b"", b"-"])
-def test_integers_of_400_digits(lab: Lab, log: Any, key: str, json_path: str, sign: bytes) -> None:
-    number = sign + DIGITS
-    raw = b"[" + number + b"]" if key == "scores" else number
-    check_refused(fate(lab, with_raw(log, key, raw)), json_path, "type")
-
-
-def test_integers_of_400_digits_in_a_part(lab: Lab) -> None:
-    """Only the part is refused."""
+def with_a_part(value: object) -> bytes:
     log = undercover()
-    log["consistency_metric"]["0"]["Player 1"] = int(DIGITS)
-    found = fate(lab, encode(log))
+    log["consistency_metric"]["0"]["Player 1"] = value
+    return encode(log)
+
+
+CODECS = ("utf-16", "utf-16-le", "utf-32", "latin-1", "cp1252")
+CAFE = json.dumps(undercover(model="café"), ensure_ascii=False)
+DIGITS = b"9" * 400
+ENDS = {"lists": (b"[", b"]"), "objects": (b'{"a":', b"}")}
+BACKENDS, CODE = "$.player_backends", "$.game_setting.non_undercover_code"
+AS_LONG = encode(chameleon() | {"result": "x" * 10**6})
+MANY_MESSAGES = undercover(model="many")
+MANY_MESSAGES["history"] += [say("Player 1", "I wait.", msg_type="text")] * 30_000
+
+
+def crowd(build: Callable[[], Any], n: int) -> Any:
+    """A log of so many players."""
+    log = build()
+    if build is chatarena:
+        return [*log, *(say(f"Player {n}", "I vote for Player 1.") for n in range(4, n + 1))]
+    if "player_backends" not in log:
+        return log | {"scores": [1] * n}
+    backend = log["player_backends"]["Player 1"]
+    return log | {"player_backends": {f"Player {k}": backend for k in range(1, n + 1)}}
+
+
+CASES = {
+    # Bytes
+    **{f"{n} cut": Case(encode(log())[: len(encode(log())) * 2 // 3]) for n, log in GAMES.items()},
+    "empty": Case(b""),
+    "blank": Case(b" \n"),
+    "zeros": Case(b"\0" * 512),
+    "binary": Case(bytes(range(256)) * 9),
+    **{c: Case(CAFE.encode(c), "$" if c.startswith("utf") else BACKENDS) for c in CODECS},
+    **{
+        f"{key} no text": Case(
+            encode(build()).replace(f'"{key}"'.encode(), b'"\xff"'), "$.game_setting"
+        )
+        for build, key in ((prisoners_dilemma, "topic_values"), (public_good, "multiplier"))
+    },
+    "a byte order mark": Case(b"\xef\xbb\xbf" + encode(undercover()), None),
+    # As an escape it is text like any other; as a byte it is no JSON.
+    "nul": Case(encode(undercover(model="a\0b")), None),
+    "a byte of nul": Case(encode(undercover()).replace(b"pond", b"po\0d")),
+    # Values
+    **{
+        f"half {half!r}": Case(encode(undercover()).replace(b"pond", b"po" + half + b"d"), CODE)
+        for half in (rb"\ud83e", rb"\udd8e", rb"\udd8e\ud83e")
+    },
+    "bytes of a half": Case(encode(undercover()).replace(b"It is wet.", b"\xed\xa0\xbe")),
+    **{
+        f"{value!r}": Case(
+            with_raw(public_good(), "scores", b"[1, " + value + b", 2]"), "$.scores[1]"
+        )
+        for value in (b"NaN", b"Infinity", b"-Infinity")
+    },
+    **{
+        f"{sign!r} digits as {key}": Case(
+            with_raw(log, key, b"[%b]" % (sign + DIGITS) if key == "scores" else sign + DIGITS),
+            f"$.{key}[0]" if key == "scores" else f"$.{key}",
+            "type",
+        )
+        for log, key in (
+            (undercover(), "win_flag"),
+            (cost_sharing(), "nego_turn"),
+            (prisoners_dilemma(), "scores"),
+        )
+        for sign in (b"", b"-")
+    },
+    "digits in a part": Case(with_a_part(int(DIGITS)), "$.consistency_metric.0", "", is_kept=True),
+    "digits in a text": Case(
+        encode(public_good([dict.fromkeys(PLAYERS, f"I contribute {DIGITS.decode()}")])),
+        "$",
+        "contributions",
+    ),
+    **{
+        f"nested {kind} as {key}": Case(
+            with_raw(chameleon(flag=3), key, start * 100_000 + b"1" + end * 100_000),
+            says="nested too deeply",
+        )
+        for key in ("history", "game_setting", "topic", "unheard_of")
+        for kind, (start, end) in ENDS.items()
+    },
+    # The last one counts, as for Python's own reader of what Python wrote.
+    "a key twice": Case(
+        encode(chameleon(flag=3)).replace(b'"win_flag": 3', b'"win_flag": 0, "win_flag": 3'), None
+    ),
+    "the history twice": Case(
+        encode(chameleon(flag=3)).replace(b"{", b'{"history": "none", ', 1), "$.history", "type"
+    ),
+    # Players
+    **{
+        f"named alike in {build.__name__}": Case(
+            encode(build()).replace(b'"Player 3"', b'"Player 2"'), BACKENDS, "no two players"
+        )
+        for build in (undercover, cost_sharing)
+    },
+    **{
+        f"named {name[:9]} in {build.__name__}": Case(
+            encode(build()).replace(b'"Player 1"', json.dumps(name).encode()), place, "has a name"
+        )
+        for name in ("Moderator", "all", "x" * 1001)
+        for build, place in (
+            (undercover, BACKENDS),
+            (cost_sharing, BACKENDS),
+            (prisoners_dilemma, "$"),
+        )
+    },
+    # The game stays, and whoever speaks without a seat is told of.
+    **{
+        f"a seat missing in {build.__name__}": Case(
+            without_a_seat(build, "Player 3"),
+            f"$.history[{[row['agent_name'] for row in build()['history']].index('Player 3')}]",
+            "every player who speaks has a seat",
+            "'Player 3'",
+            is_kept=True,
+        )
+        for build in (chameleon, undercover, cost_sharing)
+    },
+    "the hidden seat missing": Case(
+        without_a_seat(chameleon, chameleon()["chameleon"]), "$", "hidden player"
+    ),
+    **{
+        f"a thousand in {build.__name__}": Case(encode(crowd(build, 1000)), None)
+        for build in (chameleon, public_good, chatarena)
+    },
+    "many messages": Case(json.dumps(MANY_MESSAGES).encode(), None),
+    "a long fault": Case(AS_LONG, "$.result", ""),
+}
+
+
+@pytest.fixture(scope="module")
+def of_cases(tmp_path_factory: pytest.TempPathFactory) -> tuple[Lab, dict[str, Fate]]:
+    """A lake of all cases, each between two good ones, and what became of them."""
+    top = tmp_path_factory.mktemp("cases")
+    lab = Lab(top / "logs", top / "lake")
+    found = fates(lab, {f"{name}.json": case.data for name, case in CASES.items()})
+    check(lab.lake)
+    return lab, found
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_document_is_read_rightly_or_refused_by_itself(
+    of_cases: tuple[Lab, dict[str, Fate]], name: str
+) -> None:
+    CASES[name].check(of_cases[1][f"{name}.json"])
+
+
+def test_what_is_kept_of_odd_documents(of_cases: tuple[Lab, dict[str, Fate]]) -> None:
+    lab, found = of_cases
+    assert found["binary.json"]["faults"][0]["raw"] == CASES["binary"].data
+    assert "a\0b" in set(table(lab.lake, "players")["model"])
+    games = {row["path"]: row for row in table(lab.lake, "games").iter_rows(named=True)}
+    assert games["a key twice.json"]["outcome_code"] == 3
+    n_players = [row["n_players"] for path, row in games.items() if path.startswith("a thousand")]
+    assert n_players == [1000] * 3
+    assert games["many messages.json"]["n_messages"] == len(MANY_MESSAGES["history"])
+    long = found["a long fault.json"]
+    assert len(long["reason"]) == len(long["faults"][0]["message"]) == TEXT_LIMIT
+
+
+def test_thousands_of_faulty_parts(lab: Lab) -> None:
+    """Each row of the quarantine has the document's bytes, so there are not as many."""
+    log = chameleon(votes={f"Player {n}": "Player 1" for n in range(4, 5004)})
+    found = fates(lab, {"bad.json": encode(log)})["bad.json"]
     assert found["status"] == "ingested"
-    assert found["faults"][0]["json_path"] == "$.consistency_metric.0"
-
-
-def test_integers_of_400_digits_in_a_text(lab: Lab) -> None:
-    said = dict.fromkeys(PLAYERS, f"I contribute {DIGITS.decode()}")
-    check_refused(fate(lab, encode(public_good([said]))), "$", "contributions")
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("key", ["history", "game_setting", "topic", "unheard_of"])
-@pytest.mark.parametrize("ends", [(b"[", b"]"), (b'{"a":', b"}")], ids=["lists", "objects"])
-def test_nesting_of_100_000_levels(lab: Lab, key: str, ends: tuple[bytes, bytes]) -> None:
-    raw = ends[0] * 100_000 + b"1" + ends[1] * 100_000
-    found = fate(lab, with_raw(chameleon(flag=3), key, raw))
-    check_refused(found)
-    assert "nested too deeply" in found["reason"]
-
-
-def test_duplicate_keys(lab: Lab) -> None:
-    """The last one counts, as for Python's own reader of what Python wrote."""
-    data = encode(chameleon(flag=3)).replace(b'"win_flag": 3', b'"win_flag": 0, "win_flag": 3')
-    assert json.loads(data)["win_flag"] == 3
-    check_ingested(fate(lab, data))
-    games = table(lab.lake, "games").filter(path="bad.json")
-    assert games["outcome_code"].to_list() == [3]
-
-
-def test_duplicate_keys_of_the_history(lab: Lab) -> None:
-    data = encode(chameleon(flag=3)).replace(b"{", b'{"history": "none", ', 1)
-    check_refused(fate(lab, data), "$.history", "type")
+    assert len(found["faults"]) == MOST_FAULTS
+    assert sum("4,981 more" in fault["message"] for fault in found["faults"]) == 1
 
 
 ODD: list[Any] = [None, True, -1, 0.5, 2**70, "", "x", [], [[]], [None], {}, {"": {}}, {"0": 7}]
@@ -242,16 +307,6 @@ def test_wrong_types_in_every_field(lab: Lab, build: Callable[[], Any]) -> None:
 # Players
 
 
-def test_players_named_alike(lab: Lab) -> None:
-    data = encode(undercover()).replace(b'"Player 3"', b'"Player 2"')
-    check_refused(fate(lab, data), "$.player_backends", "no two players")
-
-
-def test_players_named_alike_in_a_negotiation(lab: Lab) -> None:
-    data = encode(cost_sharing()).replace(b'"Player 3"', b'"Player 2"')
-    check_refused(fate(lab, data), "$.player_backends", "no two players")
-
-
 class Compared(str):
     """A name that counts how often any is held against another."""
 
@@ -276,62 +331,15 @@ def test_many_players_named_alike_are_compared_once(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["Moderator", "all", "x" * 1001])
-@pytest.mark.parametrize("build", [undercover, cost_sharing, prisoners_dilemma])
-def test_players_without_a_name_of_their_own(lab: Lab, build: Callable[[], Any], name: str) -> None:
-    data = encode(build()).replace(b'"Player 1"', json.dumps(name).encode())
-    found = fate(lab, data)
-    assert found["status"] == "quarantined"
-    assert "every player has a name" in found["faults"][0]["rule"]
-
-
-@pytest.mark.parametrize("build", [chameleon, undercover, cost_sharing])
-def test_seats_missing(lab: Lab, build: Callable[..., Any]) -> None:
-    """The game stays, and whoever speaks without a seat is told of."""
-    log = build()
-    del log["player_backends"]["Player 3"]
-    found = fate(lab, encode(log))
-    assert found["status"] == "ingested"
-    rules = {fault["rule"]: fault for fault in found["faults"]}
-    result = rules["every player who speaks has a seat"]
-    assert result["message"] == "'Player 3'"
-    index = int(re.fullmatch(r"\$\.history\[(\d+)\]", result["json_path"])[1])
-    assert log["history"][index]["agent_name"] == "Player 3"
-
-
-def test_seats_missing_of_the_hidden_player(lab: Lab) -> None:
-    log = chameleon()
-    del log["player_backends"][log["chameleon"]]
-    check_refused(fate(lab, encode(log)), "$", "hidden player")
-
-
-def crowd(build: Callable[[], Any], n: int) -> Any:
-    """A log of so many players."""
-    log = build()
-    if build is chatarena:
-        return [*log, *(say(f"Player {n}", "I vote for Player 1.") for n in range(4, n + 1))]
-    if "player_backends" not in log:
-        return log | {"scores": [1] * n}
-    backend = log["player_backends"]["Player 1"]
-    return log | {"player_backends": {f"Player {k}": backend for k in range(1, n + 1)}}
-
-
-@pytest.mark.long
 @pytest.mark.parametrize("build", [chameleon, cost_sharing, public_good, chatarena])
 def test_a_million_players(lab: Lab, build: Callable[[], Any]) -> None:
     """Of transcripts, whose players have to speak, as many as a document holds."""
     n_players = 100_000 if build is chatarena else 1_000_000
-    found = fate(lab, json.dumps(crowd(build, n_players)).encode())
+    found = fates(lab, {"bad.json": json.dumps(crowd(build, n_players)).encode()})["bad.json"]
     assert found["status"] == "quarantined"
     (fault,) = found["faults"]
     assert re.fullmatch("a game has at most [0-9,]+ players", fault["rule"])
     assert fault["message"] == f"{n_players:,} players"
-
-
-@pytest.mark.parametrize("build", [chameleon, public_good, chatarena])
-def test_a_thousand_players(lab: Lab, build: Callable[[], Any]) -> None:
-    assert fate(lab, encode(crowd(build, 1000)))["status"] == "ingested"
-    assert table(lab.lake, "games").filter(path="bad.json")["n_players"].to_list() == [1000]
 
 
 def test_10_million_messages(lab: Lab) -> None:
@@ -348,41 +356,14 @@ def test_10_million_messages(lab: Lab) -> None:
     assert "--max-document" in fault["message"]
 
 
-@pytest.mark.slow
-def test_30_thousand_messages(lab: Lab) -> None:
-    """Odd, and no reason to refuse it."""
-    log = undercover()
-    log["history"] += [say("Player 1", "I wait.", msg_type="text")] * 30_000
-    check_ingested(fate(lab, json.dumps(log).encode()))
-    games = table(lab.lake, "games").filter(path="bad.json")
-    assert games["n_messages"].to_list() == [len(log["history"])]
-
-
-# What is told of a document is bounded
-
-
-def test_thousands_of_faulty_parts(lab: Lab) -> None:
-    """Each row of the quarantine has the document's bytes, so there are not as many."""
-    log = chameleon(votes={f"Player {n}": "Player 1" for n in range(4, 5004)})
-    found = fate(lab, encode(log))
-    assert found["status"] == "ingested"
-    assert len(found["faults"]) == MOST_FAULTS
-    assert sum("4,981 more" in fault["message"] for fault in found["faults"]) == 1
-
-
-def test_a_fault_as_long_as_its_document(lab: Lab) -> None:
-    found = fate(lab, encode(chameleon() | {"result": "x" * 10**6}))
-    assert found["status"] == "quarantined"
-    assert len(found["reason"]) == len(found["faults"][0]["message"]) == TEXT_LIMIT
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("signs", ["-", "*", "* -", "\x0b", ": ", "=:", " \n", "airline A ", "9"])
 def test_a_text_of_nothing_but_signs(lab: Lab, signs: str) -> None:
     """A search that goes back and forth in it would take hours."""
     text = f"Airline A: 4{signs * 30_000}x"
     said: Any = [((text,) * 3, ("I vote for Player 1.",) * 3)]
-    assert fate(lab, encode(cost_sharing(said, proposal={"Player 1": {}})))["status"] == "ingested"
+    data = encode(cost_sharing(said, proposal={"Player 1": {}}))
+    assert fates(lab, {"bad.json": data})["bad.json"]["status"] == "ingested"
 
 
 # Defects of ours
@@ -395,9 +376,8 @@ def test_a_document_that_fails_unforeseen_is_refused_alone(
         raise ZeroDivisionError("division by zero")
 
     monkeypatch.setattr("pipeline.formats.magic.undercover.game", fail)
-    found = fate(lab, encode(undercover()))
-    check_refused(found, "$", UNFORESEEN)
-    assert "ZeroDivisionError" in found["reason"]
+    found = fates(lab, {"bad.json": encode(undercover())})["bad.json"]
+    Case(b"", "$", UNFORESEEN, "ZeroDivisionError").check(found)
     assert "report it" in found["reason"]
 
 
@@ -414,7 +394,8 @@ def test_rows_that_fail_unforeseen_are_refused_alone(
         return frames(batch)
 
     monkeypatch.setattr(decode, "frames", fail)
-    check_refused(fate(lab, encode(undercover())), "$", UNFORESEEN)
+    found = fates(lab, {"bad.json": encode(undercover())})["bad.json"]
+    Case(b"", "$", UNFORESEEN).check(found)
 
 
 # Accounts

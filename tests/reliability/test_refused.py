@@ -1,9 +1,7 @@
 """`magic quarantine --export` and `--retry`: what was refused comes out, and goes in again."""
 
-import io
 import json
 import shutil
-import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +9,7 @@ import polars as pl
 import pytest
 from lakes import Lab, check, nonzero, rows, table
 from rawlogs import chameleon, chatarena, encode, moderate, public_good
+from test_archives import tar
 
 from pipeline.archives.names import document_ending
 from pipeline.cli import main
@@ -98,21 +97,10 @@ def test_a_part_is_exported_as_a_file_of_its_own_kind(path: str, ending: str) ->
     assert document_ending(path) == ending
 
 
-def test_a_document_that_was_never_read_has_no_file(lab: Lab, tmp_path: Path) -> None:
-    lab.write("large.json", encode(public_good()))
-    ingest(lab.root, lab.lake, max_document=10)
-    (row,) = export(lab.lake, tmp_path / "out").to_dicts()
-    assert (row["file"], row["is_cut"], row["n_written"]) == (None, False, None)
-    assert [path.name for path in (tmp_path / "out").iterdir()] == [MANIFEST]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["../../evil.json", "/etc/evil.json", "a\nb/\x1b[2J.json"])
 def test_names_of_an_archive_are_no_paths(lab: Lab, tmp_path: Path, name: str) -> None:
-    with tarfile.open(lab.root / "a.tar", "w") as archive:
-        info = tarfile.TarInfo(name)
-        info.size = len(BROKEN)
-        archive.addfile(info, io.BytesIO(BROKEN))
+    lab.write("a.tar", tar({name: BROKEN}))
     lab.ingest()
     before = set(tmp_path.rglob("*"))
     export(lab.lake, tmp_path / "out")
@@ -157,7 +145,6 @@ def test_what_a_later_version_reads_is_ingested_without_its_source(
     assert table(lab.lake, "role_analyses").is_empty()
     shutil.rmtree(lab.root)
     retried = retry(lab.lake, model="talker")
-    assert retried.report is not None
     assert nonzero(retried.report) == {"ingested": 4}
     assert (retried.n_left, retried.gone) == (1, [])
     check(lab.lake)
@@ -165,14 +152,40 @@ def test_what_a_later_version_reads_is_ingested_without_its_source(
     assert rows(lab.lake, without=provenance) == rows(expected, without=provenance)
 
 
-def test_what_is_refused_as_before_is_left_alone(lab: Lab) -> None:
-    lab.write("a.json", BROKEN)
-    lab.write("b.json", faulty())
-    lab.ingest()
-    before = rows(lab.lake, but_for=())
+def test_what_is_tried_again_and_what_is_left_alone(lab: Lab, tmp_path: Path) -> None:
+    lab.write("broken.json", BROKEN)
+    lab.write("faulty.json", faulty())
+    lab.write("talk.json", chatarena())
+    # Too large to be read: what is broken all the same, what goes, and what an archive holds.
+    lab.write("long.json", BROKEN + b" " * 2**17)
+    gone = lab.write("gone.json", encode(public_good()) + b" " * 2**17)
+    archive = lab.write("a.tar", tar({"../../secret.json": b"{" + b" " * (2**17 - 1)}))
+    ingest(lab.root, lab.lake, max_document=2**16)
+    manifest = {row["path"]: row for row in export(lab.lake, tmp_path / "out").to_dicts()}
+    never_read = manifest["long.json"]
+    assert (never_read["file"], never_read["is_cut"], never_read["n_written"]) == (
+        None,
+        False,
+        None,
+    )
+    # The path leads nowhere else, not even where a folder has come to stand in its place.
+    (tmp_path / "secret.json").write_bytes(encode(public_good()))
+    for file in (gone, archive):
+        file.unlink()
+    archive.mkdir()
     retried = retry(lab.lake)
-    assert (retried.report, retried.n_left) == (None, 2)
-    assert rows(lab.lake, but_for=()) == before
+    assert nonzero(retried.report) == {"quarantined": 1}
+    assert retried.gone[1:] == [str(gone)]
+    assert table(lab.lake, "quarantine").filter(path="long.json")["rule"].to_list() == [WELL_FORMED]
+    before = rows(lab.lake, but_for=())
+    for _ in range(2):
+        retried = retry(lab.lake)
+        assert (retried.report, retried.n_left) == (None, 4)
+        assert rows(lab.lake, but_for=()) == before
+    # One log lacked only a model.
+    assert nonzero(retry(lab.lake, model="talker").report) == {"ingested": 1}
+    assert set(table(lab.lake, "games")["assigned_model"]) == {"talker", None}
+    assert retry(lab.lake).report is None
 
 
 @pytest.mark.slow
@@ -180,30 +193,14 @@ def test_a_document_that_the_lake_has_cut_is_read_from_its_source(lab: Lab) -> N
     """Alone, and in an archive, of which the rest is unchanged."""
     long = encode(public_good()) + b" " * 2**17
     lab.write("0.json", long)
-    with tarfile.open(lab.root / "a.tar", "w") as archive:
-        for name, data in (("x/1.json", long), ("x/2.json", encode(chameleon()))):
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            archive.addfile(info, io.BytesIO(data))
+    lab.write("a.tar", tar({"x/1.json": long, "x/2.json": encode(chameleon())}))
     ingest(lab.root, lab.lake, max_document=2**16)
     assert table(lab.lake, "quarantine").height == 2
     retried = retry(lab.lake)
-    assert retried.report is not None
     assert nonzero(retried.report) == {"ingested": 2}
     assert table(lab.lake, "quarantine").is_empty()
     assert table(lab.lake, "games").select("source").n_unique() == 1
     check(lab.lake)
-
-
-def write_archive(lab: Lab, members: dict[str, bytes]) -> Path:
-    """The archive `logs.tar` of the members."""
-    file = lab.root / "logs.tar"
-    with tarfile.open(file, "w") as archive:
-        for name, data in members.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            archive.addfile(info, io.BytesIO(data))
-    return file
 
 
 @pytest.mark.slow
@@ -211,45 +208,32 @@ def test_what_is_beside_a_cut_document_is_left_alone(lab: Lab) -> None:
     """The good logs do not say who played, and this time nobody does."""
     long = BROKEN + b" " * 2**17
     talks = {f"{seat}.json": encode(chatarena(hidden=f"Player {seat}")) for seat in (1, 2)}
-    write_archive(lab, {**talks, "long.json": long})
+    lab.write("logs.tar", tar({**talks, "long.json": long}))
     assert nonzero(lab.ingest(model="me")) == {"ingested": 2, "quarantined": 1}
     before = rows(lab.lake, but_for=())
     for _ in range(2):
         retried = retry(lab.lake)
         assert (retried.report, retried.n_left, retried.gone) == (None, 1, [])
         assert rows(lab.lake, but_for=()) == before
-    write_archive(lab, {**talks, "long.json": encode(public_good()) + b" " * 2**17})
+    lab.write("logs.tar", tar({**talks, "long.json": encode(public_good()) + b" " * 2**17}))
     retried = retry(lab.lake)
-    assert retried.report is not None
     assert nonzero(retried.report) == {"ingested": 1}
     assert set(table(lab.lake, "games")["assigned_model"]) == {"me", None}
     check(lab.lake)
 
 
-def test_a_document_refused_otherwise_is_told_of_anew_once(lab: Lab) -> None:
-    """It was too large to be read, and now it can be and is broken."""
-    lab.write("long.json", BROKEN + b" " * 2**17)
-    ingest(lab.root, lab.lake, max_document=2**16)
-    retried = retry(lab.lake)
-    assert retried.report is not None
-    assert nonzero(retried.report) == {"quarantined": 1}
-    assert table(lab.lake, "quarantine")["rule"].to_list() == [WELL_FORMED]
-    retried = retry(lab.lake)
-    assert (retried.report, retried.n_left) == (None, 1)
-
-
 @pytest.mark.slow
 def test_a_cut_document_that_its_archive_lost_is_gone(lab: Lab) -> None:
-    write_archive(lab, {"a.json": BROKEN + b" " * 2**17, "b.json": encode(chameleon())})
+    lab.write("logs.tar", tar({"a.json": BROKEN + b" " * 2**17, "b.json": encode(chameleon())}))
     lab.ingest()
-    file = write_archive(lab, {"b.json": encode(chameleon())})
+    file = lab.write("logs.tar", tar({"b.json": encode(chameleon())}))
     retried = retry(lab.lake)
     assert (retried.report, retried.n_left, retried.gone) == (None, 0, [f"{file}/a.json"])
 
 
 def test_the_rest_of_a_mended_archive_is_ingested(lab: Lab) -> None:
     talk = encode(chatarena())
-    file = write_archive(lab, {"talk.json": talk, "1.json": encode(chameleon())})
+    file = lab.write("logs.tar", tar({"talk.json": talk, "1.json": encode(chameleon())}))
     whole = file.read_bytes()
     file.write_bytes(whole[: 2**10 + len(talk)])
     assert nonzero(lab.ingest(model="me")) == {"ingested": 1, "quarantined": 1}
@@ -257,7 +241,6 @@ def test_the_rest_of_a_mended_archive_is_ingested(lab: Lab) -> None:
     assert (retried.report, retried.n_left, retried.gone) == (None, 1, [])
     file.write_bytes(whole)
     retried = retry(lab.lake)
-    assert retried.report is not None
     assert nonzero(retried.report) == {"ingested": 1}
     assert retry(lab.lake).report is None
     check(lab.lake)
@@ -290,42 +273,6 @@ def test_what_only_an_ingest_refuses_is_left_alone(
     assert (retried.report, retried.n_left) == (None, 1)
 
 
-def test_a_cut_document_whose_source_is_gone_is_told_of(lab: Lab) -> None:
-    file = lab.write("0.json", encode(public_good()) + b" " * 2**17)
-    ingest(lab.root, lab.lake, max_document=2**16)
-    file.unlink()
-    retried = retry(lab.lake)
-    assert retried.report is None
-    assert retried.gone == [str(file)]
-
-
-def test_a_path_in_an_archive_leads_nowhere_else(lab: Lab, tmp_path: Path) -> None:
-    """Not even where a folder has come to stand in the archive's place."""
-    secret = tmp_path / "secret.json"
-    secret.write_bytes(encode(public_good()))
-    with tarfile.open(lab.root / "a.tar", "w") as archive:
-        info = tarfile.TarInfo("../../secret.json")
-        info.size = 2**17
-        archive.addfile(info, io.BytesIO(b"{" + b" " * (2**17 - 1)))
-    ingest(lab.root / "a.tar", lab.lake, max_document=2**16)
-    (lab.root / "a.tar").unlink()
-    (lab.root / "a.tar").mkdir()
-    retried = retry(lab.lake)
-    assert retried.report is None
-    assert len(retried.gone) == 1
-
-
-def test_a_log_that_only_lacked_a_model(lab: Lab) -> None:
-    lab.write("talk.json", chatarena())
-    lab.ingest()
-    assert retry(lab.lake).n_left == 1
-    retried = retry(lab.lake, model="talker")
-    assert retried.report is not None
-    assert nonzero(retried.report) == {"ingested": 1}
-    assert table(lab.lake, "games")["assigned_model"].to_list() == ["talker"]
-    assert retry(lab.lake).report is None
-
-
 @pytest.mark.slow
 def test_a_replaced_game_gives_way_to_what_was_refused(lab: Lab) -> None:
     """The path holds a broken document, which kept its old game, and now can be read."""
@@ -335,7 +282,6 @@ def test_a_replaced_game_gives_way_to_what_was_refused(lab: Lab) -> None:
     lab.ingest()
     assert set(table(lab.lake, "results")["model"]) == {"old"}
     retried = retry(lab.lake, model="new")
-    assert retried.report is not None
     assert nonzero(retried.report) == {"replacing": 1}
     assert set(table(lab.lake, "results")["model"]) == {"new"}
     check(lab.lake)
@@ -382,7 +328,6 @@ def test_a_mended_log_takes_the_place_of_what_was_read_of_it(lab: Lab) -> None:
     assert table(lab.lake, "quarantine").height == 1
     lab.write("3.json", chameleon(model="mended"))
     report = retry(lab.lake).report
-    assert report is not None
     assert (nonzero(report), report.n_superseded) == ({"ingested": 1}, 1)
     assert table(lab.lake, "games").height == 1
     assert table(lab.lake, "quarantine").is_empty()

@@ -43,7 +43,7 @@ def test_script(name: str, tmp_path: Path) -> None:
     assert "0 differences" in done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_damaged_logs_of_every_format_are_accounted_for(tmp_path: Path) -> None:
     command = [sys.executable, HERE / "formats.py", "--documents", "60", "--out", tmp_path]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

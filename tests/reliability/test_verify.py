@@ -1,6 +1,5 @@
 """`magic verify` says nothing of a whole lake, and finds each kind of planted damage."""
 
-import hashlib
 import io
 import json
 import shutil
@@ -23,7 +22,6 @@ from pipeline.events.contracts import GAME_TABLES, TABLES, OfGame, OfSeat
 from pipeline.ingest import ingest
 from pipeline.lake import create_lake, open_lake
 from pipeline.lake.maintain import maintain
-from pipeline.lake.names import hash_of
 from pipeline.simulate import simulate
 from pipeline.verify import Verification, checks, files, verify
 from pipeline.verify.unseen import FINDS, UNSEEN
@@ -453,18 +451,6 @@ def test_a_changed_file_is_named(lake: Path) -> None:
     assert not verified.is_whole
     (row,) = verified.faults.filter(check="file_hash")["row"]
     assert json.loads(row)["file"] == a_file(lake, "votes").name
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("upkeep", [False, True])
-def test_every_file_has_the_hash_of_its_bytes(lake: Path, *, upkeep: bool) -> None:
-    """Also one that is rewritten for a game that goes, and one that is merged."""
-    if upkeep:
-        maintain(lake, keep_days=0, older_than_hours=0)
-    paths = [Path(file) for table in TABLES for file in open_lake(lake).files(table)]
-    assert paths
-    for file in paths:
-        assert hash_of(file.name) == hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 @pytest.mark.long
