@@ -280,17 +280,9 @@ def test_games_that_were_declared_otherwise_are_not_mixed(tmp_path: Path) -> Non
     file.write_text(SECRET_HITLER)
     asked(tmp_path, games(16), MAGIC_GAMES=str(file))
     lake = str(tmp_path / "lake")
-    role, sought = 'name = "fascist"
-side = "hidden"', "
-is_sought = true"
-    spy = '[[roles]]
-name = "spy"
-side = "hidden"
-
-[[endings]]'
-    ending = '"hitler_killed"
-hidden = {}
-civilian = {}'
+    role, sought = 'name = "fascist"\nside = "hidden"', "\nis_sought = true"
+    spy = '[[roles]]\nname = "spy"\nside = "hidden"\n\n[[endings]]'
+    ending = '"hitler_killed"\nhidden = {}\ncivilian = {}'
     ingest = ["ingest", str(tmp_path / "games.jsonl")]
     for old, new, command, code in (
         (role, role + sought, ["metrics"], 0),
