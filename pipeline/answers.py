@@ -23,7 +23,7 @@ from pipeline.metrics.declaration import Metric
 from pipeline.metrics.evidence import evidence, evidence_page
 from pipeline.metrics.installed import Added
 from pipeline.metrics.known import knowing, known
-from pipeline.present import NAMES, Presented, present
+from pipeline.present import Presented, present, presented
 from pipeline.reports import (
     audit,
     cite,
@@ -44,6 +44,7 @@ from pipeline.reports import (
     tables,
     transcript,
 )
+from pipeline.reports import declared as declared_reports
 from pipeline.reports.compare.settings import settings_apart
 from pipeline.reports.views import not_a_table, other_groups, views
 from pipeline.verify import LIMIT, Verification, verify
@@ -222,9 +223,9 @@ class AnsweringLake(stored.StoredLake):
         - system magic
         """
         if not isinstance(name, str):
-            raise UsageError(f"name the method, such as `present({NAMES[0]!r})`, not its result")
-        if name not in NAMES:
-            raise UsageError(f"no table `{name}`: {choose([name], NAMES)}")
+            raise UsageError("name the method, such as `present('metrics')`, not its result")
+        if name not in presented():
+            raise UsageError(f"no table `{name}`: {choose([name], presented())}")
         result = getattr(self, name)(*arguments, **options)
         rows = result if isinstance(result, pl.DataFrame) else result.rows
         return present(name, rows, lake=self, percent=percent, **options)
@@ -335,6 +336,11 @@ class AnsweringLake(stored.StoredLake):
     def _no_table(self, name: str) -> str:
         with metrics_of(self):
             return not_a_table(name, self._views)
+
+
+for _name, _report in declared_reports.found().items():
+    if not hasattr(AnsweringLake, _name):
+        setattr(AnsweringLake, _name, method(_report.function))
 
 
 @contextmanager

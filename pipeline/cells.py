@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import msgspec
 
 NULL = "–"
+EMPTY_TEXT = '""'
+"""A text without a sign, where it is a heading."""
 NAMELESS = "a nameless model"
 MARK = "†"
 DECIMALS = 4

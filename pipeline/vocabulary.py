@@ -11,6 +11,8 @@ EDITIONS: tuple[Edition, ...] = get_args(Edition)
 PAPER: Final = "paper"
 RELEASE: Final = "release"
 AUDITED: Final = "audited"
+DEFAULT_GAMES: Final = 21
+"""The published script counts games with lower numbers."""
 Engine = Literal["polars", "duckdb", "spark"]
 ExportKind = Literal["every-eval-ever", "inspect-scout", "battles", "dataset"]
 Failures = Literal["exclude", "loss"]

@@ -123,7 +123,7 @@ def test_the_page_has_an_example_of_each() -> None:
         "pipeline/formats/magic/stag_hunt.py",
         "pipeline/events/contracts.py",
         "pipeline/game.py",
-        "pipeline/cli/commands/talk.py",
+        "pipeline/reports/talk.py",
     } == found
 
 
@@ -178,9 +178,29 @@ def test_the_format_the_game_and_the_table(copy: Path) -> None:
     assert [row["counted"] for row in results] == [1]
 
 
-def test_the_command(copy: Path) -> None:
-    assert {"model-a", "model-b"} <= {row["model"] for row in rows(copy, "talk")}
-    assert "magic talk --lake" in magic(copy, "talk", "--help")
+def test_the_report_is_a_command_a_page_and_a_method(copy: Path) -> None:
+    said = rows(copy, "talk", "--game-type", "chameleon", "--longer", "20")
+    assert {"sim-atlas", "sim-delta"} <= {row["model"] for row in said}
+    assert "Only messages of more than N" in magic(copy, "talk", "--help")
+    assert "talk " in magic(copy, "--help")
+    script = """
+import json, pipeline
+lake = pipeline.open_lake("lake")
+page = lake.page("talk", game_type="chameleon", longer=20)
+assert page.rows.equals(lake.talk(game_type="chameleon", longer=20))
+assert "mean length" in page.html
+assert lake.present("talk").rows.height == lake.talk().height
+for wrong in ({"game_type": "chess"}, {"longer": -1}, {"longer": "x"}):
+    for ask in (lake.talk, lambda **wrong: lake.page("talk", **wrong)):
+        try:
+            ask(**wrong)
+        except pipeline.errors.UsageError:
+            continue
+        raise AssertionError(wrong)
+print(json.dumps(page.rows.to_dicts()))
+"""
+    (copy / "asked.py").write_text(script, encoding="utf-8")
+    assert json.loads(run(copy, "asked")) == said
 
 
 def test_the_lake_is_whole(copy: Path) -> None:

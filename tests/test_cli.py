@@ -71,6 +71,7 @@ COMMANDS = (
     "simulate",
     "sql",
     "tables",
+    "usage",
     "validate",
     "verify",
     "view",

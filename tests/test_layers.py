@@ -14,7 +14,7 @@ PACKAGE = Path(pipeline.__file__).parent
 
 # From the ground up; each may use those before it. What is in one set knows nothing of the other.
 LAYERS: list[set[str]] = [
-    {"cells", "errors", "machine", "processes", "thoughts", "vocabulary", "version"},
+    {"cells", "declared", "errors", "machine", "processes", "thoughts", "vocabulary", "version"},
     {"library_errors", "stores"},
     {"replacing", "plugins"},
     {"column", "game", "sqlfiles", "archives", "simulate", "extras"},
@@ -47,7 +47,7 @@ ONLY = {
     "formats": {"archives", "column", "game", "games", "plugins", "thoughts", "vocabulary"},
     "events": {"column", "game", "games", "thoughts", "vocabulary"},
     "sandbox": {"answers", "errors", "lake", "processes"},
-    "simulate": {"cells", "errors", "machine", "processes", "replacing"},
+    "simulate": {"cells", "declared", "errors", "machine", "processes", "replacing"},
     "stores": {"errors"},
     "archives": {"errors", "stores"},
     "lake": {
@@ -75,6 +75,7 @@ KEEPERS = {
     "xlsxwriter": {"cli"},
 }
 WITHOUT_POLARS = {
+    "declared",
     "errors",
     "library_errors",
     "replacing",

@@ -7,6 +7,12 @@ POINTER = (
     "a Git LFS pointer in place of the file: run `git lfs pull` in its repository, then ingest it"
 )
 _BEGIN_OF_POINTER = (b"version https://git-lfs", b"version https://hawser")
+_PACKED = {
+    b"\x1f\x8b": "gzip",
+    b"\x28\xb5\x2f\xfd": "Zstandard",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ": "xz",
+}
 _MARKS = {
     b"\xff\xfe\0\0": "UTF-32",
     b"\0\0\xfe\xff": "UTF-32",
@@ -37,6 +43,8 @@ def why_no_utf8(head: bytes) -> str | None:
     """Return why what begins so cannot be read, and what to do; null where it may be UTF-8."""
     if is_pointer(head):
         return POINTER
+    if packed := next((name for sign, name in _PACKED.items() if head.startswith(sign)), None):
+        return f"still compressed with {packed}: unpack it, or name it so, then ingest it"
     if encoding := encoding_of(head):
         return f"text in {encoding}: convert it by `iconv -f {encoding} -t UTF-8`, then ingest it"
     return None

@@ -6,7 +6,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from inspect import isfunction
@@ -17,7 +17,7 @@ from threading import current_thread, main_thread
 import click
 from click.exceptions import Exit
 
-from pipeline.cli import commands, shells, terminal
+from pipeline.cli import commands, reported, shells, terminal
 from pipeline.cli.command import Command
 from pipeline.cli.declared import command_of
 from pipeline.cli.exits import FAILED, INTERRUPTED, WRONG_USAGE
@@ -37,6 +37,7 @@ TASKS = {
         "ratings",
         "completeness",
         "models",
+        "usage",
         "diff",
     ),
     "Games behind them": ("games", "evidence", "show", "search", "audit"),
@@ -55,16 +56,42 @@ _ENDED_EARLY = (
 
 
 class _Group(click.Group):
-    """The commands, which the help lists by task."""
+    """The commands, which the help lists by task; those of reports are made when asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted([*self.commands, *reported.found()])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        is_known = cmd_name in self.commands or cmd_name in reported.found()
+        for name in [cmd_name] if is_known else reported.found():  # all, to suggest one of them
+            if name not in self.commands:
+                self.commands[name] = reported.command(name)
+        return self.commands.get(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        widest = max(map(len, self.commands))
-        room = formatter.width - 6 - widest
-        for task, names in TASKS.items():
-            helps = [self.commands[name].get_short_help_str(room) for name in names]
-            padded = [name.ljust(widest) for name in names]
+        names = self.list_commands(ctx)
+        widest = max(map(len, names))
+        for task, of_task in self._tasks(names).items():
             with formatter.section(task):
-                formatter.write_dl([*zip(padded, helps, strict=True)])
+                room = formatter.width - 6 - widest
+                rows = [(name.ljust(widest), self._short(name, room)) for name in of_task]
+                formatter.write_dl(rows)
+
+    def _tasks(self, names: Iterable[str]) -> dict[str, list[str]]:
+        """The commands by task: those listed above, and then the others."""
+        tasks = {task: [*of_task] for task, of_task in TASKS.items()}
+        listed = {name for of_task in tasks.values() for name in of_task}
+        for name in names:
+            if name not in listed:
+                task = reported.found()[name].task if name in reported.found() else "More"
+                tasks.setdefault(task, []).append(name)
+        return tasks
+
+    def _short(self, name: str, room: int) -> str:
+        """The first sentence of its help, as far as there is room; reports are not imported."""
+        is_report = name in reported.found()
+        text = reported.found()[name].help if is_report else self.commands[name].help
+        return click.Command(name, help=text).get_short_help_str(room)
 
 
 @click.group(

@@ -123,11 +123,8 @@ class Asked:
     ) -> None:
         self._path, self._form, self._arguments = lake, form, arguments
         self._names, self._failures = names, failures
-        for name in ("num_of_game", "engine"):
-            if arguments.get(name, ...) is None:
-                del arguments[name]  # then the report's own default
-        if "num_of_game" in arguments and arguments["edition"] != "release":
-            raise UsageError("--num-of-game works only with --edition release")
+        if arguments.get("engine", ...) is None:
+            del arguments["engine"]  # then the report's own default
 
     @cached_property
     def lake(self) -> "StoredLake":

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from click import BadParameter
 
 import pipeline
-from pipeline.cli import suggestions, terminal
-from pipeline.cli.declared import Declared
-from pipeline.cli.suggestions import Suggested
+from pipeline.cli import terminal
+from pipeline.declared import Declared, argument, option, several
 from pipeline.errors import UsageError
 from pipeline.vocabulary import Failures
 
@@ -28,34 +27,6 @@ SAFE_CSV = "csv-safe"
 DEFAULT_LAKE = pipeline.DEFAULT_LAKE
 DEFAULT_CONFIDENCE = 0.95
 LARGEST_DOCUMENT = 64 << 20
-
-
-def option(metavar: str, meaning: str, *names: str, default: Any = None, **more: Any) -> Any:
-    """An option with a value; `more` are fields of `Declared`."""
-    return Declared(meaning, metavar, names, default, **more)
-
-
-def argument(
-    metavar: str,
-    meaning: str,
-    suggested: Suggested | str | None = None,
-    default: Any = None,
-    **more: Any,
-) -> Any:
-    """An argument, required if the default is `...`; `more` are fields of `Declared`."""
-    return Declared(meaning, metavar, (), default, is_argument=True, suggested=suggested, **more)
-
-
-def flag(name: str, meaning: str, *, default: bool = False) -> Any:
-    """An option without a value; without `--no-`, unless the name has both."""
-    return Declared(meaning, names=(name,), default=default)
-
-
-def several(
-    metavar: str, meaning: str, suggested: Suggested | str | None = None, **more: Any
-) -> Any:
-    """An option that may be repeated; `more` are fields of `Declared`."""
-    return option(metavar, f"{meaning}; may be repeated.", suggested=suggested, **more)
 
 
 _NO_SIZE = 2**63  # systems count no more bytes
@@ -97,7 +68,7 @@ def _seen(form: str) -> str:
 OF_ANY_SYSTEM = option(
     "SYSTEM",
     "Only the games of this system (harness); default: those of all.",
-    suggested=suggestions.systems,
+    suggested="systems",
 )
 PAPER_FORM = form_option("latex (booktabs), or parquet")
 PLAYED_BY = option("NAME", "The model that played, for logs that do not name it.")
@@ -111,29 +82,8 @@ SHARED: Mapping[str, Declared] = {
     "system": option(
         "SYSTEM",
         "Count the games of this system (harness); default: the one with the most games.",
-        suggested=suggestions.systems,
+        suggested="systems",
     ),
-    "edition": option(
-        "EDITION",
-        "paper: the formulas as published; release: as the published script computes them; "
-        "audited: the formulas as published, with answers judged by their texts.",
-    ),
-    "engine": option("ENGINE", "The engine that computes: polars, duckdb or spark."),
-    "master": option(
-        "URL", "With --engine spark: the cluster; default: $SPARK_MASTER, else this machine."
-    ),
-    "num_of_game": option(
-        "N", "With --edition release: count only games numbered below N; default: 21.", min=1
-    ),
-    "model": several("MODEL", "Only this model", suggestions.models),
-    "metric": several("METRIC", "Only this metric", suggestions.metrics),
-    "game_type": several("TYPE", "Only this game type", "games.names"),
-    "where": option(
-        "SQL",
-        "Only rows that meet this condition, such as \"role = 'civilian' AND round > 1\", or "
-        "\"setting.KEY = 'x'\" for a key of what was fixed before play.",
-    ),
-    "confidence": option("SHARE", "Confidence level, between 0 and 1."),
     "names": option(
         "FILE", "Count names of models as one: TOML with the name by each name in logs."
     ),
@@ -152,7 +102,7 @@ SHARED: Mapping[str, Declared] = {
     "max_document": size("Refuse larger documents unread; default: 64MiB."),
     "strict": option("", "Exit with 3 if anything was quarantined."),
 }
-"""An option that a command declares otherwise is the default of its parameter instead."""
+"""What options of commands mean that are no parameters of reports, by their names."""
 
 
 def failing(lake: L, failures: Failures, of: str = "") -> L:
@@ -165,17 +115,19 @@ def failing(lake: L, failures: Failures, of: str = "") -> L:
     return lake
 
 
-def named(lake: L, names: Path | None) -> L:
+def named(lake: L, names: Path | None, *beside: "StoredLake") -> L:
     """The lake with the names of the file joined, if there is one.
 
-    Notes say which names are joined, and which of them the lake lacks.
+    Notes say which names are joined, and which of them neither it nor one `beside` it has.
     """
     if names is None:
         return lake
     lake = lake.with_names(names)
     if lake.joined_names:
         terminal.note(f"names of models joined by {names}: {lake.joined_names}")
-    if lacking := [f'"{name}"' for name in lake.names if name not in lake.acting_names]:
+    lakes: list[StoredLake] = [lake, *(one.with_names(names) for one in beside)]
+    there = {name for one in lakes for name in one.acting_names}
+    if lacking := [f'"{name}"' for name in lake.names if name not in there]:
         terminal.note(
             f"{names}: no game has a model {' or '.join(lacking)}; `magic models` lists the names"
         )

@@ -18,7 +18,7 @@ from pipeline.exports.exported import Exported
 from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE
 from pipeline.metrics.request import several
-from pipeline.vocabulary import EXCLUDE, PAPER, Edition, ExportKind
+from pipeline.vocabulary import LOSS, PAPER, Edition, ExportKind
 
 KINDS: tuple[ExportKind, ...] = get_args(ExportKind)
 OF_ONE_SYSTEM: tuple[ExportKind, ...] = ("every-eval-ever", "battles")
@@ -81,8 +81,8 @@ def export(
     if strangers := given.keys() - signature(write).parameters.keys():
         raise UsageError(f"the export {kind} has no option {', '.join(sorted(strangers))}")
     lake = lake.of_one_system() if kind in OF_ONE_SYSTEM else lake
-    # The others have games as the logs have them.
-    lake = lake if kind == "every-eval-ever" else lake.with_failures(EXCLUDE)
+    if kind != "every-eval-ever" and lake.failures == LOSS:
+        raise UsageError(f"the export {kind} has games as logs have them: none can be a loss")
     exported = write(lake, Path(destination), **given)
     is_empty = not sum(lake.counts("games").values())
     return replace(exported, notes=("the lake has no games",)) if is_empty else exported

@@ -12,7 +12,7 @@ from pipeline.events.contracts import polars_schema
 from pipeline.sqlfiles import filled, identifier
 
 READ = ("results", "players", "messages")
-_CHANGED = ("is_finished", "parse_status", "is_win", "win_credit", "agreed")
+_CHANGED = ("is_finished", "parse_status", "is_win", "win_credit", "agreed", "guess_is_correct")
 
 
 def failed_results(select: Callable[[str], str]) -> str:

@@ -19,7 +19,6 @@ from pipeline.metrics.intervals import sums_by_cluster, terms_of, with_intervals
 from pipeline.metrics.known import NAMES, TITLES, metric
 from pipeline.metrics.request import (
     DEFAULT_BY,
-    DEFAULT_GAMES,
     Request,
     asked_for,
     check,
@@ -32,7 +31,7 @@ from pipeline.metrics.results import MISSING, REPLAYS, SYSTEM, VALUES, origin, s
 from pipeline.metrics.rows import in_scope
 from pipeline.metrics.tally import ENGINES, Question, check_engine, clusters, count
 from pipeline.metrics.values import values
-from pipeline.vocabulary import ALL, MAGIC, PAPER, RELEASE, Edition, Engine, GameType
+from pipeline.vocabulary import ALL, DEFAULT_GAMES, MAGIC, PAPER, RELEASE, Edition, Engine, GameType
 
 __all__ = [
     "ALL",

@@ -77,7 +77,8 @@ def _taken() -> set[str]:
     """The names that tables, views, schemas and columns of the leaderboard have already."""
     with knowing({}):
         names = (*TABLES, *views(), OF_ALL, LEADERBOARD)
-        return {*(name.partition(".")[0] for name in names), *results.LEADERBOARD}
+        of_rows = (*results.LEADERBOARD, *results.ORIGIN, *results.SEEN_AS)
+    return {*(name.partition(".")[0] for name in names), *of_rows}
 
 
 def _is_beside_another(name: str) -> bool:

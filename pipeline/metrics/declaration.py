@@ -89,6 +89,11 @@ class Metric(Struct, frozen=True):
         of_terms = {str(game_type) for term in self.terms for game_type in term.game_types}
         return tuple(name for name in games.names() if name in of_terms)
 
+    @property
+    def is_share(self) -> bool:
+        """Whether its values are made of shares: a weight above 1 gives them a unit of its own."""
+        return all(term.weight <= 1 for term in self.terms)
+
     def among(self, played: Collection[str]) -> "Metric":
         """The metric without the terms of games that are not among those played.
 

@@ -16,14 +16,14 @@ from pipeline.metrics.declaration import Tables
 from pipeline.metrics.known import has_sql
 from pipeline.metrics.known import metric as declaration
 from pipeline.metrics.paging import check_limit, is_from, start_of
-from pipeline.metrics.request import DEFAULT_GAMES, Request, check, condition_on, several
+from pipeline.metrics.request import Request, check, condition_on, several
 from pipeline.metrics.results import METRIC, counted_in
 from pipeline.metrics.rows import COMPARED, HITS, counted_rows, rows, with_compared
 from pipeline.metrics.tally import check_engine
 from pipeline.metrics.views import COLUMNS as OF_ROWS
 from pipeline.metrics.views import shared
 from pipeline.sqlfiles import identifier, literal
-from pipeline.vocabulary import PAPER, Edition, Engine
+from pipeline.vocabulary import DEFAULT_GAMES, PAPER, Edition, Engine
 
 _OF_ROW = (
     *("term", "game_id", "game_type", "setting_id", "game_index", "model", "role", "competition"),

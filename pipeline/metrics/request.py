@@ -18,13 +18,12 @@ from pipeline.metrics.condition import SETTING, Condition, condition, is_key
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.known import metric
 from pipeline.metrics.known import names as edition_names
-from pipeline.vocabulary import ALL, LOSS, PAPER, RELEASE, Edition
+from pipeline.vocabulary import ALL, DEFAULT_GAMES, LOSS, PAPER, RELEASE, Edition
 
 DEFAULT_BY = ("model", "game_type")
 BY_TYPE = "; also group by game_type to get the value of each type"
 BY_TERM = "; `magic metrics --format json` shows each term in `terms`"
 POOL = "pooled"  # the term of a metric that is one ratio over all of its terms
-DEFAULT_GAMES = 21
 NO_LOSSES = (
     "the release edition counts failed games as the published script does: leave out the choice of "
     "failures"
@@ -188,10 +187,28 @@ def _common(schemas: Sequence[Mapping[str, pl.DataType]]) -> dict[str, pl.DataTy
     return {name: first[name] for name in first if all(name in schema for schema in schemas)}
 
 
+def check_number_of_games(request: Request) -> None:
+    """Raises UsageError for a number of games that no edition, or not that of the request, has."""
+    if request.num_of_game < 1:
+        raise UsageError("the number of games must be 1 or more")
+    if request.edition != RELEASE and request.num_of_game != DEFAULT_GAMES:
+        raise UsageError(
+            f"a number of games works only with the edition release, not with {request.edition}"
+        )
+
+
+def check_losses(lake: StoredLake, edition: Edition) -> None:
+    """Raises UsageError for an edition that has a rule of its own, where failures are losses."""
+    if edition == RELEASE and lake.failures == LOSS:
+        raise UsageError(NO_LOSSES)
+
+
 def check(lake: StoredLake, request: Request, metrics: Sequence[str]) -> None:
     """Raises UsageError for a request that these metrics of the lake cannot meet."""
     for name in metrics:
         metric(name, request.edition)
+    check_number_of_games(request)
+    check_losses(lake, request.edition)
     is_release, by = request.edition == RELEASE, set(request.by)
     faults = {
         "the list of metrics is empty: name at least one, or leave it out for all": not metrics,
@@ -200,11 +217,6 @@ def check(lake: StoredLake, request: Request, metrics: Sequence[str]) -> None:
         ),
         "the release edition covers all games of a model: leave out the condition": (
             is_release and request.where is not None
-        ),
-        NO_LOSSES: is_release and lake.failures == LOSS,
-        "the number of games must be 1 or more": request.num_of_game < 1,
-        f"a number of games works only with the edition release, not with {request.edition}": (
-            not is_release and request.num_of_game != DEFAULT_GAMES
         ),
         "the release edition is computed per model: group by model and game_type": (
             is_release and not by <= set(DEFAULT_BY)
@@ -319,6 +331,11 @@ def _check_known(
     """Raises UsageError for models that sit in no game; only those of `accepted` are suggested."""
     if strangers := _strangers(lake.table("players"), models):
         _check_system(lake, strangers)
+        if alone := [name for name in strangers if name.rpartition("@")[2] in lake.systems]:
+            raise UsageError(
+                f"no game of {_listed(alone)}: only `compare` takes a model of a system; name the "
+                "model alone, and its system with --system or `lake.of_system`"
+            )
         known = accepted.select(pl.col("model").unique()).drop_nulls().collect()["model"].sort()
         # Not all of them, since there may be very many.
         is_few = 0 < len(known) <= FEW_MODELS

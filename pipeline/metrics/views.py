@@ -12,11 +12,11 @@ from pipeline import column, sqlfiles
 from pipeline.column import Column
 from pipeline.metrics.installed import package_of
 from pipeline.metrics.known import has_sql, header, metric, names, sql
-from pipeline.metrics.request import DEFAULT_GAMES, Request
+from pipeline.metrics.request import Request
 from pipeline.metrics.results import GAME_TYPE, VALUES
 from pipeline.metrics.rows import COMPARED, HITS, attempts, compared
 from pipeline.sqlfiles import View, literal
-from pipeline.vocabulary import ALL, EDITIONS, PAPER, Edition
+from pipeline.vocabulary import ALL, DEFAULT_GAMES, EDITIONS, PAPER, Edition
 
 OF_ALL = "metrics"
 """The view over all metrics in each schema that has a view for each metric."""

@@ -7,6 +7,7 @@ from msgspec import Meta, Struct, defstruct, structs
 
 from pipeline import games
 from pipeline.column import words
+from pipeline.declared import SHARED
 from pipeline.metrics.known import names
 from pipeline.vocabulary import ALL, EDITIONS, LOSS, PAPER, Edition, Failures
 
@@ -16,7 +17,7 @@ class Field(Struct, frozen=True):
 
     `values` are what can be chosen, by the lake and the address, and `nothing` is how to choose
     none of them; our own words unless `are_names`. Without them it is a text with a `hint`, so many
-    signs wide, or a tick.
+    signs wide, or a tick. Who points at it reads its `help`.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Field(Struct, frozen=True):
     are_names: bool = False
     hint: str = ""
     size: int = 18
+    help: str = ""
 
     @property
     def is_tick(self) -> bool:
@@ -80,7 +82,14 @@ def _types(lake: Any, asked: Any) -> tuple[str, ...]:
     return ALL, *(name for name in games.names() if name in {*offered, asked.game_type})
 
 
-EDITION = Field("edition", "Edition", Edition, PAPER, values=lambda *_: EDITIONS)
+EDITION = Field(
+    "edition",
+    "Edition",
+    Edition,
+    PAPER,
+    values=lambda *_: EDITIONS,
+    help=SHARED["edition"].help,
+)
 FAILURES = Field(
     "failures",
     "Failed games",
@@ -93,7 +102,9 @@ SAME_EDITION = Field("edition", kind=Edition, default=PAPER)
 """That of the links, on a page which is the same in all editions."""
 GAME_TYPE = Field("game_type", "Game type", default=ALL, values=_types)
 METRIC = Field("metric", "Metric", default="win_rate", values=lambda _, asked: names(asked.edition))
-WHERE = Field("where", "Only rows where", hint="role = 'civilian'", size=26)
+WHERE = Field(
+    "where", "Only rows where", hint="role = 'civilian'", size=26, help=SHARED["where"].help
+)
 BY = Field("by", "Also by", hint="role", size=12)
 AFTER = Field("after")
 """The key that a page of a list begins after."""

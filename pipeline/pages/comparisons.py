@@ -10,18 +10,17 @@ from msgspec.structs import replace
 from pipeline.answers import AnsweringLake
 from pipeline.column import schema
 from pipeline.errors import LakeError, UsageError, choose
-from pipeline.lake import StoredLake, reopened
+from pipeline.lake import reopened
 from pipeline.metrics.known import metric, names
 from pipeline.metrics.request import check_models
 from pipeline.pages.address import EDITION, GAME_TYPE, METRIC, WHERE, Field, address, given
-from pipeline.pages.content import Content, Faults, Page, answered, listed, tested_models
+from pipeline.pages.content import Content, Faults, Page, answered, listed
+from pipeline.pages.reported import models_of
 from pipeline.present import present
 from pipeline.reports import diff as changes
-from pipeline.reports import plan as plans
 from pipeline.reports.compare.across import bare, full, system_of
 from pipeline.reports.compare.differences import SCHEMA
 from pipeline.reports.compare.methods import OF_METHOD
-from pipeline.reports.compare.pairs import check_pairs
 from pipeline.reports.compare.settings import APART
 from pipeline.vocabulary import ALL
 
@@ -32,9 +31,9 @@ def compare(lake: AnsweringLake, asked: Any) -> Content:
     `rows` are those of `compare`; `apart` are the settings with the largest differences, if both
     are of one system, and `names` are theirs in it.
     """
-    own = lake.once(_tested)
+    own = models_of(lake)
     others = [lake.of_system(system) for system in lake.systems if system != lake.system]
-    models = (*own, *(full(part, name) for part in others for name in part.once(_tested)))
+    models = (*own, *(full(part, name) for part in others for name in models_of(part)))
     model = asked.model or next((name for name in own if name != asked.other), "")
     other = asked.other or next((name for name in own if name != model), "")
     systems = [system_of(lake, name) or lake.system for name in (model, other)]
@@ -111,45 +110,6 @@ def compare_with(lake: AnsweringLake, asked: Any) -> Content:
     )
 
 
-_NUMBERS = ("difference", "power", "n_pairs")
-
-
-def plan(lake: AnsweringLake, asked: Any) -> Content:
-    """The settings that a plan asks for: of two models, of all pairs, or else of neighbours."""
-    models, named = _tested(lake), [name for name in (asked.model, asked.other) if name]
-    rows, faults = None, Faults()
-    for field in ("model", "other"):
-        with faults.of(field):
-            check_models(lake, (getattr(asked, field),) if getattr(asked, field) else None)
-            if len(named) == 1 and not getattr(asked, field):
-                raise UsageError("name two models, or none")
-    if len(named) == 2 and not faults:
-        with faults.of("other"):
-            check_pairs([named])
-
-    def planned(**options: Any) -> pl.DataFrame:
-        read = {name: _number(options[name]) for name in _NUMBERS if name in options}
-        return lake.plan(**options | read)
-
-    if not faults:
-        chosen = {"metric": asked.metric, "edition": asked.edition}
-        fields = {
-            "metric": {**chosen, "pairs": [tuple(named)] if named else []},
-            "all_pairs": {"all_pairs": asked.all_pairs},
-            "unpaired": {"unpaired": asked.unpaired},
-            **{name: {name: text} for name in _NUMBERS if (text := getattr(asked, name))},
-        }
-        rows, faults = answered(planned, fields)
-    rows = pl.DataFrame(schema=schema(plans.COLUMNS)) if rows is None or faults else rows
-    return Content(
-        title=f"Plan for {asked.model} and {asked.other}" if len(named) == 2 else "Plan",
-        rows=rows,
-        choices={"model": models, "other": models},
-        notes=present("plan", rows).notes,
-        faults=faults,
-    )
-
-
 def diff(lake: AnsweringLake, asked: Any) -> Content:
     """What changed since an earlier ingest, by default the one before the lake's last one.
 
@@ -158,10 +118,10 @@ def diff(lake: AnsweringLake, asked: Any) -> Content:
     ingests = lake.table("ingests").select("ingest_id").collect()["ingest_id"].sort()
     earlier = [str(one) for one in ingests if one < lake.ingest_id]
     since = asked.since or next(reversed(earlier), "")
-    rows, faults, models = None, Faults(), {*_tested(lake)}
+    rows, faults, models = None, Faults(), {*models_of(lake)}
     with faults.of("since"):
         before = _state(lake, since, earlier) if since else lake
-        models |= {*_tested(before)}
+        models |= {*models_of(before)}
     if since and not faults:
         fields = {
             "metric": {"metric": asked.metric or None, "edition": asked.edition},
@@ -191,13 +151,6 @@ def _state(lake: AnsweringLake, ingest: str, earlier: Sequence[str]) -> Answerin
         raise UsageError(f"after ingest {ingest} there was no game of {lake.system}") from None
     except LakeError as error:
         raise UsageError(str(error)) from None
-
-
-def _tested(lake: StoredLake) -> tuple[str, ...]:
-    """The models that the lake's games test."""
-    return tested_models(
-        lake.table("results").filter("is_tested").select("model").collect()["model"]
-    )
 
 
 def _number(text: str) -> float | None:
@@ -233,22 +186,6 @@ PAGES = {
             in_title=("method",),
         ),
         compare_with,
-    ),
-    "plan": Page(
-        address(
-            Field("model", "Model", are_names=True, nothing="each"),
-            Field("other", "Other", are_names=True, nothing="the next one"),
-            METRIC,
-            Field("difference", "Difference", hint="as observed", size=10),
-            Field("power", "Power", hint="0.8", size=4),
-            Field("n_pairs", "Pairs compared", hint="1", size=4),
-            EDITION,
-            Field("all_pairs", "all pairs", bool, False),
-            Field("unpaired", "unpaired", bool, False),
-            is_of_system=True,
-            in_title=("model", "other"),
-        ),
-        plan,
     ),
     "diff": Page(
         address(

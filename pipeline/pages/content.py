@@ -221,6 +221,12 @@ def tested_models(models: pl.Series) -> tuple[str, ...]:
     return tuple(models.drop_nulls().unique().sort().to_list())
 
 
+def without_games(values: pl.DataFrame) -> pl.DataFrame:
+    """The rows that stand for no game at all, and say why; a model without a name has games."""
+    nameless = values.filter(pl.col("model").is_null())
+    return nameless.clear() if nameless["n_games"].sum() else nameless
+
+
 def listed(text: str) -> tuple[str, ...]:
     """The different names in a text, separated by commas."""
     return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))

@@ -9,7 +9,7 @@ from jinja2 import pass_context
 from jinja2.runtime import Context
 from markupsafe import Markup
 
-from pipeline.cells import NULL
+from pipeline.cells import EMPTY_TEXT, NULL
 from pipeline.metrics import DEFAULT_CONFIDENCE
 from pipeline.metrics.known import metric, names
 from pipeline.metrics.request import row_schema
@@ -250,6 +250,8 @@ def _value(metric: str, column: str, text: str) -> object:
     dtype = row_schema(metric).get(column, pl.String())
     if text == NULL:
         return None
+    if text == EMPTY_TEXT:
+        return ""
     return msgspec.json.decode(text) if dtype.is_numeric() or dtype == pl.Boolean else text
 
 

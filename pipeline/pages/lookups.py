@@ -20,7 +20,6 @@ from pipeline.pages.address import (
 )
 from pipeline.pages.content import ROWS, Content, Faults, Page, first_rows
 from pipeline.plots import plot_columns
-from pipeline.present import present
 from pipeline.reports.audit import TITLES, findings_parts
 from pipeline.reports.schema import known_views, meaning
 from pipeline.reports.search import COLUMNS, Hits
@@ -144,20 +143,6 @@ def _hits(lake: AnsweringLake, asked: Any, limit: int, after: str | None) -> Hit
     return lake.search(asked.words, **more, limit=limit, timeout=SEARCH_SECONDS, after=after)
 
 
-# --- names -------------------------------------------------------------------------------------
-
-
-def models(lake: AnsweringLake, asked: Any) -> Content:
-    """The names of models, with their games, which look alike; `usage` is what each used."""
-    return Content(title="Models", rows=lake.models(), parts={"usage": lake.usage()})
-
-
-def ratings(lake: AnsweringLake, asked: Any) -> Content:
-    """The odds of each model on each side."""
-    rows = lake.ratings(**given(asked, "game_type"))
-    return Content(title="Ratings", rows=rows, notes=present("ratings", rows).notes)
-
-
 # --- gaps and contradictions --------------------------------------------------------------------
 
 
@@ -213,8 +198,6 @@ PAGES = {
         ),
         completeness,
     ),
-    "models": Page(address(), models, lane="quick"),
-    "ratings": Page(address(GAME_TYPE, is_of_system=True), ratings),
     "audit": Page(
         address(Field("kind"), Field("model")), audit, whole=all_findings, frame="findings"
     ),

@@ -10,22 +10,25 @@ import polars as pl
 
 from pipeline.errors import UsageError, choose
 from pipeline.metrics.request import NO_LOSSES
-from pipeline.pages import comparisons, game, lists, lookups, values
+from pipeline.pages import comparisons, game, lists, lookups, reported, values
 from pipeline.pages.address import Address
 from pipeline.pages.content import Content, Page
+from pipeline.reports.declared import found
 from pipeline.reports.tables import unknown_notes
 from pipeline.vocabulary import EXCLUDE, LOSS, RELEASE
 
 _PLACE = re.compile(r"`\$\.(\w+)`$")
 TEMPLATES = Path(__file__).parent / "templates"
-# The order in the menu; a page that is not in it is reached by links.
-MENU = (
+# The order in the menu; other reports follow, and other pages are reached by links.
+_MENU = (
     *("leaderboard", "radar", "metric", "model", "compare", "ratings", "games", "search"),
     *("completeness", "audit", "models", "documents", "tables", "sql"),
 )
+_BY_LINKS = ("plan", "usage")
 
 
 PAGES = {
+    **{name: reported.page_of(one) for name, one in found().items()},
     **comparisons.PAGES,
     **game.PAGES,
     **lists.PAGES,
@@ -33,6 +36,7 @@ PAGES = {
     **values.PAGES,
 }
 NAMES = tuple(sorted(PAGES))
+MENU = (*_MENU, *(name for name in found() if name not in (*_MENU, *_BY_LINKS)))
 
 
 def page(name: str) -> Page:
@@ -108,7 +112,9 @@ def _why_wrong(
     """What is wrong with a parameter; of one that is a choice, what can be chosen."""
     place = _PLACE.search(str(error))
     name = place[1] if place else ""
-    known = [one for one in get_args(get_type_hints(wanted).get(name)) if isinstance(one, str)]
+    kind = get_type_hints(wanted).get(name)
+    choices = ("true", "false") if kind is bool else get_args(kind)
+    known = [one for one in choices if isinstance(one, str)]
     if not known:
         return f"a parameter is wrong: {error}"
     return f"no {name} `{texts[name][:200]}`: {choose([texts[name]], filter(None, known))}"

@@ -119,7 +119,7 @@ def fragment(name: str, content: Content, asked: Address, link: Link, **more: ob
     (true), `prefix_of`, the beginning of the ids in a game by the game and its place, and
     `picture_at`, the address of the page's plot by its form.
     """
-    template = environment().get_template(f"{name}.html")
+    template = environment().select_template([f"{name}.html", "reported.html"])
     link = carrying(link, msgspec.structs.asdict(asked))
     context: dict[str, object] = {
         "page": content,

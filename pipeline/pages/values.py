@@ -31,6 +31,7 @@ from pipeline.pages.content import (
     head,
     listed,
     tested_models,
+    without_games,
 )
 from pipeline.present import present
 from pipeline.present.values import lacks_note, missing_note
@@ -65,8 +66,8 @@ def leaderboard(lake: AnsweringLake, asked: Any) -> Content:
         ranking, values = (grouped(rows.clear(), groups) for rows in (ranking, values))
     is_grid = bool(asked.columns) and not faults
     is_sliced = bool(groups or asked.where or asked.columns or asked.game_type != ALL)
-    left_out = values.filter(pl.col("model").is_null())
-    values = values.filter(pl.col("model").is_not_null())
+    left_out = without_games(values)
+    values = values.join(left_out, on=["model", "metric"], how="anti", nulls_equal=True)
     valued = values.filter(pl.col("value").is_not_null())["metric"].unique().to_list()
     there = values["metric"].unique().to_list()
     known = [name for name in names(asked.edition) if name in there or not is_sliced]
@@ -97,12 +98,6 @@ def leaderboard(lake: AnsweringLake, asked: Any) -> Content:
     )
 
 
-def radar(lake: AnsweringLake, asked: Any) -> Content:
-    """All metrics of each model around a point, and the areas; `rows` are those of `radar`."""
-    rows = lake.radar(edition=asked.edition)
-    return Content(title="Radar", rows=rows, notes=present("radar", rows).notes)
-
-
 def one_metric(lake: AnsweringLake, asked: Any) -> Content:
     """The metric's definition, and its values by model, by game type and by what is asked.
 
@@ -115,8 +110,8 @@ def one_metric(lake: AnsweringLake, asked: Any) -> Content:
         rows = lake.metrics(
             metric=asked.metric, edition=asked.edition, by=["model", "game_type", *by], where=where
         )
-        if where and rows["model"].null_count():  # the row that says why there is none
-            raise UsageError(rows["reason"][0])
+        if where and (left_out := without_games(rows)).height:
+            raise UsageError(left_out["reason"][0])
         return rows
 
     fields = {"": {}, "where": {"where": asked.where or None}, "by": {"by": groups}}
@@ -199,7 +194,6 @@ PAGES = {
         ),
         leaderboard,
     ),
-    "radar": Page(address(EDITION, is_of_system=True), radar),
     "metric": Page(address(METRIC, EDITION, WHERE, BY, is_of_system=True), one_metric),
     "model": Page(
         address(

@@ -12,6 +12,7 @@ from pipeline.metrics.results import ORIGIN, SEEN_AS
 from pipeline.present import html, latex, markdown
 from pipeline.present.table import Table
 from pipeline.present.terminal import laid_out
+from pipeline.reports.declared import REPORTS, found
 from pipeline.reports.tables import unknown_notes
 from pipeline.vocabulary import PAPER
 from pipeline.written import csv_texts, json_text
@@ -37,7 +38,7 @@ _MODULES = {
 }
 DOCUMENTS = {"markdown": markdown, "latex": latex}
 """Forms that others read with the notes that belong to a table."""
-NAMES = tuple(name for names in _MODULES.values() for name in names)
+_NAMES = tuple(name for names in _MODULES.values() for name in names)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,16 +77,18 @@ class Presented(Table):
     _repr_html_ = html
 
 
+def presented() -> tuple[str, ...]:
+    """The names of all results that have a table."""
+    return tuple(dict.fromkeys([*_NAMES, *found()]))
+
+
 def present(name: str, frame: pl.DataFrame, **asked: Any) -> Presented:
     """The table of a result: `name` is the method of a lake that returned the frame.
 
     `asked` are the method's arguments, as far as notes depend on them, perhaps the `lake`, and
     whether shares are shown in `percent`.
     """
-    module = next(module for module, names in _MODULES.items() if name in names)
-    declared = import_module(f"{__package__}.{module}")
-    plain = next((one.with_rows(frame) for one in declared.PLAIN if one.name == name), None)
-    table: Table = plain or getattr(declared, name)(frame, **asked)
+    table = _declared(name, frame, **asked)
     table = table.in_percent() if asked.get("percent") else table
     lake, edition = asked.get("lake"), asked.get("edition", PAPER)
     lake_notes = [] if lake is None else unknown_notes(lake)
@@ -96,6 +99,17 @@ def present(name: str, frame: pl.DataFrame, **asked: Any) -> Presented:
     said = [f"{words(name)} {text}" for name, text in seen.items() if name not in frame.columns]
     shown = replace(shown, origin=", ".join(filter(None, [shown.origin, *said])))
     return Presented(**{one.name: getattr(shown, one.name) for one in fields(shown)})
+
+
+def _declared(name: str, frame: pl.DataFrame, **asked: Any) -> Table:
+    """The table of a result as its module here declares it, else as its report does."""
+    module = next((module for module, names in _MODULES.items() if name in names), None)
+    if module is None:
+        return Table(name, frame, REPORTS[name].columns, nothing="nothing was found")
+    declared = import_module(f"{__package__}.{module}")
+    plain = next((one.with_rows(frame) for one in declared.PLAIN if one.name == name), None)
+    table: Table = plain or getattr(declared, name)(frame, **asked)
+    return table
 
 
 def _with_one_origin(table: Table, *, is_mixed: bool) -> Table:

@@ -321,7 +321,7 @@ def radar(rows: pl.DataFrame, **_: Any) -> Table:
     """Values in percent, of which areas are made."""
     values = (*radars.AXES, "win_rate")
     models = [
-        f"– {model}: {'; '.join(why)}"
+        f"– {model or NAMELESS}: {'; '.join(why)}"
         for model, why in rows.select("model", "reasons").rows()
         if why
     ]

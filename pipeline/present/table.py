@@ -15,6 +15,7 @@ from pipeline.column import Column, Unit, heading
 NO_ROWS = pl.DataFrame()
 ID_SHOWN = 8
 TEXT_SHOWN = 100
+OWN_UNIT = "what is no share is in a unit of its own"
 PERCENT = "values are in percent; the highest of each column is bold"
 
 
@@ -23,7 +24,8 @@ class Estimate(Struct, frozen=True):
 
     These are its value, the ends of its interval, its thin terms, and what it lacks: competitions,
     and how many games are `missing` of how many. A page also has what was counted for it, in how
-    many games, and why it is missing. Without a `value` it is a range.
+    many games, and why it is missing. Without a `value` it is a range. What is no share is never in
+    percent.
     """
 
     value: str | None = None
@@ -36,6 +38,7 @@ class Estimate(Struct, frozen=True):
     heading: str = ""
     lacks: str | None = None
     missing: tuple[str, ...] = ()
+    is_share: bool = True
 
     @property
     def anchor(self) -> str:
@@ -210,9 +213,11 @@ class Table:
 
     def in_percent(self, *names: str) -> Self:
         """The table with these estimates in percent, by default all; the best of each is bold."""
-        names = names or tuple(one.anchor for one in self.estimates)
+        names = names or tuple(one.anchor for one in self.estimates if one.is_share)
         columns = {name: structs.replace(self.columns[name], unit="%") for name in names}
-        return replace(self, columns={**self.columns, **columns}).noting(PERCENT)
+        others = [one for one in self.estimates if not one.is_share]
+        note = "; ".join([PERCENT] * bool(names) + [OWN_UNIT] * bool(others))
+        return replace(self, columns={**self.columns, **columns}).noting(note)
 
     def with_rows(self, rows: pl.DataFrame) -> Self:
         """The same table of other rows."""

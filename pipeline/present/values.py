@@ -14,6 +14,7 @@ from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE
 from pipeline.metrics.completeness import replay_notes, self_play, self_play_notes
 from pipeline.metrics.intervals import EXPLANATION
+from pipeline.metrics.known import metric as declaration
 from pipeline.metrics.known import title
 from pipeline.metrics.request import several
 from pipeline.metrics.results import ESTIMATE, MISSING, REPLAYS, VALUES, leaderboard_columns
@@ -34,10 +35,12 @@ _PROGRAM_COLUMNS = ("edition", "terms", "ci_method", "effective_items", "is_comp
 PLAIN: tuple[Table, ...] = ()
 
 
-def metric_estimate(name: str) -> Estimate:
-    """The columns of a metric in a row of the leaderboard and of its page."""
+def metric_estimate(name: str, of: str) -> Estimate:
+    """The columns of a metric, or of a value `of` one, in a row of the leaderboard."""
     low, high, thin, counted, games, reason, lacks = (f"{name}{end}" for end in ESTIMATE if end)
-    return Estimate(name, low, high, (thin,), counted, games, reason, lacks=lacks)
+    is_share = declaration(of).is_share
+    parts = name, low, high, (thin,), counted, games, reason
+    return Estimate(*parts, lacks=lacks, is_share=is_share)
 
 
 def metrics(rows: pl.DataFrame, lake: StoredLake | None = None, **_: Any) -> Table:
@@ -124,7 +127,8 @@ def leaderboard(
     names = [name for name in rows.columns if f"{name}_thin" in rows.columns]
     parts = {"game type": None if game_type == ALL else game_type, "rows where": where}
     said = [f"only {name} {one}" for name, one in parts.items() if one is not None]
-    said += [f"{title(*several(metric or 'win_rate'))} by {columns}"] if columns else []
+    of = next(iter(several(metric or "win_rate") or ()))
+    said += [f"{title(of)} by {columns}"] if columns else []
     part = ", ".join(said)
     slice_note = [f"{part}: a slice has no rank and no letters"] if part else []
     nothing = (
@@ -150,7 +154,7 @@ def leaderboard(
         "leaderboard",
         rows,
         {**group_columns(rows), **leaderboard_columns(names)},
-        estimates=[metric_estimate(name) for name in names],
+        estimates=[metric_estimate(name, of if columns else name) for name in names],
         headings={name: name for name in names if columns},
         hidden=(
             *("family", "n_expected", "is_complete", "lacks", "reasons", *REPLAYS),

@@ -9,6 +9,7 @@ from pipeline.cells import counted, latex, printable_line
 from pipeline.extras import DISTRIBUTION
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics.known import names
+from pipeline.metrics.request import check_losses
 from pipeline.version import __version__
 from pipeline.vocabulary import EXCLUDE, LOSS, PAPER, Edition, Failures
 
@@ -99,6 +100,7 @@ def cite(lake: StoredLake, *, edition: Edition = PAPER) -> Citation:
     112
     """
     names(edition)  # an unknown one is refused before anything is read
+    check_losses(lake, edition)
     counts = lake.table("games").select(n=pl.len(), finished=pl.col("is_finished").sum()).collect()
     n_games, n_finished = map(int, counts.row(0))
     last = lake.last_ingest

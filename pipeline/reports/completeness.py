@@ -19,7 +19,7 @@ from pipeline.metrics.completeness import competitions, played
 from pipeline.metrics.completeness import expected as expected_games
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.known import names
-from pipeline.metrics.request import Request, check_models, chosen, several
+from pipeline.metrics.request import Request, check_losses, check_models, chosen, several
 from pipeline.metrics.results import METRIC, MODEL, counted_in
 from pipeline.metrics.rows import in_scope, is_unfinished
 from pipeline.metrics.tally import Clusters, Question, count, n_rows, sum_of
@@ -181,6 +181,7 @@ def readability(
     _check_expected(expected)
     models = several(model)
     check_models(lake, models)
+    check_losses(lake, edition)
     request = Request(edition=edition, by=("model",))
     declared = declarations(lake, names(edition), request)
     question = Question(declared, request, with_games=(), clusters=Clusters(), also=_SUMS)

@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from pipeline import column
-from pipeline.column import Column, listed
+from pipeline.column import Column
 from pipeline.game import Usage
 from pipeline.lake import StoredLake
 from pipeline.metrics.request import check_players, chosen, several
+from pipeline.reports.declared import report
 
 COLUMNS: Mapping[str, Column] = {
     "model": column.text("the name of a model, as logs write it"),
@@ -43,13 +44,25 @@ _NAMES_OF_NOBODY = ("", "none", "null", "nan", "unknown", "undefined")
 _NOT_READ = r"[\s\p{Z}\p{C}\p{Pd}_\x{FE00}-\x{FE0F}]"
 
 
-@listed(COLUMNS)
+@report("Numbers", columns=COLUMNS, is_of_system=False)
 def models(lake: StoredLake) -> pl.DataFrame:
-    """The names of the models: a row for each, those that look alike first.
+    """List the names of models: how many games each has, and which look alike.
 
     Names look alike that differ in case, blanks, hyphens, a provider before a slash or signs that
-    nobody sees. Each is counted by itself, whatever it looks like, unless the lake was opened with
-    `names` that join them.
+    nobody sees. Nothing is joined by guess: each name is counted by itself. To count several as one
+    model, write a map of names, and give it to any command that counts, as --names FILE, or to
+    `open_lake`. The lake does not change.
+
+    \b
+    A map, such as names.toml:
+      [models]
+      "openai/gpt-4o" = "gpt-4o"
+      "GPT-4o" = "gpt-4o"
+
+    \b
+    Examples:
+      magic models
+      magic models --format csv
 
     >>> lake.models().filter(model="sim-atlas").rows()
     [('sim-atlas', 28, 0, False, None)]
@@ -57,12 +70,20 @@ def models(lake: StoredLake) -> pl.DataFrame:
     return _named(lake).select(*COLUMNS)
 
 
-@listed(USAGE)
+@report("Numbers", columns=USAGE, is_of_system=False)
 def usage(lake: StoredLake, *, model: str | Sequence[str] | None = None) -> pl.DataFrame:
-    """What the calls of each model took, where logs say it: a row for each model and measure.
+    """List what each model used, where logs say it: tokens, seconds and US dollars.
 
-    Nothing is ranked by it. A game whose log does not say it of each seat of the model is left out
-    of its measure. Without any game there is no row. Raises UsageError for an unknown model.
+    The sum and the mean of a game are over the games whose logs say what the model used in all of
+    its seats: others are left out of the measure. Nothing is ranked by it. Without any such game
+    there is no row.
+
+    \b
+    Examples:
+      magic usage
+      magic usage --model gpt-4 --format json
+
+    Raises UsageError for an unknown model.
 
     >>> lake.usage().rows()
     []

@@ -2,20 +2,22 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations, pairwise
-from typing import Any, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import polars as pl
 
 from pipeline import column
+from pipeline.declared import argument, flag, option
 from pipeline.errors import UsageError
 from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered
 from pipeline.metrics import metric as declaration
 from pipeline.metrics.completeness import lacking
-from pipeline.metrics.request import Request
-from pipeline.metrics.results import IS_THIN, METRIC, MODEL, counted_in
+from pipeline.metrics.request import Request, several
+from pipeline.metrics.results import IS_THIN, METRIC, MODEL
 from pipeline.reports.compare.differences import compared
 from pipeline.reports.compare.pairs import check_pairs, models_of, of_models
+from pipeline.reports.declared import report
 from pipeline.statistics.contrast import Rate
 from pipeline.statistics.interval import rates
 from pipeline.statistics.pairs import Pilot, pilots_of
@@ -62,47 +64,83 @@ COLUMNS: Mapping[str, column.Column] = {
 _PLANNED = tuple(COLUMNS)[tuple(COLUMNS).index("n_settings") :]
 
 
-@counted_in(COLUMNS)
+@report("Numbers", columns=COLUMNS)
 def plan(
     lake: StoredLake,
-    metric: str = "win_rate",
-    difference: float | None = None,
+    metric: Annotated[str, option("METRIC", "The metric to plan for.", suggested="metrics")] = (
+        "win_rate"
+    ),
+    difference: Annotated[
+        float | None,
+        option(
+            "D", "The smallest difference that matters; default: the observed one of each pair."
+        ),
+    ] = None,
     *,
+    model: Annotated[
+        str | Sequence[str] | None,
+        argument(
+            "[MODEL OTHER]",
+            "The two models to compare; default: each model of the leaderboard and the next one.",
+            "models",
+        ),
+    ] = None,
     pairs: Sequence[tuple[str, str]] = (),
-    all_pairs: bool = False,
-    power: float = 0.8,
+    all_pairs: Annotated[
+        bool, flag("--all-pairs", "Plan for every pair of models in the lake.")
+    ] = False,
+    power: Annotated[float, option("SHARE", "Probability of detecting it, if it exists.")] = 0.8,
     confidence: float = DEFAULT_CONFIDENCE,
-    n_pairs: int = 1,
-    unpaired: bool = False,
+    n_pairs: Annotated[
+        int, option("N", "You will compare N pairs: divide the level by N.", min=1)
+    ] = 1,
+    unpaired: Annotated[
+        bool, flag("--unpaired", "The models will play different settings.")
+    ] = False,
     edition: Edition = PAPER,
 ) -> pl.DataFrame:
-    """A row for each pair of models: the settings needed to detect the difference in the metric.
+    """Compute how many settings are needed to detect a difference between two models.
 
-    Without `pairs`, each ranked model is paired with the next one in this metric; models that lack
-    a whole competition have no rank. With `all_pairs`, each model that has a value is paired with
-    each that has a lower one. Without a `difference`, it is the observed one of each pair.
-    The significance level is 1 − `confidence`; it is divided by `n_pairs`, the number of pairs
-    that will be compared. If `unpaired`, models will play different settings.
+    The lake is the pilot study. Without a difference, the one to detect is the one that it
+    shows. Without models, the pairs are each model and the next one, ranked by the metric, without
+    those that lack a whole competition; with all pairs, all that have a value. For each pair,
+    `pilot settings` is the number of settings that both played in the pilot. `settings needed` is
+    the number that each model has to play: over all of the metric's competitions together, in the
+    pilot's proportions, each as often as in the pilot. `more` are those that the pilot does not
+    have, and `games` the games of each model in them. Playing a setting again does not give a new
+    setting. `sd` is the standard deviation of a setting's difference (of a setting's value if the
+    models play different ones), raised so that the plan is large enough with a probability of 80 %.
+
+    \b
+    Examples:
+      magic plan gpt-4 gpt-4-pgm
+      magic plan gpt-4 gpt-4-pgm --metric judgement --difference 0.1
+      magic plan --metric win_rate --difference 0.05 --power 0.9 --format csv
+      magic plan --all-pairs --n-pairs 45 --metric reasoning --unpaired
 
     Raises UsageError if there are no pairs and fewer than two such models, for pairs as `compare`
-    does and beside `all_pairs`, if the difference is impossible, and for a wrong difference, power,
-    confidence or number of pairs.
+    does and beside all pairs, for one model or more than two, if the difference is impossible, and
+    for a wrong difference, power, confidence or number of pairs.
 
     >>> needed = lake.plan("win_rate", difference=0.2)
     >>> needed.select("model", "other", "n_settings", "settings").rows()[0]
     ('sim-delta', 'sim-cedar', 20, 78)
-    >>> observed = lake.plan(pairs=[("sim-delta", "sim-atlas")])
+    >>> observed = lake.plan(model=["sim-delta", "sim-atlas"])
     >>> observed.select(pl.col("difference").round(3), "settings").row(0)
     (0.53, 14)
     """
     level = round(1 - confidence, 15)  # 1 - .95 is .050000000000000044
-    _check(difference, power, level, n_pairs)
+    _check(difference, power, level)
     declared = declaration(metric, edition)
     if difference is not None and not abs(difference) <= declared.high:
         raise UsageError(
             f"a difference of {difference:g} in {metric} is impossible: its values are within "
             f"0..{declared.high:.3g}"
         )
+    named = several(model) or ()
+    if named and len(named) != 2:
+        raise UsageError("name two models, or none")
+    pairs = [*pairs, (named[0], named[1])] if named else pairs
     if pairs and all_pairs:
         raise UsageError("name two models, or plan all pairs: not both")
     check_pairs(pairs)
@@ -199,13 +237,11 @@ class _Pilot(NamedTuple):
         return dict(zip(_PLANNED, planned, strict=True))
 
 
-def _check(difference: float | None, power: float, level: float, n_pairs: int) -> None:
+def _check(difference: float | None, power: float, level: float) -> None:
     if difference == 0:
         raise UsageError("the difference must not be 0")
     for name, share, shown in (("power", power, power), ("confidence", level, 1 - level)):
         if not 0 < share < 1:
             raise UsageError(f"the {name} must be between 0 and 1, not {shown:g}")
-    if not (n_pairs >= 1 and float(n_pairs).is_integer()):
-        raise UsageError(f"the number of pairs must be whole, and 1 or more, not {n_pairs:g}")
     if power <= level:
         raise UsageError("the power must be greater than 1 - confidence")

@@ -10,7 +10,8 @@ from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, answered
 from pipeline.metrics.completeness import lacking
 from pipeline.metrics.known import title
 from pipeline.metrics.request import Request, several
-from pipeline.metrics.results import IS_COMPLETE, IS_THIN, MISSING, MODEL, counted_in
+from pipeline.metrics.results import IS_COMPLETE, IS_THIN, MISSING, MODEL
+from pipeline.reports.declared import report
 from pipeline.reports.ranking import ranked
 from pipeline.statistics.area import areas
 from pipeline.vocabulary import Edition
@@ -39,7 +40,7 @@ COLUMNS: Mapping[str, column.Column] = {
 }
 
 
-@counted_in(COLUMNS)
+@report("Numbers", columns=COLUMNS, is_for_papers=True, is_drawn=True)
 def radar(
     lake: StoredLake,
     *,
@@ -47,11 +48,21 @@ def radar(
     model: str | Sequence[str] | None = None,
     confidence: float = DEFAULT_CONFIDENCE,
 ) -> pl.DataFrame:
-    """A row for each model, in the order of win rates: its seven metrics, and their area.
+    """Show the seven metrics of each model around a point, and the area that they make.
 
-    The area is that of the polygon whose corners are the metrics in percent, on axes in the order
-    of the columns. It ranks nothing: it depends on that order, and it squares. Shares are shares;
-    `area` and its interval are in square percent.
+    The metrics are in percent, in the order of the paper. The area of their polygon is
+    ½ · sin(2π/7) times the sum of the products of neighbours; its interval is by the delta method,
+    over settings. The picture has a polygon for each model, and bars of the areas beside the win
+    rates.
+
+    An area ranks nothing: in another order of the metrics it is another one, and it squares, so
+    that a model twice as good in all has four times the area.
+
+    \b
+    Examples:
+      magic radar
+      magic radar --edition release --format latex
+      magic radar --model gpt-4 --model gpt-4-pgm --format svg > radar.svg
 
     Raises UsageError for an unknown model or edition.
 

@@ -3,14 +3,15 @@
 from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import polars as pl
 from msgspec.structs import replace
 
-from pipeline.cells import NULL
-from pipeline.column import listed, schema
+from pipeline.cells import EMPTY_TEXT, NULL
+from pipeline.column import schema
+from pipeline.declared import flag, option
 from pipeline.errors import UsageError
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics import (
@@ -38,6 +39,7 @@ from pipeline.metrics.results import (
 )
 from pipeline.reports.compare.differences import adjusted, compared
 from pipeline.reports.compare.pairs import of_models
+from pipeline.reports.declared import report
 from pipeline.statistics.families import letter_groups, reaches
 from pipeline.statistics.sums import DIGITS
 from pipeline.vocabulary import Edition, Engine
@@ -50,43 +52,74 @@ MOST_LETTERED = 100
 """With more models, pairs are not compared: after Holm's adjustment almost none would differ."""
 
 
-@of_one_system
-@listed({**LEADERBOARD, **ORIGIN})
+@report("Numbers", columns=LEADERBOARD, is_for_papers=True, has_percent=True)
 def leaderboard(
     lake: StoredLake,
     *,
     edition: Edition = PAPER,
+    num_of_game: int = DEFAULT_GAMES,
     engine: Engine = "polars",
     master: str | None = None,
     model: str | Sequence[str] | None = None,
     metric: str | Sequence[str] | None = None,
-    columns: str | None = None,
-    game_type: str | None = None,
+    columns: Annotated[
+        str | None,
+        option(
+            "COLUMN",
+            "A column for each value of this one, such as game_type or role, in place of the "
+            "metrics; of one --metric, by default win_rate.",
+            suggested="columns",
+        ),
+    ] = None,
+    game_type: Annotated[
+        str | None,
+        option("TYPE", "The values of this game type alone.", suggested="games.names"),
+    ] = None,
     where: str | None = None,
-    sort: str | None = None,
-    num_of_game: int = DEFAULT_GAMES,
+    sort: Annotated[
+        str | None,
+        option("METRIC", "Sort by this metric, the highest first.", suggested="metrics"),
+    ] = None,
     confidence: float = DEFAULT_CONFIDENCE,
-    include_incomplete: bool = False,
+    include_incomplete: Annotated[
+        bool, flag("--include-incomplete", "Also rank models that lack a whole competition.")
+    ] = False,
 ) -> pl.DataFrame:
-    """A row for each model, ranked by win rate, with all metrics over all game types.
+    """Rank the models by win rate, with all metrics and their intervals.
 
-    A model that lacks a whole competition has no rank and comes after the others, unless
-    `include_incomplete` is set. `metric` chooses the metrics that are columns. With `sort`, rows
-    are sorted by this metric, the highest first, nulls last.
+    Each value is over all game types; notes below the table say why a value is missing. The win
+    rates of two models differ significantly only if the models share no letter in `letters`: all
+    ranked pairs are compared at the 5 % level (1 − the confidence level), adjusted by Holm's
+    method. A model that lacks games which others finished is marked with *, and `missing` counts
+    these games. A model that lacks a whole competition has no rank, since its win rate measures
+    something else. A value is marked with † if a term has fewer than five settings of its own.
 
-    With `game_type` or `where`, values are of this slice of the rows. A slice has no rank and no
-    letters, since these belong to the win rate over all games: but for `reasons` and what is
-    missing, whatever is not of a metric is null, and rows are sorted by model. It has a further
-    column `<metric>_lacks`: the competitions that this metric of another model counts, and that of
-    this model does not. Other arguments are those of `metrics`.
+    With a game type, a condition or columns, values are of slices, sorted by model: these have no
+    rank and no letters, which belong to the win rate over all games.
 
-    With `columns`, a column that `metrics` can group by such as `game_type` or `role`, there is a
-    column for each of its values, in place of the metrics: the values of one `metric`, by default
-    the win rate. They are slices as well; `sort` is one of these values.
+    \b
+    Where the terminal is too narrow for a line a model, models are columns.
+
+    \b
+    Examples:
+      magic leaderboard
+      magic leaderboard --metric judgement --metric reasoning --sort judgement
+      magic leaderboard --game-type chameleon --sort win_rate
+      magic leaderboard --metric judgement --where "round = 1"
+      magic leaderboard --columns game_type --percent --sort all
+      magic leaderboard --columns role --metric judgement
+      magic leaderboard --include-incomplete --confidence 0.9
+      magic leaderboard --edition release --format markdown > leaderboard.md
+      magic leaderboard --format latex > leaderboard.tex
 
     Raises UsageError for an unknown metric, model, game type, edition or engine, for a wrong
     condition, for a slice with `include_incomplete`, and for `columns` of several metrics, or of
     more than `MOST_COLUMNS` values.
+
+    In a slice, whatever is not of a metric is null, but for `reasons` and what is missing. It has a
+    further column `<metric>_lacks`: the competitions that this metric of another model counts, and
+    that of this model does not. With `columns`, there is a column for each value of that column, in
+    place of the metrics; `sort` is one of these values. Other arguments are those of `metrics`.
 
     >>> lake.leaderboard().select("rank", "model", "letters").rows()[:2]
     [(1, 'sim-delta', 'a'), (2, 'sim-cedar', 'ab')]
@@ -186,8 +219,8 @@ def _grid(
     is_of_types = column == "game_type"
     there = answer.rows if is_of_types else _values(answer)
     there = there.filter(pl.any_horizontal(pl.col("model", column).is_not_null()))
-    named = there[column].unique().sort(nulls_last=True).cast(pl.String).fill_null(NULL)
-    shown = tuple(sorted(named, key=lambda name: is_of_types and name != ALL))
+    named = there[column].unique().sort(nulls_last=True).to_frame().select(_as_heading(column))
+    shown = tuple(sorted(named["metric"], key=lambda name: is_of_types and name != ALL))
     if len(shown) > MOST_COLUMNS:
         raise UsageError(
             f"`{column}` has {len(shown):,} values: at most {MOST_COLUMNS} are shown as columns; "
@@ -196,10 +229,15 @@ def _grid(
     own = [f"{name}{end}" for name in shown for end in OF_A_SLICE]
     if taken := [name for name, n in Counter([*own, *LEADERBOARD, *ORIGIN]).items() if n > 1]:
         raise UsageError(f"a value of `{column}` is named as another column is: {taken[0]}")
-    as_metric = pl.col(column).cast(pl.String).fill_null(NULL).alias("metric")
-    values = there.with_columns(as_metric)
+    values = there.with_columns(_as_heading(column))
     ranking = _unranked(values, shown, ["model", *by])
     return Board(ranking.with_columns(origin(lake, answer.request.edition)), values), shown
+
+
+def _as_heading(column: str) -> pl.Expr:
+    """The values of a column as names of columns, in place of the metric's."""
+    texts = pl.col(column).cast(pl.String).replace({"": EMPTY_TEXT})
+    return texts.fill_null(NULL).alias("metric")
 
 
 def _request(

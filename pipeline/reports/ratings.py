@@ -15,7 +15,8 @@ from pipeline.errors import UsageError
 from pipeline.extras import check_extra
 from pipeline.lake import StoredLake
 from pipeline.metrics.request import check_words, several
-from pipeline.metrics.results import MODEL, counted_in
+from pipeline.metrics.results import MODEL
+from pipeline.reports.declared import report
 from pipeline.vocabulary import EXCLUDE, Side
 
 _odds_column = partial(Column, pl.Float64(), nullable=True, min=0, decimals=3)
@@ -44,18 +45,30 @@ COLUMNS: Mapping[str, Column] = {
 }
 
 
-@counted_in(COLUMNS, has_edition=False)
+@report("Numbers", columns=COLUMNS, title="Ratings by side", is_for_papers=True)
 def ratings(
     lake: StoredLake,
     *,
     game_type: str | Sequence[str] | None = None,
     confidence: float = 0.95,
 ) -> pl.DataFrame:
-    """The ratings of models under test in games with a hidden side: a row for each of its sides.
+    """Rate the models on each side of games that have a hidden side, whoever they met.
 
-    They are of the finished games of one system, by default of all types together. Intervals allow
-    for settings, whose games are alike. Raises UsageError for an unknown game type or a confidence
-    that is not between 0 and 1, and PipelineError without the extra `ratings`.
+    A logistic regression of who won: the strength of the hidden seats against that of the others,
+    for each kind of game. `odds` are those that the side wins if the model sits where models of its
+    pool sat, in a mean game of the pool; 1 is an even chance. Where all of a pool met one model,
+    these are the adjusted win odds against it. A tie is half a win; a game in which one model holds
+    every seat is left out. Only models of one pool and side can be compared: games link them. The
+    intervals allow for settings. It needs the extra `ratings`.
+
+    \b
+    Examples:
+      magic ratings
+      magic ratings --game-type undercover --confidence 0.9
+      magic ratings --format csv
+
+    Raises UsageError for an unknown game type or a confidence that is not between 0 and 1, and
+    PipelineError without the extra `ratings`.
 
     >>> chameleon = lake.ratings(game_type="chameleon")
     >>> chameleon.select("side", "model", "n_games").rows()[0]

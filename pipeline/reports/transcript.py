@@ -14,11 +14,11 @@ from pipeline.lake import StoredLake
 from pipeline.machine import cores
 from pipeline.metrics.evidence import COLUMNS, of_tables
 from pipeline.metrics.known import metric, names
-from pipeline.metrics.request import DEFAULT_GAMES, Request
+from pipeline.metrics.request import Request, check_number_of_games
 from pipeline.reports.acts import Sources, sources_of
 from pipeline.reports.parts import EVERYBODY, Part, as_text, parts, title
 from pipeline.sqlfiles import identifier, literal
-from pipeline.vocabulary import PAPER, Edition
+from pipeline.vocabulary import DEFAULT_GAMES, PAPER, Edition
 from pipeline.warehouse import few
 
 SEEN = ("message_index", "player", "content")
@@ -117,10 +117,12 @@ def transcripts(
     [42, 42]
     """
     names(edition)  # an unknown one is refused before anything is read
+    request = Request(edition=edition, num_of_game=num_of_game)
+    check_number_of_games(request)
     tables = _tables(lake, game_ids)
     if tables["games"].is_empty():
         return iter(())
-    counted = _counted(lake, tables, Request(edition=edition, num_of_game=num_of_game))
+    counted = _counted(lake, tables, request)
     return _split(game_ids, tables, counted, edition, sources_of(counted["metric"].unique()))
 
 

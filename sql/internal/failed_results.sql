@@ -58,5 +58,7 @@ SELECT
     CASE WHEN is_failed THEN FALSE ELSE is_win END AS is_win,
     CASE WHEN is_failed THEN 0.0 ELSE win_credit END AS win_credit,
     CASE WHEN is_failed AND game_type = 'cost_sharing' THEN FALSE ELSE agreed END AS agreed,
+    -- The guess of a game that did not end counts for nobody, as without the loss.
+    CASE WHEN is_failed AND NOT is_finished THEN NULL ELSE guess_is_correct END AS guess_is_correct,
     is_failed
 FROM decided

@@ -196,15 +196,14 @@ def test_wrong_options(
 
 
 def test_games_are_as_logs_have_them(tmp_path: Path) -> None:
-    """Whatever a lake counts as a loss; values say so themselves."""
-    lake = ingested(tmp_path, FAILED)
+    """None can be a loss in them; values say so themselves."""
+    lake = ingested(tmp_path, FAILED).with_failures("loss")
     for kind in ("inspect-scout", "battles", "dataset"):
-        files = []
-        for failures in ("exclude", "loss"):
-            (folder := tmp_path / failures / kind).mkdir(parents=True)
-            exported = lake.with_failures(failures).export(kind, named(kind, folder))
-            files.append(contents(exported.path))
-        assert files[0] == files[1], kind
+        with pytest.raises(UsageError, match="games as logs have them"):
+            lake.export(kind, named(kind, tmp_path))
+    place = str(tmp_path / "values")
+    asked = ["export", "every-eval-ever", place, "--failures", "loss", "--lake", str(lake.path)]
+    assert main(asked) == 0
 
 
 def test_a_lake_without_games(tmp_path: Path) -> None:

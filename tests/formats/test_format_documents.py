@@ -170,6 +170,7 @@ REASONS = {
     '["é"]'.encode("utf-16-be"): "text in UTF-16BE: convert it",
     '["é"]'.encode("utf-32"): "text in UTF-32: convert it",
     '["é"]'.encode("utf-32-be"): "text in UTF-32BE: convert it",
+    b"\x1f\x8b\x08\0": "still compressed with gzip: unpack it",
     b"version https://git-lfs.github.com/spec/v1\noid sha256:4d\n": "a Git LFS pointer in place of",
 }
 

@@ -15,11 +15,11 @@ from random_tables import event_tables, shuffled
 from pipeline.lake import StoredLake
 from pipeline.metrics import NAMES, metric, metrics
 from pipeline.metrics.known import file_of, names
-from pipeline.metrics.request import DEFAULT_GAMES, Request
+from pipeline.metrics.request import Request
 from pipeline.metrics.rows import attempts, rows
 from pipeline.metrics.views import in_schema, views
 from pipeline.sqlfiles import header, text
-from pipeline.vocabulary import AUDITED, EDITIONS, PAPER, RELEASE
+from pipeline.vocabulary import AUDITED, DEFAULT_GAMES, EDITIONS, PAPER, RELEASE
 from pipeline.warehouse import connect, query
 
 # All metrics are asked of each example, by both engines.

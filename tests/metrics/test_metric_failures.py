@@ -204,6 +204,7 @@ def naive(tables: dict[str, pl.DataFrame]) -> list[tuple[Any, ...]]:
         if any(player["failure"] is not None for player in own) or (is_outage and not has_result):
             lost = {"is_finished": True, "parse_status": "ok", "is_win": False, "win_credit": 0.0}
             lost |= {"agreed": False} if row["game_type"] == "cost_sharing" else {}
+            lost |= {} if row["is_finished"] else {"guess_is_correct": None}
             rows.append(tuple((row | lost).values()))
             continue
         rows.append(tuple(row.values()))

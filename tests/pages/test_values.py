@@ -210,7 +210,7 @@ def test_plan(opened: Lake, given: dict[str, str]) -> None:
         ({"difference": "x"}, "not a number"),
         ({"difference": "9"}, "impossible"),
         ({"power": "2"}, "the power must be between"),
-        ({"n_pairs": "1.5"}, "must be whole"),
+        ({"n_pairs": "1.5"}, "must be a whole number"),
     ],
 )
 def test_a_wrong_field_of_a_plan_has_its_fault(

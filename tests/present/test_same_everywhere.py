@@ -15,7 +15,7 @@ from test_latex import table_of, typeset
 from pipeline.api import Lake, open_lake
 from pipeline.cells import bold_parts
 from pipeline.column import words
-from pipeline.present import NAMES, Presented, latex, present
+from pipeline.present import Presented, latex, present, presented
 from pipeline.present.table import Field, Table
 
 ASKED: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
@@ -41,7 +41,7 @@ def lake(sample_lake: Path) -> Lake:
 IN_PERCENT = "leaderboard in percent"
 
 
-@pytest.fixture(scope="module", params=[*NAMES, IN_PERCENT])
+@pytest.fixture(scope="module", params=[*presented(), IN_PERCENT])
 def table(request: pytest.FixtureRequest, lake: Lake) -> Presented:
     name = request.param
     if name == IN_PERCENT:

@@ -257,6 +257,7 @@ ASKED = {
     "maintain": ["--dry-run"],
     "metrics": ["", "--by model,system", "--by role", "--game-type nope", "--model nope"],
     "models": ["", "--format markdown"],
+    "usage": ["", "--format markdown"],
     "plan": ["--metric judgement --difference 0.1"],
     "quarantine": ["", "--raw", "--retry"],
     "radar": [""],

@@ -269,7 +269,7 @@ def test_a_plan_is_for_many_pairs_and_for_other_settings():
     assert one["settings"] < many["settings"]
     assert one["settings"] < apart["settings"]
     assert apart["n_settings"] == 20
-    with pytest.raises(UsageError, match="number of pairs must be whole, and 1 or more"):
+    with pytest.raises(UsageError, match="n_pairs must be 1 or more"):
         plan(lake, "win_rate", 0.2, n_pairs=0)
 
 

@@ -64,13 +64,13 @@ def test_sums_and_means(lake: Lake, games: list[dict[str, Any]]) -> None:
 
 
 def test_the_command_and_the_pages_show_it(lake: Lake, capsys: Any, tmp_path: Path) -> None:
-    asked = ["models", "--usage", "--lake", str(lake.path)]
+    asked = ["usage", "--lake", str(lake.path)]
     assert main([*asked, "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out) == lake.usage().to_dicts()
     assert main(asked) == 0
     assert "cost is in US dollars" in capsys.readouterr().err
-    for page in (lake.page("model", model="model-a"), lake.page("models")):
-        assert "Tokens, seconds and US dollars" in page.html
+    for page in (lake.page("model", model="model-a"), lake.page("usage")):
+        assert "US dollars" in page.html
 
 
 def test_it_is_in_no_ranking(lake: Lake) -> None:

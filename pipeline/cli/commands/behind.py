@@ -4,11 +4,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from pipeline.cells import counted
-from pipeline.cli import options, suggestions, terminal
+from pipeline.cli import options, terminal
 from pipeline.cli.command import Asked
-from pipeline.cli.options import DEFAULT_LAKE, Form, Texts, argument, flag, option, several
+from pipeline.cli.options import DEFAULT_LAKE, Form, Texts
+from pipeline.declared import argument, flag, option, several
 from pipeline.errors import UsageError
-from pipeline.vocabulary import Edition, Engine, Failures
+from pipeline.vocabulary import DEFAULT_GAMES, Edition, Engine, Failures
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,9 +21,7 @@ def games(
     lake: str = DEFAULT_LAKE,
     system: str | None = options.OF_ANY_SYSTEM,
     names: Path | None = None,
-    model: Texts = several(
-        "MODEL", "Only games in which this model sits, tested or not", suggestions.models
-    ),
+    model: Texts = several("MODEL", "Only games in which this model sits, tested or not", "models"),
     game_type: Texts = None,
     competition: Texts = several(
         "NAME", "Only games that count for this competition", "games.competitions"
@@ -40,7 +39,7 @@ def games(
     won: bool = flag("--won", "Only games that one of the seats won."),
     lost: bool = flag("--lost", "Only games that one of the seats lost; with --won, either."),
     between: tuple[str, str] | None = option(
-        "A B", "Only games in which both models sit.", suggested=suggestions.models
+        "A B", "Only games in which both models sit.", suggested="models"
     ),
     path: str | None = option("TEXT", "Only logs whose path contains this text."),
     limit: int | None = option("N", "Only the first N games.", min=1),
@@ -71,14 +70,14 @@ def evidence(
     asked: Asked,
     *,
     metric: str = argument(
-        "METRIC", "The metric, for example `judgement`.", suggestions.metrics, default=...
+        "METRIC", "The metric, for example `judgement`.", "metrics", default=...
     ),
     lake: str = DEFAULT_LAKE,
     system: str | None = None,
     names: Path | None = None,
     failures: Failures = "exclude",
     edition: Edition = "paper",
-    num_of_game: int | None = None,
+    num_of_game: int = DEFAULT_GAMES,
     engine: Engine | None = None,
     master: str | None = None,
     model: Texts = None,
@@ -141,7 +140,7 @@ def show(
     game: str = argument(
         "GAME",
         "The game's id, its first characters, or the path of its log.",
-        suggestions.games,
+        "games",
         default=...,
     ),
     lake: str = DEFAULT_LAKE,
@@ -149,7 +148,7 @@ def show(
     failures: Failures = "exclude",
     seat: int | None = option("N", "Only the messages that seat N was shown.", min=1),
     edition: Edition = "paper",
-    num_of_game: int | None = None,
+    num_of_game: int = DEFAULT_GAMES,
     form: Literal["text", "json", "markdown"] = option(
         "FORM", "Output format: text, json (every row), or markdown.", "--format", default="text"
     ),

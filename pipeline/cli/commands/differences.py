@@ -16,10 +16,8 @@ from pipeline.cli.options import (
     Form,
     PaperForm,
     Texts,
-    argument,
-    flag,
-    option,
 )
+from pipeline.declared import argument, flag, option
 from pipeline.errors import UsageError
 from pipeline.vocabulary import Edition, Failures
 
@@ -33,7 +31,7 @@ def compare(
     model: Texts = argument(
         "[MODEL [OTHER]]",
         "The two models to compare; or one, whose groups of --by are compared.",
-        suggestions.models,
+        "models",
     ),
     lake: str = DEFAULT_LAKE,
     system: str | None = None,
@@ -47,7 +45,7 @@ def compare(
         "COLUMNS",
         "Compare the models in each group of these columns; with one MODEL, compare its "
         "groups of this column.",
-        suggested=suggestions.columns,
+        suggested="columns",
         check=options.columns,
     ),
     method: str | None = option(
@@ -194,8 +192,9 @@ def diff(
 
     from pipeline.lake import open_lake
 
-    before = options.lake_of(named[0], system, states[0] if states else None, names)
-    after = options.named(open_lake(named[-1], states[1] if len(states) == 2 else None), names)
+    before = options.lake_of(named[0], system, states[0] if states else None)
+    after = open_lake(named[-1], states[1] if len(states) == 2 else None)
+    before, after = options.named(before, names, after), options.named(after, names, before)
     asked.lake = options.failing(before, failures, " before")
     after = options.failing(after, failures, " after")
     if list_games:

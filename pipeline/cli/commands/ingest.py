@@ -16,16 +16,8 @@ from pipeline.cli.changes import (
     why_no_game,
 )
 from pipeline.cli.exits import FAILED, QUARANTINED
-from pipeline.cli.options import (
-    DEFAULT_LAKE,
-    LARGEST_DOCUMENT,
-    PLAYED_BY,
-    Form,
-    flag,
-    form_option,
-    option,
-    size,
-)
+from pipeline.cli.options import DEFAULT_LAKE, LARGEST_DOCUMENT, PLAYED_BY, Form, form_option, size
+from pipeline.declared import flag, option
 from pipeline.errors import SourceError, UsageError
 
 if TYPE_CHECKING:

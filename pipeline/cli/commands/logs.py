@@ -13,7 +13,8 @@ from pipeline.cli import options, progress, terminal
 from pipeline.cli.changes import WRITE_INTERCHANGE
 from pipeline.cli.command import Asked
 from pipeline.cli.exits import CHECK_FAILED, FAILED, QUARANTINED
-from pipeline.cli.options import LARGEST_DOCUMENT, PLAYED_BY, Form, Texts, argument, flag, option
+from pipeline.cli.options import LARGEST_DOCUMENT, PLAYED_BY, Form, Texts
+from pipeline.declared import argument, flag, option
 
 if TYPE_CHECKING:
     from pipeline.conversion import Converted

@@ -5,90 +5,20 @@ from typing import Literal
 
 from click.exceptions import Exit
 
-from pipeline.cli import options, suggestions, terminal
+from pipeline.cli import options, terminal
 from pipeline.cli.command import Asked
 from pipeline.cli.exits import CHECK_FAILED
 from pipeline.cli.options import (
     DEFAULT_CONFIDENCE,
     DEFAULT_LAKE,
-    PAPER_FORM,
     Form,
-    PaperForm,
     Texts,
-    argument,
-    flag,
-    option,
-    several,
 )
+from pipeline.declared import flag, option, several
 from pipeline.errors import UsageError
-from pipeline.vocabulary import Edition, Engine, Failures
+from pipeline.vocabulary import DEFAULT_GAMES, Edition, Engine, Failures
 
 BY = "model,game_type"
-
-
-def leaderboard(
-    asked: Asked,
-    *,
-    lake: str = DEFAULT_LAKE,
-    system: str | None = None,
-    names: Path | None = None,
-    failures: Failures = "exclude",
-    edition: Edition = "paper",
-    num_of_game: int | None = None,
-    engine: Engine = "polars",
-    master: str | None = None,
-    model: Texts = None,
-    metric: Texts = None,
-    columns: str | None = option(
-        "COLUMN",
-        "A column for each value of this one, such as game_type or role, in place of the "
-        "metrics; of one --metric, by default win_rate.",
-        suggested=suggestions.columns,
-    ),
-    game_type: str | None = option(
-        "TYPE", "The values of this game type alone.", suggested="games.names"
-    ),
-    where: str | None = None,
-    sort: str | None = option(
-        "METRIC", "Sort by this metric, the highest first.", suggested=suggestions.metrics
-    ),
-    percent: bool = flag(
-        "--percent",
-        "Values in percent, the best of each column bold; json, csv and parquet have shares.",
-    ),
-    confidence: float = DEFAULT_CONFIDENCE,
-    include_incomplete: bool = flag(
-        "--include-incomplete", "Also rank models that lack a whole competition."
-    ),
-    form: PaperForm = PAPER_FORM,
-    metric_file: list[Path] | None = None,
-) -> None:
-    """Rank the models by win rate, with all metrics and their intervals.
-
-    Each value is over all game types; notes below the table say why a value is missing. The win
-    rates of two models differ significantly only if the models share no letter in `letters`: all
-    ranked pairs are compared at the 5 % level (1 − SHARE with `--confidence`), adjusted by Holm's
-    method. A model that lacks games which others finished is marked with *, and `missing` counts
-    these games. A model that lacks a whole competition has no rank, since its win rate measures
-    something else. A value is marked with † if a term has fewer than five settings of its own.
-    Where the terminal is too narrow for a line a model, models are columns.
-
-    With --game-type, --where or --columns, values are of slices, sorted by model: these have no
-    rank and no letters, which belong to the win rate over all games.
-
-    \b
-    Examples:
-      magic leaderboard
-      magic leaderboard --metric judgement --metric reasoning --sort judgement
-      magic leaderboard --game-type chameleon --sort win_rate
-      magic leaderboard --metric judgement --where "round = 1"
-      magic leaderboard --columns game_type --percent --sort all
-      magic leaderboard --columns role --metric judgement
-      magic leaderboard --include-incomplete --confidence 0.9
-      magic leaderboard --edition release --format markdown > leaderboard.md
-      magic leaderboard --format latex > leaderboard.tex
-    """
-    asked.show("reports.ranking.leaderboard")
 
 
 def metrics(
@@ -99,7 +29,7 @@ def metrics(
     names: Path | None = None,
     failures: Failures = "exclude",
     edition: Edition = "paper",
-    num_of_game: int | None = None,
+    num_of_game: int = DEFAULT_GAMES,
     engine: Engine = "polars",
     master: str | None = None,
     by: list[str] = option(
@@ -107,13 +37,13 @@ def metrics(
         f"Columns to group by, separated by commas; setting.KEY for a key of what was fixed "
         f"before play; '' for one group; may be repeated.  "
         f"[default: {BY}]",
-        suggested=suggestions.columns,
+        suggested="columns",
         check=lambda by: options.columns(by or [BY]),
     ),
     model: Texts = None,
     metric: Texts = None,
     game_type: Texts = several(
-        "TYPE", "Only this game type; `all` for all types together", "games.names"
+        "TYPE", "Only this game type; `all` for all types together", "game_types"
     ),
     where: str | None = None,
     confidence: float = DEFAULT_CONFIDENCE,
@@ -159,160 +89,6 @@ def metrics(
     if system is None and "system" in by:
         asked.lake = asked.every_system()
     asked.show("metrics.metrics")
-
-
-def radar(
-    asked: Asked,
-    *,
-    lake: str = DEFAULT_LAKE,
-    system: str | None = None,
-    names: Path | None = None,
-    failures: Failures = "exclude",
-    edition: Edition = "paper",
-    model: Texts = None,
-    confidence: float = DEFAULT_CONFIDENCE,
-    form: Literal["table", "json", "csv", "markdown", "latex", "parquet", "svg"] = (
-        options.form_option("latex (booktabs), parquet, or svg (the picture)")
-    ),
-) -> None:
-    """Show the seven metrics of each model around a point, and the area that they make.
-
-    The metrics are in percent, in the order of the paper. The area of their polygon is
-    ½ · sin(2π/7) times the sum of the products of neighbours; its interval is by the delta method,
-    over settings. The picture has a polygon for each model, and bars of the areas beside the win
-    rates.
-
-    An area ranks nothing: in another order of the metrics it is another one, and it squares, so
-    that a model twice as good in all has four times the area.
-
-    \b
-    Examples:
-      magic radar
-      magic radar --edition release --format latex
-      magic radar --model gpt-4 --model gpt-4-pgm --format svg > radar.svg
-    """
-    if form != "svg":
-        asked.show("reports.radar.radar")
-        return
-    from pipeline import plots
-
-    terminal.out_bytes(plots.file(plots.plot_radar(asked.answer("reports.radar.radar")), "svg"))
-
-
-def plan(
-    asked: Asked,
-    *,
-    model: Texts = argument(
-        "[MODEL OTHER]",
-        "The two models to compare; default: each model of the leaderboard and the next one.",
-        suggestions.models,
-    ),
-    lake: str = DEFAULT_LAKE,
-    system: str | None = None,
-    names: Path | None = None,
-    failures: Failures = "exclude",
-    all_pairs: bool = flag("--all-pairs", "Plan for every pair of models in the lake."),
-    metric: str = option(
-        "METRIC", "The metric to plan for.", suggested=suggestions.metrics, default="win_rate"
-    ),
-    difference: float | None = option(
-        "D", "The smallest difference that matters; default: the observed one of each pair."
-    ),
-    power: float = option("SHARE", "Probability of detecting it, if it exists.", default=0.8),
-    confidence: float = DEFAULT_CONFIDENCE,
-    n_pairs: int = option("N", "You will compare N pairs: divide the level by N.", default=1),
-    unpaired: bool = flag("--unpaired", "The models will play different settings."),
-    edition: Edition = "paper",
-    form: Form = "table",
-    metric_file: list[Path] | None = None,
-) -> None:
-    """Compute how many settings are needed to detect a difference between two models.
-
-    The lake is the pilot study. Without --difference, the difference to detect is the one that it
-    shows. Without models, the pairs are each model and the next one, ranked by the metric, without
-    those that lack a whole competition; with --all-pairs, all that have a value. For each pair,
-    `pilot settings` is the number of settings that both played in the pilot. `settings needed` is
-    the number that each model has to play: over all of the metric's competitions together, in the
-    pilot's proportions, each as often as in the pilot. `more` are those that the pilot does not
-    have, and `games` the games of each model in them. Playing a setting again does not give a new
-    setting. `sd` is the standard deviation of a setting's difference (of a setting's value with
-    --unpaired), raised so that the plan is large enough with a probability of 80 %.
-
-    \b
-    Examples:
-      magic plan gpt-4 gpt-4-pgm
-      magic plan gpt-4 gpt-4-pgm --metric judgement --difference 0.1
-      magic plan --metric win_rate --difference 0.05 --power 0.9 --format csv
-      magic plan --all-pairs --n-pairs 45 --metric reasoning --unpaired
-    """
-    if model and len(model) != 2:
-        raise UsageError("name two models, or none")
-    asked.show("reports.plan.plan", pairs=[tuple(model)] if model else [])
-
-
-def ratings(
-    asked: Asked,
-    *,
-    lake: str = DEFAULT_LAKE,
-    system: str | None = None,
-    names: Path | None = None,
-    game_type: Texts = None,
-    confidence: float = DEFAULT_CONFIDENCE,
-    form: PaperForm = PAPER_FORM,
-) -> None:
-    """Rate the models on each side of games that have a hidden side, whoever they met.
-
-    A logistic regression of who won: the strength of the hidden seats against that of the others,
-    for each kind of game. `odds` are those that the side wins if the model sits where models of its
-    pool sat, in a mean game of the pool; 1 is an even chance. Where all of a pool met one model,
-    these are the adjusted win odds against it. A tie is half a win; a game in which one model holds
-    every seat is left out. Only models of one pool and side can be compared: games link them. The
-    intervals allow for settings. The command needs the extra `ratings`.
-
-    \b
-    Examples:
-      magic ratings
-      magic ratings --game-type undercover --confidence 0.9
-      magic ratings --format csv
-    """
-    asked.show("reports.ratings.ratings")
-
-
-def models(
-    asked: Asked,
-    *,
-    lake: str = DEFAULT_LAKE,
-    system: str | None = options.OF_ANY_SYSTEM,
-    names: Path | None = None,
-    usage: bool = flag(
-        "--usage", "List what each model used instead: tokens, seconds and US dollars."
-    ),
-    form: Form = "table",
-) -> None:
-    """List the names of models: how many games each has, and which look alike.
-
-    Names look alike that differ in case, blanks, hyphens, a provider before a slash or signs that
-    nobody sees. Nothing is joined by guess: each name is counted by itself. To count several as one
-    model, write a map of names, and give it to any command that counts, as --names FILE. The lake
-    does not change.
-
-    With --usage, the sum and the mean of a game are over the games whose logs say what the model
-    used in all of its seats. Nothing is ranked by it.
-
-    \b
-    A map, such as names.toml:
-      [models]
-      "openai/gpt-4o" = "gpt-4o"
-      "GPT-4o" = "gpt-4o"
-
-    \b
-    Examples:
-      magic models
-      magic models --format csv
-      magic models --usage
-    """
-    asked.lake = asked.every_system()
-    asked.show("reports.models.usage" if usage else "reports.models.models")
 
 
 def completeness(

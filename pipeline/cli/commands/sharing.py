@@ -4,18 +4,11 @@ from pathlib import Path
 from typing import Literal
 
 from pipeline.cells import counted
-from pipeline.cli import options, suggestions, terminal
+from pipeline.cli import options, terminal
 from pipeline.cli.command import Asked
 from pipeline.cli.declared import PathType
-from pipeline.cli.options import (
-    DEFAULT_CONFIDENCE,
-    DEFAULT_LAKE,
-    Texts,
-    argument,
-    flag,
-    option,
-    several,
-)
+from pipeline.cli.options import DEFAULT_CONFIDENCE, DEFAULT_LAKE, Texts
+from pipeline.declared import argument, flag, option, several
 from pipeline.errors import PipelineError, UsageError
 from pipeline.extras import check_extra
 from pipeline.vocabulary import Edition, ExportKind, Failures
@@ -165,9 +158,10 @@ def export(
         "SYSTEM",
         "Only the games of this system (harness); default: those of all, or where values or "
         "battles are written, of the one with the most games.",
-        suggested=suggestions.systems,
+        suggested="systems",
     ),
     names: Path | None = None,
+    failures: Failures = "exclude",
     edition: Edition = "paper",
     confidence: float = DEFAULT_CONFIDENCE,
     without_samples: bool = flag("--without-samples", "Write values without what they count."),
@@ -189,9 +183,9 @@ def export(
     battles          pairs of models with opposed results: arena-rank, evalica
     dataset          the event tables, with a data card and Croissant metadata
 
-    The first takes --edition, --confidence, --without-samples, --organization and --date; the last
-    --redact, --redact-names, --title, --license and --date. Nothing that is there is replaced. The
-    same lake gives the same bytes.
+    The first takes --failures, --edition, --confidence, --without-samples, --organization and
+    --date; the last --redact, --redact-names, --title, --license and --date. Nothing that is there
+    is replaced. The same lake gives the same bytes.
 
     \b
     Examples:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import pipeline
 from pipeline.cells import counted
-from pipeline.cli import options, progress, suggestions, terminal
+from pipeline.cli import options, progress, terminal
 from pipeline.cli.command import Asked
-from pipeline.cli.options import DEFAULT_LAKE, Form, Texts, argument, flag, option, several, size
+from pipeline.cli.options import DEFAULT_LAKE, Form, Texts, size
+from pipeline.declared import argument, flag, option, several
 from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def tables(
 
 def schema(
     *,
-    table: Texts = argument("TABLE", "Tables or views; default: every table.", suggestions.tables),
+    table: Texts = argument("TABLE", "Tables or views; default: every table.", "tables"),
     lake: str = DEFAULT_LAKE,
     interchange: bool = flag("--interchange", "Print the JSON Schema of interchange JSON instead."),
     form: Form = "table",

@@ -11,14 +11,8 @@ from pipeline.cli import options, progress, terminal
 from pipeline.cli.changes import renew_catalog, renewing_catalog, show_report
 from pipeline.cli.command import Asked
 from pipeline.cli.exits import CHECK_FAILED, CONTRADICTED, FAILED
-from pipeline.cli.options import (
-    DEFAULT_LAKE,
-    LARGEST_DOCUMENT,
-    PLAYED_BY,
-    Form,
-    flag,
-    option,
-)
+from pipeline.cli.options import DEFAULT_LAKE, LARGEST_DOCUMENT, PLAYED_BY, Form
+from pipeline.declared import flag, option
 from pipeline.errors import UsageError
 
 if TYPE_CHECKING:

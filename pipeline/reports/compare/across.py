@@ -21,9 +21,16 @@ _ALIKE = "those where n_players = 3"
 
 
 def system_of(lake: StoredLake, name: str) -> str | None:
-    """The system that MODEL@SYSTEM names; None for a name that ends with no system of the lake."""
+    """The system that MODEL@SYSTEM names; None for the name of a model, and without a system."""
     system = name.rpartition(_AT)[2]
-    return system if _AT in name and system in lake.systems else None
+    is_of_system = _AT in name and system in lake.systems and name not in lake.once(_names_with_at)
+    return system if is_of_system else None
+
+
+def _names_with_at(lake: StoredLake) -> set[str]:
+    """The models whose own names have the sign."""
+    models = lake.table("players").filter(pl.col("model").cast(pl.String).str.contains(_AT))
+    return {*models.select("model").unique().collect(engine="streaming")["model"]}
 
 
 def bare(lake: StoredLake, name: str) -> str:

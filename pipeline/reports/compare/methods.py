@@ -41,7 +41,7 @@ def suffix_pairs(models: Iterable[str], method: str) -> list[tuple[str, str]]:
 
 
 def _by_suffix(models: set[str], method: str) -> list[tuple[str, str]]:
-    suffix = re.compile(rf"(.+)[-+_ ]{re.escape(method.lstrip('-+_ '))}", re.IGNORECASE)
+    suffix = re.compile(rf"(.+)[-+_: ]{re.escape(method.lstrip('-+_: '))}", re.IGNORECASE)
     found = ((name, suffix.fullmatch(name)) for name in sorted(models))
     return [(name, match[1]) for name, match in found if match and match[1] in models]
 

@@ -1,0 +1,109 @@
+"""The commands of declared reports: each is made of its report, when somebody asks for it."""
+
+import re
+from collections.abc import Mapping
+from functools import cache, partial
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import click
+
+from pipeline.cli import options, terminal
+from pipeline.cli.command import Asked, Command
+from pipeline.cli.declared import param
+from pipeline.cli.options import DEFAULT_LAKE, SHARED
+from pipeline.declared import Parameter, flag, parameters
+from pipeline.vocabulary import Failures
+
+if TYPE_CHECKING:
+    from pipeline.reports.declared import Report
+
+_DECLARED = re.compile(
+    r'^@report\(\s*"(?P<task>[^"]+)".*?^def (?P<name>\w+)\(.*?"""(?P<help>.*?)(?:\n\n|""")',
+    re.DOTALL | re.MULTILINE,
+)
+
+
+class Found(NamedTuple):
+    """A report as the help lists it: its module, its task, and the first lines of its help."""
+
+    module: str
+    task: str
+    help: str
+
+
+@cache
+def found() -> Mapping[str, Found]:
+    """The declared reports, by name: read and not imported, since polars takes a while."""
+    folder = Path(__file__).parents[1] / "reports"
+    return {
+        one["name"]: Found(f"pipeline.reports.{file.stem}", one["task"], one["help"])
+        for file in sorted(folder.glob("*.py"))
+        for one in _DECLARED.finditer(file.read_text(encoding="utf-8"))
+    }
+
+
+def command(name: str) -> click.Command:
+    """The command of a report."""
+    import_module(found()[name].module)
+    from pipeline.reports.declared import REPORTS
+
+    report = REPORTS[name]
+    own = {one.name for one in report.parameters}
+    is_there = {
+        "failures": "edition" in own,
+        "metric_file": "metric" in own,
+        "percent": report.has_percent,
+    }
+    shared = SHARED if report.is_of_system else {**SHARED, "system": options.OF_ANY_SYSTEM}
+    wanted = [*parameters(_before, shared), *report.parameters, _form(report)]
+    wanted += parameters(_after, shared)
+    params = [param(one) for one in wanted if is_there.get(one.name, True)]
+    return Command(name, params=params, help=report.help, callback=partial(_run, report))
+
+
+def _before(
+    *,
+    lake: str = DEFAULT_LAKE,
+    system: str | None = None,
+    names: Path | None = None,
+    failures: Failures = "exclude",
+) -> None:
+    """The options before those of a report; failures are a choice where an edition is one."""
+
+
+def _after(
+    *,
+    percent: bool = flag(
+        "--percent",
+        "Values in percent, the best of each column bold; json, csv and parquet have shares.",
+    ),
+    metric_file: list[Path] | None = None,
+) -> None:
+    """The options after those of a report: for reports of a metric, where others come from."""
+
+
+def _form(report: "Report") -> Parameter:
+    """The option --format, with the forms that the report has."""
+    more = {
+        "latex (booktabs)": report.is_for_papers,
+        "parquet": True,
+        "svg (the picture)": report.is_drawn,
+    }
+    last = [name for name, is_there in more.items() if is_there]
+    declared = options.form_option(f"{', '.join(last[:-1])}, or {last[-1]}".removeprefix(", "))
+    forms = ("table", "json", "csv", "markdown", *(name.split()[0] for name in last))
+    return Parameter("form", Literal[forms], False, "table", declared)
+
+
+def _run(report: "Report", asked: Asked, *, form: str, **_: object) -> None:
+    if not report.is_of_system:
+        asked.lake = asked.every_system()
+    if form != "svg":
+        asked.show(report.place)
+        return
+    from pipeline import plots
+
+    drawn = getattr(plots, f"plot_{report.name}")(asked.answer(report.place))
+    terminal.out_bytes(plots.file(drawn, "svg"))

@@ -1,0 +1,121 @@
+"""The pages of declared reports: a form of the report's parameters, its table and its notes."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, Literal, get_args, get_origin
+
+import polars as pl
+from msgspec.structs import replace
+
+from pipeline.answers import AnsweringLake, method
+from pipeline.column import schema, words
+from pipeline.declared import REPEATED, Parameter
+from pipeline.errors import UsageError
+from pipeline.lake import StoredLake
+from pipeline.metrics.request import check_models
+from pipeline.pages.address import BY, EDITION, GAME_TYPE, METRIC, WHERE, Field, address
+from pipeline.pages.content import Content, Faults, Page, answered, tested_models
+from pipeline.present import present
+from pipeline.reports.declared import Report
+from pipeline.vocabulary import ALL
+
+_KNOWN = {one.name: one for one in (BY, EDITION, GAME_TYPE, METRIC, WHERE)}
+_OF_THE_SERVER = ("engine", "master")
+"""What an address does not choose."""
+
+
+def page_of(report: Report) -> Page:
+    """The page of a report: its parameters are the fields of the form."""
+    fields = [field for one in report.parameters for field in _fields(one)]
+    titled = tuple(one.name for one in fields if one.are_names)
+    asks = address(*fields, is_of_system=report.is_of_system, in_title=titled)
+    return Page(asks, partial(_content, report))
+
+
+def _fields(asked: Parameter) -> Iterator[Field]:
+    """The fields of a parameter: of one that takes two names, one for each."""
+    name, kind, is_several, default, declared = asked
+    if name in _OF_THE_SERVER:
+        return
+    help, label = declared.help.removesuffix(REPEATED), words(name.removeprefix("n_"))
+    if name in _KNOWN:
+        known = _KNOWN[name]
+        yield known if is_several or name != "metric" else replace(known, default=default or "")
+    elif declared.suggested == "models":
+        for one in _names(asked):
+            own, of_lake = words(one).capitalize(), lambda lake, _: models_of(lake)
+            yield Field(one, own, values=of_lake, nothing="any", are_names=True, help=help)
+    elif kind is bool:
+        yield Field(name, label, bool, default, help=help)
+    elif get_origin(kind) is Literal:
+        of_kind = partial(_choices, kind)
+        yield Field(name, label.capitalize(), values=of_kind, nothing="any", help=help)
+    else:
+        hint = "" if default in (None, ...) else f"{default:g}" if kind in (int, float) else default
+        size = 6 if kind in (int, float) else 18
+        yield Field(name, label.capitalize(), hint=hint, size=size, help=help)
+
+
+def _choices(kind: Any, *_: object) -> tuple[str, ...]:
+    return get_args(kind)
+
+
+def _names(asked: Parameter) -> list[str]:
+    """What its values are called: `[MODEL OTHER]` takes a model and another one."""
+    is_argument = asked.declared.is_argument
+    return asked.declared.metavar.strip("[]").lower().split() if is_argument else [asked.name]
+
+
+def _content(report: Report, lake: AnsweringLake, asked: Any) -> Content:
+    """What the report answers to the address; `about` says in a sentence what it is."""
+    faults, given, names = Faults(), dict[str, dict[str, Any]](), list[str]()
+    is_asked = True
+    for one in report.parameters:
+        own = [field.name for field in _fields(one)]
+        said = {name: text for name in own if (text := getattr(asked, name)) not in ("", ALL)}
+        names += said.values() if one.declared.suggested == "models" else ()
+        for name in said if one.declared.is_argument else ():
+            with faults.of(name):
+                check_models(lake, (said[name],))
+        with faults.of(own[-1] if own else ""):
+            value = _value(one, [*said.values()])
+            given |= {own[-1]: {one.name: value}} if said else {}
+        is_asked &= bool(said) or one.default is not ...
+    rows = None
+    if is_asked and not faults:
+        rows, faults = answered(partial(method(report.function), lake), {"": {}, **given})
+    rows = pl.DataFrame(schema=schema(report.columns)) if rows is None or faults else rows
+    options = {name: value for part in given.values() for name, value in part.items()}
+    shown = present(report.name, rows, **options)
+    return Content(
+        title=f"{report.title} for {' and '.join(names)}" if names else report.title,
+        rows=rows,
+        parts={
+            "about": report.help.partition("\n\n")[0].replace("\n", " "),
+            "is_drawn": report.is_drawn,
+            "nothing": shown.nothing or "Nothing was found",
+        },
+        notes=shown.notes if rows.height else (),
+        faults=faults,
+    )
+
+
+def _value(asked: Parameter, given: list[Any]) -> Any:
+    """What the fields of a parameter say; raises UsageError for what is no number."""
+    if asked.is_several or asked.kind not in (int, float) or not given:
+        return given if asked.is_several else next(iter(given), None)
+    try:
+        return float(given[0])
+    except ValueError:
+        raise UsageError(f"not a number, such as 0.05: {given[0]}") from None
+
+
+def models_of(lake: StoredLake) -> tuple[str, ...]:
+    """The models that the lake's games test."""
+    return lake.once(_models)
+
+
+def _models(lake: StoredLake) -> tuple[str, ...]:
+    return tested_models(
+        lake.table("results").filter("is_tested").select("model").collect()["model"]
+    )

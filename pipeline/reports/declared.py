@@ -1,0 +1,153 @@
+"""Reports that are declared once: a function of a lake is a method, a command and a page."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache, wraps
+from importlib import import_module
+from inspect import Signature, cleandoc, signature
+from pkgutil import iter_modules
+from typing import Annotated, Any, TypeVar, cast, get_args, get_origin
+
+import polars as pl
+
+from pipeline import column, games, reports
+from pipeline.column import Column
+from pipeline.declared import Parameter, parameters
+from pipeline.errors import UsageError
+from pipeline.metrics.request import check_words, several
+from pipeline.metrics.results import counted_in
+from pipeline.vocabulary import ALL
+
+F = TypeVar("F", bound=Callable[..., Any])
+_FOR_PYTHON = ("Raises ", ">>> ")
+_FOR_TERMINALS = "\b"
+
+
+@dataclass(frozen=True)
+class Report:
+    """A report: its function, the columns of its rows, and how commands and pages offer it.
+
+    `help` is its docstring without what is for Python alone. `title` heads its page. One that
+    `is_of_system` counts the games of one system. What `is_for_papers` has LaTeX too, and what
+    `is_drawn` a picture, by the function of `pipeline.plots` of its name. What `has_percent` can be
+    shown in percent.
+    """
+
+    function: Callable[..., Any]
+    columns: Mapping[str, Column]
+    parameters: tuple[Parameter, ...]
+    help: str
+    title: str
+    is_of_system: bool
+    is_for_papers: bool
+    is_drawn: bool
+    has_percent: bool
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+    @property
+    def place(self) -> str:
+        """Where it is, such as `reports.ratings.ratings`."""
+        return f"{self.function.__module__}.{self.name}".partition(".")[2]
+
+
+REPORTS: dict[str, Report] = {}
+"""The reports of the modules that are imported, by name."""
+
+
+def report(
+    task: str,
+    *,
+    columns: Mapping[str, Column],
+    title: str = "",
+    is_of_system: bool = True,
+    is_for_papers: bool = False,
+    is_drawn: bool = False,
+    has_percent: bool = False,
+) -> Callable[[F], F]:
+    """Declares a function of a lake as a report; `task` is where `magic --help` lists it.
+
+    It has the parameters that it names: see `pipeline.declared`. Its docstring is the help;
+    paragraphs that begin with `\\b` are for terminals alone, those after `Raises` for Python.
+    """
+
+    def declare(function: F) -> F:
+        own = tuple(parameters(function))
+        if not (text := cleandoc(function.__doc__ or "")):
+            raise TypeError(f"the report {function.__name__} has no docstring, which is its help")
+        parts = text.split("\n\n")
+        of_python = [n for n, part in enumerate(parts) if part.startswith(_FOR_PYTHON)]
+        shown = parts[: of_python[0]] if of_python else parts
+        function.__doc__ = "\n\n".join(one for one in parts if not one.startswith(_FOR_TERMINALS))
+        made: Any = _checking(function, own)
+        if is_of_system:
+            has_edition = any(one.name == "edition" for one in own)
+            made = counted_in(columns, has_edition=has_edition)(made)
+        else:
+            column.listed(columns)(made)
+        made.__signature__ = _plain(signature(function))
+        heading = title or column.words(function.__name__).capitalize()
+        more = (is_of_system, is_for_papers, is_drawn, has_percent)
+        REPORTS[made.__name__] = Report(made, columns, own, "\n\n".join(shown), heading, *more)
+        return cast(F, made)
+
+    return declare
+
+
+def _plain(shown: Signature) -> Signature:
+    """The signature as Python shows it: with the types alone."""
+    return shown.replace(
+        parameters=[
+            one.replace(annotation=get_args(one.annotation)[0])
+            if get_origin(one.annotation) is Annotated
+            else one
+            for one in shown.parameters.values()
+        ]
+    )
+
+
+def _checking(function: Callable[..., Any], own: Iterable[Parameter]) -> Callable[..., Any]:
+    """The function, given only values that it declares, whichever way it is asked."""
+    known = signature(function)
+
+    @wraps(function)
+    def run(*given: Any, **options: Any) -> Any:
+        asked = known.bind(*given, **options).arguments
+        for one in own:
+            if asked.get(one.name, one.default) != one.default:
+                asked[one.name] = _checked(one, asked[one.name])
+        rows = function(asked.pop(next(iter(known.parameters))), **asked)
+        return rows.collect() if isinstance(rows, pl.LazyFrame) else rows
+
+    return run
+
+
+def _checked(asked: Parameter, value: Any) -> Any:
+    """A value of a parameter; raises UsageError for one that it cannot have."""
+    name, kind, _, _, declared = asked
+    if declared.suggested == "games.names":
+        if value == ALL:
+            return asked.default
+        check_words("game type", several(value), games.names())
+    if kind in (int, float) and value is not None:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or (kind is int and value != int(value)):
+            whole = "a whole number" if kind is int else "a number"
+            raise UsageError(f"{name} must be {whole}, not {value!r}")
+        low, high = declared.min, declared.max
+        if low is not None and value < low:
+            raise UsageError(f"{name} must be {low:g} or more, not {value:g}")
+        if high is not None and value > high:
+            raise UsageError(f"{name} must be {high:g} or less, not {value:g}")
+        return kind(value)
+    return value
+
+
+@cache
+def found() -> Mapping[str, Report]:
+    """All reports, by name: those that the modules of `pipeline.reports` declare."""
+    for one in iter_modules(reports.__path__):
+        import_module(f"{reports.__name__}.{one.name}")
+    return REPORTS
