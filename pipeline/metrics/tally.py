@@ -147,7 +147,9 @@ def _of_metric(name: str, rows: str, question: Question) -> list[str]:
         "n_games": n_games("is_counted") if name in question.with_games else _NONE,
         "n_games_unknown": n_games("is_counted AND hit IS NULL") if can_be_unknown else _NONE,
     }
-    sums = {**_SUMS, **({} if declared.has_partial_hits else _WHOLE_HITS), **question.also}
+    whole = {} if declared.has_partial_hits else _WHOLE_HITS
+    known = {} if can_be_unknown else {"n_hits_unknown": _NONE}
+    sums = {**_SUMS, **whole, **known, **question.also}
     # A column less to group by. The terms of what was added are checked, so its rows tell them.
     if of_type := {} if is_added(name) else declared.term_of_type:
         cases = (f"WHEN {literal(one)} THEN {literal(term)}" for one, term in of_type.items())
