@@ -59,6 +59,8 @@ def of_game(lake: StoredLake, game_id: str) -> StoredLake | None:
         return None
 
     def read(table: str, files: Sequence[str]) -> pl.LazyFrame:
+        if table not in GAME_TABLES:
+            return scan(table, files)
         runs = [
             scan(table, [file]).slice(start, n)
             for file in files

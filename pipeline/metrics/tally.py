@@ -147,7 +147,8 @@ def _of_metric(name: str, rows: str, question: Question) -> list[str]:
         "n_games": n_games("is_counted") if name in question.with_games else _NONE,
         "n_games_unknown": n_games("is_counted AND hit IS NULL") if can_be_unknown else _NONE,
     }
-    whole = {} if declared.has_partial_hits else _WHOLE_HITS
+    # What was added is not known to have the hits that it says.
+    whole = {} if declared.has_partial_hits or is_added(name) else _WHOLE_HITS
     known = {} if can_be_unknown else {"n_hits_unknown": _NONE}
     sums = {**_SUMS, **whole, **known, **question.also}
     # A column less to group by. The terms of what was added are checked, so its rows tell them.

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cache, wraps
 from importlib import import_module
 from inspect import Signature, cleandoc, signature
+from numbers import Real
 from pkgutil import iter_modules
 from typing import Annotated, Any, TypeVar, cast, get_args, get_origin
 
@@ -118,7 +119,7 @@ def _checking(function: Callable[..., Any], own: Iterable[Parameter]) -> Callabl
     def run(*given: Any, **options: Any) -> Any:
         asked = known.bind(*given, **options).arguments
         for one in own:
-            if asked.get(one.name, one.default) != one.default:
+            if one.name in asked and asked[one.name] is not one.default:
                 asked[one.name] = _checked(one, asked[one.name])
         rows = function(asked.pop(next(iter(known.parameters))), **asked)
         return rows.collect() if isinstance(rows, pl.LazyFrame) else rows
@@ -130,19 +131,20 @@ def _checked(asked: Parameter, value: Any) -> Any:
     """A value of a parameter; raises UsageError for one that it cannot have."""
     name, kind, _, _, declared = asked
     if declared.suggested == "games.names":
-        if value == ALL:
+        if isinstance(value, str | list) and value in (ALL, [ALL]):
             return asked.default
         check_words("game type", several(value), games.names())
-    if kind in (int, float) and value is not None:
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not is_number or (kind is int and value != int(value)):
+    if kind in (int, float) and (value is not None or asked.default is not None):
+        # NumPy's numbers are some too; nan and infinity are, but not whole.
+        is_number = isinstance(value, Real) and not isinstance(value, bool)
+        if not is_number or (kind is int and value % 1 != 0):
             whole = "a whole number" if kind is int else "a number"
             raise UsageError(f"{name} must be {whole}, not {value!r}")
         low, high = declared.min, declared.max
         if low is not None and value < low:
-            raise UsageError(f"{name} must be {low:g} or more, not {value:g}")
+            raise UsageError(f"{name} must be {low} or more, not {value}")
         if high is not None and value > high:
-            raise UsageError(f"{name} must be {high:g} or less, not {value:g}")
+            raise UsageError(f"{name} must be {high} or less, not {value}")
         return kind(value)
     return value
 

@@ -92,7 +92,7 @@ def plan(
     power: Annotated[float, option("SHARE", "Probability of detecting it, if it exists.")] = 0.8,
     confidence: float = DEFAULT_CONFIDENCE,
     n_pairs: Annotated[
-        int, option("N", "You will compare N pairs: divide the level by N.", min=1)
+        int, option("N", "You will compare N pairs: divide the level by N.", min=1, max=10**6)
     ] = 1,
     unpaired: Annotated[
         bool, flag("--unpaired", "The models will play different settings.")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from msgspec.structs import replace
 from polars.testing import assert_frame_equal
 
 import pipeline
@@ -315,3 +316,14 @@ def test_what_cannot_be_taken(lake: Lake, case: str) -> None:
     metric, options, message = WRONG[case]
     with pytest.raises(MetricError, match=message):
         lake.with_metric(metric, **({"name": "x"} | options))
+
+
+def test_a_part_of_a_hit_counts_whatever_a_metric_says_of_its_hits(lake: Lake) -> None:
+    halves = declared(hit=pl.lit(0.5))
+    values = [
+        lake.with_metric(replace(halves, has_partial_hits=is_said), name="halves")
+        .metrics(metric="halves", by=None, confidence=None)["value"]
+        .item()
+        for is_said in (True, False)
+    ]
+    assert values == [0.5, 0.5]

@@ -3,6 +3,7 @@
 import math
 from itertools import combinations
 
+import numpy as np
 import polars as pl
 import pytest
 from event_tables import Frames, table
@@ -269,8 +270,12 @@ def test_a_plan_is_for_many_pairs_and_for_other_settings():
     assert one["settings"] < many["settings"]
     assert one["settings"] < apart["settings"]
     assert apart["n_settings"] == 20
-    with pytest.raises(UsageError, match="n_pairs must be 1 or more"):
-        plan(lake, "win_rate", 0.2, n_pairs=0)
+    wrong = {0: "1 or more", 10**400: "1000000 or less"}
+    wrong |= dict.fromkeys([1.5, math.nan, math.inf, "3", True, None], "a whole number")
+    for n_pairs, said in wrong.items():
+        with pytest.raises(UsageError, match=f"n_pairs must be {said}"):
+            plan(lake, "win_rate", 0.2, n_pairs=n_pairs)
+    assert plan(lake, "win_rate", 0.2, n_pairs=np.int64(45)).row(0, named=True) == many
 
 
 def test_a_plans_sd_is_that_of_a_setting_whatever_else_a_model_played():
