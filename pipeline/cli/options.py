@@ -115,23 +115,29 @@ def failing(lake: L, failures: Failures, of: str = "") -> L:
     return lake
 
 
-def named(lake: L, names: Path | None, *beside: "StoredLake") -> L:
-    """The lake with the names of the file joined, if there is one.
+def named(lake: L, names: Path | None) -> L:
+    """The lake with the names of the file joined, if there is one: see `named_together`."""
+    (one,) = named_together([lake], names)
+    return one
 
-    Notes say which names are joined, and which of them neither it nor one `beside` it has.
+
+def named_together(lakes: Sequence[L], names: Path | None) -> list[L]:
+    """The lakes with the names of the file joined, if there is one.
+
+    Notes say which names are joined in each, and which of them none of the lakes has.
     """
     if names is None:
-        return lake
-    lake = lake.with_names(names)
-    if lake.joined_names:
-        terminal.note(f"names of models joined by {names}: {lake.joined_names}")
-    lakes: list[StoredLake] = [lake, *(one.with_names(names) for one in beside)]
-    there = {name for one in lakes for name in one.acting_names}
-    if lacking := [f'"{name}"' for name in lake.names if name not in there]:
+        return [*lakes]
+    joined = [lake.with_names(names) for lake in lakes]
+    for lake in joined:
+        if lake.joined_names:
+            terminal.note(f"names of models joined by {names}: {lake.joined_names}")
+    there = {name for lake in joined for name in lake.acting_names}
+    if lacking := [f'"{name}"' for name in joined[0].names if name not in there]:
         terminal.note(
             f"{names}: no game has a model {' or '.join(lacking)}; `magic models` lists the names"
         )
-    return lake
+    return joined
 
 
 def lake_of(

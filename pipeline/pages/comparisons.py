@@ -14,8 +14,7 @@ from pipeline.lake import reopened
 from pipeline.metrics.known import metric, names
 from pipeline.metrics.request import check_models
 from pipeline.pages.address import EDITION, GAME_TYPE, METRIC, WHERE, Field, address, given
-from pipeline.pages.content import Content, Faults, Page, answered, listed
-from pipeline.pages.reported import models_of
+from pipeline.pages.content import Content, Faults, Page, answered, listed, models_of, number
 from pipeline.present import present
 from pipeline.reports import diff as changes
 from pipeline.reports.compare.across import bare, full, system_of
@@ -57,7 +56,7 @@ def compare(lake: AnsweringLake, asked: Any) -> Content:
     }
 
     def compared(margin: str = "", **options: Any) -> pl.DataFrame:
-        return lake.compare((model, other), margin=_number(margin), **options)
+        return lake.compare((model, other), margin=number(margin), **options)
 
     faults, rows, apart, margin = Faults(), None, pl.DataFrame(schema=schema(APART)), None
     for field, part, name in zip(("model", "other"), parts, (one, two), strict=True):
@@ -66,7 +65,7 @@ def compare(lake: AnsweringLake, asked: Any) -> Content:
     if model and other and not faults:
         rows, faults = answered(compared, fields)
     with faults.of("margin"):
-        margin = _number(asked.margin)
+        margin = number(asked.margin)
     is_of_one = systems[0] == systems[1]
     if model and other and is_of_one and not faults:
         with faults.of("metric"):
@@ -151,13 +150,6 @@ def _state(lake: AnsweringLake, ingest: str, earlier: Sequence[str]) -> Answerin
         raise UsageError(f"after ingest {ingest} there was no game of {lake.system}") from None
     except LakeError as error:
         raise UsageError(str(error)) from None
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text) if text else None
-    except ValueError:
-        raise UsageError(f"not a number, such as 0.05: {text}") from None
 
 
 PAGES = {

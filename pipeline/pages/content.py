@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from pipeline.column import Column, schema
 from pipeline.errors import OtherSystemError, UsageError, choose
+from pipeline.lake import StoredLake
 from pipeline.metrics.known import header, metric
 from pipeline.metrics.paging import last_key, order_by, start_of
 from pipeline.pages.address import Address, given, slice_words
@@ -219,6 +220,24 @@ def first_rows(parts: Iterable[pl.DataFrame], most: int) -> pl.DataFrame:
 def tested_models(models: pl.Series) -> tuple[str, ...]:
     """The names in a column of models, sorted; a nameless one is left out."""
     return tuple(models.drop_nulls().unique().sort().to_list())
+
+
+def models_of(lake: StoredLake) -> tuple[str, ...]:
+    """The models that the lake's games test, which are looked for once."""
+    return lake.once(_tested)
+
+
+def _tested(lake: StoredLake) -> tuple[str, ...]:
+    models = lake.table("results").filter("is_tested").select("model").collect()
+    return tested_models(models["model"])
+
+
+def number(text: str) -> float | None:
+    """The number in a field, null for an empty one; raises UsageError for another text."""
+    try:
+        return float(text) if text else None
+    except ValueError:
+        raise UsageError(f"not a number, such as 0.05: {text}") from None
 
 
 def without_games(values: pl.DataFrame) -> pl.DataFrame:

@@ -7,14 +7,12 @@ from typing import Any, Literal, get_args, get_origin
 import polars as pl
 from msgspec.structs import replace
 
-from pipeline.answers import AnsweringLake, method
+from pipeline.answers import AnsweringLake
 from pipeline.column import schema, words
 from pipeline.declared import REPEATED, Parameter
-from pipeline.errors import UsageError
-from pipeline.lake import StoredLake
 from pipeline.metrics.request import check_models
 from pipeline.pages.address import BY, EDITION, GAME_TYPE, METRIC, WHERE, Field, address
-from pipeline.pages.content import Content, Faults, Page, answered, tested_models
+from pipeline.pages.content import Content, Faults, Page, answered, models_of, number
 from pipeline.present import present
 from pipeline.reports.declared import Report
 from pipeline.vocabulary import ALL
@@ -84,7 +82,7 @@ def _content(report: Report, lake: AnsweringLake, asked: Any) -> Content:
         is_asked &= bool(said) or one.default is not ...
     rows = None
     if is_asked and not faults:
-        rows, faults = answered(partial(method(report.function), lake), {"": {}, **given})
+        rows, faults = answered(getattr(lake, report.name), {"": {}, **given})
     rows = pl.DataFrame(schema=schema(report.columns)) if rows is None or faults else rows
     options = {name: value for part in given.values() for name, value in part.items()}
     shown = present(report.name, rows, **options)
@@ -103,20 +101,7 @@ def _content(report: Report, lake: AnsweringLake, asked: Any) -> Content:
 
 def _value(asked: Parameter, given: list[Any]) -> Any:
     """What the fields of a parameter say; raises UsageError for what is no number."""
-    if asked.is_several or asked.kind not in (int, float) or not given:
-        return given if asked.is_several else next(iter(given), None)
-    try:
-        return float(given[0])
-    except ValueError:
-        raise UsageError(f"not a number, such as 0.05: {given[0]}") from None
-
-
-def models_of(lake: StoredLake) -> tuple[str, ...]:
-    """The models that the lake's games test."""
-    return lake.once(_models)
-
-
-def _models(lake: StoredLake) -> tuple[str, ...]:
-    return tested_models(
-        lake.table("results").filter("is_tested").select("model").collect()["model"]
-    )
+    if asked.is_several:
+        return given
+    value = next(iter(given), "")
+    return number(value) if asked.kind in (int, float) else value

@@ -9,12 +9,12 @@ from functools import partial
 
 import polars as pl
 
-from pipeline import column, games
+from pipeline import column
 from pipeline.column import Column
 from pipeline.errors import UsageError
 from pipeline.extras import check_extra
 from pipeline.lake import StoredLake
-from pipeline.metrics.request import check_words, several
+from pipeline.metrics.request import several
 from pipeline.metrics.results import MODEL
 from pipeline.reports.declared import report
 from pipeline.vocabulary import EXCLUDE, Side
@@ -85,7 +85,6 @@ def ratings(
     from pipeline.statistics.sides import rated
 
     types = several(game_type)
-    check_words("game type", types, games.names())
     if not 0 < confidence < 1:
         raise UsageError(f"the confidence must be between 0 and 1, not {confidence:g}")
     is_sided = pl.col("side") != Side.NONE

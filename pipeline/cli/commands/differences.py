@@ -194,7 +194,7 @@ def diff(
 
     before = options.lake_of(named[0], system, states[0] if states else None)
     after = open_lake(named[-1], states[1] if len(states) == 2 else None)
-    before, after = options.named(before, names, after), options.named(after, names, before)
+    before, after = options.named_together([before, after], names)
     asked.lake = options.failing(before, failures, " before")
     after = options.failing(after, failures, " after")
     if list_games:
