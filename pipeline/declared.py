@@ -5,7 +5,7 @@ options of its command and the fields of its page, and its docstring is the help
 """
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import NoneType, UnionType
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
@@ -62,8 +62,14 @@ def parameters(
     """
     known = {**SHARED, **(shared or {})}
     found = list(inspect.signature(function).parameters.values())
-    own = [one for one in found if one.kind is one.KEYWORD_ONLY or one.default is not one.empty]
+    own = [one for one in found if _may_be_asked(one)]
     return [one for given in own if (one := _parameter(given, known)) is not None]
+
+
+def _may_be_asked(one: inspect.Parameter) -> bool:
+    """Whether it is no lake and nothing else that the function begins with."""
+    is_by_name = one.kind is one.KEYWORD_ONLY or one.default is not one.empty
+    return is_by_name or get_origin(one.annotation) is Annotated
 
 
 def _parameter(given: inspect.Parameter, known: Mapping[str, Declared]) -> Parameter | None:
@@ -106,6 +112,16 @@ def several(metavar: str, meaning: str, suggested: str | None = None, **more: An
     return option(metavar, meaning + REPEATED, suggested=suggested, **more)
 
 
+GAME_TYPES = several("TYPE", "Only this game type; `all` for all types together", "game_types")
+"""Of values, which are there for all game types together, too."""
+
+
+def names_in(texts: Iterable[str] | None) -> list[str]:
+    """The names in all texts together, each of which can have several, separated by commas."""
+    names = (name.strip() for text in texts or () for name in text.split(","))
+    return [name for name in names if name]
+
+
 SHARED: Mapping[str, Declared] = {
     "edition": option(
         "EDITION",
@@ -125,6 +141,7 @@ SHARED: Mapping[str, Declared] = {
         "Only rows that meet this condition, such as \"role = 'civilian' AND round > 1\", or "
         "\"setting.KEY = 'x'\" for a key of what was fixed before play.",
     ),
+    "margin": option("D", "Also test whether models are alike: they differ by less than D."),
     "confidence": option("SHARE", "Confidence level, between 0 and 1."),
 }
 """What a parameter of a report with this name means, unless the report says otherwise."""

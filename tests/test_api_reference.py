@@ -168,7 +168,7 @@ OF_COMMANDS = {
         "strict",
         "engine",
     ),
-    *("fail_if_incomplete", "fail_on_regression", "allow_contradictions", "allow_empty"),
+    *("fail_if_incomplete", "allow_contradictions", "allow_empty"),
 }
 # Options that choose another method or a part of its rows, each with the reason.
 WITHOUT_PARAMETER = {
@@ -207,8 +207,11 @@ MEANT = {
     "games --won": "result",
     "games --lost": "result",
 }
-# By the parameter, an option whose own name is a word of Python.
-NOT_A_NAME = {"method": "compare --with"}
+# An option with another name than its parameter: a word of Python, or what the command does by it.
+NOT_A_NAME = {
+    "compare method": "compare --with",
+    "diff margin": "diff --fail-on-regression",
+}
 
 
 def parameters_of(command: str) -> set[str]:
@@ -241,7 +244,8 @@ def test_an_option_is_named_like_the_parameter(command: str) -> None:
     """A dash for each underscore, and no other difference but those declared."""
     known = parameters_of(command)
     for option, name in options_of(command).items():
-        assert option == NOT_A_NAME.get(name, f"{command} --{name.replace('_', '-')}")
+        usual = f"{command} --{name.replace('_', '-')}"
+        assert option == NOT_A_NAME.get(f"{command} {name}", usual)
         if option not in WITHOUT_PARAMETER:
             assert MEANT.get(option, name) in known, option
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
+import click
 import polars as pl
 import pytest
 from logs.interchange import PUBLIC_GOOD
@@ -26,6 +27,7 @@ import pipeline
 from pipeline import sandbox
 from pipeline.archives import measure
 from pipeline.cli import main, output, suggestions, terminal
+from pipeline.cli.app import app
 from pipeline.cli.exits import CHECK_FAILED
 from pipeline.errors import LakeError
 from pipeline.events.contracts import TABLES
@@ -237,6 +239,17 @@ def test_help_lists_every_command(magic: Magic) -> None:
 )
 def test_the_shell_completes_names(lake: Path, line: str, offered: set[str]) -> None:
     assert set(completions(f"magic {line.format(lake=lake)}")) == offered
+
+
+def test_what_is_offered_after_tab_is_there() -> None:
+    """For every option and argument that says so; without a lake, what is no name in one."""
+    context = click.Context(app)
+    for name in COMMANDS:
+        command = app.get_command(context, name)
+        assert command is not None
+        for one in command.params:
+            found = one.shell_complete(click.Context(command), "")
+            assert found is not None, f"{name} {one.name}"
 
 
 def completions(line: str) -> list[str]:

@@ -128,7 +128,10 @@ for _found in iter_modules(commands.__path__):
     _module = import_module(f"{commands.__name__}.{_found.name}")
     for _name, _function in vars(_module).items():
         if isfunction(_function) and _function.__module__ == _module.__name__ and _name[0] != "_":
-            app.add_command(command_of(_function, Command, SHARED))
+            if _name in reported.found():
+                reported.ACTIONS[_name] = _function
+            else:
+                app.add_command(command_of(_function, Command, SHARED))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -179,12 +179,6 @@ def local_folder(folder: Path | None) -> Path | None:
     return folder
 
 
-def columns(by: Sequence[str] | None) -> list[str]:
-    """The columns of all --by together, each of which can name several."""
-    names = (name.strip() for text in by or () for name in text.split(","))
-    return [name for name in names if name]
-
-
 def parameters(texts: Sequence[str]) -> dict[str, str]:
     """The values by name in texts such as `model=gpt-4`; raises UsageError for others."""
     values: dict[str, str] = {}

@@ -1,7 +1,7 @@
 """The commands of declared reports: each is made of its report, when somebody asks for it."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
@@ -25,6 +25,13 @@ _DECLARED = re.compile(
 )
 
 
+ACTIONS: dict[str, Callable[..., None]] = {}
+"""What commands of reports do that is more than to show rows: a function by the report's name.
+
+It has the options of the report, and its own besides.
+"""
+
+
 class Found(NamedTuple):
     """A report as the help lists it: its module, its task, and the first lines of its help."""
 
@@ -38,10 +45,15 @@ def found() -> Mapping[str, Found]:
     """The declared reports, by name: read and not imported, since polars takes a while."""
     folder = Path(__file__).parents[1] / "reports"
     return {
-        one["name"]: Found(f"pipeline.reports.{file.stem}", one["task"], one["help"])
-        for file in sorted(folder.glob("*.py"))
+        one["name"]: Found(_module(folder, file), one["task"], one["help"])
+        for file in sorted(folder.rglob("*.py"))
         for one in _DECLARED.finditer(file.read_text(encoding="utf-8"))
     }
+
+
+def _module(folder: Path, file: Path) -> str:
+    parts = file.relative_to(folder).with_suffix("").parts
+    return ".".join(["pipeline.reports", *(one for one in parts if one != "__init__")])
 
 
 def command(name: str) -> click.Command:
@@ -57,10 +69,17 @@ def command(name: str) -> click.Command:
         "percent": report.has_percent,
     }
     shared = SHARED if report.is_of_system else {**SHARED, "system": options.OF_ANY_SYSTEM}
-    wanted = [*parameters(_before, shared), *report.parameters, _form(report)]
+    action = ACTIONS.get(name)
+    # The options of other reports that it shows are known by their names.
+    known = {one.name: one.declared for other in REPORTS.values() for one in other.parameters}
+    further = parameters(action, {**known, **shared}) if action else []
+    arguments = [one for one in further if one.declared.is_argument]
+    wanted = [*arguments, *parameters(_before, shared), *report.parameters, _form(report)]
     wanted += parameters(_after, shared)
+    names = {one.name for one in wanted}
+    wanted[-3:-3] = [one for one in further if one.name not in names]
     params = [param(one) for one in wanted if is_there.get(one.name, True)]
-    return Command(name, params=params, help=report.help, callback=partial(_run, report))
+    return Command(name, params=params, help=report.help, callback=action or partial(_run, report))
 
 
 def _before(

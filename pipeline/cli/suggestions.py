@@ -11,6 +11,7 @@ import click
 
 import pipeline
 from pipeline.errors import PipelineError
+from pipeline.vocabulary import ALL
 
 if TYPE_CHECKING:
     from pipeline.api import Lake
@@ -70,6 +71,13 @@ def metrics(_context: click.Context, _incomplete: str) -> Iterable[str]:
     from pipeline.metrics.known import names
 
     return names("paper")
+
+
+def game_types(_context: click.Context, _incomplete: str) -> Iterable[str]:
+    """Those of values, which are there for all types together, too."""
+    from pipeline.games import names
+
+    return [*names(), ALL]
 
 
 def tables(_context: click.Context, _incomplete: str) -> Iterable[str]:

@@ -4,11 +4,13 @@ from collections.abc import Callable, Iterable
 from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, Struct, defstruct, structs
+from msgspec.structs import replace
 
 from pipeline import games
 from pipeline.column import words
 from pipeline.declared import SHARED
 from pipeline.metrics.known import names
+from pipeline.reports.declared import found
 from pipeline.vocabulary import ALL, EDITIONS, LOSS, PAPER, Edition, Failures
 
 
@@ -60,9 +62,15 @@ def address(
     is_of_system: bool = False,
     has_losses: bool = True,
     in_title: tuple[str, ...] = (),
+    report: str = "",
 ) -> type[Address]:
-    """The addresses of a page with these parameters, and a `system` if it counts."""
+    """The addresses of a page with these parameters, and a `system` if it counts.
+
+    Fields without a help have that of the parameter of their name, if the page is of a `report`.
+    """
     listed = [more for one in fields for more in ((one, FAILURES) if one is EDITION else (one,))]
+    known = found()[report].helps if report else {}
+    listed = [replace(one, help=one.help or known.get(one.name, "")) for one in listed]
     own = (*([Field("system")] if is_of_system else []), *listed)
     declared: Any = defstruct(
         "Parameters",

@@ -1,4 +1,4 @@
-"""The pages of comparisons: two models, with and without a method, what it takes, what changed."""
+"""The pages of comparisons: of two models, and of the lake with what it was."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -13,13 +13,12 @@ from pipeline.errors import LakeError, UsageError, choose
 from pipeline.lake import reopened
 from pipeline.metrics.known import metric, names
 from pipeline.metrics.request import check_models
-from pipeline.pages.address import EDITION, GAME_TYPE, METRIC, WHERE, Field, address, given
+from pipeline.pages.address import EDITION, GAME_TYPE, METRIC, Field, address, given
 from pipeline.pages.content import Content, Faults, Page, answered, listed, models_of, number
 from pipeline.present import present
 from pipeline.reports import diff as changes
 from pipeline.reports.compare.across import bare, full, system_of
 from pipeline.reports.compare.differences import SCHEMA
-from pipeline.reports.compare.methods import OF_METHOD
 from pipeline.reports.compare.settings import APART
 from pipeline.vocabulary import ALL
 
@@ -90,25 +89,6 @@ def compare(lake: AnsweringLake, asked: Any) -> Content:
     )
 
 
-def compare_with(lake: AnsweringLake, asked: Any) -> Content:
-    """Models with and without a method; no rows before one is named."""
-    rows, faults = None, Faults()
-    if asked.method:
-        fields = {
-            "method": {"method": asked.method, "edition": asked.edition},
-            "game_type": given(asked, "game_type"),
-            "where": given(asked, "where"),
-        }
-        rows, faults = answered(lake.compare_with, fields)
-    rows = pl.DataFrame(schema=schema(OF_METHOD)) if rows is None or faults else rows
-    return Content(
-        title=f"With and without {asked.method or 'a method'}",
-        rows=rows,
-        notes=present("compare_with", rows).notes if rows.height else (),
-        faults=faults,
-    )
-
-
 def diff(lake: AnsweringLake, asked: Any) -> Content:
     """What changed since an earlier ingest, by default the one before the lake's last one.
 
@@ -165,19 +145,9 @@ PAGES = {
             Field("margin", "Alike within", hint="0.05", size=5),
             is_of_system=True,
             in_title=("model", "other"),
+            report="compare",
         ),
         compare,
-    ),
-    "compare_with": Page(
-        address(
-            Field("method", "With", hint="pgm"),
-            EDITION,
-            GAME_TYPE,
-            WHERE,
-            is_of_system=True,
-            in_title=("method",),
-        ),
-        compare_with,
     ),
     "diff": Page(
         address(
@@ -188,6 +158,7 @@ PAGES = {
             Field("all_values", "also what did not move", bool, False),
             is_of_system=True,
             in_title=("since",),
+            report="diff",
         ),
         diff,
     ),

@@ -239,6 +239,7 @@ PAGES = {
             Field("system"),
             Field("path", "File contains", hint="path"),
             SAME_EDITION,
+            report="games",
         ),
         games,
         lane="quick",

@@ -24,7 +24,7 @@ _MENU = (
     *("leaderboard", "radar", "metric", "model", "compare", "ratings", "games", "search"),
     *("completeness", "audit", "models", "documents", "tables", "sql"),
 )
-_BY_LINKS = ("plan", "usage")
+_BY_LINKS = ("plan", "usage", "diff")
 
 
 PAGES = {
@@ -36,7 +36,14 @@ PAGES = {
     **values.PAGES,
 }
 NAMES = tuple(sorted(PAGES))
-MENU = (*_MENU, *(name for name in found() if name not in (*_MENU, *_BY_LINKS)))
+MENU = (
+    *_MENU,
+    *(
+        one.name
+        for one in found().values()
+        if one.is_command and one.name not in (*_MENU, *_BY_LINKS)
+    ),
+)
 
 
 def page(name: str) -> Page:

@@ -27,7 +27,7 @@ def page_of(report: Report) -> Page:
     fields = [field for one in report.parameters for field in _fields(one)]
     titled = tuple(one.name for one in fields if one.are_names)
     counts = {"is_of_system": report.is_of_system, "has_losses": report.has_losses}
-    asks = address(*fields, **counts, in_title=titled)
+    asks = address(*fields, **counts, in_title=titled, report=report.name)
     return Page(asks, partial(_content, report))
 
 
@@ -37,9 +37,11 @@ def _fields(asked: Parameter) -> Iterator[Field]:
     if name in _OF_THE_SERVER:
         return
     help, label = declared.help.removesuffix(REPEATED), words(name.removeprefix("n_"))
-    if name in _KNOWN:
-        known = _KNOWN[name]
-        yield known if is_several or name != "metric" else replace(known, default=default or "")
+    if name == "metric":
+        nothing = "all" if is_several else None
+        yield replace(METRIC, default="" if is_several else default or "", nothing=nothing)
+    elif name in _KNOWN:
+        yield _KNOWN[name]
     elif declared.suggested == "models":
         for one in _names(asked):
             own, of_lake = words(one).capitalize(), lambda lake, _: models_of(lake)
@@ -67,22 +69,27 @@ def _names(asked: Parameter) -> list[str]:
 
 def _content(report: Report, lake: AnsweringLake, asked: Any) -> Content:
     """What the report answers to the address; `about` says in a sentence what it is."""
-    faults, given, names = Faults(), dict[str, dict[str, Any]](), list[str]()
-    is_asked = True
+    faults, names, is_asked = Faults(), list[str](), True
+    fields = {one.name: [field.name for field in _fields(one)] for one in report.parameters}
+    required = [one.name for one in report.parameters if one.default is ...]
+    first = fields[required[0]][-1] if required else ""
+    given: dict[str, dict[str, Any]] = {first: {}}  # with all that is required
     for one in report.parameters:
-        own = [field.name for field in _fields(one)]
+        own = fields[one.name]
         said = {name: text for name in own if (text := getattr(asked, name)) not in ("", ALL)}
         names += said.values() if one.declared.suggested == "models" else ()
         for name in said if one.declared.is_argument else ():
             with faults.of(name):
                 check_models(lake, (said[name],))
-        with faults.of(own[-1] if own else ""):
-            value = _value(one, [*said.values()])
-            given |= {own[-1]: {one.name: value}} if said else {}
-        is_asked &= bool(said) or one.default is not ...
+        is_required = one.name in required
+        for field in own[-1:] if said else ():
+            with faults.of(field):
+                value = _value(one, [*said.values()])
+                given.setdefault(first if is_required else field, {})[one.name] = value
+        is_asked &= bool(said) or not is_required
     rows = None
     if is_asked and not faults:
-        rows, faults = answered(getattr(lake, report.name), {"": {}, **given})
+        rows, faults = answered(getattr(lake, report.name), given)
     rows = pl.DataFrame(schema=schema(report.columns)) if rows is None or faults else rows
     options = {name: value for part in given.values() for name, value in part.items()}
     shown = present(report.name, rows, **options)
@@ -92,7 +99,7 @@ def _content(report: Report, lake: AnsweringLake, asked: Any) -> Content:
         parts={
             "about": report.help.partition("\n\n")[0].replace("\n", " "),
             "is_drawn": report.is_drawn,
-            "nothing": shown.nothing or "Nothing was found",
+            "nothing": (shown.nothing or "Nothing was found") if is_asked else "",
         },
         notes=shown.notes if rows.height else (),
         faults=faults,
@@ -102,6 +109,6 @@ def _content(report: Report, lake: AnsweringLake, asked: Any) -> Content:
 def _value(asked: Parameter, given: list[Any]) -> Any:
     """What the fields of a parameter say; raises UsageError for what is no number."""
     if asked.is_several:
-        return given
+        return asked.declared.checked(given, is_several=True, default=asked.default)
     value = next(iter(given), "")
     return number(value) if asked.kind in (int, float) else value

@@ -191,6 +191,7 @@ PAGES = {
             *sorting("down"),
             is_of_system=True,
             in_title=("columns",),
+            report="leaderboard",
         ),
         leaderboard,
     ),

@@ -1,5 +1,6 @@
 """Reports that are declared once: a function of a lake is a method, a command and a page."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, wraps
@@ -13,7 +14,7 @@ import polars as pl
 
 from pipeline import column, games, reports
 from pipeline.column import Column
-from pipeline.declared import Parameter, parameters
+from pipeline.declared import REPEATED, Parameter, parameters
 from pipeline.errors import UsageError
 from pipeline.metrics.request import check_words, several
 from pipeline.metrics.results import counted_in
@@ -21,7 +22,8 @@ from pipeline.vocabulary import ALL
 
 F = TypeVar("F", bound=Callable[..., Any])
 _FOR_PYTHON = ("Raises ", ">>> ")
-_FOR_TERMINALS = "\b"
+_FOR_TERMINALS = re.compile(r"\x08|.*(^|[\s`(])--\w", re.DOTALL)
+"""Paragraphs as they are laid out, and those that name options."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ class Report:
     `is_of_system` counts the games of one system; one without `has_losses` is the same whether
     failures are losses or not. What `is_for_papers` has LaTeX too, and what `is_drawn` a picture,
     by the function of `pipeline.plots` of its name. What `has_percent` can be shown in percent.
+    One that no `is_command` is shown by the command of another one.
     """
 
     function: Callable[..., Any]
@@ -44,10 +47,16 @@ class Report:
     is_for_papers: bool
     is_drawn: bool
     has_percent: bool
+    is_command: bool
 
     @property
     def name(self) -> str:
         return self.function.__name__
+
+    @property
+    def helps(self) -> dict[str, str]:
+        """What each of its parameters means, to one who gives it one value."""
+        return {one.name: one.declared.help.removesuffix(REPEATED) for one in self.parameters}
 
     @property
     def place(self) -> str:
@@ -60,7 +69,7 @@ REPORTS: dict[str, Report] = {}
 
 
 def report(
-    task: str,
+    task: str | None,
     *,
     columns: Mapping[str, Column],
     title: str = "",
@@ -69,11 +78,14 @@ def report(
     is_for_papers: bool = False,
     is_drawn: bool = False,
     has_percent: bool = False,
+    tells_system: bool = False,
 ) -> Callable[[F], F]:
     """Declares a function of a lake as a report; `task` is where `magic --help` lists it.
 
-    It has the parameters that it names: see `pipeline.declared`. Its docstring is the help;
-    paragraphs that begin with `\\b` are for terminals alone, those after `Raises` for Python.
+    Without one it is no command, but shown by that of another report. It has the parameters that it
+    names: see `pipeline.declared`. Its docstring is the help; paragraphs that begin with `\\b` or
+    name an option are for terminals alone, those after `Raises` for Python. One that `tells_system`
+    finds the system whose games it counts itself, and `columns` has it.
     """
 
     def declare(function: F) -> F:
@@ -83,16 +95,16 @@ def report(
         parts = text.split("\n\n")
         of_python = [n for n, part in enumerate(parts) if part.startswith(_FOR_PYTHON)]
         shown = parts[: of_python[0]] if of_python else parts
-        function.__doc__ = "\n\n".join(one for one in parts if not one.startswith(_FOR_TERMINALS))
+        function.__doc__ = "\n\n".join(one for one in parts if not _FOR_TERMINALS.match(one))
         made: Any = _checking(function, own)
-        if is_of_system:
+        if is_of_system and not tells_system:
             has_edition = any(one.name == "edition" for one in own)
             made = counted_in(columns, has_edition=has_edition, has_losses=has_losses)(made)
         else:
             column.listed(columns)(made)
         made.__signature__ = _plain(signature(function))
         heading = title or column.words(function.__name__).capitalize()
-        more = (is_of_system, has_losses, is_for_papers, is_drawn, has_percent)
+        more = (is_of_system, has_losses, is_for_papers, is_drawn, has_percent, task is not None)
         REPORTS[made.__name__] = Report(made, columns, own, "\n\n".join(shown), heading, *more)
         return cast(F, made)
 
@@ -117,11 +129,12 @@ def _checking(function: Callable[..., Any], own: Iterable[Parameter]) -> Callabl
 
     @wraps(function)
     def run(*given: Any, **options: Any) -> Any:
-        asked = known.bind(*given, **options).arguments
+        asked = known.bind(*given, **options)
         for one in own:
-            if one.name in asked and asked[one.name] is not one.default:
-                asked[one.name] = _checked(one, asked[one.name])
-        rows = function(asked.pop(next(iter(known.parameters))), **asked)
+            value = asked.arguments.get(one.name, one.default)
+            if value is not one.default:
+                asked.arguments[one.name] = _checked(one, value)
+        rows = function(*asked.args, **asked.kwargs)
         return rows.collect() if isinstance(rows, pl.LazyFrame) else rows
 
     return run

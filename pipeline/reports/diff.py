@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import polars as pl
 from msgspec.structs import replace
 
 from pipeline import column
+from pipeline.declared import option
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake, open_lake
@@ -19,6 +20,7 @@ from pipeline.metrics.tally import Question, count
 from pipeline.reports.compare.differences import COLUMNS as COMPARED
 from pipeline.reports.compare.differences import adjusted, check_margin, compared
 from pipeline.reports.compare.pairs import of_models
+from pipeline.reports.declared import report
 from pipeline.statistics.contrast import fall_seen, p_fall
 from pipeline.statistics.families import reaches
 from pipeline.statistics.pairs import of_basis
@@ -89,28 +91,56 @@ CHANGED_GAMES: Mapping[str, column.Column] = {
 }
 
 
-@column.listed({**COLUMNS, **ORIGIN})
+@report("Numbers", columns={**COLUMNS, **ORIGIN}, title="What changed", tells_system=True)
 def diff(
     before: StoredLake,
     after: StoredLake | str | Path,
     *,
-    edition: Edition = PAPER,
-    confidence: float = DEFAULT_CONFIDENCE,
-    margin: float | None = None,
     model: str | Sequence[str] | None = None,
     metric: str | Sequence[str] | None = None,
+    margin: Annotated[
+        float | None,
+        option(
+            "MARGIN",
+            "Exit with 4 if a value fell by more than MARGIN, by a one-sided test.",
+            "--fail-on-regression",
+            min=0,
+        ),
+    ] = None,
+    edition: Edition = PAPER,
+    confidence: float = DEFAULT_CONFIDENCE,
 ) -> pl.DataFrame:
-    """The change of each value: a row for each metric and model of either lake.
+    """Show what changed between two lakes, and whether chance alone can explain it.
 
-    `after` is a lake or the path of one. If both lakes count the same games, the difference is not
-    an estimate and has no p-value. Otherwise they are compared like two models, on the settings
-    that both have. `model` and `metric` choose rows, as in `metrics`; p-values are adjusted for
-    those chosen.
+    The first line says how many values moved beyond chance, at which level (.05, or 1 − SHARE with
+    `--confidence`), and which models are new or gone. The rows are the values that moved; --all
+    lists all. Where the two lakes have different settings, `common before` and `common after` are
+    the values on the common settings: `difference` is the second less the first. With --model and
+    --metric, p-values are adjusted for these values alone.
 
-    With a `margin`, also `p_fall`, `fall_seen` and `is_regression`: see `OF_MARGIN`.
+    If both lakes count the same games, the difference is exact and has no p-value. Otherwise the
+    two states are compared like two models, paired by setting if possible.
+
+    With `--fail-on-regression`, `p fall` tests whether the value fell by more than MARGIN, adjusted
+    by Holm's method. At .05 or less (1 − SHARE with `--confidence`) it did: this is a regression.
+    `fall seen` is the smallest fall that this test detects with a probability of .8; smaller falls
+    can stay undetected.
+    A value that cannot be compared is no regression: `reason` says why.
+
+    \b
+    Examples:
+      magic diff before/ after/
+      magic diff before/ after/ --all --metric win_rate --model gpt-4
+      magic diff before/ after/ --fail-on-regression 0.05
+      magic diff before/ --lake lake/
+      magic diff --as-of 1 --list-games
 
     Raises UsageError for an unknown edition or metric, a wrong margin or a model of neither lake,
     and LakeError if there is no lake at the path.
+
+    A row is a metric and a model of either lake. `after` is a lake or the path of one. `model` and
+    `metric` choose rows, as in `metrics`; p-values are adjusted for those chosen. With a `margin`,
+    also `p_fall`, `fall_seen` and `is_regression`: see `OF_MARGIN`.
 
     >>> lake.diff("lake/").select("n_gone", "n_new").unique().rows()
     [(0, 0)]

@@ -1,17 +1,21 @@
 """A list of games by who sat in them, how they ended, type, setting and path; page by page."""
 
 from collections.abc import Mapping, Sequence
+from typing import Annotated
 
 import polars as pl
 
 from pipeline import column
+from pipeline.declared import option
+from pipeline.declared import several as several_of
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES
-from pipeline.games import names, outcomes
+from pipeline.games import outcomes
 from pipeline.lake import StoredLake
 from pipeline.metrics.paging import order_by, page_of
 from pipeline.metrics.request import check_of_roles, check_players, check_words, chosen, several
 from pipeline.metrics.win_rate import RESULT, RESULTS
+from pipeline.reports.declared import report
 
 _OF_SEATS = "of the seats of the model asked for, else of the tested ones"
 _BY_SEATS: Mapping[str, column.Column] = {
@@ -46,45 +50,75 @@ OUTCOMES = (*outcomes(), UNFINISHED)
 KEY = ("path", "game_id")
 
 
-@column.listed(COLUMNS)
+@report("Games behind them", columns=COLUMNS, is_of_system=False)
 def games(
     lake: StoredLake,
     *,
-    model: str | Sequence[str] | None = None,
+    model: Annotated[
+        str | Sequence[str] | None,
+        several_of("MODEL", "Only games in which this model sits, tested or not", "models"),
+    ] = None,
     game_type: str | Sequence[str] | None = None,
-    competition: str | Sequence[str] | None = None,
-    setting_id: str | None = None,
-    outcome: str | Sequence[str] | None = None,
-    role: str | Sequence[str] | None = None,
+    competition: Annotated[
+        str | Sequence[str] | None,
+        several_of("NAME", "Only games that count for this competition", "games.competitions"),
+    ] = None,
+    setting_id: Annotated[
+        str | None, option("ID", "Only this setting: its id or beginning.")
+    ] = None,
+    outcome: Annotated[
+        str | Sequence[str] | None,
+        several_of("OUTCOME", "Only this outcome, or `unfinished`", "reports.games.OUTCOMES"),
+    ] = None,
+    role: Annotated[
+        str | Sequence[str] | None,
+        several_of(
+            "ROLE",
+            'Only games with this role in one of the seats; `magic sql "FROM roles"` lists those '
+            "of each game type",
+            "games.roles",
+        ),
+    ] = None,
     result: str | Sequence[str] | None = None,
-    between: tuple[str, str] | None = None,
-    path: str | None = None,
+    between: Annotated[
+        tuple[str, str] | None,
+        option("A B", "Only games in which both models sit.", suggested="models"),
+    ] = None,
+    path: Annotated[str | None, option("TEXT", "Only logs whose path contains this text.")] = None,
     sort: str | None = None,
     descending: bool = False,
     after: Sequence[object] | None = None,
-    limit: int | None = None,
+    limit: Annotated[int | None, option("N", "Only the first N games.", min=0)] = None,
 ) -> pl.DataFrame:
-    """A row for each game that meets all conditions, sorted by path, at most `limit`.
+    """List games: who played in which role, with which result, and the log they are from.
 
-    `model` plays in the game, tested or not. `competition` is one that the game counts for: with
-    `model`, for this model. `role` and `result` (won, lost or shared) are likewise of one of this
-    model's seats, or else of a tested one; with `role` the columns are of the seats in this role.
-    `between` names two models that both play in the game; the first is the `model` asked for,
-    unless there is one. `setting_id` is the id or its beginning, and `path` a part of the path
-    of the log. `outcome` is a word of the column `outcome`, or `unfinished`. Rows are sorted by the
-    column `sort` first, nulls last. `after` is this column, the path and the game_id of the last
-    row of the page before, and how many rows alike in these were shown.
+    All conditions must hold; the games are sorted by the path of their log. Role, side, result and
+    score are of the seats of the model asked for, else of the first of two models, else of the
+    tested seats. Of seats that differ, roles, sides and results are listed, and the score is left
+    out. A result is `shared` if the credit for it is between 0 and 1. A seat that is not tested has
+    none.
+
+    \b
+    Examples:
+      magic games --outcome unfinished
+      magic games --model gpt-4 --role undercover --lost
+      magic games --model gpt-4 --game-type chameleon --limit 10
+      magic games --path undercover/ --format csv > games.csv
 
     Raises UsageError for an unknown model, game type, competition, role, result or outcome, for a
     competition or role of none of the game types asked for, for one model twice in `between`, and
     for a column that rows cannot be sorted by.
+
+    A competition, a role and a result (won, lost or shared) are of one of the seats of this model,
+    or else of a tested one; with `role` the columns are of the seats in this role. Rows are sorted
+    by the column `sort` first, nulls last. `after` is this column, the path and the game_id of the
+    last row of the page before, and how many rows alike in these were shown.
 
     >>> caught = lake.games(game_type="undercover", outcome="caught")
     >>> caught.select("models", "n_rounds", "path").rows()[0]
     (['sim-atlas'], 2, 'undercover/sim-atlas_competition_as_non_undercover_vs_gpt4/0.json')
     """
     models, game_types, outcomes = several(model), several(game_type), several(outcome)
-    check_words("game type", game_types, names())
     seats = {"competition": several(competition), "role": several(role)}
     for name, words in seats.items():
         check_of_roles(lake, name, words, game_types)

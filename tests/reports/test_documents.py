@@ -126,7 +126,7 @@ def test_conditions(lake: Lake) -> None:
     with pytest.raises(UsageError, match="no status quarantine: did you mean `quarantined`"):
         lake.documents(status="quarantine")
     for rows_of in (lake.documents, lake.games):
-        with pytest.raises(UsageError, match="the limit must be 0 or more, not -1"):
+        with pytest.raises(UsageError, match="limit must be 0 or more, not -1"):
             rows_of(limit=-1)
     with pytest.raises(UsageError, match="the limit must be 1 or more, not -1"):
         lake.verify(limit=-1)

@@ -7,7 +7,7 @@ from pipeline.cells import counted
 from pipeline.cli import options, terminal
 from pipeline.cli.command import Asked
 from pipeline.cli.options import DEFAULT_LAKE, Form, Texts
-from pipeline.declared import argument, flag, option, several
+from pipeline.declared import argument, flag, names_in, option, several
 from pipeline.errors import UsageError
 from pipeline.vocabulary import DEFAULT_GAMES, Edition, Engine, Failures
 
@@ -18,52 +18,14 @@ if TYPE_CHECKING:
 def games(
     asked: Asked,
     *,
-    lake: str = DEFAULT_LAKE,
-    system: str | None = options.OF_ANY_SYSTEM,
-    names: Path | None = None,
-    model: Texts = several("MODEL", "Only games in which this model sits, tested or not", "models"),
-    game_type: Texts = None,
-    competition: Texts = several(
-        "NAME", "Only games that count for this competition", "games.competitions"
-    ),
-    setting_id: str | None = option("ID", "Only this setting: its id or beginning."),
-    outcome: Texts = several(
-        "OUTCOME", "Only this outcome, or `unfinished`", "reports.games.OUTCOMES"
-    ),
-    role: Texts = several(
-        "ROLE",
-        'Only games with this role in one of the seats; `magic sql "FROM roles"` lists those of '
-        "each game type",
-        "games.roles",
-    ),
     won: bool = flag("--won", "Only games that one of the seats won."),
     lost: bool = flag("--lost", "Only games that one of the seats lost; with --won, either."),
-    between: tuple[str, str] | None = option(
-        "A B", "Only games in which both models sit.", suggested="models"
-    ),
-    path: str | None = option("TEXT", "Only logs whose path contains this text."),
-    limit: int | None = option("N", "Only the first N games.", min=1),
-    form: Form = "table",
+    **_: object,
 ) -> None:
-    """List games: who played in which role, with which result, and the log they are from.
-
-    All conditions must hold; the games are sorted by the path of their log. Role, side, result and
-    score are of the seats of `--model`, else of the first model of `--between`, else of the tested
-    seats. Of seats that differ, roles, sides and results are listed, and the score is left out. A
-    result is `shared` if the credit for it is between 0 and 1. A seat that is not tested has none.
-
-    \b
-    Examples:
-      magic games --outcome unfinished
-      magic games --model gpt-4 --role undercover --lost
-      magic games --model gpt-4 --game-type chameleon --limit 10
-      magic games --path undercover/ --format csv > games.csv
-    """
+    """Lists the games."""
     words = {"won": won, "lost": lost}
-    results = [word for word, is_asked in words.items() if is_asked]
     asked.lake = asked.every_system()
-    rows = asked.answer("reports.games.games", result=results or None)
-    asked.show_table(asked.table("games", rows, lake=None))
+    asked.show("reports.games.games", result=[word for word in words if words[word]] or None)
 
 
 def evidence(
@@ -222,9 +184,7 @@ def audit(
     lake: str = DEFAULT_LAKE,
     system: str | None = options.OF_ANY_SYSTEM,
     names: Path | None = None,
-    by: list[str] = several(
-        "COLUMNS", "Columns to group by, separated by commas", check=options.columns
-    ),
+    by: list[str] = several("COLUMNS", "Columns to group by, separated by commas", check=names_in),
     model: Texts = None,
     form: Form = "table",
 ) -> None:

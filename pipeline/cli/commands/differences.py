@@ -1,5 +1,6 @@
 """The commands of differences: of two models, and of two lakes."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,17 +10,10 @@ from click.exceptions import Exit
 from pipeline.cli import options, suggestions, terminal
 from pipeline.cli.command import Asked
 from pipeline.cli.exits import CHECK_FAILED
-from pipeline.cli.options import (
-    DEFAULT_CONFIDENCE,
-    DEFAULT_LAKE,
-    PAPER_FORM,
-    Form,
-    PaperForm,
-    Texts,
-)
+from pipeline.cli.options import Texts
 from pipeline.declared import argument, flag, option
 from pipeline.errors import UsageError
-from pipeline.vocabulary import Edition, Failures
+from pipeline.vocabulary import Failures
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,67 +27,14 @@ def compare(
         "The two models to compare; or one, whose groups of --by are compared.",
         "models",
     ),
-    lake: str = DEFAULT_LAKE,
-    system: str | None = None,
-    names: Path | None = None,
-    failures: Failures = "exclude",
     all_pairs: bool = flag("--all-pairs", "Compare every pair of models in the lake."),
+    method: str | None = None,
+    system: str | None = None,
     metric: Texts = None,
-    game_type: Texts = None,
-    where: str | None = None,
-    by: list[str] = option(
-        "COLUMNS",
-        "Compare the models in each group of these columns; with one MODEL, compare its "
-        "groups of this column.",
-        suggested="columns",
-        check=options.columns,
-    ),
-    method: str | None = option(
-        "METHOD",
-        "Compare models with and without a method: what the names of those with it end with, such "
-        "as pgm, or a column and its value, such as setting.prompt=v2.",
-        "--with",
-    ),
-    margin: float | None = option(
-        "D", "Also test whether models are alike: they differ by less than D."
-    ),
-    edition: Edition = "paper",
-    confidence: float = DEFAULT_CONFIDENCE,
-    form: PaperForm = PAPER_FORM,
-    metric_file: list[Path] | None = None,
+    by: Sequence[str],
+    **_: object,
 ) -> None:
-    """Compare two models in each metric: difference, interval, p-value.
-
-    Games are paired by competition and setting; replays of a setting are added up. If the models
-    share too few settings, they are compared unpaired, and the row says so. The null hypothesis of
-    the p-value is that the two models behave alike. `p (Holm)` is adjusted by Holm's method for all
-    p-values printed; with --all-pairs, for those of one metric. The interval excludes 0 if and only
-    if the p-value of a paired comparison reaches the level; an end of 0.00 was moved there. A note
-    says where one model played the common settings much more often than the other.
-
-    `--game-type`, `--where` and `--by` choose and group rows as in `magic metrics`. With one model
-    and one column, all pairs of its groups are compared, such as its roles. With `--margin D`,
-    `verdict` is alike (the difference is shown to be within -D..D), better, worse or undecided.
-
-    MODEL@SYSTEM names a model of another system. Models of two systems are compared unpaired, in
-    the game types that both play by the same rules.
-
-    With `--with pgm`, a row is a model that is there with and without it, such as gpt-4-pgm and
-    gpt-4; further rows have the mean over these models, whose interval knows that they share
-    settings.
-
-    \b
-    Examples:
-      magic compare gpt-4 gpt-4-pgm
-      magic compare gpt-4 gpt-4-pgm --by role --where "n_rounds = 3"
-      magic compare gpt-4 --by role --metric reasoning
-      magic compare gpt-4 --by setting.temperature
-      magic compare gpt-4 gpt-4-pgm --margin 0.05
-      magic compare gpt-4@magic gpt-4@my-harness --metric judgement
-      magic compare gpt-4 gpt-4-pgm --metric judgement --confidence 0.9
-      magic compare --with pgm --metric win_rate
-      magic compare --all-pairs --metric win_rate --format csv
-    """
+    """Compares two models, one model's groups, all models, or those with a method."""
     models = model or []
     if method is not None and not (models or all_pairs or by):
         asked.show("reports.compare.compare_with")
@@ -136,12 +77,6 @@ def diff(
         "The lakes before and after. One lake is compared with --lake. "
         "With --as-of, give one or none.",
     ),
-    lake: str = DEFAULT_LAKE,
-    system: str | None = None,
-    names: Path | None = None,
-    failures: Failures = "exclude",
-    model: Texts = None,
-    metric: Texts = None,
     all: bool = flag(
         "--all", "List all values, not only those that moved; json, csv and parquet have all."
     ),
@@ -151,38 +86,15 @@ def diff(
         "Give it twice to compare two ingests.",
     ),
     list_games: bool = flag("--list-games", "List the games that only one of the two has."),
-    fail_on_regression: float | None = option(
-        "MARGIN", "Exit with 4 if a value fell by more than MARGIN, by a one-sided test.", min=0
-    ),
-    edition: Edition = "paper",
-    confidence: float = DEFAULT_CONFIDENCE,
-    form: Form = "table",
-    metric_file: list[Path] | None = None,
+    lake: str,
+    system: str | None,
+    names: Path | None,
+    failures: Failures,
+    margin: float | None,
+    form: str,
+    **_: object,
 ) -> None:
-    """Show what changed between two lakes, and whether chance alone can explain it.
-
-    The first line says how many values moved beyond chance, at which level (.05, or 1 − SHARE with
-    `--confidence`), and which models are new or gone. The rows are the values that moved; --all
-    lists all. Where the two lakes have different settings, `common before` and `common after` are
-    the values on the common settings: `difference` is the second less the first. With --model and
-    --metric, p-values are adjusted for these values alone.
-
-    If both lakes count the same games, the difference is exact and has no p-value. Otherwise the
-    two states are compared like two models, paired by setting if possible. With
-    `--fail-on-regression`, `p fall` tests whether the value fell by more than MARGIN, adjusted by
-    Holm's method. At .05 or less (1 − SHARE with `--confidence`) it did: this is a regression.
-    `fall seen` is the smallest fall that this test detects with a probability of .8; smaller falls
-    can stay undetected.
-    A value that cannot be compared is no regression: `reason` says why.
-
-    \b
-    Examples:
-      magic diff before/ after/
-      magic diff before/ after/ --all --metric win_rate --model gpt-4
-      magic diff before/ after/ --fail-on-regression 0.05
-      magic diff before/ --lake lake/
-      magic diff --as-of 1 --list-games
-    """
+    """Compares two lakes, or two states of one; exits with 4 if a value fell by the margin."""
     states, named = as_of or [], suggestions.lakes_asked(lake, lakes, as_of)
     if (len(named), len(states)) not in ((2, 0), (1, 1), (1, 2)):
         raise UsageError(
@@ -199,12 +111,12 @@ def diff(
     after = options.failing(after, failures, " after")
     if list_games:
         asked.show("reports.diff.diff_games", after)
-        if fail_on_regression is None:
+        if margin is None:
             return
-    rows = asked.answer("reports.diff.diff", after, margin=fail_on_regression)
+    rows = asked.answer("reports.diff.diff", after)
     if not list_games:
         _show_changes(asked, rows, form, all_values=all)
-    if fail_on_regression is None:
+    if margin is None:
         return
     if n_unknown := rows["is_regression"].null_count():
         terminal.note(

@@ -14,7 +14,7 @@ from pipeline.cli.options import (
     Form,
     Texts,
 )
-from pipeline.declared import flag, option, several
+from pipeline.declared import GAME_TYPES, flag, names_in, option
 from pipeline.errors import UsageError
 from pipeline.vocabulary import DEFAULT_GAMES, Edition, Engine, Failures
 
@@ -38,13 +38,11 @@ def metrics(
         f"before play; '' for one group; may be repeated.  "
         f"[default: {BY}]",
         suggested="columns",
-        check=lambda by: options.columns(by or [BY]),
+        check=lambda by: names_in(by or [BY]),
     ),
     model: Texts = None,
     metric: Texts = None,
-    game_type: Texts = several(
-        "TYPE", "Only this game type; `all` for all types together", "game_types"
-    ),
+    game_type: Texts = GAME_TYPES,
     where: str | None = None,
     confidence: float = DEFAULT_CONFIDENCE,
     form: Literal[
@@ -72,7 +70,7 @@ def metrics(
       magic metrics --edition release --model gpt-4 --format magic-json
     """
     if form == "magic-json":
-        is_whole = by == options.columns([BY]) and not (metric or game_type or where)
+        is_whole = by == names_in([BY]) and not (metric or game_type or where)
         if edition != "release" or len(model or ()) != 1 or not is_whole:
             raise UsageError(
                 "magic-json needs --edition release and exactly one --model, without --by, "

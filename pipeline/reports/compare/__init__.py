@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from itertools import combinations
+from typing import Annotated
 
 import polars as pl
 
+from pipeline.declared import GAME_TYPES, names_in, option
 from pipeline.errors import UsageError
 from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered
@@ -19,42 +21,80 @@ from pipeline.metrics.request import (
     row_schema,
     several,
 )
-from pipeline.metrics.results import LACKS, counted_in
+from pipeline.metrics.results import LACKS
 from pipeline.reports.compare.across import across, bare, full, system_of
 from pipeline.reports.compare.differences import COLUMNS, adjusted, check_margin, compared, finished
 from pipeline.reports.compare.methods import OF_METHOD, by_value, suffix_pairs, with_means
 from pipeline.reports.compare.pairs import check_pairs, models_of, of_models, of_values, within
+from pipeline.reports.declared import report
 from pipeline.vocabulary import RELEASE, Edition
 
+_GameTypes = Annotated[str | Sequence[str] | None, GAME_TYPES]
 
-@counted_in(COLUMNS)
+
+@report("Numbers", columns=COLUMNS, is_for_papers=True)
 def compare(
     lake: StoredLake,
     *pairs: tuple[str, str],
     metric: str | Sequence[str] | None = None,
+    game_type: _GameTypes = None,
+    where: str | None = None,
+    by: Annotated[
+        str | Sequence[str] | None,
+        option(
+            "COLUMNS",
+            "Compare the models in each group of these columns; with one MODEL, compare its "
+            "groups of this column.",
+            suggested="columns",
+            check=names_in,
+        ),
+    ] = None,
+    margin: float | None = None,
     edition: Edition = PAPER,
     confidence: float = DEFAULT_CONFIDENCE,
-    by: str | Sequence[str] | None = None,
-    game_type: str | Sequence[str] | None = None,
-    where: str | None = None,
-    margin: float | None = None,
 ) -> pl.DataFrame:
-    """The difference between two models: a row for each metric and pair, with interval and p-value.
+    """Compare two models in each metric: difference, interval, p-value.
 
-    A pair is, for example, ("gpt-4", "cohere"); without pairs, all are compared. `metric`, `by`,
-    `game_type` and `where` are those of `metrics`: the models are compared in each group of `by`,
-    whose columns follow the metric.
+    Games are paired by competition and setting; replays of a setting are added up. If the models
+    share too few settings, they are compared unpaired, and the row says so. The null hypothesis of
+    the p-value is that the two models behave alike. `p (Holm)` is adjusted by Holm's method for all
+    p-values printed; of all pairs of models, for those of one metric. The interval excludes 0 if
+    and only if the p-value of a paired comparison reaches the level; an end of 0.00 was moved
+    there. A note says where one model played the common settings much more often than the other.
 
-    `A@magic` is the model A of the system magic. Models of two systems are compared unpaired, in
-    the game types that both play by the same rules; `system` is null then, and `game_types` names
-    these.
+    A game type, a condition and columns choose and group rows as in `magic metrics`. With one model
+    and one column, all pairs of its groups are compared, such as its roles. With a margin D,
+    `verdict` is alike (the difference is shown to be within -D..D), better, worse or undecided.
+
+    MODEL@SYSTEM names a model of another system. Models of two systems are compared unpaired, in
+    the game types that both play by the same rules.
+
+    With `--with pgm`, a row is a model that is there with and without it, such as gpt-4-pgm and
+    gpt-4; further rows have the mean over these models, whose interval knows that they share
+    settings.
+
+    \b
+    Examples:
+      magic compare gpt-4 gpt-4-pgm
+      magic compare gpt-4 gpt-4-pgm --by role --where "n_rounds = 3"
+      magic compare gpt-4 --by role --metric reasoning
+      magic compare gpt-4 --by setting.temperature
+      magic compare gpt-4 gpt-4-pgm --margin 0.05
+      magic compare gpt-4@magic gpt-4@my-harness --metric judgement
+      magic compare gpt-4 gpt-4-pgm --metric judgement --confidence 0.9
+      magic compare --with pgm --metric win_rate
+      magic compare --all-pairs --metric win_rate --format csv
+
+    Raises UsageError for an unknown model or metric, for a model compared with itself, for a pair
+    that is given twice, and for a margin that no difference can reach.
+
+    A row is a metric and a pair. A pair is, for example, ("gpt-4", "cohere"); without pairs, all
+    are compared. The columns of `by` follow the metric. Of models of two systems `system` is null,
+    and `game_types` names the types in which they are compared.
 
     With a `margin`, also `p_alike` (two one-sided tests: the difference is within ± the margin),
     `p_alike_holm` (adjusted in the same families) and `verdict`: `alike` if p_alike_holm reaches
     the level 1 − confidence, else `better` or `worse` if p_holm does, else `undecided`.
-
-    Raises UsageError for an unknown model or metric, for a model compared with itself, for a pair
-    that is given twice, and for a margin that no difference can reach.
 
     >>> rows = lake.compare(("sim-delta", "sim-atlas"), metric="win_rate")
     >>> rows.select(pl.col("difference").round(3), "method", "n_settings").row(0)
@@ -104,18 +144,18 @@ def compare(
     )
 
 
-@counted_in(COLUMNS)
+@report(None, columns=COLUMNS, is_for_papers=True, title="Groups compared")
 def contrast(
     lake: StoredLake,
-    model: str,
-    by: str,
+    model: Annotated[str, option("MODEL", "The model.", suggested="models")],
+    by: Annotated[str, option("COLUMN", "The column of its groups.", suggested="columns")],
     *,
     metric: str | Sequence[str] | None = None,
-    edition: Edition = PAPER,
-    confidence: float = DEFAULT_CONFIDENCE,
-    game_type: str | Sequence[str] | None = None,
+    game_type: _GameTypes = None,
     where: str | None = None,
     margin: float | None = None,
+    edition: Edition = PAPER,
+    confidence: float = DEFAULT_CONFIDENCE,
 ) -> pl.DataFrame:
     """The difference between groups of one model: a row for each metric and pair of groups.
 
@@ -152,17 +192,25 @@ def contrast(
     return finished(adjusted(rows, []), margin, confidence, [])
 
 
-@counted_in(OF_METHOD)
+@report(None, columns=OF_METHOD, is_for_papers=True, title="With and without a method")
 def compare_with(
     lake: StoredLake,
-    method: str,
+    method: Annotated[
+        str,
+        option(
+            "METHOD",
+            "Compare models with and without a method: what the names of those with it end with, "
+            "such as pgm, or a column and its value, such as setting.prompt=v2.",
+            "--with",
+        ),
+    ],
     *,
     metric: str | Sequence[str] | None = None,
-    edition: Edition = PAPER,
-    confidence: float = DEFAULT_CONFIDENCE,
-    game_type: str | Sequence[str] | None = None,
+    game_type: _GameTypes = None,
     where: str | None = None,
     margin: float | None = None,
+    edition: Edition = PAPER,
+    confidence: float = DEFAULT_CONFIDENCE,
 ) -> pl.DataFrame:
     """What a method adds: a row for each metric and each model that is there with and without it.
 
