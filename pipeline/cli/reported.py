@@ -62,24 +62,28 @@ def command(name: str) -> click.Command:
     from pipeline.reports.declared import REPORTS
 
     report = REPORTS[name]
-    own = {one.name for one in report.parameters}
-    is_there = {
-        "failures": "edition" in own,
-        "metric_file": "metric" in own,
-        "percent": report.has_percent,
-    }
     shared = SHARED if report.is_of_system else {**SHARED, "system": options.OF_ANY_SYSTEM}
     action = ACTIONS.get(name)
     # The options of other reports that it shows are known by their names.
     known = {one.name: one.declared for other in REPORTS.values() for one in other.parameters}
     further = parameters(action, {**known, **shared}) if action else []
     arguments = [one for one in further if one.declared.is_argument]
-    wanted = [*arguments, *parameters(_before, shared), *report.parameters, _form(report)]
+    own = [*arguments, *report.parameters, *further]
+    names = {one.name for one in own}
+    is_there = {
+        "failures": "edition" in names,
+        "metric_file": not {"metric", "metric_file"}.isdisjoint(names),
+        "percent": report.has_percent,
+    }
+    wanted = [*arguments, *parameters(_before, shared), *own, _form(report)]
     wanted += parameters(_after, shared)
-    names = {one.name for one in wanted}
-    wanted[-3:-3] = [one for one in further if one.name not in names]
-    params = [param(one) for one in wanted if is_there.get(one.name, True)]
-    return Command(name, params=params, help=report.help, callback=action or partial(_run, report))
+    params: dict[str, click.Parameter] = {}
+    for one in wanted:  # what an action names to use it is that of the report
+        if is_there.get(one.name, True) and one.name not in params:
+            params[one.name] = param(one)
+    return Command(
+        name, params=[*params.values()], help=report.help, callback=action or partial(_run, report)
+    )
 
 
 def _before(

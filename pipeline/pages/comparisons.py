@@ -137,7 +137,9 @@ PAGES = {
         address(
             Field("model", "Model", are_names=True),
             Field("other", "Other", are_names=True),
-            replace(METRIC, label="Settings by", default=""),
+            replace(
+                METRIC, label="Settings by", default="", help="The metric of the settings below."
+            ),
             EDITION,
             GAME_TYPE,
             Field("where", "Only rows where", hint="role = 'civilian'", size=17),

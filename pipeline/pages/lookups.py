@@ -195,6 +195,7 @@ PAGES = {
             Field("expected", "Games expected", int | None, None, hint="as others played", size=14),
             EDITION,
             is_of_system=True,
+            report="completeness",
         ),
         completeness,
     ),

@@ -11,13 +11,13 @@ from pipeline.answers import AnsweringLake
 from pipeline.column import schema, words
 from pipeline.declared import REPEATED, Parameter
 from pipeline.metrics.request import check_models
-from pipeline.pages.address import BY, EDITION, GAME_TYPE, METRIC, WHERE, Field, address
+from pipeline.pages.address import EDITION, GAME_TYPE, METRIC, WHERE, Field, address
 from pipeline.pages.content import Content, Faults, Page, answered, models_of, number
 from pipeline.present import present
 from pipeline.reports.declared import Report
 from pipeline.vocabulary import ALL
 
-_KNOWN = {one.name: one for one in (BY, EDITION, GAME_TYPE, METRIC, WHERE)}
+_KNOWN = {one.name: one for one in (EDITION, GAME_TYPE, WHERE)}
 _OF_THE_SERVER = ("engine", "master")
 """What an address does not choose."""
 

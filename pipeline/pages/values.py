@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 import polars as pl
+from msgspec.structs import replace
 
 from pipeline.answers import AnsweringLake
 from pipeline.column import words
@@ -186,7 +187,7 @@ PAGES = {
             WHERE,
             BY,
             Field("columns", "Columns", hint="game_type", size=12),
-            METRIC,
+            replace(METRIC, help="The metric that columns are of."),
             Field("percent", "in percent", bool, False),
             *sorting("down"),
             is_of_system=True,

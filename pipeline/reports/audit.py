@@ -6,11 +6,14 @@ of the log `says`, whether the two differ (`is_found`), and the hit of the row's
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated
 
 import polars as pl
 
 from pipeline import column, sqlfiles
 from pipeline.column import Column, listed
+from pipeline.declared import names_in
+from pipeline.declared import several as several_of
 from pipeline.errors import UsageError, choose
 from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.lake import StoredLake
@@ -19,6 +22,7 @@ from pipeline.metrics.request import check_players, check_words, several
 from pipeline.metrics.results import SYSTEM, origin
 from pipeline.metrics.rows import literals
 from pipeline.metrics.views import COLUMNS as OF_ROWS
+from pipeline.reports.declared import report
 from pipeline.sqlfiles import filled, header, identifier, whole
 from pipeline.vocabulary import EXCLUDE
 from pipeline.warehouse import bounded, parts
@@ -56,25 +60,44 @@ _WORD = re.compile(r"\w+")
 _SEEN = ("message_index", "logged", "says", "hit_logged", "hit_read")
 
 
-@listed(
-    {
+@report(
+    "Games behind them",
+    columns={
         **COLUMNS,
         "system": column.text("whose games were checked, null for several systems together"),
-    }
+    },
+    is_of_system=False,
 )
 def audit(
     lake: StoredLake,
     *,
-    by: str | Sequence[str] | None = None,
+    by: Annotated[
+        str | Sequence[str] | None,
+        several_of(
+            "COLUMNS",
+            "Columns to group by, separated by commas",
+            check=names_in,
+        ),
+    ] = None,
     kind: str | Sequence[str] | None = None,
     model: str | Sequence[str] | None = None,
 ) -> pl.DataFrame:
-    """How often logs contradict themselves: a row for each kind of contradiction and each group.
+    """Find where logs contradict themselves, how often, and the effect on metrics.
+
+    A row is one kind of contradiction: the rows checked, the contradictions found, and their share.
+    `as_logged` and `as_read` are the metric's mean hit over the checked rows: by the log's own
+    judgement, and by the text or the rest of the log. docs/audit.md explains each kind.
+
+    \b
+    Examples:
+      magic audit
+      magic audit --by game_type,format_version
+      magic audit role_identifications --model gpt-4
+
+    Raises UsageError for an unknown kind, column or model.
 
     `kind` and `model` choose rows, by default all; `by` are columns of games or players,
     which come first. The share and the mean hits are in 0..1.
-
-    Raises UsageError for an unknown kind, column or model.
 
     >>> lake.audit(kind="stated_votes").select("checked", "found", "metric").rows()
     [(96, 4, 'judgement')]

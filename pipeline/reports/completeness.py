@@ -8,10 +8,12 @@ Terms are combined as in the value.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Annotated
 
 import polars as pl
 
 from pipeline import column
+from pipeline.declared import option
 from pipeline.errors import UsageError
 from pipeline.lake import StoredLake
 from pipeline.metrics import PAPER, declarations
@@ -24,6 +26,7 @@ from pipeline.metrics.results import METRIC, MODEL, counted_in
 from pipeline.metrics.rows import in_scope, is_unfinished
 from pipeline.metrics.tally import Clusters, Question, count, n_rows, sum_of
 from pipeline.metrics.values import combined, values
+from pipeline.reports.declared import report
 from pipeline.statistics.sums import exact_sum
 from pipeline.vocabulary import Edition
 
@@ -87,16 +90,44 @@ _SUMS = {
 }
 
 
-@counted_in(COLUMNS, has_edition=False)
+@report("Numbers", columns=COLUMNS)
 def completeness(
-    lake: StoredLake, *, expected: int | None = None, model: str | Sequence[str] | None = None
+    lake: StoredLake,
+    *,
+    model: str | Sequence[str] | None = None,
+    expected: Annotated[
+        int | None,
+        option(
+            "N",
+            "Expect N games of each model in each competition; default: of every setting that any "
+            "model played, as many as others finished.",
+            min=1,
+        ),
+    ] = None,
 ) -> pl.DataFrame:
-    """How complete the games of each model are: a row for each model and competition.
+    """Show which games of each model the lake has, and which are missing.
 
-    The competitions are those that any model played. A last row without a model counts the
-    documents that are quarantined as a whole, since their model is unknown.
+    A row is a model and a competition: the games expected (of each setting that any model played,
+    the median of what the models that finished one have), how many of these are found and finished;
+    its games, unfinished games and quarantined parts. With --missing, a row is a setting of which
+    games are missing. With --readability, a row is a model and a metric: the texts that could not
+    be read, the outages and the rows of missing games (beside the model that finished most), and
+    the lowest and highest value that the metric could have if these were known. These bounds are
+    not confidence intervals; do not use them to rank models.
+
+    \b
+    Examples:
+      magic completeness
+      magic completeness --expected 20 --format csv
+      magic completeness --missing --model gpt-4
+      magic completeness --incomplete --fail-if-incomplete
+      magic completeness --readability
 
     Raises UsageError if `expected` is less than 1 or above a billion, and for an unknown model.
+
+    A row is a model and a competition. The competitions are those that any model played. A last row
+    without a model counts the documents that are quarantined as a whole, since their model is
+    unknown.
 
     >>> games = lake.completeness(model="sim-atlas")
     >>> games.select("competition", "expected", "finished", "is_complete").rows()[0]

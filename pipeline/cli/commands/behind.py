@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from pipeline.cells import counted
-from pipeline.cli import options, terminal
+from pipeline.cli import terminal
 from pipeline.cli.command import Asked
 from pipeline.cli.options import DEFAULT_LAKE, Form, Texts
-from pipeline.declared import argument, flag, names_in, option, several
+from pipeline.declared import argument, flag, option, several
 from pipeline.errors import UsageError
 from pipeline.vocabulary import DEFAULT_GAMES, Edition, Engine, Failures
 
@@ -181,30 +181,15 @@ def audit(
     asked: Asked,
     *,
     kind: str | None = argument("KIND", "Print every finding of this kind."),
-    lake: str = DEFAULT_LAKE,
-    system: str | None = options.OF_ANY_SYSTEM,
-    names: Path | None = None,
-    by: list[str] = several("COLUMNS", "Columns to group by, separated by commas", check=names_in),
-    model: Texts = None,
-    form: Form = "table",
+    by: list[str],
+    **_: object,
 ) -> None:
-    """Find where logs contradict themselves, how often, and the effect on metrics.
-
-    A row is one kind of contradiction: the rows checked, the contradictions found, and their share.
-    `as_logged` and `as_read` are the metric's mean hit over the checked rows: by the log's own
-    judgement, and by the text or the rest of the log. docs/audit.md explains each kind.
-
-    \b
-    Examples:
-      magic audit
-      magic audit --by game_type,format_version
-      magic audit role_identifications --model gpt-4
-    """
+    """Counts the findings of every kind, or lists those of one."""
     asked.lake = asked.every_system()
-    if kind is not None:
-        if by:
-            raise UsageError("--by cannot be combined with KIND: its rows are not grouped")
-        if asked.show_parts("findings", asked.answer("reports.audit.findings_parts")) == 0:
-            terminal.note(f"{kind}: no contradiction was found")
+    if kind is None:
+        asked.show("reports.audit.audit")
         return
-    asked.show("reports.audit.audit")
+    if by:
+        raise UsageError("--by cannot be combined with KIND: its rows are not grouped")
+    if asked.show_parts("findings", asked.answer("reports.audit.findings_parts")) == 0:
+        terminal.note(f"{kind}: no contradiction was found")

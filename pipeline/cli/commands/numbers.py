@@ -11,7 +11,6 @@ from pipeline.cli.exits import CHECK_FAILED
 from pipeline.cli.options import (
     DEFAULT_CONFIDENCE,
     DEFAULT_LAKE,
-    Form,
     Texts,
 )
 from pipeline.declared import GAME_TYPES, flag, names_in, option
@@ -92,22 +91,11 @@ def metrics(
 def completeness(
     asked: Asked,
     *,
-    lake: str = DEFAULT_LAKE,
-    system: str | None = None,
-    names: Path | None = None,
-    failures: Failures = "exclude",
-    model: Texts = None,
     incomplete: bool = flag("--incomplete", "Only rows that are not complete."),
     missing: bool = flag(
         "--missing",
         "List every setting of which the model has finished too few games, with what was fixed in "
         "it, and the unfinished games.",
-    ),
-    expected: int | None = option(
-        "N",
-        "Expect N games of each model in each competition; default: of every setting that any "
-        "model played, as many as others finished.",
-        min=1,
     ),
     readability: bool = flag(
         "--readability", "By metric: rows not clear or missing, and the bounds of the value."
@@ -117,27 +105,11 @@ def completeness(
         "--fail-if-incomplete",
         "Exit with 4 if a model is not complete, or if there are no games of tested models.",
     ),
-    form: Form = "table",
+    expected: int | None,
     metric_file: list[Path] | None = None,
+    **_: object,
 ) -> None:
-    """Show which games of each model the lake has, and which are missing.
-
-    A row is a model and a competition: the games expected (of each setting that any model played,
-    the median of what the models that finished one have), how many of these are found and finished;
-    its games, unfinished games and quarantined parts. With --missing, a row is a setting of which
-    games are missing. With --readability, a row is a model and a metric: the texts that could not
-    be read, the outages and the rows of missing games (beside the model that finished most), and
-    the lowest and highest value that the metric could have if these were known. These bounds are
-    not confidence intervals; do not use them to rank models.
-
-    \b
-    Examples:
-      magic completeness
-      magic completeness --expected 20 --format csv
-      magic completeness --missing --model gpt-4
-      magic completeness --incomplete --fail-if-incomplete
-      magic completeness --readability
-    """
+    """Shows games or bounds of values; exits with 4 if something is missing, if that is asked."""
     if missing and (readability or expected is not None):
         raise UsageError("--missing works with neither --expected nor --readability")
     if edition != "paper" and not readability:
