@@ -67,23 +67,19 @@ def command(name: str) -> click.Command:
     # The options of other reports that it shows are known by their names.
     known = {one.name: one.declared for other in REPORTS.values() for one in other.parameters}
     further = parameters(action, {**known, **shared}) if action else []
-    arguments = [one for one in further if one.declared.is_argument]
-    own = [*arguments, *report.parameters, *further]
-    names = {one.name for one in own}
+    named = {one.name for one in (*report.parameters, *further)}
     is_there = {
-        "failures": "edition" in names,
-        "metric_file": not {"metric", "metric_file"}.isdisjoint(names),
+        "failures": "edition" in named,
+        "metric_file": not {"metric", "metric_file"}.isdisjoint(named),
         "percent": report.has_percent,
     }
-    wanted = [*arguments, *parameters(_before, shared), *own, _form(report)]
-    wanted += parameters(_after, shared)
-    params: dict[str, click.Parameter] = {}
-    for one in wanted:  # what an action names to use it is that of the report
-        if is_there.get(one.name, True) and one.name not in params:
-            params[one.name] = param(one)
-    return Command(
-        name, params=[*params.values()], help=report.help, callback=action or partial(_run, report)
-    )
+    before = [*parameters(_before, shared), *report.parameters]
+    after = [_form(report), *parameters(_after, shared)]
+    # What an action names to use it is as the report has it.
+    own = [one for one in further if one.name not in {had.name for had in (*before, *after)}]
+    wanted = [*before, *own, *after]
+    params = [param(one) for one in wanted if is_there.get(one.name, True)]
+    return Command(name, params=params, help=report.help, callback=action or partial(_run, report))
 
 
 def _before(

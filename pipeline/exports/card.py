@@ -17,6 +17,7 @@ from pipeline.lake import StoredLake
 from pipeline.present import markdown
 from pipeline.reports.cite import BENCHMARK, TOOL
 from pipeline.version import __version__
+from pipeline.vocabulary import MAGIC
 
 # The context that version 1.0 of Croissant writes; its readers warn of any other.
 _TERMS = (
@@ -97,7 +98,9 @@ def _body(about: Card, tables: Mapping[str, int]) -> Iterator[str]:
         yield "Hashes are of the original documents: whoever has these can tell the models.\n"
     yield "\n" + markdown.heading("Licence and citation")
     license = markdown.escaped(about.license or "none stated")
-    yield f"Licence: {license}.\n\n- {TOOL}\n- {BENCHMARK}\n"
+    yield f"Licence: {license}.\n\n- {TOOL}\n"
+    if MAGIC in about.lake.systems:
+        yield f"- {BENCHMARK}\n"
 
 
 def file_of(table: str) -> str:

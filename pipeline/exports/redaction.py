@@ -31,9 +31,15 @@ class Redaction(Struct, frozen=True, dict=True):
     pseudonyms: Mapping[str, str] = {}
 
     @cached_property
+    def _in_texts(self) -> dict[str, str]:
+        """The pseudonym by each name to look for in texts, also as JSON spells it."""
+        named = {name: known for name, known in self.pseudonyms.items() if name.strip()}
+        return named | {json.encode(name)[1:-1].decode(): known for name, known in named.items()}
+
+    @cached_property
     def _names(self) -> list[str]:
         """The names to look for in texts, the longest first."""
-        return sorted(filter(str.strip, self.pseudonyms), key=len, reverse=True)
+        return sorted(self._in_texts, key=len, reverse=True)
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
@@ -61,7 +67,7 @@ class Redaction(Struct, frozen=True, dict=True):
 
     def in_text(self, text: str) -> str:
         """A text with the names in it replaced."""
-        pseudonym = self.pseudonyms.__getitem__
+        pseudonym = self._in_texts.__getitem__
         return self._pattern.sub(lambda name: pseudonym(name[0]), text) if self._names else text
 
     def _replaced(self, texts: pl.Series) -> pl.Series:
@@ -100,5 +106,4 @@ def redaction(lake: StoredLake, columns: Sequence[str], *, has_pseudonyms: bool)
     names = {name: f"model-{number}" for number, name in enumerate(shuffled, start=1)}
     # Texts have the names of the logs, also where these are counted as others.
     names |= {name: names[joined] for name, joined in lake.names.items() if joined in names}
-    names |= {json.encode(name)[1:-1].decode(): known for name, known in names.items()}
     return Redaction(tuple(dict.fromkeys((*ALWAYS, *WITH_NAMES, *columns))), names)

@@ -11,7 +11,6 @@ import polars as pl
 from msgspec.structs import replace
 
 from pipeline.column import listed
-from pipeline.errors import UsageError
 from pipeline.lake import StoredLake, by_system
 from pipeline.metrics.completeness import completeness, played
 from pipeline.metrics.declaration import Metric
@@ -22,6 +21,7 @@ from pipeline.metrics.request import (
     Request,
     asked_for,
     check,
+    check_confidence,
     check_models,
     condition_on,
     several,
@@ -148,10 +148,7 @@ def answered(
     """
     metric_names = asked_for(names, request.edition)
     check_engine(engine, master)
-    if confidence is not None and not 0 < confidence < 1:
-        raise UsageError(
-            f"the confidence must be between 0 and 1, for example 0.95, not {confidence:g}"
-        )
+    check_confidence(confidence)
     check(lake, request, metric_names)
     declared = declarations(lake, metric_names, request)
     question = Question(

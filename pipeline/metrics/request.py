@@ -38,6 +38,8 @@ GAME_COLUMNS: dict[str, pl.DataType] = {
 """The columns of a game that its rows do not repeat, to group and choose by; `opponent` as in
 `results`. A column that `games` has is the game's, even where the rows have one of that name."""
 
+_LEAST_CONFIDENCE = 1e-6
+"""With less, both ends of an interval are one number."""
 _KEYS_READ = 1_000  # settings, to say which keys there are
 
 _OF_ONE_TYPE = ("game_id", "setting_id", "competition")
@@ -53,6 +55,14 @@ def several(names: Iterable[str] | None) -> tuple[str, ...] | None:
     if names is None:
         return None
     return (names,) if isinstance(names, str) else tuple(names)
+
+
+def check_confidence(confidence: float | None) -> None:
+    """Raises UsageError for a level without an interval; None asks for no interval."""
+    if confidence is not None and not _LEAST_CONFIDENCE <= confidence < 1:
+        raise UsageError(
+            f"the confidence must be between 0 and 1, for example 0.95, not {confidence:g}"
+        )
 
 
 def asked_for(metrics: Iterable[str] | None, edition: Edition) -> tuple[str, ...]:

@@ -94,7 +94,12 @@ def ratings(rows: pl.DataFrame, **_: Any) -> Table:
         f"{side}: adjusted win odds against {printable_line(opponent)}"
         for side, opponent in sides.select("side", "opponent").iter_rows()
     ]
-    notes += ["only odds of one side and one pool can be compared"] if rows.height else []
+    pools = rows.drop_nulls("pool")
+    is_alone = (
+        pools.height and not pools.select(pl.struct("side", "pool").is_duplicated().any()).item()
+    )
+    alone = "; each pool here has one model, so that these games rank none" if is_alone else ""
+    notes += [f"only odds of one side and one pool can be compared{alone}"] if rows.height else []
     return Table(
         "ratings",
         rows,

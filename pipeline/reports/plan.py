@@ -13,7 +13,7 @@ from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered
 from pipeline.metrics import metric as declaration
 from pipeline.metrics.completeness import lacking
-from pipeline.metrics.request import Request, several
+from pipeline.metrics.request import Request, check_confidence, several
 from pipeline.metrics.results import IS_THIN, METRIC, MODEL
 from pipeline.reports.compare.differences import compared
 from pipeline.reports.compare.pairs import check_pairs, models_of, of_models
@@ -129,8 +129,14 @@ def plan(
     >>> observed.select(pl.col("difference").round(3), "settings").row(0)
     (0.53, 14)
     """
+    check_confidence(confidence)
     level = round(1 - confidence, 15)  # 1 - .95 is .050000000000000044
-    _check(difference, power, level)
+    if difference == 0:
+        raise UsageError("the difference must not be 0")
+    if not level < power < 1:
+        raise UsageError(
+            f"the power must be less than 1 and greater than 1 - confidence, not {power:g}"
+        )
     declared = declaration(metric, edition)
     if difference is not None and not abs(difference) <= declared.high:
         raise UsageError(
@@ -235,13 +241,3 @@ class _Pilot(NamedTuple):
         games = None if n_more is None else -(-n_more * n_games // sum(numbers))  # rounded up
         planned = (n_settings, sd, needed, n_more, n_games / sum(numbers), games, reason)
         return dict(zip(_PLANNED, planned, strict=True))
-
-
-def _check(difference: float | None, power: float, level: float) -> None:
-    if difference == 0:
-        raise UsageError("the difference must not be 0")
-    for name, share, shown in (("power", power, power), ("confidence", level, 1 - level)):
-        if not 0 < share < 1:
-            raise UsageError(f"the {name} must be between 0 and 1, not {shown:g}")
-    if power <= level:
-        raise UsageError("the power must be greater than 1 - confidence")

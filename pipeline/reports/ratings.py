@@ -11,10 +11,9 @@ import polars as pl
 
 from pipeline import column
 from pipeline.column import Column
-from pipeline.errors import UsageError
 from pipeline.extras import check_extra
 from pipeline.lake import StoredLake
-from pipeline.metrics.request import several
+from pipeline.metrics.request import check_confidence, several
 from pipeline.metrics.results import MODEL
 from pipeline.reports.declared import report
 from pipeline.vocabulary import EXCLUDE, Side
@@ -85,8 +84,7 @@ def ratings(
     from pipeline.statistics.sides import rated
 
     types = several(game_type)
-    if not 0 < confidence < 1:
-        raise UsageError(f"the confidence must be between 0 and 1, not {confidence:g}")
+    check_confidence(confidence)
     is_sided = pl.col("side") != Side.NONE
     seats = lake.table("players").filter(is_sided)
     if types is not None:

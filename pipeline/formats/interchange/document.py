@@ -5,6 +5,7 @@ left out has the default that is given here, or is derived.
 """
 
 from datetime import datetime
+from inspect import cleandoc
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -125,4 +126,8 @@ ENCODER = msgspec.json.Encoder()
 def schema() -> dict[str, Any]:
     """The JSON Schema of a document, as a dictionary."""
     dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-    return dialect | msgspec.json.schema(Document)
+    described = msgspec.json.schema(Document)
+    for one in described["$defs"].values():
+        if "description" in one:
+            one["description"] = cleandoc(one["description"])
+    return dialect | described
