@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 L = TypeVar("L", bound="StoredLake")
 
 Form = Literal["table", "json", "csv", "markdown", "parquet"]
-PaperForm = Literal["table", "json", "csv", "markdown", "latex", "parquet"]
 Texts = list[str] | None
 
 SAFE_CSV = "csv-safe"
@@ -70,7 +69,6 @@ OF_ANY_SYSTEM = option(
     "Only the games of this system (harness); default: those of all.",
     suggested="systems",
 )
-PAPER_FORM = form_option("latex (booktabs), or parquet")
 PLAYED_BY = option("NAME", "The model that played, for logs that do not name it.")
 SHARED: Mapping[str, Declared] = {
     "lake": option(

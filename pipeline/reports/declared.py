@@ -142,7 +142,7 @@ def _checking(function: Callable[..., Any], own: Iterable[Parameter]) -> Callabl
 
 def _checked(asked: Parameter, value: Any) -> Any:
     """A value of a parameter; raises UsageError for one that it cannot have."""
-    name, kind, _, _, declared = asked
+    name, kind, is_several, _, declared = asked
     if declared.suggested == "games.names":
         if isinstance(value, str | list) and value in (ALL, [ALL]):
             return asked.default
@@ -159,6 +159,8 @@ def _checked(asked: Parameter, value: Any) -> Any:
         if high is not None and value > high:
             raise UsageError(f"{name} must be {high} or less, not {value}")
         return kind(value)
+    if kind is str and not is_several and not isinstance(value, str):
+        raise UsageError(f"{name} must be a text, not {value!r}")
     return value
 
 

@@ -276,6 +276,9 @@ def test_a_plan_is_for_many_pairs_and_for_other_settings():
         with pytest.raises(UsageError, match=f"n_pairs must be {said}"):
             plan(lake, "win_rate", 0.2, n_pairs=n_pairs)
     assert plan(lake, "win_rate", 0.2, n_pairs=np.int64(45)).row(0, named=True) == many
+    for by in (["role"], None, 3):
+        with pytest.raises(UsageError, match="by must be a text, not"):
+            contrast(lake, "A", by)
 
 
 def test_a_plans_sd_is_that_of_a_setting_whatever_else_a_model_played():

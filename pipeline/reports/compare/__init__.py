@@ -213,9 +213,10 @@ def compare_with(
     confidence: float = DEFAULT_CONFIDENCE,
 ) -> pl.DataFrame:
     """What a method adds: a row for each metric and each model that is there with and without it.
+    A method is what the names of models with it end with, such as pgm, or a column and its value,
+    such as setting.prompt=v2.
 
-    `method` is what the names of models with it end with: "pgm" compares gpt-4-pgm or gpt-4+pgm
-    with gpt-4. Or it is a column and its value, such as "setting.prompt=v2": it compares games of
+    "pgm" compares gpt-4-pgm or gpt-4+pgm with gpt-4. "setting.prompt=v2" compares games of
     one model that have this value with its other games. With several models, a further row of each
     metric has the mean over them, paired by setting if all of them are: what they add at a setting
     is added up, so the interval knows that they share settings. Other arguments, and the pairing,
