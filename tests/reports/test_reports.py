@@ -584,7 +584,7 @@ def test_a_plan_is_for_a_difference_that_can_be(tmp_path):
         ({"difference": 0}, "the difference must not be 0"),
         ({"power": 1}, "the power must be less than 1 and greater"),
         ({"confidence": 1}, "the confidence must be between 0 and 1, for example 0.95, not 1"),
-        ({"power": 0.1, "confidence": 0.8}, "the power must be less than 1 and greater than 1 - confidence"),
+        ({"power": 0.1, "confidence": 0.8}, "greater than 1 - confidence, not 0.1"),
     ],
 )
 def test_a_plan_is_for_what_can_be_planned(asked, message):
