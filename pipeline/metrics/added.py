@@ -128,7 +128,7 @@ def _check_hits(lake: StoredLake, name: str, declared: Metric) -> None:
     counted = rows(declared, cache(lake.table), Request()).filter("is_counted", is_beyond)
     beyond = counted.select("hit").head(1).collect(engine="streaming")
     if beyond.height:
-        raise MetricError(f"`{name}` has a hit of {beyond.item()!r}, {BEYOND}")
+        raise MetricError(f"`{name}` has a hit of {beyond.item()!r}, which is {BEYOND}")
 
 
 def _check_same(name: str, one: pl.DataFrame, other: pl.DataFrame) -> None:

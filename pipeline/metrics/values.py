@@ -35,7 +35,7 @@ _REASON = pl.when(pl.col("value").is_null()).then(
     )
 )
 BEYOND = (
-    "that is not within 0..1: divide it by the largest, and give the Term that `weight`, so that "
+    "not within 0..1: divide it by the largest, and give the Term that `weight`, so that "
     "values have their unit"
 )
 _DECLARED = {
@@ -105,7 +105,7 @@ def _check_hits(sums: pl.DataFrame) -> None:
     rounding = ROUNDING * (1 + pl.col("counted"))
     is_within = pl.col("hits").is_between(-rounding, pl.col("counted") + rounding)
     for name in sums.filter(~is_within)["metric"].head(1):
-        raise MetricError(f"`{name}` has a hit {BEYOND}")
+        raise MetricError(f"`{name}` has a hit that is {BEYOND}")
 
 
 def combined(terms: pl.LazyFrame, by: Sequence[str], /, **also: pl.Expr) -> pl.LazyFrame:
