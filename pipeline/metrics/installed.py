@@ -68,7 +68,7 @@ def _taken() -> frozenset[str]:
     from pipeline.metrics.views import TAKEN
 
     of_rows = (*results.LEADERBOARD, *results.ORIGIN, *results.SEEN_AS)
-    ends = (f"{name}{end}" for name in NAMES for end in results.ESTIMATE)
+    ends = (f"{name}{end}" for name in NAMES for end in results.ESTIMATE if end)
     return frozenset((*TABLES, *TAKEN, *of_rows, *ends))
 
 
