@@ -69,7 +69,7 @@ def test_rows_that_lie_apart_are_found(tmp_path: Path) -> None:
             maintain(tmp_path / "lake")
     known = open_lake(tmp_path / "lake")
     learn(known)
-    check(known, open_lake(tmp_path / "lake"), parts=3)
+    check(known, open_lake(tmp_path / "lake"), parts=8)
     assert of_game(known, "0" * 32).table("messages").collect().is_empty()
 
 
