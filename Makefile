@@ -17,7 +17,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint docs notebooks lowest .venv-lowest bench simulations torture audit lock clean
+.PHONY: help demo test lint docs notebooks lowest .venv .venv-lowest bench simulations torture audit lock clean
 
 # $(call environment,FOLDER,LOCK)
 define environment
@@ -61,6 +61,9 @@ lint:  ## the checks of style and types alone
 notebooks:  ## run the notebooks on the sample and keep their results in the files
 	$(call environment,.venv,dev)
 	PYTHONPATH=. .venv/bin/python tests/notebook_runs.py
+
+.venv:
+	$(call environment,.venv,dev)
 
 .venv-lowest:
 	$(call environment,.venv-lowest,lowest)

@@ -1,5 +1,6 @@
 """What all tests share: the shared data folder, the slow and long tests, hypothesis's profiles."""
 
+import gc
 import os
 import shutil
 import signal
@@ -25,6 +26,15 @@ settings.register_profile(
 )
 settings.register_profile("ci", settings.get_profile("fast"), derandomize=True, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "fast"))
+
+
+# Half of the time to collect all tests would go to looking for garbage among them.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 # A shell's background jobs, and `nohup`, ignore these, and so would every program that tests start.

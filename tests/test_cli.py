@@ -323,7 +323,7 @@ def of_two_settings(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     return top / "lake"
 
 
-@pytest.mark.some(6)
+@pytest.mark.some(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("command", [one for one in COMMANDS if one != SERVING])
 def test_examples_of_the_help_run(
@@ -534,7 +534,7 @@ def test_forms_say_the_same(magic: Magic, showing: list[str]) -> None:
             assert csv[name].to_list() == result
 
 
-@pytest.mark.some(7)
+@pytest.mark.some(4)
 @pytest.mark.slow
 def test_forms_for_eyes(shown: Shown) -> None:
     table = shown()

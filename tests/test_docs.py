@@ -83,6 +83,7 @@ def test_readme_command(words: list[str], magic: Magic) -> None:
     assert magic(words)
 
 
+@pytest.mark.some(9)
 @pytest.mark.slow
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
 def test_commands_of_a_guide(guide: Path, magic: Magic) -> None:
@@ -120,7 +121,7 @@ def test_there_are_questions() -> None:
     assert len(QUESTIONS) >= 17
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(3, 6)
 @pytest.mark.parametrize(("asked", "page"), [found[1:] for found in QUESTIONS])
 def test_a_question_has_a_command_and_a_page_that_answer(
     asked: str,

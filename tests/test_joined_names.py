@@ -87,7 +87,7 @@ def answer(lake: Lake, name: str) -> pl.DataFrame:
 
 @pytest.mark.parametrize("system", ["magic", "example"])
 @pytest.mark.slow
-@pytest.mark.some(10)
+@pytest.mark.some(6)
 @pytest.mark.parametrize("name", ANSWERS)
 def test_answers_are_those_of_logs_with_these_names(place: Path, system: str, name: str) -> None:
     """Every value, interval, comparison, number of games, row behind a value and contradiction."""
@@ -126,7 +126,7 @@ def test_views_are_those_of_logs_with_these_names(place: Path, system: str) -> N
             assert_same(*(each.sort(pl.all(), nulls_last=True) for each in (found, expected)))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_kinds_of_findings(place: Path) -> None:
     for system in ("magic", "example"):
         apart, joined = both(place, system)

@@ -22,7 +22,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return checkout(tmp_path_factory.mktemp("sample"))
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(2)
 @pytest.mark.slow(seconds=6)
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_runs_and_shows_what_is_kept(

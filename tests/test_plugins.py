@@ -444,6 +444,7 @@ def test_a_mistake_of_a_game_is_named_when_it_is_loaded(sample_lake: Path, tmp_p
         assert mistake in line
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("engine", "file", "right"),
     [

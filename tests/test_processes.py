@@ -166,6 +166,7 @@ def test_ctrl_c_that_waited_is_handled_as_it_would_have_been() -> None:
     assert printed == "held held handled held interrupted\n"
 
 
+@pytest.mark.some(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "what", ["answer", "batches", "write", "in the main thread", "as it begins"]

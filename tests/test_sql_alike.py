@@ -83,7 +83,7 @@ def by_duckdb(place: Path, asked: str) -> pl.DataFrame:
         return as_polars(connection.sql(asked))
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.slow
 @pytest.mark.usefixtures("queries_here")
 @pytest.mark.parametrize("asked", QUERIES)

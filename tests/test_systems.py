@@ -328,7 +328,7 @@ def test_numbers_say_of_what_they_are(mixed: tuple[Lake, Lake]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.some(10)
+@pytest.mark.some(6)
 @pytest.mark.parametrize("name", DOORS)
 def test_no_door_shows_another_system(mixed: tuple[Lake, Lake], name: str) -> None:
     """Where rows of both are in the same files, a lake of one system is as if it were alone."""
@@ -696,7 +696,7 @@ def test_the_page_compares_models_of_another_system(with_lab: Lake) -> None:
     assert shown.system == of_lab.system == "lab"
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(4, 1)
 @pytest.mark.parametrize(
     ("named", "given", "field", "said"),
     [

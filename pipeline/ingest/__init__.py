@@ -132,8 +132,9 @@ def ingest(
     tell = on_progress or (lambda n_documents, n_bytes: None)
     names = [str(source) for source in resolved(sources)] if sources else []
     started_at = datetime.now(UTC)
-    opened = open_lake(lake) if is_lake(lake) else None if dry_run else create_lake(lake)
-    if opened:
+    is_there = is_lake(lake)
+    opened = open_lake(lake) if is_there else None if dry_run else create_lake(lake)
+    if opened and is_there:
         check_writable(opened)
         check_declared(opened)
     left: list[str] = []

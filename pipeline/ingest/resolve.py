@@ -135,6 +135,11 @@ class Resolution:
         """
         from pipeline.warehouse import answer, register, view
 
+        if archives.is_empty():  # as of most ingests; to ask DuckDB for nothing takes it 10 ms
+            numbers = pl.DataFrame(schema={"source_order": pl.Int64, "number": pl.UInt32})
+            register(self._connection, "in_archives_read", numbers)
+            register(self._connection, "noted", numbers)
+            return archives.drop("is_known")
         register(self._connection, "archives_read", archives.with_row_index("number"))
         seen = "(FROM resolved, (SELECT DISTINCT ingest_id FROM archives_read))"
         inside = statement("in_archives", documents=seen, archives="archives_read")

@@ -206,12 +206,18 @@ def create_tables(folder: Location, tables: Collection[str]) -> None:
 
     refuse_forked()
 
+    class Unopened(DeltaTable):
+        """What is created; to open it as well would take as long."""
+
+        def __init__(self, **_: object) -> None:
+            pass
+
     def create(table: str) -> None:
         if not has_log(folder / table):
             # An empty commit, as a power loss leaves, would count as the table's first.
             for file in (log := folder / table / "_delta_log").files():
                 (log / file.name).unlink(missing_ok=True)
-        DeltaTable.create(
+        Unopened.create(
             str(folder / table),
             schema=arrow_schema(table),
             mode="ignore",

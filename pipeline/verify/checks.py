@@ -120,6 +120,8 @@ def run(
     with warehouse.bounded(lake, {}, " ".join(read)) as connection:
         for check in chosen:
             on_progress(title(check))
+            if check.table and not n_rows[check.table]:
+                continue  # such a check gives rows of its table
             if finding := _finding(connection, check, _n_slices(n_rows, check), limit):
                 findings.append(finding)
     return findings

@@ -55,7 +55,7 @@ def test_the_same_lake_gives_the_same_bytes(
     assert set(exported.notes) <= set(captured.err.splitlines())
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_other_files_of_the_same_rows_give_the_same_tables(

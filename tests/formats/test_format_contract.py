@@ -50,7 +50,7 @@ CHECKS = (
 )
 
 
-@pytest.mark.some(12)
+@pytest.mark.some(12, 24)
 @EVERY_FORMAT
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_what_holds_of_a_format(check: Callable[[testing.Logs], None], format_: Format) -> None:

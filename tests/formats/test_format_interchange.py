@@ -91,7 +91,7 @@ def test_the_sample_is_the_same_when_converted() -> None:
     assert_same_when_converted(list(games_in(SAMPLE)))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_shared_archive_is_the_same_when_converted(shared: Path) -> None:
     archives = [*(shared / "corpus").glob("*.tar.zst"), *(shared / "real").glob("*.tar.zst")]
     games = {archive.name: list(games_in(archive, "m")) for archive in archives}

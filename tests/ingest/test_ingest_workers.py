@@ -202,7 +202,7 @@ def test_an_ingest_does_without_pandas(lab: Lab) -> None:
     assert subprocess.run(command, capture_output=True, check=True, text=True).stdout == "False\n"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_rehearsal_by_two_processes(lab: Lab, pooled: list[Any]) -> None:
     write_all(lab)
     alone(lab, model="talker")

@@ -54,7 +54,7 @@ def before(tmp_path: Path) -> Path:
     return unpacked(9, tmp_path / "lake")
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(2, 1)
 @pytest.mark.parametrize("edition", EDITIONS)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_metrics(older: Path, sample_lake: Path, edition, engine) -> None:

@@ -44,7 +44,7 @@ def assert_all_marks_are_evidence(lake: StoredLake, game_ids: list[str], edition
         )
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_repeated_runs(edition: str, repeated_lake: StoredLake) -> None:
@@ -55,7 +55,7 @@ def test_repeated_runs(edition: str, repeated_lake: StoredLake) -> None:
         assert rows["hit"].null_count()
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_public_games(edition: str, public_lake: StoredLake) -> None:

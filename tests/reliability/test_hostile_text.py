@@ -359,7 +359,7 @@ def test_every_command_is_asked() -> None:
     assert sorted(ASKED) == sorted(name for names in TASKS.values() for name in names)
 
 
-@pytest.mark.some(9)
+@pytest.mark.some(5)
 @pytest.mark.slow
 @pytest.mark.parametrize("command", [name for name in ASKED if ASKED[name]])
 def test_no_field_of_a_log_reaches_a_terminal(

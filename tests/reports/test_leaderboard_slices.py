@@ -82,7 +82,7 @@ def test_a_value_of_a_slice_is_that_of_a_loop_over_the_votes(lake: pipeline.Lake
     assert found == {model: sum(hits) / len(hits) for model, hits in votes.items()}
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(4, 8)
 @pytest.mark.parametrize("metric", NAMES)
 @pytest.mark.parametrize("part", [{}, {"game_type": "chameleon"}, {"where": "role = 'undercover'"}])
 def test_rows_are_sorted_by_a_metric(

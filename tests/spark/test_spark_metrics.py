@@ -187,6 +187,7 @@ def test_names_that_are_joined(spark, tmp_path):
     assert_engines_agree(lake, metric=["win_rate", "judgement"], by=["model", "opponent"])
 
 
+@pytest.mark.long
 def test_games_that_a_model_failed(spark, tmp_path):
     """As losses: by the rule that the other engines run."""
     lake = ingested(tmp_path, GAMES).with_failures("loss")
@@ -231,6 +232,7 @@ def test_what_spark_cannot_plan(spark, sample_lake):
         )
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "asked", [["metrics", "--metric", "judgement"], ["evidence", "judgement", "--limit", "5"]]
 )

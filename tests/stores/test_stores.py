@@ -132,8 +132,8 @@ def test_sources_that_are_not_there(bucket: str, tree: Path) -> None:
 
 @pytest.mark.slow
 def test_a_lake_on_a_store_is_the_lake_here(tmp_path: Path, bucket: str) -> None:
-    """Some ten games of each type from and into the store, and the metrics of both engines."""
-    result = simulate(tmp_path / "logs", models=2, games=3, seed=3, jobs=1)
+    """Games of each type from and into the store, and the metrics of both engines."""
+    result = simulate(tmp_path / "logs", models=2, games=1, seed=3, jobs=1)
     url = upload(tmp_path / "logs", f"{bucket}/logs")
     here, there = tmp_path / "lake", f"{bucket}/some/lake"
     assert ingest(url, here).statuses == ingest(url, there).statuses
