@@ -1,17 +1,26 @@
 """Decoding that names the place and the rule where a document, or a part of one, is broken."""
 
+import codecs
 import json
 import math
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
 from pipeline.archives.unclaimed import why_no_utf8
 from pipeline.game import BrokenDocument, Fault
 
+
+class Faulty(Protocol):
+    """What is made of a document, with what of it could not be used."""
+
+    faults: list[Fault]
+
+
 T = TypeVar("T")
+F = TypeVar("F", bound=Faulty)
 
 _AT = re.compile(r"^(?P<message>.*) - at `(?P<path>[^`]*)`$", re.DOTALL)
 _ODD = re.compile(rb"NaN|Infinity|\\u[dD][89a-fA-F]")
@@ -69,19 +78,36 @@ def _converted(value: Any, kind: type[T], at: str, faults: list[Fault]) -> T | N
         return None
 
 
-def but_for_a_cut_line(build: Callable[[bytes], T], data: bytes) -> tuple[T, list[Fault]]:
+def but_for_a_cut_line(build: Callable[[bytes], F], data: bytes) -> F:
     """What is built of a document's lines; where the last was cut, of those before it.
 
     So a writer leaves it that was killed: broken, and without an end. It is then a fault.
     """
     try:
-        return build(data), []
+        return build(data)
     except BrokenDocument as error:
         before, _, cut = data.rpartition(b"\n")
         last = before.count(b"\n") + 1
         if not (before and cut) or error.fault.json_path != f"$[{last}]":
             raise
-        return build(before), [error.fault]
+        built = build(before)
+        built.faults.append(error.fault)
+        return built
+
+
+def text_of(data: bytes, rule: str, *, may_be_cut: bool = False) -> str:
+    """The bytes as text; raises BrokenDocument, with the rule, where they are not in UTF-8.
+
+    Where they may be cut, a last character of which a part is there is left out.
+    """
+    try:
+        return codecs.utf_8_decode(data, "strict", not may_be_cut)[0]
+    except UnicodeDecodeError as error:
+        raise broken("$", rule, _not_utf8(data, error)) from error
+
+
+def _not_utf8(data: bytes, error: UnicodeDecodeError) -> str:
+    return f"byte 0x{data[error.start]:02x} at position {error.start:,} is not UTF-8"
 
 
 def not_json(error: Exception, data: bytes, at: str) -> BrokenDocument:
@@ -129,7 +155,7 @@ def _why_not_json(error: Exception, data: bytes) -> str:
     try:
         data.decode()
     except UnicodeDecodeError as wrong:
-        return f"byte 0x{data[wrong.start]:02x} at position {wrong.start:,} is not UTF-8"
+        return _not_utf8(data, wrong)
     if not data.strip():
         return "the document is empty"
     if isinstance(error, RecursionError):

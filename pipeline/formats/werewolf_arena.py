@@ -4,7 +4,6 @@ A round of the log is a night and the day after it. A day of ours has its night 
 night of the log's first round belongs to round 0, and its day is round 1.
 """
 
-import sys
 from typing import Annotated, Any
 
 import msgspec
@@ -16,7 +15,6 @@ from pipeline.formats.players import check_distinct, check_players
 from pipeline.formats.village import (
     ATTACKED,
     EXECUTED,
-    KNOWN_ROLE,
     MOST_DAYS,
     MOST_PLAYERS,
     Village,
@@ -24,8 +22,7 @@ from pipeline.formats.village import (
 )
 from pipeline.game import Fault, GameRecord, Seat
 
-NAME = SYSTEM = "werewolf_arena"
-VERSION = "1"
+NAME = "werewolf_arena"
 NAMES_MODELS = True
 
 _KEYS = {
@@ -83,7 +80,7 @@ def read(look: Look, model: str | None) -> GameRecord:
         _night(village, one, number, f"$.rounds[{number}]")
         _day(village, one, number + 1, f"$.rounds[{number}]")
     return village.game(
-        sys.modules[__name__],
+        NAME,
         outcome=_OUTCOMES[log.winner] if log.winner else None,
         n_rounds=_n_days(log.rounds),
         ended_by=log.error_message or None,
@@ -100,9 +97,8 @@ def _seats(listed: Raw) -> list[Seat]:
 
 
 def _seat(name: str, player: Player) -> Seat:
-    role = role_of(player.role)
-    if role is None:
-        raise broken(f"$.players.{name}.role", KNOWN_ROLE, repr(player.role[:50]))
+    at, has = f"$.players.{name}.role", repr(player.role[:50])
+    role = role_of(player.role, lambda rule: broken(at, rule, has))
     return Seat(name, player.model or None, role, is_tested=True)
 
 
