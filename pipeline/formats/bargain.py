@@ -282,8 +282,7 @@ def _share(proposal: Proposed, items: object, n_items: int) -> float | None:
     So it is where the agent itself proposed nothing that could be read.
     """
     is_fallback = (proposal.reasoning or "").startswith(FALLBACK)
-    is_list = isinstance(items, list) and all(type(item) is int for item in items)
-    if is_fallback or not is_list:
+    if is_fallback or not isinstance(items, list) or any(type(item) is not int for item in items):
         return None
     is_whole = len(set(items)) == len(items) and all(0 <= item < n_items for item in items)
     return len(items) / n_items if is_whole else None

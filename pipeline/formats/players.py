@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Annotated, Any, TypeVar
 
+import msgspec
 from msgspec import Meta, Raw, UnsetType
 
 from pipeline.formats.answers import player_number
@@ -16,6 +17,7 @@ from pipeline.game import Course, Fault, GameRecord, Seat
 
 ModelName = Annotated[str, Meta(min_length=1)]
 T = TypeVar("T")
+_MODELS = msgspec.json.Decoder(dict[str, str])
 
 MOST_PLAYERS = 1_000
 LONGEST_NAME = 1_000
@@ -184,3 +186,21 @@ def opponents(seats: Iterable[Seat]) -> str | None:
     """The models of the seats not tested, sorted and joined with ', '; None where all are."""
     models = {seat.model or "?" for seat in seats if not seat.is_tested}
     return ", ".join(sorted(models)) or None
+
+
+def models_of(players: Collection[str], given: str | None) -> dict[str, str | None]:
+    """Each player's model, in their order, in a log that names none.
+
+    Whoever ingests it gives the name of a model, which all players are, or a JSON object of players
+    and their models. Raises BrokenDocument where only some are given one.
+    """
+    try:
+        by_player = _MODELS.decode(given) if given and given.startswith("{") else None
+    except (msgspec.DecodeError, RecursionError, UnicodeError):  # a name that begins so
+        by_player = None
+    if by_player is None:
+        return dict.fromkeys(players, given)
+    if without := [player for player in players if player not in by_player]:
+        rule = "the log or --models-from names each player's model"
+        raise broken("$", rule, f"nothing names that of {', '.join(without)[:200]}")
+    return {player: by_player[player] for player in players}
