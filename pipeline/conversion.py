@@ -9,10 +9,9 @@ from pipeline import games
 from pipeline.archives import MAX_DOCUMENT, Document, Sources, documents
 from pipeline.events.frames import IdentifiedGame, frames
 from pipeline.events.identity import content_id, game_id, game_index, sha256
-from pipeline.formats import NO_MODEL, inspect, read, splitter, why_ignored
+from pipeline.formats import NO_MODEL, inspect, may_be_log, read, splitter, why_ignored
 from pipeline.formats.interchange import KEY, NAME, encoded
 from pipeline.formats.rows import clear_cache
-from pipeline.formats.unclaimed import may_be_log
 from pipeline.game import BrokenDocument, Fault, GameRecord
 from pipeline.games.files import kind_in
 from pipeline.games.mistakes import gaps

@@ -11,6 +11,7 @@ keys, so no package outside has it.
 
 import importlib
 import pkgutil
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
@@ -22,13 +23,12 @@ import msgspec
 from pipeline.archives.failures import UnfitError
 from pipeline.archives.names import document_form
 from pipeline.archives.splitting import BYTE_ORDER_MARK, Cut, Splitter, begins_json, whole
-from pipeline.archives.unclaimed import is_pointer
+from pipeline.archives.unclaimed import TEXT, is_pointer, why_unclaimed
 from pipeline.formats.broken import broken, decode
 from pipeline.formats.building import side_results
 from pipeline.formats.kinds import check_kind, check_winners
 from pipeline.formats.look import Look, Shapes
 from pipeline.formats.players import untested
-from pipeline.formats.unclaimed import NOT_READ, why_no_log
 from pipeline.game import BrokenDocument, GameRecord
 from pipeline.plugins import FORMATS, OWN, PluginError, each_once, plugins
 
@@ -36,6 +36,12 @@ _NEEDED = ("NAME", "NAMES_MODELS", "claims", "read")
 _WELL_FORMED = msgspec.json.Decoder()
 _TEXT_LIMIT = 500
 _HEAD_BYTES = 1 << 12
+_N_KEYS = 3
+_WORD = re.compile("(?=_*[A-Za-z])[A-Za-z_]{1,30}")
+NOT_READ = "not read: "
+"""What the reason begins with for a log of a known program that has no game that is read."""
+_OTHER_KEYS = "not a log: JSON with other keys"
+_NO_KEYS = "not a log: JSON without keys"
 NO_MODEL = "the log or --model names the model that played"
 NO_ERROR = "its format reads it without an unexpected error"
 
@@ -187,7 +193,7 @@ def why_ignored(data: bytes, path: str = "") -> str:
     """What a document is that no format claims, in words that many documents share."""
     look = Look(path, data.removeprefix(BYTE_ORDER_MARK))
     named = next(filter(None, (describes(look) for describes in _describing())), None)
-    return f"{NOT_READ}{named}" if named else why_no_log(look)
+    return f"{NOT_READ}{named}" if named else _why_no_log(look)
 
 
 def _claimed(look: Look, model: str | None) -> tuple[Format, GameRecord] | None:
@@ -238,3 +244,29 @@ def _claimed_twice(names: list[str]) -> str:
         f"the formats {' and '.join(formats_)} claim it: report it to one of the packages, or "
         "uninstall one"
     )
+
+
+def _why_no_log(look: Look) -> str:
+    """What the document is; keys are named where they are words, not numbers or texts of a log."""
+    if look.first not in ("{", "["):
+        return _NO_KEYS if _is_json(look.data) else why_unclaimed(look.data)
+    if not look.keys:
+        return _NO_KEYS
+    first = [key for key, _ in zip(look.keys, range(_N_KEYS), strict=False)]
+    if not all(map(_WORD.fullmatch, first)):
+        return _OTHER_KEYS
+    more = ", …" if len(look.keys) > _N_KEYS else ""
+    return f"{_OTHER_KEYS} ({', '.join(first)}{more})"
+
+
+def may_be_log(reason: str) -> bool:
+    """Whether what is ignored for this reason can be a log of a program that no format knows."""
+    return reason.startswith((_OTHER_KEYS, TEXT, NOT_READ))
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        _WELL_FORMED.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return True

@@ -4,6 +4,7 @@ Chameleon and Undercover are played the same way: clues, an accusation, and in C
 guess by the one who was caught.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from functools import partial
@@ -11,11 +12,11 @@ from functools import partial
 from msgspec import Struct
 
 from pipeline.formats import rows
-from pipeline.formats.answers import stated_guess
 from pipeline.formats.rows import MODERATOR, History, Outline, Timeline
-from pipeline.game import Course, GameRecord, Guess, Messages, Seat
+from pipeline.game import OUTAGE_MARK, Course, GameRecord, Guess, Messages, Seat
 from pipeline.games import chameleon, undercover
 from pipeline.games.kind import GameKind
+from pipeline.thoughts import answer
 from pipeline.vocabulary import ParseStatus, Phase, Side
 
 _PHASE_OF_TYPE: dict[str | None, Phase] = {
@@ -27,6 +28,18 @@ _PHASE_OF_TYPE: dict[str | None, Phase] = {
     "guess": Phase.GUESS,
 }
 _PROMPTS = {"Now vote": Phase.VOTE, "can guess": Phase.GUESS}
+
+# A guess is read while its document is decoded, since few games have one, and its patterns look
+# ahead, which the engine of polars cannot. They are bounded, so that no text makes a search slow: a
+# guess is a word or two.
+_QUOTED = re.compile(r"[\"“”'‘’]([^\"“”\n]{1,80}?)[\"“”'‘’](?!\w)")
+_GUESS = re.compile(
+    r"\b(?:code|word)\b[^\"“'‘\n]{0,40}?\b(?:is|be|was)\b:?\s{0,8}"
+    r"(?:[\"“'‘]([^\"”\n]{1,80}?)(?:[\"”]|['’](?!\w)|[.!]?\s{0,8}$)|([^\"“\n.!,]{1,80}))",
+    re.IGNORECASE | re.MULTILINE,
+)
+_SECOND_GUESS = re.compile(r"\bor\s{0,8}[\"“'‘]([^\"”\n]{1,80}?)[\"”'’]", re.IGNORECASE)
+_REASON = re.compile(r"(?<!\s)\s+(?:because|since|as)\b.*", re.IGNORECASE)
 
 
 class Rules(Struct, frozen=True, eq=False):
@@ -151,3 +164,26 @@ def guesses(game: GameRecord, rules: Rules, secret: str) -> list[Guess]:
             is_correct=is_correct,
         )
     ]
+
+
+def stated_guess(text: str) -> tuple[str | None, ParseStatus]:
+    """The word that a guess names, without quotes, and how clearly it does.
+
+    Strict: a text that names two is `ambiguous`, one that names none `unreadable`.
+    """
+    if text.startswith(OUTAGE_MARK):
+        return None, ParseStatus.OUTAGE
+    text = answer(text, Phase.GUESS)
+    words = {_bare(quoted or bare) for quoted, bare in _GUESS.findall(text)}
+    if words:
+        words |= {_bare(other) for other in _SECOND_GUESS.findall(text)}
+    else:
+        words = {_bare(quoted) for quoted in _QUOTED.findall(text)}
+    words.discard("")
+    if len(words) == 1:
+        return words.pop(), ParseStatus.OK
+    return None, ParseStatus.AMBIGUOUS if words else ParseStatus.UNREADABLE
+
+
+def _bare(word: str) -> str:
+    return _REASON.sub("", word).strip(" \t\"“”'‘’.!").removesuffix("<eos>").strip()

@@ -5,18 +5,19 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta, Raw, UnsetType
 
-from pipeline.formats.answers import player_number
 from pipeline.formats.broken import broken, not_json
 from pipeline.formats.rows import EVERYONE, MODERATOR
 from pipeline.game import Course, Fault, GameRecord, Seat
 
 ModelName = Annotated[str, Meta(min_length=1)]
 T = TypeVar("T")
+_NUMBERED = re.compile(r"Player ([1-9][0-9]{0,8})")
 _MODELS = msgspec.json.Decoder(dict[str, str])
 
 MOST_PLAYERS = 1_000
@@ -32,6 +33,13 @@ _NOBODY = frozenset(
         *("no lynch", "no_lynch", "no_elimination", "弃权", "棄權", "棄権", "기권"),
     )
 )
+
+
+@lru_cache
+def player_number(name: str) -> int | None:
+    """The N of a name that is just `Player N`, else None."""
+    match = _NUMBERED.fullmatch(name)
+    return int(match[1]) if match else None
 
 
 def check_number(n_players: int, at: str, most: int = MOST_PLAYERS) -> None:

@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from pipeline.formats.answers import player_number
 from pipeline.formats.broken import broken
-from pipeline.formats.players import NOT_NAMES, check_players
+from pipeline.formats.players import NOT_NAMES, check_players, player_number
 from pipeline.formats.rows import EVERYONE, MODERATOR, Row, history
 from pipeline.game import BrokenDocument
 

@@ -4,7 +4,6 @@ from functools import partial
 
 from msgspec import UNSET, Struct, UnsetType, field
 
-from pipeline.formats.answers import player_number
 from pipeline.formats.broken import broken
 from pipeline.formats.building import results
 from pipeline.formats.magic.log import (
@@ -19,7 +18,7 @@ from pipeline.formats.magic.log import (
     known,
     result,
 )
-from pipeline.formats.players import check_number, check_players
+from pipeline.formats.players import check_number, check_players, player_number
 from pipeline.formats.rows import (
     MODERATOR,
     TO_MODERATOR,
