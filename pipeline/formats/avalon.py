@@ -162,12 +162,11 @@ class Acts:
     """The messages of a game, as `spoken`, and its events by table."""
 
     def __init__(self, seats: list[Seat]) -> None:
-        sides = {role.name: role.side for role in KIND.roles}
         self.spoken: list[Spoken] = []
         self.events: dict[str, list[Event]] = {name: [] for name in KIND.tables}
         self._numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
         self.faults: list[Fault] = []
-        self._evil = tuple(seat.player for seat in seats if sides[seat.role] == Side.HIDDEN)
+        self._evil = tuple(seat.player for seat in seats if KIND.side(seat.role) is Side.HIDDEN)
 
     def add_mission(self, mission: Mission, at: str) -> None:
         """A quest: all discuss once, leaders propose teams until one goes, its players play."""

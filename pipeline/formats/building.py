@@ -5,8 +5,7 @@ A format whose log says what each message is needs nothing else of how messages 
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -102,7 +101,8 @@ def team_results(
 ) -> list[Result]:
     """The results of a game with sides: one for each tested model and role, as the game ended."""
     sides, played_against = once(_sides, tuple(game.seats))
-    credits = _credits(kind, game.outcome if game.is_finished else None)
+    # Null where no game of the kind ends so.
+    ending = kind.ending(game.outcome if game.is_finished else None) or Ending("")
     closing = _closing(game)
     return [
         Result(
@@ -111,8 +111,8 @@ def team_results(
             seat=seat,
             message_index=closing,
             opponent=played_against,
-            is_win=credits[role].is_win,
-            win_credit=credits[role].win_credit,
+            is_win=ending.is_win(kind.side(role)),
+            win_credit=ending.credit(kind.side(role)),
             guess_is_correct=guess_is_correct,
             outcome_code=game.outcome_code,
         )
@@ -145,21 +145,6 @@ def _sides(seats: tuple[Seat, ...]) -> tuple[list[tuple[str | None, str, int | N
         for (model, role), numbers in members.items()
     ]
     return sides, opponents(seats)
-
-
-class _Credit(NamedTuple):
-    is_win: bool | None
-    win_credit: float | None
-
-
-@lru_cache
-def _credits(kind: GameKind, outcome: str | None) -> dict[str, _Credit]:
-    """What an outcome comes to for each role; null where no game of the kind ends so."""
-    ending = kind.ending(outcome) or Ending("")
-    return {
-        role.name: _Credit(ending.is_win(role.side), ending.credit(role.side))
-        for role in kind.roles
-    }
 
 
 def results(game: GameRecord, is_win: Mapping[int, bool | None]) -> list[Result]:

@@ -181,7 +181,7 @@ def _outcome(log: Log) -> str | None:
     """How the game ended: the rewards say who won, the reason how; None if nobody did."""
     rewards = log.rewards or {}
     won = {
-        _is_evil(info.role.lower())
+        KIND.side(info.role.lower()) is Side.HIDDEN
         for key, info in log.game_info.items()
         if rewards.get(key, 0) > 0
     }
@@ -265,13 +265,8 @@ def _shown_to(moment: Moment, seats: Sequence[Seat]) -> str | tuple[str, ...]:
     if state and "\nYou are on the mission team" in text:
         return tuple(map(_player, state.team_proposal))
     if "\nEvil team, you have one chance" in text:
-        return tuple(seat.player for seat in seats if _is_evil(seat.role))
+        return tuple(seat.player for seat in seats if KIND.side(seat.role) is Side.HIDDEN)
     return EVERYONE
-
-
-def _is_evil(role: str) -> bool:
-    known = KIND.role(role)
-    return known is not None and known.side == Side.HIDDEN
 
 
 def _proposals(moments: Sequence[Moment]) -> Iterator[Event]:

@@ -23,8 +23,7 @@ from pipeline.formats.interchange.acts import (
     TABLES,
 )
 from pipeline.formats.interchange.derived import Around, derived
-from pipeline.formats.interchange.document import Document, End, Event, Seat
-from pipeline.formats.interchange.setting import check_setting
+from pipeline.formats.interchange.document import Document, End, Event, Seat, check_setting
 from pipeline.formats.kinds import check_end, check_start, check_winners
 from pipeline.formats.players import check_players, names_in, unseated, unshown
 from pipeline.formats.rows import EVERYONE, MODERATOR, is_thought
