@@ -48,7 +48,7 @@ from pipeline.game import (
 from pipeline.vocabulary import Phase
 
 _SEAT = attrgetter("seat")
-_ROUND = attrgetter("round")
+_ROUND, _INDEX = attrgetter("round"), attrgetter("message_index")
 _ROUND_KEY = re.compile(r"0|[1-9][0-9]{0,5}")
 _TRUTHS = {0: False, 1: True}
 _BACKENDS = msgspec.json.Decoder(dict[str, Backend])
@@ -183,20 +183,20 @@ def _identified(
     logged: Any, key: str, players: Sequence[str], faults: list[Fault]
 ) -> Iterable[tuple[bool | None]]:
     answers = required(logged, _IDENTIFICATIONS, key)
-    faults += [
-        _no_truth(f"$.{key}", truth) if player in players else _no_such_player(f"$.{key}", player)
-        for player, truth in answers.items()
-        if player not in players or truth not in _TRUTHS
-    ]
+    for player, truth in answers.items():
+        if player not in players:
+            faults.append(_no_such_player(f"$.{key}", player))
+        elif truth not in _TRUTHS:
+            faults.append(_no_truth(f"$.{key}", truth))
     return [(_TRUTHS.get(answers.get(player, -1)),) for player in players]
 
 
 def _analysed(
     logged: Any, key: str, players: Sequence[str], faults: list[Fault]
 ) -> Iterable[tuple[bool | None, bool | None]]:
-    analyses = required(logged, _ANALYSES, key)
-    gold = _truths(faults, f"$.{key}.gold", analyses.gold, len(players))
-    return zip(gold, _truths(faults, f"$.{key}.inter", analyses.inter, len(players)), strict=True)
+    analyses, n_seats = required(logged, _ANALYSES, key), len(players)
+    gold = _truths(faults, key, "gold", analyses.gold, n_seats)
+    return zip(gold, _truths(faults, key, "inter", analyses.inter, n_seats), strict=True)
 
 
 _IDENTIFICATION = _Question(
@@ -205,17 +205,20 @@ _IDENTIFICATION = _Question(
 _ANALYSIS = _Question(Phase.ANALYSIS, "pgm_metric", RoleAnalysis, _analysed)
 
 
-def _truths(faults: list[Fault], at: str, logged: Sequence[int], n_seats: int) -> list[bool | None]:
+def _truths(
+    faults: list[Fault], key: str, measure: str, logged: Sequence[int], n_seats: int
+) -> list[bool | None]:
     """Each seat's truth, None where the log has none; adds faults for what is none, or nobody's."""
     truths = list(map(_TRUTHS.get, logged[:n_seats]))
     if len(logged) > n_seats:
         rule = "there are at most as many answers as seats"
-        faults.append(Fault(at, rule, f"{len(logged)} answers"))
-    faults += [
-        _no_truth(f"{at}[{number}]", logged[number])
-        for number, truth in enumerate(truths)
-        if truth is None
-    ]
+        faults.append(Fault(f"$.{key}.{measure}", rule, f"{len(logged)} answers"))
+    if None in truths:
+        faults += [
+            _no_truth(f"$.{key}.{measure}[{number}]", logged[number])
+            for number, truth in enumerate(truths)
+            if truth is None
+        ]
     return truths + [None] * (n_seats - len(truths))
 
 
@@ -223,7 +226,7 @@ def _tell_missing(
     built: GameRecord, key: str, said: Iterable[Sequence[int]], judged: Sequence[Event]
 ) -> None:
     """Adds a fault for each round in which a player answered and the log has no judgement of it."""
-    known = {event.message_index for event in judged}
+    known = set(map(_INDEX, judged))
     if known.issuperset(chain.from_iterable(said)):
         return
     silent: dict[int, list[tuple[int, str]]] = {}
