@@ -1,7 +1,6 @@
 """Rows held against the contract of their table: its rules, and the rows that break them."""
 
 from collections.abc import Iterator
-from functools import cache
 
 import polars as pl
 from polars.datatypes import DataTypeClass
@@ -86,7 +85,6 @@ def _rules_and_key(table: type[Table]) -> dict[str, pl.Expr]:
     return rules(table) | {f"no two rows have one {', '.join(key)}": pl.struct(key).is_unique()}
 
 
-@cache
 def are_kept(table: type[Table]) -> pl.Expr:
     """Whether all rows keep the contract: one boolean for all of them.
 

@@ -4,14 +4,23 @@ A setting depends on the seed, the game and its index only, so all models play t
 games of different models pair by index. Both competitions of a hidden-role game share theirs.
 """
 
+import tomllib
 from functools import lru_cache
+from importlib.resources import files
 from typing import NamedTuple
 
 from pipeline.simulate.dice import Dice
 from pipeline.simulate.players import SEATS
-from pipeline.simulate.words import PAIRS, TOPICS, VAGUE_CLUES
 
 Shares = tuple[float, float, float]
+
+Clues = list[str]
+
+_WORDS = tomllib.loads(files(__package__ or "").joinpath("words.toml").read_text(encoding="utf-8"))
+
+TOPICS: dict[str, dict[str, Clues]] = _WORDS["topics"]
+VAGUE_CLUES: Clues = _WORDS["vague"]["clues"]
+PAIRS: list[dict[str, Clues]] = _WORDS["pairs"]
 
 remembered = lru_cache(maxsize=1 << 12)
 """Every model asks for the same settings again."""
