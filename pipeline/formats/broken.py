@@ -55,8 +55,10 @@ def decode(decoder: msgspec.json.Decoder[T], data: bytes | msgspec.Raw, at: str 
     """What the decoder makes of the data, which stands at `at`; raises BrokenDocument."""
     try:
         return decoder.decode(data)
+    except msgspec.ValidationError as error:
+        raise BrokenDocument(mistyped(error, at)) from error
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise BrokenDocument(_fault(error, bytes(data), at)) from error
+        raise not_json(error, bytes(data), at) from error
 
 
 def each(listed: Any, kind: type[T], at: str, faults: list[Fault]) -> Iterator[tuple[str, T]]:
@@ -114,12 +116,6 @@ def not_json(error: Exception, data: bytes, at: str) -> BrokenDocument:
     """The error to raise for data at `at` that a decoder refuses because they are no JSON."""
     path, why = _odd_value(data) or ("", _why_not_json(error, data))
     return broken(at + path, WELL_FORMED, why)
-
-
-def _fault(error: Exception, data: bytes, at: str) -> Fault:
-    if not isinstance(error, msgspec.ValidationError):
-        return not_json(error, data, at).fault
-    return mistyped(error, at)
 
 
 def mistyped(error: msgspec.ValidationError, at: str = "$") -> Fault:

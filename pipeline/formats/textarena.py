@@ -127,7 +127,10 @@ def read(look: Look, model: str | None) -> GameRecord:
     """The game of a log of the environment Avalon."""
     log = decode(_LOG, look.data)
     seats = list(_seats(log))
-    _check_senders(log.logs, len(seats))
+    for place, row in enumerate(log.logs):
+        if not ENGINE <= row.sender < len(seats):
+            rule = "every row is from a player, or from the moderator, -1"
+            raise broken(f"$.logs[{place}].from", rule, str(row.sender))
     moments = _moments(log.logs)
     players = [moment for moment in moments if moment.row.sender != ENGINE]
     first = next((moment.state for moment in moments if moment.state), None)
@@ -211,26 +214,16 @@ def _player(number: int) -> str:
     return f"Player {number}"
 
 
-def _check_senders(rows: Sequence[Row], n_players: int) -> None:
-    for place, row in enumerate(rows):
-        if not ENGINE <= row.sender < n_players:
-            rule = "every row is from a player, or from the moderator, -1"
-            raise broken(f"$.logs[{place}].from", rule, str(row.sender))
-
-
 def _moments(rows: Sequence[Row]) -> list[Moment]:
     """Each row with what surrounds it."""
     states = [_state(place, row) for place, row in enumerate(rows)]
-    before = list(accumulate(states, _last_known))
-    after = [*accumulate(reversed(states), _last_known)][::-1]
+    # A row without a state has that of the row before it, or behind it.
+    before = list(accumulate(states, lambda known, state: state or known))
+    after = [*accumulate(reversed(states), lambda known, state: state or known)][::-1]
     # What follows a row is not a state that the row itself gives.
     later = [*after, None][1:]
     around = zip(rows, before, later, strict=True)
     return [Moment(place, *each) for place, each in enumerate(around)]
-
-
-def _last_known(known: State | None, state: State | None) -> State | None:
-    return known if state is None else state
 
 
 def _state(place: int, row: Row) -> State | None:
@@ -271,8 +264,19 @@ def _shown_to(moment: Moment, seats: Sequence[Seat]) -> str | tuple[str, ...]:
 
 def _proposals(moments: Sequence[Moment]) -> Iterator[Event]:
     """The leaders' teams, as the state after them has it: without one, the log is cut off."""
-    approved = dict(_decided(moments))
-    failed = dict(_quests(moments))
+    # By round and attempt, whether the vote was for the team, whose players then play.
+    approved = {
+        (state.round, state.attempt): later.phase == "Mission"
+        for _, row, state, later in moments
+        if row.sender != ENGINE and state and state.phase == "Voting" and later
+    }
+    # By round, whether the quest failed.
+    failed = {
+        state.round: has_failed
+        for _, row, state, _ in moments
+        for begin, has_failed in _QUESTS.items()
+        if row.sender == ENGINE and state and row.message.startswith(begin)
+    }
     for place, row, state, later in moments:
         if row.sender == ENGINE or not state or state.phase != "Team-Proposal" or not later:
             continue
@@ -288,22 +292,6 @@ def _proposals(moments: Sequence[Moment]) -> Iterator[Event]:
             is_approved,
             failed.get(state.round) if is_approved else None,
         )
-
-
-def _decided(moments: Sequence[Moment]) -> Iterator[tuple[tuple[int, int], bool]]:
-    """By round and attempt, whether the vote was for the team: its players then play."""
-    for _, row, state, later in moments:
-        if row.sender != ENGINE and state and state.phase == "Voting" and later:
-            yield (state.round, state.attempt), later.phase == "Mission"
-
-
-def _quests(moments: Sequence[Moment]) -> Iterator[tuple[int, bool]]:
-    """By round, whether the quest failed."""
-    for _, row, state, _ in moments:
-        if row.sender == ENGINE and state:
-            for begin, has_failed in _QUESTS.items():
-                if row.message.startswith(begin):
-                    yield state.round, has_failed
 
 
 def _votes(players: Sequence[Moment], faults: list[Fault]) -> Iterator[Event]:

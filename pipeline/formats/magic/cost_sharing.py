@@ -7,8 +7,10 @@ from typing import TypeAlias
 
 import msgspec
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from pipeline.formats.broken import broken
+from pipeline.formats.building import results
 from pipeline.formats.magic.log import (
     FORMAT,
     PGM,
@@ -30,11 +32,10 @@ from pipeline.formats.players import (
     check_distinct,
     check_players,
     in_seats,
-    opponents,
     seat_of,
 )
 from pipeline.formats.rows import MODERATOR, PUBLIC, Outline, Timeline, messages, once
-from pipeline.game import Fault, GameRecord, Proposal, ProposalVote, Result, Seat
+from pipeline.game import Fault, GameRecord, Proposal, ProposalVote, Seat
 from pipeline.thoughts import answer
 from pipeline.vocabulary import PLAYER, GameType, Outcome, Phase
 
@@ -128,7 +129,12 @@ def game(log: Log) -> GameRecord:
     ]
     built.proposals = _proposals(built, log)
     built.proposal_votes = _votes(built, log, numbers)
-    built.results = [_result(built, log, ended, numbers[tested.player])]
+    agreed = None if ended is None else ended == AGREE
+    first_choice = _first_choice(built, log) if agreed else None
+    built.results = [
+        replace(one, agreed=agreed, first_choice_seat=first_choice)
+        for one in results(built, {numbers[tested.player]: agreed})
+    ]
     return built
 
 
@@ -230,21 +236,6 @@ def _votes(built: GameRecord, log: Log, numbers: dict[str, int]) -> list[Proposa
 
 def _candidate(registered: str | int) -> str | None:
     return registered or None if isinstance(registered, str) else None
-
-
-def _result(built: GameRecord, log: Log, ended: str | None, tested: int) -> Result:
-    agreed = None if ended is None else ended == AGREE
-    return Result(
-        model=built.seats[tested - 1].model,
-        role=PLAYER,
-        seat=tested,
-        message_index=len(built.messages) - 1 if len(built.messages) else None,
-        opponent=opponents(built.seats),
-        is_win=agreed,
-        win_credit=None if agreed is None else float(agreed),
-        agreed=agreed,
-        first_choice_seat=_first_choice(built, log) if agreed else None,
-    )
 
 
 def _first_choice(built: GameRecord, log: Log) -> int | None:
