@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from pipeline import games
 from pipeline.formats.players import opponents
-from pipeline.formats.rows import EVERYONE, Outline, Timeline, course, is_thought, once
+from pipeline.formats.rows import EVERYONE, History, Timeline, course, is_thought, once
 from pipeline.game import Contribution, GameRecord, Messages, Result, Seat
 from pipeline.games.kind import Ending, GameKind
 from pipeline.vocabulary import ParseStatus, Phase
@@ -40,23 +40,18 @@ class Spoken(Struct, frozen=True, gc=False):
 def messages(spoken: Iterable[Spoken], seats: Iterable[Seat]) -> Messages:
     """The messages of a game, in their order. An event refers to one by its index."""
     rows = list(spoken)
-    if not rows:
-        return _SILENCE
-    outline = Outline(
+    logged = History(
         player=tuple([row.player for row in rows]),
+        content=tuple([row.content for row in rows]),
         turn=tuple([row.turn for row in rows]),
         visible_to=tuple([row.visible_to for row in rows]),
         msg_type=tuple([row.msg_type for row in rows]),
-        prompted=(),
     )
     phases = [_THOUGHT if is_thought(row.player, row.visible_to) else row.phase for row in rows]
     timeline = Timeline(phases, [row.round for row in rows])
     players = [seat.player for seat in seats]
-    return Messages(course(outline, timeline, players), tuple([row.content for row in rows]))
+    return Messages(course(logged, timeline, players), logged.content)
 
-
-# The messages of a game in which nobody said a word.
-_SILENCE = Messages(course(Outline((), (), (), (), ()), Timeline([], []), ()), ())
 
 # What a seat put into the pool: seat, round, amount and the index of the message that says so, null
 # where it did so in silence. A plain tuple: games of this kind are made of little else.

@@ -218,12 +218,16 @@ def _moments(rows: Sequence[Row]) -> list[Moment]:
     """Each row with what surrounds it."""
     states = [_state(place, row) for place, row in enumerate(rows)]
     # A row without a state has that of the row before it, or behind it.
-    before = list(accumulate(states, lambda known, state: state or known))
-    after = [*accumulate(reversed(states), lambda known, state: state or known)][::-1]
+    before = list(accumulate(states, _last_known))
+    after = [*accumulate(reversed(states), _last_known)][::-1]
     # What follows a row is not a state that the row itself gives.
     later = [*after, None][1:]
     around = zip(rows, before, later, strict=True)
     return [Moment(place, *each) for place, each in enumerate(around)]
+
+
+def _last_known(known: State | None, state: State | None) -> State | None:
+    return state or known
 
 
 def _state(place: int, row: Row) -> State | None:

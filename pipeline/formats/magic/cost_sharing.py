@@ -34,7 +34,7 @@ from pipeline.formats.players import (
     in_seats,
     seat_of,
 )
-from pipeline.formats.rows import MODERATOR, PUBLIC, Outline, Timeline, messages, once
+from pipeline.formats.rows import MODERATOR, PUBLIC, History, Prompted, Timeline, messages, once
 from pipeline.game import Fault, GameRecord, Proposal, ProposalVote, Seat
 from pipeline.thoughts import answer
 from pipeline.vocabulary import PLAYER, GameType, Outcome, Phase
@@ -68,17 +68,17 @@ def claims(log: Log) -> bool:
     return log.proposal is not UNSET or known(log.nego_turn) is not None
 
 
-def _timeline(outline: Outline) -> Timeline:
+def _timeline(logged: History, begun: Prompted) -> Timeline:
     """Each row's phase and round, as the moderator's prompts move the negotiation on.
 
     Reasoning of a PGM player can be recognised only because it is private.
     """
     found = Timeline([], [])
-    prompts = iter(outline.prompted)
+    prompts = iter(begun)
     prompted = Phase.OTHER
     spoken: set[str] = set()
     n_rounds = 0
-    for player, visible_to in zip(outline.player, outline.visible_to, strict=True):
+    for player, visible_to in zip(logged.player, logged.visible_to, strict=True):
         phase: Phase = prompted
         if player == MODERATOR:
             phase = Phase.MODERATION
