@@ -55,9 +55,7 @@ def check_players(players: Collection[str], at: str, most: int = MOST_PLAYERS) -
     their square.
     """
     check_number(len(players), at, most)
-    if len(set(players)) < len(players):
-        _, alike = max((n, name) for name, n in Counter(players).items())
-        raise broken(at, "no two players have the same name", repr(alike[:50]))
+    _check_each_once(players, at)
     if NOT_NAMES.isdisjoint(players) and max(map(len, players), default=0) <= LONGEST_NAME:
         return
     wrong = next(name for name in players if name in NOT_NAMES or len(name) > LONGEST_NAME)
@@ -66,22 +64,20 @@ def check_players(players: Collection[str], at: str, most: int = MOST_PLAYERS) -
     raise broken(at, rule, repr(wrong[:50]))
 
 
-def check_distinct(part: Raw | bytes | UnsetType, n_players: int, n_quotes: int, at: str) -> None:
-    """Raises BrokenDocument where an object of players has a name twice: decoders keep the last.
-
-    With `n_quotes` quotes a player there are no more than those decoded; others are counted.
-    """
+def check_distinct(part: Raw | bytes | UnsetType, at: str) -> None:
+    """Raises BrokenDocument where an object of players has a name twice: decoders keep the last."""
     listed = b"" if isinstance(part, UnsetType) else bytes(part)
-    if listed.count(b'"') == n_quotes * n_players:
-        return
     try:
         pairs = json.loads(listed, object_pairs_hook=list, parse_int=str)
     except (ValueError, RecursionError) as error:  # msgspec does not look into what it skips
         raise not_json(error, listed, at) from error
-    if len(pairs) != n_players:
-        names = Counter(name for name, _ in pairs)
-        alike = next(name for name, n in names.items() if n > 1)
-        raise broken(at, "no two players have the same name", repr(alike))
+    _check_each_once([name for name, _ in pairs], at)
+
+
+def _check_each_once(names: Collection[str], at: str) -> None:
+    if len(set(names)) < len(names):
+        alike = next(name for name, n in Counter(names).items() if n > 1)
+        raise broken(at, "no two players have the same name", repr(alike[:50]))
 
 
 def in_seats(players: dict[str, T]) -> dict[str, T]:

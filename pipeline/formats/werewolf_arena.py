@@ -91,7 +91,7 @@ def _seats(listed: Raw) -> list[Seat]:
     players = decode(_PLAYERS, listed, "$.players")
     # Each has a role. With no more roles than players, no name comes twice.
     if bytes(listed).count(b'"role"') != len(players):
-        check_distinct(listed, len(players), 0, "$.players")
+        check_distinct(listed, "$.players")
     check_players(players, "$.players", MOST_PLAYERS)
     return [_seat(name, player) for name, player in players.items()]
 
