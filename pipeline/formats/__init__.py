@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
+from itertools import chain
 from operator import itemgetter
 from typing import Any, Protocol, cast
 
@@ -80,10 +81,13 @@ def package_of(name: str) -> str | None:
     return next((package for package, format_ in _of_plugins() if name == format_.NAME), None)
 
 
-def _own() -> Iterator[Format]:
-    for found in pkgutil.iter_modules(__path__):
-        module = importlib.import_module(f"{__name__}.{found.name}")
-        yield from getattr(module, "FORMATS", [module] if hasattr(module, "read") else [])
+@cache
+def _own() -> tuple[Any, ...]:
+    names = [f"{__name__}.{found.name}" for found in pkgutil.iter_modules(__path__)]
+    of_modules = [
+        getattr(module, "FORMATS", (module,)) for module in map(importlib.import_module, names)
+    ]
+    return tuple(one for one in chain.from_iterable(of_modules) if hasattr(one, "read"))
 
 
 @cache
@@ -147,11 +151,6 @@ def _splitters() -> tuple[tuple[str, _Choose], ...]:
 
 
 @cache
-def _describing() -> tuple[Callable[[Look], str | None], ...]:
-    return tuple(format_.describes for format_ in _own() if hasattr(format_, "describes"))
-
-
-@cache
 def shapes() -> Shapes:
     """What knows the keys of whole documents: the `SHAPE` of each format of ours that has one."""
     return tuple(format_.SHAPE for format_ in _own() if hasattr(format_, "SHAPE"))
@@ -192,7 +191,8 @@ def read(data: bytes, model: str | None = None, path: str = "") -> GameRecord | 
 def why_ignored(data: bytes, path: str = "") -> str:
     """What a document is that no format claims, in words that many documents share."""
     look = Look(path, data.removeprefix(BYTE_ORDER_MARK))
-    named = next(filter(None, (describes(look) for describes in _describing())), None)
+    describing = [format_ for format_ in _own() if hasattr(format_, "describes")]
+    named = next(filter(None, (format_.describes(look) for format_ in describing)), None)
     return f"{NOT_READ}{named}" if named else _why_no_log(look)
 
 

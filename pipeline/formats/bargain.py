@@ -139,6 +139,8 @@ def read(look: Look, model: str | None) -> GameRecord:
     is_finished = log.consensus_reached or log.final_round >= log.config.t_rounds
     agreed = log.consensus_reached if is_finished else None
     outcomes = {True: Outcome.AGREED, False: Outcome.NOT_AGREED, None: None}
+    numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
+    faults: list[Fault] = []
     built = GameRecord(
         game_type=GameType.COST_SHARING,
         system=SYSTEM,
@@ -151,15 +153,15 @@ def read(look: Look, model: str | None) -> GameRecord:
         started_at=_started_at(log.config),
         seats=seats,
         messages=messages(_spoken(log), seats),
+        proposals=_proposals(log, numbers, faults),
+        proposal_votes=_votes(log, numbers),
+        usage=_usage(log, seats, faults),
+        faults=faults,
     )
-    numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
-    built.proposals = _proposals(built, log, numbers)
-    built.proposal_votes = _votes(log, numbers)
     built.results = [
         replace(result, agreed=agreed)
         for result in results(built, dict.fromkeys(numbers.values(), agreed))
     ]
-    built.usage = _usage(log, seats, built.faults)
     built.faults += unseated(built.messages.course, ROWS) + _unknown_phases(log)
     return built
 
@@ -242,7 +244,7 @@ def _unknown_phases(log: Log) -> list[Fault]:
     return [Fault(f"{ROWS}[{index}].phase", rule, repr(phase)) for phase, index in first.items()]
 
 
-def _proposals(built: GameRecord, log: Log, numbers: Mapping[str, int]) -> list[Proposal]:
+def _proposals(log: Log, numbers: Mapping[str, int], faults: list[Fault]) -> list[Proposal]:
     """A row for each party of each proposal, its share by the number of items that it would get."""
     proposed: dict[tuple[int, int], tuple[int, Proposed]] = {}
     for index, row in enumerate(log.conversation_logs):
@@ -252,7 +254,7 @@ def _proposals(built: GameRecord, log: Log, numbers: Mapping[str, int]) -> list[
         if key in proposed:
             raise broken(f"{ROWS}[{index}]", "an agent proposes once a round", f"round {row.round}")
         if row.proposal is None or row.proposal.allocation is None:
-            built.faults.append(
+            faults.append(
                 Fault(f"{ROWS}[{index}].proposal", "a proposal says who gets what", "it is missing")
             )
             continue

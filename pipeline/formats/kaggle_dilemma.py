@@ -70,6 +70,12 @@ def game_of(look: Look, system: str, version: str) -> GameRecord:
     actions = [step.actions for step in steps]
     end = end_of(episode, actions[-1] if actions else ())
     seats = list(seats_of(episode, actions, end.scores))
+    thoughts = [
+        Spoken(player, action.thoughts, Phase.REFLECTION, step.round, ())
+        for step in steps
+        for player, action in zip(PLAYERS, step.actions, strict=True)
+        if action.thoughts
+    ]
     game = GameRecord(
         game_type=GameType.PRISONERS_DILEMMA,
         system=system,
@@ -83,8 +89,16 @@ def game_of(look: Look, system: str, version: str) -> GameRecord:
         seats=seats,
         failures=end.failures,
         usage=usage_of(actions, faults),
-        messages=messages(_thoughts(steps), seats),
-        decisions=list(_decisions(steps)),
+        messages=messages(thoughts, seats),
+        # Choices are made without a word: what a player wrote nobody was shown.
+        decisions=[
+            Decision(seat, step.round, None, _CHOICES[choice], points)
+            for step in steps
+            for seat, (choice, points) in enumerate(
+                zip(step.choices or (), step.points, strict=True), start=1
+            )
+            if choice is not None
+        ],
         faults=faults,
     )
     game.results = results(game, dict(enumerate(end.wins, start=1)))
@@ -145,19 +159,3 @@ def _points(own: int | None, other: int | None) -> float | None:
 def _gained(now: State, before: State) -> float | None:
     """What a player got at a step, by what it had in all."""
     return None if now.reward is None or before.reward is None else now.reward - before.reward
-
-
-def _thoughts(steps: list[Step]) -> Iterator[Spoken]:
-    for step in steps:
-        for player, action in zip(PLAYERS, step.actions, strict=True):
-            if action.thoughts:
-                yield Spoken(player, action.thoughts, Phase.REFLECTION, step.round, ())
-
-
-def _decisions(steps: list[Step]) -> Iterator[Decision]:
-    """The choices, made without a word: what a player wrote nobody was shown."""
-    for step in steps:
-        for seat, choice in enumerate(step.choices or (), start=1):
-            if choice is not None:
-                points = step.points[seat - 1]
-                yield Decision(seat, step.round, None, _CHOICES[choice], points)

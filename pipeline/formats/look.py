@@ -21,7 +21,7 @@ _NOT_BLANK = re.compile(rb"[^ \t\r\n]")
 _OBJECT = msgspec.json.Decoder(dict[str, Raw])
 
 _LIST = msgspec.json.Decoder(list[Raw])
-_UNDECODABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
+UNDECODABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 
 
 class Look:
@@ -72,7 +72,7 @@ class Look:
         for shape in self._shapes:
             try:
                 whole = shape.decode(self.data)
-            except _UNDECODABLE:
+            except UNDECODABLE:
                 continue
             self.shaped = whole
             values = zip(whole.__struct_fields__, astuple(whole), strict=True)
@@ -129,7 +129,7 @@ def _top(data: bytes) -> Mapping[str, Raw]:
         return first
     try:
         return _OBJECT.decode(data)
-    except _UNDECODABLE:
+    except UNDECODABLE:
         return object_of(_first_value(data))
 
 
@@ -144,7 +144,7 @@ def _entries(data: bytes) -> Iterator[Mapping[str, Raw]]:
     """The values of each object in a JSON list by key; none of what is no list."""
     try:
         entries = _LIST.decode(data)
-    except _UNDECODABLE:
+    except UNDECODABLE:
         return
     yield from map(object_of, map(bytes, entries))
 
@@ -153,5 +153,5 @@ def object_of(data: bytes) -> Mapping[str, Raw]:
     """A JSON object's values by key; nothing for what is none."""
     try:
         return _OBJECT.decode(data) if data[:1] == b"{" else {}
-    except _UNDECODABLE:
+    except UNDECODABLE:
         return {}

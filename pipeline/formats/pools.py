@@ -18,7 +18,7 @@ from msgspec.structs import asdict
 from pipeline.archives.splitting import Splitter, is_spread, lines, values, whole
 from pipeline.formats.broken import broken, but_for_a_cut_line, decode
 from pipeline.formats.building import Put, Spoken, messages, most_points, pooled, results
-from pipeline.formats.look import Look, begun
+from pipeline.formats.look import UNDECODABLE, Look, begun
 from pipeline.formats.players import check_players, target
 from pipeline.formats.usage import total, usage
 from pipeline.game import Fault, GameRecord, JsonValue, Seat, Transfer, Usage
@@ -110,7 +110,6 @@ _KEY = "short_name_map"
 _INIT = Raw(b'"init"')
 _HEAD_BYTES = 1 << 12
 _TOO_MANY = 1e300
-_UNDECODABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 _TYPE = msgspec.json.Decoder(_Type)
 _Event = Init | Message | Contribution | Punishment | Final | Distribution | RoundEnd
 _EVENT: msgspec.json.Decoder[Line] = msgspec.json.Decoder(_Event)
@@ -214,7 +213,7 @@ class Log:
         """The lines that are not blank, null for one of an unknown type."""
         try:
             events = _EVENT.decode_lines(data)
-        except _UNDECODABLE:
+        except UNDECODABLE:
             events = []
         # All at once is quicker; but it takes an object in several lines for one, too.
         cut = values if is_spread(data[:_HEAD_BYTES]) else lines
@@ -241,6 +240,16 @@ def _game(log: Log, system: str) -> GameRecord:
     puts, transfers = _puts(log), list(_transfers(log))
     scores = _scores(log, puts, transfers)
     of_seats: Sequence[float | None] = scores or [None] * len(log.players)
+    spoken = [
+        Spoken(
+            log.label(line.player_id, number),
+            line.message or "",
+            TALK,
+            line.round,
+            msg_type="public_message",
+        )
+        for number, line in log.of(Message)
+    ]
     setting: dict[str, JsonValue] = {
         name: value for name, value in asdict(log.init.settings).items() if value is not UNSET
     }
@@ -264,14 +273,14 @@ def _game(log: Log, system: str) -> GameRecord:
         outcome=None if scores is None else Outcome.COMPLETED,
         n_rounds=log.init.settings.rounds,
         seats=seats,
-        messages=messages(_spoken(log), seats),
+        messages=messages(spoken, seats),
+        contributions=pooled(puts, len(seats)),
+        transfers=transfers,
+        usage=_usage(log),
+        faults=log.faults,
     )
-    built.contributions = pooled(puts, len(seats))
-    built.transfers = transfers
     wins = most_points([seat.final_score for seat in seats])
     built.results = results(built, dict(enumerate(wins, start=1)))
-    built.usage = _usage(log)
-    built.faults += log.faults
     return built
 
 
@@ -337,12 +346,6 @@ def _balances(log: Log, puts: list[Put], transfers: list[Transfer]) -> list[floa
         held[transfer.seat - 1] -= transfer.cost or 0
         held[seats[transfer.target or ""]] += transfer.amount or 0
     return held
-
-
-def _spoken(log: Log) -> Iterator[Spoken]:
-    for number, line in log.of(Message):
-        player = log.label(line.player_id, number)
-        yield Spoken(player, line.message or "", TALK, line.round, msg_type="public_message")
 
 
 def _puts(log: Log) -> list[Put]:

@@ -79,10 +79,12 @@ def read(look: Look, model: str | None) -> GameRecord:
     for number, one in enumerate(log.rounds):
         _night(village, one, number, f"$.rounds[{number}]")
         _day(village, one, number + 1, f"$.rounds[{number}]")
+    # A game can end in the night.
+    days = [number for number, one in enumerate(log.rounds, 1) if one.debate or one.votes]
     return village.game(
         NAME,
         outcome=_OUTCOMES[log.winner] if log.winner else None,
-        n_rounds=_n_days(log.rounds),
+        n_rounds=max(days, default=0),
         ended_by=log.error_message or None,
     )
 
@@ -136,9 +138,3 @@ def _day(village: Village, one: Round, day: int, at: str) -> None:
             village.vote(player, village.target(named, f"{tally}.{player}"), day)
     if (exiled := village.somebody(one.exiled)) is not None:
         village.eliminate(exiled, day, EXECUTED, f"{at}.exiled")
-
-
-def _n_days(rounds: list[Round]) -> int:
-    """The number of the last round with a day; a game can end in the night."""
-    days = [number for number, one in enumerate(rounds, start=1) if one.debate or one.votes]
-    return max(days, default=0)

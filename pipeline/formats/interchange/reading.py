@@ -76,6 +76,8 @@ def game_of(document: Document) -> GameRecord:
     _place_eliminations(document.events)
     rows, order = _rows(document, numbers, kind)
     n_rounds = document.n_rounds
+    rounds = [event.round or 0 for event in document.events]
+    rounds += [row["round"] for row in chain.from_iterable(rows.values())]
     game = GameRecord(
         game_type=kind.name,
         system=document.system,
@@ -87,7 +89,7 @@ def game_of(document: Document) -> GameRecord:
         outcome=end.outcome,
         outcome_code=end.outcome_code,
         ended_by=end.ended_by,
-        n_rounds=_last_round(document.events, rows) if n_rounds is UNSET else n_rounds,
+        n_rounds=max(rounds, default=0) if n_rounds is UNSET else n_rounds,
         started_at=document.started_at,
         game_index=document.game_index,
         seats=seats,
@@ -320,11 +322,6 @@ def _check_table(table: str, kind: GameKind, at: str) -> None:
         known = [name for name in ACTS if OWN_TABLES.get(name, kind.name) == kind.name]
         rule = f"in {kind.name} an act is one of {', '.join(known)}"
         raise broken(f"{at}.act", rule, repr(table))
-
-
-def _last_round(events: list[Event], rows: Rows) -> int:
-    of_acts = [row["round"] for row in chain.from_iterable(rows.values())]
-    return max([*(event.round or 0 for event in events), *of_acts], default=0)
 
 
 def _at(event: int, act: int) -> str:
