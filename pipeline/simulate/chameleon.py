@@ -20,29 +20,24 @@ from pipeline.simulate.players import PLAYERS, SEATED, SEATS, others
 from pipeline.simulate.sentences import (
     LESS,
     MORE,
+    ROLLS,
     SAME,
     STATEMENTS,
+    TOPICS,
+    VAGUE_CLUES,
     VERDICTS,
     WHY,
     asides,
     ended,
     rambling,
 )
-from pipeline.simulate.settings import TOPICS, VAGUE_CLUES, Secret, secret
+from pipeline.simulate.settings import Secret, secret
 
 RIGHT = ((MORE, SAME), (MORE, LESS))
 WRONG = ((SAME, SAME), (LESS, SAME), (SAME, MORE), (LESS, MORE), (MORE, MORE))
 """What a civilian thinks of the chameleon and of the other civilian."""
 
 ASIDE = 0.22
-
-# What is said where a roll falls: by the bound below which it does.
-GUESSES = {
-    0.85: 'I guess the code is "{word}".',
-    0.93: 'I guess the code is "{word}.',
-    0.97: 'After hearing "{topic}" and the rest, I guess the code is "{word}".',
-    1.00: "I am almost sure that it is {word}!",
-}
 
 
 class Opinions(NamedTuple):
@@ -206,7 +201,7 @@ def _verdict(dice: Dice, log: Transcript, setting: Secret, game: Cast, voted: st
 
 def _guess(dice: Dice, setting: Secret, word: str) -> str:
     roll = dice.random()
-    text = fallen(roll, GUESSES).format(topic=setting.topic, word=word)
+    text = fallen(roll, ROLLS["guesses"]).format(topic=setting.topic, word=word)
     return text if roll < 0.97 else rambling(dice, text, 0.3)
 
 

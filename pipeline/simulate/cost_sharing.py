@@ -11,7 +11,7 @@ from pipeline.simulate.dice import Dice, fallen
 from pipeline.simulate.log import OUTAGE, Deal, Document, Transcript, outage
 from pipeline.simulate.players import PLAYERS, SEATED, SEATS, Model, others
 from pipeline.simulate.rounds import forecast
-from pipeline.simulate.sentences import ended
+from pipeline.simulate.sentences import ROLLS, SAID, ended
 from pipeline.simulate.settings import Fee, Shares, fee, shares
 
 N_ROUNDS = 5
@@ -20,26 +20,11 @@ ROUND_OF_AGREEMENT = (1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 4, 4, 4, 5, 5)
 OUTAGE_RATE = 0.013
 NO_VOTE_KEY_RATE = 0.008
 
-MOVES = (
-    "will insist on the last figures, because they cost them the least.",
-    "will come towards us by one step of 5%.",
-    "will take over whatever two of us agree on.",
-    "will ask for a lower share of their own again.",
-)
-
 
 AIRLINES = "ABC"
 
 Proposal = dict[str, str | None]
 
-ARGUMENTS = (
-    "The airline that fills the runway most should carry most of it, and these figures respect it.",
-    "I gave way by a step here and ask the two of you to meet me at the same point.",
-    "Short hops with small machines wear the place down less, which our share ought to show.",
-    "No division will please all three of us, but this one leaves nobody with a grievance.",
-    "Passengers, and not take-offs alone, decide who gains from the airport.",
-    "If one of us pays less than that, the two others would have to make up for it.",
-)
 
 ODD_FORMS = ("spaced", "doubled", "comma", "or", "previously", "dollars", "bold", "one line")
 
@@ -56,16 +41,6 @@ ROWS = {
     "one line": "Airline {airline}: {share:g}%",
 }
 
-# What is said where a roll falls: by the bound below which it does.
-VOTES = {
-    0.58: "I vote for {named}'s proposal.",
-    0.79: "I vote for {named}'s proposal",
-    0.87: "I vote for {named}’s proposal.",
-    0.91: "I vote for {named}'s proposal, because it comes closest to the traffic figures.",
-    0.945: '"I vote for {named}\'s proposal".',
-    0.96: "I vote for Player_{seat}'s proposal.",
-    0.97: "I agree with {named}'s proposal.",
-}
 
 _SHARE = re.compile(r"Airline (\S+): (\d.+)%")
 
@@ -139,7 +114,7 @@ class Negotiation:
         for n in range(1, fate.last_round + 1):
             is_last = fate.is_agreed and n == fate.last_round
             if n > 1 and self.is_pgm:
-                forecast(self.dice, self.log, self.setting.tested, MOVES)
+                forecast(self.dice, self.log, self.setting.tested, SAID["moves_of_airlines"])
             backers = self._propose(n, fate.author if is_last else 0)
             self.n_rounds = n
             if self._vote(backers):
@@ -279,8 +254,8 @@ def _text(dice: Dice, seat: int, shares: Shares, before: Shares, form: str) -> s
         )
     lines = [opening, ", ".join(rows) if form == "one line" else "\n".join(rows)]
     if 0.4 < roll < 0.78:
-        first = dice.between(0, len(ARGUMENTS) - 1)
-        lines += ["", *(ARGUMENTS * 2)[first : first + (2 if roll < 0.55 else 1)]]
+        first = dice.between(0, len(SAID["arguments"]) - 1)
+        lines += ["", *(SAID["arguments"] * 2)[first : first + (2 if roll < 0.55 else 1)]]
     return ended(dice, "\n".join(lines))
 
 
@@ -295,7 +270,7 @@ def _vote_text(dice: Dice, voter: int, seat: int) -> str:
     """A vote for the proposal of a seat, in one of the wordings that are logged as such."""
     roll = dice.random()
     if roll < 0.97:
-        form = fallen(roll, VOTES)
+        form = fallen(roll, ROLLS["votes_for_proposals"])
     elif voter == seat:
         form = "I vote for my own proposal."
     else:
