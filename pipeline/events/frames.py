@@ -112,7 +112,6 @@ class _Batch:
         self._first_message = _firsts(games["n_messages"])
         players = self._player_rows()
         self._of_player = {name: _encoded(players[name]) for name in _OF_PLAYER}
-        self._names = players["player"]
         self.seats = players.select(GAME_ROW, "player", "seat", "side", "is_sought")
         # The games whose seats are not all called `Player N`.
         self.named = players.filter(~IS_NUMBERED).select(GAME_ROW).unique()
@@ -188,17 +187,13 @@ class _Batch:
         """The parse status of each row's message, null where there is none."""
         return self._status.gather(self._message(rows))
 
-    def name_of(self, rows: pl.DataFrame) -> pl.Series:
-        """The name of each row's player, as `player`."""
-        return self._names.gather(rows[_PLAYER_ROW]).alias("player")
+    def of_player(self, rows: pl.DataFrame, name: str) -> pl.Series:
+        """A column of `seats` for each row's player."""
+        return self.seats[name].gather(rows[_PLAYER_ROW])
 
     def game_type_of(self, rows: pl.DataFrame) -> pl.Series:
         """The type of each row's game, as `game_type`."""
         return self._game_types.gather(rows[GAME_ROW]).alias("game_type")
-
-    def side_of(self, rows: pl.DataFrame) -> pl.Series:
-        """The side of each row's player, as `side`."""
-        return self.seats["side"].gather(rows[_PLAYER_ROW])
 
     def spoken(self, phase: Phase) -> pl.DataFrame:
         """The messages of one phase of all games, with the answer in each as its `content`."""
@@ -379,7 +374,7 @@ def _proposal_votes(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
 
 def _with_stated(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     """The rows with the players that their texts name, as `stated`."""
-    rows = rows.with_columns(batch.answer_of(rows, Phase.VOTE), batch.name_of(rows))
+    rows = rows.with_columns(batch.answer_of(rows, Phase.VOTE), batch.of_player(rows, "player"))
     rows = _with_read(rows, ["answer", "player"], stated=prose.stated_players)
     return rows if batch.named.is_empty() else _with_named(rows, batch)
 
@@ -453,7 +448,9 @@ def _answers(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
 
 def _identifications(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     rows = _answers(rows, batch)
-    asked = rows.with_columns(batch.name_of(rows), batch.side_of(rows), batch.game_type_of(rows))
+    asked = rows.with_columns(
+        batch.of_player(rows, "player"), batch.of_player(rows, "side"), batch.game_type_of(rows)
+    )
     read = read_identifications(asked, batch.spoken(Phase.IDENTIFICATION))
     return rows.with_columns(read["claimed_role"], read["is_correct_as_read"])
 
@@ -463,7 +460,9 @@ def _analyses(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
         kind=pl.lit(list(AnalysisKind), _TEXTS), is_correct=pl.concat_list(*AnalysisKind)
     )
     rows = rows.explode("kind", "is_correct").filter(pl.col("is_correct").is_not_null())
-    asked = rows.with_columns(batch.name_of(rows), batch.game_type_of(rows), batch.side_of(rows))
+    asked = rows.with_columns(
+        batch.of_player(rows, "player"), batch.game_type_of(rows), batch.of_player(rows, "side")
+    )
     read = read_analyses(asked, batch.spoken(Phase.ANALYSIS), batch.seats)
     return rows.with_columns(read["is_own_view_stated"], read["is_correct_as_read"])
 

@@ -27,7 +27,6 @@ from pipeline.vocabulary import Side
 
 NAME = "avalon"
 SYSTEM = "multi_round_avalon"
-VERSION = "1"
 NAMES_MODELS = True
 
 # All but one, as logs of other systems have players, missions and a winner, too.
@@ -130,7 +129,6 @@ def read(look: Look, model: str | None) -> GameRecord:
         game_type=KIND.name,
         system=SYSTEM,
         format=NAME,
-        format_version=VERSION,
         setting={
             "players": len(seats),
             "roles": [*sorted(seat.role for seat in seats)],

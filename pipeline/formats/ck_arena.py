@@ -20,7 +20,6 @@ from pipeline.games.undercover import KIND
 from pipeline.vocabulary import Phase
 
 NAME = SYSTEM = "ck_arena"
-VERSION = "1"
 NAMES_MODELS = True
 
 T = TypeVar("T")
@@ -140,7 +139,6 @@ def read(look: Look, model: str | None) -> GameRecord:
         game_type=KIND.name,
         system=SYSTEM,
         format=NAME,
-        format_version=VERSION,
         setting={
             "topic": record.topic_category,
             "civilian_code": record.concept_pair.concept_a,

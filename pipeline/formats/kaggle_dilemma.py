@@ -62,7 +62,7 @@ def is_dilemma(look: Look) -> bool:
     return _STAGE in text and _NAME in bytes(parameters.get("stage_game", _NAME))
 
 
-def game_of(look: Look, system: str, version: str) -> GameRecord:
+def game_of(look: Look, system: str) -> GameRecord:
     """The game; unfinished where a player failed and nobody was credited for it."""
     episode = decode(EPISODE, look.data)
     faults: list[Fault] = []
@@ -80,7 +80,6 @@ def game_of(look: Look, system: str, version: str) -> GameRecord:
         game_type=GameType.PRISONERS_DILEMMA,
         system=system,
         format=system,
-        format_version=version,
         setting=_setting(episode),
         is_finished=end.is_finished,
         outcome=Outcome.COMPLETED if end.is_finished else None,

@@ -42,7 +42,7 @@ _PHASES = {
 }
 
 
-def game_of(look: Look, system: str, version: str) -> GameRecord:
+def game_of(look: Look, system: str) -> GameRecord:
     """The game; unfinished where a player failed and nobody was credited for it."""
     episode = decode(EPISODE, look.data)
     faults: list[Fault] = []
@@ -59,7 +59,6 @@ def game_of(look: Look, system: str, version: str) -> GameRecord:
         game_type=game_type,
         system=system,
         format=system,
-        format_version=version,
         setting=_setting(episode),
         is_finished=end.is_finished,
         outcome=_outcome(game_type, acts) if end.is_finished else None,

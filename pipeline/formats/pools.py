@@ -26,7 +26,6 @@ from pipeline.vocabulary import PLAYER, GameType, Outcome
 
 TALK = "talk"
 PUNISHMENT = "punishment"
-VERSION = "1"
 _USED = {"seconds": "response_time_s"}
 
 
@@ -267,7 +266,6 @@ def _game(log: Log, system: str) -> GameRecord:
         game_type=GameType.PUBLIC_GOOD,
         system=system,
         format=system,
-        format_version=VERSION,
         setting=setting,
         is_finished=scores is not None,
         outcome=None if scores is None else Outcome.COMPLETED,

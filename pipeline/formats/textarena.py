@@ -24,7 +24,6 @@ from pipeline.thoughts import answer
 from pipeline.vocabulary import Phase, Side
 
 NAME = SYSTEM = "textarena"
-VERSION = "1"
 NAMES_MODELS = True
 
 _KEYS = {"agent", "game_info", "logs"}
@@ -139,7 +138,6 @@ def read(look: Look, model: str | None) -> GameRecord:
         game_type=KIND.name,
         system=SYSTEM,
         format=NAME,
-        format_version=VERSION,
         setting={
             "players": len(seats),
             "special_roles": [*sorted(role.lower() for role in log.special_roles or ())],

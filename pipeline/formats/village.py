@@ -27,7 +27,6 @@ MOST_DAYS = 1_000
 WEREWOLF = "werewolf"
 TALK, WHISPER = "talk", "whisper"
 EXECUTED, ATTACKED = "vote", "attack"
-VERSION = "1"
 
 
 class Village:
@@ -134,7 +133,6 @@ class Village:
             game_type=KIND.name,
             system=system,
             format=system,
-            format_version=VERSION,
             setting={"roles": composition, **(setting or {})},
             is_finished=outcome is not None,
             outcome=outcome,

@@ -28,8 +28,6 @@ Written = Iterator[tuple[Piece, list[int]]]
 Add = Callable[[str, bytes], None]
 """Puts a file into an archive."""
 
-Compressor = Callable[[IO[bytes]], AbstractContextManager[Any]]
-
 
 def into_folder(plan: Plan, results: Path, n_jobs: int) -> Written:
     """Files, written by the processes that play."""

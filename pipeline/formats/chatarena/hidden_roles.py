@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 
-from pipeline.formats.chatarena.talk import FORMAT, SYSTEM, VERSION, Talk, lacking
+from pipeline.formats.chatarena.talk import FORMAT, SYSTEM, Talk, lacking
 from pipeline.formats.hidden_roles import (
     CHAMELEON,
     UNDERCOVER,
@@ -107,7 +107,6 @@ def _game(
         game_type=rules.kind.name,
         system=SYSTEM,
         format=FORMAT,
-        format_version=VERSION,
         setting={**setting, "hidden": hidden},
         is_repeatable=True,
         is_finished=outcome is not None,

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from pipeline.formats.broken import broken
 from pipeline.formats.building import contributions, most_points, results
-from pipeline.formats.chatarena.talk import FORMAT, SYSTEM, VERSION, Talk, lacking
+from pipeline.formats.chatarena.talk import FORMAT, SYSTEM, Talk, lacking
 from pipeline.formats.magic.point_game import TIMELINES
 from pipeline.formats.magic.prisoners_dilemma import N_PLAYERS, Payoffs, decisions
 from pipeline.formats.magic.public_good import registered
@@ -126,7 +126,6 @@ def _game(
         game_type=game_type,
         system=SYSTEM,
         format=FORMAT,
-        format_version=VERSION,
         setting=setting,
         is_repeatable=True,
         is_finished=ended is not None,

@@ -9,7 +9,6 @@ from pipeline.formats.rows import EVERYONE, MODERATOR, Row, history
 from pipeline.game import BrokenDocument
 
 SYSTEM = FORMAT = "chatarena"
-VERSION = "1"
 SHOWN = 200
 
 
