@@ -29,7 +29,7 @@ from pipeline.formats.village import (
 )
 from pipeline.game import BrokenDocument, Fault, GameRecord, JsonValue, Seat
 
-NAME = SYSTEM = "kaggle"
+NAME = "kaggle"
 NAMES_MODELS = True
 
 T = TypeVar("T")
@@ -210,7 +210,7 @@ def read(look: Look, model: str | None) -> GameRecord:
     if (name := _name(look)) == _WEREWOLF:
         return _werewolf(look)
     game_of = kaggle_turns.game_of if name in kaggle_turns.GAMES else kaggle_dilemma.game_of
-    return game_of(look, SYSTEM)
+    return game_of(look)
 
 
 def _werewolf(look: Look) -> GameRecord:

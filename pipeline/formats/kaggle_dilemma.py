@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from pipeline.formats.broken import decode
-from pipeline.formats.building import Spoken, messages, results
+from pipeline.formats.building import Spoken
 from pipeline.formats.kaggle_steps import (
     EPISODE,
     FAILED,
@@ -18,9 +18,7 @@ from pipeline.formats.kaggle_steps import (
     Episode,
     State,
     actions_of,
-    end_of,
-    seats_of,
-    usage_of,
+    played,
 )
 from pipeline.formats.look import Look, object_of
 from pipeline.game import Decision, Fault, GameRecord, JsonValue
@@ -62,34 +60,25 @@ def is_dilemma(look: Look) -> bool:
     return _STAGE in text and _NAME in bytes(parameters.get("stage_game", _NAME))
 
 
-def game_of(look: Look, system: str) -> GameRecord:
-    """The game; unfinished where a player failed and nobody was credited for it."""
+def game_of(look: Look) -> GameRecord:
+    """The game. Choices are made without a word: what a player wrote nobody was shown."""
     episode = decode(EPISODE, look.data)
     faults: list[Fault] = []
     steps = list(_steps(episode, faults))
-    actions = [step.actions for step in steps]
-    end = end_of(episode, actions[-1] if actions else ())
-    seats = list(seats_of(episode, actions, end.scores))
-    thoughts = [
-        Spoken(player, action.thoughts, Phase.REFLECTION, step.round, ())
-        for step in steps
-        for player, action in zip(PLAYERS, step.actions, strict=True)
-        if action.thoughts
-    ]
-    game = GameRecord(
+    return played(
+        episode,
+        [step.actions for step in steps],
+        faults,
+        spoken=[
+            Spoken(player, action.thoughts, Phase.REFLECTION, step.round, ())
+            for step in steps
+            for player, action in zip(PLAYERS, step.actions, strict=True)
+            if action.thoughts
+        ],
+        outcome=Outcome.COMPLETED,
         game_type=GameType.PRISONERS_DILEMMA,
-        system=system,
-        format=system,
         setting=_setting(episode),
-        is_finished=end.is_finished,
-        outcome=Outcome.COMPLETED if end.is_finished else None,
-        ended_by=end.ended_by,
         n_rounds=sum(step.choices is not None for step in steps),
-        seats=seats,
-        failures=end.failures,
-        usage=usage_of(actions, faults),
-        messages=messages(thoughts, seats),
-        # Choices are made without a word: what a player wrote nobody was shown.
         decisions=[
             Decision(seat, step.round, None, _CHOICES[choice], points)
             for step in steps
@@ -98,10 +87,7 @@ def game_of(look: Look, system: str) -> GameRecord:
             )
             if choice is not None
         ],
-        faults=faults,
     )
-    game.results = results(game, dict(enumerate(end.wins, start=1)))
-    return game
 
 
 def _is_plain(episode: Episode) -> bool:
