@@ -115,9 +115,6 @@ class _Play:
         kind = _USES[line.event]
         self.village.use(self.actor(line), kind, self.target(line), line.day, finding)
 
-    def execute(self, line: _Line) -> None:
-        self.eliminate(line, EXECUTED)
-
     def attack(self, line: _Line) -> None:
         is_killed = _IS_KILLED[line.word(1, _IS_KILLED)]
         target = self.player(line, 0)
@@ -134,7 +131,7 @@ class _Play:
         if [line.number(0), line.number(1)] != living:
             self.doubt(line, f"{living[0]} villagers and {living[1]} werewolves are left")
 
-    def eliminate(self, line: _Line, cause: str) -> None:
+    def eliminate(self, line: _Line, cause: str = EXECUTED) -> None:
         if not self.village.is_in(self.actor(line)):
             raise line.broken("a player is executed or attacked once")
         self.village.eliminate(self.actor(line), line.day, cause, line.json_path)
@@ -201,7 +198,7 @@ _EVENTS: dict[str, Callable[[_Play, _Line], None]] = {
     "attackVote": _Play.use,
     "divine": _Play.use,
     "guard": _Play.use,
-    "execute": _Play.execute,
+    "execute": _Play.eliminate,
     "attack": _Play.attack,
     "result": _Play.result,
 }

@@ -41,7 +41,6 @@ class Village:
         self._numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
         self._roles = {seat.player: seat.role for seat in seats}
         self._living = dict.fromkeys(self._numbers)
-        self._wolves = self.living(WEREWOLF)
         self._spoken: list[Spoken] = []
         self._votes: dict[tuple[int, str], Vote] = {}
         self._attacked: set[int] = set()
@@ -75,7 +74,8 @@ class Village:
 
     def n_living(self, *, wolves: bool) -> int:
         """How many werewolves, or others, are still in the game."""
-        return len(self._wolves) if wolves else len(self._living) - len(self._wolves)
+        n_wolves = len(self.living(WEREWOLF))
+        return n_wolves if wolves else len(self._living) - n_wolves
 
     def say(self, player: str, text: str, day: int, turn: int | None = None) -> None:
         """Adds what a player says to all."""
@@ -83,7 +83,7 @@ class Village:
 
     def whisper(self, player: str, text: str, day: int, turn: int | None = None) -> None:
         """Adds what a player says to the werewolves, of whom only the living hear it."""
-        self._spoken.append(Spoken(player, text, WHISPER, day, self._wolves, turn))
+        self._spoken.append(Spoken(player, text, WHISPER, day, self.living(WEREWOLF), turn))
 
     def vote(self, player: str, target: str | None, day: int) -> None:
         """Adds a vote, in place of the player's vote before if a tie is voted on again."""
@@ -103,7 +103,7 @@ class Village:
             raise broken(at, "the werewolves attack once a night", repr(target[:50]))
         self._attacked.add(day)
         attacked = self.target(target, at)
-        for wolf in self._wolves:
+        for wolf in self.living(WEREWOLF):
             self.use(wolf, "attack", attacked, day)
 
     def eliminate(self, player: str, day: int, cause: str, at: str) -> None:
@@ -112,7 +112,6 @@ class Village:
             raise broken(at, "whoever leaves the game is still in it", repr(player[:50]))
         self.eliminations.append(Elimination(self._numbers[player], day, None, cause))
         del self._living[player]
-        self._wolves = self.living(WEREWOLF)
 
     def game(
         self,
