@@ -106,8 +106,8 @@ def team_results(
             seat=seat,
             message_index=closing,
             opponent=played_against,
-            is_win=ending.is_win(kind.side(role)),
-            win_credit=ending.credit(kind.side(role)),
+            is_win=ending.is_win(side := kind.side(role)),
+            win_credit=ending.credit(side),
             guess_is_correct=guess_is_correct,
             outcome_code=game.outcome_code,
         )

@@ -157,6 +157,7 @@ def _events(built: GameRecord, log: Log, question: _Question) -> list[Any]:
     players = [seat.player for seat in built.seats]
     answers = built.messages.course.answered(phase)
     said = [answers.get(player, ()) for player in players]
+    seats = range(1, len(players) + 1)
     events, faults = [], []
     for name, of_round in rounds.items():
         if not _ROUND_KEY.fullmatch(name):
@@ -169,10 +170,11 @@ def _events(built: GameRecord, log: Log, question: _Question) -> list[Any]:
         except BrokenDocument as error:
             built.faults.append(error.fault)
             return []
-        for seat, (truths, indices) in enumerate(zip(judged, said, strict=True), start=1):
-            if truths.count(None) < len(truths):
-                index = indices[number] if number < len(indices) else None
-                events.append(event(seat, number + 1, index, *truths))
+        events += [
+            event(seat, number + 1, indices[number] if number < len(indices) else None, *truths)
+            for seat, truths, indices in zip(seats, judged, said, strict=True)
+            if truths.count(None) < len(truths)
+        ]
     events.sort(key=_ROUND)  # the order of keys in JSON says nothing
     built.faults += faults
     _tell_missing(built, key, said, events)
@@ -183,12 +185,16 @@ def _identified(
     logged: Any, key: str, players: Sequence[str], faults: list[Fault]
 ) -> Iterable[tuple[bool | None]]:
     answers = required(logged, _IDENTIFICATIONS, key)
-    for player, truth in answers.items():
-        if player not in players:
-            faults.append(_no_such_player(f"$.{key}", player))
-        elif truth not in _TRUTHS:
-            faults.append(_no_truth(f"$.{key}", truth))
-    return [(_TRUTHS.get(answers.get(player, -1)),) for player in players]
+    truths = [(_TRUTHS.get(answers.get(player, -1)),) for player in players]
+    if len(answers) != len(players) or (None,) in truths:
+        faults += [
+            _no_truth(f"$.{key}", truth)
+            if player in players
+            else _no_such_player(f"$.{key}", player)
+            for player, truth in answers.items()
+            if player not in players or truth not in _TRUTHS
+        ]
+    return truths
 
 
 def _analysed(
@@ -210,15 +216,17 @@ def _truths(
 ) -> list[bool | None]:
     """Each seat's truth, None where the log has none; adds faults for what is none, or nobody's."""
     truths = list(map(_TRUTHS.get, logged[:n_seats]))
+    if len(logged) == n_seats and None not in truths:
+        return truths
+    at = f"$.{key}.{measure}"
     if len(logged) > n_seats:
         rule = "there are at most as many answers as seats"
-        faults.append(Fault(f"$.{key}.{measure}", rule, f"{len(logged)} answers"))
-    if None in truths:
-        faults += [
-            _no_truth(f"$.{key}.{measure}[{number}]", logged[number])
-            for number, truth in enumerate(truths)
-            if truth is None
-        ]
+        faults.append(Fault(at, rule, f"{len(logged)} answers"))
+    faults += [
+        _no_truth(f"{at}[{number}]", logged[number])
+        for number, truth in enumerate(truths)
+        if truth is None
+    ]
     return truths + [None] * (n_seats - len(truths))
 
 
