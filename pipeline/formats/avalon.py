@@ -247,8 +247,9 @@ class Acts:
         if not self._is_seated(assassin, f"{at}.assassin"):
             return
         index = self._say(assassin, choice.reasoning, phase, number, assassin)
-        known = dict(zip(self._numbers, self._numbers, strict=True))
-        chosen = target(choice.guess, known, f"{at}.guess", self.faults)
+        chosen = target(
+            choice.guess, {name: name for name in self._numbers}, f"{at}.guess", self.faults
+        )
         self.events["assassinations"].append(
             Assassination(self._numbers[assassin], number, index, chosen, choice.correct)
         )

@@ -178,14 +178,6 @@ def untested(game: GameRecord) -> list[Fault]:
     ]
 
 
-def seat_of(game: GameRecord, player: str | None) -> int | None:
-    """The seat of a player by name, or None where no seat has that name."""
-    for seat, candidate in enumerate(game.seats, start=1):
-        if candidate.player == player:
-            return seat
-    return None
-
-
 def opponents(seats: Iterable[Seat]) -> str | None:
     """The models of the seats not tested, sorted and joined with ', '; None where all are."""
     models = {seat.model or "?" for seat in seats if not seat.is_tested}

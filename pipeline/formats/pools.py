@@ -8,6 +8,7 @@ from 0 without blank lines.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from math import floor
 from typing import Annotated, Any, NamedTuple, TypeVar, cast, get_args
 
@@ -133,8 +134,7 @@ class _System(NamedTuple):
 
     def read(self, look: Look, model: str | None) -> GameRecord:
         """The game; raises BrokenDocument for one that breaks a rule."""
-        log = but_for_a_cut_line(Log, look.data)
-        return _game(log, self.NAME)
+        return but_for_a_cut_line(partial(_game, system=self.NAME), look.data)
 
 
 def _splitter(path: str, head: bytes) -> Splitter | None:
@@ -192,14 +192,6 @@ class Log:
             raise broken(at(number, name), "every player who acts has a seat", repr(player))
         return seat
 
-    def label(self, player: str, number: int) -> str:
-        """What players call a player who acts, such as `P1`. Raises BrokenDocument for no seat."""
-        return self.players[self.seat(player, number) - 1].short_label
-
-    def target(self, player: Any, number: int) -> str | None:
-        """What players call the player whom a line aims at; null, and a fault, for no player."""
-        return target(player, self.labels, at(number, "target_id"), self.faults)
-
     def tokens(self, value: Any, number: int, name: str) -> float | None:
         """A number of tokens, a field of a line; null, and a fault, for what is none."""
         if type(value) in (int, float) and 0 <= value < _TOO_MANY:
@@ -235,13 +227,14 @@ def at(number: int, name: str = "") -> str:
     return f"$[{number}].{name}" if name else f"$[{number}]"
 
 
-def _game(log: Log, system: str) -> GameRecord:
+def _game(data: bytes, system: str) -> GameRecord:
+    log = Log(data)
     puts, transfers = _puts(log), list(_transfers(log))
     scores = _scores(log, puts, transfers)
     of_seats: Sequence[float | None] = scores or [None] * len(log.players)
     spoken = [
         Spoken(
-            log.label(line.player_id, number),
+            log.players[log.seat(line.player_id, number) - 1].short_label,
             line.message or "",
             TALK,
             line.round,
@@ -378,7 +371,7 @@ def _transfers(log: Log) -> Iterator[Transfer]:
             line.round,
             None,
             number=numbers[seat, line.round],
-            target=log.target(line.target_id, number),
+            target=target(line.target_id, log.labels, at(number, "target_id"), log.faults),
             kind=PUNISHMENT,
             amount=None if damage is None else -damage,
             cost=log.tokens(line.punisher_spend, number, "punisher_spend"),

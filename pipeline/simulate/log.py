@@ -99,7 +99,8 @@ OUTAGE = "<<<<<<END_OF_CONVERSATION>>>>>>"
 
 def outage(dice: Dice, agent: str) -> str:
     """What the environment logs in the place of an answer that never came."""
-    uuid = "-".join(dice.hexadecimal(n) for n in (8, 4, 4, 4, 12))
+    digits = "0123456789abcdef"
+    uuid = "-".join("".join(dice.pick(digits) for _ in range(n)) for n in (8, 4, 4, 4, 12))
     cause = dice.pick(SAID["outage_causes"])
     return (
         f"{OUTAGE}{uuid}Agent {agent} failed to generate a response. "

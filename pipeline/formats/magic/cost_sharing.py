@@ -2,7 +2,7 @@
 
 import re
 import string
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 import msgspec
@@ -32,7 +32,6 @@ from pipeline.formats.players import (
     check_distinct,
     check_players,
     in_seats,
-    seat_of,
 )
 from pipeline.formats.rows import MODERATOR, PUBLIC, History, Prompted, Timeline, messages, once
 from pipeline.game import Fault, GameRecord, Proposal, ProposalVote, Seat
@@ -127,10 +126,10 @@ def game(log: Log) -> GameRecord:
         )
         for index in course.said(Phase.OTHER)
     ]
-    built.proposals = _proposals(built, log)
+    built.proposals = _proposals(built, log, numbers)
     built.proposal_votes = _votes(built, log, numbers)
     agreed = None if ended is None else ended == AGREE
-    first_choice = _first_choice(built, log) if agreed else None
+    first_choice = _first_choice(built, log, numbers) if agreed else None
     built.results = [
         replace(one, agreed=agreed, first_choice_seat=first_choice)
         for one in results(built, {numbers[tested.player]: agreed})
@@ -149,7 +148,7 @@ def _seats(backends: bytes | UnsetType, tested: str | UnsetType) -> tuple[Seat, 
     )
 
 
-def _proposals(built: GameRecord, log: Log) -> list[Proposal]:
+def _proposals(built: GameRecord, log: Log, numbers: Mapping[str, int]) -> list[Proposal]:
     """Each player's proposal of each round, its last one as logged, the others from texts."""
     logged = (optional(log.proposal, _PROPOSALS, "proposal", built.faults) or {}).copy()
     n_seats = len(built.seats)
@@ -168,10 +167,9 @@ def _proposals(built: GameRecord, log: Log) -> list[Proposal]:
         rows += _rows(shares, seat, round_, index, is_last=is_last)
     for player, registered in logged.items():
         # Logged, though no message of the player's is left: a history that was cut short.
-        seat_left = seat_of(built, player)
-        if seat_left is not None and isinstance(registered, dict):
+        if player in numbers and isinstance(registered, dict):
             shares = _shares(registered.items(), n_seats)
-            rows += _rows(shares, seat_left, built.n_rounds or 1, None, is_last=True)
+            rows += _rows(shares, numbers[player], built.n_rounds or 1, None, is_last=True)
     return rows
 
 
@@ -238,7 +236,7 @@ def _candidate(registered: str | int) -> str | None:
     return registered or None if isinstance(registered, str) else None
 
 
-def _first_choice(built: GameRecord, log: Log) -> int | None:
+def _first_choice(built: GameRecord, log: Log, numbers: Mapping[str, int]) -> int | None:
     """The seat that the benchmark's script takes for the agreed proposal's author.
 
     That is the first logged vote's choice or, without logged votes, the one that the last message
@@ -247,7 +245,7 @@ def _first_choice(built: GameRecord, log: Log) -> int | None:
     if log.vote is not UNSET:
         votes = optional(log.vote, _VOTES, "vote", []) or {}
         choice = next(iter(votes.values()), None)
-        return seat_of(built, choice) if isinstance(choice, str) else None
+        return numbers.get(choice) if isinstance(choice, str) else None
     closing = built.messages.content[-2] if len(built.messages) > 1 else ""
     found = _TEMPLATE.search(closing)
-    return seat_of(built, found[1]) if found else None
+    return numbers.get(found[1]) if found else None
