@@ -211,14 +211,9 @@ class _Batch:
         """The rows of an event table, with all that is derived."""
         if not any(of_games):
             return _no_rows(table)
-        derive = _DERIVED.get(table, _acts)
-        return derive(self._placed_rows(table, kind, of_games), self)
-
-    def _placed_rows(
-        self, table: str, kind: type[Struct], of_games: Sequence[Sequence[Event]]
-    ) -> pl.DataFrame:
         rows = _columns(table, kind, chain.from_iterable(of_games))
-        return self._seated(rows.with_columns(_group_of_each(of_games)))
+        placed = self._seated(rows.with_columns(_group_of_each(of_games)))
+        return _DERIVED.get(table, _acts)(placed, self)
 
     def _player_rows(self) -> pl.DataFrame:
         of_games = [game.seats for game in self._games]

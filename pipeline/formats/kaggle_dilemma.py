@@ -16,7 +16,6 @@ from pipeline.formats.kaggle_steps import (
     PLAYERS,
     Actions,
     Episode,
-    State,
     actions_of,
     played,
 )
@@ -116,14 +115,17 @@ def _steps(episode: Episode, faults: list[Fault]) -> Iterator[Step]:
             yield Step(round_, actions, None, ())
             continue
         choices = [_choice(value, f"{at}[{n}]", faults) for n, value in enumerate(registered)]
-        points = (
-            [
-                _gained(now, before)
+        points: Sequence[float | None]
+        if is_plain:  # a reward is what a player has in all
+            points = [
+                None if now.reward is None or before.reward is None else now.reward - before.reward
                 for now, before in zip(states, episode.steps[number - 1], strict=True)
             ]
-            if is_plain
-            else [_points(own, other) for own, other in zip(choices, choices[::-1], strict=True)]
-        )
+        else:
+            points = [
+                None if own is None or other is None else _POINTS[own][other]
+                for own, other in zip(choices, choices[::-1], strict=True)
+            ]
         yield Step(round_, actions, choices, points)
         round_ += 1
 
@@ -135,12 +137,3 @@ def _choice(value: Any, at: str, faults: list[Fault]) -> int | None:
     rule = "a choice is 0, to cooperate, or 1, to defect"
     faults.append(Fault(at, rule, repr(value)[:50]))
     return None
-
-
-def _points(own: int | None, other: int | None) -> float | None:
-    return None if own is None or other is None else _POINTS[own][other]
-
-
-def _gained(now: State, before: State) -> float | None:
-    """What a player got at a step, by what it had in all."""
-    return None if now.reward is None or before.reward is None else now.reward - before.reward

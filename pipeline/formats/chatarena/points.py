@@ -20,7 +20,7 @@ from pipeline.formats.magic.prisoners_dilemma import N_PLAYERS, Payoffs, decisio
 from pipeline.formats.magic.public_good import registered
 from pipeline.formats.players import models_of
 from pipeline.formats.rows import messages
-from pipeline.game import Course, Fault, GameRecord, JsonValue, Seat
+from pipeline.game import Fault, GameRecord, JsonValue, Seat
 from pipeline.vocabulary import PLAYER, GameType, Outcome, Phase
 
 _POINTS = r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s{1,9}points?"
@@ -120,8 +120,10 @@ def _game(
     if ended and int(ended[1]) != n_rounds:
         rule = f"the game ends after its {n_rounds} rounds"
         raise broken("$", rule, f"it ends after {int(ended[1])}")
-    if ended:
-        _check_decisions(spoken.course, phase, len(players), n_rounds)
+    decided = Counter(spoken.course.round[index] for index in spoken.course.said(phase))
+    if ended and (set(decided.values()) != {len(players)} or len(decided) != n_rounds):
+        rule = f"each player decides in each of the {n_rounds} rounds"
+        raise broken("$", rule, f"{decided.total()} decisions of {len(players)} players")
     return GameRecord(
         game_type=game_type,
         system=SYSTEM,
@@ -143,10 +145,3 @@ def _add_results(built: GameRecord, points: Sequence[float]) -> None:
     """Adds who won: each with the most points of all, if the game is finished."""
     known = points if built.is_finished else [None] * len(built.seats)
     built.results = results(built, dict(enumerate(most_points(known), start=1)))
-
-
-def _check_decisions(course: Course, phase: Phase, n_players: int, n_rounds: int) -> None:
-    decided = Counter(course.round[index] for index in course.said(phase))
-    if set(decided.values()) != {n_players} or len(decided) != n_rounds:
-        rule = f"each player decides in each of the {n_rounds} rounds"
-        raise broken("$", rule, f"{decided.total()} decisions of {n_players} players")

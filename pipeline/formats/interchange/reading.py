@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
 from itertools import chain, compress, islice
 from operator import attrgetter, itemgetter, ne
 from typing import Any, TypeAlias
@@ -214,13 +213,8 @@ def _usage(seats: list[Seat], faults: list[Fault]) -> list[Usage]:
     return [usage(seat, keys, f"$.seats[{number}]", faults) for number, seat in enumerate(seats)]
 
 
-@cache
-def _phases() -> frozenset[str]:
-    return frozenset(map(str, games.phases()))
-
-
 def _spoken(events: list[Event]) -> Iterator[Spoken]:
-    known = _phases()
+    known = set(games.phases())
     for number, event in enumerate(events):
         if event.text is None:
             continue
