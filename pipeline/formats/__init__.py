@@ -239,10 +239,13 @@ def described(error: BaseException, name: str) -> str:
 
 
 def _claimed_twice(names: list[str]) -> str:
-    formats_ = [f"{name} of the package {package_of(name) or OWN}" for name in names]
+    claimed = [
+        f"{name} of the package {package}" if (package := package_of(name)) else name
+        for name in names
+    ]
     return (
-        f"the formats {' and '.join(formats_)} claim it: report it to one of the packages, or "
-        "uninstall one"
+        f"the formats {' and '.join(claimed)} claim it: this is a bug, please report it; without "
+        "one of their packages the document is read"
     )
 
 

@@ -138,6 +138,6 @@ def test_two_formats_that_claim_a_document_are_named_with_their_packages(
 ) -> None:
     monkeypatch.setattr(pipeline.formats, "package_of", {"a": None, "b": "other"}.__getitem__)
     assert pipeline.formats._claimed_twice(["a", "b"]) == (
-        "the formats a of the package magic and b of the package other claim it: report it to one "
-        "of the packages, or uninstall one"
+        "the formats a and b of the package other claim it: this is a bug, please report it; "
+        "without one of their packages the document is read"
     )
