@@ -9,10 +9,9 @@ from pipeline import games
 from pipeline.archives import MAX_DOCUMENT, Document, Sources, documents
 from pipeline.events.frames import IdentifiedGame, frames
 from pipeline.events.identity import content_id, game_id, game_index, sha256
-from pipeline.formats import NO_MODEL, inspect, read, splitter, why_ignored
+from pipeline.formats import NO_MODEL, inspect, may_be_log, read, splitter, why_ignored
 from pipeline.formats.interchange import KEY, NAME, encoded
 from pipeline.formats.rows import clear_cache
-from pipeline.formats.unclaimed import may_be_log
 from pipeline.game import BrokenDocument, Fault, GameRecord
 from pipeline.games.files import kind_in
 from pipeline.games.mistakes import gaps
@@ -78,7 +77,9 @@ def convert(
     for document in _forgotten(read_all()):
         location = f"{document.source}/{document.path}"
         if document.data is None:
-            yield Converted(location, None, *_unread(document))
+            fault = _unread(document)
+            ignored = None if document.is_broken else fault.message
+            yield Converted(location, None, (fault,) if document.is_broken else (), ignored)
             continue
         try:
             game = read(document.data, model, document.path)
@@ -145,11 +146,9 @@ def _forgotten(documents: Iterable[Document]) -> Iterator[Document]:
             n_bytes = 0
 
 
-def _unread(document: Document) -> tuple[tuple[Fault, ...], str | None]:
-    reason = document.reason or "it cannot be read"
-    if document.is_broken:
-        return (Fault("$", "the document can be read", reason),), None
-    return (), reason
+def _unread(document: Document) -> Fault:
+    """Why a document has no bytes."""
+    return Fault("$", "the document can be read", document.reason or "it cannot be read")
 
 
 def _converted(location: str, game: GameRecord, log_sha256: str) -> Converted:
@@ -168,7 +167,7 @@ def _converted(location: str, game: GameRecord, log_sha256: str) -> Converted:
 def _game_of(document: Document) -> GameRecord | Fault:
     """The game of a document of interchange JSON, or why it has none."""
     if document.data is None:
-        return Fault("$", "the document can be read", document.reason or "it cannot be read")
+        return _unread(document)
     try:
         game = read(document.data, "any", document.path)
     except BrokenDocument as error:

@@ -250,6 +250,7 @@ class GameRecord(Struct, kw_only=True, omit_defaults=True):
     of equal settings repeat one another: they are then one cluster of an interval, a pair of a
     comparison, and expected of every model. Other games have a setting each of their own.
     `game_index` is the game's number in its competition, where the log itself has it.
+    `format_version` is the variant of the format, of which most have one.
     `faults` are the parts of the log that could not be used. `assigned_model` is the one that
     whoever ingested the log gave, where the log itself names none. `ended_by` is why a game ended
     that did not run its course, in the log's words. `events` are the rows of tables that only
@@ -262,7 +263,7 @@ class GameRecord(Struct, kw_only=True, omit_defaults=True):
     game_type: str
     system: str
     format: str
-    format_version: str
+    format_version: str = "1"
     setting: Mapping[str, JsonValue]
     is_repeatable: bool = False
     is_finished: bool

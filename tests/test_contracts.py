@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.events.checks import are_kept, broken, columns_of, rules
+from pipeline.events.checks import Column, Table, are_kept, broken, columns_of, rules
 from pipeline.events.contracts import TABLES, own_contract
-from pipeline.events.declaration import Column, Rule, Table
 
 
 class Base(Table):
@@ -34,7 +33,7 @@ class Example(Base):
     parts = Column(pl.List(pl.Struct({"name": pl.String(), "n": pl.Int64()})), "what")
     raw = Column(pl.Binary(), "bytes", nullable=True)
 
-    word_is_flagged = Rule(pl.col("flag") | pl.col("word").is_null())
+    word_is_flagged = pl.col("flag") | pl.col("word").is_null()
 
 
 GOOD: dict[str, Any] = {

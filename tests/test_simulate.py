@@ -23,7 +23,7 @@ import zstandard
 from pipeline.errors import UsageError
 from pipeline.simulate import Summary, simulate
 from pipeline.simulate.dice import Dice
-from pipeline.simulate.encode import encode
+from pipeline.simulate.work import encode
 
 SEATED = [(1, "Player 1"), (2, "Player 2"), (3, "Player 3")]
 OUTAGE = "<<<<<<END_OF_CONVERSATION>>>>>>"

@@ -12,7 +12,7 @@ from rawlogs import fault_of, game_of
 
 from pipeline import sqlfiles
 from pipeline.events import prose
-from pipeline.formats.answers import stated_guess
+from pipeline.formats.hidden_roles import stated_guess
 from pipeline.ingest import ingest
 from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import metrics

@@ -1,12 +1,52 @@
-"""Rows held against the contract of their table: its rules, and the rows that break them."""
+"""How a table is declared, and rows held against it: its rules, and the rows that break them.
 
-from collections.abc import Iterator
+A declaration is a class with a line for each column, and what its values are held to.
+"""
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import ClassVar
 
 import polars as pl
 from polars.datatypes import DataTypeClass
 
 from pipeline.column import Column
-from pipeline.events.declaration import Table
+
+
+class Table:
+    """Base of every table; its columns and rules are those of its base, then its own.
+
+    Columns that are declared elsewhere, `columns` of the class, come last. A rule is what rows are
+    held to beyond their columns: an expression, true for each that keeps it.
+    """
+
+    _columns: ClassVar[dict[str, Column]] = {}
+    _rules: ClassVar[dict[str, pl.Expr]] = {}
+
+    def __init_subclass__(cls, columns: Mapping[str, Column] = MappingProxyType({})) -> None:
+        own = vars(cls).items()
+        cls._columns = {
+            **cls._columns,
+            **{n: declared for n, declared in own if isinstance(declared, Column)},
+            **columns,
+        }
+        own_rules = {n: declared for n, declared in own if isinstance(declared, pl.Expr)}
+        cls._rules = cls._rules | own_rules
+
+    @classmethod
+    def columns(cls) -> dict[str, Column]:
+        """The columns by name, in order; one declared anew keeps its place."""
+        return cls._columns
+
+    @classmethod
+    def rules(cls) -> dict[str, pl.Expr]:
+        """The rules by name."""
+        return cls._rules
+
+    @classmethod
+    def primary_key(cls) -> list[str]:
+        """The columns that tell rows apart, none if rows need not differ."""
+        return [name for name, column in cls._columns.items() if column.primary_key]
 
 
 def rules(table: type[Table]) -> dict[str, pl.Expr]:
@@ -19,7 +59,7 @@ def rules(table: type[Table]) -> dict[str, pl.Expr]:
         for name, column in table.columns().items()
         for words, holds in _asked(column, pl.col(name))
     }
-    return of_columns | {name: rule.holds for name, rule in table.rules().items()}
+    return of_columns | table.rules()
 
 
 def _asked(column: Column, value: pl.Expr) -> Iterator[tuple[str, pl.Expr]]:

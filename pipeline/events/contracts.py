@@ -14,7 +14,7 @@ import polars as pl
 from pipeline import column, games
 from pipeline.acts import ACTS, RESULT
 from pipeline.column import Column
-from pipeline.events.declaration import Rule, Table
+from pipeline.events.checks import Table
 from pipeline.vocabulary import DocumentStatus, ParseStatus, Side
 
 # Lakes from `OLDEST_VERSION` on can be read: what they lack is empty, or null. Those from
@@ -148,7 +148,7 @@ class Results(OfPlayer, columns=RESULT):
     # Not unique: hidden roles have a row for each model and role, see the rule below.
     game_id = column.identifier("the game: a hash of its document's bytes and its index")
 
-    one_row_for_a_side = Rule(~pl.struct("game_id", "seat", "model", "role").is_duplicated())
+    one_row_for_a_side = ~pl.struct("game_id", "seat", "model", "role").is_duplicated()
 
 
 class Messages(OfPlayer):

@@ -58,10 +58,6 @@ SEAT_OF_NOBODY = "the seat of an event is 1 to the number of players"
 _NOBODY = pl.lit([], _TEXTS)
 _OK = pl.lit(str(ParseStatus.OK))
 _OUTAGE = pl.lit(str(ParseStatus.OUTAGE))
-_USED_NOTHING = [
-    pl.lit(None, polars_schema("players")[one.name]).alias(one.name) for one in fields(Usage)
-]
-_NO_FAILURE = pl.lit(None, pl.String).alias("failure")
 
 
 class IdentifiedGame(Struct, frozen=True, gc=False):
@@ -116,7 +112,6 @@ class _Batch:
         self._first_message = _firsts(games["n_messages"])
         players = self._player_rows()
         self._of_player = {name: _encoded(players[name]) for name in _OF_PLAYER}
-        self._names = players["player"]
         self.seats = players.select(GAME_ROW, "player", "seat", "side", "is_sought")
         # The games whose seats are not all called `Player N`.
         self.named = players.filter(~IS_NUMBERED).select(GAME_ROW).unique()
@@ -130,7 +125,7 @@ class _Batch:
     def whole(self, table: str) -> pa.Table:
         """A table with all columns of its contract."""
         if self.tables[table].is_empty():
-            return _nothing(table)
+            return arrow.table(no_rows(table))
         if table not in self._whole:
             self._whole[table] = self._completed(table)
         return self._whole[table]
@@ -159,7 +154,7 @@ class _Batch:
             if self.tables[table].is_empty():
                 continue
             rows = self._own(table)
-            if rows.select(_are_kept(table)).item():
+            if rows.select(checks.are_kept(own_contract(table))).item():
                 continue
             breaks = checks.broken(own_contract(table), rows)
             if breaks:
@@ -190,19 +185,15 @@ class _Batch:
 
     def status_of(self, rows: pl.DataFrame) -> pl.Series:
         """The parse status of each row's message, null where there is none."""
-        return self._status.gather(self._message(rows)).alias("parse_status")
+        return self._status.gather(self._message(rows))
 
-    def name_of(self, rows: pl.DataFrame) -> pl.Series:
-        """The name of each row's player, as `player`."""
-        return self._names.gather(rows[_PLAYER_ROW]).alias("player")
+    def of_player(self, rows: pl.DataFrame, name: str) -> pl.Series:
+        """A column of `seats` for each row's player."""
+        return self.seats[name].gather(rows[_PLAYER_ROW])
 
     def game_type_of(self, rows: pl.DataFrame) -> pl.Series:
         """The type of each row's game, as `game_type`."""
         return self._game_types.gather(rows[GAME_ROW]).alias("game_type")
-
-    def side_of(self, rows: pl.DataFrame) -> pl.Series:
-        """The side of each row's player, as `side`."""
-        return self.seats["side"].gather(rows[_PLAYER_ROW])
 
     def spoken(self, phase: Phase) -> pl.DataFrame:
         """The messages of one phase of all games, with the answer in each as its `content`."""
@@ -220,14 +211,9 @@ class _Batch:
         """The rows of an event table, with all that is derived."""
         if not any(of_games):
             return _no_rows(table)
-        derive = _DERIVED.get(table, _acts)
-        return derive(self._placed_rows(table, kind, of_games), self)
-
-    def _placed_rows(
-        self, table: str, kind: type[Struct], of_games: Sequence[Sequence[Event]]
-    ) -> pl.DataFrame:
         rows = _columns(table, kind, chain.from_iterable(of_games))
-        return self._seated(rows.with_columns(_group_of_each(of_games)))
+        placed = self._seated(rows.with_columns(_group_of_each(of_games)))
+        return _DERIVED.get(table, _acts)(placed, self)
 
     def _player_rows(self) -> pl.DataFrame:
         of_games = [game.seats for game in self._games]
@@ -236,7 +222,16 @@ class _Batch:
         seat = pl.int_range(1, pl.len() + 1) - self._first_player.gather(rows[GAME_ROW])
         rank = pl.col("final_score").rank("min", descending=True).over(GAME_ROW)
         rows = rows.with_columns(self.game_type_of(rows), seat=seat, score_rank=rank)
-        return _with_role(rows.with_columns(*_used(self._games), _failures(self._games)))
+        used = chain.from_iterable(
+            game.usage or (Usage(),) * len(game.seats) for game in self._games
+        )
+        failures = [
+            game.failures.get(number)
+            for game in self._games
+            for number in range(1, len(game.seats) + 1)
+        ]
+        failure = pl.Series("failure", failures, pl.String)
+        return _with_role(rows.with_columns(*_columns("players", Usage, used), failure))
 
     def _message_rows(self) -> pl.DataFrame:
         of_games = [game.messages for game in self._games]
@@ -262,11 +257,6 @@ class _Batch:
             )
         seated = self._first_player.gather(rows[GAME_ROW]) + seat.cast(pl.Int64) - 1
         return rows.with_columns(seated.alias(_PLAYER_ROW))
-
-
-@cache
-def _are_kept(table: str) -> pl.Expr:
-    return checks.are_kept(own_contract(table))
 
 
 def _faults(
@@ -306,7 +296,8 @@ def _game_rows(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
         "n_players": [len(game.seats) for game in games],
         "n_messages": [len(game.messages) for game in games],
     }
-    columns |= {n: list(map(attrgetter(n), batch)) for n in _names(IdentifiedGame) if n != "game"}
+    own = [name for name in IdentifiedGame.__struct_fields__ if name != "game"]
+    columns |= {name: list(map(attrgetter(name), batch)) for name in own}
     settings = _setting_rows(batch)
     unchanged = [n for n in polars_schema("games") if n not in columns and n not in settings]
     columns |= {name: list(map(attrgetter(name), games)) for name in unchanged}
@@ -378,7 +369,7 @@ def _proposal_votes(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
 
 def _with_stated(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     """The rows with the players that their texts name, as `stated`."""
-    rows = rows.with_columns(batch.answer_of(rows, Phase.VOTE), batch.name_of(rows))
+    rows = rows.with_columns(batch.answer_of(rows, Phase.VOTE), batch.of_player(rows, "player"))
     rows = _with_read(rows, ["answer", "player"], stated=prose.stated_players)
     return rows if batch.named.is_empty() else _with_named(rows, batch)
 
@@ -452,7 +443,9 @@ def _answers(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
 
 def _identifications(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     rows = _answers(rows, batch)
-    asked = rows.with_columns(batch.name_of(rows), batch.side_of(rows), batch.game_type_of(rows))
+    asked = rows.with_columns(
+        batch.of_player(rows, "player"), batch.of_player(rows, "side"), batch.game_type_of(rows)
+    )
     read = read_identifications(asked, batch.spoken(Phase.IDENTIFICATION))
     return rows.with_columns(read["claimed_role"], read["is_correct_as_read"])
 
@@ -462,7 +455,9 @@ def _analyses(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
         kind=pl.lit(list(AnalysisKind), _TEXTS), is_correct=pl.concat_list(*AnalysisKind)
     )
     rows = rows.explode("kind", "is_correct").filter(pl.col("is_correct").is_not_null())
-    asked = rows.with_columns(batch.name_of(rows), batch.game_type_of(rows), batch.side_of(rows))
+    asked = rows.with_columns(
+        batch.of_player(rows, "player"), batch.game_type_of(rows), batch.of_player(rows, "side")
+    )
     read = read_analyses(asked, batch.spoken(Phase.ANALYSIS), batch.seats)
     return rows.with_columns(read["is_own_view_stated"], read["is_correct_as_read"])
 
@@ -536,16 +531,10 @@ def _results(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     )
 
 
-def _plain(rows: pl.DataFrame, _: _Batch) -> pl.DataFrame:
-    return rows
-
-
-_Derive = Callable[[pl.DataFrame, _Batch], pl.DataFrame]
-
 # What is derived for all rows of an event table at once, and not by `_acts`.
-_DERIVED: dict[str, _Derive] = {
+_DERIVED: dict[str, Callable[[pl.DataFrame, _Batch], pl.DataFrame]] = {
     "votes": _votes,
-    "guesses": _plain,
+    "guesses": lambda rows, _: rows,
     "role_identifications": _identifications,
     "role_analyses": _analyses,
     "decisions": _decisions,
@@ -572,29 +561,9 @@ def _events_of(games: Sequence[GameRecord], table: str) -> Sequence[Sequence[Eve
     return [game.events.get(table, ()) for game in games]
 
 
-def _used(games: Sequence[GameRecord]) -> Iterable[pl.Series | pl.Expr]:
-    """The columns of what each seat used; most logs do not say."""
-    if not any(game.usage for game in games):
-        return _USED_NOTHING
-    of_seats = (game.usage or (Usage(),) * len(game.seats) for game in games)
-    return _columns("players", Usage, chain.from_iterable(of_seats))
-
-
-def _failures(games: Sequence[GameRecord]) -> pl.Series | pl.Expr:
-    """How each seat failed, null for most."""
-    if not any(game.failures for game in games):
-        return _NO_FAILURE
-    texts = [game.failures.get(n) for game in games for n in range(1, len(game.seats) + 1)]
-    return pl.Series("failure", texts, pl.String)
-
-
-def _names(kind: type[Struct]) -> list[str]:
-    return [field.name for field in fields(kind)]
-
-
 def _columns(table: str, kind: type[Struct], rows: Iterable[Struct]) -> pl.DataFrame:
     """The rows' own fields as columns, typed by the table's contract."""
-    names = _names(kind)
+    names = kind.__struct_fields__
     columns = list(zip(*map(astuple, rows), strict=True)) or [()] * len(names)
     return _typed(table, dict(zip(names, columns, strict=True)))
 
@@ -604,12 +573,10 @@ def _typed(table: str, columns: Mapping[str, Sequence[object]]) -> pl.DataFrame:
     return pl.DataFrame([_series(n, values, schema[n]) for n, values in columns.items()])
 
 
-def _series(name: str, values: Sequence[object], dtype: pl.DataType) -> pl.Series:
-    return _lists(name, values) if dtype == _TEXTS else pl.Series(name, values, dtype=dtype)
-
-
-def _lists(name: str, values: Sequence[Any]) -> pl.Series:
-    """Lists of texts; a text stands for a list of itself."""
+def _series(name: str, values: Sequence[Any], dtype: pl.DataType) -> pl.Series:
+    """A column; in one of lists of texts, a text stands for a list of itself."""
+    if dtype != _TEXTS:
+        return pl.Series(name, values, dtype=dtype)
     lists = [(value,) if isinstance(value, str) else value for value in values]
     texts = pl.Series(list(chain.from_iterable(lists)), dtype=pl.String)
     ends = pl.Series([0, *map(len, lists)], dtype=pl.Int64).cum_sum()
@@ -621,11 +588,6 @@ def _lists(name: str, values: Sequence[Any]) -> pl.Series:
 @cache
 def _no_rows(table: str) -> pl.DataFrame:
     return pl.DataFrame(schema={**polars_schema(table), GAME_ROW: pl.Int64(), **_BEFORE_DERIVED})
-
-
-@cache
-def _nothing(table: str) -> pa.Table:
-    return arrow.table(no_rows(table))
 
 
 def _firsts(sizes: pl.Series) -> pl.Series:

@@ -2,7 +2,6 @@
 
 import hashlib
 import re
-import threading
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from operator import attrgetter
@@ -35,16 +34,6 @@ _NO_CONTENT = {
 _facts = attrgetter(
     *(field.name for field in fields(GameRecord) if field.name not in {*ACTS, *_NO_CONTENT})
 )
-
-
-class _Packed(threading.local):
-    """Memory to pack games into, of each thread its own; taken anew for each it costs more."""
-
-    def __init__(self) -> None:
-        self.bytes = bytearray()
-
-
-_packed = _Packed()
 
 
 def sha256(data: bytes) -> str:
@@ -84,8 +73,7 @@ def content_id(game: GameRecord) -> str:
         name: sorted(rows, key=_ROUND_AND_SEAT) for name, rows in game.events.items() if rows
     }
     said = [_course_digest(messages.course), messages.content]
-    _PACKER.encode_into([said, _facts(game), events, of_kind], _packed.bytes)
-    return _digest(_packed.bytes)
+    return _digest(_PACKER.encode([said, _facts(game), events, of_kind]))
 
 
 # Games go the same few ways, and a course is as long as a game.
@@ -136,5 +124,5 @@ def _plain(number: float) -> JsonValue:
     return int(number) if number.is_integer() and abs(number) < _MOST_EXACT else number
 
 
-def _digest(data: bytes | bytearray) -> str:
+def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:ID_LENGTH]

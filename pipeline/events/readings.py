@@ -12,7 +12,7 @@ are read here, and `players` has game, player and side.
 import polars as pl
 
 from pipeline.events.contracts import GAME_ROW
-from pipeline.games import kind
+from pipeline.events.roles import role_rows
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES, AnalysisKind, GameType, Side
 
 # The questions and the forms of their answers are for players with such names.
@@ -170,21 +170,16 @@ def read_identifications(rows: pl.DataFrame, spoken: pl.DataFrame) -> pl.DataFra
         (pl.lit("Player ") + named.list.first()) == pl.col("player")
     )
     is_right = is_own_name & (pl.col("read_side") == pl.col("side"))
-    return _with(rows, read).with_columns(
-        claimed_role=_role_of("read_side"),
+    of_sides = role_rows().filter(pl.col("game_type").is_in(HIDDEN_ROLE_GAMES))
+    roles = of_sides.select("game_type", read_side="side", claimed_role="role")
+    read_rows = _with(rows, read).join(
+        roles, on=["game_type", "read_side"], how="left", maintain_order="left"
+    )
+    return read_rows.with_columns(
         is_correct_as_read=pl.when(named.is_not_null(), IS_NUMBERED).then(
             is_right.fill_null(value=False)
         ),
     )
-
-
-def _role_of(side: str) -> pl.Expr:
-    """The role of that side in the game."""
-    found = pl.lit(None, pl.String)
-    for role, game_type in [(role, one) for one in HIDDEN_ROLE_GAMES for role in kind(one).roles]:
-        is_role = (pl.col("game_type") == game_type) & (pl.col(side) == role.side)
-        found = pl.when(is_role).then(pl.lit(role.name)).otherwise(found)
-    return found
 
 
 def _named() -> pl.Expr:

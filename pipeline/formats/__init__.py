@@ -1,17 +1,21 @@
 """Log formats, one module each: what one document says, as a typed `GameRecord`.
 
-A format is any module or package in here that has `NAME`, `NAMES_MODELS`, `claims` and `read`;
-there is no list of them to keep. Where a file of its logs is not one game, it has `splitter` too;
-where its program also logs what is not read, `describes` says of such a document what it is.
-A package outside adds one by an entry point of the group `magic_pipeline.formats` that leads to a
-module, or an object, with the same. `SHAPE` spares one in here whose logs have few keys a second
-pass over them (see `Look`); every format then trusts these keys, so no package outside has it.
+A format is any module or package in here that has `NAME`, `NAMES_MODELS`, `claims` and `read`, or
+each of its `FORMATS` that has them; there is no list of them to keep. Where a file of its logs is
+not one game, it has `splitter` too; where its program also logs what is not read, `describes` says
+of such a document what it is. A package outside adds one by an entry point of the group
+`magic_pipeline.formats` that leads to a module, or an object, with the same. `SHAPE` spares one in
+here whose logs have few keys a second pass over them (see `Look`); every format then trusts these
+keys, so no package outside has it.
 """
 
 import importlib
 import pkgutil
+import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache, partial
+from itertools import chain
 from operator import itemgetter
 from typing import Any, Protocol, cast
 
@@ -20,13 +24,12 @@ import msgspec
 from pipeline.archives.failures import UnfitError
 from pipeline.archives.names import document_form
 from pipeline.archives.splitting import BYTE_ORDER_MARK, Cut, Splitter, begins_json, whole
-from pipeline.archives.unclaimed import is_pointer
+from pipeline.archives.unclaimed import TEXT, is_pointer, why_unclaimed
 from pipeline.formats.broken import broken, decode
 from pipeline.formats.building import side_results
 from pipeline.formats.kinds import check_kind, check_winners
 from pipeline.formats.look import Look, Shapes
 from pipeline.formats.players import untested
-from pipeline.formats.unclaimed import NOT_READ, why_no_log
 from pipeline.game import BrokenDocument, GameRecord
 from pipeline.plugins import FORMATS, OWN, PluginError, each_once, plugins
 
@@ -34,6 +37,12 @@ _NEEDED = ("NAME", "NAMES_MODELS", "claims", "read")
 _WELL_FORMED = msgspec.json.Decoder()
 _TEXT_LIMIT = 500
 _HEAD_BYTES = 1 << 12
+_N_KEYS = 3
+_WORD = re.compile("(?=_*[A-Za-z])[A-Za-z_]{1,30}")
+NOT_READ = "not read: "
+"""What the reason begins with for a log of a known program that has no game that is read."""
+_OTHER_KEYS = "not a log: JSON with other keys"
+_NO_KEYS = "not a log: JSON without keys"
 NO_MODEL = "the log or --model names the model that played"
 NO_ERROR = "its format reads it without an unexpected error"
 
@@ -72,11 +81,13 @@ def package_of(name: str) -> str | None:
     return next((package for package, format_ in _of_plugins() if name == format_.NAME), None)
 
 
-def _own() -> Iterator[Format]:
-    for found in pkgutil.iter_modules(__path__):
-        module = importlib.import_module(f"{__name__}.{found.name}")
-        if hasattr(module, "read"):
-            yield cast(Format, module)
+@cache
+def _own() -> tuple[Any, ...]:
+    names = [f"{__name__}.{found.name}" for found in pkgutil.iter_modules(__path__)]
+    of_modules = [
+        getattr(module, "FORMATS", (module,)) for module in map(importlib.import_module, names)
+    ]
+    return tuple(one for one in chain.from_iterable(of_modules) if hasattr(one, "read"))
 
 
 @cache
@@ -96,57 +107,47 @@ def splitter(path: str, head: bytes) -> Splitter | None:
     Raises UnfitError where two formats do.
     """
     head = head.removeprefix(BYTE_ORDER_MARK)
-    chosen = {}
-    for name, choose in _splitters():
-        if (cut := choose(path, head)) is not None:
-            chosen[name] = cut
+    asked = [(name, choose(path, head)) for name, choose in _splitters()]
+    chosen = {name: cut for name, cut in asked if cut is not None}
     if len(chosen) > 1:
         raise UnfitError(_claimed_twice(list(chosen)))
     return next(iter(chosen.values()), None)
 
 
-def _chosen(name: str, choose: _Choose, path: str, head: bytes) -> Splitter | None:
+def _chosen(format_: Any, path: str, head: bytes) -> Splitter | None:
     """What a format of another package chooses; raises UnfitError where it fails."""
+    with _unfit(format_.NAME):
+        cut = format_.splitter(path, head)
+        if not (cut is None or callable(cut)):
+            raise TypeError(f"`splitter` gives a {type(cut).__name__}, not a function")
+    # The whole file is known by what its splitter is.
+    return cut if cut in (None, whole) else partial(_parts, format_.NAME, cut)
+
+
+def _parts(name: str, cut: Splitter, *arguments: Any) -> Iterator[Cut]:
+    """What a splitter of another package cuts, whose failures are that package's."""
+    with _unfit(name):
+        yield from cut(*arguments)
+
+
+@contextmanager
+def _unfit(name: str) -> Iterator[None]:
+    """Raises UnfitError for what fails within, which names the package of this format."""
     try:
-        chosen = choose(path, head)
-        if not (chosen is None or callable(chosen)):
-            raise TypeError(f"`splitter` gives a {type(chosen).__name__}, not a function")
-        return chosen if chosen is None else _cut_by(name, chosen)
+        yield
     except (UnfitError, MemoryError):
         raise
     except (Exception, SystemExit) as error:
         raise UnfitError(described(error, name)) from error
 
 
-def _cut_by(name: str, cut: Splitter) -> Splitter:
-    """A splitter of another package, whose failures are that package's."""
-    if cut is whole:  # it is known by what it is
-        return cut
-
-    def parts(*arguments: Any) -> Iterator[Cut]:
-        try:
-            yield from cut(*arguments)
-        except (UnfitError, MemoryError):
-            raise
-        except (Exception, SystemExit) as error:
-            raise UnfitError(described(error, name)) from error
-
-    return parts
-
-
 @cache
 def _splitters() -> tuple[tuple[str, _Choose], ...]:
-    choices = [(format_.NAME, getattr(format_, "splitter", None)) for format_ in formats()]
     return tuple(
-        (name, choose if package_of(name) is None else partial(_chosen, name, choose))
-        for name, choose in choices
-        if choose is not None
+        (format_.NAME, choose if package_of(format_.NAME) is None else partial(_chosen, format_))
+        for format_ in formats()
+        if (choose := getattr(format_, "splitter", None)) is not None
     )
-
-
-@cache
-def _describing() -> tuple[Callable[[Look], str | None], ...]:
-    return tuple(format_.describes for format_ in _own() if hasattr(format_, "describes"))
 
 
 @cache
@@ -162,12 +163,13 @@ def read(data: bytes, model: str | None = None, path: str = "") -> GameRecord | 
     does not decode, or that is a log and breaks a rule.
     """
     look = Look(path, data.removeprefix(BYTE_ORDER_MARK), shapes())
-    format_ = _claimant(look)
-    if format_ is None:
-        if not _is_text(path) or is_pointer(data) or begins_json(data[:_HEAD_BYTES]):
+    found = _claimed(look, model)
+    if found is None:
+        is_text = document_form(path).kind == "text"  # of a file that need not be JSON
+        if not is_text or is_pointer(data) or begins_json(data[:_HEAD_BYTES]):
             decode(_WELL_FORMED, look.data)
         return None
-    game = _game(format_, look, model)
+    format_, game = found
     check_kind(game)
     if not game.results:
         game.results = side_results(game)
@@ -189,43 +191,39 @@ def read(data: bytes, model: str | None = None, path: str = "") -> GameRecord | 
 def why_ignored(data: bytes, path: str = "") -> str:
     """What a document is that no format claims, in words that many documents share."""
     look = Look(path, data.removeprefix(BYTE_ORDER_MARK))
-    named = next(filter(None, (describes(look) for describes in _describing())), None)
-    return f"{NOT_READ}{named}" if named else why_no_log(look)
+    describing = [format_ for format_ in _own() if hasattr(format_, "describes")]
+    named = next(filter(None, (format_.describes(look) for format_ in describing)), None)
+    return f"{NOT_READ}{named}" if named else _why_no_log(look)
 
 
-def _claimant(look: Look) -> Format | None:
-    """The one format that claims a document; raises BrokenDocument where several do."""
-    claimants = []
-    for format_ in formats():
-        try:
+def _claimed(look: Look, model: str | None) -> tuple[Format, GameRecord] | None:
+    """The one format that claims a document, and the game that it reads; None where none does.
+
+    Raises BrokenDocument where several do, or where one of another package fails, or ends the
+    process.
+    """
+    claimants, asked = [], ""
+    try:
+        for format_ in formats():
+            asked = format_.NAME
             if format_.claims(look):
                 claimants.append(format_)
-        except (BrokenDocument, MemoryError):
-            raise
-        # One of another package that fails, or ends the process, breaks the document.
-        except (Exception, SystemExit) as error:
-            if package_of(format_.NAME) is None:
-                raise
-            raise broken("$", NO_ERROR, described(error, format_.NAME)) from error
-    if len(claimants) > 1:
-        names = [format_.NAME for format_ in claimants]
-        raise broken("$", "one format alone claims a document", _claimed_twice(names))
-    return claimants[0] if claimants else None
-
-
-def _game(format_: Format, look: Look, model: str | None) -> GameRecord:
-    """The game that a format reads; where one of another package fails, the document is broken."""
-    try:
-        game = format_.read(look, model)
+        if not claimants:
+            return None
+        asked = claimants[0].NAME
+        if len(claimants) > 1:
+            names = [format_.NAME for format_ in claimants]
+            raise broken("$", "one format alone claims a document", _claimed_twice(names))
+        game = claimants[0].read(look, model)
         if not isinstance(game, GameRecord):
             raise TypeError(f"`read` gives a {type(game).__name__}, not a GameRecord")
     except (BrokenDocument, MemoryError):
         raise
     except (Exception, SystemExit) as error:
-        if package_of(format_.NAME) is None:
+        if package_of(asked) is None:
             raise
-        raise broken("$", NO_ERROR, described(error, format_.NAME)) from error
-    return game
+        raise broken("$", NO_ERROR, described(error, asked)) from error
+    return claimants[0], game
 
 
 def described(error: BaseException, name: str) -> str:
@@ -241,22 +239,37 @@ def described(error: BaseException, name: str) -> str:
 
 
 def _claimed_twice(names: list[str]) -> str:
-    packages = [package_of(name) for name in names]
-    foreign = [f"{n} of the package {of}" for n, of in zip(names, packages, strict=True) if of]
-    own = [n for n, of in zip(names, packages, strict=True) if not of]
-    return f"the formats {' and '.join([*own, *foreign])} claim it; {_whose_bug(set(packages))}"
+    claimed = [
+        f"{name} of the package {package}" if (package := package_of(name)) else name
+        for name in names
+    ]
+    return (
+        f"the formats {' and '.join(claimed)} claim it: this is a bug, please report it; without "
+        "one of their packages the document is read"
+    )
 
 
-def _whose_bug(packages: set[str | None]) -> str:
-    """What to do where formats of these packages claim one document; None stands for magic."""
-    if len(packages) > 1:
-        return "uninstall one of the packages"
-    (package,) = packages
-    if package is None:
-        return "this is a bug in magic, please report it"
-    return f"this is a bug in the package {package}: report it there"
+def _why_no_log(look: Look) -> str:
+    """What the document is; keys are named where they are words, not numbers or texts of a log."""
+    if look.first not in ("{", "["):
+        return _NO_KEYS if _is_json(look.data) else why_unclaimed(look.data)
+    if not look.keys:
+        return _NO_KEYS
+    first = [key for key, _ in zip(look.keys, range(_N_KEYS), strict=False)]
+    if not all(map(_WORD.fullmatch, first)):
+        return _OTHER_KEYS
+    more = ", …" if len(look.keys) > _N_KEYS else ""
+    return f"{_OTHER_KEYS} ({', '.join(first)}{more})"
 
 
-def _is_text(path: str) -> bool:
-    """Whether the document is from a file that need not be JSON."""
-    return document_form(path).kind == "text"
+def may_be_log(reason: str) -> bool:
+    """Whether what is ignored for this reason can be a log of a program that no format knows."""
+    return reason.startswith((_OTHER_KEYS, TEXT, NOT_READ))
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        _WELL_FORMED.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return True

@@ -5,33 +5,82 @@ where models would: each builds its agent as it likes, so the model is the name 
 """
 
 import re
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
+from typing import NamedTuple
 
 from pipeline.archives.splitting import Splitter, whole
-from pipeline.formats.aiwolf_log import ACTS, NAMELESS, NOBODY, Line, lines_of, text_of
-from pipeline.formats.broken import but_for_a_cut_line
+from pipeline.formats.broken import but_for_a_cut_line, text_of
 from pipeline.formats.look import Look
 from pipeline.formats.players import check_players
-from pipeline.formats.village import (
-    ATTACKED,
-    EXECUTED,
-    KNOWN_ROLE,
-    MOST_PLAYERS,
-    Village,
-    role_of,
-)
+from pipeline.formats.village import ATTACKED, EXECUTED, MOST_PLAYERS, Village, role_of
 from pipeline.game import BrokenDocument, Fault, GameRecord, Seat
 
-NAME = SYSTEM = "aiwolf"
-VERSION = "1"
+NAME = "aiwolf"
 NAMES_MODELS = True
 
 _BEGINNING = re.compile(rb"\s*[0-9]{1,4},status,[0-9]{1,4},[A-Z]+,")
+_NUMBER = re.compile(r"[0-9]{1,4}|-1")
+_NOBODY = -1
+# The values of a status without the player's name.
+_NAMELESS = 4
+# How many values each event has. The last may have commas in it.
+_VALUES = {
+    "status": 5,
+    "talk": 4,
+    "whisper": 4,
+    "vote": 2,
+    "attackVote": 2,
+    "divine": 3,
+    "guard": 3,
+    "execute": 2,
+    "attack": 2,
+    "result": 3,
+}
+# What a player says or does: of one that cannot be read the game is kept.
+_ACTS = frozenset({"talk", "whisper", "vote", "attackVote", "divine", "guard"})
+_BY_DAY = ("talk", "vote")
+_USES = {"attackVote": "attack_vote", "divine": "divine", "guard": "guard"}
 _IS_LIVING = {"ALIVE": True, "DEAD": False}
 _IS_KILLED = {"true": True, "false": False}
 _FINDINGS = {"HUMAN": "human", "WEREWOLF": "werewolf"}
 _OUTCOMES = {"VILLAGER": "villagers_won", "WEREWOLF": "werewolves_won", "NONE": None}
+
+
+class _Line(NamedTuple):
+    """One line: its place from 0, its day, its event, and the event's values."""
+
+    at: int
+    day: int
+    event: str
+    values: list[str]
+
+    @property
+    def json_path(self) -> str:
+        """Where the line is: the document as a list of lines."""
+        return f"$[{self.at}]"
+
+    def fault(self, rule: str) -> Fault:
+        """What to report where this line breaks a rule, or cannot be used."""
+        text = ",".join([str(self.day), self.event, *self.values])
+        return Fault(self.json_path, rule, f"line {self.at + 1:,}: {text[:80]!r}")
+
+    def broken(self, rule: str) -> BrokenDocument:
+        """The error to raise where no game can be read because of this line."""
+        return BrokenDocument(self.fault(rule))
+
+    def number(self, place: int) -> int:
+        """The value at a place, a number."""
+        value = self.values[place]
+        if not _NUMBER.fullmatch(value):
+            raise self.broken(f"value {place + 1} of `{self.event}` is a number")
+        return int(value)
+
+    def word(self, place: int, words: Collection[str]) -> str:
+        """The value at a place, one of some words."""
+        value = self.values[place]
+        if value not in words:
+            raise self.broken(f"value {place + 1} of `{self.event}` is one of {', '.join(words)}")
+        return value
 
 
 class _Play:
@@ -40,12 +89,11 @@ class _Play:
     def __init__(self, seats: list[Seat]) -> None:
         self.seats = seats
         self.village = Village(seats)
-        self.executed: dict[int, str] = {}
         self.last_day = 0
         self.outcome: str | None = None
         self.ended_by: str | None = None
 
-    def status(self, line: Line) -> None:
+    def status(self, line: _Line) -> None:
         """Compares what the log says of a player with what happened so far."""
         is_living = _IS_LIVING.get(line.values[2])
         if is_living is None:
@@ -53,33 +101,21 @@ class _Play:
         elif is_living is not self.village.is_in(self.actor(line)):
             self.doubt(line, "a player is DEAD once executed or attacked, and ALIVE before")
 
-    def talk(self, line: Line) -> None:
-        self.last_day = max(self.last_day, line.day)
-        self.village.say(self.actor(line, 2), line.values[3], line.day, line.number(1))
+    def speak(self, line: _Line) -> None:
+        """Adds what a player says to all, or whispers to the werewolves."""
+        say = self.village.say if line.event == "talk" else self.village.whisper
+        say(self.actor(line, 2), line.values[3], line.day, line.number(1))
 
-    def whisper(self, line: Line) -> None:
-        self.village.whisper(self.actor(line, 2), line.values[3], line.day, line.number(1))
-
-    def vote(self, line: Line) -> None:
-        self.last_day = max(self.last_day, line.day)
+    def vote(self, line: _Line) -> None:
         self.village.vote(self.actor(line), self.target(line), line.day)
 
-    def attack_vote(self, line: Line) -> None:
-        self.village.use(self.actor(line), "attack_vote", self.target(line), line.day)
+    def use(self, line: _Line) -> None:
+        """Adds a use of an ability; a guard's role is the log's remark: nobody learns it."""
+        finding = _FINDINGS[line.word(2, _FINDINGS)] if line.event == "divine" else None
+        kind = _USES[line.event]
+        self.village.use(self.actor(line), kind, self.target(line), line.day, finding)
 
-    def divine(self, line: Line) -> None:
-        finding = _FINDINGS[line.word(2, _FINDINGS)]
-        self.village.use(self.actor(line), "divine", self.target(line), line.day, finding)
-
-    def guard(self, line: Line) -> None:
-        """Adds a guard; the role is the log's remark, which the bodyguard does not learn."""
-        self.village.use(self.actor(line), "guard", self.target(line), line.day)
-
-    def execute(self, line: Line) -> None:
-        self.executed[line.day] = self.actor(line)
-        self.eliminate(line, EXECUTED)
-
-    def attack(self, line: Line) -> None:
+    def attack(self, line: _Line) -> None:
         is_killed = _IS_KILLED[line.word(1, _IS_KILLED)]
         target = self.player(line, 0)
         if target is not None:
@@ -87,7 +123,7 @@ class _Play:
             if is_killed:
                 self.eliminate(line, ATTACKED)
 
-    def result(self, line: Line) -> None:
+    def result(self, line: _Line) -> None:
         winner = line.word(2, _OUTCOMES)
         self.outcome = _OUTCOMES[winner]
         self.ended_by = None if self.outcome else winner
@@ -95,7 +131,7 @@ class _Play:
         if [line.number(0), line.number(1)] != living:
             self.doubt(line, f"{living[0]} villagers and {living[1]} werewolves are left")
 
-    def eliminate(self, line: Line, cause: str) -> None:
+    def eliminate(self, line: _Line, cause: str = EXECUTED) -> None:
         if not self.village.is_in(self.actor(line)):
             raise line.broken("a player is executed or attacked once")
         self.village.eliminate(self.actor(line), line.day, cause, line.json_path)
@@ -105,25 +141,31 @@ class _Play:
 
         The log has no line for it, and the server tells it to every medium still in the game.
         """
-        out = {self.seats[one.seat - 1].player: one.round for one in self.village.eliminations}
-        roles = {seat.player: seat.role for seat in self.seats}
-        for day, executed in self.executed.items():
-            finding = "werewolf" if roles[executed] == "werewolf" else "human"
-            for player, role in roles.items():
-                if role == "medium" and day < min(out.get(player, self.last_day), self.last_day):
-                    self.village.use(player, "identify", executed, day, finding)
+        last = self.last_day
+        out = {one.seat: one.round for one in self.village.eliminations}
+        executed = {
+            one.round: one.seat for one in self.village.eliminations if one.cause == EXECUTED
+        }
+        for day, number in executed.items():
+            target = self.seats[number - 1]
+            finding = "werewolf" if target.role == "werewolf" else "human"
+            for medium, seat in enumerate(self.seats, start=1):
+                if seat.role == "medium" and day < min(out.get(medium, last), last):
+                    self.village.use(seat.player, "identify", target.player, day, finding)
 
-    def doubt(self, line: Line, rule: str) -> None:
+    def doubt(self, line: _Line, rule: str) -> None:
         self.village.faults.append(line.fault(rule))
 
-    def act(self, line: Line) -> None:
+    def act(self, line: _Line) -> None:
         """Adds what a player says or does; where the line cannot be read, a fault in its place."""
+        if line.event in _BY_DAY:
+            self.last_day = max(self.last_day, line.day)
         try:
             _EVENTS[line.event](self, line)
         except BrokenDocument as error:
             self.village.faults.append(error.fault)
 
-    def target(self, line: Line) -> str | None:
+    def target(self, line: _Line) -> str | None:
         """The player at whom an act is aimed; None for nobody, also where that cannot be read."""
         try:
             return self.player(line, 1)
@@ -131,16 +173,16 @@ class _Play:
             self.village.faults.append(error.fault)
             return None
 
-    def player(self, line: Line, place: int) -> str | None:
+    def player(self, line: _Line, place: int) -> str | None:
         """The player whose seat is the value at a place; None for nobody."""
         number = line.number(place)
-        if number == NOBODY:
+        if number == _NOBODY:
             return None
         if not 1 <= number <= len(self.seats):
             raise line.broken(f"a seat is a number from 1 to {len(self.seats)}")
         return self.seats[number - 1].player
 
-    def actor(self, line: Line, place: int = 0) -> str:
+    def actor(self, line: _Line, place: int = 0) -> str:
         """The player who does what the line says, or to whom it happens."""
         player = self.player(line, place)
         if player is None:
@@ -148,15 +190,15 @@ class _Play:
         return player
 
 
-_EVENTS: dict[str, Callable[[_Play, Line], None]] = {
+_EVENTS: dict[str, Callable[[_Play, _Line], None]] = {
     "status": _Play.status,
-    "talk": _Play.talk,
-    "whisper": _Play.whisper,
+    "talk": _Play.speak,
+    "whisper": _Play.speak,
     "vote": _Play.vote,
-    "attackVote": _Play.attack_vote,
-    "divine": _Play.divine,
-    "guard": _Play.guard,
-    "execute": _Play.execute,
+    "attackVote": _Play.use,
+    "divine": _Play.use,
+    "guard": _Play.use,
+    "execute": _Play.eliminate,
     "attack": _Play.attack,
     "result": _Play.result,
 }
@@ -173,19 +215,17 @@ def claims(look: Look) -> bool:
 
 def read(look: Look, model: str | None) -> GameRecord:
     """The game; without a result it is unfinished."""
-    game, cut = but_for_a_cut_line(_played, look.data)
-    game.faults += cut
-    return game
+    return but_for_a_cut_line(_played, look.data)
 
 
 def _played(data: bytes) -> GameRecord:
     faults: list[Fault] = []
-    lines = list(lines_of(text_of(data), faults))
+    lines = list(_lines_of(text_of(data, "the document is text in UTF-8", may_be_cut=True), faults))
     play = _Play(_seats(lines))
     play.village.faults += faults
     unknown: set[str] = set()
     for line in lines:
-        if line.event in ACTS:
+        if line.event in _ACTS:
             play.act(line)
         elif line.event in _EVENTS:
             _EVENTS[line.event](play, line)
@@ -193,13 +233,34 @@ def _played(data: bytes) -> GameRecord:
             unknown.add(line.event)
             play.doubt(line, f"an event is one of {', '.join(_EVENTS)}")
     play.identify()
-    origin = sys.modules[__name__]
     return play.village.game(
-        origin, outcome=play.outcome, n_rounds=play.last_day, ended_by=play.ended_by
+        NAME, outcome=play.outcome, n_rounds=play.last_day, ended_by=play.ended_by
     )
 
 
-def _seats(lines: list[Line]) -> list[Seat]:
+def _lines_of(text: str, faults: list[Fault]) -> Iterator[_Line]:
+    """The lines, without blank ones, and without acts that lack a value: of each there is a fault.
+
+    Texts can hold signs that Python takes for ends of lines.
+    """
+    for at, written in enumerate(text.split("\n")):
+        if not written.strip():
+            continue
+        day, event, rest, *_ = [*written.removesuffix("\r").split(",", 2), "", ""]
+        n_values = _VALUES.get(event, 1)
+        values = rest.split(",", n_values - 1)
+        line = _Line(at, int(day) if _NUMBER.fullmatch(day) else _NOBODY, event, values)
+        if line.day < 0 or not event:
+            raise line.broken("every line begins with a day and an event")
+        if len(values) >= n_values or (event, len(values)) == ("status", _NAMELESS):
+            yield line
+        elif event in _ACTS:
+            faults.append(line.fault(f"`{event}` has {n_values} values"))
+        else:
+            raise line.broken(f"`{event}` has {n_values} values")
+
+
+def _seats(lines: list[_Line]) -> list[Seat]:
     """The players, as the lines with which the first day begins list them."""
     seats: list[Seat] = []
     for line in lines:
@@ -207,11 +268,9 @@ def _seats(lines: list[Line]) -> list[Seat]:
             break
         if line.number(0) != len(seats) + 1:
             raise line.broken("the players' seats are 1, 2, 3 and so on")
-        role = role_of(line.values[1])
-        if role is None:
-            raise line.broken(KNOWN_ROLE)
+        role = role_of(line.values[1], line.broken)
         # Players without a name are called by their seats.
-        name = [*line.values[NAMELESS:], f"Agent[{len(seats) + 1:02}]"][0]
+        name = [*line.values[_NAMELESS:], f"Agent[{len(seats) + 1:02}]"][0]
         seats.append(Seat(name, line.values[3] or None, role, is_tested=True))
     check_players([seat.player for seat in seats], "$", MOST_PLAYERS)
     if len(seats) == len(lines):

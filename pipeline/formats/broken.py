@@ -1,5 +1,6 @@
 """Decoding that names the place and the rule where a document, or a part of one, is broken."""
 
+import codecs
 import json
 import math
 import re
@@ -9,7 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from pipeline.archives.unclaimed import why_no_utf8
-from pipeline.game import BrokenDocument, Fault
+from pipeline.game import BrokenDocument, Fault, GameRecord
 
 T = TypeVar("T")
 
@@ -46,8 +47,10 @@ def decode(decoder: msgspec.json.Decoder[T], data: bytes | msgspec.Raw, at: str 
     """What the decoder makes of the data, which stands at `at`; raises BrokenDocument."""
     try:
         return decoder.decode(data)
+    except msgspec.ValidationError as error:
+        raise BrokenDocument(mistyped(error, at)) from error
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise BrokenDocument(_fault(error, bytes(data), at)) from error
+        raise not_json(error, bytes(data), at) from error
 
 
 def each(listed: Any, kind: type[T], at: str, faults: list[Fault]) -> Iterator[tuple[str, T]]:
@@ -69,31 +72,42 @@ def _converted(value: Any, kind: type[T], at: str, faults: list[Fault]) -> T | N
         return None
 
 
-def but_for_a_cut_line(build: Callable[[bytes], T], data: bytes) -> tuple[T, list[Fault]]:
-    """What is built of a document's lines; where the last was cut, of those before it.
+def but_for_a_cut_line(build: Callable[[bytes], GameRecord], data: bytes) -> GameRecord:
+    """The game that is built of a document's lines; where the last was cut, of those before it.
 
     So a writer leaves it that was killed: broken, and without an end. It is then a fault.
     """
     try:
-        return build(data), []
+        return build(data)
     except BrokenDocument as error:
         before, _, cut = data.rpartition(b"\n")
         last = before.count(b"\n") + 1
         if not (before and cut) or error.fault.json_path != f"$[{last}]":
             raise
-        return build(before), [error.fault]
+        built = build(before)
+        built.faults.append(error.fault)
+        return built
+
+
+def text_of(data: bytes, rule: str, *, may_be_cut: bool = False) -> str:
+    """The bytes as text; raises BrokenDocument, with the rule, where they are not in UTF-8.
+
+    Where they may be cut, a last character of which a part is there is left out.
+    """
+    try:
+        return codecs.utf_8_decode(data, "strict", not may_be_cut)[0]
+    except UnicodeDecodeError as error:
+        raise broken("$", rule, _not_utf8(data, error)) from error
+
+
+def _not_utf8(data: bytes, error: UnicodeDecodeError) -> str:
+    return f"byte 0x{data[error.start]:02x} at position {error.start:,} is not UTF-8"
 
 
 def not_json(error: Exception, data: bytes, at: str) -> BrokenDocument:
     """The error to raise for data at `at` that a decoder refuses because they are no JSON."""
     path, why = _odd_value(data) or ("", _why_not_json(error, data))
     return broken(at + path, WELL_FORMED, why)
-
-
-def _fault(error: Exception, data: bytes, at: str) -> Fault:
-    if not isinstance(error, msgspec.ValidationError):
-        return not_json(error, data, at).fault
-    return mistyped(error, at)
 
 
 def mistyped(error: msgspec.ValidationError, at: str = "$") -> Fault:
@@ -129,7 +143,7 @@ def _why_not_json(error: Exception, data: bytes) -> str:
     try:
         data.decode()
     except UnicodeDecodeError as wrong:
-        return f"byte 0x{data[wrong.start]:02x} at position {wrong.start:,} is not UTF-8"
+        return _not_utf8(data, wrong)
     if not data.strip():
         return "the document is empty"
     if isinstance(error, RecursionError):

@@ -5,14 +5,13 @@ A format whose log says what each message is needs nothing else of how messages 
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 
 from pipeline import games
 from pipeline.formats.players import opponents
-from pipeline.formats.rows import EVERYONE, Outline, Timeline, course, is_thought, once
+from pipeline.formats.rows import EVERYONE, History, Timeline, course, is_thought, once
 from pipeline.game import Contribution, GameRecord, Messages, Result, Seat
 from pipeline.games.kind import Ending, GameKind
 from pipeline.vocabulary import ParseStatus, Phase
@@ -41,23 +40,18 @@ class Spoken(Struct, frozen=True, gc=False):
 def messages(spoken: Iterable[Spoken], seats: Iterable[Seat]) -> Messages:
     """The messages of a game, in their order. An event refers to one by its index."""
     rows = list(spoken)
-    if not rows:
-        return _SILENCE
-    outline = Outline(
+    logged = History(
         player=tuple([row.player for row in rows]),
+        content=tuple([row.content for row in rows]),
         turn=tuple([row.turn for row in rows]),
         visible_to=tuple([row.visible_to for row in rows]),
         msg_type=tuple([row.msg_type for row in rows]),
-        prompted=(),
     )
     phases = [_THOUGHT if is_thought(row.player, row.visible_to) else row.phase for row in rows]
     timeline = Timeline(phases, [row.round for row in rows])
     players = [seat.player for seat in seats]
-    return Messages(course(outline, timeline, players), tuple([row.content for row in rows]))
+    return Messages(course(logged, timeline, players), logged.content)
 
-
-# The messages of a game in which nobody said a word.
-_SILENCE = Messages(course(Outline((), (), (), (), ()), Timeline([], []), ()), ())
 
 # What a seat put into the pool: seat, round, amount and the index of the message that says so, null
 # where it did so in silence. A plain tuple: games of this kind are made of little else.
@@ -102,7 +96,8 @@ def team_results(
 ) -> list[Result]:
     """The results of a game with sides: one for each tested model and role, as the game ended."""
     sides, played_against = once(_sides, tuple(game.seats))
-    credits = _credits(kind, game.outcome if game.is_finished else None)
+    # Null where no game of the kind ends so.
+    ending = kind.ending(game.outcome if game.is_finished else None) or Ending("")
     closing = _closing(game)
     return [
         Result(
@@ -111,8 +106,8 @@ def team_results(
             seat=seat,
             message_index=closing,
             opponent=played_against,
-            is_win=credits[role].is_win,
-            win_credit=credits[role].win_credit,
+            is_win=ending.is_win(side := kind.side(role)),
+            win_credit=ending.credit(side),
             guess_is_correct=guess_is_correct,
             outcome_code=game.outcome_code,
         )
@@ -145,21 +140,6 @@ def _sides(seats: tuple[Seat, ...]) -> tuple[list[tuple[str | None, str, int | N
         for (model, role), numbers in members.items()
     ]
     return sides, opponents(seats)
-
-
-class _Credit(NamedTuple):
-    is_win: bool | None
-    win_credit: float | None
-
-
-@lru_cache
-def _credits(kind: GameKind, outcome: str | None) -> dict[str, _Credit]:
-    """What an outcome comes to for each role; null where no game of the kind ends so."""
-    ending = kind.ending(outcome) or Ending("")
-    return {
-        role.name: _Credit(ending.is_win(role.side), ending.credit(role.side))
-        for role in kind.roles
-    }
 
 
 def results(game: GameRecord, is_win: Mapping[int, bool | None]) -> list[Result]:

@@ -20,7 +20,6 @@ from pipeline.games.undercover import KIND
 from pipeline.vocabulary import Phase
 
 NAME = SYSTEM = "ck_arena"
-VERSION = "1"
 NAMES_MODELS = True
 
 T = TypeVar("T")
@@ -113,10 +112,7 @@ def claims(look: Look) -> bool:
 
 def read(look: Look, model: str | None) -> GameRecord:
     """The game in the document's record."""
-    return _game(decode(_RECORD, look.top[_KEY], _AT))
-
-
-def _game(record: Record) -> GameRecord:
+    record = decode(_RECORD, look.top[_KEY], _AT)
     process = record.game_process
     winner = record.game_summary.winner_role if record.game_summary else None
     names = [_name(player.player_id) for player in record.players]
@@ -143,7 +139,6 @@ def _game(record: Record) -> GameRecord:
         game_type=KIND.name,
         system=SYSTEM,
         format=NAME,
-        format_version=VERSION,
         setting={
             "topic": record.topic_category,
             "civilian_code": record.concept_pair.concept_a,
@@ -158,7 +153,11 @@ def _game(record: Record) -> GameRecord:
         seats=seats,
         messages=messages(spoken, seats),
     )
-    _check_speakers(process, {player.player_id for player in record.players})
+    known = {player.player_id for player in record.players}
+    for place, statement in enumerate(process.statements):
+        if statement.player_id not in known:
+            at = f"{_AT}.game_process.statements[{place}].player_id"
+            raise broken(at, _SEATED, f"player {statement.player_id}")
     acts = _Acts([player.player_id for player in record.players], game.faults)
     game.votes = list(_votes(process, acts))
     game.eliminations = list(_eliminations(process, acts))
@@ -168,13 +167,6 @@ def _game(record: Record) -> GameRecord:
 def _name(player_id: int) -> str:
     """A player's name, as the others read it before each of its statements."""
     return f"Player_{player_id}"
-
-
-def _check_speakers(process: Process, players: set[int]) -> None:
-    for place, statement in enumerate(process.statements):
-        if statement.player_id not in players:
-            at = f"{_AT}.game_process.statements[{place}].player_id"
-            raise broken(at, _SEATED, f"player {statement.player_id}")
 
 
 class _Acts:

@@ -4,6 +4,7 @@ Chameleon and Undercover are played the same way: clues, an accusation, and in C
 guess by the one who was caught.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from functools import partial
@@ -11,12 +12,12 @@ from functools import partial
 from msgspec import Struct
 
 from pipeline.formats import rows
-from pipeline.formats.answers import stated_guess
-from pipeline.formats.rows import MODERATOR, History, Outline, Timeline
-from pipeline.game import Course, GameRecord, Guess, Messages, Seat
+from pipeline.formats.rows import MODERATOR, History, Prompted, Timeline
+from pipeline.game import OUTAGE_MARK, Course, GameRecord, Guess, Messages, Seat
 from pipeline.games import chameleon, undercover
 from pipeline.games.kind import GameKind
-from pipeline.vocabulary import ParseStatus, Phase, Side
+from pipeline.thoughts import answer
+from pipeline.vocabulary import ParseStatus, Phase
 
 _PHASE_OF_TYPE: dict[str | None, Phase] = {
     "clue": Phase.CLUE,
@@ -27,6 +28,18 @@ _PHASE_OF_TYPE: dict[str | None, Phase] = {
     "guess": Phase.GUESS,
 }
 _PROMPTS = {"Now vote": Phase.VOTE, "can guess": Phase.GUESS}
+
+# A guess is read while its document is decoded, since few games have one, and its patterns look
+# ahead, which the engine of polars cannot. They are bounded, so that no text makes a search slow: a
+# guess is a word or two.
+_QUOTED = re.compile(r"[\"“”'‘’]([^\"“”\n]{1,80}?)[\"“”'‘’](?!\w)")
+_GUESS = re.compile(
+    r"\b(?:code|word)\b[^\"“'‘\n]{0,40}?\b(?:is|be|was)\b:?\s{0,8}"
+    r"(?:[\"“'‘]([^\"”\n]{1,80}?)(?:[\"”]|['’](?!\w)|[.!]?\s{0,8}$)|([^\"“\n.!,]{1,80}))",
+    re.IGNORECASE | re.MULTILINE,
+)
+_SECOND_GUESS = re.compile(r"\bor\s{0,8}[\"“'‘]([^\"”\n]{1,80}?)[\"”'’]", re.IGNORECASE)
+_REASON = re.compile(r"(?<!\s)\s+(?:because|since|as)\b.*", re.IGNORECASE)
 
 
 class Rules(Struct, frozen=True, eq=False):
@@ -43,21 +56,17 @@ class Rules(Struct, frozen=True, eq=False):
         return None if flag is None or not 0 <= flag < len(self.outcomes) else self.outcomes[flag]
 
 
-def _rules(kind: GameKind, outcomes: tuple[str, ...], *, every_clue_is_a_round: bool) -> Rules:
-    (hidden_role,), (civilian_role,) = (
-        [role.name for role in kind.roles if role.side == side]
-        for side in (Side.HIDDEN, Side.CIVILIAN)
-    )
-    return Rules(kind, hidden_role, civilian_role, outcomes, every_clue_is_a_round)
-
-
-CHAMELEON = _rules(
+CHAMELEON = Rules(
     chameleon.KIND,
+    hidden_role="chameleon",
+    civilian_role="non_chameleon",
     outcomes=("guessed_wrong", "guessed_right", "voted_wrong", "tie"),
     every_clue_is_a_round=True,
 )
-UNDERCOVER = _rules(
+UNDERCOVER = Rules(
     undercover.KIND,
+    hidden_role="undercover",
+    civilian_role="civilian",
     outcomes=("caught", "voted_wrong", "tie"),
     every_clue_is_a_round=False,
 )
@@ -66,27 +75,26 @@ GUESS_FLAGS = {0: False, 1: True}
 
 def messages(rules: Rules, logged: History, seats: Iterable[str]) -> Messages:
     """The rows as messages: the moderator's prompts move the game on, and rounds are of clues."""
-    timing = _timeline_by_clue if rules.every_clue_is_a_round else _timeline_by_player
-    return rows.messages(logged, seats, timing, _PROMPTS)
+    return rows.messages(logged, seats, _TIMELINES[rules.every_clue_is_a_round], _PROMPTS)
 
 
-def _timeline(outline: Outline, *, every_clue_is_a_round: bool) -> Timeline:
+def _timeline(logged: History, prompted: Prompted, *, every_clue_is_a_round: bool) -> Timeline:
     """Each row's phase and round.
 
     Plain logs call every answer `text`, so that the moderator's prompts tell them apart. In
     Chameleon each clue opens a round of questions, in Undercover each player's clue of its own;
     elsewhere a player's n-th answer in a phase is that of round n.
     """
-    prompts = iter(outline.prompted)
-    prompted, clue_round = Phase.CLUE, 0
+    prompts = iter(prompted)
+    asked_for, clue_round = Phase.CLUE, 0
     n_answers: Counter[tuple[Phase, str]] = Counter()
     timeline = Timeline([], [])
-    for player, msg_type in zip(outline.player, outline.msg_type, strict=True):
+    for player, msg_type in zip(logged.player, logged.msg_type, strict=True):
         round_: int | None = None
         if player == MODERATOR:
             phase = Phase.MODERATION
-            prompted = next(prompts) or prompted
-        elif (phase := _PHASE_OF_TYPE.get(msg_type, prompted)) is Phase.REFLECTION:
+            asked_for = next(prompts) or asked_for
+        elif (phase := _PHASE_OF_TYPE.get(msg_type, asked_for)) is Phase.REFLECTION:
             round_ = clue_round or None
         else:
             n_answers[phase, player] += 1
@@ -99,8 +107,9 @@ def _timeline(outline: Outline, *, every_clue_is_a_round: bool) -> Timeline:
 
 
 # Named, since a course is known by what placed it.
-_timeline_by_clue = partial(_timeline, every_clue_is_a_round=True)
-_timeline_by_player = partial(_timeline, every_clue_is_a_round=False)
+_TIMELINES = {
+    by_clue: partial(_timeline, every_clue_is_a_round=by_clue) for by_clue in (True, False)
+}
 
 
 def n_rounds(rules: Rules, course: Course) -> int:
@@ -151,3 +160,26 @@ def guesses(game: GameRecord, rules: Rules, secret: str) -> list[Guess]:
             is_correct=is_correct,
         )
     ]
+
+
+def stated_guess(text: str) -> tuple[str | None, ParseStatus]:
+    """The word that a guess names, without quotes, and how clearly it does.
+
+    Strict: a text that names two is `ambiguous`, one that names none `unreadable`.
+    """
+    if text.startswith(OUTAGE_MARK):
+        return None, ParseStatus.OUTAGE
+    text = answer(text, Phase.GUESS)
+    words = {_bare(quoted or bare) for quoted, bare in _GUESS.findall(text)}
+    if words:
+        words |= {_bare(other) for other in _SECOND_GUESS.findall(text)}
+    else:
+        words = {_bare(quoted) for quoted in _QUOTED.findall(text)}
+    words.discard("")
+    if len(words) == 1:
+        return words.pop(), ParseStatus.OK
+    return None, ParseStatus.AMBIGUOUS if words else ParseStatus.UNREADABLE
+
+
+def _bare(word: str) -> str:
+    return _REASON.sub("", word).strip(" \t\"“”'‘’.!").removesuffix("<eos>").strip()

@@ -1,25 +1,30 @@
 """Logs of Inspect in whose samples a task left the game that was played, in interchange JSON.
 
 A document is one sample with what the log's header says of the models: `archives.inspect_log` cuts
-a log into these. See docs/inspect.md.
+a log into these. A player who is called as a role used what the role did. Another used what its
+model did, if nobody else in the game has it. See docs/inspect.md.
 """
 
+from collections import Counter
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Raw, Struct
 from msgspec.structs import astuple, replace
 
 from pipeline.archives.inspect_log import Eval, samples
 from pipeline.archives.splitting import Splitter
 from pipeline.formats.broken import decode
-from pipeline.formats.inspect_usage import Logged, used
 from pipeline.formats.interchange import KEY
 from pipeline.formats.interchange.document import DECODER, Document, End
 from pipeline.formats.interchange.reading import game_of
 from pipeline.formats.look import Look, begun, object_of
-from pipeline.game import BrokenDocument, Fault, GameRecord, Usage
+from pipeline.formats.usage import amount, usage
+from pipeline.game import BrokenDocument, Fault, GameRecord, Seat, Usage
+
+T = TypeVar("T")
 
 NAME = "inspect"
 NAMES_MODELS = True
@@ -36,6 +41,32 @@ _LONGEST = 200
 _BY_HAND = "operator"
 
 
+# Inspect counts what a cache was given or gave apart from `input_tokens`.
+_CACHED = ("input_tokens_cache_read", "input_tokens_cache_write")
+_USED = {"input_tokens": "input_tokens", "output_tokens": "output_tokens", "cost": "total_cost"}
+
+
+class Used(Struct, gc=False):
+    input_tokens: Any = None
+    input_tokens_cache_read: Any = None
+    input_tokens_cache_write: Any = None
+    output_tokens: Any = None
+    total_cost: Any = None
+
+
+class Call(Struct, gc=False):
+    """An event of a sample; `working_time` are the seconds of a call that went well."""
+
+    event: Any = None
+    role: Any = None
+    model: Any = None
+    working_time: Any = None
+
+
+_USAGE = msgspec.json.Decoder(dict[str, Used] | None)
+_EVENTS = msgspec.json.Decoder(list[Call] | None)
+
+
 class Limit(Struct):
     type: str
 
@@ -44,12 +75,15 @@ class Error(Struct):
     message: str
 
 
-class Sample(Logged):
+class Sample(Struct):
     """What a sample says besides its game; a limit or an error is why it did not run its course."""
 
     started_at: Annotated[datetime, Meta(tz=True)] | None = None
     limit: Limit | None = None
     error: Error | None = None
+    role_usage: Raw = Raw(b"{}")
+    model_usage: Raw = Raw(b"{}")
+    events: Raw = Raw(b"[]")
 
     @property
     def ended_by(self) -> str | None:
@@ -57,11 +91,6 @@ class Sample(Logged):
         if self.limit is not None:
             return f"{self.limit.type} limit"
         return None if self.error is None else f"error: {self.error.message[:_LONGEST]}"
-
-    @property
-    def is_stopped_by_hand(self) -> bool:
-        """Whether somebody stopped it who watched it: no player failed."""
-        return self.limit is not None and self.limit.type == _BY_HAND
 
 
 _SAMPLE = msgspec.json.Decoder(Sample)
@@ -138,7 +167,7 @@ def _complete(document: Document, header: Eval, sample: Sample) -> None:
 
 def _usage(game: GameRecord, sample: Sample) -> list[Usage]:
     """What each seat used: as the document says it, and else as the log does."""
-    logged = used(sample, game.seats, game.faults)
+    logged = _used(sample, game.seats, game.faults)
     stated = game.usage or [Usage()] * len(logged)
     pairs = zip(map(astuple, stated), map(astuple, logged), strict=True)
     return [
@@ -150,7 +179,9 @@ def _usage(game: GameRecord, sample: Sample) -> list[Usage]:
 def _failures(game: GameRecord, sample: Sample) -> dict[int, str]:
     """How the only model under test failed, by its seats: of several nobody knows which did."""
     tested = {n: seat.model for n, seat in enumerate(game.seats, start=1) if seat.is_tested}
-    is_known = len({*tested.values()}) == 1 and not sample.is_stopped_by_hand
+    # Whoever watched the sample stopped it: no player failed.
+    is_by_hand = sample.limit is not None and sample.limit.type == _BY_HAND
+    is_known = len({*tested.values()}) == 1 and not is_by_hand
     if game.is_finished or sample.ended_by is None or not is_known:
         return {}
     return dict.fromkeys(tested, sample.ended_by)
@@ -159,3 +190,45 @@ def _failures(game: GameRecord, sample: Sample) -> dict[int, str]:
 def _placed(fault: Fault, at: str) -> Fault:
     """A fault of the document as one of the sample that has it."""
     return replace(fault, json_path=at + fault.json_path.removeprefix("$"))
+
+
+def _used(sample: Sample, seats: Sequence[Seat], faults: list[Fault]) -> list[Usage]:
+    """What each seat used, null where the log does not say it of the seat alone."""
+    events = _decoded(_EVENTS, sample.events, "$.sample.events", faults)
+    calls = [call for call in events or () if call.event == "model"]
+    places = {key: f"$.sample.{key}_usage" for key in ("role", "model")}
+    known = {
+        key: _decoded(_USAGE, getattr(sample, f"{key}_usage"), at, faults) or {}
+        for key, at in places.items()
+    }
+    n_seats = Counter(seat.model for seat in seats)
+    of_seats = []
+    for seat in seats:
+        key, name = ("role", seat.player) if seat.player in known["role"] else ("model", seat.model)
+        if name not in known[key] or (key == "model" and n_seats[name] > 1):
+            of_seats.append(Usage())
+            continue
+        found = _of(known[key][name or ""], f"{places[key]}.{name}", faults)
+        times = [call.working_time for call in calls if getattr(call, key) == name]
+        seconds = [amount(time, "$.sample.events", faults) for time in times if time is not None]
+        is_timed = bool(seconds) and None not in seconds
+        of_seats.append(replace(found, seconds=sum(seconds) if is_timed else None))
+    return of_seats
+
+
+def _of(logged: Used, at: str, faults: list[Fault]) -> Usage:
+    """What a role or a model used, with the tokens of caches."""
+    found = usage(logged, _USED, at, faults)
+    cached = [amount(getattr(logged, key), f"{at}.{key}", faults, is_whole=True) for key in _CACHED]
+    if found.input_tokens is None:
+        return found
+    return replace(found, input_tokens=found.input_tokens + sum(filter(None, cached)))
+
+
+def _decoded(decoder: msgspec.json.Decoder[T], data: Raw, at: str, faults: list[Fault]) -> T | None:
+    """What a part of the sample holds; None, and a fault, for another thing."""
+    try:
+        return decode(decoder, data, at)
+    except BrokenDocument as error:
+        faults.append(error.fault)
+        return None

@@ -7,42 +7,29 @@ tables.
 """
 
 import re
-import sys
-from collections.abc import Callable, Iterator
-from functools import partial
-from typing import NamedTuple, TypeVar
+from collections.abc import Iterator
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
+from msgspec import Meta, Raw, Struct, field
+from msgspec.structs import replace
 
 from pipeline.formats import kaggle_dilemma, kaggle_turns
 from pipeline.formats.broken import broken, decode
-from pipeline.formats.kaggle_log import (
-    AGENTS,
-    EPISODE,
-    EVENT,
-    FLAG,
-    RULE,
-    Agent,
-    Data,
-    End,
-    Entry,
-    Episode,
-    Player,
-)
 from pipeline.formats.look import Look
 from pipeline.formats.players import check_players
+from pipeline.formats.rows import Int64
 from pipeline.formats.village import (
     ATTACKED,
     EXECUTED,
-    KNOWN_ROLE,
+    MOST_DAYS,
     MOST_PLAYERS,
     Village,
     role_of,
 )
 from pipeline.game import BrokenDocument, Fault, GameRecord, JsonValue, Seat
 
-NAME = SYSTEM = "kaggle"
-VERSION = "1"
+NAME = "kaggle"
 NAMES_MODELS = True
 
 T = TypeVar("T")
@@ -63,67 +50,138 @@ _SETTING = (
 )
 
 
-class Act(NamedTuple):
-    """One entry: its day, what it says, and where it is in the log."""
+Day = Annotated[int, Meta(ge=0, le=MOST_DAYS)]
 
-    day: int
-    data: Data
-    public: bool
-    at: str
+
+class Model(Struct, gc=False):
+    model_name: str
+
+
+class Agent(Struct, gc=False):
+    """Who plays; the harness compares agents by their `display_name`."""
+
+    role: str
+    agent_id: str | None = None
+    display_name: str | None = None
+    llms: list[Model] | None = None
 
     @property
-    def actor(self) -> str:
-        """Who acts; empty where nobody is named."""
-        return self.data.actor_id or ""
-
-    def target(self, village: Village) -> str | None:
-        """Whom it is aimed at, a player; None for who abstains."""
-        return village.target(self.data.target_id, self.at)
+    def model(self) -> str | None:
+        """The agent's name, else that of its only language model."""
+        names = {model.model_name for model in self.llms or ()}
+        return self.display_name or (names.pop() if len(names) == 1 else None) or None
 
 
-def _chat(village: Village, act: Act) -> None:
-    say = village.say if act.public else village.whisper
-    say(act.actor, act.data.message or "", act.day)
+class ConfiguredAgent(Agent, gc=False):
+    id: str = ""
 
 
-def _vote(village: Village, act: Act) -> None:
-    village.vote(act.actor, act.target(village), act.day)
+class Player(Struct, gc=False):
+    id: str
+    agent: Agent
 
 
-def _use(kind: str, village: Village, act: Act) -> None:
-    """Adds the use of an ability; what a seer learns is a role, or only a team."""
-    finding = act.data.role or act.data.team if kind == "inspect" else None
-    finding = finding.lower() if finding else None
-    village.use(act.actor, kind, act.target(village), act.day, finding)
+class End(Struct, gc=False):
+    """How the game ended: little is there if an agent failed."""
+
+    winner_team: str | None = None
+    all_players: list[Player] | None = None
+    terminated_with_agent_error: bool | None = None
 
 
-def _attack(village: Village, act: Act) -> None:
-    if act.data.elected_target_player_id is not None:
-        village.attack(act.data.elected_target_player_id, act.day, act.at)
+class Entry(Struct, gc=False):
+    data_type: str
+    json_str: str
 
 
-def _leave(field: str, cause: str, village: Village, act: Act) -> None:
-    player = getattr(act.data, field)
-    if player is not None:
-        village.eliminate(player, act.day, cause, act.at)
+class Info(Struct, gc=False):
+    entries: list[list[Entry]] = field(name="MODERATOR_OBSERVATION")
+    end: End | None = field(name="GAME_END", default=None)
 
 
-# What players do themselves.
-_BY_PLAYERS: dict[str, Callable[[Village, Act], None]] = {
-    "ChatDataEntry": _chat,
-    "DayExileVoteDataEntry": _vote,
-    "WerewolfNightVoteDataEntry": partial(_use, "attack_vote"),
-    "DoctorHealActionDataEntry": partial(_use, "heal"),
-    "SeerInspectResultDataEntry": partial(_use, "inspect"),
+class Episode(Struct, gc=False):
+    info: Info
+    configuration: dict[str, Raw]
+
+
+class Data(Struct, gc=False):
+    """What the entries that are read have between them."""
+
+    actor_id: str | None = None
+    target_id: Any = None  # whatever an agent's answer was taken for
+    player_id: str | None = None
+    role: str | None = None
+    team: str | None = None
+    message: str | None = None
+    elected_player_id: str | None = None
+    elected_target_player_id: str | None = None
+    eliminated_player_id: str | None = None
+
+
+class Event(Struct, gc=False):
+    day: Day
+    data: Data
+    public: bool = False
+
+
+class Protocol(Struct, gc=False, omit_defaults=True):
+    name: str
+    params: dict[str, str | Int64 | float | bool | None] = {}
+
+
+_EPISODE = msgspec.json.Decoder(Episode)
+_EVENT = msgspec.json.Decoder(Event)
+_RULE = msgspec.json.Decoder(str | Protocol)
+_FLAG = msgspec.json.Decoder(bool)
+_AGENTS = msgspec.json.Decoder(list[ConfiguredAgent])
+
+
+# By the type of an entry, the ability that a player uses, and what a player leaves the game by.
+_USES = {
+    "WerewolfNightVoteDataEntry": "attack_vote",
+    "DoctorHealActionDataEntry": "heal",
+    "SeerInspectResultDataEntry": "inspect",
 }
+_LEAVES = {
+    "WerewolfNightEliminationDataEntry": ("eliminated_player_id", ATTACKED),
+    "DayExileElectedDataEntry": ("elected_player_id", EXECUTED),
+}
+_CHAT, _VOTE, _START = "ChatDataEntry", "DayExileVoteDataEntry", "GameStartRoleDataEntry"
+_ATTACK = "WerewolfNightEliminationElectedDataEntry"
 # Other entries are requests, announcements, and what repeats these.
-_ACTS = _BY_PLAYERS | {
-    "WerewolfNightEliminationElectedDataEntry": _attack,
-    "WerewolfNightEliminationDataEntry": partial(_leave, "eliminated_player_id", ATTACKED),
-    "DayExileElectedDataEntry": partial(_leave, "elected_player_id", EXECUTED),
-}
-_BY_DAY = ("ChatDataEntry", "DayExileVoteDataEntry", "DayExileElectedDataEntry")
-_START = "GameStartRoleDataEntry"
+_READ = {*_USES, *_LEAVES, _CHAT, _VOTE, _START, _ATTACK}
+_BY_DAY = (_CHAT, _VOTE, "DayExileElectedDataEntry")
+
+
+class Act(NamedTuple):
+    """One entry: its type, its day, what it says, and where it is in the log."""
+
+    kind: str
+    event: Event
+    at: str
+
+
+def _add(village: Village, act: Act) -> None:
+    """Adds what a player does, or what the night or the vote does to one."""
+    kind, event, at = act
+    data, day, actor = event.data, event.day, event.data.actor_id or ""
+    if kind in _LEAVES:
+        name, cause = _LEAVES[kind]
+        if (player := getattr(data, name)) is not None:
+            village.eliminate(player, day, cause, at)
+    elif kind == _ATTACK:
+        if data.elected_target_player_id is not None:
+            village.attack(data.elected_target_player_id, day, at)
+    elif kind == _START or not village.is_player(actor, at):
+        return
+    elif kind == _CHAT:
+        say = village.say if event.public else village.whisper
+        say(actor, data.message or "", day)
+    elif kind == _VOTE:
+        village.vote(actor, village.target(data.target_id, at), day)
+    else:  # what a seer learns is a role, or only a team
+        finding = (data.role or data.team or "").lower() if _USES[kind] == "inspect" else ""
+        village.use(actor, _USES[kind], village.target(data.target_id, at), day, finding or None)
 
 
 def claims(look: Look) -> bool:
@@ -152,61 +210,56 @@ def read(look: Look, model: str | None) -> GameRecord:
     if (name := _name(look)) == _WEREWOLF:
         return _werewolf(look)
     game_of = kaggle_turns.game_of if name in kaggle_turns.GAMES else kaggle_dilemma.game_of
-    return game_of(look, SYSTEM, VERSION)
+    return game_of(look)
 
 
 def _werewolf(look: Look) -> GameRecord:
-    episode = decode(EPISODE, look.data)
+    episode = decode(_EPISODE, look.data)
     end = episode.info.end or End()
     faults: list[Fault] = []
-    acts = [(entry.data_type, act) for entry, act in _acts(episode.info.entries, faults)]
-    players = end.all_players or _players_at_the_start(episode, acts)
-    village = Village(_seats(players))
+    acts = list(_acts(episode.info.entries, faults))
+    village = Village(_seats(end.all_players or _players_at_the_start(episode, acts)))
     village.faults += faults
-    for kind, act in acts:
-        is_theirs = kind in _BY_PLAYERS
-        if kind in _ACTS and (not is_theirs or village.is_player(act.actor, act.at)):
-            _ACTS[kind](village, act)
+    for act in acts:
+        _add(village, act)
     if end.winner_team is not None and end.winner_team not in _OUTCOMES:
         rule = "the winning team is Villagers or Werewolves"
         raise broken("$.info.GAME_END.winner_team", rule, repr(end.winner_team[:50]))
     is_valid = end.winner_team is not None and not end.terminated_with_agent_error
     return village.game(
-        sys.modules[__name__],
+        NAME,
         outcome=_OUTCOMES[end.winner_team or ""] if is_valid else None,
-        n_rounds=max((act.day for kind, act in acts if kind in _BY_DAY), default=0),
+        n_rounds=max((act.event.day for act in acts if act.kind in _BY_DAY), default=0),
         setting=_setting(episode),
         ended_by="agent error" if end.terminated_with_agent_error else None,
     )
 
 
-def _acts(steps: list[list[Entry]], faults: list[Fault]) -> Iterator[tuple[Entry, Act]]:
+def _acts(steps: list[list[Entry]], faults: list[Fault]) -> Iterator[Act]:
     """The entries that say what is done, or who has which role; a fault for one that is neither."""
     for number, entries in enumerate(steps):
         for place, entry in enumerate(entries):
-            if entry.data_type in _ACTS or entry.data_type == _START:
+            if entry.data_type in _READ:
                 at = f"$.info.MODERATOR_OBSERVATION[{number}][{place}].json_str"
                 try:
-                    event = decode(EVENT, entry.json_str.encode(), at)
+                    yield Act(entry.data_type, decode(_EVENT, entry.json_str.encode(), at), at)
                 except BrokenDocument as error:
                     faults.append(error.fault)
-                    continue
-                yield entry, Act(event.day, event.data, event.public, at)
 
 
-def _players_at_the_start(episode: Episode, acts: list[tuple[str, Act]]) -> list[Player]:
+def _players_at_the_start(episode: Episode, acts: list[Act]) -> list[Player]:
     """The players of a game without an end, as they were told their roles.
 
     Which agent a player is, the configuration says, unless names were dealt out by chance.
     """
-    is_shuffled = _configured(episode, "randomize_ids", FLAG) or False
-    listed = _configured(episode, "agents", AGENTS) or []
+    is_shuffled = _configured(episode, "randomize_ids", _FLAG) or False
+    listed = _configured(episode, "agents", _AGENTS) or []
     agents = {} if is_shuffled else {agent.id: agent for agent in listed}
     players = []
-    for kind, act in acts:
-        name, role = act.data.player_id, act.data.role
-        if kind == _START and name is not None and role is not None:
-            agent = msgspec.structs.replace(agents.get(name, Agent(role)), role=role)
+    for act in acts:
+        name, role = act.event.data.player_id, act.event.data.role
+        if act.kind == _START and name is not None and role is not None:
+            agent = replace(agents.get(name, Agent(role)), role=role)
             players.append(Player(name, agent))
     return players
 
@@ -223,13 +276,12 @@ def _seats(players: list[Player]) -> list[Seat]:
 
 
 def _seat(name: str, agent: Agent) -> Seat:
-    role = role_of(agent.role)
-    if role is None:
-        raise broken("$.info.GAME_END.all_players", KNOWN_ROLE, repr(agent.role[:50]))
+    at, has = "$.info.GAME_END.all_players", repr(agent.role[:50])
+    role = role_of(agent.role, lambda rule: broken(at, rule, has))
     is_bot = agent.agent_id in _BOTS
     return Seat(name, agent.model, role, is_tested=not is_bot, is_bot=is_bot)
 
 
 def _setting(episode: Episode) -> dict[str, JsonValue]:
-    rules = {key: _configured(episode, key, RULE) for key in _SETTING}
+    rules = {key: _configured(episode, key, _RULE) for key in _SETTING}
     return {key: msgspec.to_builtins(rule) for key, rule in rules.items() if rule is not None}

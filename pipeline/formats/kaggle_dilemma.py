@@ -9,18 +9,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from pipeline.formats.broken import decode
-from pipeline.formats.building import Spoken, messages, results
+from pipeline.formats.building import Spoken
 from pipeline.formats.kaggle_steps import (
     EPISODE,
     FAILED,
     PLAYERS,
     Actions,
     Episode,
-    State,
     actions_of,
-    end_of,
-    seats_of,
-    usage_of,
+    played,
 )
 from pipeline.formats.look import Look, object_of
 from pipeline.game import Decision, Fault, GameRecord, JsonValue
@@ -62,33 +59,34 @@ def is_dilemma(look: Look) -> bool:
     return _STAGE in text and _NAME in bytes(parameters.get("stage_game", _NAME))
 
 
-def game_of(look: Look, system: str, version: str) -> GameRecord:
-    """The game; unfinished where a player failed and nobody was credited for it."""
+def game_of(look: Look) -> GameRecord:
+    """The game. Choices are made without a word: what a player wrote nobody was shown."""
     episode = decode(EPISODE, look.data)
     faults: list[Fault] = []
     steps = list(_steps(episode, faults))
-    actions = [step.actions for step in steps]
-    end = end_of(episode, actions[-1] if actions else ())
-    seats = list(seats_of(episode, actions, end.scores))
-    game = GameRecord(
+    return played(
+        episode,
+        [step.actions for step in steps],
+        faults,
+        spoken=[
+            Spoken(player, action.thoughts, Phase.REFLECTION, step.round, ())
+            for step in steps
+            for player, action in zip(PLAYERS, step.actions, strict=True)
+            if action.thoughts
+        ],
+        outcome=Outcome.COMPLETED,
         game_type=GameType.PRISONERS_DILEMMA,
-        system=system,
-        format=system,
-        format_version=version,
         setting=_setting(episode),
-        is_finished=end.is_finished,
-        outcome=Outcome.COMPLETED if end.is_finished else None,
-        ended_by=end.ended_by,
         n_rounds=sum(step.choices is not None for step in steps),
-        seats=seats,
-        failures=end.failures,
-        usage=usage_of(actions, faults),
-        messages=messages(_thoughts(steps), seats),
-        decisions=list(_decisions(steps)),
-        faults=faults,
+        decisions=[
+            Decision(seat, step.round, None, _CHOICES[choice], points)
+            for step in steps
+            for seat, (choice, points) in enumerate(
+                zip(step.choices or (), step.points, strict=True), start=1
+            )
+            if choice is not None
+        ],
     )
-    game.results = results(game, dict(enumerate(end.wins, start=1)))
-    return game
 
 
 def _is_plain(episode: Episode) -> bool:
@@ -117,14 +115,17 @@ def _steps(episode: Episode, faults: list[Fault]) -> Iterator[Step]:
             yield Step(round_, actions, None, ())
             continue
         choices = [_choice(value, f"{at}[{n}]", faults) for n, value in enumerate(registered)]
-        points = (
-            [
-                _gained(now, before)
+        points: Sequence[float | None]
+        if is_plain:  # a reward is what a player has in all
+            points = [
+                None if now.reward is None or before.reward is None else now.reward - before.reward
                 for now, before in zip(states, episode.steps[number - 1], strict=True)
             ]
-            if is_plain
-            else [_points(own, other) for own, other in zip(choices, choices[::-1], strict=True)]
-        )
+        else:
+            points = [
+                None if own is None or other is None else _POINTS[own][other]
+                for own, other in zip(choices, choices[::-1], strict=True)
+            ]
         yield Step(round_, actions, choices, points)
         round_ += 1
 
@@ -136,28 +137,3 @@ def _choice(value: Any, at: str, faults: list[Fault]) -> int | None:
     rule = "a choice is 0, to cooperate, or 1, to defect"
     faults.append(Fault(at, rule, repr(value)[:50]))
     return None
-
-
-def _points(own: int | None, other: int | None) -> float | None:
-    return None if own is None or other is None else _POINTS[own][other]
-
-
-def _gained(now: State, before: State) -> float | None:
-    """What a player got at a step, by what it had in all."""
-    return None if now.reward is None or before.reward is None else now.reward - before.reward
-
-
-def _thoughts(steps: list[Step]) -> Iterator[Spoken]:
-    for step in steps:
-        for player, action in zip(PLAYERS, step.actions, strict=True):
-            if action.thoughts:
-                yield Spoken(player, action.thoughts, Phase.REFLECTION, step.round, ())
-
-
-def _decisions(steps: list[Step]) -> Iterator[Decision]:
-    """The choices, made without a word: what a player wrote nobody was shown."""
-    for step in steps:
-        for seat, choice in enumerate(step.choices or (), start=1):
-            if choice is not None:
-                points = step.points[seat - 1]
-                yield Decision(seat, step.round, None, _CHOICES[choice], points)

@@ -4,18 +4,19 @@
 player has; in OpenSpiel's games it comes at the end, and is 1 and -1 if a player forfeits.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct, field
 
 from pipeline.formats.broken import broken, mistyped
-from pipeline.formats.building import most_points
+from pipeline.formats.building import Spoken, messages, most_points, results
 from pipeline.formats.usage import total, usage
-from pipeline.game import Fault, Seat, Usage
-from pipeline.vocabulary import PLAYER
+from pipeline.game import Fault, GameRecord, Seat, Usage
+from pipeline.vocabulary import PLAYER, Outcome
 
+SYSTEM = "kaggle"
 PLAYERS = ("Player 1", "Player 2")
 # The first that a player has: where one fails, the other can be left with an error.
 FAILED = {"TIMEOUT": "timeout", "INVALID": "invalid action", "ERROR": "error"}
@@ -85,21 +86,9 @@ class Episode(Struct, gc=False):
 
 EPISODE = msgspec.json.Decoder(Episode)
 
+Scores = Sequence[float | None]
 Actions = Sequence[Action]
 """What both players answered at a step."""
-
-
-class End(NamedTuple):
-    """How a game ended: points, and who won, by seat; null where that is not known.
-
-    `failures` are the words for it, by the seats of those whose failure ended it.
-    """
-
-    is_finished: bool
-    scores: Sequence[float | None]
-    wins: Sequence[bool | None]
-    ended_by: str | None
-    failures: dict[int, str]
 
 
 def actions_of(states: Sequence[State], at: str, faults: list[Fault]) -> Actions:
@@ -118,8 +107,48 @@ def _action(action: Any, at: str, faults: list[Fault]) -> Action:
         return Action(action.get("submission"))
 
 
-def end_of(episode: Episode, last: Actions) -> End:
-    """How the game ended, by both players' states at the last step, and what they answered."""
+def played(
+    episode: Episode,
+    actions: Sequence[Actions],
+    faults: list[Fault],
+    *,
+    before: Sequence[Actions] = (),
+    spoken: Iterable[Spoken],
+    outcome: Outcome,
+    **own: Any,
+) -> GameRecord:
+    """The game; unfinished where a player failed and nobody was credited for it.
+
+    `actions` are those of the steps after the first, and `before` that of the first if it counts;
+    `outcome` is how the game ended if it did, `own` what else it has.
+    """
+    steps = [*before, *actions]
+    is_finished, scores, wins, ended_by, failures = _end(episode, steps[-1] if steps else ())
+    seats = list(_seats(episode, steps, scores))
+    game = GameRecord(
+        system=SYSTEM,
+        format=SYSTEM,
+        is_finished=is_finished,
+        outcome=outcome if is_finished else None,
+        ended_by=ended_by,
+        seats=seats,
+        failures=failures,
+        usage=_usage(actions, faults),
+        messages=messages(spoken, seats),
+        faults=faults,
+        **own,
+    )
+    game.results = results(game, dict(enumerate(wins, start=1)))
+    return game
+
+
+def _end(
+    episode: Episode, last: Actions
+) -> tuple[bool, Scores, Sequence[bool | None], str | None, dict[int, str]]:
+    """Whether it ended, the points, and who won, by seat; why it ended, and who failed and how.
+
+    By both players' states at the last step, and what they answered; null where it is not known.
+    """
     states = episode.steps[-1]
     rewards, statuses = [state.reward for state in states], {state.status for state in states}
     failed = next((word for status, word in FAILED.items() if status in statuses), None)
@@ -138,15 +167,13 @@ def end_of(episode: Episode, last: Actions) -> End:
         forfeit = ": ".join(["forfeit", *why[:1]])
         losers = (number for number, won in enumerate(wins, start=1) if not won)
         failures = failures or dict.fromkeys(losers, forfeit)
-        return End(True, [None, None], wins, failed or forfeit, failures)
+        return True, [None, None], wins, failed or forfeit, failures
     if is_over and None not in rewards:
-        return End(True, rewards, most_points(rewards), failed, failures)
-    return End(False, [None, None], [None, None], failed, failures)
+        return True, rewards, most_points(rewards), failed, failures
+    return False, [None, None], [None, None], failed, failures
 
 
-def seats_of(
-    episode: Episode, actions: Sequence[Actions], scores: Sequence[float | None]
-) -> Iterator[Seat]:
+def _seats(episode: Episode, actions: Sequence[Actions], scores: Scores) -> Iterator[Seat]:
     """The players by team, which is mostly called as its model; else by the only model called."""
     teams = episode.info.teams if episode.info else None
     if teams and len(teams) != len(PLAYERS):
@@ -164,7 +191,7 @@ def seats_of(
         )
 
 
-def usage_of(actions: Sequence[Actions], faults: list[Fault]) -> list[Usage]:
+def _usage(actions: Sequence[Actions], faults: list[Fault]) -> list[Usage]:
     """What the calls of each player took together, by the actions of the steps after the first."""
     at = "$.steps[{}][{}].action.call_details[{}]"
     return [

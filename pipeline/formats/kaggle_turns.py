@@ -10,16 +10,14 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from pipeline.formats.broken import decode
-from pipeline.formats.building import Spoken, messages, results
+from pipeline.formats.building import Spoken
 from pipeline.formats.kaggle_steps import (
     EPISODE,
     PLAYERS,
     Actions,
     Episode,
     actions_of,
-    end_of,
-    seats_of,
-    usage_of,
+    played,
 )
 from pipeline.formats.look import Look
 from pipeline.game import Fault, GameRecord, JsonValue, Result
@@ -42,36 +40,29 @@ _PHASES = {
 }
 
 
-def game_of(look: Look, system: str, version: str) -> GameRecord:
-    """The game; unfinished where a player failed and nobody was credited for it."""
+def game_of(look: Look) -> GameRecord:
+    """The game, by what both players did at each step."""
     episode = decode(EPISODE, look.data)
     faults: list[Fault] = []
     steps = [
         actions_of(states, f"$.steps[{number}]", faults)
         for number, states in enumerate(episode.steps)
     ]
-    end = end_of(episode, steps[-1])
-    seats = list(seats_of(episode, steps, end.scores))
     spoken = list(_spoken(episode, steps, faults))
     acts = [one for one in spoken if one.phase != Phase.REFLECTION]
     game_type = GAMES[f'"{episode.name}"']
-    game = GameRecord(
+    game = played(
+        episode,
+        steps[1:],
+        faults,
+        before=steps[:1],
+        spoken=spoken,
+        outcome=_outcome(game_type, acts),
         game_type=game_type,
-        system=system,
-        format=system,
-        format_version=version,
         setting=_setting(episode),
-        is_finished=end.is_finished,
-        outcome=_outcome(game_type, acts) if end.is_finished else None,
-        ended_by=end.ended_by,
         n_rounds=max((one.round or 0 for one in acts), default=0),
-        seats=seats,
-        failures=end.failures,
-        usage=usage_of(steps[1:], faults),
-        messages=messages(spoken, seats),
-        faults=faults,
     )
-    game.results = _drawn(results(game, dict(enumerate(end.wins, start=1))))
+    game.results = _drawn(game.results)
     return game
 
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, KeysView, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import chain
 from typing import Any
 
@@ -14,15 +14,14 @@ from pipeline.archives.splitting import is_spread, values
 
 Shapes = Sequence[msgspec.json.Decoder[Any]]
 
-_OPENING = (b"{", b"[")
 _SPREAD_BYTES = 1 << 12
 _BLANK = re.compile(r"[ \t\r\n]*")
 _VALUE = json.JSONDecoder()
 _NOT_BLANK = re.compile(rb"[^ \t\r\n]")
 _OBJECT = msgspec.json.Decoder(dict[str, Raw])
-_NOTHING = Raw(b"{}")
+
 _LIST = msgspec.json.Decoder(list[Raw])
-_UNDECODABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
+UNDECODABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 
 
 class Look:
@@ -40,7 +39,8 @@ class Look:
     def __init__(self, path: str, data: bytes, shapes: Shapes = ()) -> None:
         self.path = path
         self.data = data
-        self.first = _first(data)
+        found = _NOT_BLANK.search(data)
+        self.first = chr(data[found.start()]) if found else ""
         self._shapes = shapes
         # Plain fields: `cached_property` takes a lock, for each of millions of documents.
         self._top: Mapping[str, Raw] | None = None
@@ -62,7 +62,7 @@ class Look:
         """The keys of `top`, of a JSON list those of all its objects; by a shape in no order."""
         if self._keys is None:
             if self.first == "[":
-                self._keys = _keys(self.data)
+                self._keys = dict.fromkeys(chain.from_iterable(_entries(self.data))).keys()
             else:
                 self._keys = self._keys_by_shape() or self.top.keys()
         return self._keys
@@ -72,7 +72,7 @@ class Look:
         for shape in self._shapes:
             try:
                 whole = shape.decode(self.data)
-            except _UNDECODABLE:
+            except UNDECODABLE:
                 continue
             self.shaped = whole
             values = zip(whole.__struct_fields__, astuple(whole), strict=True)
@@ -85,10 +85,7 @@ class Look:
 
     def within(self, key: str) -> Set[str]:
         """The keys of the object at a key of the document; none for another value."""
-        try:
-            return _OBJECT.decode(self.top.get(key, _NOTHING)).keys()
-        except _UNDECODABLE:
-            return frozenset()
+        return object_of(bytes(self.top.get(key, b""))).keys()
 
     def lists(self, key: str, *others: str) -> bool:
         """Whether any object in a JSON list has the key, and one of the others if there are some.
@@ -125,13 +122,6 @@ def _after(text: str, start: int) -> int:
     return start if found is None else found.end()
 
 
-def _first(data: bytes) -> str:
-    if data[:1] in _OPENING:
-        return data[:1].decode()
-    found = _NOT_BLANK.search(data)
-    return chr(data[found.start()]) if found else ""
-
-
 def _top(data: bytes) -> Mapping[str, Raw]:
     end = data.find(b"\n")
     # Of a log in lines the first is enough: all of it would be read, and refused for the second.
@@ -139,7 +129,7 @@ def _top(data: bytes) -> Mapping[str, Raw]:
         return first
     try:
         return _OBJECT.decode(data)
-    except _UNDECODABLE:
+    except UNDECODABLE:
         return object_of(_first_value(data))
 
 
@@ -150,20 +140,11 @@ def _first_value(data: bytes) -> bytes:
     return (first.data or b"").lstrip()
 
 
-def _keys(data: bytes) -> KeysView[str]:
-    """The keys of all objects in a JSON list, in their order."""
-    return dict.fromkeys(chain.from_iterable(_entries(data))).keys()
-
-
 def _entries(data: bytes) -> Iterator[Mapping[str, Raw]]:
-    """The values of each object in a JSON list by key, the first maybe twice; else none."""
-    # Mostly the first has all that is asked for, and the others need not be found.
-    start = data.find(b"{")
-    if data[:start].strip() == b"[" and (first := object_of(data[start : data.find(b"}") + 1])):
-        yield first
+    """The values of each object in a JSON list by key; none of what is no list."""
     try:
         entries = _LIST.decode(data)
-    except _UNDECODABLE:
+    except UNDECODABLE:
         return
     yield from map(object_of, map(bytes, entries))
 
@@ -172,5 +153,5 @@ def object_of(data: bytes) -> Mapping[str, Raw]:
     """A JSON object's values by key; nothing for what is none."""
     try:
         return _OBJECT.decode(data) if data[:1] == b"{" else {}
-    except _UNDECODABLE:
+    except UNDECODABLE:
         return {}

@@ -5,17 +5,20 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Annotated, Any, TypeVar
 
+import msgspec
 from msgspec import Meta, Raw, UnsetType
 
-from pipeline.formats.answers import player_number
 from pipeline.formats.broken import broken, not_json
 from pipeline.formats.rows import EVERYONE, MODERATOR
 from pipeline.game import Course, Fault, GameRecord, Seat
 
 ModelName = Annotated[str, Meta(min_length=1)]
 T = TypeVar("T")
+_NUMBERED = re.compile(r"Player ([1-9][0-9]{0,8})")
+_MODELS = msgspec.json.Decoder(dict[str, str])
 
 MOST_PLAYERS = 1_000
 LONGEST_NAME = 1_000
@@ -32,6 +35,13 @@ _NOBODY = frozenset(
 )
 
 
+@lru_cache
+def player_number(name: str) -> int | None:
+    """The N of a name that is just `Player N`, else None."""
+    match = _NUMBERED.fullmatch(name)
+    return int(match[1]) if match else None
+
+
 def check_number(n_players: int, at: str, most: int = MOST_PLAYERS) -> None:
     """Raises BrokenDocument where there are more players than a table seats."""
     if n_players > most:
@@ -45,9 +55,7 @@ def check_players(players: Collection[str], at: str, most: int = MOST_PLAYERS) -
     their square.
     """
     check_number(len(players), at, most)
-    if len(set(players)) < len(players):
-        _, alike = max((n, name) for name, n in Counter(players).items())
-        raise broken(at, "no two players have the same name", repr(alike[:50]))
+    _check_each_once(players, at)
     if NOT_NAMES.isdisjoint(players) and max(map(len, players), default=0) <= LONGEST_NAME:
         return
     wrong = next(name for name in players if name in NOT_NAMES or len(name) > LONGEST_NAME)
@@ -56,22 +64,20 @@ def check_players(players: Collection[str], at: str, most: int = MOST_PLAYERS) -
     raise broken(at, rule, repr(wrong[:50]))
 
 
-def check_distinct(part: Raw | bytes | UnsetType, n_players: int, n_quotes: int, at: str) -> None:
-    """Raises BrokenDocument where an object of players has a name twice: decoders keep the last.
-
-    With `n_quotes` quotes a player there are no more than those decoded; others are counted.
-    """
+def check_distinct(part: Raw | bytes | UnsetType, at: str) -> None:
+    """Raises BrokenDocument where an object of players has a name twice: decoders keep the last."""
     listed = b"" if isinstance(part, UnsetType) else bytes(part)
-    if listed.count(b'"') == n_quotes * n_players:
-        return
     try:
         pairs = json.loads(listed, object_pairs_hook=list, parse_int=str)
     except (ValueError, RecursionError) as error:  # msgspec does not look into what it skips
         raise not_json(error, listed, at) from error
-    if len(pairs) != n_players:
-        names = Counter(name for name, _ in pairs)
-        alike = next(name for name, n in names.items() if n > 1)
-        raise broken(at, "no two players have the same name", repr(alike))
+    _check_each_once([name for name, _ in pairs], at)
+
+
+def _check_each_once(names: Collection[str], at: str) -> None:
+    if len(set(names)) < len(names):
+        alike = next(name for name, n in Counter(names).items() if n > 1)
+        raise broken(at, "no two players have the same name", repr(alike[:50]))
 
 
 def in_seats(players: dict[str, T]) -> dict[str, T]:
@@ -172,15 +178,25 @@ def untested(game: GameRecord) -> list[Fault]:
     ]
 
 
-def seat_of(game: GameRecord, player: str | None) -> int | None:
-    """The seat of a player by name, or None where no seat has that name."""
-    for seat, candidate in enumerate(game.seats, start=1):
-        if candidate.player == player:
-            return seat
-    return None
-
-
 def opponents(seats: Iterable[Seat]) -> str | None:
     """The models of the seats not tested, sorted and joined with ', '; None where all are."""
     models = {seat.model or "?" for seat in seats if not seat.is_tested}
     return ", ".join(sorted(models)) or None
+
+
+def models_of(players: Collection[str], given: str | None) -> dict[str, str | None]:
+    """Each player's model, in their order, in a log that names none.
+
+    Whoever ingests it gives the name of a model, which all players are, or a JSON object of players
+    and their models. Raises BrokenDocument where only some are given one.
+    """
+    try:
+        by_player = _MODELS.decode(given) if given and given.startswith("{") else None
+    except (msgspec.DecodeError, RecursionError, UnicodeError):  # a name that begins so
+        by_player = None
+    if by_player is None:
+        return dict.fromkeys(players, given)
+    if without := [player for player in players if player not in by_player]:
+        rule = "the log or --models-from names each player's model"
+        raise broken("$", rule, f"nothing names that of {', '.join(without)[:200]}")
+    return {player: by_player[player] for player in players}

@@ -35,23 +35,13 @@ class Row(Struct, gc=False):
 
 
 class History(NamedTuple):
-    """A log's rows, column by column."""
+    """A log's rows, column by column; without its texts, it is that of many games."""
 
     player: tuple[str, ...]
     content: tuple[str, ...]
     turn: tuple[int | None, ...]
     visible_to: tuple[str | tuple[str, ...], ...]
     msg_type: tuple[str | None, ...]
-
-
-class Outline(NamedTuple):
-    """A history without its texts; of the moderator's, in order, the phase that each begins."""
-
-    player: tuple[str, ...]
-    turn: tuple[int | None, ...]
-    visible_to: tuple[str | tuple[str, ...], ...]
-    msg_type: tuple[str | None, ...]
-    prompted: tuple[Phase | None, ...]
 
 
 class Timeline(NamedTuple):
@@ -61,7 +51,9 @@ class Timeline(NamedTuple):
     round: list[int | None]
 
 
-Timing = Callable[[Outline], Timeline]
+# Of the moderator's texts, in order, the phase that each begins.
+Prompted = tuple[Phase | None, ...]
+Timing = Callable[[History, Prompted], Timeline]
 # The words by which the moderator begins a phase; of several in one text the first here decides.
 Prompts = Mapping[str, Phase]
 _NO_PROMPTS: Prompts = {}
@@ -76,12 +68,12 @@ def messages(
     logged: History, seats: Iterable[str], timing: Timing, prompts: Prompts = _NO_PROMPTS
 ) -> Messages:
     """The rows as messages of the players at the seats, each where `timing` has it."""
+    without_texts = logged._replace(content=())
     prompted = _prompted(logged, prompts)
-    outline = Outline(logged.player, logged.turn, logged.visible_to, logged.msg_type, prompted)
-    return Messages(_course(timing, outline, tuple(seats)), logged.content)
+    return Messages(_course(timing, without_texts, prompted, tuple(seats)), logged.content)
 
 
-def _prompted(logged: History, prompts: Prompts) -> tuple[Phase | None, ...]:
+def _prompted(logged: History, prompts: Prompts) -> Prompted:
     if not prompts:
         return ()
     phases: list[Phase | None] = []
@@ -97,8 +89,8 @@ def _prompted(logged: History, prompts: Prompts) -> tuple[Phase | None, ...]:
 
 # Among the benchmark's 1,430 public games there are 67 courses, so few have to be worked out.
 @lru_cache(MOST_COURSES)
-def _course(timing: Timing, outline: Outline, seats: tuple[str, ...]) -> Course:
-    return course(outline, _of_heard(timing, outline), seats)
+def _course(timing: Timing, logged: History, prompted: Prompted, seats: tuple[str, ...]) -> Course:
+    return course(logged, _of_heard(timing, logged, prompted), seats)
 
 
 def is_thought(player: str, visible_to: str | tuple[str, ...]) -> bool:
@@ -111,19 +103,13 @@ def is_thought(player: str, visible_to: str | tuple[str, ...]) -> bool:
     return not is_heard and player != MODERATOR
 
 
-def _of_heard(timing: Timing, outline: Outline) -> Timeline:
+def _of_heard(timing: Timing, logged: History, prompted: Prompted) -> Timeline:
     """Each row's phase and round: thoughts, which do not move the game on, in the round so far."""
-    is_heard = [not thought for thought in map(is_thought, outline.player, outline.visible_to)]
+    is_heard = [not thought for thought in map(is_thought, logged.player, logged.visible_to)]
     if all(is_heard):
-        return timing(outline)
-    heard = Outline(
-        player=tuple(compress(outline.player, is_heard)),
-        turn=tuple(compress(outline.turn, is_heard)),
-        visible_to=tuple(compress(outline.visible_to, is_heard)),
-        msg_type=tuple(compress(outline.msg_type, is_heard)),
-        prompted=outline.prompted,
-    )
-    known = zip(*timing(heard), strict=True)
+        return timing(logged, prompted)
+    heard = History._make(tuple(compress(column, is_heard)) for column in logged)
+    known = zip(*timing(heard, prompted), strict=True)
     found, round_ = Timeline([], []), None
     for is_said in is_heard:
         phase, of_row = next(known) if is_said else (Phase.REFLECTION, round_)
@@ -133,13 +119,13 @@ def _of_heard(timing: Timing, outline: Outline) -> Timeline:
     return found
 
 
-def course(outline: Outline, timeline: Timeline, seats: Iterable[str]) -> Course:
-    """The outline as a course: each row with its seat, phase and round."""
+def course(logged: History, timeline: Timeline, seats: Iterable[str]) -> Course:
+    """The rows as a course: each with its seat, phase and round."""
     phases, rounds = timeline
     numbers = {player: number for number, player in enumerate(seats, start=1)}
     spoken: defaultdict[str, list[int]] = defaultdict(list)
     answers: dict[str, dict[str, list[int]]] = {}
-    for index, (player, phase) in enumerate(zip(outline.player, phases, strict=True)):
+    for index, (player, phase) in enumerate(zip(logged.player, phases, strict=True)):
         if player == MODERATOR:
             continue
         if player in numbers:
@@ -152,13 +138,13 @@ def course(outline: Outline, timeline: Timeline, seats: Iterable[str]) -> Course
         else:
             said.append(index)
     return Course(
-        player=outline.player,
-        seat=tuple(map(numbers.get, outline.player)),
+        player=logged.player,
+        seat=tuple(map(numbers.get, logged.player)),
         round=tuple(rounds),
         phase=tuple(phases),
-        turn=outline.turn,
-        visible_to=outline.visible_to,
-        msg_type=outline.msg_type,
+        turn=logged.turn,
+        visible_to=logged.visible_to,
+        msg_type=logged.msg_type,
         spoken=spoken,
         answers=answers,
     )

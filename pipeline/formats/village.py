@@ -3,14 +3,22 @@
 A day is a round; the night after day d belongs to round d, and the first night to round 0.
 """
 
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Callable, Mapping
 
 from pipeline.formats.broken import broken
 from pipeline.formats.building import Spoken, messages
 from pipeline.formats.players import is_nobody, target
 from pipeline.formats.rows import EVERYONE
-from pipeline.game import Ability, Elimination, Fault, GameRecord, JsonValue, Seat, Vote
+from pipeline.game import (
+    Ability,
+    BrokenDocument,
+    Elimination,
+    Fault,
+    GameRecord,
+    JsonValue,
+    Seat,
+    Vote,
+)
 from pipeline.games.werewolf import KIND
 
 # Whispers and attacks are stored for each werewolf. The largest games known have 15 players.
@@ -19,16 +27,6 @@ MOST_DAYS = 1_000
 WEREWOLF = "werewolf"
 TALK, WHISPER = "talk", "whisper"
 EXECUTED, ATTACKED = "vote", "attack"
-# What a format's rule says of a role.
-KNOWN_ROLE = f"a role is one of {', '.join(role.name for role in KIND.roles)}"
-
-
-class Origin(Protocol):
-    """What every game of a format shares."""
-
-    NAME: str
-    SYSTEM: str
-    VERSION: str
 
 
 class Village:
@@ -43,7 +41,6 @@ class Village:
         self._numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
         self._roles = {seat.player: seat.role for seat in seats}
         self._living = dict.fromkeys(self._numbers)
-        self._wolves = self.living(WEREWOLF)
         self._spoken: list[Spoken] = []
         self._votes: dict[tuple[int, str], Vote] = {}
         self._attacked: set[int] = set()
@@ -77,7 +74,8 @@ class Village:
 
     def n_living(self, *, wolves: bool) -> int:
         """How many werewolves, or others, are still in the game."""
-        return len(self._wolves) if wolves else len(self._living) - len(self._wolves)
+        n_wolves = len(self.living(WEREWOLF))
+        return n_wolves if wolves else len(self._living) - n_wolves
 
     def say(self, player: str, text: str, day: int, turn: int | None = None) -> None:
         """Adds what a player says to all."""
@@ -85,7 +83,7 @@ class Village:
 
     def whisper(self, player: str, text: str, day: int, turn: int | None = None) -> None:
         """Adds what a player says to the werewolves, of whom only the living hear it."""
-        self._spoken.append(Spoken(player, text, WHISPER, day, self._wolves, turn))
+        self._spoken.append(Spoken(player, text, WHISPER, day, self.living(WEREWOLF), turn))
 
     def vote(self, player: str, target: str | None, day: int) -> None:
         """Adds a vote, in place of the player's vote before if a tie is voted on again."""
@@ -105,7 +103,7 @@ class Village:
             raise broken(at, "the werewolves attack once a night", repr(target[:50]))
         self._attacked.add(day)
         attacked = self.target(target, at)
-        for wolf in self._wolves:
+        for wolf in self.living(WEREWOLF):
             self.use(wolf, "attack", attacked, day)
 
     def eliminate(self, player: str, day: int, cause: str, at: str) -> None:
@@ -114,24 +112,27 @@ class Village:
             raise broken(at, "whoever leaves the game is still in it", repr(player[:50]))
         self.eliminations.append(Elimination(self._numbers[player], day, None, cause))
         del self._living[player]
-        self._wolves = self.living(WEREWOLF)
 
     def game(
         self,
-        origin: Origin,
+        system: str,
         *,
         outcome: str | None,
         n_rounds: int,
         setting: Mapping[str, JsonValue] | None = None,
         ended_by: str | None = None,
     ) -> GameRecord:
-        """The game, finished if it has an outcome."""
+        """The game, finished if it has an outcome; the format is called as its system.
+
+        Its setting begins with how many players have each role.
+        """
+        roles = [seat.role for seat in self.seats]
+        composition: JsonValue = {role: roles.count(role) for role in sorted(set(roles))}
         return GameRecord(
             game_type=KIND.name,
-            system=origin.SYSTEM,
-            format=origin.NAME,
-            format_version=origin.VERSION,
-            setting={"roles": self._composition(), **(setting or {})},
+            system=system,
+            format=system,
+            setting={"roles": composition, **(setting or {})},
             is_finished=outcome is not None,
             outcome=outcome,
             ended_by=ended_by,
@@ -144,13 +145,10 @@ class Village:
             faults=self.faults,
         )
 
-    def _composition(self) -> dict[str, JsonValue]:
-        """How many players have each role."""
-        roles = [seat.role for seat in self.seats]
-        return {role: roles.count(role) for role in sorted(set(roles))}
 
-
-def role_of(word: str) -> str | None:
-    """The role that a log's word stands for, None where the game has no such role."""
+def role_of(word: str, refused: Callable[[str], BrokenDocument]) -> str:
+    """The role that a log's word stands for; raises what is `refused` by a rule for another."""
     role = KIND.role(word.lower())
-    return role.name if role else None
+    if role is None:
+        raise refused(f"a role is one of {', '.join(known.name for known in KIND.roles)}")
+    return role.name

@@ -4,7 +4,6 @@ A round of the log is a night and the day after it. A day of ours has its night 
 night of the log's first round belongs to round 0, and its day is round 1.
 """
 
-import sys
 from typing import Annotated, Any
 
 import msgspec
@@ -16,7 +15,6 @@ from pipeline.formats.players import check_distinct, check_players
 from pipeline.formats.village import (
     ATTACKED,
     EXECUTED,
-    KNOWN_ROLE,
     MOST_DAYS,
     MOST_PLAYERS,
     Village,
@@ -24,8 +22,7 @@ from pipeline.formats.village import (
 )
 from pipeline.game import Fault, GameRecord, Seat
 
-NAME = SYSTEM = "werewolf_arena"
-VERSION = "1"
+NAME = "werewolf_arena"
 NAMES_MODELS = True
 
 _KEYS = {
@@ -82,10 +79,12 @@ def read(look: Look, model: str | None) -> GameRecord:
     for number, one in enumerate(log.rounds):
         _night(village, one, number, f"$.rounds[{number}]")
         _day(village, one, number + 1, f"$.rounds[{number}]")
+    # A game can end in the night.
+    days = [number for number, one in enumerate(log.rounds, 1) if one.debate or one.votes]
     return village.game(
-        sys.modules[__name__],
+        NAME,
         outcome=_OUTCOMES[log.winner] if log.winner else None,
-        n_rounds=_n_days(log.rounds),
+        n_rounds=max(days, default=0),
         ended_by=log.error_message or None,
     )
 
@@ -94,15 +93,14 @@ def _seats(listed: Raw) -> list[Seat]:
     players = decode(_PLAYERS, listed, "$.players")
     # Each has a role. With no more roles than players, no name comes twice.
     if bytes(listed).count(b'"role"') != len(players):
-        check_distinct(listed, len(players), 0, "$.players")
+        check_distinct(listed, "$.players")
     check_players(players, "$.players", MOST_PLAYERS)
     return [_seat(name, player) for name, player in players.items()]
 
 
 def _seat(name: str, player: Player) -> Seat:
-    role = role_of(player.role)
-    if role is None:
-        raise broken(f"$.players.{name}.role", KNOWN_ROLE, repr(player.role[:50]))
+    at, has = f"$.players.{name}.role", repr(player.role[:50])
+    role = role_of(player.role, lambda rule: broken(at, rule, has))
     return Seat(name, player.model or None, role, is_tested=True)
 
 
@@ -140,9 +138,3 @@ def _day(village: Village, one: Round, day: int, at: str) -> None:
             village.vote(player, village.target(named, f"{tally}.{player}"), day)
     if (exiled := village.somebody(one.exiled)) is not None:
         village.eliminate(exiled, day, EXECUTED, f"{at}.exiled")
-
-
-def _n_days(rounds: list[Round]) -> int:
-    """The number of the last round with a day; a game can end in the night."""
-    days = [number for number, one in enumerate(rounds, start=1) if one.debate or one.votes]
-    return max(days, default=0)

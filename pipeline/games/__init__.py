@@ -52,18 +52,13 @@ def own_tables(shared: Collection[str]) -> dict[str, EventTable]:
 
 @cache
 def _in_code() -> tuple[Source, ...]:
+    modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
+    own = [(OWN, module.KIND) for module in modules if hasattr(module, "KIND")]
     known: list[Source] = []
-    for package, kind in (*_own(), *_of_plugins()):
+    for package, kind in (*own, *_of_plugins()):
         check(kind, package, known)
         known.append((package, kind))
     return tuple(known)
-
-
-def _own() -> Iterator[tuple[str, GameKind]]:
-    for module in iter_modules(__path__):
-        found = getattr(import_module(f"{__name__}.{module.name}"), "KIND", None)
-        if isinstance(found, GameKind):
-            yield OWN, found
 
 
 def _of_plugins() -> Iterator[tuple[str, GameKind]]:

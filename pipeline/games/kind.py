@@ -87,6 +87,10 @@ class GameKind(Struct, frozen=True, eq=False):
         """The role of this name, None if the game has no such role."""
         return next((role for role in self.roles if role.name == name), None)
 
+    def side(self, role: str) -> Side:
+        """The side that a role is on, none for a role that the game does not have."""
+        return next((known.side for known in self.roles if known.name == role), Side.NONE)
+
     def ending(self, outcome: str | None) -> Ending | None:
         """The ending of this outcome, None if no game of the kind ends so."""
         return next((ending for ending in self.endings if ending.outcome == outcome), None)

@@ -14,6 +14,7 @@ from pipeline.errors import UsageError
 from pipeline.machine import cores
 from pipeline.replacing import replacing
 from pipeline.simulate.competitions import COMPETITIONS
+from pipeline.simulate.players import roster
 from pipeline.simulate.work import Plan
 from pipeline.simulate.writer import ARCHIVES, into_folder
 
@@ -54,7 +55,7 @@ def simulate(
     `on_game` is called now and then with the number of games written so far.
     """
     _check(out, models, games, archive, jobs)
-    plan = Plan(seed, models, games)
+    plan = Plan(seed, games, roster(seed, models))
     n_games = models * games * len(COMPETITIONS)
     n_jobs = jobs or (1 if n_games < SMALL else cores())
     out.mkdir(parents=True, exist_ok=True)
@@ -68,7 +69,7 @@ def simulate(
         for piece, sizes in write(plan, place, n_jobs):
             n_files += len(sizes)
             n_bytes += sum(sizes)
-            if piece.is_played:
+            if piece.model:
                 n_written += len(sizes)
                 if on_game:
                     on_game(n_written)

@@ -1,6 +1,10 @@
-"""Chameleon: one of three does not know the word, gives a clue all the same, and may be caught."""
+"""Chameleon: one of three does not know the word, gives a clue all the same, and may be caught.
 
-from pipeline.simulate.chameleon_analysis import Opinions, chameleon, civilian, opinions, other_word
+What players make of a clue is decided beforehand, right or wrong, and then put into words.
+"""
+
+from typing import NamedTuple
+
 from pipeline.simulate.dice import Dice, fallen
 from pipeline.simulate.hidden_roles import (
     Cast,
@@ -13,17 +17,45 @@ from pipeline.simulate.hidden_roles import (
 )
 from pipeline.simulate.log import MODERATOR, Deal, Document, Transcript
 from pipeline.simulate.players import PLAYERS, SEATED, SEATS, others
-from pipeline.simulate.sentences import ended, rambling
+from pipeline.simulate.sentences import (
+    LESS,
+    MORE,
+    ROLLS,
+    SAME,
+    STATEMENTS,
+    TOPICS,
+    VAGUE_CLUES,
+    VERDICTS,
+    WHY,
+    asides,
+    ended,
+    rambling,
+)
 from pipeline.simulate.settings import Secret, secret
-from pipeline.simulate.words import TOPICS, VAGUE_CLUES
 
-# What is said where a roll falls: by the bound below which it does.
-GUESSES = {
-    0.85: 'I guess the code is "{word}".',
-    0.93: 'I guess the code is "{word}.',
-    0.97: 'After hearing "{topic}" and the rest, I guess the code is "{word}".',
-    1.00: "I am almost sure that it is {word}!",
-}
+RIGHT = ((MORE, SAME), (MORE, LESS))
+WRONG = ((SAME, SAME), (LESS, SAME), (SAME, MORE), (LESS, MORE), (MORE, MORE))
+"""What a civilian thinks of the chameleon and of the other civilian."""
+
+ASIDE = 0.22
+
+
+class Opinions(NamedTuple):
+    """After one clue: whose analyses are right, and what the civilians think of the others.
+
+    `gold`: against the truth, which for the chameleon is the word. `inter`: of what others think.
+    """
+
+    gold: dict[int, bool]
+    inter: dict[int, bool]
+    verdicts: dict[int, dict[int, str]]
+
+    def metric(self) -> dict[str, list[int]]:
+        """One part of `pgm_metric`."""
+        return {
+            "gold": [int(self.gold[seat]) for seat in SEATS],
+            "inter": [int(self.inter[seat]) for seat in SEATS],
+        }
 
 
 def play(deal: Deal, *, as_hidden: bool) -> Document:
@@ -74,7 +106,7 @@ def _clues(
             )
         clue = _clue(dice, setting, game, seat)
         log.say(player, clue, msg_type="clue")
-        beliefs = opinions(dice, game)
+        beliefs = _opinions(dice, game)
         pgm[str(seat - 1)] = beliefs.metric()
         if game.model.is_pgm:
             for s in game.tested:
@@ -90,8 +122,8 @@ def _clues(
 
 def _analysis(dice: Dice, setting: Secret, seat: int, beliefs: Opinions, is_pgm: bool) -> str:
     if seat == setting.hidden:
-        return chameleon(dice, setting, beliefs, is_pgm=is_pgm)
-    return civilian(dice, setting.hidden, seat, beliefs)
+        return _by_chameleon(dice, setting, beliefs, is_pgm=is_pgm)
+    return _by_civilian(dice, setting.hidden, seat, beliefs)
 
 
 def _clue(dice: Dice, setting: Secret, game: Cast, seat: int) -> str:
@@ -152,7 +184,7 @@ def _verdict(dice: Dice, log: Transcript, setting: Secret, game: Cast, voted: st
     as_hidden = setting.hidden in game.tested
     skill = game.model.skill
     is_right = dice.chance(skill.guessing if as_hidden else 1 - skill.secrecy)
-    word = setting.word if is_right else other_word(dice, setting)
+    word = setting.word if is_right else _other_word(dice, setting)
     guess = _guess(dice, setting, word)
     log.say(hidden, guess, hidden, "guess" if is_pgm else "text", step=int(is_pgm))
     if is_right:
@@ -169,5 +201,70 @@ def _verdict(dice: Dice, log: Transcript, setting: Secret, game: Cast, voted: st
 
 def _guess(dice: Dice, setting: Secret, word: str) -> str:
     roll = dice.random()
-    text = fallen(roll, GUESSES).format(topic=setting.topic, word=word)
+    text = fallen(roll, ROLLS["guesses"]).format(topic=setting.topic, word=word)
     return text if roll < 0.97 else rambling(dice, text, 0.3)
+
+
+def _opinions(dice: Dice, game: Cast) -> Opinions:
+    """Opinions as good as the skills of those who hold them."""
+    gold = {seat: dice.chance(game.skill(seat).reasoning_gold) for seat in SEATS}
+    inter = {seat: dice.chance(game.skill(seat).reasoning_inter) for seat in SEATS}
+    verdicts = {}
+    for seat in others(game.hidden):
+        of_hidden, of_other = dice.pick(RIGHT if gold[seat] else WRONG)
+        verdicts[seat] = {game.hidden: of_hidden, 6 - seat - game.hidden: of_other}
+    return Opinions(gold, inter, verdicts)
+
+
+def _by_civilian(dice: Dice, hidden: int, seat: int, beliefs: Opinions) -> str:
+    """What a civilian writes about the two others, and about what they think."""
+    lines = [f"As {PLAYERS[seat - 1]},", "I think:"]
+    verdicts = beliefs.verdicts[seat]
+    lines += [dice.pick(STATEMENTS[other, verdicts[other]]) for other in others(seat)]
+    if more := asides(dice, ASIDE):
+        lines.append(more)
+    lines.append("As for other players' thoughts:")
+    lines += _reports(dice, hidden, seat, beliefs, "thinks")
+    return "\n".join(lines)
+
+
+def _by_chameleon(dice: Dice, setting: Secret, beliefs: Opinions, *, is_pgm: bool) -> str:
+    """What the chameleon writes: its guess of the word, and what the others think."""
+    seat = setting.hidden
+    word = setting.word if beliefs.gold[seat] else _other_word(dice, setting)
+    opening = "I think now the secret code is" if is_pgm else "I guess the secret code is"
+    lines = [
+        f'{opening} "{word}", because {dice.pick(WHY[LESS])}.',
+        "\nAs for other players's views:" if is_pgm else "As for other players' view now:",
+        *_reports(dice, seat, seat, beliefs, "thinks" if is_pgm else "think"),
+    ]
+    if is_pgm:
+        lines.append(f'Next I will give a clue about "{word}".')
+    return "\n".join(lines)
+
+
+def _other_word(dice: Dice, setting: Secret) -> str:
+    """A wrong guess: another word of the topic."""
+    return dice.pick([word for word in TOPICS[setting.topic] if word != setting.word])
+
+
+def _reports(dice: Dice, hidden: int, seat: int, beliefs: Opinions, thinks: str) -> list[str]:
+    lines = []
+    for other in others(seat):
+        lines.append(f"I think now {PLAYERS[other - 1]} {thinks}:")
+        report = _report(dice, hidden, seat, other, beliefs)
+        lines += [dice.pick(STATEMENTS[third]) for third in report.items()]
+    if more := asides(dice, ASIDE):
+        lines.append(more)
+    return lines
+
+
+def _report(dice: Dice, hidden: int, seat: int, other: int, beliefs: Opinions) -> dict[int, str]:
+    """What a player believes that another thinks of the two besides."""
+    if other == hidden:
+        return {third: dice.pick(VERDICTS) for third in others(other)}
+    report = {third: beliefs.verdicts[other][third] for third in others(other)}
+    if not beliefs.inter[seat]:
+        third = dice.pick(others(other))
+        report[third] = dice.pick([v for v in VERDICTS if v != report[third]])
+    return report

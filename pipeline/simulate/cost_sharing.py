@@ -1,15 +1,17 @@
 """Cost Sharing: three airlines propose and vote, up to five rounds, until they agree.
 
-All agree when the three votes name proposals of the same shares, compared as they were written.
+All agree when the three votes name proposals of the same shares, compared as they were written. How
+a division of the fee is written down, and what the benchmark reads from it, stands below.
 """
 
+import re
 from typing import NamedTuple
 
-from pipeline.simulate import proposals
-from pipeline.simulate.dice import Dice
+from pipeline.simulate.dice import Dice, fallen
 from pipeline.simulate.log import OUTAGE, Deal, Document, Transcript, outage
 from pipeline.simulate.players import PLAYERS, SEATED, SEATS, Model, others
 from pipeline.simulate.rounds import forecast
+from pipeline.simulate.sentences import ROLLS, SAID, ended
 from pipeline.simulate.settings import Fee, Shares, fee, shares
 
 N_ROUNDS = 5
@@ -18,12 +20,29 @@ ROUND_OF_AGREEMENT = (1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 4, 4, 4, 5, 5)
 OUTAGE_RATE = 0.013
 NO_VOTE_KEY_RATE = 0.008
 
-MOVES = (
-    "will insist on the last figures, because they cost them the least.",
-    "will come towards us by one step of 5%.",
-    "will take over whatever two of us agree on.",
-    "will ask for a lower share of their own again.",
-)
+
+AIRLINES = "ABC"
+
+Proposal = dict[str, str | None]
+
+
+ODD_FORMS = ("spaced", "doubled", "comma", "or", "previously", "dollars", "bold", "one line")
+
+ROWS = {
+    "plain": "Airline {airline}: {share:g}%",
+    "decimal": "Airline {airline}: {share:.1f}%",
+    "comma": "Airline {airline}: {share:.1f}%",
+    "spaced": "Airline {airline}: {share:g} %",
+    "doubled": "Airline {airline}: {share:g}%%",
+    "or": "Airline {airline}: {share:g} or {more:g}%",
+    "previously": "Airline {airline}: {share:g}% (previously {before:g}%)",
+    "dollars": "Airline {airline}: ${dollars:,.0f} ({share:g}%)",
+    "bold": "**Airline {airline}**: {share:g}%",
+    "one line": "Airline {airline}: {share:g}%",
+}
+
+
+_SHARE = re.compile(r"Airline (\S+): (\d.+)%")
 
 
 class Fate(NamedTuple):
@@ -81,7 +100,7 @@ class Negotiation:
         self.wishes[setting.tested] = shares(self.dice)
         self.n_rounds = 0
         self.n_answers_left = -1
-        self.proposals: dict[int, proposals.Proposal] = {}
+        self.proposals: dict[int, Proposal] = {}
         self.votes: dict[str, str | int] = dict.fromkeys(PLAYERS, 0)
 
     def run(self, fate: Fate) -> str:
@@ -95,7 +114,7 @@ class Negotiation:
         for n in range(1, fate.last_round + 1):
             is_last = fate.is_agreed and n == fate.last_round
             if n > 1 and self.is_pgm:
-                forecast(self.dice, self.log, self.setting.tested, MOVES)
+                forecast(self.dice, self.log, self.setting.tested, SAID["moves_of_airlines"])
             backers = self._propose(n, fate.author if is_last else 0)
             self.n_rounds = n
             if self._vote(backers):
@@ -123,12 +142,12 @@ class Negotiation:
             self.wishes[3] = _moved(self.dice, self.wishes[3])
         for seat in SEATS:
             if n == 1 and seat != self.setting.tested:
-                text = proposals.fixed_text(seat, self.wishes[seat])
+                text = _fixed_text(seat, self.wishes[seat])
             else:
-                form = "plain" if copier else proposals.form(self.dice)
-                text = proposals.text(self.dice, seat, self.wishes[seat], before[seat], form)
+                form = "plain" if copier else _form(self.dice)
+                text = _text(self.dice, seat, self.wishes[seat], before[seat], form)
             text = self._answer(seat, text)
-            self.proposals[seat] = proposals.registered(text)
+            self.proposals[seat] = _registered(text)
             if text.startswith(OUTAGE):
                 raise Silence
         return {seat: seat if seat == copier else author for seat in SEATS} if author else {}
@@ -145,7 +164,7 @@ class Negotiation:
         )
         choices = choices or self._discord()
         for seat, player in SEATED:
-            text = proposals.vote_text(self.dice, seat, choices[seat])
+            text = _vote_text(self.dice, seat, choices[seat])
             text = self._answer(seat, text, step=int(self.is_pgm))
             if text.startswith(OUTAGE):  # it names its own speaker, which is read as a vote
                 self.votes[player] = player
@@ -189,3 +208,72 @@ def _moved(dice: Dice, wish: Shares) -> Shares:
     moved[giver] -= step
     moved[taker] += step
     return moved[0], moved[1], moved[2]
+
+
+def _registered(text: str) -> Proposal:
+    """The shares as logged: null where none is read, odd keys where the text has odd names.
+
+    A share of one digit is never read, and of a line with several only one.
+    """
+    return {"A": None, "B": None, "C": None, **dict(_SHARE.findall(text))}
+
+
+def _form(dice: Dice) -> str:
+    """A way of writing shares: nearly always a bare number."""
+    roll = dice.random()
+    if roll < 0.05:
+        return "decimal"
+    return dice.pick(ODD_FORMS) if roll < 0.1 else "plain"
+
+
+def _fixed_text(seat: int, shares: Shares) -> str:
+    """The first proposal of a fixed opponent, a template filled in twice."""
+    airline = AIRLINES[seat - 1]
+    rows = "\n        ".join(
+        f"Airline {a}: {share:g}%" for a, share in zip(AIRLINES, shares, strict=True)
+    )
+    return (
+        f"As Player Player {seat}, representing Airline Airline {airline}, "
+        f'I propose the following cost distribution:\n        {rows}"\n        '
+    )
+
+
+def _text(dice: Dice, seat: int, shares: Shares, before: Shares, form: str) -> str:
+    """A proposal in the player's own words; `before` is what it proposed last."""
+    rows = [
+        _row(a, share, earlier, form)
+        for a, share, earlier in zip(AIRLINES, shares, before, strict=True)
+    ]
+    roll = dice.random()
+    opening = "I propose the following cost distribution:"
+    if roll < 0.8:
+        adjusted = "adjusted " if roll < 0.15 else ""
+        opening = (
+            f"As {PLAYERS[seat - 1]}, representing Airline {AIRLINES[seat - 1]}, "
+            f"I propose the following {adjusted}cost distribution:"
+        )
+    lines = [opening, ", ".join(rows) if form == "one line" else "\n".join(rows)]
+    if 0.4 < roll < 0.78:
+        first = dice.between(0, len(SAID["arguments"]) - 1)
+        lines += ["", *(SAID["arguments"] * 2)[first : first + (2 if roll < 0.55 else 1)]]
+    return ended(dice, "\n".join(lines))
+
+
+def _row(airline: str, share: float, before: float, form: str) -> str:
+    row = ROWS["plain" if form == "previously" and share == before else form].format(
+        airline=airline, share=share, before=before, more=share + 5, dollars=share * 10_000
+    )
+    return row.replace(".", ",") if form == "comma" else row
+
+
+def _vote_text(dice: Dice, voter: int, seat: int) -> str:
+    """A vote for the proposal of a seat, in one of the wordings that are logged as such."""
+    roll = dice.random()
+    if roll < 0.97:
+        form = fallen(roll, ROLLS["votes_for_proposals"])
+    elif voter == seat:
+        form = "I vote for my own proposal."
+    else:
+        odd = "As {me}, I vote for {named}'s proposal.", "It is {named}'s proposal for me."
+        form = odd[roll >= 0.98]
+    return ended(dice, form.format(me=PLAYERS[voter - 1], named=PLAYERS[seat - 1], seat=seat))

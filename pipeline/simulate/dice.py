@@ -36,10 +36,6 @@ class Dice:
         """A whole number from low to high, both included."""
         return low + int(self.random() * (high - low + 1))
 
-    def hexadecimal(self, n: int) -> str:
-        """That many lower-case hexadecimal digits."""
-        return "".join([self.pick("0123456789abcdef") for _ in range(n)])
-
     def shuffled(self, items: Sequence[T]) -> list[T]:
         """The items in a new order, all orders equally likely."""
         order = list(items)

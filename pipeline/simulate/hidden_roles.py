@@ -4,42 +4,14 @@ Skill decides first what is registered; then words are found that the benchmark'
 just that: the first player *in seat order* named anywhere in the text.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from pipeline.simulate.dice import Dice, fallen
 from pipeline.simulate.players import OPPONENT, PLAYERS, SEATED, SEATS, Model, Skill, others
-from pipeline.simulate.sentences import MORE, WHY, asides, ended, rambling
+from pipeline.simulate.sentences import MORE, ROLLS, SAID, WHY, asides, ended, rambling
 
 NUMERALS = ("One", "Two", "Three")
-
-ABSTENTIONS = (
-    "I would rather not accuse anybody on such thin evidence.",
-    "It could be either of them; I give no vote.",
-    "Sorry, naming a culprit is not something that I can do.",
-)
-
-
-# What is said where a roll falls: by the bound below which it does.
-VOTES = {
-    0.50: "I vote for {named}.",
-    0.68: "I vote for {named}",
-    0.79: "I vote for {named} as the {role}.",
-    0.86: "I vote for {named}, because {why}.",
-    0.92: "I vote for {named}. {aside}",
-    0.935: "I vote for Player_{seat}.",
-    0.945: "I vote for player{seat}",
-    0.955: "i vote for player {seat}",
-}
-
-ROLES = {
-    0.45: "I am {me}, my role is {role}.",
-    0.55: "I am {me}, my role is a {role}.",
-    0.65: "I am {me}, my role is the {role}.",
-    0.77: "I am {me}, and my role is {role}.",
-    0.92: "I am {me}, my role is {role}",
-    0.96: 'I’m {me}, my role is "{role}".',
-    1.00: "{me} speaking. My role is {role}.",
-}
 
 
 class Cast(NamedTuple):
@@ -103,7 +75,7 @@ def vote_text(dice: Dice, voter: int, seat: int, role: str) -> str:
     if seat == 0:
         if dice.chance(0.25):
             return f"I vote for Player {NUMERALS[dice.pick(others(voter)) - 1]}."
-        return dice.pick(ABSTENTIONS)
+        return dice.pick(SAID["abstentions"])
     me, named = PLAYERS[voter - 1], PLAYERS[seat - 1]
     if seat == voter:
         if voter < 3 and dice.chance(0.7):
@@ -111,7 +83,7 @@ def vote_text(dice: Dice, voter: int, seat: int, role: str) -> str:
         return f"I vote for {named}."
     third, roll = 6 - voter - seat, dice.random()
     if roll < 0.955:
-        form = fallen(roll, VOTES)
+        form = fallen(roll, ROLLS["votes"])
     elif roll < 0.97 and voter > seat:
         form = "As {me}, I vote for {named}."
     else:
@@ -143,7 +115,7 @@ def role_answer(dice: Dice, seat: int, role: str, other_role: str, *, is_right: 
             return f"I am {me}, my role is {role}/{other_role}."
         else:
             role = other_role
-    return fallen(dice.random(), ROLES).format(me=me, role=role)
+    return fallen(dice.random(), ROLLS["roles"]).format(me=me, role=role)
 
 
 def role_answers(
@@ -152,7 +124,7 @@ def role_answers(
     role: str,
     *,
     unsure: float = 0.0,
-    reasons: tuple[str, ...] = (),
+    reasons: Sequence[str] = (),
 ) -> tuple[dict[str, int], list[tuple[str, str]]]:
     """One part of `consistency_metric`, and the three answers that it was read from.
 

@@ -8,6 +8,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from pipeline.simulate.dice import Dice
 from pipeline.simulate.players import Model
+from pipeline.simulate.sentences import SAID
 
 Document: TypeAlias = dict[str, object]
 
@@ -94,18 +95,13 @@ def timestamp(seed: int, model: Model, competition: str) -> str:
 
 
 OUTAGE = "<<<<<<END_OF_CONVERSATION>>>>>>"
-OUTAGE_CAUSES = (
-    "Request timed out.",
-    "Service Unavailable",
-    "Connection reset by peer",
-    "Rate limit reached for requests",
-)
 
 
 def outage(dice: Dice, agent: str) -> str:
     """What the environment logs in the place of an answer that never came."""
-    uuid = "-".join(dice.hexadecimal(n) for n in (8, 4, 4, 4, 12))
-    cause = dice.pick(OUTAGE_CAUSES)
+    digits = "0123456789abcdef"
+    uuid = "-".join("".join(dice.pick(digits) for _ in range(n)) for n in (8, 4, 4, 4, 12))
+    cause = dice.pick(SAID["outage_causes"])
     return (
         f"{OUTAGE}{uuid}Agent {agent} failed to generate a response. "
         f"Error: {cause}. Sending signal to end the conversation."

@@ -8,50 +8,18 @@ from pipeline.simulate.dice import Dice, fallen
 from pipeline.simulate.log import Deal, Document, Transcript, outage
 from pipeline.simulate.players import OPPONENT, PLAYERS, SEATS
 from pipeline.simulate.rounds import NEXT, OPENING, decide, forecast, head
-from pipeline.simulate.sentences import ended
+from pipeline.simulate.sentences import SAID, ended
 from pipeline.simulate.settings import Payoffs, payoffs
 
 N_ROUNDS = 5
 OUTAGE_RATE = 0.01
 
-COOPERATE_AT_LENGTH = (
-    "I cooperate. Three small gains are better than one big loss.",
-    "I go on to cooperate as long as the others do.",
-    "Let us all cooperate this time.",
-)
-COOPERATE_ODD = (
-    "I will not cooperate. Defect.",
-    "COOPERATE",
-    "Only a fool would cooperate now: defect.",
-    "(C)ooperate? Cooperate.",
-)
-DEFECT_AT_LENGTH = (
-    "I defect in this round.",
-    "Defect. I will not be the one who is left with nothing.",
-    "Defect, since I was betrayed the last time.",
-)
-DEFECT_ODD = (
-    "D",
-    "C",
-    "DEFECT!",
-    "Cooperation is the best choice.",
-    "Co-operate.",
-    "I betray them.",
-    "No comment.",
-)
 # To cooperate, and to defect.
 DECISIONS = {
     0.79: (("Cooperate.", "Cooperate"), ("Defect.", "Defect")),
-    0.93: (COOPERATE_AT_LENGTH, DEFECT_AT_LENGTH),
-    1.00: (COOPERATE_ODD, DEFECT_ODD),
+    0.93: (SAID["cooperate_at_length"], SAID["defect_at_length"]),
+    1.00: (SAID["cooperate_oddly"], SAID["defect_oddly"]),
 }
-
-MOVES = (
-    "will cooperate, because that has paid for all of us so far.",
-    "will defect, because nothing speaks against it in a single round.",
-    "will cooperate once more and see what comes of it.",
-    "will defect, because they were left with nothing the last time.",
-)
 
 
 def play(deal: Deal) -> Document:
@@ -69,7 +37,7 @@ def play(deal: Deal) -> Document:
     silence = dice.between(0, 3 * N_ROUNDS - 1) if dice.chance(OUTAGE_RATE) else -1
     for n in range(1, N_ROUNDS + 1):
         if n > 1 and model.is_pgm:
-            forecast(dice, log, setting.tested, MOVES, OPENING)
+            forecast(dice, log, setting.tested, SAID["moves_of_prisoners"], OPENING)
         decisions = []
         for seat in SEATS:
             skill = model.skill if seat == setting.tested else OPPONENT

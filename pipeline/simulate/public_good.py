@@ -10,7 +10,7 @@ from pipeline.simulate.dice import Dice
 from pipeline.simulate.log import Deal, Document, Transcript, outage
 from pipeline.simulate.players import PLAYERS, SEATS, Model, others
 from pipeline.simulate.rounds import NEXT, OPENING, decide, forecast, head
-from pipeline.simulate.sentences import ended
+from pipeline.simulate.sentences import SAID, ended
 from pipeline.simulate.settings import pool
 
 START = 100
@@ -20,44 +20,6 @@ AMOUNTS = (0, 0, 2, 5, 5, 6, 8, 10, 10, 10, 12, 15, 15, 20, 25, 30)
 
 _PLAIN = re.compile(r"\b\d+\b")
 _PGM = re.compile(r"I contribute (\d+)")
-
-BOTH = (
-    "I contribute {0}.",
-    "I contribute {0}.",
-    "I contribute {0}.",
-    "I contribute {0} points.",
-    "I contribute {0} points.",
-    "I contribute {0}",
-)
-BOTH_AT_LENGTH = (
-    "I contribute {0}, which I can spare even if nobody follows.",
-    "I contribute {0} points. Let me see first what the two of you make of it.",
-    "I contribute {0} points because what is in the pool comes back to each of us.",
-)
-BOTH_ODD = (
-    "As {me}, I contribute {0}",
-    "I contribute {0}.5 points.",
-    "For round {n} I contribute {0} points.",
-    "I contribute {0} of the {left} points that I have left.",
-)
-PLAIN_ONLY = (
-    "I'll go with {0} points.",
-    "I will contribute {0}.",
-    "Contribute {0}.",
-    "I contribute **{0}** points.",
-    "I contribute ${0}.",
-    "${0}",
-    "{0}",
-    "Put me down for {0} points.",
-    "{0} points from me, the rest stays with me for now.",
-)
-
-MOVES = (
-    "will give less, because the pool has not returned what it took.",
-    "will give more, because each point comes back with a gain.",
-    "will give the same amount again.",
-    "will give a little less, having given most so far.",
-)
 
 
 def play(deal: Deal) -> Document:
@@ -75,7 +37,7 @@ def play(deal: Deal) -> Document:
     game = Contributions(dice, model, setting.tested, setting.n_rounds)
     for n in range(1, setting.n_rounds + 1):
         if n > 1 and model.is_pgm:
-            forecast(dice, log, setting.tested, MOVES, OPENING)
+            forecast(dice, log, setting.tested, SAID["moves_of_givers"], OPENING)
         texts = game.round(n)
         decide(log, texts)
         if n < setting.n_rounds:
@@ -152,12 +114,12 @@ class Contributions:
     def _text(self, seat: int, n: int, amount: int) -> str:
         roll = self.dice.random()
         if roll < 0.12:
-            form = self.dice.pick(BOTH_AT_LENGTH)
+            form = self.dice.pick(SAID["contribute_at_length"])
         elif roll < 0.155:
-            form = self.dice.pick(BOTH_ODD)
+            form = self.dice.pick(SAID["contribute_oddly"])
         elif roll < 0.30 and not self.model.is_pgm:
-            form = self.dice.pick(PLAIN_ONLY)
+            form = self.dice.pick(SAID["contribute_plainly"])
         else:
-            form = self.dice.pick(BOTH)
+            form = self.dice.pick(SAID["contribute"])
         text = form.format(amount, me=PLAYERS[seat - 1], n=n, left=max(self.left[seat], 0))
         return ended(self.dice, text)

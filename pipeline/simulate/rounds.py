@@ -1,5 +1,7 @@
 """What games of rounds share: decisions sent to the moderator, and what a PGM player foresees."""
 
+from collections.abc import Sequence
+
 from pipeline.simulate.dice import Dice
 from pipeline.simulate.log import MODERATOR, Document, Transcript
 from pipeline.simulate.players import PLAYERS, Model, others
@@ -38,7 +40,7 @@ def decide(log: Transcript, decisions: list[str]) -> None:
 
 
 def forecast(
-    dice: Dice, log: Transcript, tested: int, moves: tuple[str, ...], opening: tuple[str, ...] = ()
+    dice: Dice, log: Transcript, tested: int, moves: Sequence[str], opening: tuple[str, ...] = ()
 ) -> None:
     """A PGM player's private view of what the others will do, and think, in the round to come."""
     me = PLAYERS[tested - 1]

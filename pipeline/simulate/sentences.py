@@ -4,8 +4,23 @@ How long and how frequent they are follows the benchmark's logs: most answers ke
 was asked for, every few one rambles on.
 """
 
+import tomllib
+from importlib.resources import files
+
 from pipeline.simulate.dice import Dice
 from pipeline.simulate.players import SEATED
+
+Clues = list[str]
+
+_WORDS = tomllib.loads(files(__package__ or "").joinpath("words.toml").read_text(encoding="utf-8"))
+
+TOPICS: dict[str, dict[str, Clues]] = _WORDS["topics"]
+VAGUE_CLUES: Clues = _WORDS["vague"]["clues"]
+PAIRS: list[dict[str, Clues]] = _WORDS["pairs"]
+SAID: dict[str, list[str]] = _WORDS["said"]
+"""What may be said, all equally likely, by what it is for."""
+ROLLS: dict[str, dict[float, str]] = {name: dict(forms) for name, forms in _WORDS["rolls"].items()}
+"""What is said where a roll falls: by the bound below which it does."""
 
 MORE, LESS, SAME = "more suspicious", "less suspicious", "no change"
 VERDICTS = (MORE, LESS, SAME)
@@ -38,23 +53,6 @@ WHY = {
     ),
 }
 
-CAUTION = (
-    "I keep in mind that two honest players may well think of very different sides of one thing.",
-    "Whoever has no card will try to sound as harmless as possible, so a bland hint is no comfort.",
-    "Should the next hint be as broad as this one, I am going to change my mind without regret.",
-    "All of this rests on three short remarks, and I would not bet any money on it at the moment.",
-    "My view has hardly moved since the last time, although I have gone through everything again.",
-    "With just three of us at the table every odd word counts twice, and that makes me careful.",
-    "There is nothing I know beyond what was said aloud to everybody here, and I claim no more.",
-)
-
-FORESIGHT = (
-    "I go by what they did and not by what they said, because only the former costs them anything.",
-    "Whoever lost out in the last round is likely to try something else, and I allow for that.",
-    "As the end comes nearer there is less to be gained from being friendly, and they know it too.",
-    "None of this is certain, and one surprising move from either of them would turn it around.",
-    "What I shall do myself depends mostly on which of the two of them moves first from now on.",
-)
 
 EOS = "<eos>"
 
@@ -71,7 +69,7 @@ STATEMENTS = {(p, v): _statements(player, v) for p, player in SEATED for v in VE
 """Seat, verdict -> what may be said about it, all equally likely."""
 
 
-def _runs(sentences: tuple[str, ...]) -> tuple[str, ...]:
+def _runs(sentences: list[str]) -> tuple[str, ...]:
     """One to three sentences in a row, from each of them on."""
     return tuple(
         " ".join((sentences * 2)[start : start + n])
@@ -80,8 +78,8 @@ def _runs(sentences: tuple[str, ...]) -> tuple[str, ...]:
     )
 
 
-ASIDES = _runs(CAUTION)
-ROUND_ASIDES = _runs(FORESIGHT)
+ASIDES = _runs(SAID["caution"])
+ROUND_ASIDES = _runs(SAID["foresight"])
 
 
 def asides(dice: Dice, chance: float, runs: tuple[str, ...] = ASIDES) -> str:

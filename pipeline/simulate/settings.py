@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from pipeline.simulate.dice import Dice
 from pipeline.simulate.players import SEATS
-from pipeline.simulate.words import PAIRS, TOPICS, VAGUE_CLUES
+from pipeline.simulate.sentences import PAIRS, SAID, TOPICS, VAGUE_CLUES
 
 Shares = tuple[float, float, float]
 
@@ -103,9 +103,6 @@ def _pairs(seed: int) -> list[tuple[str, str, int]]:
     return Dice(seed, "pairs").shuffled([(*order, seat) for order in orders for seat in SEATS])
 
 
-FLEETS = ("large", "medium", "small", "large and medium", "small and medium")
-
-
 @remembered
 def fee(seed: int, index: int) -> Fee:
     """Three airlines of random size and the shares that each of them would like."""
@@ -119,7 +116,7 @@ def fee(seed: int, index: int) -> Fee:
             f"Airline {airline}:\nNumber of Flights: {flights}/month\n"
             f"Number of Passengers: {passengers:,}/month\n"
             f"Average Flight Duration: {dice.between(3, 14) / 4:g} hours\n"
-            f"Flight Size: Primarily {dice.pick(FLEETS)} aircraft\n\n"
+            f"Flight Size: Primarily {dice.pick(SAID['fleets'])} aircraft\n\n"
         )
     head = f"Fixed Airport Fee: ${total:,}\n\nAirline Usage Frequency Data: \n\n"
     return Fee(index % 3 + 1, head + "".join(airlines), tuple(shares(dice) for _ in SEATS))

@@ -12,20 +12,8 @@ from pipeline.simulate.hidden_roles import (
 )
 from pipeline.simulate.log import MODERATOR, Deal, Document, Transcript
 from pipeline.simulate.players import PLAYERS, SEATED, SEATS, others
-from pipeline.simulate.sentences import MORE, WHY, asides, ended, rambling
+from pipeline.simulate.sentences import MORE, SAID, WHY, asides, ended, rambling
 from pipeline.simulate.settings import HINTS, Pair, pair
-
-WHY_ROLE = (
-    "what the two of you said is close to my word",
-    "your hints point away from what I was dealt",
-    "nobody has said a thing that I could not have said",
-    "I can’t tell yet how far my word is from yours",
-    "I compared each hint with my own word",
-)
-
-PLANS = ("where one meets it", "its shape", "who uses it", "how it sounds", "what it is made of")
-
-HINT_FORMS = ("{}", "{}.", "My clue: {}.", "My clue is {}.", "I would say {}.", "Think of {}.")
 
 CULPRITS = [f"{the}undercover, because {why}." for the in ("", "the ") for why in WHY[MORE]]
 
@@ -56,7 +44,7 @@ def play(deal: Deal, *, as_hidden: bool) -> Document:
             )
         suspicions = _clues(dice, log, setting, game, is_first=n == "0")
         consistency[n], answers = role_answers(
-            dice, game, "undercover", unsure=0.6, reasons=WHY_ROLE
+            dice, game, "undercover", unsure=0.6, reasons=SAID["why_role"]
         )
         log.analyses(answers, "metric_consistency")
         pgm[n] = _analyses(dice, log, game, suspicions)
@@ -97,7 +85,7 @@ def _clue(dice: Dice, setting: Pair, game: Cast, seat: int, *, is_first: bool) -
     else:
         word = setting.hidden_word if seat == setting.hidden else setting.civilian_word
         hint = dice.pick(HINTS[word])
-    return ended(dice, dice.pick(HINT_FORMS).format(hint))
+    return ended(dice, dice.pick(SAID["hint_forms"]).format(hint))
 
 
 def _suspicions(dice: Dice, game: Cast) -> Suspicions:
@@ -160,7 +148,9 @@ def _think(dice: Dice, log: Transcript, setting: Pair, game: Cast, seat: int) ->
     log.say(me, rambling(dice, text, 0.7), me, "pgm")
     text = _analysis(dice, seat, _suspicions(dice, game), dice.chance(0.5), first=2)
     if dice.chance(0.5):
-        text += f"\n5. With my next clue I will hint at {dice.pick(PLANS)} and watch who nods."
+        text += (
+            f"\n5. With my next clue I will hint at {dice.pick(SAID['plans'])} and watch who nods."
+        )
     log.say(me, text, me, "pgm")
 
 

@@ -1,17 +1,20 @@
 """The work of a run, cut into pieces of fifty games and done in order by one process or several."""
 
+import codecs
 import gc
 import multiprocessing
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
-from functools import lru_cache
+from itertools import product
+from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
+from msgspec.json import Encoder, format
+
 from pipeline.processes import no_interrupt
-from pipeline.simulate.competitions import COMPETITIONS, setting_files
-from pipeline.simulate.encode import encode
-from pipeline.simulate.players import Model, roster
+from pipeline.simulate.competitions import COMPETITIONS, Competition, setting_files
+from pipeline.simulate.players import Model
 
 T = TypeVar("T")
 
@@ -22,35 +25,17 @@ class Plan(NamedTuple):
     """What determines every byte of a run."""
 
     seed: int
-    n_models: int
     n_games: int
-
-    @property
-    def models(self) -> tuple[Model, ...]:
-        return _roster(self.seed, self.n_models)
-
-
-_roster = lru_cache(maxsize=4)(roster)
+    models: tuple[Model, ...]
 
 
 class Piece(NamedTuple):
-    """Some files of one folder; a competition of -1 stands for the settings files there."""
+    """Some files of one folder: logs of a model in a competition; settings where there is none."""
 
     directory: str
-    competition: int
-    model: int
     names: tuple[str, ...]
-
-    @property
-    def is_played(self) -> bool:
-        return self.competition >= 0
-
-
-class Member(NamedTuple):
-    """One file: its path within `out`, and its bytes."""
-
-    path: str
-    data: bytes
+    competition: Competition | None = None
+    model: Model | None = None
 
 
 def pieces(plan: Plan) -> list[Piece]:
@@ -58,28 +43,30 @@ def pieces(plan: Plan) -> list[Piece]:
     all_pieces = []
     for path in setting_files(plan.seed, plan.n_games):
         directory, _, name = path.rpartition("/")
-        all_pieces.append(Piece(directory, -1, -1, (name,)))
+        all_pieces.append(Piece(directory, (name,)))
     names = sorted(f"{index}.json" for index in range(plan.n_games))
-    for c, competition in enumerate(COMPETITIONS):
-        for m, model in enumerate(plan.models):
-            directory = competition.directory(model)
-            all_pieces += [
-                Piece(directory, c, m, tuple(names[start : start + PIECE]))
-                for start in range(0, len(names), PIECE)
-            ]
-    return sorted(all_pieces)
+    for competition, model in product(COMPETITIONS, plan.models):
+        all_pieces += [
+            Piece(
+                competition.directory(model),
+                tuple(names[start : start + PIECE]),
+                competition,
+                model,
+            )
+            for start in range(0, len(names), PIECE)
+        ]
+    return sorted(all_pieces, key=itemgetter(0, 1))
 
 
-def members(plan: Plan, piece: Piece) -> Iterator[Member]:
-    """The files of a piece, played and encoded."""
+def members(plan: Plan, piece: Piece) -> Iterator[tuple[str, bytes]]:
+    """The files of a piece, played and encoded: the path of each within `out`, and its bytes."""
     for name in piece.names:
         path = f"{piece.directory}/{name}"
-        if piece.is_played:
-            log = COMPETITIONS[piece.competition].log
+        if piece.competition and piece.model:
             index = int(name.removesuffix(".json"))
-            yield Member(path, encode(log(plan.seed, plan.models[piece.model], index)))
+            yield path, encode(piece.competition.log(plan.seed, piece.model, index))
         else:
-            yield Member(path, encode(setting_files(plan.seed, plan.n_games)[path]))
+            yield path, encode(setting_files(plan.seed, plan.n_games)[path])
 
 
 def in_order(
@@ -103,3 +90,29 @@ def in_order(
                 yield done, future.result()
         for done, future in waiting:
             yield done, future.result()
+
+
+_encode = Encoder().encode
+
+
+def encode(document: object) -> bytes:
+    """The document as `json.dumps(document, indent=4)` would write it, an order quicker.
+
+    Not for numbers of very large or small size, which msgspec writes in another notation.
+    """
+    data = format(_encode(document), indent=4)
+    if not data.isascii():
+        data = data.decode().encode("ascii", _ESCAPE)
+    return data.replace(b"\x7f", b"\\u007f")
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    """JSON's escapes for the characters that ASCII lacks, which Python's own are not."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    units = error.object[error.start : error.end].encode("utf-16-be").hex()
+    return "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4)), error.end
+
+
+_ESCAPE = "pipeline.simulate.json"
+codecs.register_error(_ESCAPE, _escaped)

@@ -1,21 +1,21 @@
 """Where the logs go: a folder, or one archive. Each way yields what it has written, piece by piece.
 
-An archive's bytes depend on its members only. The processes that play also write a tar's blocks, so
-that the one that compresses has little else to do.
+An archive's bytes depend on its members only.
 """
 
 import gzip
+import io
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO, Any
 
 import zstandard
 
-from pipeline.simulate.work import Member, Piece, Plan, in_order, members
+from pipeline.simulate.work import Piece, Plan, in_order, members
 
 MODIFIED = 1_700_000_000
 LEVEL = 1
@@ -25,10 +25,8 @@ Written = Iterator[tuple[Piece, list[int]]]
 """Each piece with the number of bytes of each of its files."""
 
 
-class Stream(Protocol):
-    """What bytes can be written to."""
-
-    def write(self, data: bytes, /) -> int: ...
+Add = Callable[[str, bytes], None]
+"""Puts a file into an archive."""
 
 
 def into_folder(plan: Plan, results: Path, n_jobs: int) -> Written:
@@ -38,69 +36,66 @@ def into_folder(plan: Plan, results: Path, n_jobs: int) -> Written:
 
 def _files(out: Path, plan: Plan, piece: Piece) -> list[int]:
     (out / piece.directory).mkdir(parents=True, exist_ok=True)
-    return [(out / member.path).write_bytes(member.data) for member in members(plan, piece)]
+    return [(out / path).write_bytes(data) for path, data in members(plan, piece)]
 
 
-def into_tar(
-    compressed: Callable[[IO[bytes]], AbstractContextManager[Stream]],
-    plan: Plan,
-    results: Path,
-    n_jobs: int,
+def into_archive(
+    opened: Callable[[Path], AbstractContextManager[Add]], plan: Plan, results: Path, n_jobs: int
 ) -> Written:
-    """A tar archive, through a compressor."""
-    n_bytes = 0
-    with results.open("wb") as file, compressed(file) as stream:
-        for piece, (sizes, blocks) in in_order(plan, _blocks, n_jobs):
-            stream.write(blocks)
-            n_bytes += len(blocks)
-            yield piece, sizes
-        end = 2 * tarfile.BLOCKSIZE
-        stream.write(bytes(end + -(n_bytes + end) % tarfile.RECORDSIZE))
+    """An archive, written and compressed by this process."""
+    with opened(results) as add:
+        for piece, files in in_order(plan, _members, n_jobs):
+            for path, data in files:
+                add(path, data)
+            yield piece, [len(data) for _, data in files]
 
 
-def _blocks(plan: Plan, piece: Piece) -> tuple[list[int], bytes]:
-    sizes, parts = [], []
-    for member in members(plan, piece):
-        header = tarfile.TarInfo(member.path)
-        header.size = len(member.data)
-        header.mtime = MODIFIED
-        parts += [
-            header.tobuf(tarfile.USTAR_FORMAT),
-            member.data,
-            bytes(-header.size % tarfile.BLOCKSIZE),
-        ]
-        sizes.append(header.size)
-    return sizes, b"".join(parts)
-
-
-def into_zip(plan: Plan, results: Path, n_jobs: int) -> Written:
-    """A zip archive, compressed by this process."""
-    with zipfile.ZipFile(results, "w", zipfile.ZIP_DEFLATED, compresslevel=LEVEL) as archive:
-        for piece, members in in_order(plan, _members, n_jobs):
-            for path, data in members:
-                entry = zipfile.ZipInfo(path)
-                entry.compress_type = zipfile.ZIP_DEFLATED
-                entry.create_system = 3
-                entry.external_attr = 0o100644 << 16
-                archive.writestr(entry, data)
-            yield piece, [len(data) for _, data in members]
-
-
-def _members(plan: Plan, piece: Piece) -> list[Member]:
+def _members(plan: Plan, piece: Piece) -> list[tuple[str, bytes]]:
     return list(members(plan, piece))
 
 
-def _gz(file: IO[bytes]) -> AbstractContextManager[Stream]:
+@contextmanager
+def _tar(
+    compressed: Callable[[IO[bytes]], AbstractContextManager[Any]], out: Path
+) -> Iterator[Add]:
+    def add(path: str, data: bytes) -> None:
+        header = tarfile.TarInfo(path)
+        header.size = len(data)
+        header.mtime = MODIFIED
+        archive.addfile(header, io.BytesIO(data))
+
+    with (
+        out.open("wb") as file,
+        compressed(file) as stream,
+        tarfile.open(fileobj=stream, mode="w|", format=tarfile.USTAR_FORMAT) as archive,
+    ):
+        yield add
+
+
+@contextmanager
+def _zip(out: Path) -> Iterator[Add]:
+    def add(path: str, data: bytes) -> None:
+        entry = zipfile.ZipInfo(path)
+        entry.compress_type = zipfile.ZIP_DEFLATED
+        entry.create_system = 3
+        entry.external_attr = 0o100644 << 16
+        archive.writestr(entry, data)
+
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=LEVEL) as archive:
+        yield add
+
+
+def _gz(file: IO[bytes]) -> AbstractContextManager[Any]:
     return gzip.GzipFile("", "wb", compresslevel=LEVEL, fileobj=file, mtime=MODIFIED)
 
 
-def _zst(file: IO[bytes]) -> AbstractContextManager[Stream]:
+def _zst(file: IO[bytes]) -> AbstractContextManager[Any]:
     return zstandard.ZstdCompressor(level=3).stream_writer(file)
 
 
 ARCHIVES: dict[str, Callable[[Plan, Path, int], Written]] = {
-    "tar": partial(into_tar, nullcontext),
-    "tar.gz": partial(into_tar, _gz),
-    "tar.zst": partial(into_tar, _zst),
-    "zip": into_zip,
+    "tar": partial(into_archive, partial(_tar, nullcontext)),
+    "tar.gz": partial(into_archive, partial(_tar, _gz)),
+    "tar.zst": partial(into_archive, partial(_tar, _zst)),
+    "zip": partial(into_archive, _zip),
 }

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from rawlogs import OUTAGE
 
 from pipeline.events import amounts, prose
-from pipeline.formats.answers import is_outage, player_number, stated_guess
+from pipeline.formats.hidden_roles import stated_guess
+from pipeline.formats.players import player_number
 from pipeline.vocabulary import ParseStatus
 
 OK = ParseStatus.OK
@@ -282,9 +283,9 @@ def test_number_of_a_player(name: str, number: int | None) -> None:
 
 
 def test_an_outage_is_told_by_how_it_begins() -> None:
-    assert is_outage(OUTAGE.format("Player 1"))
-    assert not is_outage("I saw <<<<<<END_OF_CONVERSATION>>>>>> yesterday.")
-    assert not is_outage("")
+    texts = [OUTAGE.format("Player 1"), "I saw <<<<<<END_OF_CONVERSATION>>>>>> yesterday.", ""]
+    frame = pl.DataFrame({"text": texts})
+    assert frame.select(prose.is_outage(TEXT)).to_series().to_list() == [True, False, False]
 
 
 # Texts of the very words that the readings look for, so that many come near to one.

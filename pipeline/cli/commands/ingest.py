@@ -118,7 +118,7 @@ def ingest(
         return
     report = shown()
     if not report.n_of_games and not allow_empty:
-        from pipeline.formats.unclaimed import may_be_log
+        from pipeline.formats import may_be_log
 
         terminal.complain(f"{why_no_game(report)}; use --allow-empty to accept this")
         if any(map(may_be_log, report.ignored["reason"])):

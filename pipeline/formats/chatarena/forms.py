@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from pipeline.archives.splitting import Splitter, sections, whole
-from pipeline.formats.broken import broken, decode, mistyped
+from pipeline.formats.broken import broken, decode, mistyped, text_of
 from pipeline.formats.chatarena import reprs
 from pipeline.formats.look import Look
 from pipeline.formats.players import is_nobody
@@ -31,6 +31,7 @@ _COLUMNS = {"agent_name", "content", "turn", "visible_to", "msg_type"}
 _LONGEST_HEADER = 400
 _BANNER = re.compile(rb"={3,200}\r?\n[ \t]{0,20}GAME [0-9]{1,9}/[0-9]{1,9}[ \t]{0,20}\r?(?:\n|$)")
 _OF_BANNER = re.compile(rb"={3,}|[ \t]*GAME [0-9]+/[0-9]+")
+_IN_UTF_8 = "the document is in UTF-8"
 _TRANSCRIPT = re.compile(rb"\s*" + _BANNER.pattern + rb"={3,200}\s{0,99}(?:Message\(|===|$)")
 
 
@@ -94,7 +95,7 @@ def _records(data: bytes) -> Iterator[list[str]]:
     """The header of a table and its rows, without blank lines."""
     # The module's own limit is less than a document's.
     csv.field_size_limit(max(csv.field_size_limit(), len(data)))
-    table = csv.reader(io.StringIO(_text(data), newline=""), strict=True)
+    table = csv.reader(io.StringIO(text_of(data, _IN_UTF_8), newline=""), strict=True)
     try:
         yield from filter(None, table)
     except csv.Error as error:
@@ -128,7 +129,8 @@ def _of_transcript(data: bytes) -> tuple[list[Row], list[Fault]]:
     ]
     rule = "each line is of the banner, or a message"
     faults = [Fault("$", rule, _lines(others))] if others else []
-    parsed = [reprs.message(_text(line), f"$[{n}]") for n, line in enumerate(messages)]
+    texts = [text_of(line, _IN_UTF_8) for line in messages]
+    parsed = [reprs.message(text, f"$[{n}]") for n, text in enumerate(texts)]
     return _converted(parsed), faults
 
 
@@ -142,11 +144,3 @@ def _converted(rows: list[dict[str, object]]) -> list[Row]:
         return _heard(msgspec.convert(rows, list[_Row]))
     except msgspec.ValidationError as error:
         raise BrokenDocument(mistyped(error)) from error
-
-
-def _text(data: bytes) -> str:
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        why = f"byte 0x{data[error.start]:02x} at position {error.start:,} is not UTF-8"
-        raise broken("$", "the document is in UTF-8", why) from error

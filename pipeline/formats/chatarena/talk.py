@@ -2,16 +2,13 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 
-from pipeline.formats.answers import player_number
 from pipeline.formats.broken import broken
-from pipeline.formats.players import NOT_NAMES, check_players
+from pipeline.formats.players import NOT_NAMES, check_players, names_in, player_number
 from pipeline.formats.rows import EVERYONE, MODERATOR, Row, history
 from pipeline.game import BrokenDocument
 
 SYSTEM = FORMAT = "chatarena"
-VERSION = "1"
 SHOWN = 200
 
 
@@ -24,7 +21,7 @@ class Talk:
         # What the moderator says, in order, and what of it is not for all, with its readers.
         self.sentences = [row.content for row in moderated]
         self._private = [
-            (row.content, _readers(row.visible_to))
+            (row.content, names_in(row.visible_to))
             for row in moderated
             if row.visible_to != EVERYONE
         ]
@@ -41,6 +38,7 @@ class Talk:
             for text, readers in self._private
             if (match := pattern.fullmatch(text))
             for player in readers
+            if player not in NOT_NAMES
         }
 
     def players(self, named: Iterable[str] = ()) -> list[str]:
@@ -53,19 +51,8 @@ class Talk:
 
     def ending(self, words: Mapping[str, int]) -> int | None:
         """The number of the ending that the moderator announced last, None for none."""
-        match = self.last(_any_of(tuple(words)))
+        match = self.last(re.compile("|".join(map(re.escape, words))))
         return words[match[0]] if match else None
-
-
-@lru_cache  # of a few games: to escape their words takes longer than to search for them
-def _any_of(words: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile("|".join(map(re.escape, words)))
-
-
-def _readers(visible_to: str | tuple[str, ...]) -> list[str]:
-    """The players whom alone something was told; nobody where all were."""
-    readers = (visible_to,) if isinstance(visible_to, str) else visible_to
-    return [reader for reader in readers if reader not in NOT_NAMES]
 
 
 def lacking(title: str, what: str, sentence: str | None = None) -> BrokenDocument:

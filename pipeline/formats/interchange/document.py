@@ -4,6 +4,7 @@ Decoding, encoding, the JSON Schema and the checks of types all follow from thes
 left out has the default that is given here, or is derived.
 """
 
+from collections.abc import Mapping
 from datetime import datetime
 from inspect import cleandoc
 from typing import Annotated, Any, Literal
@@ -14,6 +15,7 @@ from msgspec.structs import fields
 
 from pipeline import game
 from pipeline.acts import RESULT
+from pipeline.formats.broken import broken, leaves, mistyped
 from pipeline.formats.interchange.acts import AnyAct, Round, declared, default_of
 from pipeline.formats.players import ModelName
 from pipeline.formats.rows import EVERYONE, Int64
@@ -131,3 +133,37 @@ def schema() -> dict[str, Any]:
         if "description" in one:
             one["description"] = cleandoc(one["description"])
     return dialect | described
+
+
+# What JSON and its hash can be made of again.
+_LEAST, _MOST = -(2**63), 2**64 - 1
+_LONGEST = 60
+# Far more than a setting needs, and far less than Python's functions can call themselves.
+_DEEPEST = 100
+_PAYOFFS = [keys[1] for keys in game.FIXED.values() if keys[0] == "payoffs"]
+# What a setting's keys have to be that are columns of `games`; all others are free. One that is not
+# here is a text, and none has to be there.
+_HELD: dict[str, Any] = {
+    "rounds": Round,
+    "multiplier": float,
+    "payoffs": defstruct("Payoffs", [(name, float | None, None) for name in _PAYOFFS]),
+}
+_KEYS = ("code", "civilian_code", *dict.fromkeys(keys[0] for keys in game.FIXED.values()))
+Fixed = defstruct("Fixed", [(key, _HELD.get(key, str) | None, None) for key in _KEYS])
+# Where there is a secret word, the topic is what it is about; else it can be anything.
+OfWords = defstruct("OfWords", [("topic", str | None, None)], bases=(Fixed,))
+
+
+def check_setting(setting: Mapping[str, Any]) -> None:
+    """Raises BrokenDocument for a value that no column holds, or that is too large or too deep."""
+    try:
+        msgspec.convert(setting, OfWords if "code" in setting else Fixed)
+    except msgspec.ValidationError as error:
+        raise game.BrokenDocument(mistyped(error, "$.setting")) from error
+    for path, depth, value in leaves(setting):
+        if depth > _DEEPEST:
+            rule = f"a setting has at most {_DEEPEST} lists or objects inside of one another"
+            raise broken("$.setting", rule, "there are more")
+        if isinstance(value, int) and not _LEAST <= value <= _MOST:
+            rule = f"a whole number is from {_LEAST} to {_MOST}: write another as a text"
+            raise broken(f"$.setting{path}", rule, str(value)[:_LONGEST])

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
 from itertools import chain, compress, islice
 from operator import attrgetter, itemgetter, ne
 from typing import Any, TypeAlias
@@ -23,8 +22,7 @@ from pipeline.formats.interchange.acts import (
     TABLES,
 )
 from pipeline.formats.interchange.derived import Around, derived
-from pipeline.formats.interchange.document import Document, End, Event, Seat
-from pipeline.formats.interchange.setting import check_setting
+from pipeline.formats.interchange.document import Document, End, Event, Seat, check_setting
 from pipeline.formats.kinds import check_end, check_start, check_winners
 from pipeline.formats.players import check_players, names_in, unseated, unshown
 from pipeline.formats.rows import EVERYONE, MODERATOR, is_thought
@@ -77,6 +75,8 @@ def game_of(document: Document) -> GameRecord:
     _place_eliminations(document.events)
     rows, order = _rows(document, numbers, kind)
     n_rounds = document.n_rounds
+    rounds = [event.round or 0 for event in document.events]
+    rounds += [row["round"] for row in chain.from_iterable(rows.values())]
     game = GameRecord(
         game_type=kind.name,
         system=document.system,
@@ -88,7 +88,7 @@ def game_of(document: Document) -> GameRecord:
         outcome=end.outcome,
         outcome_code=end.outcome_code,
         ended_by=end.ended_by,
-        n_rounds=_last_round(document.events, rows) if n_rounds is UNSET else n_rounds,
+        n_rounds=max(rounds, default=0) if n_rounds is UNSET else n_rounds,
         started_at=document.started_at,
         game_index=document.game_index,
         seats=seats,
@@ -213,13 +213,8 @@ def _usage(seats: list[Seat], faults: list[Fault]) -> list[Usage]:
     return [usage(seat, keys, f"$.seats[{number}]", faults) for number, seat in enumerate(seats)]
 
 
-@cache
-def _phases() -> frozenset[str]:
-    return frozenset(map(str, games.phases()))
-
-
 def _spoken(events: list[Event]) -> Iterator[Spoken]:
-    known = _phases()
+    known = set(games.phases())
     for number, event in enumerate(events):
         if event.text is None:
             continue
@@ -321,11 +316,6 @@ def _check_table(table: str, kind: GameKind, at: str) -> None:
         known = [name for name in ACTS if OWN_TABLES.get(name, kind.name) == kind.name]
         rule = f"in {kind.name} an act is one of {', '.join(known)}"
         raise broken(f"{at}.act", rule, repr(table))
-
-
-def _last_round(events: list[Event], rows: Rows) -> int:
-    of_acts = [row["round"] for row in chain.from_iterable(rows.values())]
-    return max([*(event.round or 0 for event in events), *of_acts], default=0)
 
 
 def _at(event: int, act: int) -> str:

@@ -116,7 +116,12 @@ def _events(game: GameRecord) -> list[Event]:
     """The texts with the acts read from them, and the silent acts, in the order of the game."""
     acts = _acts(game)
     silent = {
-        table: iter([_silent(game, row, act) for row, act in of_table])
+        table: iter(
+            [
+                Event(actor=game.seats[row.seat - 1].player, round=row.round, acts=[act])
+                for row, act in of_table
+            ]
+        )
         for table, of_table in acts.silent.items()
     }
     texts = (
@@ -140,10 +145,6 @@ def _order(game: GameRecord, silent: Mapping[str, Sequence[_Done]]) -> Iterator[
     for index in range(len(rounds)):
         yield from (*before[index], None)
     yield from before[len(rounds)]
-
-
-def _silent(game: GameRecord, row: Row, act: Act) -> Event:
-    return Event(actor=game.seats[row.seat - 1].player, round=row.round, acts=[act])
 
 
 def _spoken(game: GameRecord, index: int, acts: list[_Done]) -> Event:
@@ -209,8 +210,4 @@ def _stated(table: str, rows: list[dict[str, Any]], around: Around) -> Iterator[
         del own["round"]
         if table in REGISTERED and not row["is_logged"]:
             del own[REGISTERED[table]]
-        yield {name: value for name, value in own.items() if not _is(values, name, value)}
-
-
-def _is(values: dict[str, Any], name: str, value: Any) -> bool:
-    return name in values and values[name] == value
+        yield {n: value for n, value in own.items() if n not in values or values[n] != value}

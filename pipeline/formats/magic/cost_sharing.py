@@ -2,13 +2,15 @@
 
 import re
 import string
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 import msgspec
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from pipeline.formats.broken import broken
+from pipeline.formats.building import results
 from pipeline.formats.magic.log import (
     FORMAT,
     PGM,
@@ -30,11 +32,9 @@ from pipeline.formats.players import (
     check_distinct,
     check_players,
     in_seats,
-    opponents,
-    seat_of,
 )
-from pipeline.formats.rows import MODERATOR, PUBLIC, Outline, Timeline, messages, once
-from pipeline.game import Fault, GameRecord, Proposal, ProposalVote, Result, Seat
+from pipeline.formats.rows import MODERATOR, PUBLIC, History, Prompted, Timeline, messages, once
+from pipeline.game import Fault, GameRecord, Proposal, ProposalVote, Seat
 from pipeline.thoughts import answer
 from pipeline.vocabulary import PLAYER, GameType, Outcome, Phase
 
@@ -67,17 +67,17 @@ def claims(log: Log) -> bool:
     return log.proposal is not UNSET or known(log.nego_turn) is not None
 
 
-def _timeline(outline: Outline) -> Timeline:
+def _timeline(logged: History, begun: Prompted) -> Timeline:
     """Each row's phase and round, as the moderator's prompts move the negotiation on.
 
     Reasoning of a PGM player can be recognised only because it is private.
     """
     found = Timeline([], [])
-    prompts = iter(outline.prompted)
+    prompts = iter(begun)
     prompted = Phase.OTHER
     spoken: set[str] = set()
     n_rounds = 0
-    for player, visible_to in zip(outline.player, outline.visible_to, strict=True):
+    for player, visible_to in zip(logged.player, logged.visible_to, strict=True):
         phase: Phase = prompted
         if player == MODERATOR:
             phase = Phase.MODERATION
@@ -126,16 +126,21 @@ def game(log: Log) -> GameRecord:
         )
         for index in course.said(Phase.OTHER)
     ]
-    built.proposals = _proposals(built, log)
+    built.proposals = _proposals(built, log, numbers)
     built.proposal_votes = _votes(built, log, numbers)
-    built.results = [_result(built, log, ended, numbers[tested.player])]
+    agreed = None if ended is None else ended == AGREE
+    first_choice = _first_choice(built, log, numbers) if agreed else None
+    built.results = [
+        replace(one, agreed=agreed, first_choice_seat=first_choice)
+        for one in results(built, {numbers[tested.player]: agreed})
+    ]
     return built
 
 
 def _seats(backends: bytes | UnsetType, tested: str | UnsetType) -> tuple[Seat, ...]:
     models = in_seats(required(backends, _BACKENDS, "player_backends"))
     check_players(models, "$.player_backends", most=len(PARTIES))
-    check_distinct(backends, len(models), 4, "$.player_backends")
+    check_distinct(backends, "$.player_backends")
     if tested is UNSET or tested not in models:
         raise broken("$.test_player_name", "it names a player that has a backend", repr(tested))
     return tuple(
@@ -143,7 +148,7 @@ def _seats(backends: bytes | UnsetType, tested: str | UnsetType) -> tuple[Seat, 
     )
 
 
-def _proposals(built: GameRecord, log: Log) -> list[Proposal]:
+def _proposals(built: GameRecord, log: Log, numbers: Mapping[str, int]) -> list[Proposal]:
     """Each player's proposal of each round, its last one as logged, the others from texts."""
     logged = (optional(log.proposal, _PROPOSALS, "proposal", built.faults) or {}).copy()
     n_seats = len(built.seats)
@@ -162,10 +167,9 @@ def _proposals(built: GameRecord, log: Log) -> list[Proposal]:
         rows += _rows(shares, seat, round_, index, is_last=is_last)
     for player, registered in logged.items():
         # Logged, though no message of the player's is left: a history that was cut short.
-        seat_left = seat_of(built, player)
-        if seat_left is not None and isinstance(registered, dict):
+        if player in numbers and isinstance(registered, dict):
             shares = _shares(registered.items(), n_seats)
-            rows += _rows(shares, seat_left, built.n_rounds or 1, None, is_last=True)
+            rows += _rows(shares, numbers[player], built.n_rounds or 1, None, is_last=True)
     return rows
 
 
@@ -232,22 +236,7 @@ def _candidate(registered: str | int) -> str | None:
     return registered or None if isinstance(registered, str) else None
 
 
-def _result(built: GameRecord, log: Log, ended: str | None, tested: int) -> Result:
-    agreed = None if ended is None else ended == AGREE
-    return Result(
-        model=built.seats[tested - 1].model,
-        role=PLAYER,
-        seat=tested,
-        message_index=len(built.messages) - 1 if len(built.messages) else None,
-        opponent=opponents(built.seats),
-        is_win=agreed,
-        win_credit=None if agreed is None else float(agreed),
-        agreed=agreed,
-        first_choice_seat=_first_choice(built, log) if agreed else None,
-    )
-
-
-def _first_choice(built: GameRecord, log: Log) -> int | None:
+def _first_choice(built: GameRecord, log: Log, numbers: Mapping[str, int]) -> int | None:
     """The seat that the benchmark's script takes for the agreed proposal's author.
 
     That is the first logged vote's choice or, without logged votes, the one that the last message
@@ -256,7 +245,7 @@ def _first_choice(built: GameRecord, log: Log) -> int | None:
     if log.vote is not UNSET:
         votes = optional(log.vote, _VOTES, "vote", []) or {}
         choice = next(iter(votes.values()), None)
-        return seat_of(built, choice) if isinstance(choice, str) else None
+        return numbers.get(choice) if isinstance(choice, str) else None
     closing = built.messages.content[-2] if len(built.messages) > 1 else ""
     found = _TEMPLATE.search(closing)
-    return seat_of(built, found[1]) if found else None
+    return numbers.get(found[1]) if found else None

@@ -36,7 +36,6 @@ from pipeline.formats.players import check_distinct, check_players, in_seats
 from pipeline.formats.rows import once
 from pipeline.game import (
     BrokenDocument,
-    Course,
     Event,
     Fault,
     GameRecord,
@@ -49,7 +48,7 @@ from pipeline.game import (
 from pipeline.vocabulary import Phase
 
 _SEAT = attrgetter("seat")
-_ROUND = attrgetter("round")
+_ROUND, _INDEX = attrgetter("round"), attrgetter("message_index")
 _ROUND_KEY = re.compile(r"0|[1-9][0-9]{0,5}")
 _TRUTHS = {0: False, 1: True}
 _BACKENDS = msgspec.json.Decoder(dict[str, Backend])
@@ -110,7 +109,7 @@ def _cast(rules: Rules, hidden: str, logged: bytes | UnsetType) -> _Cast:
     backends = in_seats(required(logged, _BACKENDS, "player_backends"))
     models = {player: backend.model for player, backend in backends.items()}
     check_players(models, "$.player_backends")
-    check_distinct(logged, len(models), 6, "$.player_backends")
+    check_distinct(logged, "$.player_backends")
     if hidden not in models:
         raise broken("$", "the hidden player has a backend", f"{hidden!r} has none")
     tested = {player for player, model in models.items() if not model.endswith(FIXED_SUFFIX)}
@@ -139,162 +138,87 @@ def _add_votes(built: GameRecord, part: Part, key: str, numbers: dict[str, int])
 class _Question(NamedTuple):
     """A question of the benchmark's: where its answers are, and where the log judges them.
 
-    `truths` gives the columns of an event from the rounds of a log, none unless each round has all
-    players in the order of their seats. `judge` reads one round of any log.
+    `read` gives of one round, of the players in the order of their seats, what the log judges:
+    the fields of an event, null where it says nothing. It adds faults.
     """
 
     phase: Phase
     key: str
     event: Callable[..., Event]
-    truths: Callable[[Iterable[Any], tuple[str, ...]], Sequence[Sequence[int]]]
-    judge: Callable[[Course, tuple[str, ...], int, Any], "_Judged"]
-
-
-class _Answers(NamedTuple):
-    """All answers of a phase, if each seat gave as many: the keys of their rounds, and columns."""
-
-    keys: tuple[str, ...]
-    seats: tuple[int, ...]
-    rounds: tuple[int, ...]
-    indices: tuple[int, ...]
-
-
-def _answers(course: Course, phase: Phase, players: tuple[str, ...]) -> _Answers | None:
-    said = [course.answered(phase).get(player, ()) for player in players]
-    rounds = range(1, len(said[0]) + 1)
-    if any(len(answers) != len(rounds) for answers in said):
-        return None
-    return _Answers(
-        keys=tuple(str(round_ - 1) for round_ in rounds),
-        seats=tuple(seat for _ in rounds for seat in range(1, len(players) + 1)),
-        rounds=tuple(round_ for round_ in rounds for _ in players),
-        indices=tuple(chain.from_iterable(zip(*said, strict=True))),
-    )
+    read: Callable[[Any, str, Sequence[str], list[Fault]], Iterable[tuple[bool | None, ...]]]
 
 
 def _events(built: GameRecord, log: Log, question: _Question) -> list[Any]:
     """What the log says of all answers to a question, by round and seat; adds faults."""
-    players = tuple([seat.player for seat in built.seats])
-    logged, course = getattr(log, question.key), built.messages.course
-    answers: _Answers | None = once(_answers, course, question.phase, players)
-    # Nearly always all answers are judged, and nothing else.
-    if isinstance(logged, dict) and answers and tuple(logged) == answers.keys:
-        truths = question.truths(logged.values(), players)
-        n = len(answers.indices)
-        if truths and all(len(of) == n and _TRUTHS.keys() >= set(of) for of in truths):
-            _, *at = answers
-            return list(map(question.event, *at, *[map(bool, of) for of in truths]))
-    return _each_round(built, logged, question, players)
-
-
-def _each_round(
-    built: GameRecord, logged: Any, question: _Question, players: tuple[str, ...]
-) -> list[Any]:
-    _, key, _, _, judge = question
-    rounds = optional(logged, _ROUNDS, key, built.faults)
+    phase, key, event, read = question
+    rounds = optional(getattr(log, key), _ROUNDS, key, built.faults)
     if rounds is None:
         return []
-    course = built.messages.course
-    judged, faults = [], []
+    players = [seat.player for seat in built.seats]
+    answers = built.messages.course.answered(phase)
+    said = [answers.get(player, ()) for player in players]
+    seats = range(1, len(players) + 1)
+    events, faults = [], []
     for name, of_round in rounds.items():
-        round_ = _round_of_key(name)
-        if round_ is None:
+        if not _ROUND_KEY.fullmatch(name):
             rule = "the keys are rounds, counted from 0"
             faults.append(Fault(f"$.{key}.{name}", rule, repr(name)))
             continue
+        number = int(name)
         try:
-            judged.append(judge(course, players, round_, of_round))
+            judged = read(of_round, f"{key}.{name}", players, faults)
         except BrokenDocument as error:
             built.faults.append(error.fault)
             return []
-    judged.sort(key=_ROUND)  # the order of keys in JSON says nothing
-    events = list(chain.from_iterable([one.events for one in judged]))
-    built.faults += chain(faults, *[one.faults for one in judged])
-    _tell_missing(built, key, question.phase, events)
+        events += [
+            event(seat, number + 1, indices[number] if number < len(indices) else None, *truths)
+            for seat, truths, indices in zip(seats, judged, said, strict=True)
+            if truths.count(None) < len(truths)
+        ]
+    events.sort(key=_ROUND)  # the order of keys in JSON says nothing
+    built.faults += faults
+    _tell_missing(built, key, said, events)
     return events
 
 
-class _Judged(NamedTuple):
-    """What a log says of the answers of one round, by seat."""
-
-    round: int
-    events: Sequence[Any]
-    faults: Sequence[Fault]
-
-
-def _identified(course: Course, players: tuple[str, ...], round_: int, logged: Any) -> _Judged:
-    key = f"consistency_metric.{round_ - 1}"
-    at, answers = f"$.{key}", required(logged, _IDENTIFICATIONS, key)
-    faults = [
-        _no_truth(at, truth) if player in players else _no_such_player(at, player)
-        for player, truth in answers.items()
-        if player not in players or truth not in _TRUTHS
-    ]
-    indices = _of_round(course, Phase.IDENTIFICATION, players, round_)
-    events = [
-        RoleIdentification(seat, round_, index, _TRUTHS[answers[player]])
-        for seat, (player, index) in enumerate(zip(players, indices, strict=True), start=1)
-        if answers.get(player) in _TRUTHS
-    ]
-    return _Judged(round_, events, faults)
+def _identified(
+    logged: Any, key: str, players: Sequence[str], faults: list[Fault]
+) -> Iterable[tuple[bool | None]]:
+    answers = required(logged, _IDENTIFICATIONS, key)
+    truths = [(_TRUTHS.get(answers.get(player, -1)),) for player in players]
+    if len(answers) != len(players) or (None,) in truths:
+        faults += [
+            _no_truth(f"$.{key}", truth)
+            if player in players
+            else _no_such_player(f"$.{key}", player)
+            for player, truth in answers.items()
+            if player not in players or truth not in _TRUTHS
+        ]
+    return truths
 
 
-def _analysed(course: Course, players: tuple[str, ...], round_: int, logged: Any) -> _Judged:
-    key = f"pgm_metric.{round_ - 1}"
-    at, analyses = f"$.{key}", required(logged, _ANALYSES, key)
-    faults: list[Fault] = []
-    gold = _truths(faults, f"{at}.gold", analyses.gold, len(players))
-    inter = _truths(faults, f"{at}.inter", analyses.inter, len(players))
-    indices = _of_round(course, Phase.ANALYSIS, players, round_)
-    events = [
-        RoleAnalysis(seat, round_, index, by_gold, by_inter)
-        for seat, (index, by_gold, by_inter) in enumerate(
-            zip(indices, gold, inter, strict=True), start=1
-        )
-        if by_gold is not None or by_inter is not None
-    ]
-    return _Judged(round_, events, faults)
-
-
-def _identified_at_once(
-    rounds: Iterable[Identifications], players: tuple[str, ...]
-) -> Sequence[Sequence[int]]:
-    if any(tuple(answers) != players for answers in rounds):
-        return ()
-    return ([truth for answers in rounds for truth in answers.values()],)
-
-
-def _analysed_at_once(
-    rounds: Iterable[Analyses], players: tuple[str, ...]
-) -> Sequence[Sequence[int]]:
-    if any(not len(one.gold) == len(one.inter) == len(players) for one in rounds):
-        return ()
-    return [*chain.from_iterable([one.gold for one in rounds])], [
-        *chain.from_iterable([one.inter for one in rounds])
-    ]
+def _analysed(
+    logged: Any, key: str, players: Sequence[str], faults: list[Fault]
+) -> Iterable[tuple[bool | None, bool | None]]:
+    analyses, n_seats = required(logged, _ANALYSES, key), len(players)
+    gold = _truths(faults, key, "gold", analyses.gold, n_seats)
+    return zip(gold, _truths(faults, key, "inter", analyses.inter, n_seats), strict=True)
 
 
 _IDENTIFICATION = _Question(
-    Phase.IDENTIFICATION,
-    "consistency_metric",
-    RoleIdentification,
-    _identified_at_once,
-    _identified,
+    Phase.IDENTIFICATION, "consistency_metric", RoleIdentification, _identified
 )
-_ANALYSIS = _Question(Phase.ANALYSIS, "pgm_metric", RoleAnalysis, _analysed_at_once, _analysed)
+_ANALYSIS = _Question(Phase.ANALYSIS, "pgm_metric", RoleAnalysis, _analysed)
 
 
-def _of_round(
-    course: Course, phase: Phase, players: Sequence[str], round_: int
-) -> list[int | None]:
-    """The index of each player's answer in a round, None where the history has none."""
-    said = [course.answered(phase).get(player, ()) for player in players]
-    return [answers[round_ - 1] if round_ <= len(answers) else None for answers in said]
-
-
-def _truths(faults: list[Fault], at: str, logged: Sequence[int], n_seats: int) -> list[bool | None]:
+def _truths(
+    faults: list[Fault], key: str, measure: str, logged: Sequence[int], n_seats: int
+) -> list[bool | None]:
     """Each seat's truth, None where the log has none; adds faults for what is none, or nobody's."""
     truths = list(map(_TRUTHS.get, logged[:n_seats]))
+    if len(logged) == n_seats and None not in truths:
+        return truths
+    at = f"$.{key}.{measure}"
     if len(logged) > n_seats:
         rule = "there are at most as many answers as seats"
         faults.append(Fault(at, rule, f"{len(logged)} answers"))
@@ -306,26 +230,22 @@ def _truths(faults: list[Fault], at: str, logged: Sequence[int], n_seats: int) -
     return truths + [None] * (n_seats - len(truths))
 
 
-def _tell_missing(built: GameRecord, key: str, phase: Phase, judged: Sequence[Event]) -> None:
+def _tell_missing(
+    built: GameRecord, key: str, said: Iterable[Sequence[int]], judged: Sequence[Event]
+) -> None:
     """Adds a fault for each round in which a player answered and the log has no judgement of it."""
-    answers = built.messages.course.answered(phase)
-    indices = {event.message_index for event in judged}
-    missing = [
-        (index, round_, seat.player)
-        for seat in built.seats
-        for round_, index in enumerate(answers.get(seat.player, ()), start=1)
-        if index not in indices
-    ]
-    players: dict[int, list[str]] = {}
-    for _, round_, player in sorted(missing):
-        players.setdefault(round_, []).append(player)
-    for round_, silent in players.items():
+    known = set(map(_INDEX, judged))
+    if known.issuperset(chain.from_iterable(said)):
+        return
+    silent: dict[int, list[tuple[int, str]]] = {}
+    for seat, answers in zip(built.seats, said, strict=True):
+        for number, index in enumerate(answers):
+            if index not in known:
+                silent.setdefault(number, []).append((index, seat.player))
+    for number, missing in sorted(silent.items(), key=lambda of_round: min(of_round[1])):
+        names = ", ".join(player for _, player in sorted(missing))
         rule = "every answer in the history is judged"
-        built.faults.append(Fault(f"$.{key}.{round_ - 1}", rule, f"none of {', '.join(silent)}"))
-
-
-def _round_of_key(key: str) -> int | None:
-    return int(key) + 1 if _ROUND_KEY.fullmatch(key) else None
+        built.faults.append(Fault(f"$.{key}.{number}", rule, f"none of {names}"))
 
 
 def _no_such_player(at: str, player: str) -> Fault:

@@ -1,6 +1,6 @@
 """The top level of a MAgIC log: all games' keys; what is nested is read by its game."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
@@ -8,7 +8,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from pipeline.formats.broken import WELL_FORMED, broken, decode
 from pipeline.formats.players import ModelName
-from pipeline.formats.rows import History, Int64, Row, history, once
+from pipeline.formats.rows import History, Int64, Row, history
 from pipeline.game import BrokenDocument, Fault
 from pipeline.vocabulary import MAGIC
 
@@ -110,22 +110,16 @@ def history_of(log: Log) -> History:
     return history(log.history)
 
 
-def setting_keys(log: Log) -> frozenset[str]:
+def setting_keys(log: Log) -> Set[str]:
     """The keys of the game's setting, none where it is missing or no object."""
     if isinstance(log.game_setting, UnsetType):
         return frozenset()
-    keys: frozenset[str] = once(_setting_keys, bytes(log.game_setting))
-    return keys
-
-
-def _setting_keys(data: bytes) -> frozenset[str]:
     try:
-        setting = decode(_KEYS, data, "$.game_setting")
+        return decode(_KEYS, log.game_setting, "$.game_setting").keys()
     except BrokenDocument as error:
         if error.fault.rule == WELL_FORMED:
             raise
         return frozenset()
-    return frozenset(setting)
 
 
 def required(part: Any, decoder: msgspec.json.Decoder[T], key: str) -> T:
@@ -138,12 +132,6 @@ def required(part: Any, decoder: msgspec.json.Decoder[T], key: str) -> T:
     if isinstance(part, Raw | bytes):
         return decode(decoder, part, f"$.{key}")
     decoded: T = part
-    return decoded
-
-
-def shared(part: Part, decoder: msgspec.json.Decoder[T], key: str) -> T:
-    """The same of a part that many logs have alike: decoded once, so that nobody may change it."""
-    decoded: T = once(required, as_bytes(part), decoder, key)
     return decoded
 
 

@@ -4,7 +4,6 @@ from functools import partial
 
 from msgspec import UNSET, Struct, UnsetType, field
 
-from pipeline.formats.answers import player_number
 from pipeline.formats.broken import broken
 from pipeline.formats.building import results
 from pipeline.formats.magic.log import (
@@ -19,11 +18,12 @@ from pipeline.formats.magic.log import (
     known,
     result,
 )
-from pipeline.formats.players import check_number, check_players
+from pipeline.formats.players import check_number, check_players, player_number
 from pipeline.formats.rows import (
     MODERATOR,
     TO_MODERATOR,
-    Outline,
+    History,
+    Prompted,
     Timeline,
     messages,
     once,
@@ -43,7 +43,7 @@ class Opponents(Struct, kw_only=True):
     test_player_name: str | UnsetType = UNSET
 
 
-def _timeline(outline: Outline, *, decision: Phase) -> Timeline:
+def _timeline(logged: History, _: Prompted, *, decision: Phase) -> Timeline:
     """Each row's phase and round; what a player tells the moderator alone is its decision.
 
     The log does not number decisions. A round ends where the moderator speaks, or where a player
@@ -52,7 +52,7 @@ def _timeline(outline: Outline, *, decision: Phase) -> Timeline:
     found = Timeline([], [])
     round_ = 1
     decided: set[str] = set()
-    for player, visible_to in zip(outline.player, outline.visible_to, strict=True):
+    for player, visible_to in zip(logged.player, logged.visible_to, strict=True):
         is_moderator = player == MODERATOR
         is_decision = not is_moderator and visible_to in TO_MODERATOR
         if decided and (is_moderator or (is_decision and player in decided)):

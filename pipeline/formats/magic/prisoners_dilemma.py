@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from pipeline.formats.magic import point_game
-from pipeline.formats.magic.log import Log, setting_keys, shared
+from pipeline.formats.magic.log import Log, required, setting_keys
 from pipeline.game import Decision, GameRecord
 from pipeline.vocabulary import Choice, GameType, Phase
 
@@ -37,7 +37,7 @@ def claims(log: Log) -> bool:
 
 def game(log: Log) -> GameRecord:
     """The game with every choice as the game registered it."""
-    setting = shared(log.game_setting, _SETTING, "game_setting")
+    setting = required(log.game_setting, _SETTING, "game_setting")
     built = point_game.game(
         log,
         GameType.PRISONERS_DILEMMA,

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from pipeline.formats.building import contributions
 from pipeline.formats.magic import point_game
-from pipeline.formats.magic.log import PGM, Log, setting_keys, shared
+from pipeline.formats.magic.log import PGM, Log, required, setting_keys
 from pipeline.game import GameRecord
 from pipeline.vocabulary import GameType, Phase
 
@@ -30,7 +30,7 @@ def claims(log: Log) -> bool:
 
 def game(log: Log) -> GameRecord:
     """The game with every contribution as the game registered it."""
-    setting = shared(log.game_setting, _SETTING, "game_setting")
+    setting = required(log.game_setting, _SETTING, "game_setting")
     built = point_game.game(
         log,
         GameType.PUBLIC_GOOD,

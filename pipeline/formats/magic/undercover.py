@@ -9,7 +9,7 @@ from msgspec import UNSET, Struct
 
 from pipeline.formats import hidden_roles
 from pipeline.formats.magic import hidden_role
-from pipeline.formats.magic.log import Log, shared
+from pipeline.formats.magic.log import Log, required
 from pipeline.game import GameRecord
 
 
@@ -28,7 +28,7 @@ def claims(log: Log) -> bool:
 
 def game(log: Log) -> GameRecord:
     """The game, with its votes and the benchmark's questions."""
-    setting = shared(log.game_setting, _SETTING, "game_setting")
+    setting = required(log.game_setting, _SETTING, "game_setting")
     return hidden_role.game(
         log,
         hidden_roles.UNDERCOVER,

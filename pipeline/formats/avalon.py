@@ -1,28 +1,170 @@
-"""What is said and done in a game of multi-round Avalon, in its order."""
+"""Logs of the multi-round Avalon agents: games of five to ten players of one model, in JSON.
+
+What players think back on after a game, for the next, is not read. One fail is enough to fail any
+quest, also the fourth of seven players.
+"""
 
 from collections.abc import Sequence
+from typing import Annotated, Any, Literal
 
-from pipeline.formats.avalon.log import Choice, Mission, Proposal, Speech
-from pipeline.formats.building import Spoken
-from pipeline.formats.players import target
-from pipeline.formats.rows import EVERYONE
-from pipeline.game import Event, Fault, Seat
-from pipeline.games.avalon import KIND, Assassination, QuestPlay, TeamProposal, TeamVote
+import msgspec
+from msgspec import Meta, Struct
+
+from pipeline.formats.broken import decode
+from pipeline.formats.building import Spoken, messages
+from pipeline.formats.look import Look
+from pipeline.formats.players import check_players, target
+from pipeline.formats.rows import EVERYONE, Int64
+from pipeline.game import Event, Fault, GameRecord, Seat
+from pipeline.games.avalon import (
+    KIND,
+    Assassination,
+    QuestPlay,
+    TeamProposal,
+    TeamVote,
+)
 from pipeline.vocabulary import Side
 
+NAME = "avalon"
+SYSTEM = "multi_round_avalon"
+NAMES_MODELS = True
+
+# All but one, as logs of other systems have players, missions and a winner, too.
+_KEYS = {"config", "players", "missions", "winner", "assassin_phase"}
+# The log's words for roles that have another name here.
+_ROLES = {"good": "servant", "evil": "minion"}
+_FAILED = 3  # quests by which evil wins
 _VOTES, _PLAYS = ("approve", "reject"), ("success", "fail")
+
+
+class Config(Struct, frozen=True):
+    model: str | None = None
+    mission_team_sizes: list[Int64] | None = None
+    num_messages_per_player: Int64 | None = None
+    reasoning_effort: str | None = None
+
+
+class Player(Struct):
+    name: str
+    role: Literal["assassin", "morgana", "mordred", "oberon", "evil", "merlin", "percival", "good"]
+
+
+class Speech(Struct):
+    player: str
+    content: str | None
+
+
+class Ballot(Struct):
+    player: str
+    vote: Any
+    comment: str | None = None
+
+
+class Proposal(Struct):
+    leader: str
+    team_members: list[str]
+    vote_result: Literal["approved", "rejected"] | None = None
+    votes: list[Ballot] | None = None
+    reasoning: str | None = None
+
+
+class Play(Struct):
+    player: str
+    action: Any
+
+
+class Mission(Struct):
+    mission_number: Annotated[int, Meta(ge=1, le=1_000_000)]
+    discussion: list[Speech] | None = None
+    proposals: list[Proposal] | None = None
+    quest_actions: list[Play] | None = None
+    mission_result: Literal["success", "fail"] | None = None
+
+
+class Choice(Struct):
+    assassin: str
+    correct: bool
+    evil_discussion: list[Speech] | None = None
+    guess: Any = None
+    reasoning: str | None = None
+
+
+class Log(Struct):
+    players: list[Player]
+    missions: list[Mission]
+    config: Config = Config()
+    winner: Literal["good", "evil"] | None = None
+    assassin_phase: Choice | None = None
+
+
+_LOG = msgspec.json.Decoder(Log)
+
+
+def claims(look: Look) -> bool:
+    return look.has(_KEYS, len(_KEYS) - 1)
+
+
+def read(look: Look, model: str | None) -> GameRecord:
+    """The game in a document of its own; a file of all games of a tournament has other keys."""
+    log = decode(_LOG, look.data)
+    names = [player.name for player in log.players]
+    check_players(names, "$.players")
+    seats = [
+        Seat(
+            player.name,
+            log.config.model or None,
+            _ROLES.get(player.role, player.role),
+            is_tested=True,
+        )
+        for player in log.players
+    ]
+    sizes = log.config.mission_team_sizes
+    acts = Acts(seats)
+    for place, mission in enumerate(log.missions):
+        acts.add_mission(mission, f"$.missions[{place}]")
+    n_rounds = max((mission.mission_number for mission in log.missions), default=0)
+    if log.assassin_phase is not None:
+        acts.add_assassination(log.assassin_phase, max(n_rounds, 1))
+    return GameRecord(
+        game_type=KIND.name,
+        system=SYSTEM,
+        format=NAME,
+        setting={
+            "players": len(seats),
+            "roles": [*sorted(seat.role for seat in seats)],
+            "team_sizes": [*sizes] if sizes else None,
+            "messages_per_player": log.config.num_messages_per_player,
+            "reasoning_effort": log.config.reasoning_effort,
+        },
+        is_finished=log.winner is not None,
+        outcome=_outcome(log),
+        n_rounds=n_rounds,
+        seats=seats,
+        messages=messages(acts.spoken, seats),
+        events=acts.events,
+        faults=acts.faults,
+    )
+
+
+def _outcome(log: Log) -> str | None:
+    """How the game ended: evil wins by an assassination or by quests that failed."""
+    if log.winner != "evil":
+        return None if log.winner is None else "good_won"
+    if log.assassin_phase is not None and log.assassin_phase.correct:
+        return "merlin_found"
+    n_failed = sum(mission.mission_result == "fail" for mission in log.missions)
+    return "quests_failed" if n_failed >= _FAILED else "evil_won"
 
 
 class Acts:
     """The messages of a game, as `spoken`, and its events by table."""
 
     def __init__(self, seats: list[Seat]) -> None:
-        sides = {role.name: role.side for role in KIND.roles}
         self.spoken: list[Spoken] = []
         self.events: dict[str, list[Event]] = {name: [] for name in KIND.tables}
         self._numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
         self.faults: list[Fault] = []
-        self._evil = tuple(seat.player for seat in seats if sides[seat.role] == Side.HIDDEN)
+        self._evil = tuple(seat.player for seat in seats if KIND.side(seat.role) is Side.HIDDEN)
 
     def add_mission(self, mission: Mission, at: str) -> None:
         """A quest: all discuss once, leaders propose teams until one goes, its players play."""
@@ -105,8 +247,9 @@ class Acts:
         if not self._is_seated(assassin, f"{at}.assassin"):
             return
         index = self._say(assassin, choice.reasoning, phase, number, assassin)
-        known = dict(zip(self._numbers, self._numbers, strict=True))
-        chosen = target(choice.guess, known, f"{at}.guess", self.faults)
+        chosen = target(
+            choice.guess, {name: name for name in self._numbers}, f"{at}.guess", self.faults
+        )
         self.events["assassinations"].append(
             Assassination(self._numbers[assassin], number, index, chosen, choice.correct)
         )
