@@ -50,8 +50,6 @@ _LEAST_BATCH, _MOST_BATCH = 2 * 2**20, 32 * 2**20
 
 _MOST_JOBS = 8  # of a core
 
-_NO_GAMES = pl.Series(dtype=pl.String)
-
 
 class IngestSummary(Struct):
     """What an ingest did: documents by status, games by type, games superseded, what is unusable.
@@ -102,8 +100,6 @@ def ingest(
     max_document: int = MAX_DOCUMENT,
     max_expanded: int | None = None,
     team: Team | None = None,
-    documents: Iterable[Document] = (),
-    again: pl.Series = _NO_GAMES,
     reread: bool = False,
     on_progress: Progress | None = None,
 ) -> IngestSummary:
@@ -115,11 +111,10 @@ def ingest(
     all together; a document of more than `max_document` bytes is quarantined unread, and so is what
     is left of a compressed file or an archive once `max_expanded` bytes came out of it (by default
     200 times its size, at least 1 GiB). A `team` are other workers than processes of this machine,
-    as `pipeline.spark.cluster` gives them. `documents` are some that were read already; there need
-    be no sources then. Games `again` are decoded though the lake has them, and take their own
-    place. A large archive that has not changed is read again only with `reread`. `on_progress` is
-    called with the numbers of documents seen and of bytes read on disk, as they come. With
-    `dry_run` nothing is written.
+    as `pipeline.spark.cluster` gives them. Only with `reread` a large archive that has not changed
+    is read again, and so is a game of which a part is in quarantine: it takes its own place.
+    `on_progress` is called with the numbers of documents seen and of bytes read on disk, as they
+    come. With `dry_run` nothing is written.
     Raises SourceError for a source that cannot be read at all, LakeError for a lake that cannot be
     written.
     """
@@ -130,7 +125,7 @@ def ingest(
     if jobs > (most := _MOST_JOBS * cores()):
         raise UsageError(f"{jobs:,} processes are too many for this machine: use at most {most:,}")
     tell = on_progress or (lambda n_documents, n_bytes: None)
-    names = [str(source) for source in resolved(sources)] if sources else []
+    names = resolved(sources)
     started_at = datetime.now(UTC)
     opened = open_lake(lake) if is_lake(lake) else None if dry_run else create_lake(lake)
     if opened:
@@ -140,7 +135,7 @@ def ingest(
     try:
         # Whatever becomes of its own folder, an ingest that is committed is done.
         with tempfile.TemporaryDirectory(prefix="magic-", ignore_cleanup_errors=True) as scratch:
-            database = IngestDatabase(Path(scratch), memory, again)
+            database = IngestDatabase(Path(scratch), memory, reread)
             known, earlier = known_games(database, opened)
             job = Job(
                 lake=None if dry_run or opened is None else str(opened.path),
@@ -163,10 +158,8 @@ def ingest(
             recall = Recall(job, None if team else opened, take, database, rereads=reread)
             with _staging(job, left.append) as release:
                 chosen = team or partial(processes, jobs)
-                unread = recall.unread(units(names)) if names else iter(())
-                staged = _decode(
-                    unread, job, chosen, take, tell, recall=recall, documents=documents
-                )
+                unread = recall.unread(units(names))
+                staged = _decode(unread, job, chosen, take, tell, recall=recall)
                 files = collected.seen(), collected.faults()
                 if job.lake is None:
                     with resolution(database, opened, *files) as found:
@@ -224,7 +217,6 @@ def _decode(
     tell: Progress,
     *,
     recall: Recall,
-    documents: Iterable[Document],
 ) -> list[Staged]:
     """Decodes all documents; gives what each worker leaves. `take` is called with each finding."""
 
@@ -233,7 +225,7 @@ def _decode(
         return found if job.lake is None else recall.noting(unit, found)
 
     with team(job, found) as (workers, dealt):
-        for one in workers.run(deal(dealt, read if workers.takes_documents else None, documents)):
+        for one in workers.run(deal(dealt, read if workers.takes_documents else None)):
             take(one)
         staged = workers.finish()
     for left in staged:

@@ -6,7 +6,7 @@ those are read here, while others decode what was read of them so far.
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain, islice
+from itertools import islice
 from typing import NamedTuple
 
 from pipeline.archives import Document, Unit
@@ -34,14 +34,9 @@ class Task(NamedTuple):
 Read = Callable[[Unit], Iterable[Document]]
 
 
-def deal(
-    units: Iterable[Unit], read: Read | None, documents: Iterable[Document] = ()
-) -> Iterator[Task]:
-    """The tasks of an ingest. `read` reads large archives; without it they are named as well.
-
-    The `documents` are there already, and come first.
-    """
-    for number, part in enumerate(chain(_read(documents), _parts(units, read))):
+def deal(units: Iterable[Unit], read: Read | None) -> Iterator[Task]:
+    """The tasks of an ingest. `read` reads large archives; without it they are named as well."""
+    for number, part in enumerate(_parts(units, read)):
         yield part._replace(number=number)
 
 
