@@ -217,9 +217,7 @@ def _write_sorted(lake: StoredLake, merge: _Merge, token: str) -> None:
     order = [name for name in ORDER if name in polars_schema(merge.table)]
     groups = {str(folder / name): text_bytes(folder / name) for name in merge.old}
     files = {file: sum(n * ROW_BYTES + texts for n, texts in groups[file]) for file in groups}
-    writer = TableWriter(folder, merge.table, f"{SORTED}-{token}")
-    merge.new = writer.files
-    try:
+    with TableWriter(folder, merge.table, f"{SORTED}-{token}").whole() as writer:
         for some in _rounds(files, ROUND_CHUNKS * CHUNK_BYTES):
             rows = scan(merge.table, some)
             for chosen in _chunks(rows, order, CHUNK_BYTES):
@@ -227,9 +225,9 @@ def _write_sorted(lake: StoredLake, merge: _Merge, token: str) -> None:
                 ordered = chunk.sort(order, nulls_last=False, maintain_order=True)
                 with naming(lake.path):
                     writer.write(ordered)
-    finally:
         with naming(lake.path):
             writer.close()
+    merge.new = writer.files
 
 
 def _rounds(files: dict[str, int], most: int) -> Iterator[list[str]]:

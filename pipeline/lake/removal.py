@@ -36,8 +36,7 @@ def rewritten(
     schema = arrow_schema(table)
     encoded = [f.name for f in schema if f.type == pa.string() and f.name not in TEXTS]
     changed = []
-    writer = TableWriter(folder, table)
-    try:
+    with TableWriter(folder, table).whole() as writer:
         for file in files:
             with _opened(file, encoded) as parquet:
                 groups = range(parquet.num_row_groups)
@@ -51,10 +50,6 @@ def rewritten(
                     if not mask.all():
                         rows = _filled(parquet.read_row_group(number), schema)
                         writer.write(_without(rows, mask, schema) if mask.any() else rows)
-        writer.close()
-    except BaseException:
-        writer.abandon()
-        raise
     return changed, writer.files
 
 

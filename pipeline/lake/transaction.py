@@ -107,26 +107,19 @@ class Transaction:
 
     def write(self, table: str, frames: Iterable[pl.DataFrame | pa.Table]) -> None:
         """Adds the rows of the frames, of which one at a time is in memory."""
-        writer = TableWriter(self.lake.folder(table), table)
-        try:
+        with TableWriter(self.lake.folder(table), table).whole() as writer:
             for rows in frames:
                 writer.write(rows)
-            writer.close()
-        except BaseException:
-            writer.abandon()
-            raise
         self._delete_if_abandoned(table, writer.files)
         self.add(table, writer.files)
 
     def remove(self, table: str, removal: Removal) -> None:
         """Takes rows out of what was committed before."""
         old, new = rewritten(self.lake.folder(table), table, self.lake.files(table), removal)
-        self._delete_if_abandoned(table, new)
-        self.add(table, new)
-        self._removed.setdefault(table, []).extend(map(_name, old))
+        self.replace(table, list(map(_name, old)), new)
 
     def replace(self, table: str, old: Sequence[str], new: Sequence[DataFile]) -> None:
-        """Replaces the old files of these names by new files that hold the same rows.
+        """Replaces the old files of these names by new files.
 
         The new ones are this transaction's from here on, to be deleted by it alone.
         """
