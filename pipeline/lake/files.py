@@ -166,7 +166,7 @@ class _OpenFile:
         n_bytes = self.n_bytes
         name = named(self._begun, self._draft.path)
         self._draft.finish(name)
-        return DataFile(name, n_bytes, self.n_rows, _stats(self._footers[0]))
+        return DataFile(name, n_bytes, self.n_rows, statistics(self._footers[0]))
 
     def abandon(self) -> None:
         self._writer.is_open = False  # or it would end the file when it is collected, and complain
@@ -261,8 +261,8 @@ def _leaves_of(path: str, of: pa.DataType) -> list[str]:
     return [path]
 
 
-def _stats(footer: pq.FileMetaData) -> str:
-    """Delta's statistics of a file: its rows, and the range of each short column without gaps."""
+def statistics(footer: pq.FileMetaData) -> str:
+    """Delta's statistics of a file, in JSON: rows, and the range of each short column without gaps."""
     groups = [footer.row_group(group) for group in range(footer.num_row_groups)]
     low: dict[str, object] = {}
     high: dict[str, object] = {}
