@@ -262,7 +262,7 @@ def _leaves_of(path: str, of: pa.DataType) -> list[str]:
 
 
 def statistics(footer: pq.FileMetaData) -> str:
-    """Delta's statistics of a file, in JSON: rows, and the range of each short column without gaps."""
+    """Delta's statistics of a file, in JSON: rows, and ranges of short columns without gaps."""
     groups = [footer.row_group(group) for group in range(footer.num_row_groups)]
     low: dict[str, object] = {}
     high: dict[str, object] = {}

@@ -12,9 +12,10 @@ from pipeline.events.contracts import TABLES, polars_schema, row_meaning
 from pipeline.events.roles import role_rows
 from pipeline.lake import StoredLake
 from pipeline.lake.failing import failed_results
+from pipeline.lake.joining import joined_select
 from pipeline.lake.schema import arrow_schema
 from pipeline.lake.tables import ROLES
-from pipeline.sqlfiles import View, filled, identifier, literal
+from pipeline.sqlfiles import View, identifier, literal
 from pipeline.vocabulary import LOSS
 from pipeline.warehouse.statements import code
 
@@ -190,7 +191,7 @@ def seen(lake: StoredLake, table: str, stored: Callable[[str], str]) -> str:
     def named(one: str) -> str:
         if not lake.names or "model" not in polars_schema(one):
             return stored(one)
-        return joined(one, stored(one), stored("players"), lake.names)
+        return joined_select(one, stored(one), stored("players"), lake.names)
 
     if table != "results" or lake.failures != LOSS:
         return named(table)
@@ -211,30 +212,6 @@ def _stored(
         own = f"SELECT game_id FROM {_parquet(files('games'))} WHERE {is_own}"
         wanted = f"game_id IS NULL OR game_id IN ({own})"
     return _rows(connection, files(table), table, wanted, lake.file_schema(table))
-
-
-def joined(table: str, rows: str, players: str, names: Mapping[str, str]) -> str:
-    """The SELECT of a table's rows as if logs had the joined names: see `pipeline.lake.joining`.
-
-    `rows` and `players` are the SELECTs of the table and of `players` as they are stored.
-    """
-    whens = " ".join(f"WHEN {literal(name)} THEN {literal(one)}" for name, one in names.items())
-    model = f"CASE model {whens} ELSE model END"
-    columns = list(map(identifier, polars_schema(table)))
-    if table != "results":
-        listed = (f"{model} AS model" if one == '"model"' else one for one in columns)
-        return f"SELECT {', '.join(listed)} FROM ({rows}) AS stored"
-    own = map(identifier, ("game_id", "model", "role", "seat", "player", "opponent"))
-    others = sorted({*columns} - {*own})
-    results = filled(
-        "internal/joined_results",
-        results=rows,
-        players=players,
-        joined=model,
-        names=", ".join(map(literal, names)),
-        columns=",\n    ".join(f"min({one}) AS {one}" for one in others),
-    )
-    return f"SELECT {', '.join(columns)} FROM ({results})"
 
 
 def create_table_view(
