@@ -57,7 +57,7 @@ def packed(members: Members, name: str) -> bytes:
 
 @pytest.fixture(autouse=True)
 def _all_archives_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline.ingest.tasks, "LAST_ARCHIVE_BYTES", 0)
+    monkeypatch.setattr(pipeline.ingest.tasks, "LARGE_ARCHIVE_BYTES", 0)
 
 
 @pytest.fixture
@@ -199,8 +199,7 @@ ARCHIVES: dict[str, tuple[list[bytes | None], list[int]]] = {
 def test_an_archive_is_read_until_all_of_it_is_known(
     lab: Lab, reads: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for least in ("LAST_ARCHIVE_BYTES", "LARGE_ARCHIVE_BYTES"):
-        monkeypatch.setattr(pipeline.ingest.tasks, least, 10)
+    monkeypatch.setattr(pipeline.ingest.tasks, "LARGE_ARCHIVE_BYTES", 10)
     instants, version = iter(range(99)), pipeline.ingest.recall.version
     monkeypatch.setattr(
         pipeline.ingest.recall,
