@@ -8,7 +8,7 @@ import errno
 import tempfile
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -136,14 +136,13 @@ def ingest(
         # Whatever becomes of its own folder, an ingest that is committed is done.
         with tempfile.TemporaryDirectory(prefix="magic-", ignore_cleanup_errors=True) as scratch:
             database = IngestDatabase(Path(scratch), memory, reread)
-            known, earlier = known_games(database, opened)
+            known = known_games(database, opened)
             job = Job(
                 lake=None if dry_run or opened is None else str(opened.path),
                 scratch=scratch,
                 token=uuid.uuid4().hex,
                 models=given,
                 known=str(known) if known else None,
-                earlier=earlier,
                 max_document=max_document,
                 max_expanded=max_expanded,
                 batch_bytes=min(max(memory // jobs // _BATCH_SHARE, _LEAST_BATCH), _MOST_BATCH),
@@ -156,11 +155,11 @@ def ingest(
 
             # Workers elsewhere read archives themselves, and may have others under the same names.
             recall = Recall(job, None if team else opened, take, database, rereads=reread)
-            with _staging(job, left.append) as release:
+            with _staging(job, left.append) as discards:
                 chosen = team or partial(processes, jobs)
                 unread = recall.unread(units(names))
                 staged = _decode(unread, job, chosen, take, tell, recall=recall)
-                files = collected.seen(), collected.faults()
+                files = collected.files("seen"), collected.files("faults")
                 if job.lake is None:
                     with resolution(database, opened, *files) as found:
                         return _rehearse(found, collected)
@@ -174,7 +173,13 @@ def ingest(
                     resolution(database, change.lake, *files) as found,
                 ):
                     report = _commit(
-                        change, found, staged, collected, began, release=release, recall=recall
+                        change,
+                        found,
+                        staged,
+                        collected,
+                        began,
+                        release=discards.pop_all,
+                        recall=recall,
                     )
         report.left = left
         return report
@@ -188,25 +193,15 @@ def ingest(
 
 
 @contextmanager
-def _staging(job: Job, on_left: Callable[[str], None]) -> Iterator[Callable[[], None]]:
-    """Deletes the job's files in the end, unless they were released: left to a commit."""
-    if job.lake is None:
-        yield lambda: None
-        return
-    is_released = False
-
-    def release() -> None:
-        nonlocal is_released
-        is_released = True
-
-    lake = location(job.lake)
-    with writing(lake, job.token, on_left):
-        try:
-            yield release
-        finally:
-            if not is_released:
-                for table in GAME_TABLES:
-                    discard(lake / table, job.token)
+def _staging(job: Job, on_left: Callable[[str], None]) -> Iterator[ExitStack]:
+    """Gives what deletes the job's files in the end, unless it is emptied: they are a commit's."""
+    with ExitStack() as writes, ExitStack() as discards:
+        if job.lake is not None:
+            lake = location(job.lake)
+            writes.enter_context(writing(lake, job.token, on_left))
+            for table in GAME_TABLES:
+                discards.callback(discard, lake / table, job.token)
+        yield discards
 
 
 def _decode(
@@ -245,7 +240,7 @@ def _commit(
     collected: Collected,
     began: dict[str, object],
     *,
-    release: Callable[[], None],
+    release: Callable[[], object],
     recall: Recall,
 ) -> IngestSummary:
     _refuse_lost_race(resolution)

@@ -163,7 +163,8 @@ class Recall:
             counts = "SELECT count(*), count(*) FILTER (status = 'quarantined') FROM recalled"
             n_documents, n_refused = answer(connection, counts).row(0)
         n_bytes = int(archives["n_bytes"].sum())
-        self._take(Findings(n_documents, n_bytes, file, faults if n_refused else None))
+        rows = {"seen": file, "faults": faults} if n_refused else {"seen": file}
+        self._take(Findings(n_documents, n_bytes, rows))
         return archives["number"].to_list()
 
 

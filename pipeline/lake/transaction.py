@@ -89,7 +89,7 @@ class Transaction:
         self._check_lock = check_lock
         self.ingest_id = lake.ingest_id + 1
         # Called when nothing can refuse the commit any more, and tables may name its files.
-        self.on_begun: Callable[[], None] = lambda: None
+        self.on_begun: Callable[[], object] = lambda: None
         self._added: dict[str, list[DataFile]] = {}
         self._removed: dict[str, list[str]] = {}
         self._written: list[Location] = []
