@@ -19,7 +19,7 @@ from deltalake.transaction import AddAction, RemoveAction
 from msgspec.structs import asdict
 
 from pipeline.errors import DENIED_HINT, LakeError
-from pipeline.events.contracts import OF_KINDS, OLDEST_WRITTEN, TABLES, VERSION, polars_schema
+from pipeline.events.contracts import OF_KINDS, TABLES, VERSION, polars_schema
 from pipeline.lake.contents import EMPTY, Contents, contents_of
 from pipeline.lake.files import DataFile, TableWriter, remove_action
 from pipeline.lake.lake import StoredLake
@@ -230,13 +230,6 @@ class Transaction:
 
 def check_writable(lake: StoredLake) -> None:
     """Raises LakeError for a lake that can be read and not written."""
-    written = [str(version) for version in range(OLDEST_WRITTEN, VERSION + 1)]
-    if lake.contract_version not in written:
-        raise LakeError(
-            f"{lake.path}: the lake has contract version {lake.contract_version}: this version of "
-            f"magic can read it, but writes only {' and '.join(written)}; ingest the logs into a "
-            "new lake"
-        )
     if lake.unknown_tables:
         raise LakeError(
             f"{lake.path}: the lake has tables of a package that is not installed: "

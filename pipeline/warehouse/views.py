@@ -9,7 +9,6 @@ import polars as pl
 import pyarrow as pa
 
 from pipeline.events.contracts import TABLES, polars_schema, row_meaning
-from pipeline.events.roles import role_rows
 from pipeline.lake import StoredLake
 from pipeline.lake.failing import failed_results
 from pipeline.lake.joining import joined_select
@@ -178,9 +177,6 @@ def create_lake_view(
     files: Callable[[str], Sequence[str]],
 ) -> None:
     """Makes the view of one of the lake's tables; `files` gives the names of their files here."""
-    if table == ROLES and ROLES not in lake.own_tables:
-        _create_roles_view(connection)
-        return
     rows = seen(lake, table, lambda one: _stored(connection, lake, one, files))
     connection.execute(f"CREATE VIEW {identifier(table)} AS {rows}")
 
@@ -250,12 +246,3 @@ def _rows(
 def _parquet(files: Iterable[str]) -> str:
     # Without the option a folder such as `model=x` above the lake would become a column.
     return f"read_parquet([{', '.join(map(literal, files))}], hive_partitioning = false)"
-
-
-def _create_roles_view(connection: duckdb.DuckDBPyConnection) -> None:
-    """Makes the view of the table `roles` where an older lake has none."""
-    roles = role_rows()
-    values = [[f"{v}" if v in (True, False) else literal(v) for v in row] for row in roles.rows()]
-    rows = ", ".join(f"({', '.join(row)})" for row in values)
-    columns = ", ".join(map(identifier, roles.columns))
-    connection.execute(f"CREATE VIEW roles AS FROM (VALUES {rows}) AS roles({columns})")
