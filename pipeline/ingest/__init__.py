@@ -162,7 +162,8 @@ def ingest(
                 files = collected.files("seen"), collected.files("faults")
                 if job.lake is None:
                     with resolution(database, opened, *files) as found:
-                        return _rehearse(found, collected)
+                        _account(found, collected.n_documents)
+                        return _report(found, None)
                 began = {
                     "started_at": started_at,
                     "sources": list(map(printable, names)),
@@ -226,11 +227,6 @@ def _decode(
     for left in staged:
         take(left.findings)
     return staged
-
-
-def _rehearse(resolution: Resolution, collected: Collected) -> IngestSummary:
-    _account(resolution, collected.n_documents)
-    return _report(resolution, None)
 
 
 def _commit(
