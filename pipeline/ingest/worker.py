@@ -91,8 +91,7 @@ class Worker:
         self._known = GameIds.load(job.known) if job.known else None
         self._decoded = GameIds()
         self._writers = _writers(job, number)
-        self._documents: list[Document] = []
-        self._source_orders: list[int] = []
+        self._waiting: list[tuple[int, Document]] = []
         self._held = 0
         self._n_documents = self._n_bytes = 0  # of what was not told yet, as are the frames
         self._frames: dict[str, list[pl.DataFrame]] = defaultdict(list)
@@ -101,11 +100,10 @@ class Worker:
     def take(self, task: Task) -> Findings:
         """Reads a task's documents; gives what was found in those decoded since."""
         for order, document in enumerate(self._read(task), start=task.number << 32):
-            self._documents.append(document)
-            self._source_orders.append(order)
+            self._waiting.append((order, document))
             self._held += len(document.data or b"")
             self._n_documents += 1
-            if self._held >= self._job.batch_bytes or len(self._documents) >= BATCH_DOCUMENTS:
+            if self._held >= self._job.batch_bytes or len(self._waiting) >= BATCH_DOCUMENTS:
                 self._decode()
         return self._tell()
 
@@ -141,21 +139,19 @@ class Worker:
         self._n_bytes += n_bytes
 
     def _decode(self) -> None:
-        if not self._documents:
+        if not self._waiting:
             return
         with _no_collector():
-            seen = [
-                look(document, source_order)
-                for document, source_order in zip(self._documents, self._source_orders, strict=True)
-            ]
+            documents = [document for _, document in self._waiting]
+            seen = [look(document, order) for order, document in self._waiting]
             self._mark_known(seen)
-            batch = decode(self._documents, seen, self._job.models, self._decoded)
+            batch = decode(documents, seen, self._job.models, self._decoded)
             self._frames["seen"].append(seen_frame(seen, self._number))
             if batch.faults:
                 self._frames["faults"].append(fault_frame(batch.faults))
             for table, writer in self._writers.items():
                 writer.write(batch.tables[table])
-        self._documents, self._source_orders, self._held = [], [], 0
+        self._waiting, self._held = [], 0
 
     def _mark_known(self, seen: list[Seen]) -> None:
         """Marks the documents whose game the lake has; only decoding would tell who is named."""
