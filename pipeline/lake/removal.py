@@ -73,7 +73,6 @@ def _without(rows: pa.Table, mask: Mask, schema: pa.Schema) -> pa.Table:
 
 def _filled(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """The rows with null in columns that an older file lacks."""
-    lacking = [field for field in schema if field.name not in rows.column_names]
-    for field in lacking:
-        rows = rows.append_column(field, pa.nulls(rows.num_rows, field.type))
-    return rows.select(schema.names) if lacking else rows
+    lacking = pa.schema([field for field in schema if field.name not in rows.column_names])
+    nothing = pa.Table.from_batches([], lacking)
+    return pa.concat_tables([rows, nothing], promote_options="default").select(schema.names)

@@ -41,7 +41,8 @@ FINDS = {
     "contract": "rows that break the contract of their table",
     "not_installed": "rows of games of a package that is not installed: their contract is unknown",
 }
-WARNINGS = {"latest_version", "log_empty", "not_installed"}
+WARNINGS = ("latest_version", "log_empty", "not_installed")
+_SEVERITIES = dict.fromkeys(FINDS, ERROR) | dict.fromkeys(WARNINGS, WARNING)
 
 # How reading a damaged file fails, and how any file where the machine lacks something.
 _DAMAGED = (OSError, EOFError, ValueError, pa.ArrowException, pl.exceptions.PolarsError)
@@ -68,13 +69,9 @@ class Looked(Struct):
     @property
     def findings(self) -> list[Finding]:
         return [
-            Finding(check, severity_of(check), FINDS[check], self.table, n, self.rows[check])
+            Finding(check, _SEVERITIES[check], FINDS[check], self.table, n, self.rows[check])
             for check, n in self.counts.items()
         ]
-
-
-def severity_of(check: str) -> str:
-    return WARNING if check in WARNINGS else ERROR
 
 
 def look(lake: StoredLake, table: str, limit: int) -> Looked:
