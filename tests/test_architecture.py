@@ -10,7 +10,7 @@ PAGES = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("CONTRIBUT
 PAGES["docs/architecture.md"] = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
 STEPS = ROOT / "sql" / "internal" / "ingest"
 # What the steps are made of before any of them is.
-GIVEN = {"documents", "seen", "lake_games", "again", "before", "faults_without_raw", "last_seen"}
+GIVEN = {"documents", "found", "lake_games", "again", "before", "faults_without_raw", "last_seen"}
 # The steps that are one statement, of other locations.
 LOCATIONS = {"last_here": "seen", "last_elsewhere": "further_locations"}
 

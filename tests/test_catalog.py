@@ -245,7 +245,7 @@ def test_every_change_renews_it(lake: Path, tmp_path: Path, capsys) -> None:
     assert ingest_ids() == [(2, 2)]
     assert main(["ingest", str(more), "--lake", str(lake), "--dry-run"]) == 0
     assert ingest_ids() == [(2, 2)]
-    assert main(["quarantine", "--retry", "--model", "talker", "--lake", str(lake)]) == 0
+    assert main(["ingest", str(more), "--model", "talker", "--lake", str(lake)]) == 0
     assert ingest_ids() == [(3, 3)]
     assert (
         main(["maintain", "--keep-days", "0", "--older-than-hours", "0", "--lake", str(lake)]) == 0

@@ -13,14 +13,14 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.archives.containers import HEAD_BYTES, Choose, Opener, Part, Reading, parts
+from pipeline.archives.containers import HEAD_BYTES, Choose, Opened, Part, Reading, parts
 from pipeline.archives.expansion import Expansion
 from pipeline.archives.failures import UNREADABLE, check_size, moved_on, why
-from pipeline.archives.meter import Meter, Metered
+from pipeline.archives.meter import Metered
 from pipeline.archives.names import PLAIN, Form, form_of, unlike_a_part, why_passed_over
 from pipeline.archives.sources import Unit, resolved, units_in
 from pipeline.archives.splitting import whole
-from pipeline.stores import ChangedError, is_gone, is_regular, open_file, read_file, version
+from pipeline.stores import ChangedError, is_gone, is_regular, read_file, version
 
 __all__ = [
     "MAX_DOCUMENT",
@@ -111,10 +111,10 @@ def read_unit(
     form = form_of(name)
     # A large log in JSON can be one that a format cuts while it is read.
     if reason is None and (form != PLAIN or n_bytes > max_document):
-        meter = Meter(n_bytes, report)
+        metered = Metered(file, n_bytes, report)
         reading = Reading(path, choose, max_document, Expansion(n_bytes, max_expanded))
-        yield from _parts(unit, file, lambda: Metered(open_file(file), meter), form, reading)
-        meter.finish()
+        yield from _parts(unit, file, metered, form, reading)
+        metered.finish()
         return
     if n_bytes:
         report(n_bytes)
@@ -125,12 +125,12 @@ def read_unit(
 
 
 def _parts(
-    unit: Unit, file: str, open_file: Opener, form: Form, reading: Reading
+    unit: Unit, file: str, opened: Opened, form: Form, reading: Reading
 ) -> Iterator[Document]:
     """Yield what is in a file that is not one document as it is."""
     before, is_read = version(file), form.kind != "text"
     if is_regular(file):
-        for part in parts(open_file, form, reading):
+        for part in parts(opened, form, reading):
             is_read |= part.data is not None
             yield _document(unit, part)
     else:
@@ -157,7 +157,7 @@ def _log(unit: Unit, file: str, limit: int, choose: Choose) -> Iterator[Document
         yield Document(source, path, data, _NOT_REGULAR if data is None else None)
         return
     reading = Reading(path, choose, limit, Expansion(len(data)))
-    for part in parts(lambda: io.BytesIO(data), PLAIN, reading):
+    for part in parts(io.BytesIO(data), PLAIN, reading):
         yield _document(unit, part)
 
 

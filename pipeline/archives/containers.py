@@ -50,7 +50,7 @@ _NOTHING = "no document in it"
 _NO_INSPECT = "not a log: the name ends in .eval"
 _NESTED = "an archive inside an archive is not opened: unpack the outer one, and ingest the folder"
 
-Opener = Callable[[], AbstractContextManager[Readable]]
+Opened = AbstractContextManager[Readable]
 # Of the path and the first bytes of a file: how it is to be cut; null where nobody asks for it.
 Choose = Callable[[str, bytes], Splitter | None]
 
@@ -71,7 +71,7 @@ class Reading(NamedTuple):
     expansion: Expansion
 
 
-def parts(open_file: Opener, form: Form, reading: Reading) -> Iterator[Part]:
+def parts(opened: Opened, form: Form, reading: Reading) -> Iterator[Part]:
     """Yield the parts of a file, and where reading fails, last the file itself as broken.
 
     A document that is too large is named and not read; where more comes out of the file than its
@@ -79,7 +79,7 @@ def parts(open_file: Opener, form: Form, reading: Reading) -> Iterator[Part]:
     """
     last: str | None = None
     try:
-        with open_file() as file:
+        with opened as file:
             for part in (
                 _archived(file, form, reading)
                 if form.is_archive

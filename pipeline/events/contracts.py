@@ -17,11 +17,10 @@ from pipeline.column import Column
 from pipeline.events.checks import Table
 from pipeline.vocabulary import DocumentStatus, ParseStatus, Side
 
-# Lakes from `OLDEST_VERSION` on can be read: what they lack is empty, or null. Those from
-# `OLDEST_WRITTEN` on lack columns alone; the next change gives them these and the newest version.
+# Lakes from `OLDEST_VERSION` on lack columns alone, which are null; the next change gives them
+# these and the newest version.
 VERSION = 10
-OLDEST_VERSION = 8
-OLDEST_WRITTEN = 9
+OLDEST_VERSION = 9
 SHA256_LENGTH = 64
 
 

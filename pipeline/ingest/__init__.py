@@ -8,7 +8,7 @@ import errno
 import tempfile
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -49,8 +49,6 @@ _BATCH_SHARE = 16
 _LEAST_BATCH, _MOST_BATCH = 2 * 2**20, 32 * 2**20
 
 _MOST_JOBS = 8  # of a core
-
-_NO_GAMES = pl.Series(dtype=pl.String)
 
 
 class IngestSummary(Struct):
@@ -102,8 +100,6 @@ def ingest(
     max_document: int = MAX_DOCUMENT,
     max_expanded: int | None = None,
     team: Team | None = None,
-    documents: Iterable[Document] = (),
-    again: pl.Series = _NO_GAMES,
     reread: bool = False,
     on_progress: Progress | None = None,
 ) -> IngestSummary:
@@ -115,11 +111,10 @@ def ingest(
     all together; a document of more than `max_document` bytes is quarantined unread, and so is what
     is left of a compressed file or an archive once `max_expanded` bytes came out of it (by default
     200 times its size, at least 1 GiB). A `team` are other workers than processes of this machine,
-    as `pipeline.spark.cluster` gives them. `documents` are some that were read already; there need
-    be no sources then. Games `again` are decoded though the lake has them, and take their own
-    place. A large archive that has not changed is read again only with `reread`. `on_progress` is
-    called with the numbers of documents seen and of bytes read on disk, as they come. With
-    `dry_run` nothing is written.
+    as `pipeline.spark.cluster` gives them. Only with `reread` a large archive that has not changed
+    is read again, and so is a game of which a part is in quarantine: it takes its own place.
+    `on_progress` is called with the numbers of documents seen and of bytes read on disk, as they
+    come. With `dry_run` nothing is written.
     Raises SourceError for a source that cannot be read at all, LakeError for a lake that cannot be
     written.
     """
@@ -130,7 +125,7 @@ def ingest(
     if jobs > (most := _MOST_JOBS * cores()):
         raise UsageError(f"{jobs:,} processes are too many for this machine: use at most {most:,}")
     tell = on_progress or (lambda n_documents, n_bytes: None)
-    names = [str(source) for source in resolved(sources)] if sources else []
+    names = resolved(sources)
     started_at = datetime.now(UTC)
     is_there = is_lake(lake)
     opened = open_lake(lake) if is_there else None if dry_run else create_lake(lake)
@@ -141,15 +136,14 @@ def ingest(
     try:
         # Whatever becomes of its own folder, an ingest that is committed is done.
         with tempfile.TemporaryDirectory(prefix="magic-", ignore_cleanup_errors=True) as scratch:
-            database = IngestDatabase(Path(scratch), memory, again)
-            known, earlier = known_games(database, opened)
+            database = IngestDatabase(Path(scratch), memory, reread)
+            known = known_games(database, opened)
             job = Job(
                 lake=None if dry_run or opened is None else str(opened.path),
                 scratch=scratch,
                 token=uuid.uuid4().hex,
                 models=given,
                 known=str(known) if known else None,
-                earlier=earlier,
                 max_document=max_document,
                 max_expanded=max_expanded,
                 batch_bytes=min(max(memory // jobs // _BATCH_SHARE, _LEAST_BATCH), _MOST_BATCH),
@@ -162,16 +156,15 @@ def ingest(
 
             # Workers elsewhere read archives themselves, and may have others under the same names.
             recall = Recall(job, None if team else opened, take, database, rereads=reread)
-            with _staging(job, left.append) as release:
+            with _staging(job, left.append) as discards:
                 chosen = team or partial(processes, jobs)
-                unread = recall.unread(units(names)) if names else iter(())
-                staged = _decode(
-                    unread, job, chosen, take, tell, recall=recall, documents=documents
-                )
-                files = collected.seen(), collected.faults()
+                unread = recall.unread(units(names))
+                staged = _decode(unread, job, chosen, take, tell, recall=recall)
+                files = collected.files("seen"), collected.files("faults")
                 if job.lake is None:
                     with resolution(database, opened, *files) as found:
-                        return _rehearse(found, collected)
+                        _account(found, collected.n_documents)
+                        return _report(found, None)
                 began = {
                     "started_at": started_at,
                     "sources": list(map(printable, names)),
@@ -182,7 +175,13 @@ def ingest(
                     resolution(database, change.lake, *files) as found,
                 ):
                     report = _commit(
-                        change, found, staged, collected, began, release=release, recall=recall
+                        change,
+                        found,
+                        staged,
+                        collected,
+                        began,
+                        release=discards.pop_all,
+                        recall=recall,
                     )
         report.left = left
         return report
@@ -196,25 +195,15 @@ def ingest(
 
 
 @contextmanager
-def _staging(job: Job, on_left: Callable[[str], None]) -> Iterator[Callable[[], None]]:
-    """Deletes the job's files in the end, unless they were released: left to a commit."""
-    if job.lake is None:
-        yield lambda: None
-        return
-    is_released = False
-
-    def release() -> None:
-        nonlocal is_released
-        is_released = True
-
-    lake = location(job.lake)
-    with writing(lake, job.token, on_left):
-        try:
-            yield release
-        finally:
-            if not is_released:
-                for table in GAME_TABLES:
-                    discard(lake / table, job.token)
+def _staging(job: Job, on_left: Callable[[str], None]) -> Iterator[ExitStack]:
+    """Gives what deletes the job's files in the end, unless it is emptied: they are a commit's."""
+    with ExitStack() as writes, ExitStack() as discards:
+        if job.lake is not None:
+            lake = location(job.lake)
+            writes.enter_context(writing(lake, job.token, on_left))
+            for table in GAME_TABLES:
+                discards.callback(discard, lake / table, job.token)
+        yield discards
 
 
 def _decode(
@@ -225,7 +214,6 @@ def _decode(
     tell: Progress,
     *,
     recall: Recall,
-    documents: Iterable[Document],
 ) -> list[Staged]:
     """Decodes all documents; gives what each worker leaves. `take` is called with each finding."""
 
@@ -234,17 +222,12 @@ def _decode(
         return found if job.lake is None else recall.noting(unit, found)
 
     with team(job, found) as (workers, dealt):
-        for one in workers.run(deal(dealt, read if workers.takes_documents else None, documents)):
+        for one in workers.run(deal(dealt, read if workers.takes_documents else None)):
             take(one)
         staged = workers.finish()
     for left in staged:
         take(left.findings)
     return staged
-
-
-def _rehearse(resolution: Resolution, collected: Collected) -> IngestSummary:
-    _account(resolution, collected.n_documents)
-    return _report(resolution, None)
 
 
 def _commit(
@@ -254,7 +237,7 @@ def _commit(
     collected: Collected,
     began: dict[str, object],
     *,
-    release: Callable[[], None],
+    release: Callable[[], object],
     recall: Recall,
 ) -> IngestSummary:
     _refuse_lost_race(resolution)

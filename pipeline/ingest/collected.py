@@ -1,5 +1,6 @@
 """What the workers of an ingest found, kept on disk until all is known."""
 
+from collections import defaultdict
 from io import BytesIO
 from pathlib import Path
 
@@ -7,8 +8,7 @@ import polars as pl
 
 from pipeline.ingest.worker import Findings
 
-_ROWS_OF_FILE = 2**15
-_BYTES_OF_FILE = 2**25
+_BYTES_OF_FILE = 2**24
 
 
 class Collected:
@@ -19,52 +19,32 @@ class Collected:
 
     def __init__(self, scratch: Path) -> None:
         self.n_documents = 0
-        self._seen = _Heap(scratch, "seen")
-        self._faults = _Heap(scratch, "faults")
+        self._scratch = scratch
+        self._files: dict[str, list[Path]] = defaultdict(list)
+        self._waiting: dict[str, list[pl.DataFrame]] = defaultdict(list)
 
     def add(self, findings: Findings) -> None:
-        """Takes in what a worker found."""
+        """Takes in what a worker found; frames wait until there are enough for a file."""
         self.n_documents += findings.n_documents
-        self._seen.add(findings.seen)
-        self._faults.add(findings.faults)
+        for name, rows in findings.rows.items():
+            if isinstance(rows, Path):
+                self._files[name].append(rows)
+                continue
+            waiting = self._waiting[name]
+            waiting.append(pl.read_ipc_stream(rows))
+            if sum(frame.estimated_size() for frame in waiting) >= _BYTES_OF_FILE:
+                self._write(name)
 
-    def seen(self) -> list[Path]:
-        """The Parquet files of all documents seen, in any order."""
-        return self._seen.files()
+    def files(self, name: str) -> list[Path]:
+        """The Parquet files of all that was `seen`, or of all `faults`, in any order."""
+        if self._waiting[name]:
+            self._write(name)
+        return self._files[name]
 
-    def faults(self) -> list[Path]:
-        """The same of all faults."""
-        return self._faults.files()
-
-
-class _Heap:
-    """Frames, written to a file of a name of ours once there are enough of them."""
-
-    def __init__(self, scratch: Path, name: str) -> None:
-        self._scratch = scratch
-        self._name = name
-        self._files: list[Path] = []
-        self._waiting: list[pl.DataFrame] = []
-
-    def add(self, rows: bytes | Path | None) -> None:
-        if isinstance(rows, Path):
-            self._files.append(rows)
-        elif rows is not None:
-            self._waiting.append(pl.read_ipc_stream(rows))
-            n_rows = sum(frame.height for frame in self._waiting)
-            n_bytes = sum(frame.estimated_size() for frame in self._waiting)
-            if n_rows >= _ROWS_OF_FILE or n_bytes >= _BYTES_OF_FILE:
-                self._write()
-
-    def files(self) -> list[Path]:
-        self._write()
-        return self._files
-
-    def _write(self) -> None:
-        if self._waiting:
-            self._files.append(self._scratch / f"{self._name}-{len(self._files)}.parquet")
-            buffer = BytesIO()
-            pl.concat(self._waiting).write_parquet(buffer, compression="lz4")
-            # Written here, so that a full disk is the system's error and not one of polars.
-            self._files[-1].write_bytes(buffer.getbuffer())
-            self._waiting = []
+    def _write(self, name: str) -> None:
+        file = self._scratch / f"{name}-{len(self._files[name])}.parquet"
+        buffer = BytesIO()
+        pl.concat(self._waiting.pop(name)).write_parquet(buffer, compression="lz4")
+        # Written here, so that a full disk is the system's error and not one of polars.
+        file.write_bytes(buffer.getbuffer())
+        self._files[name].append(file)

@@ -24,22 +24,24 @@ _TABLES = ("documents", "games", "quarantine")
 class IngestDatabase(Struct, frozen=True):
     """Works in the folder `scratch`, in about `memory` bytes.
 
-    The lake's games `again` are taken for new ones, whose rows take the place of the old.
+    With `rereads`, the lake's games of which a part is in quarantine are read `again`: they are
+    taken for new ones, whose rows take the place of the old.
     """
 
     scratch: Path
     memory: int
-    again: pl.Series
+    rereads: bool
 
     @contextmanager
     def connection(self, lake: StoredLake | None) -> Iterator["DuckDBPyConnection"]:
         """A connection with the lake's `documents`, `quarantine` and `lake_games`, and `again`."""
         # Here and below, so that workers do not load DuckDB.
-        from pipeline.warehouse import THREAD_MEMORY, ingest_connection, register, view
+        from pipeline.warehouse import THREAD_MEMORY, ingest_connection, view
 
         memory = max(self.memory // _SHARE, THREAD_MEMORY)
         with ingest_connection(lake, _TABLES, self.scratch, memory) as connection:
-            register(connection, "again", self.again.to_frame("game_id"))
+            of_parts = f"game_id IS NOT NULL AND {self.rereads}"
+            view(connection, "again", f"SELECT game_id FROM quarantine WHERE {of_parts}")
             view(connection, "lake_games", "FROM games ANTI JOIN again USING (game_id)")
             yield connection
 

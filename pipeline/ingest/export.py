@@ -1,4 +1,4 @@
-"""What was refused, written out as files.
+"""What is in quarantine, written out as files.
 
 Their names are numbers of our own, with one of a few endings: nothing that a log or an archive says
 becomes a path.
@@ -11,8 +11,8 @@ import polars as pl
 
 from pipeline.archives.names import document_ending
 from pipeline.errors import UsageError
-from pipeline.ingest.refused import refused
-from pipeline.lake import open_lake
+from pipeline.lake import StoredLake, open_lake
+from pipeline.lake.stream import stream
 from pipeline.replacing import replacing
 
 MANIFEST = "manifest.json"
@@ -28,6 +28,7 @@ MANIFEST_SCHEMA: dict[str, pl.DataType] = {
     "game_id": pl.String(),
     "rules": pl.List(pl.String()),
 }
+_KEY = ("source", "path", "sha256")
 
 
 def export(lake: str | Path, folder: str | Path) -> pl.DataFrame:
@@ -41,20 +42,30 @@ def export(lake: str | Path, folder: str | Path) -> pl.DataFrame:
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):
         raise UsageError(f"{folder}: the folder is not empty; choose a new one")
-    rows = []
-    for number, refusal in enumerate(refused(opened), start=1):
-        name = None
-        if refusal.raw is not None:
-            ending = document_ending(refusal.key[1]) if refusal.is_whole else ".cut"
-            name = f"document-{number:06d}{ending}"
-            with (folder / name).open("xb") as file:
-                file.write(refusal.raw)
-        written = None if refusal.raw is None else len(refusal.raw)
-        rules = [fault.rule for fault in refusal.faults]
-        is_cut = refusal.raw is not None and not refusal.is_whole
-        rows.append((name, is_cut, written, refusal.n_bytes, *refusal.key, refusal.game_id, rules))
+    rules_left = _rules(opened)
+    rows: list[tuple[object, ...]] = []
+    # Of the bytes a bounded part is in memory at a time; each row about a document repeats them.
+    for _, some in stream(opened, "quarantine", (*_KEY, "game_id", "n_bytes", "raw")):
+        for *key, game_id, n_bytes, raw in some.iter_rows():
+            if (rules := rules_left.pop(tuple(key), None)) is None:
+                continue
+            name, is_cut, n_written = None, False, None
+            if raw is not None:
+                n_written = len(raw)
+                is_cut = n_written != n_bytes
+                ending = ".cut" if is_cut else document_ending(key[1])
+                name = f"document-{len(rows) + 1:06d}{ending}"
+                with (folder / name).open("xb") as file:
+                    file.write(raw)
+            rows.append((name, is_cut, n_written, n_bytes, *key, game_id, rules))
     manifest = pl.DataFrame(rows, MANIFEST_SCHEMA, orient="row")
     text = msgspec.json.format(msgspec.json.encode(manifest.to_dicts()), indent=1)
     with replacing(folder / MANIFEST) as draft:
         draft.write_bytes(text + b"\n")
     return manifest
+
+
+def _rules(lake: StoredLake) -> dict[tuple[str, ...], list[str]]:
+    """The rules that each document in quarantine breaks, by its key."""
+    rows = lake.table("quarantine").group_by(_KEY).agg("rule").collect()
+    return {tuple(key): rules for *key, rules in rows.iter_rows()}

@@ -5,7 +5,7 @@ of what identifies its game.
 """
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Self
@@ -37,11 +37,6 @@ class Models(Struct, frozen=True):
         """What the document at a path is given, None for nothing."""
         file = file_of(path)
         return next((text for pattern, text in self.given if fnmatchcase(file, pattern)), None)
-
-    def candidates(self, path: str, earlier: Sequence[str]) -> Sequence[str]:
-        """What the game of a document can be known by: what it is given now, or else earlier."""
-        given = self.at(path)
-        return earlier if given is None else (given,)
 
     @property
     def text(self) -> str | None:

@@ -193,8 +193,7 @@ def main() -> None:
     job, number = connection.recv()
     worker = Worker(job, number)
     try:
-        tasks = _received(connection)
-        for task in tasks:
+        for task in _received(connection):
             connection.send(_done(worker, task))
     except (EOFError, OSError):
         pass  # nobody is there any more to make use of its files
@@ -204,7 +203,7 @@ def main() -> None:
 
 
 def _received(connection: Connection) -> Iterator[Task | None]:
-    """The tasks, one always on its way while another is done, from now on; ends after the last."""
+    """The tasks, one always on its way while another is done; ends after the last."""
     # Room for all that is sent ahead: a task that nobody takes off the connection while this end
     # sends an answer would have both ends wait for each other.
     queue: Queue[Task | BaseException | None] = Queue(maxsize=TASKS_AHEAD - 1)
@@ -218,10 +217,6 @@ def _received(connection: Connection) -> Iterator[Task | None]:
             queue.put(error)
 
     Thread(target=receive, daemon=True).start()
-    return _taken(queue)
-
-
-def _taken(queue: "Queue[Task | BaseException | None]") -> Iterator[Task | None]:
     while True:
         task = queue.get()
         if isinstance(task, BaseException):

@@ -9,7 +9,7 @@ import polars as pl
 from pipeline.events.contracts import no_rows
 from pipeline.ingest.database import IngestDatabase, statement
 from pipeline.ingest.decode import fault_frame
-from pipeline.lake.removal import Removal
+from pipeline.lake.removal import Mask, Removal
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 REPORTED = 10_000
 _ROWS_AT_ONCE = 2**11  # each has up to 64 KiB of a document
 _VERSION = ("source", "path", "sha256")
-# A version of a document as an id of as many digits as a game's.
-_VERSION_ID = "left(sha256(coalesce(sha256, '-') || ' ' || location), 32)"
 
 
 class Refusals:
@@ -65,11 +63,12 @@ class Refusals:
 
     def outdated(self) -> Removal | None:
         """The rows that leave the quarantine; None where all stay."""
+        from pipeline.warehouse import answer
+
         if self._are_none:
             return None
-        select = f"SELECT {_VERSION_ID} AS game_id FROM outdated"
-        ids = self._database.ids(self._connection, select, "outdated")
-        return Removal(_VERSION, lambda rows: ids.has(self._version_ids(rows))) if ids else None
+        gone = answer(self._connection, "SELECT location, sha256, TRUE AS is_gone FROM outdated")
+        return Removal(_VERSION, lambda rows: _are_in(rows, gone)) if gone.height else None
 
     def new(self, ingest_id: int) -> Iterator["pa.Table"]:
         """The rows that are new, bytes and all, some at a time."""
@@ -80,11 +79,11 @@ class Refusals:
         select = statement("quarantined", ingest_id=str(ingest_id))
         return batches(self._connection, select, _ROWS_AT_ONCE)
 
-    def _version_ids(self, rows: "pa.Table") -> list[str]:
-        from pipeline.warehouse import answer, register
 
-        texts = pl.DataFrame(rows).cast(pl.String).with_row_index("number")
-        register(self._connection, "rows_to_identify", texts)
-        located = "SELECT *, source || '/' || path AS location FROM rows_to_identify"
-        select = f"SELECT {_VERSION_ID} AS id FROM ({located}) ORDER BY number"
-        return answer(self._connection, select)["id"].to_list()
+def _are_in(rows: "pa.Table", versions: pl.DataFrame) -> Mask:
+    """Whether each row is about one of the versions of documents."""
+    location = pl.concat_str("source", pl.lit("/"), "path").alias("location")
+    asked = pl.DataFrame(rows).cast(pl.String).select(location, "sha256")
+    on = ["location", "sha256"]
+    found = asked.join(versions, on=on, how="left", nulls_equal=True, maintain_order="left")
+    return found["is_gone"].is_not_null().to_numpy()

@@ -93,7 +93,10 @@ class Recall:
         schema = polars_schema("archives")
         names = [name for name in schema if name != "ingest_id"]
         rows = [
-            [ingest_id, *(getattr(archive, name) for name in names), self._knows(archive)]
+            [
+                *(ingest_id, *(getattr(archive, name) for name in names)),
+                archive.sha256 in self._seen_in.get((archive.source, archive.prefix), {}),
+            ]
             for archive in self._noted
             if version(archive.file) == archive.as_found
         ]
@@ -101,9 +104,6 @@ class Recall:
         is_alone = pl.struct("source", "prefix").is_unique()
         known = {"is_known": pl.Boolean()}
         return pl.DataFrame(rows, {**schema, **known}, orient="row").filter(is_alone)
-
-    def _knows(self, archive: _Archive) -> bool:
-        return archive.sha256 in self._seen_in.get((archive.source, archive.prefix), {})
 
     def _recalled(self, units: Sequence[Unit]) -> set[Unit]:
         """Those that are archives and have not changed: what was seen in them is reported."""
@@ -163,7 +163,8 @@ class Recall:
             counts = "SELECT count(*), count(*) FILTER (status = 'quarantined') FROM recalled"
             n_documents, n_refused = answer(connection, counts).row(0)
         n_bytes = int(archives["n_bytes"].sum())
-        self._take(Findings(n_documents, n_bytes, file, faults if n_refused else None))
+        rows = {"seen": file, "faults": faults} if n_refused else {"seen": file}
+        self._take(Findings(n_documents, n_bytes, rows))
         return archives["number"].to_list()
 
 

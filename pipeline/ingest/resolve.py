@@ -25,20 +25,12 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
-def known_games(
-    database: IngestDatabase, lake: StoredLake | None
-) -> tuple[Path | None, tuple[str, ...]]:
-    """A file of what the lake's games are known by, None where it has none; the models given.
-
-    Besides the games' ids, it has the hashes of the documents that were given a model.
-    """
+def known_games(database: IngestDatabase, lake: StoredLake | None) -> Path | None:
+    """A file of the ids of the lake's games, None where it has none."""
     if lake is None or not lake.sizes("games"):
-        return None, ()
-    from pipeline.warehouse import answer
-
+        return None
     with database.connection(lake) as connection:
-        models = answer(connection, statement("assigned_models"))["assigned_model"]
-        return database.ids_file(connection, statement("known"), "known"), tuple(models)
+        return database.ids_file(connection, "SELECT game_id FROM lake_games", "known")
 
 
 @contextmanager
@@ -47,7 +39,11 @@ def resolution(
 ) -> Iterator["Resolution"]:
     """What an ingest does, given what the lake holds and the files of what the workers found."""
     with database.connection(lake) as connection:
-        database.register(connection, "seen", seen, seen_frame([]))
+        from pipeline.warehouse import view
+
+        database.register(connection, "found", seen, seen_frame([]))
+        database.compute(connection, "named_before", statement("named_before"))
+        view(connection, "seen", statement("seen"))
         for name, select in _steps().items():
             database.compute(connection, name, select)
         is_first = lake is not None and not lake.sizes("documents")

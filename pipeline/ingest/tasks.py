@@ -4,20 +4,15 @@ Plain files are only named, and read where they are decoded; so are archives, un
 those are read here, while others decode what was read of them so far.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain, islice
 from typing import NamedTuple
 
 from pipeline.archives import Document, Unit
 
 TASK_BYTES = 8 * 2**20
 TASK_UNITS = 1000
-LARGE_ARCHIVE_BYTES = 4 * 2**20
-# Of the last few things on disk, an archive is shared that may hold more than a task: while one
-# process decoded all of it, the others would have nothing left to do.
-LAST_UNITS = 8
-LAST_ARCHIVE_BYTES = 2**20
+# It may hold more than a task: while one process decoded all of it, others might be idle.
+LARGE_ARCHIVE_BYTES = 2**20
 
 
 class Task(NamedTuple):
@@ -34,22 +29,17 @@ class Task(NamedTuple):
 Read = Callable[[Unit], Iterable[Document]]
 
 
-def deal(
-    units: Iterable[Unit], read: Read | None, documents: Iterable[Document] = ()
-) -> Iterator[Task]:
-    """The tasks of an ingest. `read` reads large archives; without it they are named as well.
-
-    The `documents` are there already, and come first.
-    """
-    for number, part in enumerate(chain(_read(documents), _parts(units, read))):
+def deal(units: Iterable[Unit], read: Read | None) -> Iterator[Task]:
+    """The tasks of an ingest. `read` reads large archives; without it they are named as well."""
+    for number, part in enumerate(_parts(units, read)):
         yield part._replace(number=number)
 
 
 def _parts(units: Iterable[Unit], read: Read | None) -> Iterator[Task]:
     named: list[Unit] = []
     n_bytes = 0
-    for unit, is_late in _with_lateness(units):
-        if _is_shared(unit, is_late):
+    for unit in units:
+        if unit.n_bytes >= LARGE_ARCHIVE_BYTES and unit.holds_many:
             if named:
                 yield Task(0, units=tuple(named))
                 named, n_bytes = [], 0
@@ -62,21 +52,6 @@ def _parts(units: Iterable[Unit], read: Read | None) -> Iterator[Task]:
             named, n_bytes = [], 0
     if named:
         yield Task(0, units=tuple(named))
-
-
-def _with_lateness(units: Iterable[Unit]) -> Iterator[tuple[Unit, bool]]:
-    """Each unit, and whether it is one of the last."""
-    rest = iter(units)
-    ahead = deque(islice(rest, LAST_UNITS))
-    for following in rest:
-        yield ahead.popleft(), False
-        ahead.append(following)
-    yield from ((unit, True) for unit in ahead)
-
-
-def _is_shared(unit: Unit, is_late: bool) -> bool:
-    least = LAST_ARCHIVE_BYTES if is_late else LARGE_ARCHIVE_BYTES
-    return unit.n_bytes >= least and unit.holds_many
 
 
 def _read(documents: Iterable[Document]) -> Iterator[Task]:

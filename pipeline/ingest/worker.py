@@ -5,7 +5,8 @@ it found goes back as columns in Arrow's format, the rows of the games only into
 """
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import compress
 from pathlib import Path
@@ -14,7 +15,6 @@ import polars as pl
 from msgspec import Struct, field
 
 from pipeline.archives import Document, Unit, read_unit
-from pipeline.column import ID_LENGTH
 from pipeline.events.contracts import GAME_TABLES
 from pipeline.events.identity import game_id
 from pipeline.formats import splitter
@@ -28,17 +28,14 @@ from pipeline.provenance import code_sha256
 from pipeline.stores import location
 
 BATCH_DOCUMENTS = 20_000
-_MOST_CANDIDATES = 100_000  # ids of documents by each model, at once
 
 
 class Job(Struct, frozen=True):
     """What every worker of an ingest needs to know. `lake` is None where nothing is to be written.
 
-    `models` are given to logs that name none; where there is none for a log, its game can be known
-    by `earlier`, all that ingests before were given. `known` is the file of what the lake's games
-    were known by when the ingest began, if any. `token` begins the names of the files written, so
-    that they can be found if nobody is left to tell. `scratch` is the ingest's own folder on this
-    machine.
+    `models` are given to logs that name none. `known` is the file of the ids of the lake's games
+    when the ingest began, if any. `token` begins the names of the files written, so that they can
+    be found if nobody is left to tell. `scratch` is the ingest's own folder on this machine.
     """
 
     lake: str | None
@@ -46,7 +43,6 @@ class Job(Struct, frozen=True):
     token: str
     models: Models
     known: str | None
-    earlier: tuple[str, ...]
     max_document: int
     max_expanded: int | None
     batch_bytes: int
@@ -68,16 +64,15 @@ class Job(Struct, frozen=True):
 
 
 class Findings(Struct, frozen=True):
-    """What a worker found since it was asked last: frames of documents and of faults, or nothing.
+    """What a worker found since it was asked last.
 
-    `n_bytes` are those that the worker itself read on disk; `seen` and `faults` are in Arrow's
-    format, or a Parquet file.
+    `n_bytes` are those that the worker itself read on disk. `rows` are those of `seen`, documents,
+    and of `faults`, in Arrow's format or a Parquet file each.
     """
 
-    n_documents: int = 0
-    n_bytes: int = 0
-    seen: bytes | Path | None = None
-    faults: bytes | Path | None = None
+    n_documents: int
+    n_bytes: int
+    rows: Mapping[str, bytes | Path]
 
 
 class Staged(Struct, frozen=True):
@@ -96,20 +91,19 @@ class Worker:
         self._known = GameIds.load(job.known) if job.known else None
         self._decoded = GameIds()
         self._writers = _writers(job, number)
-        self._documents: list[Document] = []
-        self._source_orders: list[int] = []
+        self._waiting: list[tuple[int, Document]] = []
         self._held = 0
-        self._new = _Batch()
+        self._n_documents = self._n_bytes = 0  # of what was not told yet, as are the frames
+        self._frames: dict[str, list[pl.DataFrame]] = defaultdict(list)
         self._is_finished = False
 
     def take(self, task: Task) -> Findings:
         """Reads a task's documents; gives what was found in those decoded since."""
         for order, document in enumerate(self._read(task), start=task.number << 32):
-            self._documents.append(document)
-            self._source_orders.append(order)
+            self._waiting.append((order, document))
             self._held += len(document.data or b"")
-            self._new.n_documents += 1
-            if self._held >= self._job.batch_bytes or len(self._documents) >= BATCH_DOCUMENTS:
+            self._n_documents += 1
+            if self._held >= self._job.batch_bytes or len(self._waiting) >= BATCH_DOCUMENTS:
                 self._decode()
         return self._tell()
 
@@ -127,8 +121,14 @@ class Worker:
             writer.abandon()
 
     def _tell(self) -> Findings:
-        batch, self._new = self._new, _Batch()
-        return batch.packed()
+        rows = {
+            name: pl.concat(frames).write_ipc_stream(None).getvalue()
+            for name, frames in self._frames.items()
+        }
+        findings = Findings(self._n_documents, self._n_bytes, rows)
+        self._n_documents = self._n_bytes = 0
+        self._frames.clear()
+        return findings
 
     def _read(self, task: Task) -> Iterator[Document]:
         yield from task.documents
@@ -136,66 +136,39 @@ class Worker:
             yield from self._job.read(unit, self._add_bytes)
 
     def _add_bytes(self, n_bytes: int) -> None:
-        self._new.n_bytes += n_bytes
+        self._n_bytes += n_bytes
 
     def _decode(self) -> None:
-        if not self._documents:
+        if not self._waiting:
             return
         with _no_collector():
-            seen = [
-                look(document, source_order)
-                for document, source_order in zip(self._documents, self._source_orders, strict=True)
-            ]
+            documents = [document for _, document in self._waiting]
+            seen = [look(document, order) for order, document in self._waiting]
             self._mark_known(seen)
-            batch = decode(self._documents, seen, self._job.models, self._decoded)
-            self._new.seen.append(seen_frame(seen, self._number))
+            batch = decode(documents, seen, self._job.models, self._decoded)
+            self._frames["seen"].append(seen_frame(seen, self._number))
             if batch.faults:
-                self._new.faults.append(fault_frame(batch.faults))
+                self._frames["faults"].append(fault_frame(batch.faults))
             for table, writer in self._writers.items():
                 writer.write(batch.tables[table])
-        self._documents, self._source_orders, self._held = [], [], 0
+        self._waiting, self._held = [], 0
 
     def _mark_known(self, seen: list[Seen]) -> None:
         """Marks the documents whose game the lake has; only decoding would tell who is named."""
         if self._known is None:
             return
-        there = [one for one in seen if one.sha256 is not None]
+        left = [one for one in seen if one.sha256 is not None]
         # What a log says of its models goes before what is given.
-        self._mark_if_of_one(there, lambda path: (None,))
-        models, earlier = self._job.models, self._job.earlier
-        is_given = self._known.has([str(one.sha256)[:ID_LENGTH] for one in there])
-        given = [one for one in compress(there, is_given) if one.found != KNOWN]
-        n_at_once = _MOST_CANDIDATES // (len(earlier) or 1) + 1
-        for start in range(0, len(given), n_at_once):
-            some = given[start : start + n_at_once]
-            self._mark_if_of_one(some, lambda path: models.candidates(path, earlier))
-
-    def _mark_if_of_one(
-        self, seen: list[Seen], candidates: Callable[[str], Sequence[str | None]]
-    ) -> None:
-        """Marks those whose bytes are a game of one of their path's models, and of no other."""
-        assert self._known is not None
-        pairs = [(one, model) for one in seen for model in candidates(one.path)]
-        ids = [game_id(str(one.sha256), one.game_index, model) for one, model in pairs]
-        games: dict[int, list[tuple[str, str | None]]] = {}
-        for (one, model), id_, is_known in zip(pairs, ids, self._known.has(ids), strict=True):
-            if is_known:
-                games.setdefault(id(one), []).append((id_, model))
-        for one in seen:
-            if len(found := games.get(id(one), [])) == 1:
-                one.found, (one.game_id, one.assigned_model) = KNOWN, found[0]
-
-
-class _Batch:
-    """What was found and not reported yet."""
-
-    def __init__(self) -> None:
-        self.n_documents = self.n_bytes = 0
-        self.seen: list[pl.DataFrame] = []
-        self.faults: list[pl.DataFrame] = []
-
-    def packed(self) -> Findings:
-        return Findings(self.n_documents, self.n_bytes, packed(self.seen), packed(self.faults))
+        for given in (Models(), self._job.models):
+            models = [given.at(one.path) for one in left]
+            ids = [
+                game_id(str(one.sha256), one.game_index, model)
+                for one, model in zip(left, models, strict=True)
+            ]
+            is_known = self._known.has(ids)
+            for one, model, id_ in compress(zip(left, models, ids, strict=True), is_known):
+                one.found, one.game_id, one.assigned_model = KNOWN, id_, model
+            left = [one for one in compress(left, ~is_known) if self._job.models.at(one.path)]
 
 
 def _writers(job: Job, number: int) -> dict[str, TableWriter]:
@@ -203,11 +176,6 @@ def _writers(job: Job, number: int) -> dict[str, TableWriter]:
         return {}
     lake, kind = location(job.lake), staged_kind(f"{job.token}-{number}")
     return {table: TableWriter(lake / table, table, kind) for table in GAME_TABLES}
-
-
-def packed(frames: list[pl.DataFrame]) -> bytes | None:
-    """The frames as one, in Arrow's format; None for none."""
-    return pl.concat(frames).write_ipc_stream(None).getvalue() if frames else None
 
 
 @contextmanager

@@ -6,11 +6,12 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+from deltalake.transaction import AddAction, RemoveAction
 from msgspec import Struct
 
 from pipeline.events import arrow
@@ -18,9 +19,6 @@ from pipeline.lake.names import SUFFIX, named
 from pipeline.lake.schema import arrow_schema
 from pipeline.lake.tables import COMMITS
 from pipeline.stores import Location, location
-
-if TYPE_CHECKING:
-    from deltalake.transaction import AddAction, RemoveAction
 
 MAX_FILE_BYTES = 256 * 2**20
 # To take out one game, the files are written anew that hold it; narrow rows take two bytes each.
@@ -49,18 +47,13 @@ class DataFile(Struct, frozen=True):
     n_rows: int
     stats: str
 
-    def add_action(self) -> "AddAction":
-        # Here and elsewhere in functions, so that workers, which only write files, do not load it.
-        from deltalake.transaction import AddAction
-
+    def add_action(self) -> AddAction:
         now = int(time.time() * 1000)
         return AddAction(self.name, self.n_bytes, {}, now, data_change=True, stats=self.stats)
 
 
-def remove_action(name: str) -> "RemoveAction":
+def remove_action(name: str) -> RemoveAction:
     """The action that takes a file out of its table; the file itself stays for older readers."""
-    from deltalake.transaction import RemoveAction
-
     return RemoveAction(name, data_change=True, deletion_timestamp=int(time.time() * 1000))
 
 
@@ -98,27 +91,24 @@ class TableWriter:
             self._file = _OpenFile(
                 self._folder, self._kind, written, n_games, is_searched=self._is_searched
             )
-        with self._or_nothing():
-            self._file.write(rows)
+        self._file.write(rows)
         if self._file.n_bytes > MAX_FILE_BYTES or self._file.n_rows > MAX_FILE_ROWS:
             self.close()
 
     def close(self) -> None:
         """Ends the file being written; `files` is complete then."""
         if self._file is not None:
-            with self._or_nothing():
-                self.files.append(self._file.close())
+            self.files.append(self._file.close())
             self._file = None
 
     @contextmanager
-    def _or_nothing(self) -> Iterator[None]:
-        """Takes the open file away if it cannot be written, as on a disk that is full."""
+    def whole(self) -> Iterator[Self]:
+        """Ends the last file, or deletes all where something fails, as on a disk that is full."""
         try:
-            yield
+            yield self
+            self.close()
         except BaseException:
-            if self._file is not None:
-                self._file.abandon()
-                self._file = None
+            self.abandon()
             raise
 
     def abandon(self) -> None:
@@ -176,7 +166,7 @@ class _OpenFile:
         n_bytes = self.n_bytes
         name = named(self._begun, self._draft.path)
         self._draft.finish(name)
-        return DataFile(name, n_bytes, self.n_rows, _stats(self._footers[0]))
+        return DataFile(name, n_bytes, self.n_rows, statistics(self._footers[0]))
 
     def abandon(self) -> None:
         self._writer.is_open = False  # or it would end the file when it is collected, and complain
@@ -271,8 +261,8 @@ def _leaves_of(path: str, of: pa.DataType) -> list[str]:
     return [path]
 
 
-def _stats(footer: pq.FileMetaData) -> str:
-    """Delta's statistics of a file: its rows, and the range of each short column without gaps."""
+def statistics(footer: pq.FileMetaData) -> str:
+    """Delta's statistics of a file, in JSON: rows, and ranges of short columns without gaps."""
     groups = [footer.row_group(group) for group in range(footer.num_row_groups)]
     low: dict[str, object] = {}
     high: dict[str, object] = {}

@@ -1,7 +1,7 @@
 """Names of models that are one model, joined where a lake's tables are scanned.
 
 A map of names is the user's: exact names, and nothing by pattern or guess. It belongs to a lake
-that is open; what is stored stays as it is. The views of `pipeline.warehouse` do the same in SQL.
+that is open; what is stored stays as it is. Of results, all engines run one text in SQL.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ import polars as pl
 
 from pipeline.errors import SourceError, UsageError
 from pipeline.events.contracts import polars_schema
-from pipeline.vocabulary import Side
+from pipeline.sqlfiles import filled, identifier, literal
 
 Names: TypeAlias = Mapping[str, str]
 """The name by which a model is counted, by each name that logs give it."""
@@ -91,24 +91,30 @@ def joined(
     """
     if not names or "model" not in polars_schema(table):
         return rows
-    of_models = renamed(rows, names)
-    return _results(of_models, names, players()) if table == "results" else of_models
-
-
-def _results(rows: pl.LazyFrame, names: Names, players: pl.LazyFrame) -> pl.LazyFrame:
-    others = players.filter(~pl.col("is_tested")).group_by("game_id")
-    opponents = others.agg(
-        is_joined=_MODEL.is_in(list(names)).any(),
-        others=_MODEL.replace(dict(names)).fill_null("?").unique().sort().str.join(", "),
-    ).filter("is_joined")
-    opponent = pl.when(pl.col("opponent").is_not_null()).then(pl.coalesce("others", "opponent"))
-    # Where there are no sides, each seat has a result of its own.
-    own_seat = pl.when(side=Side.NONE).then("seat").alias("own_seat")
-    of_one = pl.when(pl.len() == 1).then(pl.col("seat", "player").min())
-    return (
-        rows.join(opponents, on="game_id", how="left")
-        .with_columns(opponent=opponent)
-        .group_by("game_id", "model", "role", own_seat, maintain_order=True)
-        .agg(pl.exclude("seat", "player", "others", "is_joined").min(), of_one)
-        .select(*polars_schema("results"))
+    if table != "results":
+        return renamed(rows, names)
+    context = pl.SQLContext(results=rows, players=players())
+    return context.execute(
+        joined_select(table, "SELECT * FROM results", "SELECT * FROM players", names), eager=False
     )
+
+
+def joined_select(table: str, rows: str, players: str, names: Names) -> str:
+    """The SELECT of the same; `rows` and `players` are those of what is stored."""
+    whens = " ".join(f"WHEN {literal(name)} THEN {literal(one)}" for name, one in names.items())
+    model = f"CASE model {whens} ELSE model END"
+    columns = list(map(identifier, polars_schema(table)))
+    if table != "results":
+        listed = (f"{model} AS model" if one == '"model"' else one for one in columns)
+        return f"SELECT {', '.join(listed)} FROM ({rows}) AS stored"
+    own = map(identifier, ("game_id", "model", "role", "seat", "player", "opponent"))
+    others = sorted({*columns} - {*own})
+    results = filled(
+        "internal/joined_results",
+        results=rows,
+        players=players,
+        joined=model,
+        names=", ".join(map(literal, names)),
+        columns=",\n    ".join(f"min({one}) AS {one}" for one in others),
+    )
+    return f"SELECT {', '.join(columns)} FROM ({results}) AS joined"

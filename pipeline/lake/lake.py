@@ -160,7 +160,7 @@ class StoredLake:
 
     @property
     def own_tables(self) -> tuple[str, ...]:
-        """The tables that the lake has: one of an older version lacks some."""
+        """The tables that the lake has: it lacks those of packages installed since."""
         return tuple(table for table in TABLES if table == COMMITS or table in self.states)
 
     @property
@@ -482,8 +482,6 @@ class StoredLake:
         >>> lake.stored("votes").collect().height
         192
         """
-        if table == ROLES and ROLES not in self.own_tables:
-            return role_rows().lazy()  # an older lake has no other games
         files = self.files(table)
         rows = self._read(table, files) if files else no_rows(table).lazy()
         return self._own(table, rows)

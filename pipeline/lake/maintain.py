@@ -217,9 +217,7 @@ def _write_sorted(lake: StoredLake, merge: _Merge, token: str) -> None:
     order = [name for name in ORDER if name in polars_schema(merge.table)]
     groups = {str(folder / name): text_bytes(folder / name) for name in merge.old}
     files = {file: sum(n * ROW_BYTES + texts for n, texts in groups[file]) for file in groups}
-    writer = TableWriter(folder, merge.table, f"{SORTED}-{token}")
-    merge.new = writer.files
-    try:
+    with TableWriter(folder, merge.table, f"{SORTED}-{token}").whole() as writer:
         for some in _rounds(files, ROUND_CHUNKS * CHUNK_BYTES):
             rows = scan(merge.table, some)
             for chosen in _chunks(rows, order, CHUNK_BYTES):
@@ -227,9 +225,9 @@ def _write_sorted(lake: StoredLake, merge: _Merge, token: str) -> None:
                 ordered = chunk.sort(order, nulls_last=False, maintain_order=True)
                 with naming(lake.path):
                     writer.write(ordered)
-    finally:
         with naming(lake.path):
             writer.close()
+    merge.new = writer.files
 
 
 def _rounds(files: dict[str, int], most: int) -> Iterator[list[str]]:
@@ -270,30 +268,20 @@ def _chunks(rows: pl.LazyFrame, keys: list[str], most: int) -> Iterator[pl.Expr]
 
 def _any_of(keys: list[dict[str, object]]) -> pl.Expr:
     """Whether a row has one of the keys, which have the first column in common."""
-    (first, value), *_ = keys[0].items()
-    is_first = pl.col(first).eq_missing(pl.lit(value))
-    names = list(keys[0])[1:]
-    if not names:
-        return is_first
-    (name,) = names
-    known = [key[name] for key in keys if key[name] is not None]
-    is_known = pl.col(name).is_in(pl.Series(known, dtype=pl.String).implode())
-    has_null = len(known) < len(keys)
-    return is_first & (is_known | pl.col(name).is_null() if has_null else is_known.fill_null(False))
+    (first, value), *more = keys[0].items()
+    is_one = pl.col(first).eq_missing(pl.lit(value))
+    for name, _ in more:
+        values = pl.Series([key[name] for key in keys], dtype=pl.String)
+        is_one &= pl.col(name).is_in(values.implode(), nulls_equal=True)
+    return is_one
 
 
 def _parts(rows: pl.LazyFrame, n_parts: int) -> Iterator[pl.Expr]:
     """Conditions that part rows into parts of about one size, a game's rows in one of them."""
     columns = rows.collect_schema()
-    by = ("path", "prefix") if "game_id" in columns or "prefix" in columns else ("role",)
-    if named := [name for name in by if name in columns]:
-        number, n_numbers = pl.col(*named).hash() % n_parts, n_parts
-    else:  # a game's id is a random number
-        number = pl.col("game_id").str.head(8).str.to_integer(base=16, dtype=pl.Int64)
-        n_numbers = 16**8
-    size = -(-n_numbers // n_parts)
+    key = next(name for name in ("path", "prefix", "game_id", "role") if name in columns)
     for part in range(n_parts):
-        yield number.is_between(part * size, (part + 1) * size, closed="left")
+        yield pl.col(key).hash() % n_parts == part
 
 
 def _ago(**span: float) -> datetime:

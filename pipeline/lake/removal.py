@@ -36,8 +36,7 @@ def rewritten(
     schema = arrow_schema(table)
     encoded = [f.name for f in schema if f.type == pa.string() and f.name not in TEXTS]
     changed = []
-    writer = TableWriter(folder, table)
-    try:
+    with TableWriter(folder, table).whole() as writer:
         for file in files:
             with _opened(file, encoded) as parquet:
                 groups = range(parquet.num_row_groups)
@@ -51,10 +50,6 @@ def rewritten(
                     if not mask.all():
                         rows = _filled(parquet.read_row_group(number), schema)
                         writer.write(_without(rows, mask, schema) if mask.any() else rows)
-        writer.close()
-    except BaseException:
-        writer.abandon()
-        raise
     return changed, writer.files
 
 
@@ -78,7 +73,6 @@ def _without(rows: pa.Table, mask: Mask, schema: pa.Schema) -> pa.Table:
 
 def _filled(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """The rows with null in columns that an older file lacks."""
-    lacking = [field for field in schema if field.name not in rows.column_names]
-    for field in lacking:
-        rows = rows.append_column(field, pa.nulls(rows.num_rows, field.type))
-    return rows.select(schema.names) if lacking else rows
+    lacking = pa.schema([field for field in schema if field.name not in rows.column_names])
+    nothing = pa.Table.from_batches([], lacking)
+    return pa.concat_tables([rows, nothing], promote_options="default").select(schema.names)

@@ -19,7 +19,7 @@ from deltalake.transaction import AddAction, RemoveAction
 from msgspec.structs import asdict
 
 from pipeline.errors import DENIED_HINT, LakeError
-from pipeline.events.contracts import OF_KINDS, OLDEST_WRITTEN, TABLES, VERSION, polars_schema
+from pipeline.events.contracts import OF_KINDS, TABLES, VERSION, polars_schema
 from pipeline.lake.contents import EMPTY, Contents, contents_of
 from pipeline.lake.files import DataFile, TableWriter, remove_action
 from pipeline.lake.lake import StoredLake
@@ -89,7 +89,7 @@ class Transaction:
         self._check_lock = check_lock
         self.ingest_id = lake.ingest_id + 1
         # Called when nothing can refuse the commit any more, and tables may name its files.
-        self.on_begun: Callable[[], None] = lambda: None
+        self.on_begun: Callable[[], object] = lambda: None
         self._added: dict[str, list[DataFile]] = {}
         self._removed: dict[str, list[str]] = {}
         self._written: list[Location] = []
@@ -107,26 +107,19 @@ class Transaction:
 
     def write(self, table: str, frames: Iterable[pl.DataFrame | pa.Table]) -> None:
         """Adds the rows of the frames, of which one at a time is in memory."""
-        writer = TableWriter(self.lake.folder(table), table)
-        try:
+        with TableWriter(self.lake.folder(table), table).whole() as writer:
             for rows in frames:
                 writer.write(rows)
-            writer.close()
-        except BaseException:
-            writer.abandon()
-            raise
         self._delete_if_abandoned(table, writer.files)
         self.add(table, writer.files)
 
     def remove(self, table: str, removal: Removal) -> None:
         """Takes rows out of what was committed before."""
         old, new = rewritten(self.lake.folder(table), table, self.lake.files(table), removal)
-        self._delete_if_abandoned(table, new)
-        self.add(table, new)
-        self._removed.setdefault(table, []).extend(map(_name, old))
+        self.replace(table, list(map(_name, old)), new)
 
     def replace(self, table: str, old: Sequence[str], new: Sequence[DataFile]) -> None:
-        """Replaces the old files of these names by new files that hold the same rows.
+        """Replaces the old files of these names by new files.
 
         The new ones are this transaction's from here on, to be deleted by it alone.
         """
@@ -237,13 +230,6 @@ class Transaction:
 
 def check_writable(lake: StoredLake) -> None:
     """Raises LakeError for a lake that can be read and not written."""
-    written = [str(version) for version in range(OLDEST_WRITTEN, VERSION + 1)]
-    if lake.contract_version not in written:
-        raise LakeError(
-            f"{lake.path}: the lake has contract version {lake.contract_version}: this version of "
-            f"magic can read it, but writes only {' and '.join(written)}; ingest the logs into a "
-            "new lake"
-        )
     if lake.unknown_tables:
         raise LakeError(
             f"{lake.path}: the lake has tables of a package that is not installed: "

@@ -124,7 +124,7 @@ def quarantine(lake: StoredLake, *, raw: bool = False) -> pl.DataFrame:
 
     If `raw`, all columns of the table `quarantine`: also the document's id, size and bytes
     (`lake.schema("quarantine")` lists them). All raw documents together can be larger than the
-    memory. To ingest them again, use `pipeline.ingest.retry.retry`.
+    memory. To read them again, run `magic ingest` on their source again.
 
     >>> lake.quarantine().columns
     ['source', 'path', 'json_path', 'rule', 'message']

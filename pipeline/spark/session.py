@@ -11,8 +11,8 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from subprocess import Popen, TimeoutExpired
-from threading import Thread, current_thread, main_thread
+from subprocess import DEVNULL, Popen, TimeoutExpired
+from threading import current_thread, main_thread
 from typing import TYPE_CHECKING
 
 from pipeline.errors import UsageError
@@ -32,8 +32,6 @@ _EXTRA = ("pyspark", "sqlglot", "pandas")
 _MASTERS = ("local", "spark://", "k8s://", "yarn")
 _LOOPBACK = "127.0.0.1"
 _SECONDS = 10
-# What Java says at each start of Spark 4, by what Spark itself asks for.
-_INCUBATOR = b"WARNING: Using incubator modules"
 
 
 def open_session(master: str | None = None) -> "SparkSession":
@@ -99,8 +97,9 @@ def _started(master: str) -> "SparkSession":
     settings.setAll([*_settings(master).items()])
     try:
         with _environment(master):
-            with _log_of_java(), uninterrupted():
-                gateway = launch_gateway()  # type: ignore[no-untyped-call]
+            with uninterrupted():
+                stderr = {"stderr": _log_of_java()}
+                gateway = launch_gateway(popen_kwargs=stderr)  # type: ignore[no-untyped-call]
             atexit.register(_end, gateway.proc, applications)
             with _interruptible():
                 context = SparkContext(gateway=gateway, conf=settings)
@@ -144,38 +143,15 @@ def _end(java: Popen[bytes], applications: Sequence[str]) -> None:
         work.rmdir()
 
 
-@contextmanager
-def _log_of_java() -> Iterator[None]:
-    """Lets what Java writes to stderr, as long as it runs, be heard only where somebody asked.
+def _log_of_java() -> int | None:
+    """Where Java's stderr goes: nowhere, or to ours where somebody asked for it.
 
     What goes wrong is raised, in one line; Spark's log tells of it a second time, in a hundred. Who
     wants that has a `log4j2.properties` of their own.
     """
-    is_wanted = _has_own_log()
-    stderr = os.dup(2)
-    there, here = os.pipe()
-    os.dup2(here, 2)
-    os.close(here)
-    Thread(
-        target=_passed_on, args=(there, stderr), kwargs={"is_wanted": is_wanted}, daemon=True
-    ).start()
-    try:
-        yield
-    finally:
-        os.dup2(stderr, 2)
-
-
-def _passed_on(log: int, stderr: int, *, is_wanted: bool) -> None:
-    with open(log, "rb") as lines:
-        for line in lines:
-            if is_wanted and not line.startswith(_INCUBATOR):
-                os.write(stderr, line)
-
-
-def _has_own_log() -> bool:
     home = os.environ.get("SPARK_HOME", "")
     folder = os.environ.get("SPARK_CONF_DIR", f"{home}/conf")
-    return (Path(folder) / "log4j2.properties").is_file()
+    return None if (Path(folder) / "log4j2.properties").is_file() else DEVNULL
 
 
 @contextmanager

@@ -11,10 +11,8 @@ import pyarrow.parquet as pq
 
 from pipeline.errors import QueryError
 from pipeline.events.contracts import TABLES
-from pipeline.events.roles import role_rows
 from pipeline.lake import StoredLake
 from pipeline.lake.schema import arrow_schema
-from pipeline.lake.tables import ROLES
 from pipeline.library_errors import one_line
 from pipeline.spark.session import cancelling
 from pipeline.sqlfiles import View, literal
@@ -102,9 +100,7 @@ class Views:
 
     def _stored(self, name: str) -> "DataFrame":
         """The rows of one of the lake's tables as they are stored."""
-        is_lacking = name not in self._lake.own_tables
-        rows = role_rows().to_arrow() if name == ROLES and is_lacking else None
-        table = self.session.createDataFrame(rows or arrow_schema(name).empty_table())
+        table = self.session.createDataFrame(arrow_schema(name).empty_table())
         if files := self._lake.files(name):
             if self._lake.path.is_local:
                 # Their names are meant as they are, and not on the cluster's default file system.

@@ -87,7 +87,7 @@ def is_gone(file: str) -> bool:
 
 def objects(url: str) -> Iterator[tuple[str, int]]:
     """Key and size of all objects below a URL, in the order of their keys."""
-    return iter(_remote(url).objects())
+    return _remote(url).objects()
 
 
 def size_of(url: str) -> int | None:

@@ -146,12 +146,9 @@ def _rest(handle: int, data: bytes, check_size: Callable[[int], None]) -> bytes:
 def version(file: str) -> tuple[int, ...] | None:
     """Return a key of the file's state, which changes with its content; null if it is missing."""
     try:
-        return _version(os.stat(file))  # noqa: PTH116
+        status = os.stat(file)  # noqa: PTH116
     except OSError:
         return None
-
-
-def _version(status: os.stat_result) -> tuple[int, ...]:
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 

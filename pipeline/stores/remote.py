@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 import obstore
 from obstore.exceptions import BaseError, NotFoundError
@@ -35,13 +35,6 @@ _HINTS = {
     "HTTP error: builder error": "the endpoint is not https: set AWS_ALLOW_HTTP=true",
     "Unable to recognise URL": "no store of a kind known here: s3, gs, az, http and https are",
 }
-
-
-class Object(NamedTuple):
-    """An object below a prefix, and its key from there on."""
-
-    key: str
-    n_bytes: int
 
 
 @dataclass(frozen=True)
@@ -72,13 +65,13 @@ class RemoteLocation:
         paths = [*listed["common_prefixes"], *(entry["path"] for entry in listed["objects"])]
         return {_last(path) for path in paths}
 
-    def objects(self) -> Iterator[Object]:
-        """Yields all objects below, in the order of their keys."""
+    def objects(self) -> Iterator[tuple[str, int]]:
+        """Yields key and size of all objects below, in the order of their keys."""
         start = len(self._key) + 1 if self._key else 0
         with _plain_errors(self.url):
             for batch in obstore.list(self._store, self._key or None):
                 for entry in batch:
-                    yield Object(entry["path"][start:], entry["size"])
+                    yield entry["path"][start:], entry["size"]
 
     def size(self) -> int | None:
         """The object's size, null if there is no object of this name."""

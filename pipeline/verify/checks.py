@@ -23,9 +23,12 @@ FOLDER = "internal/checks"
 AUDIT = "audit"
 SLICE_ROWS = 4 * 2**20
 _WORD = re.compile(r"\w+")
-_OF_DOCUMENTS = ("documents", "quarantine")
-_PLACE = "hash(source || '/' || path)"
-_IDS = 16**4  # a game's id is a random number; they are cut into this many slices
+_OF_DOCUMENTS = {"documents", "quarantine"}
+# By what the rows of a check have in common: the key that cuts tables into parts, and those tables.
+_BY = {
+    "game": ("game_id", {*GAME_TABLES, *_OF_DOCUMENTS}),
+    "location": ("source || '/' || path", _OF_DOCUMENTS),
+}
 
 
 class Check(NamedTuple):
@@ -148,31 +151,16 @@ def _finding(
 
 def _n_slices(n_rows: dict[str, int], check: Check) -> int:
     """In how many parts to run a check, so that each reads a bounded number of rows."""
-    most = max((n_rows[table] for table in tables_of(check) & _sliced_tables(check)), default=0)
-    return min(-(-most // SLICE_ROWS), _IDS) or 1
-
-
-def _sliced_tables(check: Check) -> set[str]:
-    if check.by == "game":
-        return {*GAME_TABLES, *_OF_DOCUMENTS}
-    return set(_OF_DOCUMENTS) if check.by == "location" else set()
+    _, sliced = _BY.get(check.by, ("", set()))
+    most = max((n_rows[table] for table in tables_of(check) & sliced), default=0)
+    return -(-most // SLICE_ROWS) or 1
 
 
 def _sliced(check: Check, number: int, n_slices: int) -> str:
     """The check's query on one part of the tables: the parts take the names of the whole tables."""
-    parts = []
-    for table in sorted(tables_of(check)):
-        if n_slices > 1 and table in _sliced_tables(check):
-            rows = f"SELECT * FROM main.{table} WHERE {_of_slice(check, number, n_slices)}"
-            parts.append(f"{table} AS NOT MATERIALIZED ({rows})")
     query = f"SELECT * FROM (\n{check.query}\n) AS found"
+    key, sliced = _BY.get(check.by, ("", set()))
+    tables = tables_of(check) & sliced if n_slices > 1 else ()
+    rows = f"WHERE hash({key}) % {n_slices} = {number}"
+    parts = [f"{t} AS NOT MATERIALIZED (SELECT * FROM main.{t} {rows})" for t in sorted(tables)]
     return f"WITH {', '.join(parts)}\n{query}" if parts else query
-
-
-def _of_slice(check: Check, number: int, n_slices: int) -> str:
-    """The condition that a row is in one of the slices."""
-    if check.by == "location":
-        return f"{_PLACE} % {n_slices} = {number}"
-    first, end = (f"{_IDS * part // n_slices:04x}" for part in (number, number + 1))
-    is_last = number == n_slices - 1
-    return f"game_id >= '{first}'" + ("" if is_last else f" AND game_id < '{end}'")

@@ -1,5 +1,7 @@
 """A table's files against its log and its contract, read a batch of rows at a time."""
 
+import json
+import operator
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -15,6 +17,7 @@ from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.lake import StoredLake
 from pipeline.lake.contents import empty_commits
 from pipeline.lake.damage import DENIED, difference
+from pipeline.lake.files import statistics
 from pipeline.lake.stream import batches
 from pipeline.library_errors import check_machine, is_denied, one_line
 from pipeline.stores import Location
@@ -38,7 +41,8 @@ FINDS = {
     "contract": "rows that break the contract of their table",
     "not_installed": "rows of games of a package that is not installed: their contract is unknown",
 }
-WARNINGS = {"latest_version", "log_empty", "not_installed"}
+WARNINGS = ("latest_version", "log_empty", "not_installed")
+_SEVERITIES = dict.fromkeys(FINDS, ERROR) | dict.fromkeys(WARNINGS, WARNING)
 
 # How reading a damaged file fails, and how any file where the machine lacks something.
 _DAMAGED = (OSError, EOFError, ValueError, pa.ArrowException, pl.exceptions.PolarsError)
@@ -65,13 +69,9 @@ class Looked(Struct):
     @property
     def findings(self) -> list[Finding]:
         return [
-            Finding(check, severity_of(check), FINDS[check], self.table, n, self.rows[check])
+            Finding(check, _SEVERITIES[check], FINDS[check], self.table, n, self.rows[check])
             for check, n in self.counts.items()
         ]
-
-
-def severity_of(check: str) -> str:
-    return WARNING if check in WARNINGS else ERROR
 
 
 def look(lake: StoredLake, table: str, limit: int) -> Looked:
@@ -117,7 +117,6 @@ def _look_into(
 ) -> None:
     """Looks at the rows of one file, which are to have these columns."""
     name = logged["path"]
-    found_statistics = _Statistics()
     try:
         for rows in _batches(file):
             if rows.schema != schema:
@@ -125,16 +124,16 @@ def _look_into(
                 looked.add("contract", {"file": name, "columns": _types(rows)}, limit)
                 return
             looked.n_rows += rows.height
-            found_statistics.add(rows)
             _look_at(_whole(rows, looked.table), looked, limit)
+        with file.open() as opened:
+            unlike = list(_unlike(pq.read_metadata(opened), logged))
     except _DAMAGED as error:
         check_machine(error)
         looked.is_readable = False
         looked.add("file_damaged", {"file": name, "error": one_line(error)}, limit)
         return
-    for what, value, expected in found_statistics.unlike(logged):
-        row = {"file": name, "statistic": what, "found": value, "logged": expected}
-        looked.add("file_statistics", row, limit)
+    for row in unlike:
+        looked.add("file_statistics", {"file": name, **row}, limit)
 
 
 def _batches(file: Location) -> Iterator[pl.DataFrame]:
@@ -173,60 +172,20 @@ def _look_at(rows: pl.DataFrame, looked: Looked, limit: int) -> None:
 _KEYS = ("ingest_id", "game_id", "seat", "round", "message_index", "source", "path")
 
 
-class _Statistics:
-    """What a log can say of a file, of the rows added so far."""
-
-    def __init__(self) -> None:
-        self._found = pl.DataFrame()
-
-    def add(self, rows: pl.DataFrame) -> None:
-        self._found = pl.concat([self._found, _statistics(rows)]) if self._n else _statistics(rows)
-        self._found = self._found.select(
-            pl.sum("num_records"),
-            pl.col("^null_count\\..*$").sum(),
-            pl.col("^min\\..*$").min(),
-            pl.col("^max\\..*$").max(),
-        )
-
-    @property
-    def _n(self) -> int:
-        return self._found.height
-
-    def unlike(self, logged: dict[str, Any]) -> Iterator[tuple[str, object, object]]:
-        """The statistics that differ from the log: name, value, and the log's value."""
-        found_statistics = self._found.to_dicts()[0] if self._n else {"num_records": 0}
-        for what, expected in logged.items():
-            is_statistic = what == "num_records" or what.startswith(("null_count.", "min.", "max."))
-            # Another tool's log also has ranges of types for which none are made here.
-            is_known = what in found_statistics or not what.startswith(("min.", "max."))
-            if is_statistic and is_known and expected is not None:
-                value = found_statistics.get(what, 0)
-                if not _agree(what, value, expected):
-                    yield what, value, expected
-
-
-def _agree(what: str, value: Any, logged: Any) -> bool:
-    """Whether a statistic is as logged; ranges are bounds, and those of a dictionary wider."""
-    if value is not None and type(value) is type(logged):
-        if what.startswith("min."):
-            return bool(logged <= value)
-        if what.startswith("max."):
-            return bool(logged >= value)
-    return bool(value == logged)
-
-
-def _statistics(rows: pl.DataFrame) -> pl.DataFrame:
-    ranged = [
-        name
-        for name, dtype in rows.schema.items()
-        if dtype == pl.String or dtype.is_integer() or dtype.is_float()
-    ]
-    return rows.select(
-        pl.len().cast(pl.Int64).alias("num_records"),
-        pl.all().null_count().cast(pl.Int64).name.prefix("null_count."),
-        pl.col(ranged).min().name.prefix("min."),
-        pl.col(ranged).max().name.prefix("max."),
-    )
+def _unlike(footer: pq.FileMetaData, logged: dict[str, Any]) -> Iterator[dict[str, object]]:
+    """The statistics of a file's footer that differ from the log's; ranges there are bounds."""
+    of_file = json.loads(statistics(footer))
+    if of_file["numRecords"] != (expected := logged["num_records"]) and expected is not None:
+        yield {"statistic": "num_records", "found": of_file["numRecords"], "logged": expected}
+    for kind, by_column, agree in (
+        ("null_count", of_file["nullCount"], operator.eq),
+        ("min", of_file["minValues"], operator.le),
+        ("max", of_file["maxValues"], operator.ge),
+    ):
+        for name, value in by_column.items():
+            expected = logged.get(f"{kind}.{name}")
+            if expected is not None and not agree(expected, value):
+                yield {"statistic": f"{kind}.{name}", "found": value, "logged": expected}
 
 
 def _types(rows: pl.DataFrame) -> str:

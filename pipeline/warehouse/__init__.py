@@ -389,17 +389,10 @@ def parquet_select(files: Sequence[Path]) -> str:
 
 
 def batches(connection: duckdb.DuckDBPyConnection, select: str, rows: int) -> Iterator[pa.Table]:
-    """The result of a SELECT of our own, so many rows at a time."""
-    yield from _read_in_batches(connection, _reader(connection, select, rows))
-
-
-def _reader(connection: duckdb.DuckDBPyConnection, select: str, rows: int) -> pa.RecordBatchReader:
-    return _attended(connection, lambda: connection.sql(select).to_arrow_reader(rows))
-
-
-def _read_in_batches(
-    connection: duckdb.DuckDBPyConnection, reader: pa.RecordBatchReader
-) -> Iterator[pa.Table]:
+    """The result of a SELECT of our own, so many rows at a time; the first has none of them."""
+    reader = _attended(connection, lambda: connection.sql(select).to_arrow_reader(rows))
+    # A query for the columns alone would be planned again, which can take longer than the rows.
+    yield pa.Table.from_batches([], reader.schema)
     while (batch := _attended(connection, lambda: next(reader, None))) is not None:
         yield pa.Table.from_batches([batch])
 
@@ -480,8 +473,4 @@ def _bound(
 
 def parts(connection: duckdb.DuckDBPyConnection, select: str) -> Iterator[pl.DataFrame]:
     """The result of a SELECT of our own as it comes, some rows at a time; at least one part."""
-    # A query for the columns alone would be planned again, which can take longer than the rows.
-    reader = _reader(connection, select, BATCH_ROWS)
-    yield pl.DataFrame(pa.Table.from_batches([], reader.schema))
-    for batch in _read_in_batches(connection, reader):
-        yield pl.DataFrame(batch)
+    yield from map(pl.DataFrame, batches(connection, select, BATCH_ROWS))

@@ -9,12 +9,12 @@ import polars as pl
 import pyarrow as pa
 
 from pipeline.events.contracts import TABLES, polars_schema, row_meaning
-from pipeline.events.roles import role_rows
 from pipeline.lake import StoredLake
 from pipeline.lake.failing import failed_results
+from pipeline.lake.joining import joined_select
 from pipeline.lake.schema import arrow_schema
 from pipeline.lake.tables import ROLES
-from pipeline.sqlfiles import View, filled, identifier, literal
+from pipeline.sqlfiles import View, identifier, literal
 from pipeline.vocabulary import LOSS
 from pipeline.warehouse.statements import code
 
@@ -177,9 +177,6 @@ def create_lake_view(
     files: Callable[[str], Sequence[str]],
 ) -> None:
     """Makes the view of one of the lake's tables; `files` gives the names of their files here."""
-    if table == ROLES and ROLES not in lake.own_tables:
-        _create_roles_view(connection)
-        return
     rows = seen(lake, table, lambda one: _stored(connection, lake, one, files))
     connection.execute(f"CREATE VIEW {identifier(table)} AS {rows}")
 
@@ -190,7 +187,7 @@ def seen(lake: StoredLake, table: str, stored: Callable[[str], str]) -> str:
     def named(one: str) -> str:
         if not lake.names or "model" not in polars_schema(one):
             return stored(one)
-        return joined(one, stored(one), stored("players"), lake.names)
+        return joined_select(one, stored(one), stored("players"), lake.names)
 
     if table != "results" or lake.failures != LOSS:
         return named(table)
@@ -211,30 +208,6 @@ def _stored(
         own = f"SELECT game_id FROM {_parquet(files('games'))} WHERE {is_own}"
         wanted = f"game_id IS NULL OR game_id IN ({own})"
     return _rows(connection, files(table), table, wanted, lake.file_schema(table))
-
-
-def joined(table: str, rows: str, players: str, names: Mapping[str, str]) -> str:
-    """The SELECT of a table's rows as if logs had the joined names: see `pipeline.lake.joining`.
-
-    `rows` and `players` are the SELECTs of the table and of `players` as they are stored.
-    """
-    whens = " ".join(f"WHEN {literal(name)} THEN {literal(one)}" for name, one in names.items())
-    model = f"CASE model {whens} ELSE model END"
-    columns = list(map(identifier, polars_schema(table)))
-    if table != "results":
-        listed = (f"{model} AS model" if one == '"model"' else one for one in columns)
-        return f"SELECT {', '.join(listed)} FROM ({rows}) AS stored"
-    own = map(identifier, ("game_id", "model", "role", "seat", "player", "opponent"))
-    others = sorted({*columns} - {*own})
-    results = filled(
-        "internal/joined_results",
-        results=rows,
-        players=players,
-        joined=model,
-        names=", ".join(map(literal, names)),
-        columns=",\n    ".join(f"min({one}) AS {one}" for one in others),
-    )
-    return f"SELECT {', '.join(columns)} FROM ({results})"
 
 
 def create_table_view(
@@ -273,12 +246,3 @@ def _rows(
 def _parquet(files: Iterable[str]) -> str:
     # Without the option a folder such as `model=x` above the lake would become a column.
     return f"read_parquet([{', '.join(map(literal, files))}], hive_partitioning = false)"
-
-
-def _create_roles_view(connection: duckdb.DuckDBPyConnection) -> None:
-    """Makes the view of the table `roles` where an older lake has none."""
-    roles = role_rows()
-    values = [[f"{v}" if v in (True, False) else literal(v) for v in row] for row in roles.rows()]
-    rows = ", ".join(f"({', '.join(row)})" for row in values)
-    columns = ", ".join(map(identifier, roles.columns))
-    connection.execute(f"CREATE VIEW roles AS FROM (VALUES {rows}) AS roles({columns})")

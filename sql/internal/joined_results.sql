@@ -1,4 +1,5 @@
 -- The results of a lake whose names of models are joined: a side has one, whatever its seats were called.
+-- polars, DuckDB and Spark run this text.
 WITH others AS (
     SELECT
         game_id,
@@ -13,7 +14,7 @@ opponents AS (
         string_agg(DISTINCT name, ', ' ORDER BY name) AS others
     FROM others
     GROUP BY game_id
-    HAVING bool_or(is_joined)
+    HAVING max(is_joined)
 )
 SELECT
     results.game_id,

@@ -85,7 +85,7 @@ def test_a_model_by_path_is_the_same_as_for_all(logs: Path) -> None:
 
 
 @pytest.mark.slow
-def test_logs_that_name_their_models_are_not_tried_with_all_earlier_ones(
+def test_logs_that_name_their_models_are_looked_for_once(
     logs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Twelve logs of as many given models; then twelve others, and at last all, with none given."""
@@ -97,7 +97,6 @@ def test_logs_that_name_their_models_are_not_tried_with_all_earlier_ones(
         return of_game(sha256, index, model)
 
     monkeypatch.setattr("pipeline.ingest.worker.game_id", noted)
-    monkeypatch.setattr("pipeline.ingest.worker._MOST_CANDIDATES", 30)
     for number in range(12):
         (logs / "x" / f"{number}.json").write_bytes(encode(chatarena()) + b" " * number)
     given = {f"x/{number}.json": f"m{number}" for number in range(12)}
@@ -156,30 +155,20 @@ def test_the_model_is_for_what_the_file_has_no_pattern_for(logs: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_retry_gives_models_as_an_ingest_does(logs: Path) -> None:
+def test_what_lacked_a_model_is_read_with_one(logs: Path) -> None:
     lake = ["--lake", str(logs.parent / "lake")]
     assert main(["ingest", str(logs), *lake]) == 0
     assert models(logs).keys() == {"z/2.json"}
     file = logs.parent / "models.json"
     file.write_text(json.dumps({"x/*": "one", "z/*": SEATED}))
-    assert main(["quarantine", "--retry", "--models-from", str(file), *lake]) == 0
+    assert main(["ingest", str(logs), "--models-from", str(file), *lake]) == 0
     found = models(logs)
     assert (found["x/1.json"], found["z/1.json"]) == (["one"] * 3, ["a", "b", "a"])
     assert "y/1.json" not in found
     given = ["--models-from", str(file), "--model", "rest"]
-    assert main(["quarantine", "--retry", *given, *lake]) == 0
-    assert models(logs)["y/1.json"] == ["rest"] * 3
-    # An ingest of the same finds the same games.
     assert main(["ingest", str(logs), *given, *lake]) == 0
+    assert models(logs)["y/1.json"] == ["rest"] * 3
     assert models(logs).keys() == {*found, "y/1.json"}
-
-
-@pytest.mark.parametrize("option", ["--model", "--models-from"])
-def test_models_are_only_for_a_retry(
-    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["quarantine", option, "x", "--lake", str(tmp_path)]) == 2
-    assert f"{option} works only with --retry" in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.parametrize(

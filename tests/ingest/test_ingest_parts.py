@@ -1,6 +1,5 @@
-"""Files of several games, or of one game in many lines: ingested, refused, retried, recalled."""
+"""Files of several games, or of one game in many lines: ingested, refused, recalled."""
 
-import shutil
 from types import SimpleNamespace
 
 import polars as pl
@@ -14,7 +13,6 @@ from pipeline.archives.splitting import rows as table_rows
 from pipeline.formats.broken import WELL_FORMED
 from pipeline.formats.look import Look
 from pipeline.ingest import ingest
-from pipeline.ingest.retry import retry
 
 SECTIONS = b"""
 =====
@@ -82,50 +80,24 @@ def test_each_part_is_a_game_as_a_file_is(lab: Lab) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_large", [False, True], ids=["kept", "cut"])
-def test_a_refused_part_is_retried(
+def test_a_refused_part_is_read_again(
     lab: Lab, monkeypatch: pytest.MonkeyPatch, *, is_large: bool
 ) -> None:
-    """From the lake where that has all of its bytes, else from its file."""
     puts = b"Ann=2 Bo=6" + LONG * is_large
     (lab.root / "b.csv").write_bytes(b"tiny,put\n1,%b\n1,%b\n" % (puts, puts))
     with monkeypatch.context() as earlier:
         earlier.setattr(tiny, "_put", lambda text: {})
-        assert nonzero(lab.ingest()) == {"quarantined": 2}
-        assert retry(lab.lake).n_left == 2
-    if not is_large:
-        shutil.rmtree(lab.root)
-    retried = retry(lab.lake)
-    assert nonzero(retried.report) == {"ingested": 2}
-    assert (retried.n_left, retried.gone) == (0, [])
+        assert lab.counts() == {"quarantined": 2}
+        assert lab.counts() == {"quarantined": 2}
+    assert lab.counts() == {"ingested": 2}
     assert games_at(lab.lake) == [("b.csv#1", 1), ("b.csv#2", 2)]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["lines.jsonl", "b.csv", "c.json", "a.txt"])
-def test_a_cut_part_whose_file_stays_is_not_gone(lab: Lab, name: str) -> None:
-    broken = {
-        "lines.jsonl": b'{"win_flag": 0, "history": []' + LONG + b"}\n",
-        "b.csv": b"tiny,put\n1,nobody" + LONG + b".\n",
-        "c.json": b'{"tiny_games": [{"tiny_put": {' + LONG + b"}}]}",
-        "a.txt": b"=\n TINY GAME 1" + LONG + b".",
-    }
-    file = lab.root / name
-    file.write_bytes(broken[name])
-    assert nonzero(lab.ingest()) == {"quarantined": 1}
-    retried = retry(lab.lake)
-    assert (retried.report, retried.n_left, retried.gone) == (None, 1, [])
-    file.unlink()
-    retried = retry(lab.lake)
-    assert (retried.report, retried.n_left, retried.gone) == (None, 0, [f"{file}#1"])
-
-
-def test_parts_not_read_are_retried_from_their_file(lab: Lab) -> None:
-    """Nothing of a part that is too large is in the lake."""
+def test_a_part_that_was_too_large_is_read_with_a_higher_limit(lab: Lab) -> None:
     (lab.root / "b.csv").write_bytes(b"tiny,put\n1,Ann=2 Bo=6%b\n2,Ann=3 Bo=1\n" % LONG)
     ingest(lab.root, lab.lake, max_document=2**15)
     assert statuses(lab.lake) == {"b.csv#1": "quarantined", "b.csv#2": "ingested"}
-    retried = retry(lab.lake)
-    assert nonzero(retried.report) == {"ingested": 1}
+    assert lab.counts() == {"ingested": 1, "unchanged": 1}
 
 
 @pytest.mark.slow
@@ -133,7 +105,7 @@ def test_parts_not_read_are_retried_from_their_file(lab: Lab) -> None:
 def test_a_large_file_of_parts_that_has_not_changed_is_not_cut_again(
     lab: Lab, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr(pipeline.ingest.tasks, "LAST_ARCHIVE_BYTES", 0)
+    monkeypatch.setattr(pipeline.ingest.tasks, "LARGE_ARCHIVE_BYTES", 0)
     (lab.root / name).write_bytes(FILES[name])
     # Its name reads like a part of the other, which it is not.
     (lab.root / f"{name}#1").write_bytes(b"")
@@ -161,8 +133,7 @@ def test_the_rest_of_a_mended_file_of_parts_is_ingested(lab: Lab) -> None:
     n_before = lab.ingest().statuses["ingested"]
     assert 0 < n_before < N_PARTS
     file.write_bytes(packed)
-    retried = retry(lab.lake)
-    assert nonzero(retried.report) == {"ingested": N_PARTS - n_before}
+    assert lab.counts() == {"ingested": N_PARTS - n_before, "unchanged": n_before}
 
 
 def test_two_formats_that_ask_for_a_file_refuse_it(

@@ -20,7 +20,6 @@ from pipeline.ingest import ingest
 from pipeline.ingest.decode import RAW_LIMIT, decode, look
 from pipeline.ingest.ids import GameIds
 from pipeline.ingest.models import Models
-from pipeline.ingest.retry import retry
 from pipeline.lake import open_lake
 from pipeline.reports.documents import documents
 
@@ -114,23 +113,6 @@ def test_a_file_cut_short_leaves_once_it_is_whole(
     assert refused(lab.lake) == [("deep/a/0.json", "$", False)]
     unread = documents(open_lake(lab.lake), status="quarantined")
     assert unread["path"].to_list() == ["deep/a/0.json"]
-
-
-@pytest.mark.some(1)
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "whole"), [("a.jsonl.gz", lines), ("a.tar.gz", archive)])
-def test_a_file_cut_short_leaves_by_a_retry(
-    lab: Lab, name: str, whole: Callable[[], bytes]
-) -> None:
-    data = whole()
-    lab.write(name, data[: len(data) // 2])
-    lab.write("a.json", BROKEN)
-    lab.ingest()
-    lab.write(name, data)
-    retried = retry(lab.lake)
-    assert retried.report is not None
-    assert retried.n_left == 1
-    assert refused(lab.lake) == [("a.json", "$", False)]
 
 
 def test_a_folder_that_could_not_be_listed_leaves_once_it_can(

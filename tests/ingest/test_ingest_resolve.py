@@ -72,6 +72,7 @@ class Oracle:
     def __init__(self) -> None:
         self.games: list[Game] = []
         self.documents: list[dict[str, Any]] = []
+        self.in_quarantine: list[Game] = []
         self.n_ingests = 0
 
     def seen(self, one: Ingest) -> list[tuple[Seen, int]]:
@@ -190,7 +191,11 @@ class Oracle:
         self.documents += [row | {"ingest_id": self.n_ingests} for row in rows]
 
     def table(self, name: str) -> pl.DataFrame:
-        rows = {"games": self.games, "documents": self.documents}.get(name, [])
+        rows = {
+            "games": self.games,
+            "documents": self.documents,
+            "quarantine": self.in_quarantine,
+        }[name]
         schema = polars_schema(name)
         return pl.DataFrame([{n: row.get(n) for n in schema} for row in rows], schema)
 
@@ -274,8 +279,8 @@ def test_what_becomes_of_documents(
         for one in ingests:
             seen = lake.seen(one)
             expected = lake.expected(one, seen)
-            again = [game["game_id"] for game in lake.games if game["sha256"] == one.again]
-            database = IngestDatabase(scratch, 2**30, pl.Series(again, dtype=pl.String))
+            lake.in_quarantine = [game for game in lake.games if game["sha256"] == one.again]
+            database = IngestDatabase(scratch, 2**30, rereads=True)
             with resolve.resolution(database, None, written(seen, scratch), []) as found:
                 prefixes = () if one.knows is None else PREFIXES
                 noted = found.noted(archives(prefixes, is_known=bool(one.knows)))

@@ -3,9 +3,6 @@
 from pipeline.archives import Document, Unit
 from pipeline.ingest.tasks import (
     LARGE_ARCHIVE_BYTES,
-    LAST_ARCHIVE_BYTES,
-    LAST_UNITS,
-    TASK_BYTES,
     deal,
 )
 
@@ -28,17 +25,8 @@ def are_shared(*units: Unit) -> list[bool]:
 
 
 def test_a_large_archive_is_shared_wherever_it_comes() -> None:
-    large, small = archive(LARGE_ARCHIVE_BYTES), archive(1)
-    assert are_shared(large, *[small] * LAST_UNITS) == [True, *[False] * LAST_UNITS]
-    assert are_shared(small, large) == [False, True]
-
-
-def test_the_last_archives_are_shared_though_they_are_not_large() -> None:
-    """The others would have nothing to do while one process decoded the last of them."""
-    middling = archive(LAST_ARCHIVE_BYTES)
-    assert are_shared(middling) == [True]
-    assert are_shared(*[middling] * (LAST_UNITS + 2)) == [False, False, *[True] * LAST_UNITS]
-    assert are_shared(archive(LAST_ARCHIVE_BYTES - 1)) == [False]
+    large, small = archive(LARGE_ARCHIVE_BYTES), archive(LARGE_ARCHIVE_BYTES - 1)
+    assert are_shared(large, small, small, large) == [True, False, False, True]
 
 
 def test_one_large_file_is_not_shared() -> None:
@@ -51,7 +39,6 @@ def test_whoever_reads_for_themselves_gets_all_archives_by_name() -> None:
 
 
 def test_tasks_are_numbered_in_the_order_of_the_sources() -> None:
-    documents = [Document("given", "b.json", bytes(TASK_BYTES))] * 2
-    tasks = list(deal([archive(1), archive(LARGE_ARCHIVE_BYTES)], read, documents))
-    assert [task.number for task in tasks] == [0, 1, 2, 3]
-    assert [len(task.documents) for task in tasks] == [1, 1, 0, 1]
+    tasks = list(deal([archive(1), archive(LARGE_ARCHIVE_BYTES), archive(1)], read))
+    assert [task.number for task in tasks] == [0, 1, 2]
+    assert [len(task.documents) for task in tasks] == [0, 1, 0]

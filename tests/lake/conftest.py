@@ -11,7 +11,7 @@ from rawlogs import chameleon, chatarena, encode, prisoners_dilemma, public_good
 from test_archives import tar
 
 from pipeline.ingest import ingest
-from pipeline.ingest.tasks import LAST_ARCHIVE_BYTES
+from pipeline.ingest.tasks import LARGE_ARCHIVE_BYTES
 from pipeline.lake import create_lake
 
 
@@ -36,7 +36,7 @@ def used_lake(tmp_path_factory: pytest.TempPathFactory, empty_lake: Path) -> Pat
     (logs / "copy.json").write_bytes(encode(faulty))
     (logs / "torn.json").write_bytes(b"{")
     ingest(logs, lake)
-    large = bytes(LAST_ARCHIVE_BYTES)  # so that it is noted
+    large = bytes(LARGE_ARCHIVE_BYTES)  # so that it is noted
     (logs / "notes.tar").write_bytes(tar({"notes.txt": large}))
     (logs / "talk.json").write_bytes(encode(chatarena(ending="right")))
     (logs / "4.json").write_bytes(encode(public_good(model='Zo\u00eb\'s "7B" chat')))

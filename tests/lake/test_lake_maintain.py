@@ -148,7 +148,7 @@ def test_chunks_cut_anywhere_lose_no_row(
 @pytest.mark.slow
 def test_many_archives_are_cut_into_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Archives have no game and no path; above a million of an ingest, `maintain` failed."""
-    monkeypatch.setattr("pipeline.ingest.tasks.LAST_ARCHIVE_BYTES", 1)
+    monkeypatch.setattr("pipeline.ingest.tasks.LARGE_ARCHIVE_BYTES", 1)
     logs = tmp_path / "logs"
     logs.mkdir()
     for batch in range(2):

@@ -263,7 +263,7 @@ ASKED = {
     "models": ["", "--format markdown"],
     "usage": ["", "--format markdown"],
     "plan": ["--metric judgement --difference 0.1"],
-    "quarantine": ["", "--raw", "--retry"],
+    "quarantine": ["", "--raw"],
     "radar": [""],
     "ratings": [""],
     "report": ["--format markdown -o {tmp}/r.md"],

@@ -1,9 +1,7 @@
-"""`magic quarantine --export` and `--retry`: what was refused comes out, and goes in again."""
+"""What was refused: `magic quarantine --export` writes it out, and an ingest reads it again."""
 
 import json
-import shutil
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
@@ -14,13 +12,13 @@ from test_archives import tar
 from pipeline.archives.names import document_ending
 from pipeline.cli import main
 from pipeline.errors import UsageError
-from pipeline.formats.broken import WELL_FORMED, broken
+from pipeline.formats.broken import broken
 from pipeline.game import Fault
 from pipeline.ingest import decode, ingest
 from pipeline.ingest.export import MANIFEST, export
-from pipeline.ingest.retry import retry
 from pipeline.lake import StoredLake, create_lake, open_lake
 from pipeline.reports.completeness import completeness
+from pipeline.verify import verify
 
 BROKEN = b'{"history": ['
 
@@ -127,7 +125,7 @@ def test_export_of_nothing(lab: Lab, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_a_later_version_reads_is_ingested_without_its_source(
+def test_what_a_later_version_reads_is_ingested_again(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The lake is then the one that the later version would have made at once."""
@@ -143,92 +141,58 @@ def test_what_a_later_version_reads_is_ingested_without_its_source(
         lab.ingest()
     assert table(lab.lake, "games").height == 2
     assert table(lab.lake, "role_analyses").is_empty()
-    shutil.rmtree(lab.root)
-    retried = retry(lab.lake, model="talker")
-    assert nonzero(retried.report) == {"ingested": 4}
-    assert (retried.n_left, retried.gone) == (1, [])
+    # Games of which only a part was refused are known, so they wait to be asked for.
+    found = ingest(lab.root, lab.lake, model="talker")
+    assert nonzero(found) == {"ingested": 2, "unchanged": 2, "quarantined": 1}
+    found = ingest(lab.root, lab.lake, model="talker", reread=True)
+    assert (nonzero(found), found.n_superseded) == (
+        {"ingested": 2, "unchanged": 2, "quarantined": 1},
+        2,
+    )
     check(lab.lake)
     provenance = ("ingest_id",)
     assert rows(lab.lake, without=provenance) == rows(expected, without=provenance)
-
-
-def test_what_is_tried_again_and_what_is_left_alone(lab: Lab, tmp_path: Path) -> None:
-    lab.write("broken.json", BROKEN)
-    lab.write("faulty.json", faulty())
-    lab.write("talk.json", chatarena())
-    # Too large to be read: what is broken all the same, what goes, and what an archive holds.
-    lab.write("long.json", BROKEN + b" " * 2**17)
-    gone = lab.write("gone.json", encode(public_good()) + b" " * 2**17)
-    archive = lab.write("a.tar", tar({"../../secret.json": b"{" + b" " * (2**17 - 1)}))
-    ingest(lab.root, lab.lake, max_document=2**16)
-    manifest = {row["path"]: row for row in export(lab.lake, tmp_path / "out").to_dicts()}
-    never_read = manifest["long.json"]
-    assert (never_read["file"], never_read["is_cut"], never_read["n_written"]) == (
-        None,
-        False,
-        None,
+    # Of these one has a part that is refused for good: it takes its own place.
+    found = ingest(lab.root, lab.lake, model="talker", reread=True)
+    assert (nonzero(found), found.n_superseded) == (
+        {"ingested": 1, "unchanged": 3, "quarantined": 1},
+        1,
     )
-    # The path leads nowhere else, not even where a folder has come to stand in its place.
-    (tmp_path / "secret.json").write_bytes(encode(public_good()))
-    for file in (gone, archive):
-        file.unlink()
-    archive.mkdir()
-    retried = retry(lab.lake)
-    assert nonzero(retried.report) == {"quarantined": 1}
-    assert retried.gone[1:] == [str(gone)]
-    assert table(lab.lake, "quarantine").filter(path="long.json")["rule"].to_list() == [WELL_FORMED]
-    before = rows(lab.lake, but_for=())
-    for _ in range(2):
-        retried = retry(lab.lake)
-        assert (retried.report, retried.n_left) == (None, 4)
-        assert rows(lab.lake, but_for=()) == before
-    # One log lacked only a model.
-    assert nonzero(retry(lab.lake, model="talker").report) == {"ingested": 1}
-    assert set(table(lab.lake, "games")["assigned_model"]) == {"talker", None}
-    assert retry(lab.lake).report is None
+    assert rows(lab.lake, without=provenance) == rows(expected, without=provenance)
 
 
-@pytest.mark.slow
-def test_a_document_that_the_lake_has_cut_is_read_from_its_source(lab: Lab) -> None:
+def test_a_game_is_not_given_up_that_a_later_version_refuses(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor is its part forgotten; once it can be read again, only that is in quarantine."""
+    lab.write("c.json", faulty())
+    lab.ingest()
+    before = rows(lab.lake, without=("ingest_id",))
+
+    def refuse(data: bytes, model: str | None, path: str) -> object:
+        raise broken("$", "it can be read", "not any more")
+
+    with monkeypatch.context() as later:
+        later.setattr(decode, "read", refuse)
+        assert nonzero(ingest(lab.root, lab.lake, reread=True)) == {"quarantined": 1}
+    assert table(lab.lake, "games").height == 1
+    assert table(lab.lake, "quarantine")["game_id"].null_count() == 1
+    assert verify(lab.lake).faults.is_empty()
+    ingest(lab.root, lab.lake, reread=True)
+    assert rows(lab.lake, without=("ingest_id",)) == before
+    check(lab.lake)
+
+
+def test_what_was_too_large_is_read_with_a_higher_limit(lab: Lab) -> None:
     """Alone, and in an archive, of which the rest is unchanged."""
     long = encode(public_good()) + b" " * 2**17
     lab.write("0.json", long)
     lab.write("a.tar", tar({"x/1.json": long, "x/2.json": encode(chameleon())}))
     ingest(lab.root, lab.lake, max_document=2**16)
     assert table(lab.lake, "quarantine").height == 2
-    retried = retry(lab.lake)
-    assert nonzero(retried.report) == {"ingested": 2}
+    assert lab.counts() == {"ingested": 2, "unchanged": 1}
     assert table(lab.lake, "quarantine").is_empty()
-    assert table(lab.lake, "games").select("source").n_unique() == 1
     check(lab.lake)
-
-
-@pytest.mark.slow
-def test_what_is_beside_a_cut_document_is_left_alone(lab: Lab) -> None:
-    """The good logs do not say who played, and this time nobody does."""
-    long = BROKEN + b" " * 2**17
-    talks = {f"{seat}.json": encode(chatarena(hidden=f"Player {seat}")) for seat in (1, 2)}
-    lab.write("logs.tar", tar({**talks, "long.json": long}))
-    assert nonzero(lab.ingest(model="me")) == {"ingested": 2, "quarantined": 1}
-    before = rows(lab.lake, but_for=())
-    for _ in range(2):
-        retried = retry(lab.lake)
-        assert (retried.report, retried.n_left, retried.gone) == (None, 1, [])
-        assert rows(lab.lake, but_for=()) == before
-    lab.write("logs.tar", tar({**talks, "long.json": encode(public_good()) + b" " * 2**17}))
-    retried = retry(lab.lake)
-    assert nonzero(retried.report) == {"ingested": 1}
-    assert set(table(lab.lake, "games")["assigned_model"]) == {"me", None}
-    check(lab.lake)
-
-
-@pytest.mark.slow
-def test_a_cut_document_that_its_archive_lost_is_gone(lab: Lab) -> None:
-    lab.write("logs.tar", tar({"a.json": BROKEN + b" " * 2**17, "b.json": encode(chameleon())}))
-    lab.ingest()
-    file = lab.write("logs.tar", tar({"b.json": encode(chameleon())}))
-    retried = retry(lab.lake)
-    assert (retried.report, retried.n_left, retried.gone) == (None, 0, [f"{file}/a.json"])
 
 
 def test_the_rest_of_a_mended_archive_is_ingested(lab: Lab) -> None:
@@ -237,40 +201,26 @@ def test_the_rest_of_a_mended_archive_is_ingested(lab: Lab) -> None:
     whole = file.read_bytes()
     file.write_bytes(whole[: 2**10 + len(talk)])
     assert nonzero(lab.ingest(model="me")) == {"ingested": 1, "quarantined": 1}
-    retried = retry(lab.lake)
-    assert (retried.report, retried.n_left, retried.gone) == (None, 1, [])
+    assert nonzero(lab.ingest(model="me")) == {"unchanged": 1, "quarantined": 1}
     file.write_bytes(whole)
-    retried = retry(lab.lake)
-    assert nonzero(retried.report) == {"ingested": 1}
-    assert retry(lab.lake).report is None
+    assert nonzero(lab.ingest(model="me")) == {"ingested": 1, "unchanged": 1}
     check(lab.lake)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("rule", ["many faults", "no unexpected error in magic", "a contract"])
-def test_what_only_an_ingest_refuses_is_left_alone(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch, rule: str
+def test_of_a_document_that_was_refused_and_is_a_game_only_the_part_is(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Refused beside the reading itself: by the number of faults, a defect, or a row's contract."""
-    game = decode.read
+    def refuse(data: bytes, model: str | None, path: str) -> object:
+        raise broken("$", "it can be read", "not yet")
 
-    def read(data: bytes, model: str | None, path: str) -> Any:
-        found = game(data, model, path)
-        if rule == "no unexpected error in magic":
-            raise ZeroDivisionError
-        if rule == "a contract":
-            found.seats[0].final_score = float("nan")
-        else:
-            found.faults += [Fault(f"$.{number}", "it is good", "no") for number in range(50)]
-        return found
-
-    monkeypatch.setattr(decode, "read", read)
-    lab.write("a.json", public_good())
-    lab.ingest()
-    n_rows = table(lab.lake, "quarantine").height
-    assert n_rows == (decode.MOST_FAULTS if rule == "many faults" else 1)
-    retried = retry(lab.lake)
-    assert (retried.report, retried.n_left) == (None, 1)
+    lab.write("c.json", faulty())
+    with monkeypatch.context() as earlier:
+        earlier.setattr(decode, "read", refuse)
+        lab.ingest()
+    assert lab.counts() == {"ingested": 1}
+    assert table(lab.lake, "quarantine")["rule"].to_list() != ["it can be read"]
+    assert table(lab.lake, "quarantine")["game_id"].null_count() == 0
+    check(lab.lake)
 
 
 @pytest.mark.slow
@@ -281,8 +231,7 @@ def test_a_replaced_game_gives_way_to_what_was_refused(lab: Lab) -> None:
     lab.write("a.json", chatarena())
     lab.ingest()
     assert set(table(lab.lake, "results")["model"]) == {"old"}
-    retried = retry(lab.lake, model="new")
-    assert nonzero(retried.report) == {"replacing": 1}
+    assert nonzero(lab.ingest(model="new")) == {"replacing": 1}
     assert set(table(lab.lake, "results")["model"]) == {"new"}
     check(lab.lake)
 
@@ -303,15 +252,8 @@ def test_the_command(lab: Lab, tmp_path: Path, capsysbinary: pytest.CaptureFixtu
     code, out, err = run("--export", tmp_path / "out", "--format", "json")
     assert (code, len(json.loads(out))) == (0, 2)
     assert "2 documents, 0 cut and 0 never read" in err
-    code, out, err = run("--retry", "--model", "m", "--format", "json")
-    assert code == 0
-    assert json.loads(out)["n_ingested"] == 1
-    assert "documents still in quarantine: 1" in err
-    assert run("--retry")[2].startswith("nothing new can be read")
-    assert run("--retry", "--raw")[0] == 2
-    assert run("--model", "m")[0] == 2
     assert run("--export", tmp_path / "out")[0] == 2
-    assert pl.DataFrame(open_lake(lab.lake).table("games").collect()).height == 1
+    assert run("--export", tmp_path / "new", "--raw")[0] == 2
 
 
 # What is refused no more
@@ -327,8 +269,8 @@ def test_a_mended_log_takes_the_place_of_what_was_read_of_it(lab: Lab) -> None:
     lab.ingest()
     assert table(lab.lake, "quarantine").height == 1
     lab.write("3.json", chameleon(model="mended"))
-    report = retry(lab.lake).report
-    assert (nonzero(report), report.n_superseded) == ({"ingested": 1}, 1)
+    report = lab.ingest()
+    assert (nonzero(report), report.n_superseded) == ({"replacing": 1}, 1)
     assert table(lab.lake, "games").height == 1
     assert table(lab.lake, "quarantine").is_empty()
     check(lab.lake)

@@ -49,7 +49,10 @@ def ingest(
         "Stop reading a compressed file or archive that expands to more; "
         "default: 200 times its size, at least 1GiB."
     ),
-    reread: bool = flag("--reread", "Read large archives again even if they are unchanged."),
+    reread: bool = flag(
+        "--reread",
+        "Read large archives again even if they are unchanged, and games with a quarantined part.",
+    ),
     strict: bool = False,
     allow_empty: bool = flag(
         "--allow-empty",

@@ -8,15 +8,14 @@ from click.exceptions import Exit
 
 from pipeline.cells import counted
 from pipeline.cli import options, progress, terminal
-from pipeline.cli.changes import renew_catalog, renewing_catalog, show_report
+from pipeline.cli.changes import renew_catalog
 from pipeline.cli.command import Asked
 from pipeline.cli.exits import CHECK_FAILED, CONTRADICTED, FAILED
-from pipeline.cli.options import DEFAULT_LAKE, LARGEST_DOCUMENT, PLAYED_BY, Form
+from pipeline.cli.options import DEFAULT_LAKE, Form
 from pipeline.declared import flag, option
 from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
-    from pipeline.ingest.models import ModelsOf
     from pipeline.verify import Verification
 
 
@@ -28,10 +27,6 @@ def quarantine(
     export: Path | None = option(
         "DIR", "Write the documents to a new folder.", check=options.local_folder
     ),
-    retry: bool = flag("--retry", "Try to ingest them again, with the options that follow."),
-    model: str | None = PLAYED_BY,
-    models_from: str | None = None,
-    max_document: int = LARGEST_DOCUMENT,
     form: Form = "table",
 ) -> None:
     """List what an ingest could not use, and why.
@@ -39,29 +34,24 @@ def quarantine(
     A row is a whole document, or one part of a game whose other parts are in the tables.
     `json_path` says which part; `$` means the whole document.
 
+    `magic ingest` reads quarantined documents again each time: run it on their source, with
+    --model if logs lack the model, or --max-document if they are too large. With --reread it also
+    reads the games again of which a part is quarantined.
+
     --export writes the bytes of each document, as far as the lake has them, and `manifest.json`.
-    --retry reads a document from the lake; if the lake has only its beginning, from its source.
 
     \b
     Examples:
       magic quarantine
       magic quarantine --raw --format json > refused.json
       magic quarantine --export refused/
-      magic quarantine --retry --model gpt-3.5-turbo
     """
-    if sum([raw, export is not None, retry]) > 1:
-        raise UsageError("use only one of --raw, --export and --retry")
-    for name, value in (("--model", model), ("--models-from", models_from)):
-        if value is not None and not retry:
-            raise UsageError(f"{name} works only with --retry")
-    if export is not None:
-        _export(asked, lake, export)
-    elif retry:
-        from pipeline.ingest.models import given
-
-        _retry(lake, given(model, models_from), max_document, form)
-    else:
+    if export is None:
         asked.show("reports.documents.quarantine")
+    elif raw:
+        raise UsageError("use only one of --raw and --export")
+    else:
+        _export(asked, lake, export)
 
 
 def _export(asked: Asked, lake: str, folder: Path) -> None:
@@ -76,24 +66,6 @@ def _export(asked: Asked, lake: str, folder: Path) -> None:
         f"{counted(manifest.height, 'document')}, {n_cut:,} cut and {n_unread:,} never read: "
         f"{folder / MANIFEST} says where each comes from"
     )
-
-
-def _retry(lake: str, model: "str | ModelsOf | None", max_document: int, form: str) -> None:
-    from pipeline.ingest.retry import retry
-
-    retried = retry(lake, model=model, max_document=max_document)
-    if retried.report is None:
-        terminal.note("nothing new can be read")
-    else:
-        with renewing_catalog(lake):
-            show_report(retried.report, form)
-    if retried.n_left:
-        terminal.note(f"documents still in quarantine: {retried.n_left:,}")
-    if retried.gone:
-        terminal.note(
-            f"documents of which the lake has only a part, and whose source is gone: "
-            f"{len(retried.gone):,}, for example {retried.gone[0]}"
-        )
 
 
 def catalog(

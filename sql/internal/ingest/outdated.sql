@@ -5,7 +5,9 @@ WITH refused AS (
     SELECT before.location, before.sha256
     FROM before
     ANTI JOIN own_faults AS own
-        ON before.location = own.location AND before.sha256 IS NOT DISTINCT FROM own.sha256
+        ON before.location = own.location
+        AND before.sha256 IS NOT DISTINCT FROM own.sha256
+        AND own.game_id IS NULL
     WHERE before.game_id IS NULL
 ),
 unread AS (
