@@ -81,8 +81,9 @@ class Recall:
         as_found, document = _version(unit), None
         for document in documents:
             yield document
-        # One that breaks off, or is no archive at all, is itself reported at the end.
-        if document is None or (document.source, document.path) != (unit.source, unit.path):
+        # One that breaks off, or is no archive at all, is itself reported at the end. Of a log of
+        # lines only lines are looked for later, not parts that have names.
+        if document is None or _is_within(document, unit):
             archive = _archive(unit, as_found)
             self._noted += [archive] if archive else []
 
@@ -171,6 +172,11 @@ def _home(unit: Unit) -> tuple[str, str]:
     """The source of the documents in an archive, and what their paths begin with."""
     assert unit.file is not None
     return named(unit, "/" if form_of(unit.file).is_archive else _LINE)
+
+
+def _is_within(document: Document, unit: Unit) -> bool:
+    source, prefix = _home(unit)
+    return document.source == source and document.path.startswith(prefix)
 
 
 def _version(unit: Unit) -> tuple[int, ...] | None:
