@@ -10,6 +10,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from inspect_logs import ROLES, chameleon, eval_log, json_log, sample
 from lakes import nonzero, table
@@ -24,6 +25,7 @@ from pipeline.formats import read, splitter, why_ignored
 from pipeline.game import BrokenDocument, GameRecord
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
+from pipeline.metrics import metrics
 
 FILES: dict[str, Callable[..., bytes]] = {"x.eval": eval_log, "x.json": json_log}
 EVERY_FILE = pytest.mark.parametrize("file", FILES)
@@ -31,7 +33,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "inspect.md"
 
 
 def written(folder: Path, file: str, samples: list[dict[str, Any]], **options: Any) -> Path:
-    (folder / file).write_bytes(FILES[file](samples, **options))
+    (folder / file).write_bytes(FILES[f"x{Path(file).suffix}"](samples, **options))
     return folder / file
 
 
@@ -232,6 +234,39 @@ def test_what_stopped_a_sample_ended_its_game(
     game = chameleon(0) | {"is_finished": False, "end": None}
     (found,) = games_in(written(tmp_path, "x.eval", [sample(0, game, **parts)]))
     assert (found.is_finished, found.ended_by) == (False, ended_by)
+
+
+@pytest.mark.parametrize("failures", ["exclude", "loss"])
+@pytest.mark.parametrize("given", [{"reason": "tool bug"}, {"reason": None}, {}])
+def test_a_sample_that_was_invalidated_does_not_count(
+    given: dict[str, Any], failures: str, tmp_path: Path
+) -> None:
+    """Whatever its document says; its retry counts once."""
+    game = chameleon(0)
+    game["seats"][0] |= {"failure": "time-out"}
+    parts = {"error": {"message": "boom"}, "invalidation": {"author": "me", **given}}
+    first = [sample(0, game, **parts), sample(1, chameleon(1))]
+    written(tmp_path, "a.eval", first)
+    written(tmp_path, "b.eval", [sample(0, chameleon(0), uuid="v"), first[1]])
+    ingest(tmp_path, tmp_path / "lake", jobs=1)
+    lake = open_lake(tmp_path / "lake").with_failures(failures)
+    games = lake.table("games").collect().filter(~pl.col("is_finished"))
+    why = "invalidated: tool bug" if given.get("reason") else "invalidated"
+    assert games.select("outcome", "ended_by").rows() == [(None, why)]
+    rates = metrics(lake, metric=["win_rate"], by=["model"], confidence=None)
+    of_red = rates.filter(model=ROLES["red"])
+    assert of_red.select("hits", "counted").rows() == [(1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("bend", "kind"), [(lambda game: [game], "list"), (json.dumps, "text")], ids=["list", "text"]
+)
+def test_a_document_of_another_type_is_a_fault(
+    bend: Callable[[Any], Any], kind: str, tmp_path: Path
+) -> None:
+    fault = fault_of(written(tmp_path, "x.json", [sample(0, bend(chameleon(0)))]))
+    assert fault.json_path == "$.sample.store.magic"
+    assert fault.message == f"`magic` is an object, not a {kind}"
 
 
 @pytest.mark.parametrize(
