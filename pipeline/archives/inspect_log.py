@@ -110,12 +110,13 @@ def _head(header: bytes) -> bytes:
 
 def _name(sample: bytes) -> str | None:
     """Return the name of a sample, by the id and epoch that it begins with; null without them."""
-    found = _BEGINNING.match(sample)
+    if (found := _BEGINNING.match(sample)) is None:
+        return None
     try:
-        named = _NAMED.decode(found[0] + b"}") if found else None
+        named = _NAMED.decode(found[0] + b"}")
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    return named and label(f"{_SAMPLES}{named.id}_epoch_{named.epoch}.json")
+    return label(f"{_SAMPLES}{named.id}_epoch_{named.epoch}.json")
 
 
 def _with_head(head: bytes, sample: bytes) -> bytes:
