@@ -28,7 +28,7 @@ _LIST = re.compile(rb',?\s*"samples"\s*:\s*\[\Z')
 _LONGEST_START = 1 << 8  # of the list of samples: its key, and blanks
 # What a sample begins with, be it larger than the limit.
 _BEGINNING = re.compile(
-    rb'\{\s*"id"\s*:\s*(?:-?[0-9]+|"(?:[^"\\]|\\.)*+")\s*,\s*"epoch"\s*:\s*[0-9]+'
+    rb'\{\s*"id"\s*:\s*(-?[0-9]{1,40}|"(?:[^"\\]|\\.)*+")\s*,\s*"epoch"\s*:\s*([0-9]+)'
 )
 _SIGN = re.compile(rb'["{}\[\]]')
 _REST_OF_TEXT = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+("?)', re.DOTALL)
@@ -50,13 +50,7 @@ class _Header(Struct):
     eval: Eval
 
 
-class _Named(Struct):
-    id: int | str
-    epoch: int
-
-
 _HEADER = msgspec.json.Decoder(_Header)
-_NAMED = msgspec.json.Decoder(_Named)
 
 
 def sample_members(file: BinaryIO, expansion: Expansion, limit: int) -> Iterator[Member]:
@@ -113,10 +107,10 @@ def _name(sample: bytes) -> str | None:
     if (found := _BEGINNING.match(sample)) is None:
         return None
     try:
-        named = _NAMED.decode(found[0] + b"}")
+        sample_id = msgspec.json.decode(found[1])
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    return label(f"{_SAMPLES}{named.id}_epoch_{named.epoch}.json")
+    return label(f"{_SAMPLES}{sample_id}_epoch_{found[2].decode()}.json")
 
 
 def _with_head(head: bytes, sample: bytes) -> bytes:
