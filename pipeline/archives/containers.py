@@ -37,7 +37,8 @@ from pipeline.archives.zip import spooled, zip_members
 class Part(NamedTuple):
     """A part of a file, and `path` what its own path continues with.
 
-    That is empty for the file as a whole, `#3` for a line or other part, `/x/0.json` for a member.
+    That is empty for the file as a whole, `#3` for a line or other part, `/x/0.json` for a member
+    or a part that has a name.
     """
 
     path: str
@@ -110,8 +111,8 @@ def _logs(pieces: Iterator[bytes], path: str, form: Form, reading: Reading) -> I
     if splitter is None:
         yield Part(unlike_a_part(path), reason=why_unclaimed(head))
         return
-    for number, data in splitter(content, reading.limit):
-        place = path if number is None else f"{path}#{number}"
+    for key, data in splitter(content, reading.limit):
+        place = path if key is None else f"{path}{'/' if isinstance(key, str) else '#'}{key}"
         if data is None:
             yield Part(place, None, too_large(reading.limit), is_broken=True)
         else:

@@ -2,6 +2,7 @@
 
 A part is `{"eval": {"task", "model", "model_roles"}, "sample": {...}}`: what the log's header says
 of the models, and a sample as it was logged. A number that JSON lacks, such as NaN, is a text.
+A sample of JSON has the name that it would have in a zip, so it is the same wherever it stands.
 """
 
 import re
@@ -15,6 +16,8 @@ from msgspec import Struct
 from pipeline.archives.expansion import Expansion
 from pipeline.archives.failures import UnfitError, check_size
 from pipeline.archives.member import Member
+from pipeline.archives.names import label
+from pipeline.archives.repeats import Distinct
 from pipeline.archives.splitting import BYTE_ORDER_MARK, Cut, read_whole
 from pipeline.archives.zip import zip_members
 
@@ -23,6 +26,10 @@ _HEADERS = ("header.json", "_journal/start.json")
 _SAMPLES = "samples/"
 _LIST = re.compile(rb',?\s*"samples"\s*:\s*\[\Z')
 _LONGEST_START = 1 << 8  # of the list of samples: its key, and blanks
+# What a sample begins with, be it larger than the limit.
+_BEGINNING = re.compile(
+    rb'\{\s*"id"\s*:\s*(-?[0-9]{1,40}|"(?:[^"\\]|\\.)*+")\s*,\s*"epoch"\s*:\s*([0-9]+)'
+)
 _SIGN = re.compile(rb'["{}\[\]]')
 _REST_OF_TEXT = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+("?)', re.DOTALL)
 _ODD = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|-?(?:NaN|Infinity)', re.DOTALL)
@@ -76,9 +83,11 @@ def samples(pieces: Iterator[bytes], limit: int) -> Iterator[Cut]:
     """
     segments = _segments(pieces)
     header, has_list = _before_samples(segments, limit)
-    number, head = 0, _head(header)
-    for number, sample in enumerate(_elements(segments, limit), start=1):
-        yield Cut(number, None if sample is None else _with_head(head, sample))
+    number, head, distinct = 0, _head(header), Distinct()
+    for number, (sample, is_whole) in enumerate(_elements(segments, limit), start=1):
+        name = _name(sample)
+        key = number if name is None else distinct.name(name)
+        yield Cut(key, _with_head(head, sample) if is_whole else None)
     if has_list and sum(step for _, step in segments) != -1:  # the end of the object
         raise EOFError
     if number == 0:
@@ -91,6 +100,17 @@ def _head(header: bytes) -> bytes:
         return msgspec.json.encode(_HEADER.decode(_as_json(header)).eval)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise UnfitError(f"the header of the log is damaged: {error}") from None
+
+
+def _name(sample: bytes) -> str | None:
+    """Return the name of a sample, by the id and epoch that it begins with; null without them."""
+    if (found := _BEGINNING.match(sample)) is None:
+        return None
+    try:
+        sample_id = msgspec.json.decode(found[1])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return label(f"{_SAMPLES}{sample_id}_epoch_{found[2].decode()}.json")
 
 
 def _with_head(head: bytes, sample: bytes) -> bytes:
@@ -117,17 +137,20 @@ def _before_samples(segments: Iterator[tuple[bytes, int]], limit: int) -> tuple[
     return bytes(held), False
 
 
-def _elements(segments: Iterator[tuple[bytes, int]], limit: int) -> Iterator[bytes | None]:
-    """Yield the objects of the list that was begun, null for one larger than the limit."""
+def _elements(segments: Iterator[tuple[bytes, int]], limit: int) -> Iterator[tuple[bytes, bool]]:
+    """Yield the objects of the list that was begun, and whether each is all there.
+
+    Of one larger than the limit it is what it begins with.
+    """
     held, n_bytes, depth = bytearray(), 0, 0
     for data, step in segments:
         n_bytes += len(data)
-        held += data if n_bytes <= limit else b""
+        held += data[: limit - len(held)]
         depth += step
         if depth < 0:
             return
         if depth == 0 and step:
-            yield bytes(held).lstrip(_BETWEEN) if n_bytes <= limit else None
+            yield bytes(held).lstrip(_BETWEEN), n_bytes <= limit
             held.clear()
             n_bytes = 0
 

@@ -1,8 +1,8 @@
 """How a file is cut into documents: a splitter takes its bytes, and gives its parts as they come.
 
-A part has its number in the file, from 1 on; null stands for the file as a whole. Its data are null
-where they are more than the limit. Only one part is in memory at a time, except that `entries`
-holds the file, of which the limit is asked too.
+A part has its number in the file, from 1 on, or a name of its own; null stands for the file as a
+whole. Its data are null where they are more than the limit. Only one part is in memory at a time,
+except that `entries` holds the file, of which the limit is asked too.
 """
 
 import io
@@ -29,9 +29,9 @@ _OF_NUMBER = b"0123456789.-+eE"
 
 
 class Cut(NamedTuple):
-    """A part of a file."""
+    """A part of a file, by its number or its name in it."""
 
-    number: int | None
+    key: int | str | None
     data: bytes | None
 
 

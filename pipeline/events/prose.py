@@ -37,6 +37,8 @@ _NUMBER_WORDS = {
 _NUMBER_OF_PLAYER = rf"(\d+|{'|'.join(_NUMBER_WORDS)})"
 _PLAYER = rf"player[\s_]*{_NUMBER_OF_PLAYER}\b"
 _MENTION = rf"(?i){_PLAYER}"
+# What joins the names of a vote that says two: "from Ann to Bob", "Ann → Bob", "with Ann for Bob".
+_JOINED = r"(?:\s*,\s+|\s+(?:(?:or|and|nor)(?:\s+for)?|to|from|for)\s+|\s*(?:→|[-=]+>)\s*)"
 _OWN_PROPOSAL = r"(?i)\bmy own proposal\b"
 
 
@@ -44,7 +46,7 @@ def _vote(player: str, words: str = r"\bvot(?:e|es|ing)\b") -> str:
     """The pattern of a vote for a player, or for two, whose name has this pattern."""
     return (
         rf"(?i)(?:{words})[^\d\n.。{NOBODY}]{{0,40}}?"
-        rf"(?:{NO_ONE}|{player}(?:(?:\s*,|\s+or|\s+and)\s+{player})?)"
+        rf"(?:{NO_ONE}|{player}(?:{_JOINED}{player})?)"
         rf"|{player}\s+(?:will\s+)?(?:gets?|has|receives?|is)\s+my\s+vote\b"
     )
 
@@ -59,7 +61,9 @@ def _denied(player: str, words: str = r"\bvot(?:e|es|ing)\b") -> str:
         rf"(?i)(?:\b(?:not|never|cannot|no|ne|{instead})|n['’]t)\s+{HELPERS}(?:{words}){rest}"
         rf"|(?:{words})\s+(?:is\s+)?(?:not|never|nicht|pas)\s{rest}"
         rf"|\bnot\s+(?:for\s+)?{player}"
-        rf"|(?:{words})\s+(?:for\s+)?neither\s+{player}(?:\s*,\s*{player})*\s+nor\s+{player}"
+        rf"|(?:{words})\W{{1,3}}(?:(?:is|goes|for|to)\s+){{0,2}}neither\s+(?:for\s+)?{player}"
+        rf"(?:\s*,\s*{player})*\s+nor\s+(?:for\s+)?{player}"
+        rf"|\b(?:any|every)(?:one|body)\s+(?:but|except)\s+(?:for\s+)?{player}"
         rf"|[不别別没沒][会會要想能再有]?投(?:票)?[给給]?{player}"
     )
 

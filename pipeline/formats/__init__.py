@@ -28,7 +28,7 @@ from pipeline.archives.unclaimed import TEXT, is_pointer, why_unclaimed
 from pipeline.formats.broken import broken, decode
 from pipeline.formats.building import side_results
 from pipeline.formats.kinds import check_kind, check_winners
-from pipeline.formats.look import Look, Shapes
+from pipeline.formats.look import Look, Shapes, listed
 from pipeline.formats.players import untested
 from pipeline.game import BrokenDocument, GameRecord
 from pipeline.plugins import FORMATS, OWN, PluginError, each_once, plugins
@@ -193,6 +193,7 @@ def why_ignored(data: bytes, path: str = "") -> str:
     look = Look(path, data.removeprefix(BYTE_ORDER_MARK))
     describing = [format_ for format_ in _own() if hasattr(format_, "describes")]
     named = next(filter(None, (format_.describes(look) for format_ in describing)), None)
+    named = named or _why_not_from_a_list(look)
     return f"{NOT_READ}{named}" if named else _why_no_log(look)
 
 
@@ -247,6 +248,14 @@ def _claimed_twice(names: list[str]) -> str:
         f"the formats {' and '.join(claimed)} claim it: this is a bug, please report it; without "
         "one of their packages the document is read"
     )
+
+
+def _why_not_from_a_list(look: Look) -> str | None:
+    """What a JSON list is whose first entry is a log that is read alone; null for another one."""
+    first = Look(look.path, next(listed(look.data), b""))
+    names = (format_.NAME for format_ in _own() if first.data and format_.claims(first))
+    name = next(names, None)
+    return name and f"a JSON list of logs of {name}: write each on a line of its own, as .jsonl"
 
 
 def _why_no_log(look: Look) -> str:

@@ -19,7 +19,7 @@ from pipeline.archives.splitting import Splitter
 from pipeline.formats.broken import decode
 from pipeline.formats.interchange import KEY
 from pipeline.formats.interchange.document import DECODER, Document, End
-from pipeline.formats.interchange.reading import game_of
+from pipeline.formats.interchange.reading import derived_results, game_of
 from pipeline.formats.look import Look, begun, object_of
 from pipeline.formats.usage import amount, usage
 from pipeline.game import BrokenDocument, Fault, GameRecord, Seat, Usage
@@ -35,6 +35,7 @@ _FEWEST = 2
 # Where a task can leave its game: the first counts that has one.
 _PLACES = ("store", "metadata")
 _GAME = "magic"
+_MISTYPED = (b"[", b'"')
 _NEAR_BYTES = 1 << 8
 _NO_MODEL = "none/none"
 _LONGEST = 200
@@ -75,10 +76,18 @@ class Error(Struct):
     message: str
 
 
+class Invalidation(Struct):
+    reason: str | None = None
+
+
 class Sample(Struct):
-    """What a sample says besides its game; a limit or an error is why it did not run its course."""
+    """What a sample says besides its game; a limit or an error is why it did not run its course.
+
+    Who read the log can have said of a sample that it does not count.
+    """
 
     started_at: Annotated[datetime, Meta(tz=True)] | None = None
+    invalidation: Invalidation | None = None
     limit: Limit | None = None
     error: Error | None = None
     role_usage: Raw = Raw(b"{}")
@@ -87,7 +96,10 @@ class Sample(Struct):
 
     @property
     def ended_by(self) -> str | None:
-        """The limit that stopped it, else the error; null for neither."""
+        """Why it does not count, else the limit that stopped it, else the error; null for none."""
+        if self.invalidation is not None:
+            reason = self.invalidation.reason
+            return f"invalidated: {reason[:_LONGEST]}" if reason else "invalidated"
         if self.limit is not None:
             return f"{self.limit.type} limit"
         return None if self.error is None else f"error: {self.error.message[:_LONGEST]}"
@@ -123,6 +135,8 @@ def read(look: Look, model: str | None) -> GameRecord:
     game.faults = [_placed(fault, at) for fault in game.faults]
     game.usage = _usage(game, sample)
     game.failures = {**_failures(game, sample), **game.failures}
+    if sample.invalidation is not None:
+        _invalidate(game, sample)
     return game
 
 
@@ -138,12 +152,15 @@ def describes(look: Look) -> str | None:
 
 
 def _game(look: Look) -> tuple[str, bytes] | None:
-    """Where a sample has a game, and its document; None for one that has none."""
+    """Where a sample has a game, and its document; None for one that has none.
+
+    It can be of another type than it should be: several in a list, or JSON as a text.
+    """
     sample = object_of(bytes(look.top.get("sample", b"")))
     for place in _PLACES:
         held = object_of(bytes(sample.get(place, b"")))
         data = bytes(held.get(_GAME, b""))
-        if KEY in object_of(data):
+        if KEY in object_of(data) or (data[:1] in _MISTYPED and KEY.encode() in data):
             return f"$.sample.{place}.{_GAME}", data
     return None
 
@@ -163,6 +180,13 @@ def _complete(document: Document, header: Eval, sample: Sample) -> None:
     end = document.end or End()
     if not document.is_finished and end.ended_by is None:
         document.end = replace(end, ended_by=sample.ended_by)
+
+
+def _invalidate(game: GameRecord, sample: Sample) -> None:
+    """Makes it a game that did not end, whatever it says itself, and that nobody failed."""
+    game.is_finished, game.outcome, game.ended_by = False, None, sample.ended_by
+    game.failures = {}
+    game.results = derived_results(game, [None] * len(game.seats))
 
 
 def _usage(game: GameRecord, sample: Sample) -> list[Usage]:

@@ -142,11 +142,15 @@ def _first_value(data: bytes) -> bytes:
 
 def _entries(data: bytes) -> Iterator[Mapping[str, Raw]]:
     """The values of each object in a JSON list by key; none of what is no list."""
+    return map(object_of, listed(data))
+
+
+def listed(data: bytes) -> Iterator[bytes]:
+    """The entries of a JSON list, as they are written; none of what is no list."""
     try:
-        entries = _LIST.decode(data)
+        return map(bytes, _LIST.decode(data))
     except UNDECODABLE:
-        return
-    yield from map(object_of, map(bytes, entries))
+        return iter(())
 
 
 def object_of(data: bytes) -> Mapping[str, Raw]:

@@ -78,11 +78,12 @@ class Recall:
 
     def noting(self, unit: Unit, documents: Iterator[Document]) -> Iterator[Document]:
         """The documents of an archive, which is noted when all were read."""
-        as_found, document = _version(unit), None
+        as_found, (source, prefix), document = _version(unit), _home(unit), None
         for document in documents:
             yield document
-        # One that breaks off, or is no archive at all, is itself reported at the end.
-        if document is None or (document.source, document.path) != (unit.source, unit.path):
+        # One that breaks off, or is no archive at all, is itself reported at the end. Of a log of
+        # lines only lines are looked for later, not parts that have names.
+        if document is None or (document.source == source and document.path.startswith(prefix)):
             archive = _archive(unit, as_found)
             self._noted += [archive] if archive else []
 

@@ -10,11 +10,14 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from inspect_logs import ROLES, chameleon, eval_log, json_log, sample
+from lakes import nonzero, table
+from polars.testing import assert_frame_equal
 from test_archives import zipped
 
-from pipeline.archives import Document, documents
+from pipeline.archives import Document, documents, inspect_log
 from pipeline.cli import main
 from pipeline.conversion import validate
 from pipeline.events.identity import content_id
@@ -22,6 +25,7 @@ from pipeline.formats import read, splitter, why_ignored
 from pipeline.game import BrokenDocument, GameRecord
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
+from pipeline.metrics import metrics
 
 FILES: dict[str, Callable[..., bytes]] = {"x.eval": eval_log, "x.json": json_log}
 EVERY_FILE = pytest.mark.parametrize("file", FILES)
@@ -29,7 +33,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "inspect.md"
 
 
 def written(folder: Path, file: str, samples: list[dict[str, Any]], **options: Any) -> Path:
-    (folder / file).write_bytes(FILES[file](samples, **options))
+    (folder / file).write_bytes(FILES[f"x{Path(file).suffix}"](samples, **options))
     return folder / file
 
 
@@ -134,16 +138,58 @@ def test_the_header_comes_before_the_samples(is_sorted: bool, tmp_path: Path) ->
         assert named in why_ignored(document.data or b"", document.path)
 
 
-def test_a_sample_that_a_retry_copied_is_one_game(tmp_path: Path) -> None:
-    """Inspect puts the samples that went well before into the new log, as they are."""
-    first = [sample(0, chameleon(0)), sample(1)]
-    logs = tmp_path / "logs"
-    logs.mkdir()
-    (logs / "a.eval").write_bytes(eval_log(first))
-    (logs / "b.eval").write_bytes(eval_log([first[0], sample(1, chameleon(1))]))
-    report = ingest(logs, tmp_path / "lake", jobs=1)
-    found = {status: n for status, n in report.statuses.items() if n}
-    assert found == {"ingested": 2, "duplicate": 1, "ignored": 1}
+@EVERY_FILE
+def test_a_sample_that_a_retry_copied_is_one_game(file: str, tmp_path: Path) -> None:
+    """Inspect puts the samples that went well before into the new log, as they are.
+
+    A log that was broken off lacks some between them, and another program can sort them.
+    """
+    logs, lake = tmp_path / "logs", tmp_path / "lake"
+    first = [sample(0), sample(1, chameleon(1)), sample(4, chameleon(4))]
+    retried = [first[2], sample(3, chameleon(3)), sample(0, chameleon(0)), first[1]]
+    for name, samples in (("a", first), ("b", retried)):
+        (logs / name).mkdir(parents=True)
+        written(logs / name, file, samples)
+    assert nonzero(ingest(logs, lake, jobs=1)) == {"ingested": 4, "duplicate": 2, "ignored": 1}
+    assert nonzero(ingest(logs, lake, jobs=1)) == {"unchanged": 6, "ignored": 1}
+    assert table(lake, "games").height == 4
+
+
+def test_both_forms_name_a_sample_alike(tmp_path: Path) -> None:
+    """By id and epoch, also one over the limit; without an id it keeps its number."""
+    ids = [7, "7 ", "a/b", 'é "x" \n', "x" * 5000, -1]
+    samples = [sample(0, chameleon(0), id=one, epoch=2) for one in ids]
+    samples.append(sample(8, chameleon(8), input="x" * 50_000))
+    found = [
+        cut(written(tmp_path, file, samples, **options), max_document=20_000)
+        for file, options in (("x.eval", {}), ("x.json", {}), ("x.json", {"indent": None}))
+    ]
+    paths = [[document.path for document in one] for one in found]
+    assert paths[0] == paths[1] == paths[2]
+    assert paths[0][2] == "samples/a/b_epoch_2.json"
+    assert [document.is_broken for document in found[1]] == [False] * 6 + [True]
+    samples = [{"epoch": 1, "id": 5}, *[sample(5)] * 2, sample(5, id=None)]
+    names = ["samples/5_epoch_1.json", "samples/5_epoch_1.json (2)"]
+    assert [document.path for document in cut(written(tmp_path, "x.json", samples))] == [
+        "x.json#1",
+        *names,
+        "x.json#4",
+    ]
+
+
+def test_a_lake_that_has_samples_by_their_numbers_has_each_game_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As lakes were made before samples of `.json` logs had names."""
+    path = written(tmp_path, "x.json", [sample(n, chameleon(n)) for n in range(3)])
+    with monkeypatch.context() as before:
+        before.setattr(inspect_log, "_name", lambda data: None)
+        ingest(path, tmp_path / "lake", jobs=1)
+    games = table(tmp_path / "lake", "games")
+    assert games["path"].to_list() == ["x.json#1", "x.json#2", "x.json#3"]
+    assert nonzero(ingest(path, tmp_path / "lake", jobs=1)) == {"duplicate": 3}
+    assert nonzero(ingest(path, tmp_path / "lake", jobs=1)) == {"unchanged": 3}
+    assert_frame_equal(table(tmp_path / "lake", "games"), games)
 
 
 def test_a_log_of_a_task_that_runs_grows(tmp_path: Path) -> None:
@@ -188,6 +234,39 @@ def test_what_stopped_a_sample_ended_its_game(
     game = chameleon(0) | {"is_finished": False, "end": None}
     (found,) = games_in(written(tmp_path, "x.eval", [sample(0, game, **parts)]))
     assert (found.is_finished, found.ended_by) == (False, ended_by)
+
+
+@pytest.mark.parametrize("failures", ["exclude", "loss"])
+@pytest.mark.parametrize("given", [{"reason": "tool bug"}, {"reason": None}, {}])
+def test_a_sample_that_was_invalidated_does_not_count(
+    given: dict[str, Any], failures: str, tmp_path: Path
+) -> None:
+    """Whatever its document says; its retry counts once."""
+    game = chameleon(0)
+    game["seats"][0] |= {"failure": "time-out"}
+    parts = {"error": {"message": "boom"}, "invalidation": {"author": "me", **given}}
+    first = [sample(0, game, **parts), sample(1, chameleon(1))]
+    written(tmp_path, "a.eval", first)
+    written(tmp_path, "b.eval", [sample(0, chameleon(0), uuid="v"), first[1]])
+    ingest(tmp_path, tmp_path / "lake", jobs=1)
+    lake = open_lake(tmp_path / "lake").with_failures(failures)
+    games = lake.table("games").collect().filter(~pl.col("is_finished"))
+    why = "invalidated: tool bug" if given.get("reason") else "invalidated"
+    assert games.select("outcome", "ended_by").rows() == [(None, why)]
+    rates = metrics(lake, metric=["win_rate"], by=["model"], confidence=None)
+    of_red = rates.filter(model=ROLES["red"])
+    assert of_red.select("hits", "counted").rows() == [(1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("bend", "kind"), [(lambda game: [game], "list"), (json.dumps, "text")], ids=["list", "text"]
+)
+def test_a_document_of_another_type_is_a_fault(
+    bend: Callable[[Any], Any], kind: str, tmp_path: Path
+) -> None:
+    fault = fault_of(written(tmp_path, "x.json", [sample(0, bend(chameleon(0)))]))
+    assert fault.json_path == "$.sample.store.magic"
+    assert fault.message == f"`magic` is an object, not a {kind}"
 
 
 @pytest.mark.parametrize(
@@ -286,13 +365,11 @@ def test_json_cut_anywhere_keeps_the_samples_before(tmp_path: Path) -> None:
 @pytest.mark.parametrize("size", [1, 7, 64, 1000])
 def test_json_is_cut_alike_however_it_comes(size: int) -> None:
     """In pieces that end within texts, escapes and the key of the samples."""
-    from pipeline.archives.inspect_log import samples
-
     data = json_log([sample(n, chameleon(n)) for n in range(3)])
-    whole = list(samples(iter([data]), len(data)))
+    whole = list(inspect_log.samples(iter([data]), len(data)))
     pieces = (data[start : start + size] for start in range(0, len(data), size))
-    assert [part.number for part in whole] == [1, 2, 3]
-    assert list(samples(pieces, len(data))) == whole
+    assert [part.key for part in whole] == [f"samples/{n}_epoch_1.json" for n in range(3)]
+    assert list(inspect_log.samples(pieces, len(data))) == whole
 
 
 @EVERY_FILE

@@ -11,6 +11,8 @@ import pytest
 import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from inspect_logs import chameleon as inspected
+from inspect_logs import json_log, sample
 from lakes import Lab, nonzero, rows, table
 from rawlogs import chameleon, chatarena, prisoners_dilemma, public_good
 from test_archives import tar, zipped
@@ -174,7 +176,7 @@ def two(name: str, second: Callable[..., object] = public_good) -> bytes:
 
 # The archives of a folder, each with its data at three ingests, None for the same, and the ingests
 # that read it: a disk's error passes, what nobody can read is tried again, and so is what is not
-# noted, since it changed meanwhile or is small.
+# noted, since it changed meanwhile, is small, or has parts with names of their own.
 WHOLE, PIPE = two("whole.tar.zst"), b"a pipe"
 ARCHIVES: dict[str, tuple[list[bytes | None], list[int]]] = {
     "a failure.zip": ([two("a failure.zip"), None, None], [1, 2]),
@@ -191,6 +193,7 @@ ARCHIVES: dict[str, tuple[list[bytes | None], list[int]]] = {
         [1, 2],
     ),
     "meanwhile.zip": ([two("meanwhile.zip"), None, None], [1, 2, 3]),
+    "samples.log": ([json_log([sample(0, inspected(0))]), None, None], [1, 2, 3]),
     "small.jsonl": ([b"{}\n", None, None], [1, 2, 3]),
     "z.tar": ([two("z.tar"), PIPE, None], [1, 2, 3]),
 }
@@ -244,7 +247,7 @@ def test_an_archive_is_read_until_all_of_it_is_known(
     assert len(of_file["lines.jsonl"]) == len(MEMBERS)
     archives = table(lab.lake, "archives").sort("ingest_id")
     noted = {prefix[:-1]: sha for prefix, sha in archives.select("prefix", "sha256").iter_rows()}
-    not_noted = {"broken off.tar.zst", "meanwhile.zip", "small.jsonl"}
+    not_noted = {"broken off.tar.zst", "meanwhile.zip", "samples.log", "small.jsonl"}
     assert noted.keys() == ARCHIVES.keys() - not_noted
     for name in ("whole.tar.zst", "lines.jsonl", "copy.tar"):
         assert noted[name] == sha256((lab.root / name).read_bytes()).hexdigest()
