@@ -10,7 +10,6 @@ import time
 import webbrowser
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http import HTTPStatus
 from threading import Timer
 from types import FrameType
 from urllib.parse import quote
@@ -38,17 +37,6 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.loop.call_later(REQUEST_SECONDS, self._end)
-
-    def send_400_response(self, msg: str) -> None:
-        """Answers what is no request with the headers of every answer, and closes."""
-        headers = {**HEADERS, "content-type": "text/plain; charset=utf-8", "connection": "close"}
-        named = [(name.encode(), value.encode()) for name, value in headers.items()]
-        status = HTTPStatus.BAD_REQUEST
-        answer = h11.Response(status_code=status, headers=named, reason=status.phrase.encode())
-        text = b"This is no request that a browser sends.\n"
-        for event in (answer, h11.Data(data=text), h11.EndOfMessage()):
-            self.transport.write(self.conn.send(event) or b"")
-        self.transport.close()
 
     def _end(self) -> None:
         if self.conn.our_state is h11.IDLE:

@@ -10,24 +10,22 @@ import os
 import pickle
 import resource
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache
 from itertools import count
 from pathlib import Path
-from threading import Thread
+from subprocess import TimeoutExpired
 from typing import TYPE_CHECKING
 
-from pipeline.processes import how_it_ended, processor_seconds, start
+from pipeline.processes import how_it_ended, start
 from pipeline.server.worker import PROGRAM, Reply, Task, fault
 
 if TYPE_CHECKING:
     from pipeline.api import Lake
 
-SECONDS = 60.0
-"""A page that takes more of the processors is ended; to wait for them costs nothing."""
-MOST_TIMES = 10
-"""A page is also ended after so many times the limit by the clock: what it waits for is gone."""
+SECONDS = 300.0
+"""A page that takes longer is ended; readers see after some seconds that it is being computed."""
 MEMORY = 4 * 2**30
 """A process that takes more bytes is ended: a limit of addresses would not let plots be drawn."""
 KEPT_MEMORY = 2**30
@@ -48,8 +46,8 @@ NICE = {"search": 5, "free": 10}
 
 
 _SLOW = (
-    "it took more than {0:g} seconds of work, or {1:g} in all, and was ended: ask for "
-    "less, or use the command line, which has no such limit"
+    "it took more than {:g} seconds and was ended: ask for less, or use the command line, which "
+    "has no such limit"
 )
 
 
@@ -129,8 +127,7 @@ class _Process:
         threads = {"POLARS_MAX_THREADS": str(max(2, (os.cpu_count() or 2) // 2))} if nice else {}
         program = PROGRAM.format(nice=nice, draws=is_kept and not nice)
         self._process, self._connection = start(program, **threads, **environment)
-        self._reader = Thread(target=self._read, daemon=True)
-        self._reader.start()
+        self._loop.add_reader(self._connection.fileno(), self._read)
 
     @property
     def n_pages(self) -> int:
@@ -142,14 +139,12 @@ class _Process:
         number = next(self._numbers)
         future: asyncio.Future[Reply | None] = self._loop.create_future()
         self._pages[number] = future
-        has_time = self._clock(seconds)
+        end = time.monotonic() + seconds
         try:
             self._connection.send((number, lake.state, _pickled(lake), task))
             while not (await asyncio.wait([future], timeout=_SECONDS_BETWEEN_LOOKS))[0]:
-                if not has_time():
-                    self._end(
-                        fault(504, _SLOW.format(seconds, MOST_TIMES * seconds), "Too slow"), number
-                    )
+                if time.monotonic() > end:
+                    self._end(fault(504, _SLOW.format(seconds), "Too slow"), number)
                 elif self.n_bytes() > MEMORY:
                     self._end(fault(500, f"it took more than {MEMORY / 2**30:g} GiB: ask for less"))
             return future.result()
@@ -159,19 +154,15 @@ class _Process:
             del self._pages[number]
 
     def _read(self) -> None:
-        """Hands each page to whoever waits for it, until the process ends."""
-        with suppress(EOFError, OSError):
-            while True:
-                number, reply = self._connection.recv()
-                self._call(self._hand, number, reply)
-        self._process.kill()
-        ended = f"its process ended {how_it_ended(self._process.wait())}"
-        self._connection.close()
-        self._call(self._end, fault(500, f"{ended}, perhaps because memory ran out"))
-
-    def _call(self, function: Callable[..., None], *arguments: object) -> None:
-        with suppress(RuntimeError):  # the server has ended
-            self._loop.call_soon_threadsafe(function, *arguments)
+        """Hands a page to whoever waits for it; at the end of the process, its reason to all."""
+        try:
+            self._hand(*self._connection.recv())
+        except (EOFError, OSError):
+            self._loop.remove_reader(self._connection.fileno())
+            self._connection.close()
+            self._process.kill()
+            ended = f"its process ended {how_it_ended(self._process.wait())}"
+            self._end(fault(500, f"{ended}, perhaps because memory ran out"))
 
     def _hand(self, number: int, reply: Reply | None) -> None:
         future = self._pages.get(number)
@@ -184,23 +175,6 @@ class _Process:
         for number in self._pages:
             is_guilty = number == guilty or (guilty is None and len(self._pages) == 1)
             self._hand(number, reason if is_guilty else None)
-
-    def _clock(self, seconds: float) -> Callable[[], bool]:
-        """Whether a page that begins now has time left, by the processors as by the clock.
-
-        What the process takes of the processors is divided by its pages.
-        """
-        began, before = time.monotonic(), processor_seconds(self._process.pid)
-        by_clock = seconds if before is None else MOST_TIMES * seconds
-        used, last = 0.0, before or 0.0
-
-        def has_time() -> bool:
-            nonlocal used, last
-            now = processor_seconds(self._process.pid) or last
-            used, last = used + (now - last) / max(1, self.n_pages), now
-            return used <= seconds and time.monotonic() - began <= by_clock
-
-        return has_time
 
     def is_alive(self) -> bool:
         return self._process.poll() is None
@@ -218,8 +192,9 @@ class _Process:
         self._process.kill()
 
     def wait(self) -> None:
-        """Waits until it has ended: a thread that outlives the interpreter holds what it uses."""
-        self._reader.join(_SECONDS_TO_END)
+        """Waits until it has ended, as it has soon unless its disk is gone."""
+        with suppress(TimeoutExpired):
+            self._process.wait(_SECONDS_TO_END)
 
 
 @lru_cache(4)
