@@ -163,7 +163,7 @@ class Lake(AnsweringLake):
         cell, and PipelineError without the extra `view` or if the file cannot be written.
         """
         try:
-            from pipeline.pages.report_file import report_file
+            from pipeline.pages.report import report_file
         except ModuleNotFoundError:
             raise PipelineError(plots.NEEDED) from None
         text = report_file(

@@ -64,8 +64,7 @@ def report(
     from pipeline.replacing import replacing
 
     try:
-        from pipeline.pages.report import GAMES_PER_CELL
-        from pipeline.pages.report_file import report_file
+        from pipeline.pages.report import GAMES_PER_CELL, report_file
     except ModuleNotFoundError:
         raise PipelineError(plots.NEEDED) from None
 
