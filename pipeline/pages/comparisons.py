@@ -13,8 +13,21 @@ from pipeline.errors import LakeError, UsageError, choose
 from pipeline.lake import reopened
 from pipeline.metrics.known import metric, names
 from pipeline.metrics.request import check_models
-from pipeline.pages.address import EDITION, GAME_TYPE, METRIC, Field, address, given
-from pipeline.pages.content import Content, Faults, Page, answered, listed, models_of, number
+from pipeline.pages.content import (
+    EDITION,
+    GAME_TYPE,
+    METRIC,
+    Content,
+    Faults,
+    Field,
+    Page,
+    address,
+    answered,
+    given,
+    listed,
+    models_of,
+    number,
+)
 from pipeline.present import present
 from pipeline.reports import diff as changes
 from pipeline.reports.compare.across import bare, full, system_of

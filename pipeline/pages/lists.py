@@ -17,18 +17,23 @@ from pipeline.metrics.known import names
 from pipeline.metrics.paging import order_by, page_of
 from pipeline.metrics.request import check_of_roles
 from pipeline.metrics.win_rate import RESULTS
-from pipeline.pages.address import (
+from pipeline.pages.content import (
     AFTER,
     EDITION,
     GAME_TYPE,
     METRIC,
     SAME_EDITION,
+    Content,
+    Faults,
     Field,
+    Page,
     address,
     given,
+    head,
+    listing,
+    sort_of,
     sorting,
 )
-from pipeline.pages.content import Content, Faults, Page, head, listing, sort_of
 from pipeline.reports import documents as document_rows
 from pipeline.reports import games as game_rows
 from pipeline.reports import missing as missing_rows

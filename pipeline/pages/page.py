@@ -11,8 +11,7 @@ import polars as pl
 from pipeline.errors import UsageError, choose
 from pipeline.metrics.request import NO_LOSSES
 from pipeline.pages import comparisons, game, lists, lookups, reported, values
-from pipeline.pages.address import Address
-from pipeline.pages.content import Content, Page
+from pipeline.pages.content import Address, Content, Page
 from pipeline.reports.declared import found
 from pipeline.reports.tables import unknown_notes
 from pipeline.vocabulary import EXCLUDE, LOSS, RELEASE

@@ -11,8 +11,20 @@ from pipeline.answers import AnsweringLake
 from pipeline.column import schema, words
 from pipeline.declared import REPEATED, Parameter
 from pipeline.metrics.request import check_models
-from pipeline.pages.address import EDITION, GAME_TYPE, METRIC, WHERE, Field, address
-from pipeline.pages.content import Content, Faults, Page, answered, models_of, number
+from pipeline.pages.content import (
+    EDITION,
+    GAME_TYPE,
+    METRIC,
+    WHERE,
+    Content,
+    Faults,
+    Field,
+    Page,
+    address,
+    answered,
+    models_of,
+    number,
+)
 from pipeline.present import present
 from pipeline.reports.declared import Report
 from pipeline.vocabulary import ALL

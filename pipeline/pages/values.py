@@ -13,24 +13,22 @@ from pipeline.errors import UsageError
 from pipeline.metrics.known import has_sql, metric, names, sql, title
 from pipeline.metrics.request import check_models, several
 from pipeline.metrics.results import ESTIMATE, REPLAYS, origin, wide
-from pipeline.pages.address import (
+from pipeline.pages.content import (
     BY,
     EDITION,
     GAME_TYPE,
     METRIC,
     WHERE,
-    Field,
-    address,
-    sorting,
-)
-from pipeline.pages.content import (
     Content,
     Faults,
+    Field,
     Page,
+    address,
     answered,
     grouped,
     head,
     listed,
+    sorting,
     tested_models,
     without_games,
 )

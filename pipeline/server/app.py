@@ -20,10 +20,9 @@ from pipeline.errors import LakeError, PipelineError
 from pipeline.pages import MENU, NAMES, address, links, page
 from pipeline.pages.page import TEMPLATES
 from pipeline.pages.render import carrying, environment
-from pipeline.server.cache import Late, Making
 from pipeline.server.security import Guard, Token, fault_answer, local, may_be_foreign
 from pipeline.server.worker import Form, Reply, Task, fault
-from pipeline.server.workers import NICE, Workers
+from pipeline.server.workers import NICE, Late, Making, Workers
 from pipeline.version import __version__
 
 STATIC = TEMPLATES.parent / "static"

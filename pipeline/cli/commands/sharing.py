@@ -5,8 +5,7 @@ from typing import Literal
 
 from pipeline.cells import counted
 from pipeline.cli import options, terminal
-from pipeline.cli.command import Asked
-from pipeline.cli.declared import PathType
+from pipeline.cli.command import Asked, PathType
 from pipeline.cli.options import DEFAULT_CONFIDENCE, DEFAULT_LAKE, Texts
 from pipeline.declared import argument, flag, option, several
 from pipeline.errors import PipelineError, UsageError
