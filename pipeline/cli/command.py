@@ -241,10 +241,6 @@ class Asked:
         asked = {key: value for key, value in self._arguments.items() if key in known}
         return function(self.lake, *arguments, **asked | more)
 
-    def has(self, *options: str) -> bool:
-        """Whether the command was given a value for all of these options."""
-        return all(self._arguments.get(name) for name in options)
-
     def table(self, name: str, rows: "pl.DataFrame", **more: Any) -> "Table":
         """The table of a result, with its notes: see `present`.
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from pipeline.errors import UsageError, choose
 from pipeline.metrics.request import NO_LOSSES
-from pipeline.pages import comparisons, game, lists, lookups, reported, values
+from pipeline.pages import game, lists, lookups, reported, values
 from pipeline.pages.content import Address, Content, Page
 from pipeline.reports.declared import found
 from pipeline.reports.tables import unknown_notes
@@ -28,7 +28,6 @@ _BY_LINKS = ("plan", "usage", "diff")
 
 PAGES = {
     **{name: reported.page_of(one) for name, one in found().items()},
-    **comparisons.PAGES,
     **game.PAGES,
     **lists.PAGES,
     **lookups.PAGES,

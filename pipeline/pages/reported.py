@@ -61,16 +61,12 @@ def _fields(asked: Parameter) -> Iterator[Field]:
     elif kind is bool:
         yield Field(name, label, bool, default, help=help)
     elif get_origin(kind) is Literal:
-        of_kind = partial(_choices, kind)
-        yield Field(name, label.capitalize(), values=of_kind, nothing="any", help=help)
+        choices = get_args(kind)
+        yield Field(name, label.capitalize(), values=lambda *_: choices, nothing="any", help=help)
     else:
         hint = "" if default in (None, ...) else f"{default:g}" if kind in (int, float) else default
         size = 6 if kind in (int, float) else 18
         yield Field(name, label.capitalize(), hint=hint, size=size, help=help)
-
-
-def _choices(kind: Any, *_: object) -> tuple[str, ...]:
-    return get_args(kind)
 
 
 def _names(asked: Parameter) -> list[str]:

@@ -59,7 +59,7 @@ def report(
         raise UsageError("--games-per-cell works only with --format html")
 
     from pipeline import open_lake, plots
-    from pipeline.cli.table_file import check_place
+    from pipeline.cli.output import check_place
     from pipeline.replacing import replacing
 
     try:
