@@ -1,7 +1,7 @@
 """A data set to publish: the event tables as Parquet, with a data card and Croissant metadata."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from hashlib import file_digest
@@ -133,33 +133,57 @@ def card(about: Card, tables: Mapping[str, int]) -> str:
         "configs": [{"config_name": table, "data_files": file_of(table)} for table in tables],
     }
     lines = "".join(f"{key}: {json.dumps(value)}\n" for key, value in head.items())
-    return f"---\n{lines}---\n\n{''.join(_body(about, tables))}"
+    return f"---\n{lines}---\n\n{_body(about, tables)}"
 
 
-def _body(about: Card, tables: Mapping[str, int]) -> Iterator[str]:
-    yield markdown.heading(about.title, 1)
-    yield f"The {markdown.escaped(about.state)}. Date: {about.at:%Y-%m-%d}.\n\n"
-    if about.lake.joined_names and not about.redaction.pseudonyms:
-        yield f"Names of models are joined: {markdown.escaped(about.lake.joined_names)}.\n\n"
-    yield "`croissant.json` says what each column means. Tables are joined by `game_id`.\n\n"
-    yield "| file | rows | a row is |\n|---|--:|---|\n"
-    for table, n_rows in tables.items():
-        yield f"| `{file_of(table)}` | {n_rows:,} | {markdown.escaped(row_meaning(table))} |\n"
-    yield "\n```python\nimport polars as pl\n\n"
-    yield 'games = pl.read_parquet("data/games.parquet")\n```\n\n'
-    yield markdown.heading("What is left out")
-    yield "Documents and what was refused of them, and these columns:\n\n"
-    yield "".join(f"- `{name}`\n" for name in about.redaction.columns)
-    if about.redaction.pseudonyms:
-        yield "\nModels have pseudonyms. "
-        yield "In texts their names are replaced where they are spelt exactly as logs name them. "
-        yield "Other spellings, makers, and what a model says of itself can be left. "
-        yield "Hashes are of the original documents: whoever has these can tell the models.\n"
-    yield "\n" + markdown.heading("Licence and citation")
-    license = markdown.escaped(about.license or "none stated")
-    yield f"Licence: {license}.\n\n- {TOOL}\n"
-    if MAGIC in about.lake.systems:
-        yield f"- {BENCHMARK}\n"
+_BODY = """{title}The {state}. Date: {at:%Y-%m-%d}.
+
+{joined}`croissant.json` says what each column means. Tables are joined by `game_id`.
+
+| file | rows | a row is |
+|---|--:|---|
+{rows}
+```python
+import polars as pl
+
+games = pl.read_parquet("data/games.parquet")
+```
+
+## What is left out
+
+Documents and what was refused of them, and these columns:
+
+{columns}{pseudonyms}
+## Licence and citation
+
+Licence: {license}.
+
+{cited}"""
+_PSEUDONYMS = """
+Models have pseudonyms. In texts their names are replaced where they are spelt exactly as logs \
+name them. Other spellings, makers, and what a model says of itself can be left. Hashes are of the \
+original documents: whoever has these can tell the models.
+"""
+
+
+def _body(about: Card, tables: Mapping[str, int]) -> str:
+    names = about.lake.joined_names if not about.redaction.pseudonyms else ""
+    rows = (
+        f"| `{file_of(table)}` | {n_rows:,} | {markdown.escaped(row_meaning(table))} |\n"
+        for table, n_rows in tables.items()
+    )
+    cited = [TOOL, BENCHMARK] if MAGIC in about.lake.systems else [TOOL]
+    return _BODY.format(
+        title=markdown.heading(about.title, 1),
+        state=markdown.escaped(about.state),
+        at=about.at,
+        joined=f"Names of models are joined: {markdown.escaped(names)}.\n\n" if names else "",
+        rows="".join(rows),
+        columns="".join(f"- `{name}`\n" for name in about.redaction.columns),
+        pseudonyms=_PSEUDONYMS if about.redaction.pseudonyms else "",
+        license=markdown.escaped(about.license or "none stated"),
+        cited="".join(f"- {one}\n" for one in cited),
+    )
 
 
 def file_of(table: str) -> str:

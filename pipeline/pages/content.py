@@ -361,19 +361,14 @@ def first_rows(parts: Iterable[pl.DataFrame], most: int) -> pl.DataFrame:
     return pl.concat(taken)
 
 
-def tested_models(models: pl.Series) -> tuple[str, ...]:
-    """The names in a column of models, sorted; a nameless one is left out."""
-    return tuple(models.drop_nulls().unique().sort().to_list())
-
-
 def models_of(lake: StoredLake) -> tuple[str, ...]:
     """The models that the lake's games test, which are looked for once."""
     return lake.once(_tested)
 
 
 def _tested(lake: StoredLake) -> tuple[str, ...]:
-    models = lake.table("results").filter("is_tested").select("model").collect()
-    return tested_models(models["model"])
+    models = lake.table("results").filter("is_tested").select("model").collect()["model"]
+    return tuple(models.drop_nulls().unique().sort().to_list())
 
 
 def number(text: str) -> float | None:

@@ -33,7 +33,6 @@ from pipeline.pages.content import (
     models_of,
     number,
     sorting,
-    tested_models,
     without_games,
 )
 from pipeline.present import present
@@ -152,7 +151,7 @@ def one_model(lake: AnsweringLake, asked: Any) -> Content:
     `rows` are the model's rows of `metrics`; `field` are those of all models.
     """
     field = lake.metrics(edition=asked.edition, game_type=ALL)
-    models = tested_models(field["model"])
+    models = models_of(lake)
     model, faults = asked.model or next(iter(models), None), Faults()
     with faults.of("model"):
         check_models(lake, several(asked.model or None))

@@ -175,19 +175,13 @@ def reachable(host: str) -> str:
 def _listening(host: str, port: int) -> socket.socket:
     """A socket that takes connections; raises PipelineError if the port is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((host, port))
-        listening.listen()  # whoever reads the address may ask at once
+    both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+    try:  # whoever reads the address may ask at once
+        return socket.create_server((host, port), family=family, dualstack_ipv6=both)
     except OverflowError:
-        listening.close()
         raise UsageError(f"the port must be between 0 and 65535, not {port}") from None
     except OSError as error:
-        listening.close()
         is_of_port = error.errno in (errno.EADDRINUSE, errno.EACCES)
         hint = "choose another --port, or 0 for any that is free" if is_of_port else "check --host"
-        raise PipelineError(
-            f"cannot listen on {host}, port {port}: {error.strerror}; {hint}"
-        ) from None
-    return listening
+        why, _, _ = str(error.strerror).partition(" (while")
+        raise PipelineError(f"cannot listen on {host}, port {port}: {why}; {hint}") from None
