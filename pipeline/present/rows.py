@@ -7,7 +7,6 @@ from typing import Any
 import polars as pl
 
 from pipeline import cells, column
-from pipeline.cells import counted
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
 from pipeline.metrics import evidence as evidence_rows
@@ -88,7 +87,7 @@ def search(
 def _search_hints(found: searches.Hits, limit: int, timeout: float, **_: Any) -> list[str]:
     """How much of the lake was searched, and how to go on."""
     part = (
-        f"{counted(found.rows.height, 'message')} found in {found.n_searched:,} of "
+        f"{cells.counted(found.rows.height, 'message')} found in {found.n_searched:,} of "
         f"{found.n_messages:,} messages"
     )
     if found.key is None:
@@ -152,9 +151,7 @@ RAW_SHOWN = 400
 
 def _shortened(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows with the first of each raw document."""
-    from pipeline.cells import spelt
-
-    texts = [None if raw is None else _first(spelt(raw)) for raw in rows["raw"]]
+    texts = [None if raw is None else _first(cells.spelt(raw)) for raw in rows["raw"]]
     return rows.with_columns(pl.Series("raw", texts, pl.String))
 
 
