@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline import lake as stored
-from pipeline import plots
+from pipeline import lake as stored, plots
 from pipeline.answers import AnsweringLake, method, with_metrics
 from pipeline.errors import PipelineError
 from pipeline.metrics import DEFAULT_CONFIDENCE, DEFAULT_GAMES, PAPER

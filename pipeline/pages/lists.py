@@ -34,9 +34,7 @@ from pipeline.pages.content import (
     sort_of,
     sorting,
 )
-from pipeline.reports import documents as document_rows
-from pipeline.reports import games as game_rows
-from pipeline.reports import missing as missing_rows
+from pipeline.reports import documents as document_rows, games as game_rows, missing as missing_rows
 from pipeline.reports.evidence_sum import COLUMNS as SUM_COLUMNS
 
 # --- games --------------------------------------------------------------------------------------

@@ -13,14 +13,16 @@ from pipeline.metrics import evidence as evidence_rows
 from pipeline.present import folds
 from pipeline.present.table import NO_ROWS, Estimate, Table, brief_id, brief_texts, first_game
 from pipeline.present.values import group_columns
-from pipeline.reports import audit as audits
-from pipeline.reports import completeness as games_there
-from pipeline.reports import documents as listed
-from pipeline.reports import games as games_list
-from pipeline.reports import missing as lacking
-from pipeline.reports import models as named
-from pipeline.reports import search as searches
-from pipeline.reports import tables as catalog
+from pipeline.reports import (
+    audit as audits,
+    completeness as games_there,
+    documents as listed,
+    games as games_list,
+    missing as lacking,
+    models as named,
+    search as searches,
+    tables as catalog,
+)
 
 _BRIEF = (
     *("game_id", "term", "model", "player", "round", "what", "compared_with", "hit"),

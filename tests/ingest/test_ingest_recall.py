@@ -9,8 +9,7 @@ import msgspec
 import polars as pl
 import pytest
 import zstandard
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from lakes import Lab, nonzero, rows, table
 from rawlogs import chameleon, chatarena, prisoners_dilemma, public_good
 from test_archives import tar, zipped

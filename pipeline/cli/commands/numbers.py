@@ -121,8 +121,7 @@ def completeness(
     if edition != "paper" and not readability:
         raise UsageError("--edition works only with --readability")
 
-    from pipeline.present.rows import NO_GAMES
-    from pipeline.present.rows import incomplete as incomplete_models
+    from pipeline.present.rows import NO_GAMES, incomplete as incomplete_models
 
     tested = asked.lake.table("results").filter("is_tested").head(1)
     has_games = not tested.collect().is_empty()

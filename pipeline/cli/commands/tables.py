@@ -92,8 +92,7 @@ def schema(
     from pipeline.cli import output
     from pipeline.events.contracts import TABLES, VERSION
     from pipeline.present import present
-    from pipeline.reports.schema import known_views, meaning
-    from pipeline.reports.schema import schema as contracts_of
+    from pipeline.reports.schema import known_views, meaning, schema as contracts_of
 
     wanted = list(dict.fromkeys(table or TABLES))
     contracts = contracts_of(wanted)
