@@ -142,8 +142,8 @@ def sql(name: str, edition: Edition) -> str:
     text = _found(name, edition).sql
     if text is None:
         raise UsageError(
-            f"the metric `{name}` was added without SQL: give `sql=` to `Lake.with_metric`, or "
-            "use the engine polars"
+            f"the metric `{name}` was added without SQL: give `sql=` to `Lake.with_metric`, "
+            "put a .sql file beside that of --metric-file, or use the engine polars"
         )
     return text
 
