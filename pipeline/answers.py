@@ -9,8 +9,7 @@ from typing import Any, ParamSpec, Self, TypeVar
 import duckdb
 import polars as pl
 
-from pipeline import lake as stored
-from pipeline import warehouse
+from pipeline import lake as stored, warehouse
 from pipeline.catalog import write_catalog
 from pipeline.errors import MetricError, UsageError, choose
 from pipeline.events.contracts import TABLES
@@ -29,6 +28,7 @@ from pipeline.reports import (
     cite,
     compare,
     completeness,
+    declared as declared_reports,
     diff,
     documents,
     evidence_sum,
@@ -44,7 +44,6 @@ from pipeline.reports import (
     tables,
     transcript,
 )
-from pipeline.reports import declared as declared_reports
 from pipeline.reports.compare.settings import settings_apart
 from pipeline.reports.views import not_a_table, other_groups, views
 from pipeline.verify import LIMIT, Verification, verify

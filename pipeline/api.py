@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline import lake as stored
-from pipeline import plots
+from pipeline import lake as stored, plots
 from pipeline.answers import AnsweringLake, method, with_metrics
 from pipeline.errors import PipelineError
 from pipeline.metrics import DEFAULT_CONFIDENCE, DEFAULT_GAMES, PAPER
@@ -163,7 +162,7 @@ class Lake(AnsweringLake):
         cell, and PipelineError without the extra `view` or if the file cannot be written.
         """
         try:
-            from pipeline.pages.report_file import report_file
+            from pipeline.pages.report import report_file
         except ModuleNotFoundError:
             raise PipelineError(plots.NEEDED) from None
         text = report_file(

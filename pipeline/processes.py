@@ -81,23 +81,6 @@ def how_it_ended(code: int) -> str:
     return f"by signal {-code}" if code < 0 else f"with exit code {code}"
 
 
-def processor_seconds(pid: int) -> float | None:
-    """What a process and those that it started took of the processors; None if nothing says so."""
-    try:
-        # After the name, which can hold anything: the times of it, and of its ended children.
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        lists = [
-            children.read_text().split()
-            for children in Path(f"/proc/{pid}/task").glob("*/children")
-        ]
-    except OSError:
-        return None
-    taken = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-    return taken + sum(
-        processor_seconds(int(child)) or 0 for children in lists for child in children
-    )
-
-
 def end_with(connection: Connection) -> None:
     """Ends this process once the one that started it is gone, whatever is being computed.
 

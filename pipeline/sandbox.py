@@ -69,7 +69,6 @@ class Sandbox:
         lake: "str | AnsweringLake",
         query: str,
         parameters: Mapping[str, str] | None = None,
-        temporary: Mapping[str, str] | None = None,
     ) -> "pl.DataFrame":
         """The result of one reading statement on the lake: see `Lake.sql`.
 
@@ -81,7 +80,7 @@ class Sandbox:
         assert self._next is not None
         (process, connection), self._next = self._next, None
         try:
-            options = dict(parameters or {}), self._memory, dict(temporary or {}), self._metrics()
+            options = dict(parameters or {}), self._memory, self._metrics()
             connection.send((lake, query, *options))
             return self._answer(connection)
         except (EOFError, OSError):
@@ -130,7 +129,7 @@ def main() -> None:
         connection.send(error)
         return
     try:
-        lake, query, parameters, memory, temporary, metrics = connection.recv()
+        lake, query, parameters, memory, metrics = connection.recv()
     except EOFError:  # whoever would ask has ended
         return
     end_with(connection)
@@ -139,9 +138,7 @@ def main() -> None:
         opened = open_lake(lake, None, AnsweringLake) if isinstance(lake, str) else lake
         limit_memory(2 * memory + _OVERHEAD_BYTES)
         rows = io.BytesIO()
-        result = with_metrics(opened, metrics).sql(
-            query, parameters=parameters, memory=memory, temporary=temporary
-        )
+        result = with_metrics(opened, metrics).sql(query, parameters=parameters, memory=memory)
         result.write_ipc_stream(rows)
     except MemoryError:
         connection.send(

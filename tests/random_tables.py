@@ -13,8 +13,7 @@ from event_tables import ODD
 from hypothesis import strategies as st
 
 from pipeline.events.contracts import polars_schema
-from pipeline.games import Role, kind, names
-from pipeline.games import with_sides as types_with_sides
+from pipeline.games import Role, kind, names, with_sides as types_with_sides
 from pipeline.vocabulary import GameType, Side
 
 # What the metrics cannot bear yet; each has a test of its own in metrics/test_metric_corners.py.

@@ -16,12 +16,12 @@ class Here:
     """
 
     def send(self, question: tuple[Any, ...]) -> None:
-        lake, query, parameters, memory, temporary, metrics = pickle.loads(pickle.dumps(question))
+        lake, query, parameters, memory, metrics = pickle.loads(pickle.dumps(question))
         self._rows, self._error = io.BytesIO(), None
         try:
             opened = open_lake(lake, None, AnsweringLake) if isinstance(lake, str) else lake
             with_metrics(opened, metrics).sql(
-                query, parameters=parameters, memory=memory, temporary=temporary
+                query, parameters=parameters, memory=memory
             ).write_ipc_stream(self._rows)
         except PipelineError as error:
             self._error = pickle.loads(pickle.dumps(error))

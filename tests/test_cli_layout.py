@@ -4,8 +4,7 @@ from datetime import UTC, datetime
 
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from rich.cells import cell_len
 
 from pipeline import cells

@@ -7,8 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pipeline.events.checks import Column, Table, are_kept, broken, columns_of, rules
 from pipeline.events.contracts import TABLES, own_contract

@@ -21,7 +21,7 @@ from pipeline.events.contracts import GAME_TABLES
 from pipeline.ingest import ingest
 from pipeline.lake.joining import names_of
 from pipeline.metrics.known import names as metric_names
-from pipeline.pages.report_file import report_file
+from pipeline.pages.report import report_file
 from pipeline.reports.views import views
 from pipeline.vocabulary import EDITIONS
 

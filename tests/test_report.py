@@ -29,8 +29,7 @@ from pipeline.ingest import ingest
 from pipeline.metrics import NAMES
 from pipeline.metrics.intervals import EXPLANATION
 from pipeline.metrics.results import ORIGIN
-from pipeline.pages.report import Report, report
-from pipeline.pages.report_file import LONGEST_TEXT, report_html
+from pipeline.pages.report import LONGEST_TEXT, Report, report, report_html
 from pipeline.simulate import simulate
 
 VOID = {"meta", "br", "hr", "img", "input", "link", "line", "circle", "path", "rect", "wbr"}
@@ -401,8 +400,8 @@ def thin_marks(element: dict[str, Any], page: Page) -> list[str]:
 def test_thin_values_are_marked(page: Page, content: Report) -> None:
     """Beside a value is the number of its thinnest term, and below what that means."""
     n_thin = 0
-    for place, profile in enumerate(content.profiles, start=1):
-        for cell in profile.cells:
+    for place, model in enumerate(content.board["model"], start=1):
+        for cell in (one for one in content.cells.values() if one.value["model"] == model):
             least = sorted(one["n_effective"] for one in cell.value["thin"] or [])
             (row,) = (
                 one

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import pipeline
-from pipeline.cli import main, table_file
+from pipeline.cli import main, output
 from pipeline.errors import PipelineError, QueryError, UsageError
 from pipeline.extras import install_command
 
@@ -166,9 +166,9 @@ def cells(file: Path) -> list[list[str]]:
 
 
 def test_each_ending_has_its_format(tmp_path: Path) -> None:
-    files = {f".{form}": tmp_path / f"rows.{form}" for form in table_file.FORMS}
+    files = {f".{form}": tmp_path / f"rows.{form}" for form in output.FILE_FORMS}
     for file in files.values():
-        table_file.write(ROWS, file)
+        output.write_file(ROWS, file)
     flat = ROWS.with_columns(pl.Series("list", ["[1,2]", "[]", None]))
     assert pl.read_csv(files[".csv"]).equals(flat, null_equal=True)
     records = json.loads(files[".json"].read_text())
@@ -201,7 +201,7 @@ def test_what_a_sheet_has_no_room_for(tmp_path: Path, rows: pl.DataFrame) -> Non
     file = tmp_path / "rows.xlsx"
     file.write_text("old")
     with pytest.raises(PipelineError, match="write CSV or Parquet"):
-        table_file.write(rows, file)
+        output.write_file(rows, file)
     assert [*tmp_path.iterdir()] == [file]
     assert file.read_text() == "old"
 

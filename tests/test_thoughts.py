@@ -6,8 +6,7 @@ from time import process_time
 import duckdb
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from rawlogs import fault_of, game_of
 
 from pipeline import sqlfiles

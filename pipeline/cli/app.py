@@ -18,10 +18,8 @@ import click
 from click.exceptions import Exit
 
 from pipeline.cli import commands, reported, shells, terminal
-from pipeline.cli.command import Command
-from pipeline.cli.declared import command_of
+from pipeline.cli.command import command_of
 from pipeline.cli.exits import FAILED, INTERRUPTED, WRONG_USAGE
-from pipeline.cli.options import SHARED
 from pipeline.errors import DENIED_HINT, PipelineError, QueryError, UsageError
 from pipeline.library_errors import lack, reason
 from pipeline.version import __version__
@@ -131,7 +129,7 @@ for _found in iter_modules(commands.__path__):
             if _name in reported.found():
                 reported.ACTIONS[_name] = _function
             else:
-                app.add_command(command_of(_function, Command, SHARED))
+                app.add_command(command_of(_function))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

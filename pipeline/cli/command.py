@@ -1,19 +1,22 @@
-"""What every command has around it, and what those of reports do: open a lake, ask it, show."""
+"""Commands of click, made of functions: what each has around it, and what it asks of a lake.
+
+A function's signature has the options, its docstring is the help.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property, partial
 from importlib import import_module
-from inspect import signature
+from inspect import cleandoc, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import click
 
 import pipeline
-from pipeline.cli import options, terminal
-from pipeline.cli.suggestions import lakes_asked
-from pipeline.errors import UsageError
+from pipeline.cli import options, suggestions, terminal
+from pipeline.declared import Declared, Parameter, parameters
+from pipeline.errors import EMPTY, UsageError
 from pipeline.library_errors import may_be_of_a_file
 from pipeline.vocabulary import Failures
 
@@ -22,6 +25,93 @@ if TYPE_CHECKING:
 
     from pipeline.lake import StoredLake
     from pipeline.present.table import Table
+
+_NUMBERS: dict[Any, tuple[str, Any, Any]] = {
+    int: ("integer", click.types.IntParamType, click.IntRange),
+    float: ("number", click.types.FloatParamType, click.FloatRange),
+}
+
+
+def command_of(function: Callable[..., None]) -> "Command":
+    """The command: a parameter of the function is an option, an argument or a flag."""
+    params = [param(one) for one in parameters(function, options.SHARED)]
+    text = cleandoc(function.__doc__ or "")
+    return Command(function.__name__, params=params, help=text, callback=function)
+
+
+def param(one: Parameter) -> click.Parameter:
+    """The option, argument or flag that a parameter is on the command line."""
+    name, kind, is_several, default, declared = one
+    common: dict[str, Any] = {
+        "type": declared.parse or _type(kind, declared),
+        "metavar": declared.metavar or None,
+        "help": declared.help,
+        "required": default is ...,
+        "callback": lambda _context, _param, value: declared.checked(
+            value, is_several=is_several, default=default
+        ),
+    }
+    if declared.suggested is not None:
+        common["shell_complete"] = partial(_offered, declared.suggested)
+    if default is not ... and not is_several:
+        common["default"] = default
+    if declared.is_argument:
+        if "[" not in (shown := declared.metavar):
+            common["metavar"] = (shown if default is ... else f"[{shown}]") + "..." * is_several
+        return click.Argument([name], nargs=-1 if is_several else 1, **common)
+    flag = f"--{name.replace('_', '-')}"
+    if kind is bool:
+        flag += f"/--no-{flag[2:]}" if default is True else ""
+        del common["type"], common["required"]
+        common["is_flag"] = True
+    return click.Option(
+        [name, *(declared.names or [flag])],
+        multiple=is_several,
+        envvar=declared.variable,
+        show_envvar=declared.variable is not None,
+        show_default=declared.shows_default and default is not None,
+        **common,
+    )
+
+
+def _offered(suggested: str, context: click.Context, _param: object, incomplete: str) -> list[str]:
+    """What the shell offers of what begins so."""
+    module, _, name = suggested.rpartition(".")
+    names: Any = getattr(import_module(f"pipeline.{module}") if module else suggestions, name)
+    if callable(names):
+        names = names() if module else names(context, incomplete)
+    return [name for name in names if name.startswith(incomplete)]
+
+
+class PathType(click.ParamType[Any]):
+    """A path, or a URL for a text; an empty one would be the current folder."""
+
+    name = "path"
+
+    def __init__(self, kind: type[str] | type[Path]) -> None:
+        self._kind = kind
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not str(value):
+            raise UsageError(f"the path of {param and param.opts[-1]} {EMPTY}")
+        return self._kind(value)
+
+
+def _type(kind: Any, declared: Declared) -> Any:
+    if get_origin(kind) is tuple:
+        return tuple(_type(one, declared) for one in get_args(kind))
+    if get_origin(kind) is Literal:
+        return click.Choice(get_args(kind))
+    if declared.metavar in ("DIR", "FILE") and not declared.is_argument:
+        return PathType(kind)
+    if kind not in _NUMBERS:
+        return click.STRING
+    name, anything, of_range = _NUMBERS[kind]
+    is_bounded = declared.min is not None or declared.max is not None
+    numbers = of_range(declared.min, declared.max) if is_bounded else anything()
+    numbers.name = name  # for messages about what is no number at all
+    return numbers
+
 
 _SAFE = "With --format csv: neutralize cells that a spreadsheet would run as formulas."
 
@@ -100,7 +190,7 @@ def _states(lake: str | None = None, **arguments: Any) -> "Iterator[StoredLake]"
     """The states of lakes that a command with these arguments reads."""
     from pipeline.lake import open_lake
 
-    paths = [] if lake is None else lakes_asked(lake, **arguments)
+    paths = [] if lake is None else suggestions.lakes_asked(lake, **arguments)
     states = (None, *(arguments.get("as_of") or ()))
     return (open_lake(path, state) for path in paths for state in states)
 
@@ -150,10 +240,6 @@ class Asked:
         known = _parameters(function)
         asked = {key: value for key, value in self._arguments.items() if key in known}
         return function(self.lake, *arguments, **asked | more)
-
-    def has(self, *options: str) -> bool:
-        """Whether the command was given a value for all of these options."""
-        return all(self._arguments.get(name) for name in options)
 
     def table(self, name: str, rows: "pl.DataFrame", **more: Any) -> "Table":
         """The table of a result, with its notes: see `present`.

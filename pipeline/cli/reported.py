@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import click
 
 from pipeline.cli import options, terminal
-from pipeline.cli.command import Asked, Command
-from pipeline.cli.declared import param
+from pipeline.cli.command import Asked, Command, param
 from pipeline.cli.options import DEFAULT_LAKE, SHARED
 from pipeline.declared import Parameter, flag, parameters
 from pipeline.vocabulary import Failures

@@ -167,7 +167,7 @@ def note(*texts: str, is_wrapped: bool = True) -> None:
     try:
         print("\n".join(lines), file=sys.stderr, flush=True)
     except OSError:
-        _silence(sys.stderr)
+        silence(sys.stderr)
 
 
 def complain(text: str, place: str = "") -> None:
@@ -183,13 +183,9 @@ def complain(text: str, place: str = "") -> None:
     note("magic: " + line, *place.splitlines(), is_wrapped=False)
 
 
-def silence() -> None:
-    """Drops the rest of the output, since nobody reads it."""
-    _silence(stream())
-
-
-def _silence(output: TextIO) -> None:
+def silence(output: TextIO | None = None) -> None:
+    """Drops the rest of the output, by default of results, since nobody reads it."""
     try:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), output.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), (output or stream()).fileno())
     except (OSError, ValueError):  # no file behind it
         return

@@ -1,12 +1,18 @@
 """A data set to publish: the event tables as Parquet, with a data card and Croissant metadata."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from functools import partial
+from hashlib import file_digest
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from pipeline.cells import counted
-from pipeline.events.contracts import GAME_TABLES, TABLES
-from pipeline.exports.card import Card, card, croissant, file_of
+import polars as pl
+
+from pipeline.cells import counted, printable_line
+from pipeline.column import words
+from pipeline.events.contracts import GAME_TABLES, TABLES, row_meaning
 from pipeline.exports.exported import (
     Exported,
     content,
@@ -15,10 +21,14 @@ from pipeline.exports.exported import (
     sorted_parts,
     write_json,
 )
-from pipeline.exports.redaction import redaction
+from pipeline.exports.redaction import Redaction, redaction
 from pipeline.lake import StoredLake
+from pipeline.present import markdown
 from pipeline.replacing import filling
+from pipeline.reports.cite import BENCHMARK, TOOL
 from pipeline.sqlfiles import identifier
+from pipeline.version import __version__
+from pipeline.vocabulary import MAGIC
 from pipeline.written import parquet
 
 # The others say where documents were, and what was refused of them.
@@ -66,3 +76,170 @@ def _select(lake: StoredLake, table: str, columns: Sequence[str]) -> str:
     texts = {"content": f"{content(lake)} AS content"} if table == "messages" else {}
     listed = ", ".join(texts.get(name, identifier(name)) for name in columns)
     return f"SELECT {listed} FROM {identifier(table)} ORDER BY {', '.join(map(identifier, order))}"
+
+
+# The context that version 1.0 of Croissant writes; its readers warn of any other.
+_TERMS = (
+    *("citeAs", "column", "equivalentProperty", "extract", "field", "fileProperty", "fileObject"),
+    *("fileSet", "format", "includes", "isLiveDataset", "jsonPath", "key", "md5", "parentField"),
+    *("path", "recordSet", "references", "regex", "repeated", "replace", "samplingRate"),
+    *("separator", "source", "subField", "transform"),
+)
+_CONTEXT: dict[str, Any] = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "sc": "https://schema.org/",
+    "cr": "http://mlcommons.org/croissant/",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "dct": "http://purl.org/dc/terms/",
+    "conformsTo": "dct:conformsTo",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    **{term: f"cr:{term}" for term in _TERMS},
+}
+_TYPES = {
+    pl.Boolean: "sc:Boolean",
+    pl.Float64: "sc:Float",
+    pl.Int32: "sc:Integer",
+    pl.Int64: "sc:Integer",
+    pl.Datetime: "sc:DateTime",
+}
+
+
+class Card(NamedTuple):
+    """What a data set is called, its date and licence, whose games it has, and what it lacks."""
+
+    title: str
+    at: datetime
+    license: str | None
+    lake: StoredLake
+    redaction: Redaction
+
+    @property
+    def state(self) -> str:
+        """Whose games these are, and as of when; without the names of models."""
+        systems = ", ".join([self.lake.system] if self.lake.system else self.lake.systems)
+        at = f"after ingest {self.lake.ingest_id}; written by magic-pipeline {__version__}"
+        return self.redaction.in_text(f"games of {printable_line(systems) or 'no system'}, {at}")
+
+
+def card(about: Card, tables: Mapping[str, int]) -> str:
+    """The data card: a head in YAML, which JSON is, and Markdown for people."""
+    head = {
+        "pretty_name": about.title,
+        **({"license": about.license} if about.license else {}),
+        "tags": ["games", "language-models", "multi-agent"],
+        "configs": [{"config_name": table, "data_files": file_of(table)} for table in tables],
+    }
+    lines = "".join(f"{key}: {json.dumps(value)}\n" for key, value in head.items())
+    return f"---\n{lines}---\n\n{_body(about, tables)}"
+
+
+_BODY = """{title}The {state}. Date: {at:%Y-%m-%d}.
+
+{joined}`croissant.json` says what each column means. Tables are joined by `game_id`.
+
+| file | rows | a row is |
+|---|--:|---|
+{rows}
+```python
+import polars as pl
+
+games = pl.read_parquet("data/games.parquet")
+```
+
+## What is left out
+
+Documents and what was refused of them, and these columns:
+
+{columns}{pseudonyms}
+## Licence and citation
+
+Licence: {license}.
+
+{cited}"""
+_PSEUDONYMS = """
+Models have pseudonyms. In texts their names are replaced where they are spelt exactly as logs \
+name them. Other spellings, makers, and what a model says of itself can be left. Hashes are of the \
+original documents: whoever has these can tell the models.
+"""
+
+
+def _body(about: Card, tables: Mapping[str, int]) -> str:
+    names = about.lake.joined_names if not about.redaction.pseudonyms else ""
+    rows = (
+        f"| `{file_of(table)}` | {n_rows:,} | {markdown.escaped(row_meaning(table))} |\n"
+        for table, n_rows in tables.items()
+    )
+    cited = [TOOL, BENCHMARK] if MAGIC in about.lake.systems else [TOOL]
+    return _BODY.format(
+        title=markdown.heading(about.title, 1),
+        state=markdown.escaped(about.state),
+        at=about.at,
+        joined=f"Names of models are joined: {markdown.escaped(names)}.\n\n" if names else "",
+        rows="".join(rows),
+        columns="".join(f"- `{name}`\n" for name in about.redaction.columns),
+        pseudonyms=_PSEUDONYMS if about.redaction.pseudonyms else "",
+        license=markdown.escaped(about.license or "none stated"),
+        cited="".join(f"- {one}\n" for one in cited),
+    )
+
+
+def file_of(table: str) -> str:
+    """Where the table is in a data set."""
+    return f"data/{table}.parquet"
+
+
+def croissant(about: Card, tables: Iterable[str], folder: Path) -> dict[str, Any]:
+    """The metadata of Croissant 1.0: a file in the folder and a record set for each table."""
+    return {
+        "@context": _CONTEXT,
+        "@type": "sc:Dataset",
+        "conformsTo": "http://mlcommons.org/croissant/1.0",
+        "name": about.title,
+        "description": f"Event tables of {about.state}.",
+        **({"license": about.license} if about.license else {}),
+        "citeAs": TOOL,
+        "datePublished": f"{about.at:%Y-%m-%d}",
+        "version": "1.0.0",
+        "distribution": [_file(file_of(table), folder) for table in tables],
+        "recordSet": [
+            {
+                "@type": "cr:RecordSet",
+                "@id": table,
+                "name": words(table),
+                "description": row_meaning(table),
+                "key": [{"@id": f"{table}/{name}"} for name in TABLES[table].primary_key()],
+                "field": [_field(table, name) for name in about.redaction.kept(table)],
+            }
+            for table in tables
+        ],
+    }
+
+
+def _file(name: str, folder: Path) -> dict[str, Any]:
+    with (folder / name).open("rb") as file:
+        digest = file_digest(file, "sha256").hexdigest()
+    return {
+        "@type": "cr:FileObject",
+        "@id": name,
+        "name": name,
+        "contentUrl": name,
+        "contentSize": f"{(folder / name).stat().st_size} B",
+        "encodingFormat": "application/x-parquet",
+        "sha256": digest,
+    }
+
+
+def _field(table: str, name: str) -> dict[str, Any]:
+    declared = TABLES[table].columns()[name]
+    return {
+        "@type": "cr:Field",
+        "@id": f"{table}/{name}",
+        "name": name,
+        "description": declared.description,
+        "dataType": _TYPES.get(declared.dtype.base_type(), "sc:Text"),
+        "repeated": isinstance(declared.dtype, pl.List),
+        "source": {"fileObject": {"@id": file_of(table)}, "extract": {"column": name}},
+    }

@@ -21,8 +21,7 @@ from pipeline.lake import StoredLake
 from pipeline.metrics import ALL, DEFAULT_CONFIDENCE, metrics
 from pipeline.metrics.declaration import Combine
 from pipeline.metrics.evidence import evidence_parts
-from pipeline.metrics.known import metric as declaration
-from pipeline.metrics.known import names, title
+from pipeline.metrics.known import metric as declaration, names, title
 from pipeline.replacing import filling
 from pipeline.reports.cite import BENCHMARK, EDITION_TEXTS, cite
 from pipeline.version import __version__

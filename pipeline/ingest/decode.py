@@ -13,8 +13,7 @@ from pipeline.events import identity
 from pipeline.events.contracts import polars_schema
 from pipeline.events.frames import Frames, IdentifiedGame, frames
 from pipeline.events.identity import content_id, game_id, game_index, sha256
-from pipeline.formats import described, read, why_ignored
-from pipeline.formats import rows as message_rows
+from pipeline.formats import described, read, rows as message_rows, why_ignored
 from pipeline.game import BrokenDocument, Fault
 from pipeline.ingest.ids import GameIds
 from pipeline.ingest.models import Models

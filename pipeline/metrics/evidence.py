@@ -13,15 +13,13 @@ from pipeline.events.contracts import GAME_TABLES, TABLES
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.lake.texts import looked_up, texts, with_texts
 from pipeline.metrics.declaration import Tables
-from pipeline.metrics.known import has_sql
-from pipeline.metrics.known import metric as declaration
+from pipeline.metrics.known import has_sql, metric as declaration
 from pipeline.metrics.paging import check_limit, is_from, start_of
 from pipeline.metrics.request import Request, check, condition_on, several
 from pipeline.metrics.results import METRIC, counted_in
 from pipeline.metrics.rows import COMPARED, HITS, counted_rows, rows, with_compared
 from pipeline.metrics.tally import check_engine
-from pipeline.metrics.views import COLUMNS as OF_ROWS
-from pipeline.metrics.views import shared
+from pipeline.metrics.views import COLUMNS as OF_ROWS, shared
 from pipeline.sqlfiles import identifier, literal
 from pipeline.vocabulary import DEFAULT_GAMES, PAPER, Edition, Engine
 

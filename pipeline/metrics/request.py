@@ -16,8 +16,7 @@ from pipeline.events.contracts import TABLES, OfPlayer, polars_schema
 from pipeline.lake import StoredLake
 from pipeline.metrics.condition import SETTING, Condition, condition, is_key
 from pipeline.metrics.declaration import Metric
-from pipeline.metrics.known import metric
-from pipeline.metrics.known import names as edition_names
+from pipeline.metrics.known import metric, names as edition_names
 from pipeline.vocabulary import ALL, DEFAULT_GAMES, LOSS, PAPER, RELEASE, Edition
 
 DEFAULT_BY = ("model", "game_type")

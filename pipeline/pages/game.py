@@ -16,8 +16,7 @@ from pipeline.answers import AnsweringLake
 from pipeline.errors import UsageError
 from pipeline.games import kinds
 from pipeline.metrics.known import titles
-from pipeline.pages.address import SAME_EDITION, Field, address
-from pipeline.pages.content import Content, Page
+from pipeline.pages.content import SAME_EDITION, Content, Field, Page, address
 from pipeline.present.table import ID_SHOWN
 from pipeline.reports.parts import EVERYBODY, Part, parts, seats, title
 from pipeline.reports.tables import unknown_notes

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
-from weakref import WeakKeyDictionary
 
 import polars as pl
 from msgspec.structs import replace
@@ -18,24 +17,25 @@ from pipeline.metrics.known import names
 from pipeline.metrics.paging import order_by, page_of
 from pipeline.metrics.request import check_of_roles
 from pipeline.metrics.win_rate import RESULTS
-from pipeline.pages.address import (
+from pipeline.pages.content import (
     AFTER,
     EDITION,
     GAME_TYPE,
     METRIC,
     SAME_EDITION,
+    Content,
+    Faults,
     Field,
+    Page,
     address,
     given,
+    head,
+    listing,
+    sort_of,
     sorting,
 )
-from pipeline.pages.content import Content, Faults, Page, head, listing, sort_of
-from pipeline.reports import documents as document_rows
-from pipeline.reports import games as game_rows
-from pipeline.reports import missing as missing_rows
+from pipeline.reports import documents as document_rows, games as game_rows, missing as missing_rows
 from pipeline.reports.evidence_sum import COLUMNS as SUM_COLUMNS
-from pipeline.reports.evidence_sum import sum_of
-from pipeline.vocabulary import Edition
 
 # --- games --------------------------------------------------------------------------------------
 
@@ -158,8 +158,6 @@ def all_missing(lake: AnsweringLake, asked: Any) -> Iterable[pl.DataFrame]:
 
 # --- the rows behind a value --------------------------------------------------------------------
 
-_SLICES = 16
-"""So many slices of a lake are kept with the values of all models."""
 IS_HIT = {"hits": True, "misses": False}
 _OF_EVIDENCE = ("model", "game_type", "where")
 
@@ -181,7 +179,7 @@ def evidence(lake: AnsweringLake, asked: Any) -> Content:
     faults, total = Faults(shown.faults), pl.DataFrame(schema=schema(SUM_COLUMNS))
     if not asked.after and not faults:
         with faults.of("where" if asked.where else "metric"):
-            total = _sum(lake, asked)
+            total = lake.evidence_sum(asked.metric, **_slice(asked))
     return replace(shown, parts={"head": metric_head, "sum": total}, faults=faults)
 
 
@@ -192,35 +190,6 @@ def all_evidence(lake: AnsweringLake, asked: Any) -> Iterable[pl.DataFrame]:
 
 def _slice(asked: Any) -> dict[str, Any]:
     return {"edition": asked.edition, **given(asked, *_OF_EVIDENCE)}
-
-
-def _sum(lake: AnsweringLake, asked: Any) -> pl.DataFrame:
-    """The rows of `evidence_sum`; those of one model from the values of all."""
-    wanted = _slice(asked)
-    if asked.model:
-        values = _values(lake, asked.metric, asked.edition, wanted["game_type"], wanted["where"])
-        for row in values.filter(model=asked.model).iter_rows(named=True):
-            return sum_of(row, asked.edition)
-    return lake.evidence_sum(asked.metric, **wanted)
-
-
-# The values of all models, for each open lake: a reader goes from model to model.
-_known: WeakKeyDictionary[AnsweringLake, dict[tuple[object, ...], pl.DataFrame]] = (
-    WeakKeyDictionary()
-)
-
-
-def _values(
-    lake: AnsweringLake, metric: str, edition: Edition, game_type: str | None, where: str | None
-) -> pl.DataFrame:
-    """The values of all models, of the slices that were requested last."""
-    known, key = _known.get(lake, {}), (metric, edition, game_type, where)
-    if key not in known:
-        values = lake.metrics(
-            metric=metric, edition=edition, by=["model"], game_type=game_type, where=where
-        )
-        _known[lake] = dict([*known.items(), (key, values)][-_SLICES:])
-    return _known[lake][key]
 
 
 PAGES = {

@@ -9,16 +9,20 @@ from pipeline.answers import AnsweringLake
 from pipeline.column import schema
 from pipeline.errors import PipelineError, UsageError
 from pipeline.events.contracts import TABLES
-from pipeline.pages.address import (
+from pipeline.pages.content import (
     AFTER,
     EDITION,
     GAME_TYPE,
+    ROWS,
     SAME_EDITION,
+    Content,
+    Faults,
     Field,
+    Page,
     address,
+    first_rows,
     given,
 )
-from pipeline.pages.content import ROWS, Content, Faults, Page, first_rows
 from pipeline.plots import plot_columns
 from pipeline.reports.audit import TITLES, findings_parts
 from pipeline.reports.schema import known_views, meaning

@@ -18,8 +18,7 @@ from pipeline import cells, column
 from pipeline.cells import printable
 from pipeline.errors import UsageError
 from pipeline.metrics.known import title
-from pipeline.pages.address import Address
-from pipeline.pages.content import Content, slice_of
+from pipeline.pages.content import Address, Content, slice_of
 from pipeline.pages.linked import bar, here, narrowed_to, table, to, to_model
 from pipeline.pages.page import NAMES, TEMPLATES, page
 from pipeline.present import html

@@ -1,29 +1,40 @@
-"""The content of a report on a lake: frames and texts, of which one file is made.
+"""A report on a lake as one file: HTML that asks the network for nothing, Markdown, or LaTeX.
 
 Everything comes from the Python API. Evidence and transcripts are a sample: for each value a few
 games, chosen by their ids, which are hashes, so that no result decides what is shown.
 """
 
+import hashlib
 import shlex
-from collections.abc import Sequence
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import Any
 
 import polars as pl
+from markupsafe import Markup
 from msgspec import Struct
-from msgspec.structs import asdict
 
+from pipeline import cells
 from pipeline.answers import AnsweringLake
+from pipeline.cells import NULL
 from pipeline.column import schema, words
 from pipeline.errors import UsageError
 from pipeline.metrics import ALL, DEFAULT_CONFIDENCE, PAPER
 from pipeline.metrics.evidence import COLUMNS as EVIDENCE
 from pipeline.metrics.known import names
+from pipeline.pages import style
 from pipeline.pages.content import Head, head
+from pipeline.pages.page import TEMPLATES
+from pipeline.pages.render import environment
+from pipeline.present import DOCUMENTS, present
+from pipeline.present.table import Table
 from pipeline.reports.cite import Citation
 from pipeline.reports.evidence_sum import sum_of
+from pipeline.reports.parts import seats
 from pipeline.reports.transcript import Transcript
+from pipeline.statistics.families import reaches
 from pipeline.vocabulary import Edition
 
 TITLE = "Games of language models: results"
@@ -34,13 +45,13 @@ _SPARE = 4
 # Of so many models at most, all metrics are compared; of more only the one that ranks them.
 MOST_MODELS_COMPARED = 12
 RANKED_BY = "win_rate"
-
-
-class Card(Head, frozen=True):
-    """A metric, and its rows of `metrics` by model: over all game types, and of each."""
-
-    rows: pl.DataFrame
-    by_type: pl.DataFrame
+LONGEST_TEXT = 20_000
+"""A message with more characters is cut; `magic show` prints it whole."""
+_PARTS = (
+    *("texts", "tables", "a value with its interval", "facts and plots", "transcripts"),
+    "cards in small windows",
+)
+_FRAME = ("*", "a ", "a:hover", ":focus-visible", ".vh ", ".none ")
 
 
 class Cell(Struct, frozen=True):
@@ -68,16 +79,13 @@ class Cell(Struct, frozen=True):
         return self.evidence["game_id"].n_unique()
 
 
-class Profile(Struct, frozen=True):
-    """A model, its rows of `metrics`, and what is behind each."""
-
-    model: str | None
-    rows: pl.DataFrame
-    cells: list[Cell]
-
-
 class Report(Struct, frozen=True, dict=True):
-    """All that the report shows. `games` are those of the sample, in the order of their ids."""
+    """All that the report shows.
+
+    `values` are the rows of `metrics` over all game types, and `by_type` those of each; `heads` say
+    what the metrics are. `cells` are by model and metric. `games` are those of the sample, in the
+    order of their ids.
+    """
 
     title: str
     made_at: datetime
@@ -85,9 +93,10 @@ class Report(Struct, frozen=True, dict=True):
     confidence: float
     games_per_cell: int
     board: pl.DataFrame
+    by_type: pl.DataFrame
     values: pl.DataFrame
-    cards: list[Card]
-    profiles: list[Profile]
+    heads: list[Head]
+    cells: dict[tuple[str | None, str], Cell]
     radar: pl.DataFrame
     comparisons: pl.DataFrame
     completeness: pl.DataFrame
@@ -114,10 +123,9 @@ class Report(Struct, frozen=True, dict=True):
         edition = self.citation.edition
         return "" if edition == PAPER else f" --edition {edition}"
 
-    @cached_property
-    def cells(self) -> dict[tuple[str | None, str], Cell]:
-        """The cells by model and metric."""
-        return {(one.model, cell.metric): cell for one in self.profiles for cell in one.cells}
+    def of_model(self, model: str | None) -> pl.DataFrame:
+        """The values of a model, also of one without a name."""
+        return self.values.filter(pl.col("model").eq_missing(pl.lit(model, pl.String)))
 
 
 def report(
@@ -150,24 +158,10 @@ def report(
         confidence=confidence,
         games_per_cell=games_per_cell,
         board=board,
+        by_type=by_type.filter(pl.col("game_type") != ALL),
         values=values,
-        cards=[
-            Card(
-                **asdict(head(name, edition)),
-                rows=rows.filter(game_type=ALL),
-                by_type=rows.filter(pl.col("game_type") != ALL),
-            )
-            for name in names(edition)
-            for rows in [by_type.filter(metric=name)]
-        ],
-        profiles=[
-            Profile(
-                model,
-                values.filter(pl.col("model").eq_missing(pl.lit(model, pl.String))),
-                [cell for (of, _), cell in cells.items() if of == model],
-            )
-            for model in models
-        ],
+        heads=[head(name, edition) for name in names(edition)],
+        cells=cells,
         radar=lake.radar(edition=edition, confidence=confidence),
         comparisons=lake.compare(
             metric=None if len(models) <= MOST_MODELS_COMPARED else [RANKED_BY],
@@ -236,3 +230,124 @@ def _cells(
         evidence = part.filter(pl.col("game_id").is_in(games.implode()))
         cells[key] = Cell(value["metric"], value, evidence, sum_of(value, edition))
     return cells
+
+
+# --- the file -----------------------------------------------------------------------------------
+
+
+def report_file(lake: AnsweringLake, form: str = "html", **choices: Any) -> str:
+    """The report on a lake as the text of one file: html, markdown or latex.
+
+    The `choices` are those of `pipeline.pages.report.report`.
+    """
+    content = report(lake, **choices)
+    return "".join(report_html(content) if form == "html" else report_text(content, form))
+
+
+def report_html(report: Report) -> Iterator[str]:
+    """The file, a piece at a time."""
+    css = _style()
+    models = {model: at for at, model in enumerate(report.board["model"], start=1)}
+    # Nothing but this very text may be run or applied, whatever slips into the page.
+    digest = b64encode(hashlib.sha256(css.encode()).digest()).decode()
+    return (
+        environment()
+        .get_template("one_file.html")
+        .generate(
+            report=report,
+            style=Markup(css),
+            style_hash=digest,
+            models=models,
+            link=partial(_link, models),
+            asked=report.citation,
+            LONGEST=LONGEST_TEXT,
+            notes_of=lambda name, rows: present(name, rows, confidence=report.confidence).notes,
+            seats=seats,
+            matrix=_matrix,
+        )
+    )
+
+
+def _link(models: Mapping[str | None, int], page: str, **parameters: Any) -> str | None:
+    """Where in the file something is; None for what it does not have."""
+    at = models.get(parameters.get("model"))
+    match page:
+        case "model" if at is not None:
+            return f"#model-{at}"
+        case "metric":
+            return f"#metric-{parameters['metric']}"
+        case "evidence" if at is not None:
+            return f"#c{at}-{parameters['metric']}"
+    return None
+
+
+@cache
+def _style() -> str:
+    """The tables and texts of `magic view`, and the style of what is in the file alone."""
+    own = (TEMPLATES / "one_file.css").read_text("utf-8")
+    shared = style.parts(*_PARTS)
+    return f":root {{{style.colours()}}}\n{style.lines(*_FRAME)}\n{shared}\n{own}"
+
+
+def _matrix(report: Report) -> Iterator[tuple[str, list[tuple[str, list[dict[str, Any] | None]]]]]:
+    """By metric, a row for each model: its comparison with every other, itself left out."""
+    models = [model for model in report.board["model"] if model is not None]
+    for part in report.comparisons.partition_by("metric", maintain_order=True):
+        cells = {}
+        for row in part.iter_rows(named=True):
+            cells[row["model"], row["other"]] = _compared(row, 1, report.confidence)
+            cells[row["other"], row["model"]] = _compared(row, -1, report.confidence)
+        lines = [(one, [cells.get((one, other)) for other in models]) for one in models]
+        yield part["metric"][0], lines
+
+
+def _compared(row: Mapping[str, Any], sign: int, confidence: float) -> dict[str, Any]:
+    """A comparison as seen from one of its models."""
+    p, difference = row["p_holm"], row["difference"]
+    ends = [None if row[end] is None else sign * row[end] for end in ("ci_low", "ci_high")][::sign]
+    return {
+        "difference": None if difference is None else sign * difference + 0.0,  # not −0
+        "title": f"{cells.ends(*ends)}; p (Holm) {NULL if p is None else cells.p_value(p)}",
+        "mark": cells.mark([*(row["thin"] or []), *(row["other_thin"] or [])]),
+        "is_apart": p is not None and reaches(p, confidence),
+        "reason": row["reason"],
+    }
+
+
+def report_text(report: Report, form: str) -> Iterator[str]:
+    """The report's tables with their notes, a part at a time; `form` is markdown or latex."""
+    write = DOCUMENTS[form]
+    definitions = [
+        {
+            "metric": head.name,
+            "value": head.value,
+            "one row is": head.row,
+            "range": f"0..{head.high:.3g}",
+        }
+        for head in report.heads
+    ]
+    yield write.heading(report.title, level=1)
+    yield f"{write.escaped(report.citation.sentence)}\n"
+    tables = {
+        "Leaderboard": present("leaderboard", report.board, confidence=report.confidence),
+        "Metrics": Table.of("metrics", pl.DataFrame(definitions)),
+        "Radar": present("radar", report.radar),
+        "Comparison": present("compare", report.comparisons),
+        "Completeness": present("completeness", report.completeness),
+        "Texts and bounds": present("readability", report.readability),
+        "Audit": present("audit", report.audit),
+        "Documents": present("document_counts", report.documents),
+        "Logs": Table.of("logs", report.logs),
+    }
+    for title, table in tables.items():
+        yield "\n" + write.heading(title)
+        yield from write.table(table)
+        yield write.items(table.notes)
+    yield "\n" + write.heading("Where to look")
+    yield write.items(
+        [
+            f"magic evidence METRIC --model MODEL{report.option} prints the rows behind a value",
+            f"magic show GAME{report.option_of_show} prints a game",
+            *report.citation.text.splitlines(),
+        ]
+    )

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, fields, replace
 from importlib import import_module
+from itertools import chain
 from typing import Any
 
 import polars as pl
@@ -38,7 +39,6 @@ _MODULES = {
 }
 DOCUMENTS = {"markdown": markdown, "latex": latex}
 """Forms that others read with the notes that belong to a table."""
-_NAMES = tuple(name for names in _MODULES.values() for name in names)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,7 +79,7 @@ class Presented(Table):
 
 def presented() -> tuple[str, ...]:
     """The names of all results that have a table."""
-    return tuple(dict.fromkeys([*_NAMES, *found()]))
+    return tuple(dict.fromkeys([*chain(*_MODULES.values()), *found()]))
 
 
 def present(name: str, frame: pl.DataFrame, **asked: Any) -> Presented:

@@ -14,9 +14,7 @@ from pipeline.metrics.results import MISSING
 from pipeline.present import folds
 from pipeline.present.table import NO_ROWS, Estimate, Table, brief_id
 from pipeline.present.values import group_columns, missing_note, thin_note
-from pipeline.reports import diff as changes
-from pipeline.reports import plan as plans
-from pipeline.reports import radar as radars
+from pipeline.reports import diff as changes, plan as plans, radar as radars
 from pipeline.reports.compare.differences import EVERY
 from pipeline.reports.compare.settings import APART
 from pipeline.statistics.common import REPLAYED

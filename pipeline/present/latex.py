@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from pipeline.cells import latex as escaped
-from pipeline.cells import printable_line
+from pipeline.cells import latex as escaped, printable_line
 from pipeline.present.table import Cell, Table
 
 # What the preamble needs. A comment, since the table is for `\input` in a document.

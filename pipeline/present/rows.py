@@ -7,21 +7,22 @@ from typing import Any
 import polars as pl
 
 from pipeline import cells, column
-from pipeline.cells import counted
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
 from pipeline.metrics import evidence as evidence_rows
 from pipeline.present import folds
 from pipeline.present.table import NO_ROWS, Estimate, Table, brief_id, brief_texts, first_game
 from pipeline.present.values import group_columns
-from pipeline.reports import audit as audits
-from pipeline.reports import completeness as games_there
-from pipeline.reports import documents as listed
-from pipeline.reports import games as games_list
-from pipeline.reports import missing as lacking
-from pipeline.reports import models as named
-from pipeline.reports import search as searches
-from pipeline.reports import tables as catalog
+from pipeline.reports import (
+    audit as audits,
+    completeness as games_there,
+    documents as listed,
+    games as games_list,
+    missing as lacking,
+    models as named,
+    search as searches,
+    tables as catalog,
+)
 
 _BRIEF = (
     *("game_id", "term", "model", "player", "round", "what", "compared_with", "hit"),
@@ -88,7 +89,7 @@ def search(
 def _search_hints(found: searches.Hits, limit: int, timeout: float, **_: Any) -> list[str]:
     """How much of the lake was searched, and how to go on."""
     part = (
-        f"{counted(found.rows.height, 'message')} found in {found.n_searched:,} of "
+        f"{cells.counted(found.rows.height, 'message')} found in {found.n_searched:,} of "
         f"{found.n_messages:,} messages"
     )
     if found.key is None:
@@ -152,9 +153,7 @@ RAW_SHOWN = 400
 
 def _shortened(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows with the first of each raw document."""
-    from pipeline.cells import spelt
-
-    texts = [None if raw is None else _first(spelt(raw)) for raw in rows["raw"]]
+    texts = [None if raw is None else _first(cells.spelt(raw)) for raw in rows["raw"]]
     return rows.with_columns(pl.Series("raw", texts, pl.String))
 
 

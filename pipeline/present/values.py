@@ -14,14 +14,12 @@ from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE
 from pipeline.metrics.completeness import replay_notes, self_play, self_play_notes
 from pipeline.metrics.intervals import EXPLANATION
-from pipeline.metrics.known import metric as declaration
-from pipeline.metrics.known import title
+from pipeline.metrics.known import metric as declaration, title
 from pipeline.metrics.request import several
 from pipeline.metrics.results import ESTIMATE, MISSING, REPLAYS, VALUES, leaderboard_columns
 from pipeline.present import folds
 from pipeline.present.table import Estimate, Table
-from pipeline.reports import evidence_sum as evidence_sums
-from pipeline.reports import ratings as rated
+from pipeline.reports import evidence_sum as evidence_sums, ratings as rated
 from pipeline.vocabulary import ALL
 
 VALUE = Estimate(

@@ -12,8 +12,7 @@ import polars as pl
 
 from pipeline import column, sqlfiles
 from pipeline.column import Column, listed
-from pipeline.declared import names_in
-from pipeline.declared import several as several_of
+from pipeline.declared import names_in, several as several_of
 from pipeline.errors import UsageError, choose
 from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.lake import StoredLake

@@ -17,8 +17,7 @@ from pipeline.declared import option
 from pipeline.errors import UsageError
 from pipeline.lake import StoredLake
 from pipeline.metrics import PAPER, declarations
-from pipeline.metrics.completeness import competitions, played
-from pipeline.metrics.completeness import expected as expected_games
+from pipeline.metrics.completeness import competitions, expected as expected_games, played
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.known import names
 from pipeline.metrics.request import Request, check_losses, check_models, chosen, several

@@ -17,8 +17,12 @@ from pipeline.metrics.known import names
 from pipeline.metrics.request import Request, asked_for, check_models, several, tested
 from pipeline.metrics.results import IS_THIN, METRIC, ORIGIN, origin
 from pipeline.metrics.tally import Question, count
-from pipeline.reports.compare.differences import COLUMNS as COMPARED
-from pipeline.reports.compare.differences import adjusted, check_margin, compared
+from pipeline.reports.compare.differences import (
+    COLUMNS as COMPARED,
+    adjusted,
+    check_margin,
+    compared,
+)
 from pipeline.reports.compare.pairs import of_models
 from pipeline.reports.declared import report
 from pipeline.statistics.contrast import fall_seen, p_fall

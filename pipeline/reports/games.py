@@ -6,8 +6,7 @@ from typing import Annotated
 import polars as pl
 
 from pipeline import column
-from pipeline.declared import option
-from pipeline.declared import several as several_of
+from pipeline.declared import option, several as several_of
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES
 from pipeline.games import outcomes

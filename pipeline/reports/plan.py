@@ -10,8 +10,7 @@ from pipeline import column
 from pipeline.declared import argument, flag, option
 from pipeline.errors import UsageError
 from pipeline.lake import StoredLake
-from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered
-from pipeline.metrics import metric as declaration
+from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered, metric as declaration
 from pipeline.metrics.completeness import lacking
 from pipeline.metrics.request import Request, check_confidence, several
 from pipeline.metrics.results import IS_THIN, METRIC, MODEL

@@ -15,8 +15,7 @@ from pipeline.column import schema
 from pipeline.errors import choose, nearest
 from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.lake import StoredLake, by_system
-from pipeline.metrics import DEFAULT_CONFIDENCE, metrics
-from pipeline.metrics import views as in_sql
+from pipeline.metrics import DEFAULT_CONFIDENCE, metrics, views as in_sql
 from pipeline.metrics.known import names
 from pipeline.metrics.request import GAME_COLUMNS, row_schema
 from pipeline.metrics.results import GAME_TYPE, MODEL, ORIGIN, SYSTEM, VALUES, leaderboard_columns

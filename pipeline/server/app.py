@@ -5,6 +5,7 @@ import re
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
+from functools import lru_cache
 from typing import NamedTuple
 
 from markupsafe import Markup
@@ -20,10 +21,9 @@ from pipeline.errors import LakeError, PipelineError
 from pipeline.pages import MENU, NAMES, address, links, page
 from pipeline.pages.page import TEMPLATES
 from pipeline.pages.render import carrying, environment
-from pipeline.server.cache import Late, Making
 from pipeline.server.security import Guard, Token, fault_answer, local, may_be_foreign
 from pipeline.server.worker import Form, Reply, Task, fault
-from pipeline.server.workers import NICE, Workers
+from pipeline.server.workers import NICE, Late, Making, Workers
 from pipeline.version import __version__
 
 STATIC = TEMPLATES.parent / "static"
@@ -101,6 +101,12 @@ class StateError(LakeError):
     """There is no such state of the lake, or not any more."""
 
 
+@lru_cache(_FIXED)
+def _past(newest: Lake, ingest: int) -> Lake:
+    """The lake as it was after that ingest; of another state of the newest, it is opened anew."""
+    return reopened(newest, ingest)
+
+
 class Site:
     """The pages of one lake."""
 
@@ -110,7 +116,6 @@ class Site:
         self._workers = workers
         self._token = token
         self._making = Making(workers)
-        self._fixed: dict[tuple[object, ...], Lake] = {}
 
     def app(self, hosts: Collection[str]) -> Starlette:
         """The application; `hosts` are those that requests can be for."""
@@ -196,16 +201,10 @@ class Site:
         newest = self._newest()
         if ingest is None:
             return State(self._name, newest, newest.ingest_id)
-        key = (newest.state, ingest)
-        if key not in self._fixed:
-            try:
-                opened = reopened(newest, ingest)
-            except LakeError as error:
-                raise StateError(str(error)) from None
-            # Those opened before an ingest are dropped: the lake may be a different one by now.
-            kept = {past: lake for past, lake in self._fixed.items() if past[0] == newest.state}
-            self._fixed = dict([*kept.items(), (key, opened)][-_FIXED:])
-        return State(self._name, self._fixed[key], newest.ingest_id, ingest)
+        try:
+            return State(self._name, _past(newest, ingest), newest.ingest_id, ingest)
+        except LakeError as error:
+            raise StateError(str(error)) from None
 
     def _newest(self) -> Lake:
         """The lake in its newest state; it is opened again only if that has changed."""

@@ -10,7 +10,6 @@ import time
 import webbrowser
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http import HTTPStatus
 from threading import Timer
 from types import FrameType
 from urllib.parse import quote
@@ -38,17 +37,6 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.loop.call_later(REQUEST_SECONDS, self._end)
-
-    def send_400_response(self, msg: str) -> None:
-        """Answers what is no request with the headers of every answer, and closes."""
-        headers = {**HEADERS, "content-type": "text/plain; charset=utf-8", "connection": "close"}
-        named = [(name.encode(), value.encode()) for name, value in headers.items()]
-        status = HTTPStatus.BAD_REQUEST
-        answer = h11.Response(status_code=status, headers=named, reason=status.phrase.encode())
-        text = b"This is no request that a browser sends.\n"
-        for event in (answer, h11.Data(data=text), h11.EndOfMessage()):
-            self.transport.write(self.conn.send(event) or b"")
-        self.transport.close()
 
     def _end(self) -> None:
         if self.conn.our_state is h11.IDLE:
@@ -187,19 +175,13 @@ def reachable(host: str) -> str:
 def _listening(host: str, port: int) -> socket.socket:
     """A socket that takes connections; raises PipelineError if the port is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((host, port))
-        listening.listen()  # whoever reads the address may ask at once
+    both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+    try:  # whoever reads the address may ask at once
+        return socket.create_server((host, port), family=family, dualstack_ipv6=both)
     except OverflowError:
-        listening.close()
         raise UsageError(f"the port must be between 0 and 65535, not {port}") from None
     except OSError as error:
-        listening.close()
         is_of_port = error.errno in (errno.EADDRINUSE, errno.EACCES)
         hint = "choose another --port, or 0 for any that is free" if is_of_port else "check --host"
-        raise PipelineError(
-            f"cannot listen on {host}, port {port}: {error.strerror}; {hint}"
-        ) from None
-    return listening
+        why, _, _ = str(error.strerror).partition(" (while")
+        raise PipelineError(f"cannot listen on {host}, port {port}: {why}; {hint}") from None

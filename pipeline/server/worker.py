@@ -2,7 +2,7 @@
 
 import os
 import pickle
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from threading import Lock
@@ -60,9 +60,11 @@ def main(nice: int, *, draws: bool) -> None:
     `nice` is how far the process stands back behind others. If it `draws`, it loads what plots need
     in advance.
     """
+    from pipeline import pages, plots
+
     os.nice(nice)
     connection, sending = theirs(), Lock()
-    loading = _loaded(draws=draws)
+    pages.render.environment()
     opened: dict[tuple[object, ...], Lake] = {}
 
     def made(number: int, lake: "Lake", task: Task) -> None:
@@ -75,10 +77,10 @@ def main(nice: int, *, draws: bool) -> None:
             learn(lake)
 
     with ThreadPoolExecutor(_MOST) as threads:
+        if draws:
+            threads.submit(plots.load)
         while True:
             try:
-                while not connection.poll() and next(loading, None):
-                    pass
                 number, state, pickled, task = connection.recv()
             except EOFError:
                 os._exit(0)  # whatever is being made is for nobody
@@ -87,20 +89,6 @@ def main(nice: int, *, draws: bool) -> None:
                 opened = dict([*opened.items()][-_OPENED + 1 :])
                 opened[state] = pickle.loads(pickled)  # from our own server
             threads.submit(made, number, opened[state], task)
-
-
-def _loaded(*, draws: bool) -> Iterator[str]:
-    """Loads what takes long before a page needs it, a step at a time; each step's name."""
-    from pipeline import api, pages
-
-    yield api.__name__
-    pages.render.environment()
-    yield pages.__name__
-    if draws:
-        from pipeline import plots
-
-        plots.load()
-        yield plots.__name__
 
 
 def _answer(lake: "Lake", task: Task) -> Reply:

@@ -10,24 +10,23 @@ import os
 import pickle
 import resource
 import time
-from collections.abc import Callable, Mapping
+from collections import OrderedDict
+from collections.abc import Mapping
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import count
 from pathlib import Path
-from threading import Thread
-from typing import TYPE_CHECKING
+from subprocess import TimeoutExpired
+from typing import TYPE_CHECKING, NamedTuple
 
-from pipeline.processes import how_it_ended, processor_seconds, start
+from pipeline.processes import how_it_ended, start
 from pipeline.server.worker import PROGRAM, Reply, Task, fault
 
 if TYPE_CHECKING:
     from pipeline.api import Lake
 
-SECONDS = 60.0
-"""A page that takes more of the processors is ended; to wait for them costs nothing."""
-MOST_TIMES = 10
-"""A page is also ended after so many times the limit by the clock: what it waits for is gone."""
+SECONDS = 300.0
+"""A page that takes longer is ended; readers see after some seconds that it is being computed."""
 MEMORY = 4 * 2**30
 """A process that takes more bytes is ended: a limit of addresses would not let plots be drawn."""
 KEPT_MEMORY = 2**30
@@ -48,8 +47,8 @@ NICE = {"search": 5, "free": 10}
 
 
 _SLOW = (
-    "it took more than {0:g} seconds of work, or {1:g} in all, and was ended: ask for "
-    "less, or use the command line, which has no such limit"
+    "it took more than {:g} seconds and was ended: ask for less, or use the command line, which "
+    "has no such limit"
 )
 
 
@@ -129,8 +128,7 @@ class _Process:
         threads = {"POLARS_MAX_THREADS": str(max(2, (os.cpu_count() or 2) // 2))} if nice else {}
         program = PROGRAM.format(nice=nice, draws=is_kept and not nice)
         self._process, self._connection = start(program, **threads, **environment)
-        self._reader = Thread(target=self._read, daemon=True)
-        self._reader.start()
+        self._loop.add_reader(self._connection.fileno(), self._read)
 
     @property
     def n_pages(self) -> int:
@@ -142,14 +140,12 @@ class _Process:
         number = next(self._numbers)
         future: asyncio.Future[Reply | None] = self._loop.create_future()
         self._pages[number] = future
-        has_time = self._clock(seconds)
+        end = time.monotonic() + seconds
         try:
             self._connection.send((number, lake.state, _pickled(lake), task))
             while not (await asyncio.wait([future], timeout=_SECONDS_BETWEEN_LOOKS))[0]:
-                if not has_time():
-                    self._end(
-                        fault(504, _SLOW.format(seconds, MOST_TIMES * seconds), "Too slow"), number
-                    )
+                if time.monotonic() > end:
+                    self._end(fault(504, _SLOW.format(seconds), "Too slow"), number)
                 elif self.n_bytes() > MEMORY:
                     self._end(fault(500, f"it took more than {MEMORY / 2**30:g} GiB: ask for less"))
             return future.result()
@@ -159,19 +155,15 @@ class _Process:
             del self._pages[number]
 
     def _read(self) -> None:
-        """Hands each page to whoever waits for it, until the process ends."""
-        with suppress(EOFError, OSError):
-            while True:
-                number, reply = self._connection.recv()
-                self._call(self._hand, number, reply)
-        self._process.kill()
-        ended = f"its process ended {how_it_ended(self._process.wait())}"
-        self._connection.close()
-        self._call(self._end, fault(500, f"{ended}, perhaps because memory ran out"))
-
-    def _call(self, function: Callable[..., None], *arguments: object) -> None:
-        with suppress(RuntimeError):  # the server has ended
-            self._loop.call_soon_threadsafe(function, *arguments)
+        """Hands a page to whoever waits for it; at the end of the process, its reason to all."""
+        try:
+            self._hand(*self._connection.recv())
+        except (EOFError, OSError):
+            self._loop.remove_reader(self._connection.fileno())
+            self._connection.close()
+            self._process.kill()
+            ended = f"its process ended {how_it_ended(self._process.wait())}"
+            self._end(fault(500, f"{ended}, perhaps because memory ran out"))
 
     def _hand(self, number: int, reply: Reply | None) -> None:
         future = self._pages.get(number)
@@ -184,23 +176,6 @@ class _Process:
         for number in self._pages:
             is_guilty = number == guilty or (guilty is None and len(self._pages) == 1)
             self._hand(number, reason if is_guilty else None)
-
-    def _clock(self, seconds: float) -> Callable[[], bool]:
-        """Whether a page that begins now has time left, by the processors as by the clock.
-
-        What the process takes of the processors is divided by its pages.
-        """
-        began, before = time.monotonic(), processor_seconds(self._process.pid)
-        by_clock = seconds if before is None else MOST_TIMES * seconds
-        used, last = 0.0, before or 0.0
-
-        def has_time() -> bool:
-            nonlocal used, last
-            now = processor_seconds(self._process.pid) or last
-            used, last = used + (now - last) / max(1, self.n_pages), now
-            return used <= seconds and time.monotonic() - began <= by_clock
-
-        return has_time
 
     def is_alive(self) -> bool:
         return self._process.poll() is None
@@ -218,11 +193,95 @@ class _Process:
         self._process.kill()
 
     def wait(self) -> None:
-        """Waits until it has ended: a thread that outlives the interpreter holds what it uses."""
-        self._reader.join(_SECONDS_TO_END)
+        """Waits until it has ended, as it has soon unless its disk is gone."""
+        with suppress(TimeoutExpired):
+            self._process.wait(_SECONDS_TO_END)
 
 
 @lru_cache(4)
 def _pickled(lake: "Lake") -> bytes:
     """The lake for a process, which opens it if it does not know its state."""
     return pickle.dumps(lake)
+
+
+# --- finished pages, and pages in the making ------------------------------------------------------
+
+CHARACTERS = 64 * 2**20
+KEPT_SECONDS = 60.0
+"""How long a late page is kept for its reader."""
+_Key = tuple[object, ...]
+
+
+class Cache:
+    """The latest pages, up to a number of characters."""
+
+    def __init__(self, most: int = CHARACTERS) -> None:
+        self._most = most
+        self._n_characters = 0
+        self._pages: OrderedDict[_Key, Reply] = OrderedDict()
+
+    def get(self, key: _Key) -> Reply | None:
+        """The page, None if it is not there."""
+        if key in self._pages:
+            self._pages.move_to_end(key)
+        return self._pages.get(key)
+
+    def put(self, key: _Key, reply: Reply) -> None:
+        """Keeps a page without an error; those not requested for longest are dropped."""
+        if reply.status != 200 or _size(reply) > self._most // 8 or key in self._pages:
+            return
+        self._pages[key] = reply
+        self._n_characters += _size(reply)
+        while self._n_characters > self._most:
+            self._n_characters -= _size(self._pages.popitem(last=False)[1])
+
+
+def _size(reply: Reply) -> int:
+    return len(reply.text) + len(reply.data)
+
+
+class Late(NamedTuple):
+    """A page that is still in the making, and for how many seconds it has been."""
+
+    seconds: float
+
+
+class Making:
+    """Makes pages: several requests for the same page share one computation."""
+
+    def __init__(self, workers: Workers) -> None:
+        self._workers = workers
+        self._cache = Cache()
+        self._begun: dict[_Key, tuple[asyncio.Task[Reply], float]] = {}
+        self._awaited: set[_Key] = set()
+
+    async def reply(
+        self, lake: "Lake", task: Task, lane: str, patience: float | None = None
+    ) -> Reply | Late:
+        """The page from the cache, or made now; `Late` if that takes more seconds than `patience`.
+
+        A later call for the same page returns it as soon as it is ready.
+        """
+        key = (lake.state, task.page, task.form, task.ingest, *sorted(task.query.items()))
+        if (kept := self._cache.get(key)) is not None:
+            return kept
+        if key not in self._begun:
+            new = asyncio.create_task(self._workers.reply(lake, task, lane))
+            self._begun[key] = new, time.monotonic()
+            new.add_done_callback(partial(self._end, key, is_kept=lane not in NICE))
+        begun, since = self._begun[key]
+        await asyncio.wait([begun], timeout=patience)
+        if begun.done():
+            return begun.result()
+        self._awaited.add(key)
+        return Late(time.monotonic() - since)
+
+    def _end(self, key: _Key, done: "asyncio.Task[Reply]", *, is_kept: bool) -> None:
+        """Keeps the page, and forgets its making: of a late one, once its reader had time."""
+        if is_kept and not done.cancelled() and not done.exception():
+            self._cache.put(key, done.result())
+        if key in self._awaited:
+            self._awaited.remove(key)
+            asyncio.get_running_loop().call_later(KEPT_SECONDS, self._begun.pop, key)
+        else:
+            del self._begun[key]

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from failed_games import GAMES as FAILED
-from failed_games import ingested
+from failed_games import GAMES as FAILED, ingested
 
 import pipeline
 from pipeline.cli import main

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 from chatarenalogs import COLUMNS, banner, printed, table, transcript
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from rawlogs import MODEL, chatarena, encode, moderate, say
 
 from pipeline.formats import read

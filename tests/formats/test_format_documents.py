@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from rawlogs import GAMES, MODEL, chameleon, chatarena, encode, fault_of, game_of
 
 from pipeline.events.checks import broken

@@ -10,8 +10,7 @@ from typing import Any
 import msgspec
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from logs.interchange import PUBLIC_GOOD, WEREWOLF
 from msgspec.structs import fields
 from polars.testing import assert_frame_equal

@@ -6,8 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from event_tables import ENGINES, assert_same
-from hypothesis import Phase, given, settings
-from hypothesis import strategies as st
+from hypothesis import Phase, given, settings, strategies as st
 from people_documents import documents
 from polars.testing import assert_frame_equal
 

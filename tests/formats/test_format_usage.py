@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bargainlogs import AGENTS, round_of
-from bargainlogs import game as bargain
+from bargainlogs import AGENTS, game as bargain, round_of
 from inspect_logs import chameleon, eval_log, sample
 from logs.kaggle import FORFEIT, failed, repeated
 from poollogs import PUNISHING, final, init, lines, punish, put, say

@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, Phase, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, Phase, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from lakes import check
 from rawlogs import chameleon, encode, prisoners_dilemma, undercover

@@ -9,10 +9,8 @@ import msgspec
 import polars as pl
 import pytest
 import zstandard
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from inspect_logs import chameleon as inspected
-from inspect_logs import json_log, sample
+from hypothesis import HealthCheck, given, settings, strategies as st
+from inspect_logs import chameleon as inspected, json_log, sample
 from lakes import Lab, nonzero, rows, table
 from rawlogs import chameleon, chatarena, prisoners_dilemma, public_good
 from test_archives import tar, zipped

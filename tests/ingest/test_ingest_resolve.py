@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import duckdb
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from pipeline.events.contracts import polars_schema
 from pipeline.events.identity import game_id, game_index

@@ -20,8 +20,7 @@ from test_archives import tar
 from pipeline.errors import LakeError, UsageError
 from pipeline.events.contracts import TABLES
 from pipeline.ingest import ingest
-from pipeline.lake import maintain as upkeep
-from pipeline.lake import open_lake
+from pipeline.lake import maintain as upkeep, open_lake
 from pipeline.lake.files import TableWriter
 from pipeline.lake.maintain import maintain
 from pipeline.lake.transaction import Transaction

@@ -13,8 +13,7 @@ one of three wins; 1 of 3 is the least, then 2 of 3.
 """
 
 from chatarenalogs import dilemma, pool, table, transcript, undercover
-from rawlogs import MODEL as NAME
-from rawlogs import chatarena, encode
+from rawlogs import MODEL as NAME, chatarena, encode
 
 MODEL = NAME
 _CLEAR = "I vote for Player {}."

@@ -6,8 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from event_tables import ENGINES, assert_same, lake_of, stacked
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from pipeline import games
 from pipeline.events.contracts import GAME_ROW, polars_schema

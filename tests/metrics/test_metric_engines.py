@@ -9,8 +9,7 @@ import polars as pl
 import pytest
 from cases.judgement import TABLES as VOTES
 from event_tables import ENGINES, ODD, assert_same, lake_of, stacked
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from random_tables import event_tables, shuffled
 
 from pipeline.events.roles import role_rows

@@ -8,8 +8,7 @@ import polars as pl
 import pytest
 from cases.judgement import TABLES
 from event_tables import ENGINES, Frames, assert_same, lake_of, table
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from random_tables import event_tables
 
 from pipeline import warehouse

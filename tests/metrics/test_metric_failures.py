@@ -11,8 +11,7 @@ import polars as pl
 import pytest
 from event_tables import ENGINES, assert_same, lake_of
 from failed_games import GAMES, OUTAGE, Row, dilemma, ingested, village
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from random_tables import event_tables, shuffled
 
 import pipeline

@@ -8,8 +8,7 @@ from math import fsum
 import polars as pl
 import pytest
 from event_tables import Frames, assert_same, checked, games_of
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from random_tables import MODELS, event_tables, shuffled
 
 from pipeline.errors import UsageError

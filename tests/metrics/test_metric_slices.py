@@ -7,8 +7,7 @@ import duckdb
 import polars as pl
 import pytest
 from event_tables import ENGINES, ODD, assert_same, lake_of, table
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from random_tables import event_tables, shuffled
 
 from pipeline.errors import UsageError

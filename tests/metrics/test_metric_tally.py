@@ -8,8 +8,7 @@ from tempfile import TemporaryDirectory
 import polars as pl
 import pytest
 from event_tables import ENGINES, lake_of
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from random_tables import event_tables
 
 from pipeline.lake import StoredLake

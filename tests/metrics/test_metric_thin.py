@@ -5,8 +5,7 @@ from collections import Counter, defaultdict
 import polars as pl
 import pytest
 from event_tables import ENGINES, Frames, lake_of, table
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from random_tables import event_tables
 
 from pipeline.cells import few

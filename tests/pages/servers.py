@@ -20,8 +20,7 @@ from urllib.request import urlopen
 import pytest
 
 from pipeline.api import Lake, open_lake
-from pipeline.server import serve as serving
-from pipeline.server import worker
+from pipeline.server import serve as serving, worker
 from pipeline.server.worker import Reply, Task
 from pipeline.server.workers import Workers
 

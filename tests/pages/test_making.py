@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from pipeline.api import Lake, open_lake
-from pipeline.server import cache
-from pipeline.server.cache import Cache, Late, Making
+from pipeline.server import workers as making_pages
 from pipeline.server.worker import Reply, Task, fault
-from pipeline.server.workers import Workers
+from pipeline.server.workers import Cache, Late, Making, Workers
 
 PAGE = Reply(200, "A page", "text")
 
@@ -70,7 +69,7 @@ def test_a_query_runs_again_when_it_is_asked_again(lake: Path, lane: str, n_made
 def test_a_late_page_that_nobody_fetches_is_dropped(
     lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cache, "KEPT_SECONDS", 0.05)
+    monkeypatch.setattr(making_pages, "KEPT_SECONDS", 0.05)
 
     async def asked() -> Mapping[object, object]:
         workers = Slow(fault(504, "too slow"))

@@ -163,7 +163,7 @@ def test_slow_queries_block_nothing_and_end_by_ctrl_c(lake: Path) -> None:
 @pytest.mark.slow
 def test_a_slow_page_is_ended(lake: Path) -> None:
     async def asked() -> list[Reply]:
-        workers = Workers(seconds=1)
+        workers = Workers(seconds=10)  # of these, a new process takes some
         slow = Task("sql", "html", {"query": SLOW.replace("+", " ")})
         quick = Task("tables", "json", {})
         opened = open_lake(lake)
@@ -177,7 +177,7 @@ def test_a_slow_page_is_ended(lake: Path) -> None:
 
     slow, quick, late = asyncio.run(asked())
     assert slow.status == 504
-    assert "more than 1 seconds of work" in slow.text
+    assert "more than 10 seconds" in slow.text
     assert slow.is_fault
     assert quick.status in (200, 504)  # a new process, which a busy machine may start slowly
     assert late.status == 503

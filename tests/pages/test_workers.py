@@ -2,16 +2,12 @@
 
 import asyncio
 import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from pipeline.api import open_lake
-from pipeline.processes import processor_seconds
-from pipeline.server import workers as module
 from pipeline.server.worker import Reply, Task, reply
 from pipeline.server.workers import Workers
 
@@ -79,7 +75,7 @@ def test_a_page_beside_one_that_is_ended_is_made_again(lake: Path, is_killed: bo
     """Nobody knows for which of its pages a process ended by itself, but which one is slow."""
 
     async def asked() -> list[int]:
-        workers = Workers(seconds=4)
+        workers = Workers(seconds=20)
         opened = open_lake(lake)
         endless = Task("sql", "html", {"query": ENDLESS})
         slow = asyncio.create_task(workers.reply(opened, endless, "long"))
@@ -95,42 +91,6 @@ def test_a_page_beside_one_that_is_ended_is_made_again(lake: Path, is_killed: bo
         return [reply.status for reply in replies]
 
     assert asyncio.run(asked()) == [504, 200]
-
-
-@pytest.mark.slow
-def test_waiting_for_the_processors_is_no_work() -> None:
-    """Also of what a process started: a query runs in one of its own."""
-    program = "import time; time.sleep(60)"
-    busy = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'while True: pass'])"
-    with (
-        subprocess.Popen([sys.executable, "-c", program]) as idle,
-        subprocess.Popen([sys.executable, "-c", busy], start_new_session=True) as working,
-    ):
-        time.sleep(3)
-        still, used = processor_seconds(idle.pid), processor_seconds(working.pid)
-        idle.kill()
-        os.killpg(working.pid, 9)
-    assert still is not None
-    assert used is not None
-    assert still < 0.5
-    assert used > 0.5
-    assert processor_seconds(2**22 + 1) is None
-
-
-def test_a_page_is_not_ended_for_waiting(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The limit counts work: a process that stands still for longer goes on."""
-    monkeypatch.setattr(module, "processor_seconds", lambda _: 0.0)
-
-    async def asked() -> int:
-        workers = Workers(seconds=0.3)  # a new process alone takes longer to start
-        made = await workers.reply(open_lake(lake), Task("tables", "json", {}), "quick")
-        workers.close()
-        return made.status
-
-    monkeypatch.setattr(module, "MOST_TIMES", 200)
-    assert asyncio.run(asked()) == 200
-    monkeypatch.setattr(module, "MOST_TIMES", 0.1)
-    assert asyncio.run(asked()) == 504
 
 
 @pytest.mark.slow

@@ -19,8 +19,11 @@ from threading import Event
 TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "tests" / "pages"))
 
-from lab import magic as command  # noqa: E402
-from lab import undisturbed, write_logs  # noqa: E402
+from lab import (  # noqa: E402
+    magic as command,
+    undisturbed,
+    write_logs,
+)
 from servers import Served, start, stop  # noqa: E402
 
 PAGES = (

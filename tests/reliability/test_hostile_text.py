@@ -16,8 +16,7 @@ import polars as pl
 import pytest
 from format_logs import logs_in_files
 from hostile import ESCAPES, MARKUP
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from markdowns import rendered
 
 from pipeline import open_lake

@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from event_tables import Frames
-from event_tables import table as table_of
+from event_tables import Frames, table as table_of
 
 from pipeline.reports.compare import compare
 from pipeline.reports.diff import diff

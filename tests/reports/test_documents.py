@@ -24,8 +24,8 @@ from pipeline.reports.documents import (
     REPEATED,
     STATUSES,
     document_counts,
+    documents as listed,
 )
-from pipeline.reports.documents import documents as listed
 
 EVIL = '<img src=x onerror=hit>\x1b[2J "q" | `*'
 

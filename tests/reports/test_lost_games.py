@@ -7,9 +7,8 @@ import pytest
 
 import pipeline
 from pipeline.ingest import ingest
-from pipeline.pages import fragment, parameters
-from pipeline.pages import page as page_of
-from pipeline.pages.report_file import report_file
+from pipeline.pages import fragment, page as page_of, parameters
+from pipeline.pages.report import report_file
 from pipeline.present import present
 
 SAID = "3 of 6 games missing, by competition"

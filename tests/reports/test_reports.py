@@ -6,8 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from event_tables import Frames, assert_same, lake_of, table
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from random_tables import event_tables
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "simulations"))

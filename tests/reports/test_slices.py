@@ -7,8 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 from event_tables import Frames, table
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from polars.testing import assert_frame_equal, assert_series_equal
 from random_tables import event_tables
 

@@ -9,8 +9,7 @@ import pytest
 
 from pipeline.api import Game, Lake, open_lake
 from pipeline.reports.acts import Act, new_rounds
-from pipeline.reports.parts import Part, result, seats, sign
-from pipeline.reports.parts import parts as parts_of
+from pipeline.reports.parts import Part, parts as parts_of, result, seats, sign
 from pipeline.reports.wording import line, lines
 
 

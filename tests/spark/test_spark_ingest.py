@@ -14,8 +14,7 @@ from uuid import UUID
 
 import pytest
 from event_tables import assert_same
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from lakes import check, nonzero, parquet_files, rows, table
 from rawlogs import GAMES, chameleon, encode
 

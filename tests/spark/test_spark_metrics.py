@@ -16,8 +16,7 @@ from pipeline.cli import main
 from pipeline.errors import LakeError, QueryError
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
-from pipeline.metrics import NAMES as METRICS
-from pipeline.metrics import metrics
+from pipeline.metrics import NAMES as METRICS, metrics
 from pipeline.metrics.evidence import evidence, evidence_totals
 from pipeline.metrics.views import views
 from pipeline.spark import Views

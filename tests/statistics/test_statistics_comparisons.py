@@ -7,10 +7,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy.stats import binom, chi, norm, permutation_test
-from scipy.stats import t as student
+from hypothesis import given, strategies as st
+from scipy.stats import binom, chi, norm, permutation_test, t as student
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 

@@ -9,8 +9,7 @@ import polars as pl
 import pytest
 import statsmodels.api as sm
 from exact_ends import exact_ends
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from polars.testing import assert_frame_equal
 from scipy.stats import binom
 

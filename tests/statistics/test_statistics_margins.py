@@ -6,8 +6,7 @@ from statistics import NormalDist
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from pipeline.statistics.contrast import Part, Rate, difference, fall_seen, p_above, p_alike
 from pipeline.statistics.pairs import PAIRED, UNPAIRED, differences

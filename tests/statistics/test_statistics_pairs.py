@@ -6,8 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from exact_ends import exact_ends
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from polars.testing import assert_frame_equal
 
 from pipeline.statistics.contrast import Interval, Rate, difference, mover, p_of, z_at

@@ -155,8 +155,7 @@ def validate(
     from msgspec.structs import astuple
 
     from pipeline.cli.output import show
-    from pipeline.conversion import checked_games
-    from pipeline.conversion import validate as checked
+    from pipeline.conversion import checked_games, validate as checked
 
     declared = [one for one in file if one.endswith(".toml")]
     others_of = [one for one in file if one not in declared]

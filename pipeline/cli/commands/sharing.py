@@ -5,8 +5,7 @@ from typing import Literal
 
 from pipeline.cells import counted
 from pipeline.cli import options, terminal
-from pipeline.cli.command import Asked
-from pipeline.cli.declared import PathType
+from pipeline.cli.command import Asked, PathType
 from pipeline.cli.options import DEFAULT_CONFIDENCE, DEFAULT_LAKE, Texts
 from pipeline.declared import argument, flag, option, several
 from pipeline.errors import PipelineError, UsageError
@@ -60,12 +59,11 @@ def report(
         raise UsageError("--games-per-cell works only with --format html")
 
     from pipeline import open_lake, plots
-    from pipeline.cli.table_file import check_place
+    from pipeline.cli.output import check_place
     from pipeline.replacing import replacing
 
     try:
-        from pipeline.pages.report import GAMES_PER_CELL
-        from pipeline.pages.report_file import report_file
+        from pipeline.pages.report import GAMES_PER_CELL, report_file
     except ModuleNotFoundError:
         raise PipelineError(plots.NEEDED) from None
 

@@ -92,8 +92,7 @@ def schema(
     from pipeline.cli import output
     from pipeline.events.contracts import TABLES, VERSION
     from pipeline.present import present
-    from pipeline.reports.schema import known_views, meaning
-    from pipeline.reports.schema import schema as contracts_of
+    from pipeline.reports.schema import known_views, meaning, schema as contracts_of
 
     wanted = list(dict.fromkeys(table or TABLES))
     contracts = contracts_of(wanted)
@@ -160,9 +159,9 @@ def sql(
     is_safe = form == options.SAFE_CSV
     values = options.parameters(parameter or [])
     if out is not None:
-        from pipeline.cli import table_file
+        from pipeline.cli.output import check_file
 
-        table_file.check(out, "csv" if is_safe else form)
+        check_file(out, "csv" if is_safe else form)
     if query is None and file is None and terminal.is_in_terminal():
         raise UsageError(_NO_QUERY)
     with Sandbox(
@@ -175,7 +174,7 @@ def sql(
         if not text.strip():
             raise UsageError('the query is empty; give one, for example `magic sql "FROM games"`')
         sandbox.prepare()  # it starts while we load what shows the answer
-        from pipeline.cli.output import show
+        from pipeline.cli.output import show, write_file
 
         # Only with names it is opened here, since that takes as long as to start a process.
         opened = lake if names is None else options.named(pipeline.open_lake(lake), names)
@@ -183,7 +182,7 @@ def sql(
         if out is None:
             show(rows, form)
             return
-        table_file.write(rows, out, is_safe=is_safe)
+        write_file(rows, out, is_safe=is_safe)
         terminal.note(f"wrote {out} ({counted(rows.height, 'row')})")
 
 

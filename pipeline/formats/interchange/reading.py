@@ -27,9 +27,7 @@ from pipeline.formats.kinds import check_end, check_start, check_winners
 from pipeline.formats.players import check_players, names_in, unseated, unshown
 from pipeline.formats.rows import EVERYONE, MODERATOR, is_thought
 from pipeline.formats.usage import NAMES, usage
-from pipeline.game import Event as Row
-from pipeline.game import Fault, GameRecord, Result, Usage
-from pipeline.game import Seat as PlayedSeat
+from pipeline.game import Event as Row, Fault, GameRecord, Result, Seat as PlayedSeat, Usage
 from pipeline.games.kind import GameKind
 from pipeline.vocabulary import AnalysisKind, GameType, Phase
 

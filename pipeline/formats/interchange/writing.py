@@ -20,8 +20,7 @@ from pipeline.formats.interchange.derived import Around, derived
 from pipeline.formats.interchange.document import ENCODER, VERSION, Document, End, Event
 from pipeline.formats.interchange.reading import derived_results, phase_of
 from pipeline.formats.rows import EVERYONE, MODERATOR
-from pipeline.game import Event as Row
-from pipeline.game import GameRecord, Usage
+from pipeline.game import Event as Row, GameRecord, Usage
 from pipeline.games import kind
 
 _Done = tuple[Row, Act]

@@ -11,8 +11,7 @@ from pipeline.errors import UsageError
 from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered
 from pipeline.metrics.completeness import played
-from pipeline.metrics.known import metric as declared
-from pipeline.metrics.known import names as edition_names
+from pipeline.metrics.known import metric as declared, names as edition_names
 from pipeline.metrics.request import (
     Request,
     asked_for,
