@@ -15,7 +15,7 @@ from pipeline.lake.texts import looked_up, texts, with_texts
 from pipeline.metrics.declaration import Tables
 from pipeline.metrics.known import has_sql
 from pipeline.metrics.known import metric as declaration
-from pipeline.metrics.paging import check_limit, is_from, start_of
+from pipeline.metrics.paging import check_limit
 from pipeline.metrics.request import Request, check, condition_on, several
 from pipeline.metrics.results import METRIC, counted_in
 from pipeline.metrics.rows import COMPARED, HITS, counted_rows, rows, with_compared
@@ -36,13 +36,11 @@ COLUMNS: Mapping[str, Column] = {"metric": METRIC, **{name: _KNOWN[name] for nam
 # What is looked up for the rows that are shown, since for all it is most of the work.
 _LOOKED_UP = (COMPARED, "content")
 _COUNTED = tuple(name for name in _OF_ROW if name not in _LOOKED_UP)
-KEY = (
-    *("model", "game_type", "game_index", "game_id", "term", "round", "seat", "what"),
-    *("role", "message_index"),
-)
-_KEY_TYPES = {name: COLUMNS[name].dtype for name in KEY}
 # Rows alike in all of these are alike in every column.
-_ORDER = (*KEY, "player", "hit", "parse_status")
+_ORDER = (
+    *("model", "game_type", "game_index", "game_id", "term", "round", "seat", "what"),
+    *("role", "message_index", "player", "hit", "parse_status"),
+)
 
 # So few rows are cut out first, and their messages are looked up.
 _FEW_ROWS = 1_000
@@ -182,25 +180,20 @@ def evidence_page(
     metric: str,
     *,
     hit: bool | None = None,
-    after: Sequence[object] | None = None,
+    offset: int = 0,
     limit: int = 50,
     **choices: Unpack[Choices],
 ) -> pl.DataFrame:
-    """The first `limit` rows of `evidence`, or those after the page whose last key is `after`.
+    """At most `limit` rows of `evidence`, without the first `offset`.
 
-    `pipeline.metrics.paging.last_key` gives the last key of a page, by the columns `KEY`.
+    Raises UsageError for an unknown metric or model, and for a limit or offset below 0.
 
-    Raises UsageError for an unknown metric or model, and for a key that is not of this kind.
-
-    >>> from pipeline.metrics.evidence import KEY
-    >>> from pipeline.metrics.paging import last_key
-    >>> first = lake.evidence_page("judgement", limit=60)
-    >>> lake.evidence_page("judgement", after=last_key(first, KEY, None), limit=60).height
+    >>> lake.evidence_page("judgement", offset=60, limit=60).height
     4
     """
-    check_limit(limit)
+    check_limit(limit, offset)
     request = _request(lake, metric, choices)
-    return _page(lake, metric, request, hit=hit, limit=limit, after=after, choices=choices)
+    return _page(lake, metric, request, hit=hit, limit=limit, offset=offset, choices=choices)
 
 
 def _page(
@@ -211,14 +204,13 @@ def _page(
     hit: bool | None,
     limit: int,
     choices: Choices,
-    after: Sequence[object] | None = None,
+    offset: int = 0,
 ) -> pl.DataFrame:
     """A few rows with what is read for them alone: by type and game, since a join reads all."""
-    start = start_of(after, KEY)
     select = f"""SELECT {_listed(_COUNTED)}
 FROM counted
-WHERE {_has_hit(hit)} AND {is_from(start.values, _KEY_TYPES)}
-ORDER BY {_order()} LIMIT {int(limit)} OFFSET {start.n_shown}"""
+WHERE {_has_hit(hit)}
+ORDER BY {_order()} LIMIT {int(limit)} OFFSET {int(offset)}"""
     counted = _selected(lake, name, request, select, columns=_COUNTED, choices=choices)
     games = [pl.col(key).is_in(counted[key].unique().to_list()) for key in ("game_type", "game_id")]
 
