@@ -10,8 +10,7 @@ from collections.abc import Mapping
 
 from pipeline import column, sqlfiles
 from pipeline.column import Column
-from pipeline.metrics.installed import package_of
-from pipeline.metrics.known import has_sql, header, metric, names, sql
+from pipeline.metrics.known import has_sql, header, metric, names, package_of, sql
 from pipeline.metrics.request import Request
 from pipeline.metrics.results import GAME_TYPE, VALUES
 from pipeline.metrics.rows import COMPARED, HITS, attempts, compared
@@ -79,11 +78,6 @@ def in_schema(schema: str, edition: Edition, name: str) -> str:
     return f"{'_'.join([*parts, *([] if edition == PAPER else [edition])])}.{name}".lstrip(".")
 
 
-def _written(edition: Edition) -> list[str]:
-    """The metrics of an edition that have SQL, as all have but those that a lake was given."""
-    return [name for name in names(edition) if has_sql(name)]
-
-
 def shared(num_of_game: int = DEFAULT_GAMES) -> dict[str, View]:
     """The views that the metrics' files name. The release edition counts games below a number."""
     files = sqlfiles.names("shared")
@@ -100,7 +94,9 @@ def shared(num_of_game: int = DEFAULT_GAMES) -> dict[str, View]:
 
 
 def _of_edition(request: Request) -> dict[str, View]:
-    edition, written = request.edition, _written(request.edition)
+    edition = request.edition
+    # All have SQL but those that a lake was given.
+    written = [name for name in names(edition) if has_sql(name)]
     of_value = f"the value of {{}}, edition {edition}, for one model and game type"
     by_name = {
         in_schema("", edition, name): _view(sql(name, edition), of_value.format(name), name)
