@@ -41,6 +41,7 @@ _ORDER = (
     *("model", "game_type", "game_index", "game_id", "term", "round", "seat", "what"),
     *("role", "message_index", "player", "hit", "parse_status"),
 )
+_ORDER_BY = ", ".join(f"{identifier(column)} NULLS LAST" for column in _ORDER)
 
 # So few rows are cut out first, and their messages are looked up.
 _FEW_ROWS = 1_000
@@ -99,13 +100,7 @@ def evidence(
         "game_type": game_type,
         "where": where,
     }
-    check_limit(limit)
-    request = _request(lake, metric, choices)
-    if engine != "polars":
-        return pl.concat(_by_sql(lake, metric, request, choices, hit=hit, limit=limit))
-    if limit is not None:
-        return _page(lake, metric, request, hit=hit, limit=limit, choices=choices)
-    return _by_polars(lake, metric, request, hit)
+    return pl.concat(evidence_parts(lake, metric, hit=hit, limit=limit, **choices))
 
 
 @counted_in({})
@@ -124,18 +119,13 @@ def evidence_parts(
     """
     check_limit(limit)
     request, engine = _request(lake, metric, choices), choices.get("engine")
-    if engine in (None, "polars") and limit is not None and limit <= _FEW_ROWS:
+    if limit is not None and (engine == "polars" or (engine is None and limit <= _FEW_ROWS)):
         return iter([_page(lake, metric, request, hit=hit, limit=limit, choices=choices)])
-    is_small = _has_few_games(lake) and sum(lake.sizes("messages").values()) <= _FEW_BYTES
-    if engine == "polars" or (engine is None and (is_small or not has_sql(metric))):
-        return iter([_by_polars(lake, metric, request, hit).slice(0, limit)])
+    if engine == "polars" or (engine is None and (_is_small(lake) or not has_sql(metric))):
+        counted = of_tables(lake.table, metric, request).filter(pl.sql_expr(_has_hit(hit)))
+        own = counted.collect().select(pl.lit(metric).alias("metric"), *_OF_ROW)
+        return iter([own.sort(_ORDER, nulls_last=True).slice(0, limit)])
     return _by_sql(lake, metric, request, choices, hit=hit, limit=limit)
-
-
-def _by_polars(lake: StoredLake, name: str, request: Request, hit: bool | None) -> pl.DataFrame:
-    """All rows as polars finds them."""
-    counted = of_tables(lake.table, name, request).filter(pl.sql_expr(_has_hit(hit))).collect()
-    return counted.select(pl.lit(name).alias("metric"), *_OF_ROW).sort(_ORDER, nulls_last=True)
 
 
 def _by_sql(
@@ -155,7 +145,7 @@ FROM ({counted_rows(name, of_row, request)}) AS counted
 LEFT JOIN {"messages" if is_spark else texts(lake)} AS messages
     ON messages.game_id = counted.game_id AND messages.message_index = counted.message_index
 WHERE {_has_hit(hit)}
-ORDER BY {_order()} LIMIT {"ALL" if limit is None else int(limit)}"""
+ORDER BY {_ORDER_BY} LIMIT {"ALL" if limit is None else int(limit)}"""
     if is_spark:
         yield _on_spark(lake, request, select, choices)
         return
@@ -210,7 +200,7 @@ def _page(
     select = f"""SELECT {_listed(_COUNTED)}
 FROM counted
 WHERE {_has_hit(hit)}
-ORDER BY {_order()} LIMIT {int(limit)} OFFSET {int(offset)}"""
+ORDER BY {_ORDER_BY} LIMIT {int(limit)} OFFSET {int(offset)}"""
     counted = _selected(lake, name, request, select, columns=_COUNTED, choices=choices)
     games = [pl.col(key).is_in(counted[key].unique().to_list()) for key in ("game_type", "game_id")]
 
@@ -244,21 +234,16 @@ def evidence_totals(
     hit: bool | None = None,
     **choices: Unpack[Choices],
 ) -> pl.DataFrame:
-    """What the rows of `evidence` come to: term, hits, counted and n_games of each term.
-
-    The last row, whose term is null, is of all terms.
-    """
-    sums = f"""CAST(coalesce(sum(CAST(hit AS {HITS})), 0) AS DOUBLE) AS hits,
+    """What the rows of `evidence` come to, in one row: hits, counted and n_games."""
+    select = f"""SELECT
+    CAST(coalesce(sum(CAST(hit AS {HITS})), 0) AS DOUBLE) AS hits,
     CAST(count(*) AS BIGINT) AS counted,
     CAST(count(DISTINCT game_id) AS BIGINT) AS n_games
 FROM counted
 WHERE {_has_hit(hit)}"""
-    of_terms = f"SELECT term, {sums} GROUP BY term"
-    select = f"{of_terms} UNION ALL SELECT CAST(NULL AS VARCHAR) AS term, {sums}"
     # Without the messages, which are most of the work.
-    request, columns = _request(lake, metric, choices), ("term", "game_id", "hit")
-    totals = _selected(lake, metric, request, select, columns=columns, choices=choices)
-    return totals.sort("term", nulls_last=True)
+    request, columns = _request(lake, metric, choices), ("game_id", "hit")
+    return _selected(lake, metric, request, select, columns=columns, choices=choices)
 
 
 def _selected(
@@ -294,6 +279,10 @@ def _has_few_games(lake: StoredLake) -> bool:
     return sum(lake.counts("games").values()) <= _FEW_GAMES
 
 
+def _is_small(lake: StoredLake) -> bool:
+    return _has_few_games(lake) and sum(lake.sizes("messages").values()) <= _FEW_BYTES
+
+
 def _request(lake: StoredLake, name: str, choices: Choices) -> Request:
     """The request for these rows; raises UsageError for a name or an engine that does not exist."""
     check_engine(choices.get("engine", "polars"), choices.get("master"))
@@ -312,10 +301,6 @@ def _request(lake: StoredLake, name: str, choices: Choices) -> Request:
 
 def _listed(columns: Sequence[str], before: str = "") -> str:
     return ", ".join(f"{before}{identifier(column)}" for column in columns)
-
-
-def _order() -> str:
-    return ", ".join(f"{identifier(column)} NULLS LAST" for column in _ORDER)
 
 
 def _has_hit(hit: bool | None) -> str:
