@@ -106,7 +106,7 @@ def metrics(
     [('civilian', 25.0, 32), ('non_chameleon', 20.0, 32)]
     """
     names = asked_for(metric, edition)
-    by, models = several(by or ()), several(model)
+    by, models = several(by) or (), several(model)
     request = Request(
         edition=edition,
         by=tuple(column for column in by if column != _SYSTEM),

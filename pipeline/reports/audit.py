@@ -102,8 +102,7 @@ def audit(
     >>> lake.audit(kind="stated_votes").select("checked", "found", "metric").rows()
     [(96, 4, 'judgement')]
     """
-    by, kinds = several(by or ()), several(KINDS if kind is None else kind)
-    models = several(model)
+    by, kinds, models = several(by) or (), several(kind) or KINDS, several(model)
     _check(by, kinds)
     check_players(lake, models)
     lake = lake.with_failures(EXCLUDE)  # logs are held against themselves

@@ -21,7 +21,7 @@ from pipeline.metrics.completeness import competitions, played
 from pipeline.metrics.completeness import expected as expected_games
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.known import names
-from pipeline.metrics.request import Request, check_losses, check_models, chosen, several
+from pipeline.metrics.request import Request, check_losses, check_models, chosen
 from pipeline.metrics.results import METRIC, MODEL, counted_in
 from pipeline.metrics.rows import in_scope, is_unfinished
 from pipeline.metrics.tally import Clusters, Question, count, n_rows, sum_of
@@ -134,8 +134,7 @@ def completeness(
     ('chameleon_as_chameleon', 4, 4, True)
     """
     _check_expected(expected)
-    models = several(model)
-    check_models(lake, models)
+    check_models(lake, model)
     results = lake.table("results").filter("is_tested")
     # Not of all columns: of each refused document there are up to 64 KiB.
     quarantined = lake.table("quarantine").select("game_id")
@@ -176,8 +175,8 @@ def completeness(
         .sort(_OF_SIDE, nulls_last=True)
         .collect()
     )
-    if models is not None:
-        return games.filter(pl.col("model").is_in(models))
+    if model is not None:
+        return games.filter(chosen(model=model))
     whole = quarantined.null_count().collect().item()
     if not whole:
         return games
@@ -210,8 +209,7 @@ def readability(
     (0.5, 0.5, 0.625, 3)
     """
     _check_expected(expected)
-    models = several(model)
-    check_models(lake, models)
+    check_models(lake, model)
     check_losses(lake, edition)
     request = Request(edition=edition, by=("model",))
     declared = declarations(lake, names(edition), request)
@@ -221,7 +219,7 @@ def readability(
     missing = _missing(lake, request, expected)
     bounds = _bounds(declared, values(counts, declared, request), of_settings, missing)
     rows = bounds.sort("model", pl.col("metric").cast(pl.Enum(list(declared))), nulls_last=True)
-    return rows.filter(chosen(model=models))
+    return rows.filter(chosen(model=model))
 
 
 def _missing(lake: StoredLake, request: Request, expected: int | None) -> pl.DataFrame:

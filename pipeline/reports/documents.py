@@ -7,7 +7,7 @@ import polars as pl
 from pipeline import column
 from pipeline.lake import StoredLake
 from pipeline.metrics.paging import page_of
-from pipeline.metrics.request import check_words, chosen, several
+from pipeline.metrics.request import check_words, chosen
 from pipeline.vocabulary import DocumentStatus
 
 # Rows alike in all of these are alike in every column; the bytes are those of their hash.
@@ -132,9 +132,8 @@ def quarantine(lake: StoredLake, *, raw: bool = False) -> pl.DataFrame:
 
 def _asked(lake: StoredLake, asked: Mapping[str, str | Sequence[str] | None]) -> pl.LazyFrame:
     """The documents that have one of the values in each column; a column without values has any."""
-    wanted = {name: several(values) for name, values in asked.items() if values is not None}
-    check_words("status", wanted.get("status"), STATUSES)
-    return _seen(lake).filter(chosen(**wanted))
+    check_words("status", asked.get("status"), STATUSES)
+    return _seen(lake).filter(chosen(**asked))
 
 
 def _seen(lake: StoredLake) -> pl.LazyFrame:

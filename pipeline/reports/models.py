@@ -8,7 +8,7 @@ from pipeline import column
 from pipeline.column import Column
 from pipeline.game import Usage
 from pipeline.lake import StoredLake
-from pipeline.metrics.request import check_players, chosen, several
+from pipeline.metrics.request import check_players, chosen
 from pipeline.reports.declared import report
 
 COLUMNS: Mapping[str, Column] = {
@@ -88,9 +88,8 @@ def usage(lake: StoredLake, *, model: str | Sequence[str] | None = None) -> pl.D
     >>> lake.usage().rows()
     []
     """
-    models = several(model)
-    check_players(lake, models)
-    players = lake.table("players").filter(pl.col("model").is_not_null(), chosen(model=models))
+    check_players(lake, model)
+    players = lake.table("players").filter(pl.col("model").is_not_null(), chosen(model=model))
     measures = pl.col(_MEASURES)
     of_game = players.group_by("model", "game_id").agg(
         pl.when(measures.is_not_null().all()).then(measures.sum()).cast(pl.Float64)

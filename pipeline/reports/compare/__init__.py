@@ -115,7 +115,7 @@ def compare(
     metrics = asked_for(metric, edition)
     request = Request(
         edition=edition,
-        by=("model", *several(by or ())),
+        by=("model", *(several(by) or ())),
         models=models_of(pairs),
         game_types=several(game_type),
         where=condition_on(metrics, where),
