@@ -23,12 +23,12 @@ from pipeline.metrics.declaration import Metric
 from pipeline.metrics.known import names
 from pipeline.metrics.request import Request, check_losses, check_models, chosen
 from pipeline.metrics.results import METRIC, MODEL, counted_in
-from pipeline.metrics.rows import in_scope, is_unfinished
+from pipeline.metrics.rows import in_scope
 from pipeline.metrics.tally import Clusters, Question, count, n_rows, sum_of
 from pipeline.metrics.values import combined, values
 from pipeline.reports.declared import report
 from pipeline.statistics.sums import exact_sum
-from pipeline.vocabulary import Edition
+from pipeline.vocabulary import RELEASE, Edition
 
 _COMPETITION = column.text("the competition")
 COLUMNS: Mapping[str, column.Column] = {
@@ -228,7 +228,7 @@ def _missing(lake: StoredLake, request: Request, expected: int | None) -> pl.Dat
     Beside the model that finished most games of a setting, or of the number that is expected of a
     competition, whatever their settings. `is_lacking` says whether they make it incomplete.
     """
-    settings = played(lake, in_scope(request) | is_unfinished(request))
+    settings = played(lake, in_scope(request)) if request.edition == RELEASE else lake.once(played)
     models = lake.once(played).select("model").unique()
     games = expected_games(settings, models)
     if expected is not None:
