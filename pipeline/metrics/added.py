@@ -19,7 +19,6 @@ from pipeline.metrics import results
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.known import Added, knowing, names
 from pipeline.metrics.request import Request
-from pipeline.metrics.results import ESTIMATE
 from pipeline.metrics.rows import rows
 from pipeline.metrics.tally import Question, count
 from pipeline.metrics.views import LEADERBOARD, OF_ALL, shared, views
@@ -30,7 +29,7 @@ from pipeline.vocabulary import PAPER, Engine
 
 _SUMS = ("hits", "counted", "n_unreadable", "n_unknown")
 # What the leaderboard and its page have beside the value of each metric.
-_ENDS = tuple(filter(None, ESTIMATE))
+_ENDS = tuple(filter(None, results.ESTIMATE))
 
 
 def added(

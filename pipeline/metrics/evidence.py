@@ -12,16 +12,13 @@ from pipeline.column import Column
 from pipeline.events.contracts import GAME_TABLES, TABLES
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.lake.texts import looked_up, texts, with_texts
+from pipeline.metrics import known, views
 from pipeline.metrics.declaration import Tables
-from pipeline.metrics.known import has_sql
-from pipeline.metrics.known import metric as declaration
 from pipeline.metrics.paging import check_limit
 from pipeline.metrics.request import Request, check, condition_on, several
 from pipeline.metrics.results import METRIC, counted_in
 from pipeline.metrics.rows import COMPARED, HITS, counted_rows, rows, with_compared
 from pipeline.metrics.tally import check_engine
-from pipeline.metrics.views import COLUMNS as OF_ROWS
-from pipeline.metrics.views import shared
 from pipeline.sqlfiles import identifier, literal
 from pipeline.vocabulary import DEFAULT_GAMES, PAPER, Edition, Engine
 
@@ -31,7 +28,7 @@ _OF_ROW = (
     "content",
 )
 _MESSAGE = TABLES["messages"].columns()
-_KNOWN = {**_MESSAGE, **OF_ROWS, "game_type": _MESSAGE["game_type"]}
+_KNOWN = {**_MESSAGE, **views.COLUMNS, "game_type": _MESSAGE["game_type"]}
 COLUMNS: Mapping[str, Column] = {"metric": METRIC, **{name: _KNOWN[name] for name in _OF_ROW}}
 # What is looked up for the rows that are shown, since for all it is most of the work.
 _LOOKED_UP = (COMPARED, "content")
@@ -121,7 +118,7 @@ def evidence_parts(
     request, engine = _request(lake, metric, choices), choices.get("engine")
     if limit is not None and (engine == "polars" or (engine is None and limit <= _FEW_ROWS)):
         return iter([_page(lake, metric, request, hit=hit, limit=limit, choices=choices)])
-    if engine == "polars" or (engine is None and (_is_small(lake) or not has_sql(metric))):
+    if engine == "polars" or (engine is None and (_is_small(lake) or not known.has_sql(metric))):
         counted = of_tables(lake.table, metric, request).filter(pl.sql_expr(_has_hit(hit)))
         own = counted.collect().select(pl.lit(metric).alias("metric"), *_OF_ROW)
         return iter([own.sort(_ORDER, nulls_last=True).slice(0, limit)])
@@ -152,7 +149,7 @@ ORDER BY {_ORDER_BY} LIMIT {"ALL" if limit is None else int(limit)}"""
     # Imported here, so that polars does not wait for it.
     from pipeline.warehouse import bounded, parts
 
-    with bounded(lake, shared(request.num_of_game), select, sorts_texts=True) as connection:
+    with bounded(lake, views.shared(request.num_of_game), select, sorts_texts=True) as connection:
         yield from with_texts(lake, parts(connection, select))
 
 
@@ -160,8 +157,8 @@ def _on_spark(lake: StoredLake, request: Request, select: str, choices: Choices)
     # Imported here: it is an extra, and slow to import.
     from pipeline.spark import Views, open_session
 
-    views = shared(request.num_of_game)
-    return Views(open_session(choices.get("master")), lake, views).query(select)
+    named = views.shared(request.num_of_game)
+    return Views(open_session(choices.get("master")), lake, named).query(select)
 
 
 @counted_in(COLUMNS)
@@ -210,7 +207,7 @@ ORDER BY {_ORDER_BY} LIMIT {int(limit)} OFFSET {int(offset)}"""
 
     # Without the hit, which may depend on other games.
     keys = [column for column in _ORDER if column != "hit"]
-    declared = declaration(name, request.edition)
+    declared = known.metric(name, request.edition)
     about = with_compared(name, request.edition, rows(declared, table, request), table)
     found = (
         counted.lazy()
@@ -262,7 +259,7 @@ def _selected(
     """
     engine = choices.get("engine")
     is_small = _has_few_games(lake)
-    if engine == "polars" or (engine is None and (is_small or not has_sql(name))):
+    if engine == "polars" or (engine is None and (is_small or not known.has_sql(name))):
         counted = _counted(lake.table, name, request)
         answer = pl.SQLContext(counted=counted).execute(select, eager=False)
         return answer.collect(engine="auto" if is_small else "streaming")
@@ -272,7 +269,7 @@ def _selected(
     # Imported here, so that polars does not wait for it.
     from pipeline.warehouse import few
 
-    return few(lake, shared(request.num_of_game), with_rows)
+    return few(lake, views.shared(request.num_of_game), with_rows)
 
 
 def _has_few_games(lake: StoredLake) -> bool:
@@ -286,7 +283,7 @@ def _is_small(lake: StoredLake) -> bool:
 def _request(lake: StoredLake, name: str, choices: Choices) -> Request:
     """The request for these rows; raises UsageError for a name or an engine that does not exist."""
     check_engine(choices.get("engine", "polars"), choices.get("master"))
-    declaration(name)
+    known.metric(name)
     request = Request(
         edition=choices.get("edition", PAPER),
         by=("model",),
@@ -319,4 +316,4 @@ def of_tables(tables: Tables, name: str, request: Request) -> pl.LazyFrame:
 
 
 def _counted(tables: Tables, name: str, request: Request) -> pl.LazyFrame:
-    return rows(declaration(name, request.edition), tables, request).filter("is_counted")
+    return rows(known.metric(name, request.edition), tables, request).filter("is_counted")

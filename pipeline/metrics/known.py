@@ -29,7 +29,6 @@ from pipeline.errors import MetricError, UsageError, choose
 from pipeline.events.contracts import TABLES
 from pipeline.metrics.declaration import Metric
 from pipeline.plugins import LETTERS, METRICS, NAME, OWN, Plugin, PluginError, each_once, plugins
-from pipeline.sqlfiles import header_of, with_clause, without_end
 from pipeline.vocabulary import EDITIONS, PAPER, RELEASE, Edition
 
 _NEEDED = ("title", "order", "row", "value", "range", "source")
@@ -172,7 +171,7 @@ def header(name: str, edition: Edition = PAPER) -> dict[str, list[str]]:
         "value": ["hits / counted"],
         "range": [f"0..{known.declared.high:g}"],
         "source": ["added by a package or by `Lake.with_metric`"],
-        **header_of(known.sql or ""),
+        **sqlfiles.header_of(known.sql or ""),
         "title": [known.title],
     }
 
@@ -206,7 +205,7 @@ def _of_plugin(plugin: Plugin) -> Added:
         raise PluginError(f"{plugin}: it needs `PAPER = Metric(...)`, or to be an `Added`")
     sql = _sql_beside(plugin)
     plain = plugin.name.replace("_", " ").capitalize()
-    return Added(declared, header_of(sql or "").get("title", [plain])[0], sql)
+    return Added(declared, sqlfiles.header_of(sql or "").get("title", [plain])[0], sql)
 
 
 def _sql_beside(plugin: Plugin) -> str | None:
@@ -216,10 +215,10 @@ def _sql_beside(plugin: Plugin) -> str | None:
     if file is None or not file.is_file():
         return None
     try:
-        sql = without_end(file.read_text(encoding="utf-8")).strip()
+        sql = sqlfiles.without_end(file.read_text(encoding="utf-8")).strip()
     except UnicodeDecodeError:
         raise PluginError(f"{plugin}: {file.name} is not valid UTF-8") from None
-    if "attempts" not in with_clause(sql).names:
+    if "attempts" not in sqlfiles.with_clause(sql).names:
         raise PluginError(
             f"{plugin}: {file.name} needs a CTE `attempts`, and a final SELECT: see docs/adding.md"
         )

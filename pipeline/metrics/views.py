@@ -9,7 +9,6 @@ same files.
 from collections.abc import Mapping
 
 from pipeline import column, sqlfiles
-from pipeline.column import Column
 from pipeline.metrics.known import has_sql, header, metric, names, package_of, sql
 from pipeline.metrics.request import Request
 from pipeline.metrics.results import GAME_TYPE, VALUES
@@ -22,7 +21,7 @@ OF_ALL = "metrics"
 LEADERBOARD = "leaderboard"
 """The view of the models with all metrics. This and that of all values are computed by Python."""
 
-COLUMNS: Mapping[str, Column] = {
+COLUMNS: Mapping[str, column.Column] = {
     **VALUES,
     "game_type": GAME_TYPE,
     "term": column.text("the term (ratio) that counts the row, named as in docs/metrics.md"),

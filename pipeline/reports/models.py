@@ -5,13 +5,12 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from pipeline import column
-from pipeline.column import Column
 from pipeline.game import Usage
 from pipeline.lake import StoredLake
 from pipeline.metrics.request import check_players, chosen
 from pipeline.reports.declared import report
 
-COLUMNS: Mapping[str, Column] = {
+COLUMNS: Mapping[str, column.Column] = {
     "model": column.text("the name of a model, as logs write it"),
     "n_games": column.count("games in which it is under test").shown("games"),
     "n_other_games": column.count("games in which it has a seat that is not under test").shown(
@@ -28,7 +27,7 @@ COLUMNS: Mapping[str, Column] = {
     ),
 }
 _MEASURES = Usage.__struct_fields__
-USAGE: Mapping[str, Column] = {
+USAGE: Mapping[str, column.Column] = {
     "model": column.text("the name of a model"),
     "measure": column.word(
         _MEASURES, "what is measured: tokens in and out, seconds of its calls, or US dollars"

@@ -10,7 +10,6 @@ from functools import partial
 import polars as pl
 
 from pipeline import column
-from pipeline.column import Column
 from pipeline.extras import check_extra
 from pipeline.lake import StoredLake
 from pipeline.metrics.request import check_confidence, chosen
@@ -18,8 +17,8 @@ from pipeline.metrics.results import MODEL
 from pipeline.reports.declared import report
 from pipeline.vocabulary import EXCLUDE, Side
 
-_odds_column = partial(Column, pl.Float64(), nullable=True, min=0, decimals=3)
-COLUMNS: Mapping[str, Column] = {
+_odds_column = partial(column.Column, pl.Float64(), nullable=True, min=0, decimals=3)
+COLUMNS: Mapping[str, column.Column] = {
     "side": column.word((Side.HIDDEN, Side.CIVILIAN), "the side that the model was on"),
     "pool": column.count(
         "the number of its pool, from 1: only models of one pool can be compared, since they met "

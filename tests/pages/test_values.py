@@ -197,7 +197,7 @@ def test_plan(opened: Lake, given: dict[str, str]) -> None:
         ({"other": ""}, "name two models, or none"),
         ({"model": "nobody"}, "no game of nobody"),
         ({"other": "sim-delta"}, "named twice"),
-        ({"power": "2"}, "the power must be between"),
+        ({"power": "2"}, "the power must be less than 1"),
         ({"all_pairs": "true"}, "not both"),
         ({"difference": "9"}, "impossible"),
         ({"metric": "nothing"}, "no metric"),
