@@ -10,9 +10,7 @@ from typing import Annotated
 
 import polars as pl
 
-from pipeline import column, sqlfiles
-from pipeline.declared import names_in
-from pipeline.declared import several as several_of
+from pipeline import column, declared, sqlfiles
 from pipeline.errors import UsageError, choose
 from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.lake import StoredLake
@@ -73,10 +71,10 @@ def audit(
     *,
     by: Annotated[
         str | Sequence[str] | None,
-        several_of(
+        declared.several(
             "COLUMNS",
             "Columns to group by, separated by commas",
-            check=names_in,
+            check=declared.names_in,
         ),
     ] = None,
     kind: str | Sequence[str] | None = None,

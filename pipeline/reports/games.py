@@ -5,9 +5,7 @@ from typing import Annotated
 
 import polars as pl
 
-from pipeline import column
-from pipeline.declared import option
-from pipeline.declared import several as several_of
+from pipeline import column, declared
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES
 from pipeline.games import outcomes
@@ -56,23 +54,25 @@ def games(
     *,
     model: Annotated[
         str | Sequence[str] | None,
-        several_of("MODEL", "Only games in which this model sits, tested or not", "models"),
+        declared.several("MODEL", "Only games in which this model sits, tested or not", "models"),
     ] = None,
     game_type: str | Sequence[str] | None = None,
     competition: Annotated[
         str | Sequence[str] | None,
-        several_of("NAME", "Only games that count for this competition", "games.competitions"),
+        declared.several(
+            "NAME", "Only games that count for this competition", "games.competitions"
+        ),
     ] = None,
     setting_id: Annotated[
-        str | None, option("ID", "Only this setting: its id or beginning.")
+        str | None, declared.option("ID", "Only this setting: its id or beginning.")
     ] = None,
     outcome: Annotated[
         str | Sequence[str] | None,
-        several_of("OUTCOME", "Only this outcome, or `unfinished`", "reports.games.OUTCOMES"),
+        declared.several("OUTCOME", "Only this outcome, or `unfinished`", "reports.games.OUTCOMES"),
     ] = None,
     role: Annotated[
         str | Sequence[str] | None,
-        several_of(
+        declared.several(
             "ROLE",
             'Only games with this role in one of the seats; `magic sql "FROM roles"` lists those '
             "of each game type",
@@ -82,12 +82,14 @@ def games(
     result: str | Sequence[str] | None = None,
     between: Annotated[
         tuple[str, str] | None,
-        option("A B", "Only games in which both models sit.", suggested="models"),
+        declared.option("A B", "Only games in which both models sit.", suggested="models"),
     ] = None,
-    path: Annotated[str | None, option("TEXT", "Only logs whose path contains this text.")] = None,
+    path: Annotated[
+        str | None, declared.option("TEXT", "Only logs whose path contains this text.")
+    ] = None,
     sort: str | None = None,
     descending: bool = False,
-    limit: Annotated[int | None, option("N", "Only the first N games.", min=0)] = None,
+    limit: Annotated[int | None, declared.option("N", "Only the first N games.", min=0)] = None,
     offset: int = 0,
 ) -> pl.DataFrame:
     """List games: who played in which role, with which result, and the log they are from.
