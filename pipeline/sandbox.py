@@ -123,9 +123,12 @@ def _kill(process: "Popen[bytes]", connection: "Connection") -> None:
 def main() -> None:
     """Answers one query from the process that started this one, through a connection, and ends."""
     connection = theirs()
-    from pipeline.answers import AnsweringLake, with_metrics
-    from pipeline.lake import open_lake
-
+    try:
+        from pipeline.answers import AnsweringLake, with_metrics
+        from pipeline.lake import open_lake
+    except PipelineError as error:  # of a package that cannot be used
+        connection.send(error)
+        return
     try:
         lake, query, parameters, memory, temporary, metrics = connection.recv()
     except EOFError:  # whoever would ask has ended

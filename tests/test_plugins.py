@@ -355,6 +355,9 @@ def test_a_name_of_ours_is_taken(sample_lake: Path, tmp_path: Path) -> None:
     broken_package(tmp_path / "site", "metrics", "judgement", text)
     line = refusal(tmp_path / "site", "leaderboard", "--lake", sample_lake)
     assert "magic and bad-magic both have the metric or table `judgement`" in line
+    broken_package(tmp_path / "other", "metrics", "n_games", text)
+    line = refusal(tmp_path / "other", "leaderboard", "--lake", sample_lake)
+    assert "n_games of the package bad-magic: `n_games` cannot be the name of a new metric" in line
 
 
 # A vote for a number, of which the column of a name cannot be made.

@@ -1,6 +1,7 @@
 """Options that several commands share, each declared once, by the name of its parameter."""
 
 import re
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -156,7 +157,7 @@ def lake_of(
     if as_of is None and opened.is_behind():
         terminal.note(
             "an ingest is not in these numbers: it is running, was interrupted, or was lost; "
-            f"`magic verify --lake {path}` says more"
+            f"`magic verify --lake {shlex.quote(path)}` says more"
         )
     chosen = opened.of_one_system(system)
     others = [f"{name} ({n:,})" for name, n in opened.systems.items() if name != chosen.system]

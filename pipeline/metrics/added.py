@@ -11,25 +11,23 @@ from pathlib import Path
 
 import polars as pl
 
-from pipeline import games
-from pipeline.errors import MetricError, QueryError, choose
-from pipeline.events.contracts import TABLES
+from pipeline.errors import MetricError, QueryError
 from pipeline.lake import StoredLake
-from pipeline.metrics import results
 from pipeline.metrics.declaration import Metric
-from pipeline.metrics.known import Added, knowing, names
+from pipeline.metrics.known import NO_NAME, Added, check_declared, knowing, names
 from pipeline.metrics.request import Request
+from pipeline.metrics.results import ESTIMATE
 from pipeline.metrics.rows import rows
 from pipeline.metrics.tally import Question, count
-from pipeline.metrics.views import LEADERBOARD, OF_ALL, shared, views
-from pipeline.plugins import LETTERS, NAME
+from pipeline.metrics.values import BEYOND
+from pipeline.metrics.views import shared
 from pipeline.sqlfiles import header_of, with_clause, without_end
 from pipeline.statistics.sums import ROUNDING
 from pipeline.vocabulary import PAPER, Engine
 
 _SUMS = ("hits", "counted", "n_unreadable", "n_unknown")
 # What the leaderboard and its page have beside the value of each metric.
-_ENDS = tuple(filter(None, results.ESTIMATE))
+_ENDS = tuple(filter(None, ESTIMATE))
 
 
 def added(
@@ -45,10 +43,9 @@ def added(
     Raises MetricError for a name that is taken, and for a declaration or SQL that cannot count,
     says something impossible, or differs from the other.
     """
-    if not NAME.fullmatch(name) or name in _taken() or _is_beside_another(name):
-        raise MetricError(
-            f"`{name}` cannot be the name of a new metric: choose another, of {LETTERS}"
-        )
+    check_declared(name, declared)
+    if name in names(PAPER) or _is_beside_another(name):
+        raise MetricError(NO_NAME.format(name))
     if sql is not None:
         _check_sql(lake, name, sql)
         sql = without_end(sql).strip()
@@ -63,21 +60,13 @@ def check_counts(lake: StoredLake, name: str, metric: Added) -> pl.DataFrame:
 
     Raises MetricError where the metric cannot count, or not the same in SQL as in polars.
     """
-    _check_terms(name, metric.declared)
+    check_declared(name, metric.declared)
     counted = _counted(lake, name, metric, "polars")
     _check(name, metric.declared, counted)
     _check_hits(lake, name, metric.declared)
     if metric.sql is not None:
         _check_same(name, counted, _counted(lake, name, metric, "duckdb"))
     return counted
-
-
-def _taken() -> set[str]:
-    """The names that tables, views, schemas and columns of the leaderboard have already."""
-    with knowing({}):
-        names = (*TABLES, *views(), OF_ALL, LEADERBOARD)
-        of_rows = (*results.LEADERBOARD, *results.ORIGIN, *results.SEEN_AS)
-    return {*(name.partition(".")[0] for name in names), *of_rows}
 
 
 def _is_beside_another(name: str) -> bool:
@@ -101,20 +90,6 @@ def _check_sql(lake: StoredLake, name: str, sql: str) -> None:
             check(connection, sql)
     except QueryError as error:
         raise MetricError(f"`{name}` cannot be counted by duckdb: {error}") from None
-
-
-def _check_terms(name: str, declared: Metric) -> None:
-    """Raises MetricError for a metric of no game, and for a game type that there is not."""
-    if not declared.terms:
-        raise MetricError(f"`{name}` has no Term, so it counts nothing: add one")
-    for term in declared.terms:
-        if not term.game_types:
-            raise MetricError(f"the term `{term.name}` of `{name}` names no game type: name one")
-        if strangers := [str(one) for one in term.game_types if one not in games.names()]:
-            raise MetricError(
-                f"the term `{term.name}` of `{name}` names an unknown game type: "
-                f"{', '.join(strangers)}; {choose(strangers, games.names())}"
-            )
 
 
 def _counted(lake: StoredLake, name: str, metric: Added, engine: Engine) -> pl.DataFrame:
@@ -151,10 +126,7 @@ def _check_hits(lake: StoredLake, name: str, declared: Metric) -> None:
     counted = rows(declared, cache(lake.table), Request()).filter("is_counted", is_beyond)
     beyond = counted.select("hit").head(1).collect(engine="streaming")
     if beyond.height:
-        raise MetricError(
-            f"`{name}` has a hit of {beyond.item()!r}, which is not within 0..1: divide it by the "
-            "largest, and give the Term that `weight`, so that values have their unit"
-        )
+        raise MetricError(f"`{name}` has a hit of {beyond.item()!r}, which is {BEYOND}")
 
 
 def _check_same(name: str, one: pl.DataFrame, other: pl.DataFrame) -> None:

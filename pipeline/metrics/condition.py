@@ -71,7 +71,11 @@ def condition(text: str, schema: Mapping[str, pl.DataType]) -> Condition:
         reason = str(error).splitlines()[0]
         if "native python" in reason:
             reason = "a condition cannot compare times; use `magic sql` for these"
-        raise UsageError(f"the condition compares values of different types: {reason}") from None
+        keys = [name for name in columns if is_key(name)]
+        text = f"; {keys[0]} is a text, as in {keys[0]} = '2'" if keys else ""
+        raise UsageError(
+            f"the condition compares values of different types: {reason}{text}"
+        ) from None
     if answer["answer"].dtype not in (pl.Boolean, pl.Null):
         raise UsageError(f"the condition `{text}` must be true or false for each row")
     return Condition(f"CAST({sql} AS BOOLEAN)", tuple(columns))

@@ -24,13 +24,14 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from pipeline import column, sqlfiles
+from pipeline import column, games, sqlfiles
 from pipeline.errors import MetricError, UsageError, choose
 from pipeline.events.contracts import TABLES
 from pipeline.metrics.declaration import Metric
 from pipeline.plugins import LETTERS, METRICS, NAME, OWN, Plugin, PluginError, each_once, plugins
 from pipeline.vocabulary import EDITIONS, PAPER, RELEASE, Edition
 
+NO_NAME = f"`{{}}` cannot be the name of a new metric: choose another, of {LETTERS}"
 _NEEDED = ("title", "order", "row", "value", "range", "source")
 
 
@@ -157,8 +158,8 @@ def sql(name: str, edition: Edition) -> str:
     text = _found(name, edition).sql
     if text is None:
         raise UsageError(
-            f"the metric `{name}` was added without SQL: give `sql=` to `Lake.with_metric`, or "
-            "use the engine polars"
+            f"the metric `{name}` was added without SQL: give `sql=` to `Lake.with_metric`, "
+            "put a .sql file beside that of --metric-file, or use the engine polars"
         )
     return text
 
@@ -190,19 +191,50 @@ def installed(package_names: tuple[str, ...]) -> Mapping[str, Added]:
     return {name: metric for name, _, metric in known if metric is not None}
 
 
+def check_declared(name: str, declared: Metric) -> None:
+    """Raises MetricError for a name that is taken, and for terms of no game that there is."""
+    if not NAME.fullmatch(name) or name in _taken():
+        raise MetricError(NO_NAME.format(name))
+    if not declared.terms:
+        raise MetricError(f"`{name}` has no Term, so it counts nothing: add one")
+    for term in declared.terms:
+        if not term.game_types:
+            raise MetricError(f"the term `{term.name}` of `{name}` names no game type: name one")
+        if strangers := [str(one) for one in term.game_types if one not in games.names()]:
+            raise MetricError(
+                f"the term `{term.name}` of `{name}` names an unknown game type: "
+                f"{', '.join(strangers)}; {choose(strangers, games.names())}"
+            )
+
+
+@cache
+def _taken() -> frozenset[str]:
+    """The names of tables, views, schemas, and columns of the leaderboard, also of our metrics."""
+    # Imported when somebody else's metric is met: they have the metrics that are known.
+    from pipeline.metrics import results
+    from pipeline.metrics.views import TAKEN
+
+    of_rows = (*results.LEADERBOARD, *results.ORIGIN, *results.SEEN_AS)
+    ends = (f"{name}{end}" for name in NAMES for end in results.ESTIMATE if end)
+    return frozenset((*TABLES, *TAKEN, *of_rows, *ends))
+
+
 def package_of(name: str) -> str:
     """The package that adds the metric of this name, empty for any other metric."""
     return next((plugin.package for plugin in plugins(METRICS) if plugin.name == name), "")
 
 
 def _of_plugin(plugin: Plugin) -> Added:
-    if not NAME.fullmatch(plugin.name):
-        raise PluginError(f"{plugin}: a metric's name has {LETTERS}")
-    if isinstance(plugin.value, Added):
-        return plugin.value
-    declared = getattr(plugin.value, "PAPER", None)
+    added = plugin.value if isinstance(plugin.value, Added) else None
+    declared = added.declared if added else getattr(plugin.value, "PAPER", None)
     if not isinstance(declared, Metric):
         raise PluginError(f"{plugin}: it needs `PAPER = Metric(...)`, or to be an `Added`")
+    try:
+        check_declared(plugin.name, declared)
+    except MetricError as error:
+        raise PluginError(f"{plugin}: {error}") from None
+    if added:
+        return added
     sql = _sql_beside(plugin)
     plain = plugin.name.replace("_", " ").capitalize()
     return Added(declared, sqlfiles.header_of(sql or "").get("title", [plain])[0], sql)

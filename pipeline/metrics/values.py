@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
+from pipeline.errors import MetricError
 from pipeline.metrics.declaration import POOLED, Combine, Metric, types_of
 from pipeline.metrics.request import Request
 from pipeline.metrics.results import VALUES
 from pipeline.metrics.tally import GAMES, Counts
-from pipeline.statistics.sums import exact_sum, scaled_sum
+from pipeline.statistics.sums import ROUNDING, exact_sum, scaled_sum
 from pipeline.vocabulary import ALL
 
 _OF_GAMES = ("n_games", "n_unfinished", "n_unreadable", "n_unknown")
@@ -32,6 +33,10 @@ _REASON = pl.when(pl.col("value").is_null()).then(
             pl.when(pl.col("counted") > 0).then("hint").otherwise(pl.lit("")),
         )
     )
+)
+BEYOND = (
+    "not within 0..1: divide it by the largest, and give the Term that `weight`, so that "
+    "values have their unit"
 )
 _DECLARED = {
     "metric": pl.String,
@@ -62,7 +67,11 @@ def join(left: pl.LazyFrame, right: pl.LazyFrame, keys: Sequence[str]) -> pl.Laz
 
 
 def values(counts: Counts, metrics: Mapping[str, Metric], request: Request) -> pl.DataFrame:
-    """The rows of all metrics: edition, metric, the groups, and then `VALUE_COLUMNS`."""
+    """The rows of all metrics: edition, metric, the groups, and then `VALUE_COLUMNS`.
+
+    Raises MetricError for one whose hits are not within 0..1, as a package's can be.
+    """
+    _check_hits(counts.sums)
     keys, sums = request.keys, counts.sums.lazy()
     rows = _groups(counts, metrics, request)
     of_terms = combined(
@@ -89,6 +98,14 @@ def values(counts: Counts, metrics: Mapping[str, Metric], request: Request) -> p
         .collect(engine="in-memory")
     )
     return pl.concat([valued, *_dropped(valued, metrics, request)])
+
+
+def _check_hits(sums: pl.DataFrame) -> None:
+    # Parts that are added up may differ from 1 in a last digit.
+    rounding = ROUNDING * (1 + pl.col("counted"))
+    is_within = pl.col("hits").is_between(-rounding, pl.col("counted") + rounding)
+    for name in sums.filter(~is_within)["metric"].head(1):
+        raise MetricError(f"`{name}` has a hit that is {BEYOND}")
 
 
 def combined(terms: pl.LazyFrame, by: Sequence[str], /, **also: pl.Expr) -> pl.LazyFrame:

@@ -193,6 +193,11 @@ _OF_ROWS = {
 }
 
 
+_SCHEMAS = [in_schema(schema, one, "").strip(".") for schema in ("", *_OF_ROWS) for one in EDITIONS]
+TAKEN = (*sqlfiles.names(""), *_SCHEMAS, OF_ALL, LEADERBOARD, "shared", "audit")
+"""What schemas and views are called that are of no metric."""
+
+
 def _view(select: str, row: str, name: str = "") -> View:
     """A view of our own, or of the package that the metric of this name is of."""
     return View(select, row, _MEANINGS, package_of(name))

@@ -143,6 +143,12 @@ class Site:
             return await self._missing(request, None)
         lane = page(name).lane
         query = dict(request.query_params)
+        given = [one for one, _ in request.query_params.multi_items()]
+        if twice := [one for one in query if given.count(one) > 1]:
+            text = (
+                f"the address has {', '.join(twice)} more than once: a page takes one value of each"
+            )
+            return self._fault(form, fault(400, text))
         if re.fullmatch("[0-9]{1,18}", query.get("ingest", "")):
             ingest = int(query.pop("ingest"))
             file = name if form == "html" else f"{name}.{form}"

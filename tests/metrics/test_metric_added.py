@@ -10,11 +10,12 @@ from msgspec.structs import replace
 from polars.testing import assert_frame_equal
 
 import pipeline
-from pipeline.answers import metrics_of
+from pipeline.answers import metrics_of, with_metrics
 from pipeline.api import Lake
 from pipeline.errors import MetricError, QueryError, UsageError
 from pipeline.metrics.declaration import Metric, Rows, Term
 from pipeline.metrics.evidence import evidence_parts, evidence_totals
+from pipeline.metrics.known import Added
 from pipeline.reports.evidence_sum import sentence
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES
 
@@ -252,6 +253,14 @@ def test_rows_of_unknown_hit_are_counted_and_named(lake: Lake) -> None:
             name="first",
             sql=sql.replace("WHERE is_tested", f"WHERE {is_known}\n        AND is_tested"),
         )
+
+
+def test_hits_of_a_metric_that_nobody_checked_are_refused(lake: Lake) -> None:
+    """As of a package, whose metric is counted in lakes that it has not seen."""
+    unchecked = with_metrics(lake, {"x": Added(declared(hit=pl.lit(2.0)), "X")})
+    for ask in (unchecked.metrics, unchecked.leaderboard, unchecked.readability):
+        with pytest.raises(MetricError, match=r"`x` has a hit that is not within 0\.\.1"):
+            ask()
 
 
 WRONG = {

@@ -31,6 +31,7 @@ def rows_of(text: str) -> list[dict[str, str]]:
     ("path", "status"),
     [
         *(("/leaderboard.{}?unknown=1", 400), ("/leaderboard.{}?where=nonsense", 400)),
+        ("/evidence.{}?model=sim-atlas&model=sim-delta", 400),
         *(("/nothing.{}", 404), ("/a/b/c.{}", 404), ("/sql.{}?query=SELEC", 400)),
         *(("/completeness.{}?expected=100000000000000000000000", 400), ("/game.{}?game=x", 400)),
         *(("/completeness.{}?expected=9223372036854775808", 400), ("/games.{}?outcome=x", 400)),

@@ -1,5 +1,6 @@
 """`magic ingest`: logs into a lake."""
 
+import shlex
 from contextlib import nullcontext
 from itertools import count
 from typing import TYPE_CHECKING, Literal
@@ -156,7 +157,7 @@ def _show_summary(
         terminal.note(f"the ingest is done, but {left}; `magic maintain` deletes it later")
     numbers = {"document": report.statuses["quarantined"], "part": report.n_faulty_parts}
     if refused := [counted(n, noun) for noun, n in numbers.items() if n]:
-        why = f"run `magic quarantine --lake {lake}` to see why"
+        why = f"run `magic quarantine --lake {shlex.quote(lake)}` to see why"
         if report.ingest_id is None:
             first = report.faults.row(0, named=True)
             why = f"for example {first['path']} at {first['json_path']}: {first['message']}"
