@@ -20,8 +20,7 @@ from pipeline.metrics import metrics
 from pipeline.metrics.added import added, declared_in
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.evidence import evidence, evidence_page
-from pipeline.metrics.installed import Added
-from pipeline.metrics.known import knowing, known
+from pipeline.metrics.known import Added, knowing, known
 from pipeline.present import Presented, present, presented
 from pipeline.reports import (
     audit,

@@ -27,8 +27,7 @@ from pipeline.ingest.ids import GameIds
 from pipeline.ingest.models import Models
 from pipeline.lake import StoredLake
 from pipeline.metrics.added import check_counts
-from pipeline.metrics.installed import Added
-from pipeline.metrics.known import has_sql, metric, sql, titles
+from pipeline.metrics.known import Added, has_sql, metric, sql, titles
 from pipeline.vocabulary import PAPER
 
 N_MUTANTS = 200

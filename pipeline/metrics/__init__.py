@@ -31,6 +31,7 @@ from pipeline.metrics.results import MISSING, REPLAYS, SYSTEM, VALUES, origin, s
 from pipeline.metrics.rows import in_scope
 from pipeline.metrics.tally import ENGINES, Question, check_engine, clusters, count
 from pipeline.metrics.values import values
+from pipeline.metrics.views import check_installed
 from pipeline.vocabulary import ALL, DEFAULT_GAMES, MAGIC, PAPER, RELEASE, Edition, Engine, GameType
 
 __all__ = [
@@ -106,7 +107,7 @@ def metrics(
     [('civilian', 25.0, 32), ('non_chameleon', 20.0, 32)]
     """
     names = asked_for(metric, edition)
-    by, models = several(by or ()), several(model)
+    by, models = several(by) or (), several(model)
     request = Request(
         edition=edition,
         by=tuple(column for column in by if column != _SYSTEM),
@@ -146,6 +147,7 @@ def answered(
     To count games is half of the work; without `with_games` it is done for all metrics. `n_games`
     is 0 for metrics that are not among them.
     """
+    check_installed()
     metric_names = asked_for(names, request.edition)
     check_engine(engine, master)
     check_confidence(confidence)

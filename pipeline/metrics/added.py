@@ -8,21 +8,19 @@ import runpy
 import traceback
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 import polars as pl
 
 from pipeline.errors import MetricError, QueryError
 from pipeline.lake import StoredLake
 from pipeline.metrics.declaration import Metric
-from pipeline.metrics.installed import NO_NAME, Added, check_declared
-from pipeline.metrics.known import knowing, names
+from pipeline.metrics.known import Added, knowing, names
 from pipeline.metrics.request import Request
 from pipeline.metrics.results import ESTIMATE
 from pipeline.metrics.rows import rows
 from pipeline.metrics.tally import Question, count
 from pipeline.metrics.values import BEYOND
-from pipeline.metrics.views import shared
+from pipeline.metrics.views import NO_NAME, check_declared, shared
 from pipeline.sqlfiles import header_of, with_clause, without_end
 from pipeline.statistics.sums import ROUNDING
 from pipeline.vocabulary import PAPER, Engine
@@ -156,16 +154,11 @@ def _number(value: float | None) -> str:
     return "no" if value is None else f"{value:g}"
 
 
-class Declared(NamedTuple):
-    """A metric as its file declares it. Its name is that of the file, without the ending."""
+def declared_in(file: Path) -> tuple[str, Metric, str | None]:
+    """The metric of a Python file, which is run: the file's name, it, its SQL if there is any.
 
-    name: str
-    metric: Metric
-    sql: str | None
-
-
-def declared_in(file: Path) -> Declared:
-    """The metric of a Python file, which is run; raises MetricError where it declares none."""
+    Raises MetricError where the file declares none.
+    """
     if file.suffix != ".py":
         raise MetricError(f"{file}: a metric's file is a Python file, such as silence.py")
     if not file.is_file():
@@ -184,7 +177,7 @@ def declared_in(file: Path) -> Declared:
         sql = beside.read_text(encoding="utf-8") if beside.is_file() else None
     except UnicodeDecodeError:
         raise MetricError(f"{beside}: not valid UTF-8") from None
-    return Declared(file.stem, declared, sql)
+    return file.stem, declared, sql
 
 
 def _line(error: BaseException, file: Path) -> int | None:

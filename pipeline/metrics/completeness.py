@@ -120,7 +120,11 @@ def expected(settings: pl.DataFrame, models: pl.DataFrame | None = None) -> pl.D
     )
     own_most = pl.col("n_finished").max().over("model", "competition", "game_type")
     return asked.with_columns(pl.col("n_finished").fill_null(0)).select(
-        "model", *_OF_SETTING, "n_finished", "n_most", n_expected=_n_expected(own_most)
+        "model",
+        *_OF_SETTING,
+        "n_finished",
+        "n_most",
+        n_expected=own_most.clip(pl.col("least"), pl.col("more")),
     )
 
 
@@ -138,7 +142,7 @@ def competitions(lake: StoredLake) -> pl.DataFrame:
     # Settings of which as many are asked are counted together: settings times models may be many.
     alike = asked.group_by(*of_competition, "least", "more").agg(n=pl.len().cast(pl.Int64))
     n_own = pl.col("is_own").sum().cast(pl.Int64)
-    n_expected = _n_expected(pl.col("own_most").fill_null(0))
+    n_expected = pl.col("own_most").fill_null(0).clip(pl.col("least"), pl.col("more"))
     there = (
         settings.join(asked, on=_OF_SETTING, how="left", nulls_equal=True)
         .with_columns(pl.col("least", "more").fill_null(1))
@@ -178,10 +182,6 @@ def _of_settings(settings: pl.DataFrame) -> pl.DataFrame:
     }
     repeated = settings.filter(~pl.col("is_own")).group_by(_OF_SETTING).agg(**numbers)
     return repeated.with_columns(pl.col(*numbers).cast(pl.Int64).fill_null(1))
-
-
-def _n_expected(own_most: pl.Expr) -> pl.Expr:
-    return own_most.clip(pl.col("least"), pl.col("more"))
 
 
 def replays(lake: StoredLake) -> pl.DataFrame:

@@ -52,16 +52,11 @@ def condition(text: str, schema: Mapping[str, pl.DataType]) -> Condition:
     Raises UsageError for anything else: a word of SQL that is not taken, a column that the rows
     have not, types that cannot be compared.
     """
+    columns: dict[str, None] = {}
     try:
-        return _condition(text, schema)
+        sql = _written(_parsed(text), columns, schema)
     except RecursionError:
         raise _unreadable(text, "it is nested too deeply") from None
-
-
-def _condition(text: str, schema: Mapping[str, pl.DataType]) -> Condition:
-    tree = _parsed(text)
-    columns: dict[str, None] = {}
-    sql = _written(tree, columns, schema)
     if SETTING in schema:
         schema = {**schema, **dict.fromkeys(filter(is_key, columns), pl.String())}
     if strangers := [name for name in columns if name not in schema]:

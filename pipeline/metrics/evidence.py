@@ -12,14 +12,13 @@ from pipeline.column import Column
 from pipeline.events.contracts import GAME_TABLES, TABLES
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.lake.texts import looked_up, texts, with_texts
+from pipeline.metrics import known, views
 from pipeline.metrics.declaration import Tables
-from pipeline.metrics.known import has_sql, metric as declaration
-from pipeline.metrics.paging import check_limit, is_from, start_of
+from pipeline.metrics.paging import check_limit
 from pipeline.metrics.request import Request, check, condition_on, several
 from pipeline.metrics.results import METRIC, counted_in
 from pipeline.metrics.rows import COMPARED, HITS, counted_rows, rows, with_compared
 from pipeline.metrics.tally import check_engine
-from pipeline.metrics.views import COLUMNS as OF_ROWS, shared
 from pipeline.sqlfiles import identifier, literal
 from pipeline.vocabulary import DEFAULT_GAMES, PAPER, Edition, Engine
 
@@ -29,18 +28,17 @@ _OF_ROW = (
     "content",
 )
 _MESSAGE = TABLES["messages"].columns()
-_KNOWN = {**_MESSAGE, **OF_ROWS, "game_type": _MESSAGE["game_type"]}
+_KNOWN = {**_MESSAGE, **views.COLUMNS, "game_type": _MESSAGE["game_type"]}
 COLUMNS: Mapping[str, Column] = {"metric": METRIC, **{name: _KNOWN[name] for name in _OF_ROW}}
 # What is looked up for the rows that are shown, since for all it is most of the work.
 _LOOKED_UP = (COMPARED, "content")
 _COUNTED = tuple(name for name in _OF_ROW if name not in _LOOKED_UP)
-KEY = (
-    *("model", "game_type", "game_index", "game_id", "term", "round", "seat", "what"),
-    *("role", "message_index"),
-)
-_KEY_TYPES = {name: COLUMNS[name].dtype for name in KEY}
 # Rows alike in all of these are alike in every column.
-_ORDER = (*KEY, "player", "hit", "parse_status")
+_ORDER = (
+    *("model", "game_type", "game_index", "game_id", "term", "round", "seat", "what"),
+    *("role", "message_index", "player", "hit", "parse_status"),
+)
+_ORDER_BY = ", ".join(f"{identifier(column)} NULLS LAST" for column in _ORDER)
 
 # So few rows are cut out first, and their messages are looked up.
 _FEW_ROWS = 1_000
@@ -99,13 +97,7 @@ def evidence(
         "game_type": game_type,
         "where": where,
     }
-    check_limit(limit)
-    request = _request(lake, metric, choices)
-    if engine != "polars":
-        return pl.concat(_by_sql(lake, metric, request, choices, hit=hit, limit=limit))
-    if limit is not None:
-        return _page(lake, metric, request, hit=hit, limit=limit, choices=choices)
-    return _by_polars(lake, metric, request, hit)
+    return pl.concat(evidence_parts(lake, metric, hit=hit, limit=limit, **choices))
 
 
 @counted_in({})
@@ -124,18 +116,13 @@ def evidence_parts(
     """
     check_limit(limit)
     request, engine = _request(lake, metric, choices), choices.get("engine")
-    if engine in (None, "polars") and limit is not None and limit <= _FEW_ROWS:
+    if limit is not None and (engine == "polars" or (engine is None and limit <= _FEW_ROWS)):
         return iter([_page(lake, metric, request, hit=hit, limit=limit, choices=choices)])
-    is_small = _has_few_games(lake) and sum(lake.sizes("messages").values()) <= _FEW_BYTES
-    if engine == "polars" or (engine is None and (is_small or not has_sql(metric))):
-        return iter([_by_polars(lake, metric, request, hit).slice(0, limit)])
+    if engine == "polars" or (engine is None and (_is_small(lake) or not known.has_sql(metric))):
+        counted = of_tables(lake.table, metric, request).filter(pl.sql_expr(_has_hit(hit)))
+        own = counted.collect().select(pl.lit(metric).alias("metric"), *_OF_ROW)
+        return iter([own.sort(_ORDER, nulls_last=True).slice(0, limit)])
     return _by_sql(lake, metric, request, choices, hit=hit, limit=limit)
-
-
-def _by_polars(lake: StoredLake, name: str, request: Request, hit: bool | None) -> pl.DataFrame:
-    """All rows as polars finds them."""
-    counted = of_tables(lake.table, name, request).filter(pl.sql_expr(_has_hit(hit))).collect()
-    return counted.select(pl.lit(name).alias("metric"), *_OF_ROW).sort(_ORDER, nulls_last=True)
 
 
 def _by_sql(
@@ -155,14 +142,14 @@ FROM ({counted_rows(name, of_row, request)}) AS counted
 LEFT JOIN {"messages" if is_spark else texts(lake)} AS messages
     ON messages.game_id = counted.game_id AND messages.message_index = counted.message_index
 WHERE {_has_hit(hit)}
-ORDER BY {_order()} LIMIT {"ALL" if limit is None else int(limit)}"""
+ORDER BY {_ORDER_BY} LIMIT {"ALL" if limit is None else int(limit)}"""
     if is_spark:
         yield _on_spark(lake, request, select, choices)
         return
     # Imported here, so that polars does not wait for it.
     from pipeline.warehouse import bounded, parts
 
-    with bounded(lake, shared(request.num_of_game), select, sorts_texts=True) as connection:
+    with bounded(lake, views.shared(request.num_of_game), select, sorts_texts=True) as connection:
         yield from with_texts(lake, parts(connection, select))
 
 
@@ -170,8 +157,8 @@ def _on_spark(lake: StoredLake, request: Request, select: str, choices: Choices)
     # Imported here: it is an extra, and slow to import.
     from pipeline.spark import Views, open_session
 
-    views = shared(request.num_of_game)
-    return Views(open_session(choices.get("master")), lake, views).query(select)
+    named = views.shared(request.num_of_game)
+    return Views(open_session(choices.get("master")), lake, named).query(select)
 
 
 @counted_in(COLUMNS)
@@ -180,25 +167,20 @@ def evidence_page(
     metric: str,
     *,
     hit: bool | None = None,
-    after: Sequence[object] | None = None,
+    offset: int = 0,
     limit: int = 50,
     **choices: Unpack[Choices],
 ) -> pl.DataFrame:
-    """The first `limit` rows of `evidence`, or those after the page whose last key is `after`.
+    """At most `limit` rows of `evidence`, without the first `offset`.
 
-    `pipeline.metrics.paging.last_key` gives the last key of a page, by the columns `KEY`.
+    Raises UsageError for an unknown metric or model, and for a limit or offset below 0.
 
-    Raises UsageError for an unknown metric or model, and for a key that is not of this kind.
-
-    >>> from pipeline.metrics.evidence import KEY
-    >>> from pipeline.metrics.paging import last_key
-    >>> first = lake.evidence_page("judgement", limit=60)
-    >>> lake.evidence_page("judgement", after=last_key(first, KEY, None), limit=60).height
+    >>> lake.evidence_page("judgement", offset=60, limit=60).height
     4
     """
-    check_limit(limit)
+    check_limit(limit, offset)
     request = _request(lake, metric, choices)
-    return _page(lake, metric, request, hit=hit, limit=limit, after=after, choices=choices)
+    return _page(lake, metric, request, hit=hit, limit=limit, offset=offset, choices=choices)
 
 
 def _page(
@@ -209,14 +191,13 @@ def _page(
     hit: bool | None,
     limit: int,
     choices: Choices,
-    after: Sequence[object] | None = None,
+    offset: int = 0,
 ) -> pl.DataFrame:
     """A few rows with what is read for them alone: by type and game, since a join reads all."""
-    start = start_of(after, KEY)
     select = f"""SELECT {_listed(_COUNTED)}
 FROM counted
-WHERE {_has_hit(hit)} AND {is_from(start.values, _KEY_TYPES)}
-ORDER BY {_order()} LIMIT {int(limit)} OFFSET {start.n_shown}"""
+WHERE {_has_hit(hit)}
+ORDER BY {_ORDER_BY} LIMIT {int(limit)} OFFSET {int(offset)}"""
     counted = _selected(lake, name, request, select, columns=_COUNTED, choices=choices)
     games = [pl.col(key).is_in(counted[key].unique().to_list()) for key in ("game_type", "game_id")]
 
@@ -226,7 +207,7 @@ ORDER BY {_order()} LIMIT {int(limit)} OFFSET {start.n_shown}"""
 
     # Without the hit, which may depend on other games.
     keys = [column for column in _ORDER if column != "hit"]
-    declared = declaration(name, request.edition)
+    declared = known.metric(name, request.edition)
     about = with_compared(name, request.edition, rows(declared, table, request), table)
     found = (
         counted.lazy()
@@ -250,21 +231,16 @@ def evidence_totals(
     hit: bool | None = None,
     **choices: Unpack[Choices],
 ) -> pl.DataFrame:
-    """What the rows of `evidence` come to: term, hits, counted and n_games of each term.
-
-    The last row, whose term is null, is of all terms.
-    """
-    sums = f"""CAST(coalesce(sum(CAST(hit AS {HITS})), 0) AS DOUBLE) AS hits,
+    """What the rows of `evidence` come to, in one row: hits, counted and n_games."""
+    select = f"""SELECT
+    CAST(coalesce(sum(CAST(hit AS {HITS})), 0) AS DOUBLE) AS hits,
     CAST(count(*) AS BIGINT) AS counted,
     CAST(count(DISTINCT game_id) AS BIGINT) AS n_games
 FROM counted
 WHERE {_has_hit(hit)}"""
-    of_terms = f"SELECT term, {sums} GROUP BY term"
-    select = f"{of_terms} UNION ALL SELECT CAST(NULL AS VARCHAR) AS term, {sums}"
     # Without the messages, which are most of the work.
-    request, columns = _request(lake, metric, choices), ("term", "game_id", "hit")
-    totals = _selected(lake, metric, request, select, columns=columns, choices=choices)
-    return totals.sort("term", nulls_last=True)
+    request, columns = _request(lake, metric, choices), ("game_id", "hit")
+    return _selected(lake, metric, request, select, columns=columns, choices=choices)
 
 
 def _selected(
@@ -283,7 +259,7 @@ def _selected(
     """
     engine = choices.get("engine")
     is_small = _has_few_games(lake)
-    if engine == "polars" or (engine is None and (is_small or not has_sql(name))):
+    if engine == "polars" or (engine is None and (is_small or not known.has_sql(name))):
         counted = _counted(lake.table, name, request)
         answer = pl.SQLContext(counted=counted).execute(select, eager=False)
         return answer.collect(engine="auto" if is_small else "streaming")
@@ -293,17 +269,21 @@ def _selected(
     # Imported here, so that polars does not wait for it.
     from pipeline.warehouse import few
 
-    return few(lake, shared(request.num_of_game), with_rows)
+    return few(lake, views.shared(request.num_of_game), with_rows)
 
 
 def _has_few_games(lake: StoredLake) -> bool:
     return sum(lake.counts("games").values()) <= _FEW_GAMES
 
 
+def _is_small(lake: StoredLake) -> bool:
+    return _has_few_games(lake) and sum(lake.sizes("messages").values()) <= _FEW_BYTES
+
+
 def _request(lake: StoredLake, name: str, choices: Choices) -> Request:
     """The request for these rows; raises UsageError for a name or an engine that does not exist."""
     check_engine(choices.get("engine", "polars"), choices.get("master"))
-    declaration(name)
+    known.metric(name)
     request = Request(
         edition=choices.get("edition", PAPER),
         by=("model",),
@@ -318,10 +298,6 @@ def _request(lake: StoredLake, name: str, choices: Choices) -> Request:
 
 def _listed(columns: Sequence[str], before: str = "") -> str:
     return ", ".join(f"{before}{identifier(column)}" for column in columns)
-
-
-def _order() -> str:
-    return ", ".join(f"{identifier(column)} NULLS LAST" for column in _ORDER)
 
 
 def _has_hit(hit: bool | None) -> str:
@@ -340,4 +316,4 @@ def of_tables(tables: Tables, name: str, request: Request) -> pl.LazyFrame:
 
 
 def _counted(tables: Tables, name: str, request: Request) -> pl.LazyFrame:
-    return rows(declaration(name, request.edition), tables, request).filter("is_counted")
+    return rows(known.metric(name, request.edition), tables, request).filter("is_counted")

@@ -5,10 +5,12 @@ list of them. An edition that reads it differently is declared beside `PAPER`, w
 the edition's folder. Without one, the edition `audited` takes the declaration of `paper`; the
 edition `release` is what one published script computes, and has no other metric.
 
-Other packages add metrics by entry points of the group `magic_pipeline.metrics`: see
-`pipeline.metrics.installed`. Besides these there are the metrics that a lake was given by
-`Lake.with_metric`. They are known as long
-as one of the lake's methods runs, or a command that was given them by `--metric-file`.
+Other packages add metrics by entry points of the group `magic_pipeline.metrics`. An entry point has
+the metric's name. It leads to a module that declares `PAPER`, with its SQL in a file beside it, if
+there is any, as `silence.sql` beside `silence.py`; or to an `Added`.
+
+Besides these there are the metrics that a lake was given by `Lake.with_metric`. They are known as
+long as one of the lake's methods runs, or a command that was given them by `--metric-file`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,14 +19,27 @@ from contextvars import ContextVar
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import chain
+from pathlib import Path
+
+from msgspec import Struct
 
 from pipeline import column, sqlfiles
 from pipeline.errors import MetricError, UsageError, choose
+from pipeline.events.contracts import TABLES
 from pipeline.metrics.declaration import Metric
-from pipeline.metrics.installed import Added, installed
+from pipeline.plugins import METRICS, OWN, Plugin, PluginError, each_once, plugins
 from pipeline.vocabulary import EDITIONS, PAPER, RELEASE, Edition
 
 _NEEDED = ("title", "order", "row", "value", "range", "source")
+
+
+class Added(Struct, frozen=True):
+    """A metric from outside: its declaration, title, and SQL, if it has any."""
+
+    declared: Metric
+    title: str
+    sql: str | None = None
 
 
 _added: ContextVar[Mapping[str, Added]] = ContextVar("added", default={})  # noqa: B039 (never changed)
@@ -159,3 +174,51 @@ def header(name: str, edition: Edition = PAPER) -> dict[str, list[str]]:
         **sqlfiles.header_of(known.sql or ""),
         "title": [known.title],
     }
+
+
+@cache
+def installed(package_names: tuple[str, ...]) -> Mapping[str, Added]:
+    """The metrics of other packages by name; `package_names` are those of ours.
+
+    Raises PluginError for one that is none, or that has a name that is taken.
+    """
+    ours: list[tuple[str, str, Added | None]] = [
+        (name, OWN, None) for name in (*package_names, *TABLES)
+    ]
+    theirs = ((plugin.name, plugin.package, _of_plugin(plugin)) for plugin in plugins(METRICS))
+    known = each_once("the metric or table", chain(ours, theirs))
+    return {name: metric for name, _, metric in known if metric is not None}
+
+
+def package_of(name: str) -> str:
+    """The package that adds the metric of this name, empty for any other metric."""
+    return next((plugin.package for plugin in plugins(METRICS) if plugin.name == name), "")
+
+
+def _of_plugin(plugin: Plugin) -> Added:
+    added = plugin.value if isinstance(plugin.value, Added) else None
+    declared = added.declared if added else getattr(plugin.value, "PAPER", None)
+    if not isinstance(declared, Metric):
+        raise PluginError(f"{plugin}: it needs `PAPER = Metric(...)`, or to be an `Added`")
+    if added:
+        return added
+    sql = _sql_beside(plugin)
+    plain = plugin.name.replace("_", " ").capitalize()
+    return Added(declared, sqlfiles.header_of(sql or "").get("title", [plain])[0], sql)
+
+
+def _sql_beside(plugin: Plugin) -> str | None:
+    """The SQL beside a module, None where there is none."""
+    module = getattr(plugin.value, "__file__", None)
+    file = Path(module).with_suffix(".sql") if module else None
+    if file is None or not file.is_file():
+        return None
+    try:
+        sql = sqlfiles.without_end(file.read_text(encoding="utf-8")).strip()
+    except UnicodeDecodeError:
+        raise PluginError(f"{plugin}: {file.name} is not valid UTF-8") from None
+    if "attempts" not in sqlfiles.with_clause(sql).names:
+        raise PluginError(
+            f"{plugin}: {file.name} needs a CTE `attempts`, and a final SELECT: see docs/adding.md"
+        )
+    return sql

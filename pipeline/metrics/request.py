@@ -5,7 +5,6 @@ It can if the names in it are those of the lake and of the metrics.
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import overload
 
 import polars as pl
 from msgspec import Struct
@@ -45,10 +44,6 @@ _OF_ONE_TYPE = ("game_id", "setting_id", "competition")
 _OF_A_SIDE = [name for name in _OF_EVERY_ROW if name != "player"]
 
 
-@overload
-def several(names: Iterable[str]) -> tuple[str, ...]: ...
-@overload
-def several(names: Iterable[str] | None) -> tuple[str, ...] | None: ...
 def several(names: Iterable[str] | None) -> tuple[str, ...] | None:
     """The names, None for None; a text alone is one name, and no list of its letters."""
     if names is None:
@@ -66,7 +61,7 @@ def check_confidence(confidence: float | None) -> None:
 
 def asked_for(metrics: Iterable[str] | None, edition: Edition) -> tuple[str, ...]:
     """The metrics that are named; None stands for all of the edition."""
-    return several(edition_names(edition) if metrics is None else metrics)
+    return edition_names(edition) if metrics is None else several(metrics) or ()
 
 
 def is_of_game(column: str) -> bool:
@@ -80,9 +75,11 @@ def key_of_setting(column: str) -> pl.Expr:
     return pl.col(SETTING).str.json_path_match(f"${path}").alias(column)
 
 
-def chosen(**values: Sequence[str] | None) -> pl.Expr:
+def chosen(**values: str | Sequence[str] | None) -> pl.Expr:
     """Whether a row has one of the values in each of these columns; None stands for any."""
-    asked = (pl.col(name).is_in(some) for name, some in values.items() if some is not None)
+    asked = (
+        pl.col(name).is_in(several(some) or ()) for name, some in values.items() if some is not None
+    )
     return pl.all_horizontal(pl.lit(value=True), *asked)
 
 
@@ -266,16 +263,16 @@ def _cannot_group(column: str, lacking: Sequence[str], tables: dict[str, list[st
             f"only {', '.join(having)} can be grouped by it"
         )
     common = set.intersection(*(set(columns) for columns in tables.values()))
-    order = [name for name in (*polars_schema("results"), *GAME_COLUMNS) if name in common]
-    order = list(dict.fromkeys(order))
+    known = dict.fromkeys([*polars_schema("results"), *GAME_COLUMNS])
+    order = [name for name in known if name in common]
     return f"no column `{column}` to group by: {choose([column], order)}"
 
 
 def check_words(
-    what: str, words: Sequence[str] | None, known: Collection[str], where: str = ""
+    what: str, words: str | Sequence[str] | None, known: Collection[str], where: str = ""
 ) -> None:
     """Raises UsageError for words that are not known; `where` is there, as in ` of chameleon`."""
-    if strangers := [name for name in words or () if name not in known]:
+    if strangers := [name for name in several(words) or () if name not in known]:
         raise UsageError(f"no {what} {_listed(strangers)}{where}: {choose(strangers, known)}")
 
 
@@ -287,7 +284,7 @@ def _listed(names: Iterable[str]) -> str:
 def check_of_roles(
     lake: StoredLake,
     column: str,
-    names: Sequence[str] | None,
+    names: str | Sequence[str] | None,
     game_types: Sequence[str] | None = None,
 ) -> None:
     """Raises UsageError for a `competition` or `role` unknown to us and to the lake's own games.
@@ -303,7 +300,7 @@ def check_of_roles(
         check_words(column, names, dict.fromkeys([*known, *of_lake]), where)
 
 
-def check_models(lake: StoredLake, models: Sequence[str] | None) -> None:
+def check_models(lake: StoredLake, models: str | Sequence[str] | None) -> None:
     """Raises UsageError for models that no game tests."""
     strangers = _strangers(_tested(lake), models)
     if strangers:
@@ -328,14 +325,14 @@ def _tested(lake: StoredLake) -> pl.LazyFrame:
     return lake.table("results").filter("is_tested")
 
 
-def check_players(lake: StoredLake, models: Sequence[str] | None) -> None:
+def check_players(lake: StoredLake, models: str | Sequence[str] | None) -> None:
     """Raises UsageError for models that sit in no game, be it as an opponent."""
     listing = 'magic sql "SELECT DISTINCT model FROM players"'
     _check_known(lake, models, lake.table("players"), listing)
 
 
 def _check_known(
-    lake: StoredLake, models: Sequence[str] | None, accepted: pl.LazyFrame, listing: str
+    lake: StoredLake, models: str | Sequence[str] | None, accepted: pl.LazyFrame, listing: str
 ) -> None:
     """Raises UsageError for models that sit in no game; only those of `accepted` are suggested."""
     if strangers := _strangers(lake.table("players"), models):
@@ -365,9 +362,9 @@ def _check_system(lake: StoredLake, models: Sequence[str]) -> None:
             )
 
 
-def _strangers(rows: pl.LazyFrame, models: Sequence[str] | None) -> list[str]:
+def _strangers(rows: pl.LazyFrame, models: str | Sequence[str] | None) -> list[str]:
     """Those of the models that have no row, sorted."""
-    if not models:
+    if not (wanted := several(models)):
         return []
-    named = rows.filter(pl.col("model").is_in(models)).select(pl.col("model").unique())
-    return sorted(set(models) - set(named.collect(engine="streaming")["model"]))
+    named = rows.filter(chosen(model=wanted)).select(pl.col("model").unique())
+    return sorted(set(wanted) - set(named.collect(engine="streaming")["model"]))

@@ -132,12 +132,6 @@ def in_scope(request: Request) -> pl.Expr:
     return pl.col("game_index") < request.num_of_game
 
 
-def is_unfinished(request: Request) -> pl.Expr:
-    """Whether a row's game has no end, and would be in scope if it had one."""
-    unfinished = ~pl.col("is_finished")
-    return unfinished & in_scope(request) if request.edition == RELEASE else unfinished
-
-
 def with_game(rows: pl.LazyFrame, tables: Tables, columns: Sequence[str]) -> pl.LazyFrame:
     """The rows with these columns of their game."""
     if not columns:

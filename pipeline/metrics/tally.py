@@ -13,8 +13,7 @@ from pipeline.errors import QueryError, UsageError, choose
 from pipeline.lake import StoredLake
 from pipeline.library_errors import one_line
 from pipeline.metrics.declaration import Metric
-from pipeline.metrics.installed import package_of
-from pipeline.metrics.known import is_added
+from pipeline.metrics.known import is_added, package_of
 from pipeline.metrics.request import Request
 from pipeline.metrics.rows import HITS, RESULTS, frames, literals, selects
 from pipeline.metrics.views import shared
@@ -63,12 +62,11 @@ class Clusters(NamedTuple):
     """The clusters of an interval: settings, or games for the models and competitions in `by_game`.
 
     Very many games are put together in groups, to bound the memory: those of one model whose ids,
-    which are random, begin with the same `digits`.
+    which are random, begin with the same four digits.
     """
 
     by_game: tuple[tuple[str, str], ...] = ()
     is_cut: bool = False
-    digits: int = 4
 
 
 class Question(NamedTuple):
@@ -190,8 +188,7 @@ def _cluster(clusters: Clusters) -> str:
     """The cluster that a row is in: its setting, or its game."""
     if not clusters.by_game:
         return "setting_id"
-    cut = f"left(game_id, {clusters.digits}) || coalesce(model, '')"
-    game = cut if clusters.is_cut else "game_id"
+    game = "left(game_id, 4) || coalesce(model, '')" if clusters.is_cut else "game_id"
     # A model's name may hold any character, but a competition's has no line break.
     sides = literals(f"{competition}\n{model}" for model, competition in clusters.by_game)
     is_by_game = f"competition || '\n' || coalesce(model, '') IN ({sides})"

@@ -7,14 +7,27 @@ same files.
 """
 
 from collections.abc import Mapping
+from functools import cache
 
-from pipeline import column, sqlfiles
-from pipeline.column import Column
-from pipeline.metrics.installed import package_of
-from pipeline.metrics.known import has_sql, header, metric, names, sql
+from pipeline import column, games, sqlfiles
+from pipeline.errors import MetricError, choose
+from pipeline.events.contracts import TABLES
+from pipeline.metrics import results
+from pipeline.metrics.declaration import Metric
+from pipeline.metrics.known import (
+    NAMES,
+    has_sql,
+    header,
+    installed,
+    metric,
+    names,
+    package_of,
+    sql,
+)
 from pipeline.metrics.request import Request
 from pipeline.metrics.results import GAME_TYPE, VALUES
 from pipeline.metrics.rows import COMPARED, HITS, attempts, compared
+from pipeline.plugins import LETTERS, METRICS, NAME, PluginError, plugins
 from pipeline.sqlfiles import View, literal
 from pipeline.vocabulary import ALL, DEFAULT_GAMES, EDITIONS, PAPER, Edition
 
@@ -23,7 +36,7 @@ OF_ALL = "metrics"
 LEADERBOARD = "leaderboard"
 """The view of the models with all metrics. This and that of all values are computed by Python."""
 
-COLUMNS: Mapping[str, Column] = {
+COLUMNS: Mapping[str, column.Column] = {
     **VALUES,
     "game_type": GAME_TYPE,
     "term": column.text("the term (ratio) that counts the row, named as in docs/metrics.md"),
@@ -79,11 +92,6 @@ def in_schema(schema: str, edition: Edition, name: str) -> str:
     return f"{'_'.join([*parts, *([] if edition == PAPER else [edition])])}.{name}".lstrip(".")
 
 
-def _written(edition: Edition) -> list[str]:
-    """The metrics of an edition that have SQL, as all have but those that a lake was given."""
-    return [name for name in names(edition) if has_sql(name)]
-
-
 def shared(num_of_game: int = DEFAULT_GAMES) -> dict[str, View]:
     """The views that the metrics' files name. The release edition counts games below a number."""
     files = sqlfiles.names("shared")
@@ -100,7 +108,9 @@ def shared(num_of_game: int = DEFAULT_GAMES) -> dict[str, View]:
 
 
 def _of_edition(request: Request) -> dict[str, View]:
-    edition, written = request.edition, _written(request.edition)
+    edition = request.edition
+    # All have SQL but those that a lake was given.
+    written = [name for name in names(edition) if has_sql(name)]
     of_value = f"the value of {{}}, edition {edition}, for one model and game type"
     by_name = {
         in_schema("", edition, name): _view(sql(name, edition), of_value.format(name), name)
@@ -199,8 +209,38 @@ _OF_ROWS = {
 
 
 _SCHEMAS = [in_schema(schema, one, "").strip(".") for schema in ("", *_OF_ROWS) for one in EDITIONS]
-TAKEN = (*sqlfiles.names(""), *_SCHEMAS, OF_ALL, LEADERBOARD, "shared", "audit")
-"""What schemas and views are called that are of no metric."""
+_OF_VIEWS = (*sqlfiles.names(""), *_SCHEMAS, OF_ALL, LEADERBOARD, "shared", "audit")
+_OF_LEADERBOARD = (*results.LEADERBOARD, *results.ORIGIN, *results.SEEN_AS)
+_BESIDE_METRICS = [f"{name}{end}" for name in NAMES for end in results.ESTIMATE if end]
+_TAKEN = frozenset((*TABLES, *_OF_VIEWS, *_OF_LEADERBOARD, *_BESIDE_METRICS))
+NO_NAME = f"`{{}}` cannot be the name of a new metric: choose another, of {LETTERS}"
+
+
+def check_declared(name: str, declared: Metric) -> None:
+    """Raises MetricError for a name that is taken, and for terms of no game that there is."""
+    if not NAME.fullmatch(name) or name in _TAKEN:
+        raise MetricError(NO_NAME.format(name))
+    if not declared.terms:
+        raise MetricError(f"`{name}` has no Term, so it counts nothing: add one")
+    for term in declared.terms:
+        if not term.game_types:
+            raise MetricError(f"the term `{term.name}` of `{name}` names no game type: name one")
+        if strangers := [str(one) for one in term.game_types if one not in games.names()]:
+            raise MetricError(
+                f"the term `{term.name}` of `{name}` names an unknown game type: "
+                f"{', '.join(strangers)}; {choose(strangers, games.names())}"
+            )
+
+
+@cache
+def check_installed() -> None:
+    """Raises PluginError for a metric of a package that `check_declared` refuses."""
+    added = installed(NAMES)
+    for plugin in plugins(METRICS):
+        try:
+            check_declared(plugin.name, added[plugin.name].declared)
+        except MetricError as error:
+            raise PluginError(f"{plugin}: {error}") from None
 
 
 def _view(select: str, row: str, name: str = "") -> View:

@@ -19,17 +19,6 @@ _OF_SCRIPT = (
 )
 
 
-def _release_term(competition: str) -> Term:
-    game_type = type_of(competition)
-    has_roles = game_type in HIDDEN_ROLE_GAMES
-    return Term(
-        competition,
-        (game_type,),
-        weight=1 / 7,
-        fixed_count=_games_expected if has_roles else None,
-    )
-
-
 def _games_expected(num_of_game: int) -> int:
     # The script divides by 20 however many games there are, so absent ones score 0.
     return min(num_of_game, MOST_GAMES)
@@ -65,7 +54,15 @@ PAPER = Metric(
     combine=Combine.MEAN,
 )
 RELEASE = Metric(
-    terms=tuple(map(_release_term, _OF_SCRIPT)),
+    terms=tuple(
+        Term(
+            name,
+            (type_of(name),),
+            weight=1 / 7,
+            fixed_count=_games_expected if type_of(name) in HIDDEN_ROLE_GAMES else None,
+        )
+        for name in _OF_SCRIPT
+    ),
     rows=(
         Rows(
             "results",

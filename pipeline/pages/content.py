@@ -1,12 +1,11 @@
 """What all pages have in common: what an address can say to one, and what it shows."""
 
-import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-import msgspec
 import polars as pl
 from msgspec import Meta, Struct, defstruct, structs
 from msgspec.structs import replace
@@ -17,7 +16,6 @@ from pipeline.declared import SHARED
 from pipeline.errors import OtherSystemError, UsageError, choose
 from pipeline.lake import StoredLake
 from pipeline.metrics.known import header, metric, names
-from pipeline.metrics.paging import last_key, order_by, start_of
 from pipeline.reports.declared import found
 from pipeline.vocabulary import ALL, EDITIONS, LOSS, PAPER, Edition, Failures
 
@@ -133,7 +131,7 @@ WHERE = Field(
 )
 BY = Field("by", "Also by", hint="role", size=12)
 AFTER = Field("after")
-"""The key that a page of a list begins after."""
+"""How many rows come before a page of a list."""
 
 
 def given(asked: Address, *names: str) -> dict[str, Any]:
@@ -165,6 +163,7 @@ def slice_words(asked: Address) -> list[str]:
 Answer = TypeVar("Answer")
 ROWS = 50
 """A page of a long list has so many rows."""
+_OFFSET = re.compile("[0-9]{0,12}")
 
 
 class Content(Struct, frozen=True, kw_only=True):
@@ -235,14 +234,11 @@ def slice_of(content: Content, asked: Address) -> tuple[str, ...]:
     return (*(f"{name} {one}" for name, one in known.items() if one), *slice_words(asked))
 
 
-def key(text: str) -> Sequence[object] | None:
-    """The key of a page, from the text of an address."""
-    try:
-        return msgspec.json.decode(text, type=list[str | int | float | None]) if text else None
-    except msgspec.MsgspecError:
-        raise UsageError(
-            "the key of the page is not one that a page gives: start at the first page"
-        ) from None
+def offset(text: str) -> int:
+    """How many rows come before a page, from the text of an address."""
+    if not _OFFSET.fullmatch(text):
+        raise UsageError(f"`after` is a number of rows, not {text}: start at the first page")
+    return int(text or 0)
 
 
 class Head(Struct, frozen=True):
@@ -292,7 +288,6 @@ class Faults(dict[str, str]):
 def listing(
     asked: Any,
     columns: Mapping[str, Column],
-    order: Sequence[str],
     ask: Callable[..., pl.DataFrame],
     conditions: Sequence[str],
     *,
@@ -300,23 +295,21 @@ def listing(
     first: Mapping[str, Any] = {},
     last: Mapping[str, Any] = {},
 ) -> Content:
-    """A page of a long list: the rows after the key of the address; none if anything is wrong.
+    """A page of a long list: the rows from the address' on; none if anything is wrong.
 
-    `ask` is called with the `conditions` as they are asked, the key `after`, a `limit`, and how the
+    `ask` is called with the `conditions` as they are asked, an `offset`, a `limit`, and how the
     rows are sorted, if the page is. `first` and `last` are more arguments: see `answered`.
     """
     faults, shown, next_key = Faults(), pl.DataFrame(schema=schema(columns)), None
     sort = {"sort": sort_of(asked)} if hasattr(asked, "sort") else {}
     fields = {**first, **{name: given(asked, name) for name in conditions}, **sort, **last}
     with faults.of("after"):
-        after, keys = key(asked.after), order_by(getattr(asked, "sort", ""), order)
-        start_of(after, keys)
-        rows, wrong = answered(partial(ask, after=after, limit=ROWS + 1), fields)
+        first_row = offset(asked.after)
+        rows, wrong = answered(partial(ask, offset=first_row, limit=ROWS + 1), fields)
         faults |= wrong
         if rows is not None and not wrong:
             shown = rows.head(ROWS)
-            is_cut = rows.height > ROWS
-            next_key = json.dumps(last_key(shown, keys, after)) if is_cut else None
+            next_key = str(first_row + ROWS) if rows.height > ROWS else None
     return Content(title=title, rows=shown, after=next_key, faults=faults)
 
 

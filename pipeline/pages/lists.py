@@ -1,6 +1,6 @@
 """The pages of long lists, a page at a time: games, the rows behind a value, what is missing."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import polars as pl
@@ -14,7 +14,7 @@ from pipeline.games import competitions, roles
 from pipeline.metrics import evidence as evidence_rows
 from pipeline.metrics.evidence import evidence_parts
 from pipeline.metrics.known import names
-from pipeline.metrics.paging import order_by, page_of
+from pipeline.metrics.paging import page_of
 from pipeline.metrics.request import check_of_roles
 from pipeline.metrics.win_rate import RESULTS
 from pipeline.pages.content import (
@@ -51,7 +51,7 @@ def games(lake: AnsweringLake, asked: Any) -> Content:
     def found(**conditions: Any) -> pl.DataFrame:
         return _games(lake, asked, **conditions)
 
-    return listing(asked, game_rows.COLUMNS, game_rows.KEY, found, _OF_GAMES, title="Games")
+    return listing(asked, game_rows.COLUMNS, found, _OF_GAMES, title="Games")
 
 
 def all_games(lake: AnsweringLake, asked: Any) -> Iterable[pl.DataFrame]:
@@ -86,8 +86,8 @@ def documents(lake: AnsweringLake, asked: Any) -> Content:
     if not _is_narrowed(asked):
         parts = {"is_counted": True, "refused": pl.DataFrame()}
         return Content(title="Documents", rows=lake.document_counts(), parts=parts)
-    columns, key = document_rows.COLUMNS, document_rows.KEY
-    shown = listing(asked, columns, key, lake.documents, _OF_DOCUMENTS, title="Documents")
+    columns = document_rows.COLUMNS
+    shown = listing(asked, columns, lake.documents, _OF_DOCUMENTS, title="Documents")
     return replace(shown, parts={"is_counted": False, "refused": _refused(lake, shown.rows)})
 
 
@@ -129,7 +129,7 @@ def missing(lake: AnsweringLake, asked: Any) -> Content:
     counts: dict[str, int] = {}
 
     def found(
-        after: Sequence[object] | None,
+        offset: int,
         limit: int,
         sort: str | None = None,
         descending: bool = False,
@@ -142,11 +142,18 @@ def missing(lake: AnsweringLake, asked: Any) -> Content:
         if competition:
             check_of_roles(lake, "competition", [competition])
             rows = rows.filter(competition=competition)
-        order = order_by(sort, MISSING_KEY, missing_rows.COLUMNS)
-        return page_of(rows.lazy(), order, after, limit, descending=descending).collect()
+        return page_of(
+            rows.lazy(),
+            missing_rows.COLUMNS,
+            MISSING_KEY,
+            offset=offset,
+            limit=limit,
+            sort=sort,
+            descending=descending,
+        ).collect()
 
     wanted, title = ("model", "competition"), "Missing games"
-    shown = listing(asked, missing_rows.COLUMNS, MISSING_KEY, found, wanted, title=title)
+    shown = listing(asked, missing_rows.COLUMNS, found, wanted, title=title)
     parts = {"competitions": counts, "fixed": FIXED}
     return replace(shown, parts=parts, choices={"competition": tuple(counts)})
 
@@ -171,10 +178,10 @@ def evidence(lake: AnsweringLake, asked: Any) -> Content:
     metric_head = head(asked.metric if asked.metric in in_edition else in_edition[0], asked.edition)
     first = {"metric": {"metric": asked.metric, "edition": asked.edition}}
     last = {"hit": {"hit": IS_HIT.get(asked.hit)}}
-    columns, key = evidence_rows.COLUMNS, evidence_rows.KEY
+    columns = evidence_rows.COLUMNS
     title = f"Evidence of {metric_head.title}"
     shown = listing(
-        asked, columns, key, lake.evidence_page, _OF_EVIDENCE, title=title, first=first, last=last
+        asked, columns, lake.evidence_page, _OF_EVIDENCE, title=title, first=first, last=last
     )
     faults, total = Faults(shown.faults), pl.DataFrame(schema=schema(SUM_COLUMNS))
     if not asked.after and not faults:

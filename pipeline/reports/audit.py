@@ -10,9 +10,7 @@ from typing import Annotated
 
 import polars as pl
 
-from pipeline import column, sqlfiles
-from pipeline.column import Column, listed
-from pipeline.declared import names_in, several as several_of
+from pipeline import column, declared, sqlfiles
 from pipeline.errors import UsageError, choose
 from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.lake import StoredLake
@@ -22,15 +20,16 @@ from pipeline.metrics.results import SYSTEM, origin
 from pipeline.metrics.rows import literals
 from pipeline.metrics.views import COLUMNS as OF_ROWS
 from pipeline.reports.declared import report
-from pipeline.sqlfiles import filled, header, identifier, whole
 from pipeline.vocabulary import EXCLUDE
 from pipeline.warehouse import bounded, parts
 
 KINDS: tuple[str, ...] = tuple(
-    sorted(sqlfiles.names("audit"), key=lambda kind: int(header(f"audit/{kind}")["order"][0]))
+    sorted(
+        sqlfiles.names("audit"), key=lambda kind: int(sqlfiles.header(f"audit/{kind}")["order"][0])
+    )
 )
-TITLES = {kind: header(f"audit/{kind}")["title"][0] for kind in KINDS}
-COLUMNS: Mapping[str, Column] = {
+TITLES = {kind: sqlfiles.header(f"audit/{kind}")["title"][0] for kind in KINDS}
+COLUMNS: Mapping[str, column.Column] = {
     "kind": column.text("the kind of contradiction"),
     "title": column.text("the kind in words").shown("kind"),
     "checked": column.count("rows that were checked"),
@@ -45,7 +44,7 @@ COLUMNS: Mapping[str, Column] = {
     ),
 }
 _KNOWN = {**TABLES["players"].columns(), **OF_ROWS, "kind": COLUMNS["kind"], "system": SYSTEM}
-FINDINGS: Mapping[str, Column] = {
+FINDINGS: Mapping[str, column.Column] = {
     name: _KNOWN[name]
     for name in (
         *("kind", "game_id", "game_type", "model", "role", "player", "seat", "round"),
@@ -72,10 +71,10 @@ def audit(
     *,
     by: Annotated[
         str | Sequence[str] | None,
-        several_of(
+        declared.several(
             "COLUMNS",
             "Columns to group by, separated by commas",
-            check=names_in,
+            check=declared.names_in,
         ),
     ] = None,
     kind: str | Sequence[str] | None = None,
@@ -101,8 +100,7 @@ def audit(
     >>> lake.audit(kind="stated_votes").select("checked", "found", "metric").rows()
     [(96, 4, 'judgement')]
     """
-    by, kinds = several(by or ()), several(KINDS if kind is None else kind)
-    models = several(model)
+    by, kinds, models = several(by) or (), several(kind) or KINDS, several(model)
     _check(by, kinds)
     check_players(lake, models)
     lake = lake.with_failures(EXCLUDE)  # logs are held against themselves
@@ -117,7 +115,7 @@ def audit(
     return shown if "system" in by else shown.with_columns(origin(one, None))
 
 
-@listed(FINDINGS)
+@column.listed(FINDINGS)
 def findings(
     lake: StoredLake, kind: str, *, model: str | Sequence[str] | None = None
 ) -> pl.DataFrame:
@@ -138,11 +136,11 @@ def findings_parts(
     models = several(model)
     _check((), (kind,))
     check_players(lake, models)
-    columns = ", ".join(f"findings.{identifier(name)}" for name in (*_OF_A_ROW, *_SEEN))
-    select = filled(
+    columns = ", ".join(f"findings.{sqlfiles.identifier(name)}" for name in (*_OF_A_ROW, *_SEEN))
+    select = sqlfiles.filled(
         "internal/audit_findings",
         kind=kind,
-        rows=whole(f"audit/{kind}"),
+        rows=sqlfiles.whole(f"audit/{kind}"),
         columns=columns,
         messages=texts(lake),
         wanted=_of(models),
@@ -159,13 +157,15 @@ def _tables(*selects: str) -> str:
 
 def _summary(kind: str, by: Sequence[str], models: Sequence[str] | None) -> str:
     tables = ("findings" if name in _OF_A_ROW else "games" for name in by)
-    columns = [f"{table}.{identifier(name)}" for table, name in zip(tables, by, strict=True)]
-    return filled(
+    columns = [
+        f"{table}.{sqlfiles.identifier(name)}" for table, name in zip(tables, by, strict=True)
+    ]
+    return sqlfiles.filled(
         "internal/audit_summary",
         kind=kind,
-        rows=whole(f"audit/{kind}"),
+        rows=sqlfiles.whole(f"audit/{kind}"),
         title=TITLES[kind].replace("'", "''"),
-        metric=header(f"audit/{kind}")["metric"][0],
+        metric=sqlfiles.header(f"audit/{kind}")["metric"][0],
         columns="".join(f"{column}, " for column in columns),
         games="" if set(by) <= set(_OF_A_ROW) else _GAMES,
         wanted=_of(models),
@@ -175,7 +175,7 @@ def _summary(kind: str, by: Sequence[str], models: Sequence[str] | None) -> str:
 
 def _has_rows(lake: StoredLake, kind: str) -> bool:
     """Whether a lake has rows of one of the tables that a kind needs."""
-    needed = header(f"audit/{kind}").get("needs")
+    needed = sqlfiles.header(f"audit/{kind}").get("needs")
     return not needed or any(lake.sizes(table) for table in needed[0].split(", "))
 
 

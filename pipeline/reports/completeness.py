@@ -20,14 +20,14 @@ from pipeline.metrics import PAPER, declarations
 from pipeline.metrics.completeness import competitions, expected as expected_games, played
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.known import names
-from pipeline.metrics.request import Request, check_losses, check_models, chosen, several
+from pipeline.metrics.request import Request, check_losses, check_models, chosen
 from pipeline.metrics.results import METRIC, MODEL, counted_in
-from pipeline.metrics.rows import in_scope, is_unfinished
+from pipeline.metrics.rows import in_scope
 from pipeline.metrics.tally import Clusters, Question, count, n_rows, sum_of
 from pipeline.metrics.values import combined, values
 from pipeline.reports.declared import report
 from pipeline.statistics.sums import exact_sum
-from pipeline.vocabulary import Edition
+from pipeline.vocabulary import RELEASE, Edition
 
 _COMPETITION = column.text("the competition")
 COLUMNS: Mapping[str, column.Column] = {
@@ -133,8 +133,7 @@ def completeness(
     ('chameleon_as_chameleon', 4, 4, True)
     """
     _check_expected(expected)
-    models = several(model)
-    check_models(lake, models)
+    check_models(lake, model)
     results = lake.table("results").filter("is_tested")
     # Not of all columns: of each refused document there are up to 64 KiB.
     quarantined = lake.table("quarantine").select("game_id")
@@ -175,8 +174,8 @@ def completeness(
         .sort(_OF_SIDE, nulls_last=True)
         .collect()
     )
-    if models is not None:
-        return games.filter(pl.col("model").is_in(models))
+    if model is not None:
+        return games.filter(chosen(model=model))
     whole = quarantined.null_count().collect().item()
     if not whole:
         return games
@@ -209,8 +208,7 @@ def readability(
     (0.5, 0.5, 0.625, 3)
     """
     _check_expected(expected)
-    models = several(model)
-    check_models(lake, models)
+    check_models(lake, model)
     check_losses(lake, edition)
     request = Request(edition=edition, by=("model",))
     declared = declarations(lake, names(edition), request)
@@ -220,7 +218,7 @@ def readability(
     missing = _missing(lake, request, expected)
     bounds = _bounds(declared, values(counts, declared, request), of_settings, missing)
     rows = bounds.sort("model", pl.col("metric").cast(pl.Enum(list(declared))), nulls_last=True)
-    return rows.filter(chosen(model=models))
+    return rows.filter(chosen(model=model))
 
 
 def _missing(lake: StoredLake, request: Request, expected: int | None) -> pl.DataFrame:
@@ -229,7 +227,7 @@ def _missing(lake: StoredLake, request: Request, expected: int | None) -> pl.Dat
     Beside the model that finished most games of a setting, or of the number that is expected of a
     competition, whatever their settings. `is_lacking` says whether they make it incomplete.
     """
-    settings = played(lake, in_scope(request) | is_unfinished(request))
+    settings = played(lake, in_scope(request)) if request.edition == RELEASE else lake.once(played)
     models = lake.once(played).select("model").unique()
     games = expected_games(settings, models)
     if expected is not None:

@@ -13,7 +13,6 @@ from typing import Annotated, Any, TypeVar, cast, get_args, get_origin
 import polars as pl
 
 from pipeline import column, games, reports
-from pipeline.column import Column
 from pipeline.declared import REPEATED, Parameter, parameters
 from pipeline.errors import UsageError
 from pipeline.metrics.request import check_words, several
@@ -38,7 +37,7 @@ class Report:
     """
 
     function: Callable[..., Any]
-    columns: Mapping[str, Column]
+    columns: Mapping[str, column.Column]
     parameters: tuple[Parameter, ...]
     help: str
     title: str
@@ -71,7 +70,7 @@ REPORTS: dict[str, Report] = {}
 def report(
     task: str | None,
     *,
-    columns: Mapping[str, Column],
+    columns: Mapping[str, column.Column],
     title: str = "",
     is_of_system: bool = True,
     has_losses: bool = True,

@@ -6,8 +6,8 @@ import polars as pl
 
 from pipeline import column
 from pipeline.lake import StoredLake
-from pipeline.metrics.paging import order_by, page_of
-from pipeline.metrics.request import check_words, chosen, several
+from pipeline.metrics.paging import page_of
+from pipeline.metrics.request import check_words, chosen
 from pipeline.vocabulary import DocumentStatus
 
 # Rows alike in all of these are alike in every column; the bytes are those of their hash.
@@ -19,7 +19,7 @@ BRIEF = ("path", "json_path", "rule", "message")
 # What was not read comes first.
 _UNREAD = (DocumentStatus.QUARANTINED, DocumentStatus.IGNORED, DocumentStatus.DUPLICATE)
 STATUSES = tuple(map(str, dict.fromkeys([*_UNREAD, *DocumentStatus])))
-KEY = ("source", "path")
+KEY = ("source", "path", "sha256", "status")
 COLUMNS: Mapping[str, column.Column] = {
     "source": column.text("the folder or archive that it is in"),
     "path": column.text("its path within the source"),
@@ -70,26 +70,23 @@ def documents(
     path: str | None = None,
     sort: str | None = None,
     descending: bool = False,
-    after: Sequence[object] | None = None,
     limit: int | None = None,
+    offset: int = 0,
 ) -> pl.DataFrame:
     """A row for each document that meets all conditions, sorted by place, at most `limit`.
 
     A document is as it was last seen to be. `path` is a part of its path. Rows are
-    sorted by the column `sort` first, nulls last. `after` is this column, the source and the path
-    of the last row of the page before, and how many rows alike in these were shown.
+    sorted by the column `sort` first, nulls last; the first `offset` are left out.
 
     Raises UsageError for an unknown status, and for a column that rows cannot be sorted by.
 
     >>> lake.documents(status="ignored").select("path", "format").rows()[0]
     ('prisoner/setting/0.json', None)
     """
-    order = order_by(sort, KEY, COLUMNS)
     rows = _asked(lake, {"status": status, "source": source, "reason": reason})
     if path is not None:
         rows = rows.filter(pl.col("path").str.contains(path, literal=True))
-    ties = ("sha256", "status")
-    page = page_of(rows, order, after, limit, descending=descending, ties=ties)
+    page = page_of(rows, COLUMNS, KEY, offset=offset, limit=limit, sort=sort, descending=descending)
     return page.select(*COLUMNS).collect(engine="streaming")
 
 
@@ -135,9 +132,8 @@ def quarantine(lake: StoredLake, *, raw: bool = False) -> pl.DataFrame:
 
 def _asked(lake: StoredLake, asked: Mapping[str, str | Sequence[str] | None]) -> pl.LazyFrame:
     """The documents that have one of the values in each column; a column without values has any."""
-    wanted = {name: several(values) for name, values in asked.items() if values is not None}
-    check_words("status", wanted.get("status"), STATUSES)
-    return _seen(lake).filter(chosen(**wanted))
+    check_words("status", asked.get("status"), STATUSES)
+    return _seen(lake).filter(chosen(**asked))
 
 
 def _seen(lake: StoredLake) -> pl.LazyFrame:

@@ -9,10 +9,9 @@ import polars as pl
 from pipeline import column
 from pipeline.cells import counted, ends, texts
 from pipeline.lake import StoredLake
-from pipeline.metrics import DEFAULT_CONFIDENCE, metrics
+from pipeline.metrics import DEFAULT_CONFIDENCE, known, metrics
 from pipeline.metrics.declaration import POOLED, Combine
 from pipeline.metrics.evidence import Choices
-from pipeline.metrics.known import metric as declaration
 from pipeline.metrics.request import check_models, several
 from pipeline.metrics.results import MISSING, VALUES, counted_in
 from pipeline.vocabulary import PAPER, Edition
@@ -70,7 +69,7 @@ def evidence_sum(
 
 def sum_of(row: dict[str, Any], edition: Edition) -> pl.DataFrame:
     """The same of a row of `metrics`."""
-    combine = declaration(row["metric"], edition).combine
+    combine = known.metric(row["metric"], edition).combine
     whole = {name: row.get(name) for name in COLUMNS if name not in ("term", "weight", "ratio")}
     terms = [_term(term, combine, row["terms"]) for term in row["terms"] or ()]
     return pl.DataFrame([*terms, whole], schema=column.schema(COLUMNS))
@@ -113,9 +112,9 @@ def sentence(name: str, rows: pl.DataFrame) -> str:
 def _added(whole: dict[str, Any], terms: Sequence[dict[str, Any]]) -> str:
     if whole["counted"] is not None:
         return _share(whole)
-    known = [term for term in terms if term["value"] is not None]
-    shares = [f"{_share(term)} ({term['term']})" for term in known]
-    weights = [term["weight"] for term in known]
+    valued = [term for term in terms if term["value"] is not None]
+    shares = [f"{_share(term)} ({term['term']})" for term in valued]
+    weights = [term["weight"] for term in valued]
     if len(set(weights)) == 1 and weights[0] != 1:
         return f"the mean of {', '.join(shares)}"
     times = ["" if weight == 1 else f"{texts([weight], 2)[0]} × " for weight in weights]

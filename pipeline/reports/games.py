@@ -5,13 +5,12 @@ from typing import Annotated
 
 import polars as pl
 
-from pipeline import column
-from pipeline.declared import option, several as several_of
+from pipeline import column, declared
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES
 from pipeline.games import outcomes
 from pipeline.lake import StoredLake
-from pipeline.metrics.paging import order_by, page_of
+from pipeline.metrics.paging import page_of
 from pipeline.metrics.request import check_of_roles, check_players, check_words, chosen, several
 from pipeline.metrics.win_rate import RESULT, RESULTS
 from pipeline.reports.declared import report
@@ -55,23 +54,25 @@ def games(
     *,
     model: Annotated[
         str | Sequence[str] | None,
-        several_of("MODEL", "Only games in which this model sits, tested or not", "models"),
+        declared.several("MODEL", "Only games in which this model sits, tested or not", "models"),
     ] = None,
     game_type: str | Sequence[str] | None = None,
     competition: Annotated[
         str | Sequence[str] | None,
-        several_of("NAME", "Only games that count for this competition", "games.competitions"),
+        declared.several(
+            "NAME", "Only games that count for this competition", "games.competitions"
+        ),
     ] = None,
     setting_id: Annotated[
-        str | None, option("ID", "Only this setting: its id or beginning.")
+        str | None, declared.option("ID", "Only this setting: its id or beginning.")
     ] = None,
     outcome: Annotated[
         str | Sequence[str] | None,
-        several_of("OUTCOME", "Only this outcome, or `unfinished`", "reports.games.OUTCOMES"),
+        declared.several("OUTCOME", "Only this outcome, or `unfinished`", "reports.games.OUTCOMES"),
     ] = None,
     role: Annotated[
         str | Sequence[str] | None,
-        several_of(
+        declared.several(
             "ROLE",
             'Only games with this role in one of the seats; `magic sql "FROM roles"` lists those '
             "of each game type",
@@ -81,13 +82,15 @@ def games(
     result: str | Sequence[str] | None = None,
     between: Annotated[
         tuple[str, str] | None,
-        option("A B", "Only games in which both models sit.", suggested="models"),
+        declared.option("A B", "Only games in which both models sit.", suggested="models"),
     ] = None,
-    path: Annotated[str | None, option("TEXT", "Only logs whose path contains this text.")] = None,
+    path: Annotated[
+        str | None, declared.option("TEXT", "Only logs whose path contains this text.")
+    ] = None,
     sort: str | None = None,
     descending: bool = False,
-    after: Sequence[object] | None = None,
-    limit: Annotated[int | None, option("N", "Only the first N games.", min=0)] = None,
+    limit: Annotated[int | None, declared.option("N", "Only the first N games.", min=0)] = None,
+    offset: int = 0,
 ) -> pl.DataFrame:
     """List games: who played in which role, with which result, and the log they are from.
 
@@ -110,8 +113,7 @@ def games(
 
     A competition, a role and a result (won, lost or shared) are of one of the seats of this model,
     or else of a tested one; with `role` the columns are of the seats in this role. Rows are sorted
-    by the column `sort` first, nulls last. `after` is this column, the path and the game_id of the
-    last row of the page before, and how many rows alike in these were shown.
+    by the column `sort` first, nulls last; the first `offset` are left out.
 
     >>> caught = lake.games(game_type="undercover", outcome="caught")
     >>> caught.select("models", "n_rounds", "path").rows()[0]
@@ -127,7 +129,6 @@ def games(
     check_players(lake, between)
     if between is not None and len(set(between)) != 2:
         raise UsageError(f"name two different models, not {', '.join(between)}")
-    order = order_by(sort, KEY, COLUMNS)
     models = between[:1] if models is None and between else models
     is_asked = _is_asked(models, **seats)
     rows, players = lake.table("games"), lake.table("players")
@@ -148,7 +149,9 @@ def games(
         rows = rows.filter(is_cut_off | pl.col("outcome").is_in(outcomes))
     if sort in _BY_SEATS:
         rows = _with_seats(lake, rows, is_asked)
-    page = page_of(rows, order, after, limit, descending=descending).collect()
+    page = page_of(
+        rows, COLUMNS, KEY, offset=offset, limit=limit, sort=sort, descending=descending
+    ).collect()
     if sort not in _BY_SEATS:
         is_shown = pl.col("game_id").is_in(page["game_id"].to_list())
         page = _with_seats(lake, page.lazy(), is_asked, is_shown).collect()

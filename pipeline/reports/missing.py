@@ -8,7 +8,7 @@ from pipeline import column
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
 from pipeline.metrics.completeness import expected, played
-from pipeline.metrics.request import check_models, check_of_roles, chosen, several
+from pipeline.metrics.request import check_models, check_of_roles, chosen
 from pipeline.metrics.results import MODEL, counted_in
 
 SETTING = (
@@ -50,25 +50,25 @@ def missing(
     >>> lake.missing(model="sim-atlas").height
     0
     """
-    models, wanted = several(model), several(competition)
-    check_models(lake, models)
-    check_of_roles(lake, "competition", wanted)
+    check_models(lake, model)
+    check_of_roles(lake, "competition", competition)
     number = (
         lake.table("results")
         .filter("is_tested")
         .group_by("competition", "setting_id")
         .agg(pl.col("game_index").min())
     )
-    asked, n_missing = (
-        expected(lake.once(played)).lazy(),
-        pl.col("n_expected") - pl.col("n_finished"),
-    )
+    # What was fixed before play is the same in all games of a setting.
+    fixed = lake.table("games").group_by("setting_id").agg(pl.col(*SETTING).first())
+    n_missing = pl.col("n_expected") - pl.col("n_finished")
     return (
-        asked.filter(chosen(model=models, competition=wanted), n_missing > 0)
+        expected(lake.once(played))
+        .lazy()
+        .filter(chosen(model=model, competition=competition), n_missing > 0)
         .with_columns(n_missing=n_missing)
         .join(number, on=["competition", "setting_id"], how="left")
         .join(_unfinished(lake), on=_OF_SIDE, how="left", nulls_equal=True)
-        .join(_settings(lake), on="setting_id", how="left")
+        .join(fixed, on="setting_id", how="left")
         .with_columns(pl.col("n_unfinished").fill_null(0), pl.col("paths").fill_null([]))
         .select(*COLUMNS)
         .sort("model", "competition", "game_index", "setting_id", nulls_last=True)
@@ -87,8 +87,3 @@ def _unfinished(lake: StoredLake) -> pl.LazyFrame:
         .group_by(_OF_SIDE)
         .agg(n_unfinished=pl.len().cast(pl.Int64), paths=pl.col("path").drop_nulls().sort())
     )
-
-
-def _settings(lake: StoredLake) -> pl.LazyFrame:
-    """What was fixed before play in each setting; it is the same in all of its games."""
-    return lake.table("games").group_by("setting_id").agg(pl.col(*SETTING).first())

@@ -5,13 +5,12 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from pipeline import column
-from pipeline.column import Column
 from pipeline.game import Usage
 from pipeline.lake import StoredLake
-from pipeline.metrics.request import check_players, chosen, several
+from pipeline.metrics.request import check_players, chosen
 from pipeline.reports.declared import report
 
-COLUMNS: Mapping[str, Column] = {
+COLUMNS: Mapping[str, column.Column] = {
     "model": column.text("the name of a model, as logs write it"),
     "n_games": column.count("games in which it is under test").shown("games"),
     "n_other_games": column.count("games in which it has a seat that is not under test").shown(
@@ -28,7 +27,7 @@ COLUMNS: Mapping[str, Column] = {
     ),
 }
 _MEASURES = Usage.__struct_fields__
-USAGE: Mapping[str, Column] = {
+USAGE: Mapping[str, column.Column] = {
     "model": column.text("the name of a model"),
     "measure": column.word(
         _MEASURES, "what is measured: tokens in and out, seconds of its calls, or US dollars"
@@ -88,9 +87,8 @@ def usage(lake: StoredLake, *, model: str | Sequence[str] | None = None) -> pl.D
     >>> lake.usage().rows()
     []
     """
-    models = several(model)
-    check_players(lake, models)
-    players = lake.table("players").filter(pl.col("model").is_not_null(), chosen(model=models))
+    check_players(lake, model)
+    players = lake.table("players").filter(pl.col("model").is_not_null(), chosen(model=model))
     measures = pl.col(_MEASURES)
     of_game = players.group_by("model", "game_id").agg(
         pl.when(measures.is_not_null().all()).then(measures.sum()).cast(pl.Float64)

@@ -19,10 +19,13 @@ from pipeline.reports.acts import (
     Sources,
     act_of,
     last_index,
+    line,
+    lines,
     new_rounds,
+    shared,
     uncounted,
+    words,
 )
-from pipeline.reports.wording import line, lines, shared, words
 
 EVERYBODY = "all"
 
@@ -50,7 +53,6 @@ class Mark(Struct, frozen=True):
     metric: str
     what: str | None
     hit: float | None
-    player: str | None
     whose: str
 
     @property
@@ -68,10 +70,7 @@ class Mark(Struct, frozen=True):
 
 def marks(rows: Iterable[Mapping[str, Any]], player: str | None) -> tuple[Mark, ...]:
     """The marks of counted rows, to be shown beside an act or a message of a player."""
-    return tuple(
-        Mark(row["metric"], row["what"], row["hit"], row["player"], _whose(row, player))
-        for row in rows
-    )
+    return tuple(Mark(row["metric"], row["what"], row["hit"], _whose(row, player)) for row in rows)
 
 
 def _whose(row: Mapping[str, Any], player: str | None) -> str:
@@ -139,7 +138,8 @@ class Part(Struct, frozen=True):
     def items(self) -> Iterator[list[tuple[str, str]]]:
         """What was done and counted: lines of texts, each with its style."""
         for one in self.done:
-            text = f"{column.words(one.table)}{_colon(one.line)}" if self.message else one.line
+            colon = " " if one.line.startswith("→") else ": "
+            text = f"{column.words(one.table)}{colon}{one.line}" if self.message else one.line
             yield [(text, "act"), *((mark.text, mark.style) for mark in one.marks)]
         yield from ([(mark.text, mark.style)] for mark in self.marks)
 
@@ -296,10 +296,6 @@ def _message(row: Mapping[str, Any], acts: Sequence[Act], counted: Rows, sources
         done=tuple(Done(*one) for one in lines(uncounted(acts, counted, sources), player)),
         marks=marks(counted, player),
     )
-
-
-def _colon(text: str) -> str:
-    return f" {text}" if text.startswith("→") else f": {text}"
 
 
 def _of_round(round_: int | None) -> str:

@@ -10,7 +10,7 @@ from pipeline import column
 from pipeline.declared import argument, flag, option
 from pipeline.errors import UsageError
 from pipeline.lake import StoredLake
-from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered, metric as declaration
+from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered, known
 from pipeline.metrics.completeness import lacking
 from pipeline.metrics.request import Request, check_confidence, several
 from pipeline.metrics.results import IS_THIN, METRIC, MODEL
@@ -136,7 +136,7 @@ def plan(
         raise UsageError(
             f"the power must be less than 1 and greater than 1 - confidence, not {power:g}"
         )
-    declared = declaration(metric, edition)
+    declared = known.metric(metric, edition)
     if difference is not None and not abs(difference) <= declared.high:
         raise UsageError(
             f"a difference of {difference:g} in {metric} is impossible: its values are within "

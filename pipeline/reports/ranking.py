@@ -131,7 +131,7 @@ def leaderboard(
     ('sim-atlas', 0.75, 0.25)
     """
     metrics, shown = _asked(edition, metric, columns)
-    request = _request(edition, metrics, game_type, where, several(columns or ()))
+    request = _request(edition, metrics, game_type, where, several(columns) or ())
     request = replace(request, num_of_game=num_of_game, models=several(model))
     if include_incomplete and _is_slice(request):
         raise UsageError("a slice has no rank: leave out include_incomplete")
@@ -150,7 +150,7 @@ def leaderboard(
         board = _ranking(lake, answer, confidence, shown, include_incomplete=include_incomplete)
     else:
         (board, _), shown = _grid(lake, answer, columns)
-    check_words("metric" if columns is None else "column", several(sort), shown)
+    check_words("metric" if columns is None else "column", sort, shown)
     if sort is None:
         return board
     # Equal means of fractions may differ in a last digit.
@@ -187,7 +187,7 @@ def board(
     (4, 32)
     """
     metrics, shown = _asked(edition, metric, columns)
-    groups = [*by, *several(columns or ())]
+    groups = [*by, *(several(columns) or ())]
     answer = answered(lake, _request(edition, metrics, game_type, where, groups), names=metrics)
     if columns is not None:
         return _grid(lake, answer, columns, by)[0]
@@ -201,7 +201,7 @@ def _asked(
     """The metrics to count and those to show; `columns` are of one, by default the win rate."""
     if metric is None and columns is None:
         return names(edition), names(PAPER)
-    metrics = tuple(dict.fromkeys(several(metric or "win_rate")))
+    metrics = tuple(dict.fromkeys(several(metric) or ("win_rate",)))
     if columns is not None and len(metrics) != 1:
         raise UsageError(f"columns are the values of one metric, not of {', '.join(metrics)}")
     if columns == "model":

@@ -10,16 +10,15 @@ from functools import partial
 import polars as pl
 
 from pipeline import column
-from pipeline.column import Column
 from pipeline.extras import check_extra
 from pipeline.lake import StoredLake
-from pipeline.metrics.request import check_confidence, several
+from pipeline.metrics.request import check_confidence, chosen
 from pipeline.metrics.results import MODEL
 from pipeline.reports.declared import report
 from pipeline.vocabulary import EXCLUDE, Side
 
-_odds_column = partial(Column, pl.Float64(), nullable=True, min=0, decimals=3)
-COLUMNS: Mapping[str, Column] = {
+_odds_column = partial(column.Column, pl.Float64(), nullable=True, min=0, decimals=3)
+COLUMNS: Mapping[str, column.Column] = {
     "side": column.word((Side.HIDDEN, Side.CIVILIAN), "the side that the model was on"),
     "pool": column.count(
         "the number of its pool, from 1: only models of one pool can be compared, since they met "
@@ -83,14 +82,10 @@ def ratings(
     # Imported here, so that what shows other results does not wait for numpy and scipy.
     from pipeline.statistics.sides import rated
 
-    types = several(game_type)
     check_confidence(confidence)
-    is_sided = pl.col("side") != Side.NONE
-    seats = lake.table("players").filter(is_sided)
-    if types is not None:
-        seats = seats.filter(pl.col("game_type").is_in(types))
-    won = hidden_credit(lake)
-    with_hits = seats.join(won, on="game_id").collect(engine="streaming")
+    is_asked = chosen(game_type=game_type) & (pl.col("side") != Side.NONE)
+    seats = lake.table("players").filter(is_asked)
+    with_hits = seats.join(hidden_credit(lake), on="game_id").collect(engine="streaming")
     return rated(with_hits, confidence).select(*COLUMNS)
 
 

@@ -14,7 +14,7 @@ from pipeline.events.contracts import TABLES, no_rows
 from pipeline.games import names
 from pipeline.lake import StoredLake, reopened
 from pipeline.lake.stream import stream
-from pipeline.metrics.request import check_players, check_words, chosen, several
+from pipeline.metrics.request import check_players, check_words, chosen
 
 LIMIT = 50
 TIMEOUT = 30.0
@@ -91,11 +91,11 @@ def search(
     >>> hits.rows["hit"].to_list(), hits.stopped
     (['I vote for', 'I vote for'], 'limit')
     """
-    asked, models, game_types = _words(words, secret), several(model), several(game_type)
-    _check(limit, timeout, game_types)
-    check_players(lake, models)
+    asked = _words(words, secret)
+    _check(limit, timeout, game_type)
+    check_players(lake, model)
     state, start = _begun(lake, after)
-    wanted = _wanted(asked, models, game_types, tested, aloud)
+    wanted = _wanted(asked, model, game_type, tested, aloud)
     secrets = _secret_words(state) if secret else None
     read = [*_PLACE, "content", *["is_tested"] * tested, *["visible_to"] * aloud]
     ends_at = time.monotonic() + timeout
@@ -135,12 +135,12 @@ def _words(words: str | Sequence[str], secret: bool) -> tuple[str, ...]:
     return asked
 
 
-def _check(limit: int, timeout: float, game_types: Sequence[str] | None) -> None:
+def _check(limit: int, timeout: float, game_type: str | Sequence[str] | None) -> None:
     if limit < 1:
         raise UsageError("the limit must be 1 message or more")
     if not 0 < timeout < math.inf:
         raise UsageError("the timeout must be more than 0 seconds")
-    check_words("game type", game_types, names())
+    check_words("game type", game_type, names())
 
 
 def _begun(lake: StoredLake, after: str | None) -> tuple[StoredLake, int]:
@@ -156,15 +156,15 @@ def _begun(lake: StoredLake, after: str | None) -> tuple[StoredLake, int]:
 
 def _wanted(
     words: Sequence[str],
-    models: Sequence[str] | None,
-    game_types: Sequence[str] | None,
+    model: str | Sequence[str] | None,
+    game_type: str | Sequence[str] | None,
     tested: bool,
     aloud: bool,
 ) -> pl.Expr:
     audience = pl.col("visible_to")
     is_own = audience.list.contains(pl.col("player")).fill_null(value=False)
     conditions = [
-        (True, chosen(model=models, game_type=game_types)),
+        (True, chosen(model=model, game_type=game_type)),
         (tested, pl.col("is_tested")),
         (aloud, audience.list.len() > is_own.cast(pl.UInt32)),
         *((True, pl.col("content").str.contains(_pattern(word))) for word in words),

@@ -24,6 +24,8 @@ from pipeline.reports.ranking import leaderboard
 from pipeline.vocabulary import AUDITED, EDITIONS, PAPER, Edition
 from pipeline.warehouse.views import Computed, Views
 
+_OF_ALL_METRICS = {*polars_schema("players"), *GAME_COLUMNS}
+"""The columns that all metrics can be grouped by."""
 _LEVEL = f"{DEFAULT_CONFIDENCE:.0%}"
 _OF_EDITIONS = {
     "": f"the values of a metric; those of all metrics ({OF_ALL}) and models ({LEADERBOARD}), "
@@ -40,6 +42,7 @@ _OF_NO_EDITION = {
 
 def views() -> Views:
     """Every view by its name; each comes after the views that it uses."""
+    in_sql.check_installed()
     return {**in_sql.views(), **computed()}
 
 
@@ -125,14 +128,9 @@ def other_groups(column: str, views: Collection[str]) -> str | None:
         for name in (OF_ALL, LEADERBOARD, *names(edition)):
             metric = None if name in (OF_ALL, LEADERBOARD) else name
             is_queried = any(in_schema(kind, edition, name) in views for kind in ("", "terms"))
-            if is_queried and column in _columns(metric):
+            if is_queried and column in (row_schema(metric) if metric else _OF_ALL_METRICS):
                 return _hint(metric, edition, column)
     return None
-
-
-def _columns(metric: str | None) -> Collection[str]:
-    """The columns that the metric can be grouped by; without a metric, those that all have."""
-    return row_schema(metric) if metric else {*polars_schema("players"), *GAME_COLUMNS}
 
 
 def _hint(metric: str | None, edition: Edition, column: str) -> str:

@@ -188,7 +188,7 @@ def shrunk_correlation(u_a: Floats, u_b: Floats) -> float:
 def p_above(a: Rate, b: Rate, bound: float, correlation: float = 0.0) -> float:
     """The one-sided p-value of: A − B is above the bound."""
     half = p_of(z_at(a, b, bound, correlation)) / 2
-    return half if _value(a, b) > bound else 1 - half
+    return half if a.range * a.rate - b.range * b.rate > bound else 1 - half
 
 
 def p_fall(new: Rate, old: Rate, margin: float, p: float, correlation: float = 0.0) -> float:
@@ -231,10 +231,6 @@ def fall_seen(
         middle = (low + high) / 2
         low, high = (low, middle) if is_seen(middle) else (middle, high)
     return high
-
-
-def _value(a: Rate, b: Rate) -> float:
-    return a.range * a.rate - b.range * b.rate
 
 
 def _standard_error(a: Rate, b: Rate, correlation: float) -> float:

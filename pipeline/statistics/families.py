@@ -1,6 +1,7 @@
 """Many comparisons at once: p-values adjusted for their number, and groups not told apart."""
 
 from collections.abc import Sequence
+from string import ascii_lowercase
 from typing import overload
 
 import numpy as np
@@ -49,10 +50,10 @@ def letter_groups(is_apart: NDArray[np.bool_]) -> list[str]:
         columns = [column for column in split if not any(column < larger for larger in split)]
     named = sorted(columns, key=sorted)
     return [
-        "".join(_letter(place) for place, c in enumerate(named) if thing in c) for thing in range(n)
+        "".join(
+            ascii_lowercase[place % 26] * (place // 26 + 1)
+            for place, column in enumerate(named)
+            if thing in column
+        )
+        for thing in range(n)
     ]
-
-
-def _letter(place: int) -> str:
-    letters = "abcdefghijklmnopqrstuvwxyz"
-    return letters[place % 26] * (place // 26 + 1)

@@ -62,7 +62,9 @@ def _missing(x: pl.Series, a: pl.Series, level: float) -> pl.Series:
     """
     n, z = x + a, NormalDist().inv_cdf(1 - level / 2)
     constant = _log_choose(n, x) - math.log(level / 2)
-    fraction = _fraction(x, a, _levels(n, z))
+    # Many items and low confidence need more levels.
+    levels = min(_MOST_LEVELS, int(16 + 8 * math.log2(max([2.0, *n.top_k(1)])) / z))
+    fraction = _fraction(x, a, levels)
     # Wilson's end, written so that it loses no digits where there are few misses.
     t = (a**2 / (n * (a + z**2 / 2 + z * (a * x / n + z**2 / 4).sqrt()))).log()
     for _ in range(_STEPS):
@@ -74,12 +76,6 @@ def _missing(x: pl.Series, a: pl.Series, level: float) -> pl.Series:
         step, bend = g / slope, a + (1 - x) * odds - (a - x) * q / (x * q + a * p) - slope
         t = t - step / (1 - step * bend / 2)
     return t.exp()
-
-
-def _levels(n: pl.Series, z: float) -> int:
-    """So many levels of the fraction do for all: more for many items and for low confidence."""
-    most = max([2.0, *n.top_k(1)])
-    return min(_MOST_LEVELS, int(16 + 8 * math.log2(most) / z))
 
 
 def _fraction(x: pl.Series, a: pl.Series, levels: int) -> list[tuple[pl.Series, pl.Series]]:

@@ -19,8 +19,7 @@ from pipeline.extras import install_command
 from pipeline.ingest import ingest
 from pipeline.reports.ratings import COLUMNS
 from pipeline.statistics import sides as module
-from pipeline.statistics.logit import Fit, Floats
-from pipeline.statistics.sides import rated
+from pipeline.statistics.sides import Fit, Floats, rated
 
 MODELS = [f"m{number}" for number in range(6)]
 SETUP = 0.2

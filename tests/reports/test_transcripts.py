@@ -8,9 +8,8 @@ import polars as pl
 import pytest
 
 from pipeline.api import Game, Lake, open_lake
-from pipeline.reports.acts import Act, new_rounds
+from pipeline.reports.acts import Act, line, lines, new_rounds
 from pipeline.reports.parts import Part, parts as parts_of, result, seats, sign
-from pipeline.reports.wording import line, lines
 
 
 @pytest.fixture(scope="module")

@@ -86,7 +86,7 @@ def _shown(totals: "pl.DataFrame", wanted: str, n_shown: int | None) -> str:
 
     None of a table that was cut, which says so itself.
     """
-    whole = totals.row(-1, named=True)
+    whole = totals.row(0, named=True)
     if not whole["counted"]:
         return f"no row {wanted}"
     are = "is" if n_shown == 1 else "are"

@@ -14,7 +14,7 @@ from pipeline.declared import argument, flag, option, several
 from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
-    from pipeline.metrics.installed import Added
+    from pipeline.metrics.known import Added
 
 
 def documents(

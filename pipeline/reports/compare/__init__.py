@@ -9,9 +9,8 @@ import polars as pl
 from pipeline.declared import GAME_TYPES, names_in, option
 from pipeline.errors import UsageError
 from pipeline.lake import StoredLake
-from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered
+from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered, known
 from pipeline.metrics.completeness import played
-from pipeline.metrics.known import metric as declared, names as edition_names
 from pipeline.metrics.request import (
     Request,
     asked_for,
@@ -114,7 +113,7 @@ def compare(
     metrics = asked_for(metric, edition)
     request = Request(
         edition=edition,
-        by=("model", *several(by or ())),
+        by=("model", *(several(by) or ())),
         models=models_of(pairs),
         game_types=several(game_type),
         where=condition_on(metrics, where),
@@ -125,19 +124,19 @@ def compare(
         if is_of_several and metric is None and game_type is None:
             # Of the game types that all systems play.
             types = {*(asked.game_types or ())}
-            names = tuple(one for one in names if types & {*declared(one, edition).game_types})
+            names = tuple(one for one in names if types & {*known.metric(one, edition).game_types})
         return answered(part, asked, names=names, confidence=confidence)
 
     answer = across(lake, request, answer_of) if is_of_several else answer_of(lake, request)
-    known = answer.rows["model"].drop_nulls().unique().sort().to_list()
-    wanted = [(one, other) for one, other in pairs] or list(combinations(known, 2))
+    models = answer.rows["model"].drop_nulls().unique().sort().to_list()
+    wanted = [(one, other) for one, other in pairs] or list(combinations(models, 2))
     family = [] if pairs else ["metric"]
     rows = compared(answer, of_models(answer, wanted), confidence)
     done = finished(adjusted(rows, family), margin, confidence, family)
     if not is_of_several:
         return done.with_columns(system=pl.lit(lake.system, pl.String))
     played = {*(answer.request.game_types or ())}
-    types = [sorted(played & {*declared(name, edition).game_types}) for name in done["metric"]]
+    types = [sorted(played & {*known.metric(name, edition).game_types}) for name in done["metric"]]
     return done.with_columns(
         game_types=pl.Series(types, dtype=LACKS), system=pl.lit(None, pl.String)
     )
@@ -174,7 +173,7 @@ def contrast(
         raise UsageError("the edition release has no groups of a model: use the edition paper")
     if by in ("model", "game_id", "setting_id"):
         raise UsageError(f"cannot contrast by `{by}`: choose a column such as role or round")
-    having = [n for n in edition_names(edition) if is_of_game(by) or by in row_schema(n)]
+    having = [n for n in known.names(edition) if is_of_game(by) or by in row_schema(n)]
     names = asked_for(metric or having or None, edition)
     check_margin(margin, names, edition)
     request = Request(

@@ -11,8 +11,8 @@ from pipeline.lake import StoredLake
 from pipeline.metrics import PAPER, metrics
 from pipeline.metrics.paging import check_limit
 from pipeline.metrics.results import counted_in
+from pipeline.metrics.rows import literals
 from pipeline.reports.compare.pairs import check_pairs
-from pipeline.sqlfiles import literal
 from pipeline.vocabulary import ALL, RELEASE, Edition
 
 _FIRST = "the id of the first game in it that counts, by index, of "
@@ -88,9 +88,7 @@ def _first_games(
     lake: StoredLake, choices: Mapping[str, Any], settings: Sequence[str]
 ) -> pl.DataFrame:
     """model, setting_id, game_id: the first game of each model and setting that counts."""
-    if not settings:
-        return pl.DataFrame(schema=dict.fromkeys(("model", "setting_id", "game_id"), pl.String))
-    is_theirs = f"setting_id IN ({', '.join(map(literal, settings))})"
+    is_theirs = f"setting_id IN ({literals(settings)})"
     where = f"({choices['where']}) AND {is_theirs}" if choices["where"] else is_theirs
     counted = _values(
         lake, {**choices, "where": where}, ["setting_id", "game_type", "game_id", "game_index"]
