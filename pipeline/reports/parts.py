@@ -53,6 +53,7 @@ class Mark(Struct, frozen=True):
     metric: str
     what: str | None
     hit: float | None
+    player: str | None
     whose: str
 
     @property
@@ -70,7 +71,10 @@ class Mark(Struct, frozen=True):
 
 def marks(rows: Iterable[Mapping[str, Any]], player: str | None) -> tuple[Mark, ...]:
     """The marks of counted rows, to be shown beside an act or a message of a player."""
-    return tuple(Mark(row["metric"], row["what"], row["hit"], _whose(row, player)) for row in rows)
+    return tuple(
+        Mark(row["metric"], row["what"], row["hit"], row["player"], _whose(row, player))
+        for row in rows
+    )
 
 
 def _whose(row: Mapping[str, Any], player: str | None) -> str:
