@@ -1,6 +1,7 @@
 """The pages of long lists, a page at a time: games, the rows behind a value, what is missing."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, Literal
 
 import polars as pl
@@ -35,7 +36,7 @@ from pipeline.pages.content import (
     sorting,
 )
 from pipeline.reports import documents as document_rows, games as game_rows, missing as missing_rows
-from pipeline.reports.evidence_sum import COLUMNS as SUM_COLUMNS
+from pipeline.reports.evidence_sum import COLUMNS as SUM_COLUMNS, sum_of
 
 # --- games --------------------------------------------------------------------------------------
 
@@ -186,7 +187,7 @@ def evidence(lake: AnsweringLake, asked: Any) -> Content:
     faults, total = Faults(shown.faults), pl.DataFrame(schema=schema(SUM_COLUMNS))
     if not asked.after and not faults:
         with faults.of("where" if asked.where else "metric"):
-            total = lake.evidence_sum(asked.metric, **_slice(asked))
+            total = _sum(lake, asked)
     return replace(shown, parts={"head": metric_head, "sum": total}, faults=faults)
 
 
@@ -197,6 +198,22 @@ def all_evidence(lake: AnsweringLake, asked: Any) -> Iterable[pl.DataFrame]:
 
 def _slice(asked: Any) -> dict[str, Any]:
     return {"edition": asked.edition, **given(asked, *_OF_EVIDENCE)}
+
+
+def _sum(lake: AnsweringLake, asked: Any) -> pl.DataFrame:
+    """The rows of `evidence_sum`; those of one model from the values of all."""
+    wanted = _slice(asked)
+    if asked.model:
+        of_all = _values(lake, asked.metric, **wanted | {"model": None})
+        for row in of_all.filter(model=asked.model).iter_rows(named=True):
+            return sum_of(row, asked.edition)
+    return lake.evidence_sum(asked.metric, **wanted)
+
+
+@lru_cache(maxsize=16)
+def _values(lake: AnsweringLake, metric: str, **wanted: Any) -> pl.DataFrame:
+    """The values of all models, kept for a reader who goes from model to model."""
+    return lake.metrics(metric=metric, by=["model"], **wanted)
 
 
 PAGES = {
