@@ -28,6 +28,7 @@ from pipeline.ingest.models import Models
 from pipeline.lake import StoredLake
 from pipeline.metrics.added import check_counts
 from pipeline.metrics.known import Added, has_sql, metric, sql, titles
+from pipeline.metrics.views import check_installed
 from pipeline.vocabulary import PAPER
 
 N_MUTANTS = 200
@@ -63,6 +64,7 @@ def check_metric(name: str, lake: StoredLake) -> None:
     """An installed metric counts rows of each term in the lake: the same in SQL as in polars."""
     declared = Added(metric(name), titles()[name], sql(name, PAPER) if has_sql(name) else None)
     try:
+        check_installed()
         counted = check_counts(lake, name, declared)
     except PipelineError as error:
         raise AssertionError(str(error)) from None

@@ -63,8 +63,10 @@ def command(name: str) -> click.Command:
     report = REPORTS[name]
     shared = SHARED if report.is_of_system else {**SHARED, "system": options.OF_ANY_SYSTEM}
     action = ACTIONS.get(name)
-    # The options of other reports that it shows are known by their names.
-    known = {one.name: one.declared for other in REPORTS.values() for one in other.parameters}
+    # The options of its module's other reports, which it shows too, are known by their names.
+    module = report.function.__module__
+    beside = [one for one in REPORTS.values() if one.function.__module__ == module]
+    known = {one.name: one.declared for other in beside for one in other.parameters}
     further = parameters(action, {**known, **shared}) if action else []
     named = {one.name for one in (*report.parameters, *further)}
     is_there = {
@@ -78,7 +80,8 @@ def command(name: str) -> click.Command:
     own = [one for one in further if one.name not in {had.name for had in (*before, *after)}]
     wanted = [*before, *own, *after]
     params = [param(one) for one in wanted if is_there.get(one.name, True)]
-    return Command(name, params=params, help=report.help, callback=action or partial(_run, report))
+    run = partial(_run, report, action or partial(_show, report))
+    return Command(name, params=params, help=report.help, callback=run)
 
 
 def _before(
@@ -115,9 +118,13 @@ def _form(report: "Report") -> Parameter:
     return Parameter("form", Literal[forms], False, "table", declared)
 
 
-def _run(report: "Report", asked: Asked, *, form: str, **_: object) -> None:
+def _run(report: "Report", action: Callable[..., None], asked: Asked, **given: object) -> None:
     if not report.is_of_system:
         asked.lake = asked.every_system()
+    action(asked, **given)
+
+
+def _show(report: "Report", asked: Asked, *, form: str, **_: object) -> None:
     if form != "svg":
         asked.show(report.place)
         return

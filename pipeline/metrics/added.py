@@ -16,18 +16,15 @@ from pipeline.lake import StoredLake
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.known import Added, knowing, names
 from pipeline.metrics.request import Request
-from pipeline.metrics.results import ESTIMATE
 from pipeline.metrics.rows import rows
 from pipeline.metrics.tally import Question, count
 from pipeline.metrics.values import BEYOND
-from pipeline.metrics.views import NO_NAME, check_declared, shared
+from pipeline.metrics.views import check_declared, shared
 from pipeline.sqlfiles import header_of, with_clause, without_end
 from pipeline.statistics.sums import ROUNDING
 from pipeline.vocabulary import PAPER, Engine
 
 _SUMS = ("hits", "counted", "n_unreadable", "n_unknown")
-# What the leaderboard and its page have beside the value of each metric.
-_ENDS = tuple(filter(None, ESTIMATE))
 
 
 def added(
@@ -43,9 +40,7 @@ def added(
     Raises MetricError for a name that is taken, and for a declaration or SQL that cannot count,
     says something impossible, or differs from the other.
     """
-    check_declared(name, declared)
-    if name in names(PAPER) or _is_beside_another(name):
-        raise MetricError(NO_NAME.format(name))
+    check_declared(name, declared, names(PAPER))
     if sql is not None:
         _check_sql(lake, name, sql)
         sql = without_end(sql).strip()
@@ -60,20 +55,12 @@ def check_counts(lake: StoredLake, name: str, metric: Added) -> pl.DataFrame:
 
     Raises MetricError where the metric cannot count, or not the same in SQL as in polars.
     """
-    check_declared(name, metric.declared)
     counted = _counted(lake, name, metric, "polars")
     _check(name, metric.declared, counted)
     _check_hits(lake, name, metric.declared)
     if metric.sql is not None:
         _check_same(name, counted, _counted(lake, name, metric, "duckdb"))
     return counted
-
-
-def _is_beside_another(name: str) -> bool:
-    """Whether columns of the leaderboard would be called like this metric and like another one."""
-    others = set(names(PAPER))
-    is_end_of_other = any(name.removesuffix(end) in others for end in _ENDS if name.endswith(end))
-    return is_end_of_other or any(f"{name}{end}" in others for end in _ENDS)
 
 
 def _check_sql(lake: StoredLake, name: str, sql: str) -> None:

@@ -6,7 +6,7 @@ folders in `sql/metrics` are the editions. The views of attempts, evidence and t
 same files.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 
 from pipeline import column, games, sqlfiles
@@ -211,15 +211,23 @@ _OF_ROWS = {
 _SCHEMAS = [in_schema(schema, one, "").strip(".") for schema in ("", *_OF_ROWS) for one in EDITIONS]
 _OF_VIEWS = (*sqlfiles.names(""), *_SCHEMAS, OF_ALL, LEADERBOARD, "shared", "audit")
 _OF_LEADERBOARD = (*results.LEADERBOARD, *results.ORIGIN, *results.SEEN_AS)
-_BESIDE_METRICS = [f"{name}{end}" for name in NAMES for end in results.ESTIMATE if end]
-_TAKEN = frozenset((*TABLES, *_OF_VIEWS, *_OF_LEADERBOARD, *_BESIDE_METRICS))
-NO_NAME = f"`{{}}` cannot be the name of a new metric: choose another, of {LETTERS}"
+_TAKEN = frozenset((*TABLES, *_OF_VIEWS, *_OF_LEADERBOARD))
 
 
-def check_declared(name: str, declared: Metric) -> None:
-    """Raises MetricError for a name that is taken, and for terms of no game that there is."""
-    if not NAME.fullmatch(name) or name in _TAKEN:
-        raise MetricError(NO_NAME.format(name))
+def check_declared(name: str, declared: Metric, others: Collection[str]) -> None:
+    """Raises MetricError for a name that is taken, and for terms of no game that there is.
+
+    Columns of the leaderboard must not be called like this metric and like one of the others.
+    """
+    is_beside_another = any(
+        name == f"{other}{end}" or other == f"{name}{end}"
+        for other in others
+        for end in results.ESTIMATE
+    )
+    if not NAME.fullmatch(name) or name in _TAKEN or is_beside_another:
+        raise MetricError(
+            f"`{name}` cannot be the name of a new metric: choose another, of {LETTERS}"
+        )
     if not declared.terms:
         raise MetricError(f"`{name}` has no Term, so it counts nothing: add one")
     for term in declared.terms:
@@ -238,7 +246,8 @@ def check_installed() -> None:
     added = installed(NAMES)
     for plugin in plugins(METRICS):
         try:
-            check_declared(plugin.name, added[plugin.name].declared)
+            others = [name for name in (*NAMES, *added) if name != plugin.name]
+            check_declared(plugin.name, added[plugin.name].declared, others)
         except MetricError as error:
             raise PluginError(f"{plugin}: {error}") from None
 

@@ -55,25 +55,26 @@ def _fields(asked: Parameter) -> Iterator[Field]:
     name, kind, is_several, default, declared = asked
     if name in _OF_THE_SERVER:
         return
-    help, label = declared.help.removesuffix(REPEATED), words(name.removeprefix("n_"))
+    label = words(name.removeprefix("n_"))
     if name == "metric":
         nothing = "all" if is_several else None
         yield replace(METRIC, default="" if is_several else default or "", nothing=nothing)
     elif name in _KNOWN:
         yield _KNOWN[name]
     elif declared.suggested == "models":
+        help = declared.help.removesuffix(REPEATED)
         for one in _names(asked):
             own, of_lake = words(one).capitalize(), lambda lake, _: models_of(lake)
             yield Field(one, own, values=of_lake, nothing="any", are_names=True, help=help)
     elif kind is bool:
-        yield Field(name, label, bool, default, help=help)
+        yield Field(name, label, bool, default)
     elif get_origin(kind) is Literal:
         choices = get_args(kind)
-        yield Field(name, label.capitalize(), values=lambda *_: choices, nothing="any", help=help)
+        yield Field(name, label.capitalize(), values=lambda *_: choices, nothing="any")
     else:
         hint = "" if default in (None, ...) else f"{default:g}" if kind in (int, float) else default
         size = 6 if kind in (int, float) else 18
-        yield Field(name, label.capitalize(), hint=hint, size=size, help=help)
+        yield Field(name, label.capitalize(), hint=hint, size=size)
 
 
 def _names(asked: Parameter) -> list[str]:

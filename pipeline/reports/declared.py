@@ -21,7 +21,7 @@ from pipeline.vocabulary import ALL
 
 F = TypeVar("F", bound=Callable[..., Any])
 _FOR_PYTHON = ("Raises ", ">>> ")
-_FOR_TERMINALS = re.compile(r"\x08|.*(^|[\s`(])--\w", re.DOTALL)
+_FOR_TERMINALS = re.compile(r"\A\x08|(^|[\s`(])--\w")
 """Paragraphs as they are laid out, and those that name options."""
 
 
@@ -94,7 +94,7 @@ def report(
         parts = text.split("\n\n")
         of_python = [n for n, part in enumerate(parts) if part.startswith(_FOR_PYTHON)]
         shown = parts[: of_python[0]] if of_python else parts
-        function.__doc__ = "\n\n".join(one for one in parts if not _FOR_TERMINALS.match(one))
+        function.__doc__ = "\n\n".join(one for one in parts if not _FOR_TERMINALS.search(one))
         made: Any = _checking(function, own)
         if is_of_system and not tells_system:
             has_edition = any(one.name == "edition" for one in own)

@@ -24,7 +24,6 @@ def games(
 ) -> None:
     """Lists the games."""
     words = {"won": won, "lost": lost}
-    asked.lake = asked.every_system()
     asked.show("reports.games.games", result=[word for word in words if words[word]] or None)
 
 
@@ -185,7 +184,6 @@ def audit(
     **_: object,
 ) -> None:
     """Counts the findings of every kind, or lists those of one."""
-    asked.lake = asked.every_system()
     if kind is None:
         asked.show("reports.audit.audit")
         return
