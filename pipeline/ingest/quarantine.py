@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 # A report has so many rows of what is refused; all of it is in quarantine.
 REPORTED = 10_000
 _ROWS_AT_ONCE = 2**11  # each has up to 64 KiB of a document
-_VERSION = ("source", "path", "sha256")
+_WHAT = ("source", "path", "sha256", "game_id")
+"""Which version of a document a row is about, and whether it is about a part of its game."""
 
 
 class Refusals:
@@ -67,8 +68,8 @@ class Refusals:
 
         if self._are_none:
             return None
-        gone = answer(self._connection, "SELECT location, sha256, TRUE AS is_gone FROM outdated")
-        return Removal(_VERSION, lambda rows: _are_in(rows, gone)) if gone.height else None
+        gone = answer(self._connection, "SELECT *, TRUE AS is_gone FROM outdated")
+        return Removal(_WHAT, lambda rows: _are_in(rows, gone)) if gone.height else None
 
     def new(self, ingest_id: int) -> Iterator["pa.Table"]:
         """The rows that are new, bytes and all, some at a time."""
@@ -80,10 +81,12 @@ class Refusals:
         return batches(self._connection, select, _ROWS_AT_ONCE)
 
 
-def _are_in(rows: "pa.Table", versions: pl.DataFrame) -> Mask:
-    """Whether each row is about one of the versions of documents."""
+def _are_in(rows: "pa.Table", outdated: pl.DataFrame) -> Mask:
+    """Whether each row is one of those that leave."""
     location = pl.concat_str("source", pl.lit("/"), "path").alias("location")
-    asked = pl.DataFrame(rows).cast(pl.String).select(location, "sha256")
-    on = ["location", "sha256"]
-    found = asked.join(versions, on=on, how="left", nulls_equal=True, maintain_order="left")
+    is_whole = pl.col("game_id").is_null().alias("is_whole")
+    asked = pl.DataFrame(rows).cast(pl.String).select(location, "sha256", is_whole)
+    found = asked.join(
+        outdated, on=asked.columns, how="left", nulls_equal=True, maintain_order="left"
+    )
     return found["is_gone"].is_not_null().to_numpy()

@@ -161,8 +161,9 @@ def test_what_a_later_version_reads_is_ingested_again(
     assert rows(lab.lake, without=provenance) == rows(expected, without=provenance)
 
 
+@pytest.mark.parametrize("reread", [True, False])
 def test_a_game_is_not_given_up_that_a_later_version_refuses(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, *, reread: bool
 ) -> None:
     """Nor is its part forgotten; once it can be read again, only that is in quarantine."""
     lab.write("c.json", faulty())
@@ -178,7 +179,7 @@ def test_a_game_is_not_given_up_that_a_later_version_refuses(
     assert table(lab.lake, "games").height == 1
     assert table(lab.lake, "quarantine")["game_id"].null_count() == 1
     assert verify(lab.lake).faults.is_empty()
-    ingest(lab.root, lab.lake, reread=True)
+    ingest(lab.root, lab.lake, reread=reread)
     assert rows(lab.lake, without=("ingest_id",)) == before
     check(lab.lake)
 

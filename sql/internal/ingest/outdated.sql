@@ -1,4 +1,5 @@
--- The versions of documents that leave the quarantine: their game is taken out; or all of it was
+-- What leaves the quarantine, the rows about the whole of a version of a document or those about parts of
+-- its game: its game is taken out; or all of it was
 -- refused and their location was seen without it; or they are an archive, a file of lines or a folder
 -- that could not be read, and could be now: of such only what is in it is seen.
 WITH refused AS (
@@ -19,15 +20,15 @@ opened AS (
     FROM resolved
     WHERE EXISTS (FROM unread)
 )
-SELECT before.location, before.sha256
+SELECT before.location, before.sha256, unnest([TRUE, FALSE]) AS is_whole
 FROM before
 SEMI JOIN superseded USING (game_id)
 UNION
-SELECT refused.location, refused.sha256
+SELECT refused.location, refused.sha256, TRUE AS is_whole
 FROM refused
 SEMI JOIN resolved USING (location)
 UNION
-SELECT unread.location, unread.sha256
+SELECT unread.location, unread.sha256, TRUE AS is_whole
 FROM unread
 SEMI JOIN opened
     ON starts_with(opened.location, rtrim(unread.location, '/') || '/')
