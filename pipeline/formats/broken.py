@@ -5,14 +5,21 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
 from pipeline.archives.unclaimed import why_no_utf8
-from pipeline.game import BrokenDocument, Fault, GameRecord
+from pipeline.game import BrokenDocument, Fault
 
 T = TypeVar("T")
+
+
+class _Faulty(Protocol):
+    faults: list[Fault]
+
+
+F = TypeVar("F", bound=_Faulty)
 
 _AT = re.compile(r"^(?P<message>.*) - at `(?P<path>[^`]*)`$", re.DOTALL)
 _ODD = re.compile(rb"NaN|Infinity|\\u[dD][89a-fA-F]")
@@ -72,8 +79,8 @@ def _converted(value: Any, kind: type[T], at: str, faults: list[Fault]) -> T | N
         return None
 
 
-def but_for_a_cut_line(build: Callable[[bytes], GameRecord], data: bytes) -> GameRecord:
-    """The game that is built of a document's lines; where the last was cut, of those before it.
+def but_for_a_cut_line(build: Callable[[bytes], F], data: bytes) -> F:
+    """What is built of a document's lines; where the last was cut, of those before it.
 
     So a writer leaves it that was killed: broken, and without an end. It is then a fault.
     """

@@ -8,7 +8,6 @@ from 0 without blank lines.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from math import floor
 from typing import Annotated, Any, NamedTuple, TypeVar, cast, get_args
 
@@ -134,7 +133,8 @@ class _System(NamedTuple):
 
     def read(self, look: Look, model: str | None) -> GameRecord:
         """The game; raises BrokenDocument for one that breaks a rule."""
-        return but_for_a_cut_line(partial(_game, system=self.NAME), look.data)
+        # What is wrong with the game, as two ends, is no line that was cut.
+        return _game(but_for_a_cut_line(Log, look.data), self.NAME)
 
 
 def _splitter(path: str, head: bytes) -> Splitter | None:
@@ -227,8 +227,7 @@ def at(number: int, name: str = "") -> str:
     return f"$[{number}].{name}" if name else f"$[{number}]"
 
 
-def _game(data: bytes, system: str) -> GameRecord:
-    log = Log(data)
+def _game(log: Log, system: str) -> GameRecord:
     puts, transfers = _puts(log), list(_transfers(log))
     scores = _scores(log, puts, transfers)
     of_seats: Sequence[float | None] = scores or [None] * len(log.players)

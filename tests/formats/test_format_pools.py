@@ -190,6 +190,12 @@ def test_a_bent_log_is_refused_with_the_place_and_the_rule(name: str) -> None:
     assert fault.message
 
 
+def test_a_last_line_that_was_not_cut_can_be_wrong_without_its_end_of_line() -> None:
+    twice = lines([*goods((1, 2, 3)), final(9, 8, 7), final(9, 8, 7)])
+    for data in (twice, twice[:-1]):
+        assert fault_of(data).rule == "a game ends once"
+
+
 @pytest.mark.parametrize("n_bytes", [2, 9, 40])
 def test_a_last_line_that_was_cut_costs_no_game(n_bytes: int) -> None:
     """As a writer leaves it that was killed: the game is one that ended a line earlier."""
