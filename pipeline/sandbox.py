@@ -7,7 +7,7 @@ its memory limit.
 import io
 import os
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pipeline.errors import PipelineError, QueryError
@@ -126,7 +126,9 @@ def main() -> None:
         from pipeline.answers import AnsweringLake, with_metrics
         from pipeline.lake import open_lake
     except PipelineError as error:  # of a package that cannot be used
-        connection.send(error)
+        with suppress(EOFError):
+            connection.recv()  # who asks listens once the question is sent
+            connection.send(error)
         return
     try:
         lake, query, parameters, memory, metrics = connection.recv()

@@ -117,9 +117,14 @@ class Card(NamedTuple):
     redaction: Redaction
 
     @property
+    def systems(self) -> Sequence[str]:
+        """Whose games these are."""
+        return [self.lake.system] if self.lake.system else [*self.lake.systems]
+
+    @property
     def state(self) -> str:
         """Whose games these are, and as of when; without the names of models."""
-        systems = ", ".join([self.lake.system] if self.lake.system else self.lake.systems)
+        systems = ", ".join(self.systems)
         at = f"after ingest {self.lake.ingest_id}; written by magic-pipeline {__version__}"
         return self.redaction.in_text(f"games of {printable_line(systems) or 'no system'}, {at}")
 
@@ -172,7 +177,7 @@ def _body(about: Card, tables: Mapping[str, int]) -> str:
         f"| `{file_of(table)}` | {n_rows:,} | {markdown.escaped(row_meaning(table))} |\n"
         for table, n_rows in tables.items()
     )
-    cited = [TOOL, BENCHMARK] if MAGIC in about.lake.systems else [TOOL]
+    cited = [TOOL, BENCHMARK] if MAGIC in about.systems else [TOOL]
     return _BODY.format(
         title=markdown.heading(about.title, 1),
         state=markdown.escaped(about.state),

@@ -94,9 +94,9 @@ def joined(
     if table != "results":
         return renamed(rows, names)
     context = pl.SQLContext(results=rows, players=players())
-    return context.execute(
-        joined_select(table, "SELECT * FROM results", "SELECT * FROM players", names), eager=False
-    )
+    select = joined_select(table, "SELECT * FROM results", "SELECT * FROM players", names)
+    # SQL's groups have no order, and a lake's rows have the same each time.
+    return context.execute(select, eager=False).sort("game_id", "model", "role", "seat")
 
 
 def joined_select(table: str, rows: str, players: str, names: Names) -> str:

@@ -60,9 +60,9 @@ def main(nice: int, *, draws: bool) -> None:
     `nice` is how far the process stands back behind others. If it `draws`, it loads what plots need
     in advance.
     """
+    os.nice(nice)  # before what takes long to load
     from pipeline import pages, plots
 
-    os.nice(nice)
     connection, sending = theirs(), Lock()
     pages.render.environment()
     opened: dict[tuple[object, ...], Lake] = {}

@@ -1,4 +1,6 @@
-"""Processes that make pages: a slow page is ended after a time, and never blocks the others.
+"""Processes that make pages, and the latest pages that they made.
+
+A slow page is ended after a time, and never blocks the others.
 
 A page is made in the lane that its module names. All pages share one process, a thread each, and so
 what it knows of the lake; a query or a search has a process to itself. polars cannot be stopped, so
@@ -161,9 +163,11 @@ class _Process:
         except (EOFError, OSError):
             self._loop.remove_reader(self._connection.fileno())
             self._connection.close()
-            self._process.kill()
-            ended = f"its process ended {how_it_ended(self._process.wait())}"
-            self._end(fault(500, f"{ended}, perhaps because memory ran out"))
+            self.kill()
+            self.wait()
+            code = self._process.poll()
+            how = "" if code is None else f" {how_it_ended(code)}"
+            self._end(fault(500, f"its process ended{how}, perhaps because memory ran out"))
 
     def _hand(self, number: int, reply: Reply | None) -> None:
         future = self._pages.get(number)
