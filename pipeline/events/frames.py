@@ -154,7 +154,7 @@ class _Batch:
             if self.tables[table].is_empty():
                 continue
             rows = self._own(table)
-            if rows.select(checks.are_kept(own_contract(table))).item():
+            if rows.select(_are_kept(table)).item():
                 continue
             breaks = checks.broken(own_contract(table), rows)
             if breaks:
@@ -257,6 +257,11 @@ class _Batch:
             )
         seated = self._first_player.gather(rows[GAME_ROW]) + seat.cast(pl.Int64) - 1
         return rows.with_columns(seated.alias(_PLAYER_ROW))
+
+
+@cache
+def _are_kept(table: str) -> pl.Expr:
+    return checks.are_kept(own_contract(table))
 
 
 def _faults(

@@ -125,4 +125,4 @@ def _plain(number: float) -> JsonValue:
 
 
 def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:ID_LENGTH]
+    return sha256(data)[:ID_LENGTH]

@@ -125,6 +125,7 @@ def outcomes() -> tuple[str, ...]:
     return tuple(dict.fromkeys(end.outcome for one in kinds().values() for end in one.endings))
 
 
+@cache
 def phases() -> tuple[str, ...]:
     """The phases of messages: those that games share, then those of single games."""
     own = (phase for one in kinds().values() for phase in one.phases)

@@ -88,8 +88,9 @@ class GameKind(Struct, frozen=True, eq=False):
         return next((role for role in self.roles if role.name == name), None)
 
     def side(self, role: str) -> Side:
-        """The side that a role is on, none for a role that the game does not have."""
-        return next((known.side for known in self.roles if known.name == role), Side.NONE)
+        """The side that a role is on, `Side.NONE` for a role that the game does not have."""
+        found = self.role(role)
+        return found.side if found else Side.NONE
 
     def ending(self, outcome: str | None) -> Ending | None:
         """The ending of this outcome, None if no game of the kind ends so."""

@@ -6,7 +6,7 @@ it found goes back as columns in Arrow's format, the rows of the games only into
 
 import gc
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import compress
 from pathlib import Path
@@ -157,18 +157,19 @@ class Worker:
         """Marks the documents whose game the lake has; only decoding would tell who is named."""
         if self._known is None:
             return
-        left = [one for one in seen if one.sha256 is not None]
         # What a log says of its models goes before what is given.
-        for given in (Models(), self._job.models):
-            models = [given.at(one.path) for one in left]
-            ids = [
-                game_id(str(one.sha256), one.game_index, model)
-                for one, model in zip(left, models, strict=True)
-            ]
-            is_known = self._known.has(ids)
-            for one, model, id_ in compress(zip(left, models, ids, strict=True), is_known):
-                one.found, one.game_id, one.assigned_model = KNOWN, id_, model
-            left = [one for one in compress(left, ~is_known) if self._job.models.at(one.path)]
+        hashed = [(one, None) for one in seen if one.sha256 is not None]
+        left = self._mark(self._known, hashed)
+        self._mark(self._known, [(one, m) for one in left if (m := self._job.models.at(one.path))])
+
+    @staticmethod
+    def _mark(known: GameIds, asked: Sequence[tuple[Seen, str | None]]) -> list[Seen]:
+        """Marks those that are known as logs of this model; gives the others."""
+        ids = [game_id(str(one.sha256), one.game_index, model) for one, model in asked]
+        is_known = known.has(ids)
+        for (one, model), id_ in compress(zip(asked, ids, strict=True), is_known):
+            one.found, one.game_id, one.assigned_model = KNOWN, id_, model
+        return [one for one, _ in compress(asked, ~is_known)]
 
 
 def _writers(job: Job, number: int) -> dict[str, TableWriter]:

@@ -73,8 +73,9 @@ def game_of(document: Document) -> GameRecord:
     _place_eliminations(document.events)
     rows, order = _rows(document, numbers, kind)
     n_rounds = document.n_rounds
-    rounds = [event.round or 0 for event in document.events]
-    rounds += [row["round"] for row in chain.from_iterable(rows.values())]
+    if n_rounds is UNSET:
+        of_rows = (row["round"] for row in chain.from_iterable(rows.values()))
+        n_rounds = max(chain((event.round or 0 for event in document.events), of_rows), default=0)
     game = GameRecord(
         game_type=kind.name,
         system=document.system,
@@ -86,7 +87,7 @@ def game_of(document: Document) -> GameRecord:
         outcome=end.outcome,
         outcome_code=end.outcome_code,
         ended_by=end.ended_by,
-        n_rounds=max(rounds, default=0) if n_rounds is UNSET else n_rounds,
+        n_rounds=n_rounds,
         started_at=document.started_at,
         game_index=document.game_index,
         seats=seats,
