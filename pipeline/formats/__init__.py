@@ -240,13 +240,13 @@ def described(error: BaseException, name: str) -> str:
 
 
 def _claimed_twice(names: list[str]) -> str:
-    claimed = [
-        f"{name} of the package {package}" if (package := package_of(name)) else name
-        for name in names
-    ]
+    packages = {name: package_of(name) for name in names}
+    claimed = [f"{name} of the package {of}" if of else name for name, of in packages.items()]
+    without = "; without one of their packages the document is read"
+    can_be_left_out = len({*packages.values()}) > 1
     return (
-        f"the formats {' and '.join(claimed)} claim it: this is a bug, please report it; without "
-        "one of their packages the document is read"
+        f"the formats {' and '.join(claimed)} claim it: this is a bug, please report it"
+        f"{without if can_be_left_out else ''}"
     )
 
 

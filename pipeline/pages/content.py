@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from pipeline import games
 from pipeline.column import Column, schema, words
-from pipeline.declared import SHARED
+from pipeline.declared import SHARED, names_in
 from pipeline.errors import OtherSystemError, UsageError, choose
 from pipeline.lake import StoredLake
 from pipeline.metrics.known import header, metric, names
@@ -380,4 +380,4 @@ def without_games(values: pl.DataFrame) -> pl.DataFrame:
 
 def listed(text: str) -> tuple[str, ...]:
     """The different names in a text, separated by commas."""
-    return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    return tuple(dict.fromkeys(names_in([text])))

@@ -36,7 +36,7 @@ FINDS = {
     "file_size": "a file whose size differs from the log",
     "file_hash": "a file whose bytes have changed since it was committed",
     "file_damaged": "a file that cannot be read",
-    "file_statistics": "a file whose rows differ from the log's statistics",
+    "file_statistics": "a file whose footer differs from the log's statistics",
     DENIED: "a log or a file that this user may not read: it was not checked",
     "contract": "rows that break the contract of their table",
     "not_installed": "rows of games of a package that is not installed: their contract is unknown",
