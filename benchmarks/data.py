@@ -14,7 +14,7 @@ from measure import HERE, magic
 
 from pipeline import __version__
 from pipeline.events.contracts import GAME_TABLES, polars_schema
-from pipeline.ingest.roles import write_roles
+from pipeline.ingest import write_roles
 from pipeline.lake import StoredLake, create_lake, open_lake
 from pipeline.lake.files import TableWriter
 from pipeline.lake.transaction import transaction

@@ -14,7 +14,7 @@ from pipeline.catalog import write_catalog
 from pipeline.errors import MetricError, UsageError, choose
 from pipeline.events.contracts import TABLES
 from pipeline.exports import export
-from pipeline.lake.explanation import explanation
+from pipeline.lake.opening import explanation
 from pipeline.library_errors import may_be_of_a_file
 from pipeline.metrics import metrics
 from pipeline.metrics.added import added, declared_in

@@ -13,8 +13,8 @@ import polars as pl
 
 from pipeline.errors import DAMAGE_HINT, LakeError
 from pipeline.lake import StoredLake, open_lake
-from pipeline.lake.explanation import explanation
-from pipeline.lake.names import CATALOG
+from pipeline.lake.contents import CATALOG
+from pipeline.lake.opening import explanation
 from pipeline.library_errors import one_line
 from pipeline.reports.views import views
 from pipeline.stores import Location, location

@@ -28,7 +28,7 @@ import pytest
 import zstandard
 
 from pipeline.archives import Document, documents, measure, read_unit, units
-from pipeline.archives.repeats import Distinct
+from pipeline.archives.members import Distinct
 from pipeline.errors import SourceError
 from pipeline.formats import read
 from pipeline.game import BrokenDocument

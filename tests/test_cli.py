@@ -32,7 +32,7 @@ from pipeline.cli.exits import CHECK_FAILED
 from pipeline.errors import LakeError
 from pipeline.events.contracts import TABLES
 from pipeline.ingest import ingest
-from pipeline.lake.names import CATALOG
+from pipeline.lake.contents import CATALOG
 from pipeline.metrics import NAMES, TITLES
 from pipeline.metrics.known import names
 from pipeline.present.rows import NO_GAMES

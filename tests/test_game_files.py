@@ -15,7 +15,7 @@ from msgspec.structs import replace
 import pipeline
 from pipeline import games as kinds
 from pipeline.cli import main
-from pipeline.events import roles
+from pipeline.events import contracts
 from pipeline.games import Ending, GameKind, Role
 from pipeline.games.files import VARIABLE, kind_in, of_files
 from pipeline.lake import lake as of_lake
@@ -261,9 +261,8 @@ def test_what_is_declared_otherwise_since_an_ingest(
 ) -> None:
     change, is_noticed_of_a_file, is_noticed_of_code = EDITS[edit]
     edited = {**kinds.kinds(), "chameleon": change(kinds.kind("chameleon"))}
-    for module in (kinds, roles):
-        monkeypatch.setattr(module, "kinds", lambda: edited)
-    monkeypatch.setattr(of_lake, "role_rows", roles.role_rows.__wrapped__)
+    monkeypatch.setattr(kinds, "kinds", lambda: edited)
+    monkeypatch.setattr(of_lake, "role_rows", contracts.role_rows.__wrapped__)
     for in_files, is_noticed in (
         (("chameleon",), is_noticed_of_a_file),
         ((), is_noticed_of_code),

@@ -17,7 +17,7 @@ from pipeline.cli import main
 from pipeline.errors import LakeError
 from pipeline.ingest import ingest
 from pipeline.lake import create_lake
-from pipeline.lake.names import CATALOG
+from pipeline.lake.contents import CATALOG
 from pipeline.metrics.views import LEADERBOARD, OF_ALL, in_schema
 from pipeline.reports import views as module
 from pipeline.reports.views import computed

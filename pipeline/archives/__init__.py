@@ -11,16 +11,15 @@ import io
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple, Self
 
+from pipeline.archives.compression import Expansion
 from pipeline.archives.containers import HEAD_BYTES, Choose, Opened, Part, Reading, parts
-from pipeline.archives.expansion import Expansion
 from pipeline.archives.failures import UNREADABLE, check_size, moved_on, why
-from pipeline.archives.meter import Metered
 from pipeline.archives.names import PLAIN, Form, form_of, unlike_a_part, why_passed_over
 from pipeline.archives.sources import Unit, resolved, units_in
 from pipeline.archives.splitting import whole
-from pipeline.stores import ChangedError, is_gone, is_regular, read_file, version
+from pipeline.stores import ChangedError, is_gone, is_regular, open_file, read_file, version
 
 __all__ = [
     "MAX_DOCUMENT",
@@ -111,7 +110,7 @@ def read_unit(
     form = form_of(name)
     # A large log in JSON can be one that a format cuts while it is read.
     if reason is None and (form != PLAIN or n_bytes > max_document):
-        metered = Metered(file, n_bytes, report)
+        metered = _Metered(file, n_bytes, report)
         reading = Reading(path, choose, max_document, Expansion(n_bytes, max_expanded))
         yield from _parts(unit, file, metered, form, reading)
         metered.finish()
@@ -173,3 +172,39 @@ def named(unit: Unit, path: str) -> tuple[str, str]:
 
 def _document(unit: Unit, part: Part) -> Document:
     return Document(*named(unit, part.path), part.data, part.reason, part.is_broken)
+
+
+class _Metered:
+    """A file, to be opened for reading once, that reports the bytes read: they add up to its size.
+
+    A zip is read here and there, some of it twice, and a damaged archive not to its end.
+    """
+
+    def __init__(self, file: str, size: int, report: Callable[[int], None]) -> None:
+        self._name = file
+        self._left = size
+        self._report = report
+
+    def __enter__(self) -> Self:
+        self._file: BinaryIO = open_file(self._name)
+        self.seek, self.tell, self.seekable = self._file.seek, self._file.tell, self._file.seekable
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Read as any file, and report it."""
+        data = self._file.read(size)
+        self._add(len(data))
+        return data
+
+    def finish(self) -> None:
+        """Report the bytes that were not read and no longer will be."""
+        self._add(self._left)
+
+    def _add(self, n_bytes: int) -> None:
+        n_bytes = min(n_bytes, self._left)
+        if n_bytes > 0:
+            self._left -= n_bytes
+            self._report(n_bytes)

@@ -1,4 +1,4 @@
-"""Bytes as they come out of a file, a piece at a time, decompressed if need be."""
+"""Bytes as they come out of a file, a piece at a time, decompressed if need be, up to a limit."""
 
 import bz2
 import lzma
@@ -10,9 +10,7 @@ from typing import Protocol
 
 import zstandard
 
-from pipeline.archives.expansion import Expansion
-from pipeline.archives.failures import UnfitError
-from pipeline.archives.unclaimed import POINTER, is_pointer
+from pipeline.archives.failures import POINTER, LostArchiveError, UnfitError, is_pointer, size
 
 # What comes out of one piece is in memory at once: 32,768 times as much at worst, of zstd. Pieces
 # eight times as large read no faster.
@@ -23,6 +21,10 @@ _CHECKSUM_BYTES = 8
 _XZ_MEMORY = 1 << 27
 # Of 40 bytes of bzip2 46 MB can come: of a piece of it so much is taken at a time.
 _MOST_AT_ONCE = 1 << 20
+# By default a file may come to so many times its size on disk; logs come to some 10 to 60 times.
+# A small result does no harm, however large the factor.
+_MOST_TIMES = 200
+_LEAST, _MOST = 2**30, 2**40
 
 
 class Readable(Protocol):
@@ -50,6 +52,26 @@ _UNITS: dict[str, Callable[[], _Unit]] = {
     "xz": partial(lzma.LZMADecompressor, memlimit=_XZ_MEMORY),
     "bz2": bz2.BZ2Decompressor,
 }
+
+
+class Expansion:
+    """Counts the expanded bytes of one file, and stops reading it at the limit."""
+
+    def __init__(self, n_bytes: int, limit: int | None = None) -> None:
+        self._limit = min(max(n_bytes * _MOST_TIMES, _LEAST), _MOST) if limit is None else limit
+        self._left = self._limit
+
+    def counted(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        """Return the pieces; raises `LostArchiveError` where they are more than may come."""
+        return map(self._count, pieces)  # which holds none of them, and one can be large
+
+    def _count(self, piece: bytes) -> bytes:
+        self._left -= len(piece)
+        if self._left < 0:
+            raise LostArchiveError(
+                f"it expands to more than {size(self._limit)}; raise --max-expanded to read it"
+            )
+        return piece
 
 
 def chunks(source: Readable) -> Iterator[bytes]:

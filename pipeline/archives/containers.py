@@ -6,11 +6,19 @@ from functools import partial
 from itertools import chain
 from typing import BinaryIO, NamedTuple, cast
 
-from pipeline.archives.compression import Readable, chunks, decompressed, fetched
-from pipeline.archives.expansion import Expansion
-from pipeline.archives.failures import UNREADABLE, LostArchiveError, check_size, too_large, why
+from pipeline.archives.compression import Expansion, Readable, chunks, decompressed, fetched
+from pipeline.archives.failures import (
+    UNREADABLE,
+    LostArchiveError,
+    check_size,
+    encoding_of,
+    is_pointer,
+    too_large,
+    why,
+    why_unclaimed,
+)
 from pipeline.archives.inspect_log import sample_members
-from pipeline.archives.member import Member
+from pipeline.archives.members import Distinct, Member
 from pipeline.archives.names import (
     INSPECT,
     PLAIN,
@@ -20,7 +28,6 @@ from pipeline.archives.names import (
     unlike_a_part,
     why_passed_over,
 )
-from pipeline.archives.repeats import Distinct
 from pipeline.archives.splitting import (
     Splitter,
     begins_json,
@@ -30,7 +37,6 @@ from pipeline.archives.splitting import (
     whole,
 )
 from pipeline.archives.tar import tar_members
-from pipeline.archives.unclaimed import encoding_of, is_pointer, why_unclaimed
 from pipeline.archives.zip import spooled, zip_members
 
 

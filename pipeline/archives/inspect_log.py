@@ -13,11 +13,10 @@ from typing import BinaryIO
 import msgspec
 from msgspec import Struct
 
-from pipeline.archives.expansion import Expansion
+from pipeline.archives.compression import Expansion
 from pipeline.archives.failures import UnfitError, check_size
-from pipeline.archives.member import Member
+from pipeline.archives.members import Distinct, Member
 from pipeline.archives.names import label
-from pipeline.archives.repeats import Distinct
 from pipeline.archives.splitting import BYTE_ORDER_MARK, Cut, read_whole
 from pipeline.archives.zip import zip_members
 

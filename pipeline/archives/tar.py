@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from functools import partial
 from typing import BinaryIO, Self, cast
 
-from pipeline.archives.compression import Readable, chunks
-from pipeline.archives.expansion import Expansion
+from pipeline.archives.compression import Expansion, Readable, chunks
 from pipeline.archives.failures import UNREADABLE, LostArchiveError, why
-from pipeline.archives.member import Member
+from pipeline.archives.members import Member
 
 _MOST_AT_ONCE = 1 << 20
 _MOST_OF_A_HEADER = 1 << 16

@@ -9,11 +9,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import BinaryIO, cast
 
-from pipeline.archives.compression import units
-from pipeline.archives.expansion import Expansion
-from pipeline.archives.failures import UnfitError
-from pipeline.archives.member import Member
-from pipeline.archives.unclaimed import POINTER, is_pointer
+from pipeline.archives.compression import Expansion, units
+from pipeline.archives.failures import POINTER, UnfitError, is_pointer
+from pipeline.archives.members import Member
 
 _ZSTANDARD = 93  # Python's own library reads it from 3.14 on
 _IS_ENCRYPTED = 1  # bit of a zip member's flags

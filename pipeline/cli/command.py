@@ -181,7 +181,7 @@ def _naming_damage(**arguments: Any) -> Iterator[None]:
         if not may_be_of_a_file(error):
             raise
         # Imported here, so that no command waits for it.
-        from pipeline.lake.explanation import explanation
+        from pipeline.lake.opening import explanation
 
         raise explanation(error, _states(**arguments)) from None
 

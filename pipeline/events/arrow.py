@@ -1,4 +1,4 @@
-"""Columns of polars as Arrow's and back, by what both have built in.
+"""The contracts' types, and columns of polars, as Arrow has them, by what both have built in.
 
 Arrow's own functions, such as a cast, are in a module that takes a process 20 ms to load; polars
 loads it for a Series of an Arrow array, and not for a frame.
@@ -6,6 +6,19 @@ loads it for a Series of an Arrow array, and not for a frame.
 
 import polars as pl
 import pyarrow as pa
+
+from pipeline.events import checks
+from pipeline.events.contracts import TABLES, polars_schema
+
+_TYPES: dict[pl.DataType, pa.DataType] = {
+    pl.String(): pa.string(),
+    pl.Binary(): pa.binary(),
+    pl.Boolean(): pa.bool_(),
+    pl.Int32(): pa.int32(),
+    pl.Int64(): pa.int64(),
+    pl.Float64(): pa.float64(),
+    pl.Datetime("us", "UTC"): pa.timestamp("us", "UTC"),
+}
 
 
 def array(column: pl.Series) -> pa.Array:
@@ -21,3 +34,25 @@ def table(rows: pl.DataFrame) -> pa.Table:
 def series(name: str, column: pa.Array) -> pl.Series:
     """The Arrow array as a column of this name."""
     return pl.DataFrame(pa.table([column], names=[name])).to_series()
+
+
+def arrow_schema(table: str) -> pa.Schema:
+    """The table's Arrow schema: names, types, nullability, and each column's comment."""
+    columns = TABLES[table].columns()
+    return pa.schema(
+        pa.field(
+            name,
+            _arrow_type(dtype),
+            nullable=columns[name].nullable,
+            metadata={"comment": columns[name].description},
+        )
+        for name, dtype in polars_schema(table).items()
+    )
+
+
+def _arrow_type(dtype: pl.DataType) -> pa.DataType:
+    if isinstance(dtype, pl.List):
+        return pa.list_(pa.field("element", _arrow_type(checks.instance(dtype.inner))))
+    if isinstance(dtype, pl.Struct):
+        return pa.struct([(f.name, _arrow_type(checks.instance(f.dtype))) for f in dtype.fields])
+    return _TYPES[dtype]

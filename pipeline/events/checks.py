@@ -84,18 +84,19 @@ def _of_type(value: pl.Expr, dtype: pl.DataType) -> Iterator[tuple[str, pl.Expr]
         element = pl.element()
         for words, holds in (
             ("is not null", element.is_not_null()),
-            *_of_type(element, _instance(dtype.inner)),
+            *_of_type(element, instance(dtype.inner)),
         ):
             yield f"has elements of which each {words}", value.list.eval(holds).list.all()
     elif isinstance(dtype, pl.Struct):
         for field in dtype.fields:
             inner = value.struct.field(field.name)
             yield f"has a {field.name} that is not null", inner.is_not_null()
-            for words, holds in _of_type(inner, _instance(field.dtype)):
+            for words, holds in _of_type(inner, instance(field.dtype)):
                 yield f"has a {field.name} that {words}", holds
 
 
-def _instance(dtype: pl.DataType | DataTypeClass) -> pl.DataType:
+def instance(dtype: pl.DataType | DataTypeClass) -> pl.DataType:
+    """The type of an element or a field, which polars can give as a class."""
     return dtype if isinstance(dtype, pl.DataType) else dtype()
 
 

@@ -333,3 +333,14 @@ def no_rows(table: str) -> pl.DataFrame:
 @cache
 def _no_rows(table: str) -> pl.DataFrame:
     return pl.DataFrame(schema=polars_schema(table))
+
+
+@cache
+def role_rows() -> pl.DataFrame:
+    """The rows of the table `roles` for all games that are known here."""
+    rows = [
+        (name, role.name, str(role.side), role.competition, role.is_sought)
+        for name, kind in games.kinds().items()
+        for role in kind.roles
+    ]
+    return pl.DataFrame(rows, dict(polars_schema("roles")), orient="row")

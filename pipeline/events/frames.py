@@ -27,10 +27,10 @@ from pipeline.events.contracts import (
     no_rows,
     own_contract,
     polars_schema,
+    role_rows,
 )
 from pipeline.events.identity import Setting, identified_setting
 from pipeline.events.readings import IS_NUMBERED, read_analyses, read_identifications
-from pipeline.events.roles import role_rows
 from pipeline.game import (
     FIXED,
     QUESTION_MARK,

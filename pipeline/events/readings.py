@@ -11,8 +11,7 @@ are read here, and `players` has game, player and side.
 
 import polars as pl
 
-from pipeline.events.contracts import GAME_ROW
-from pipeline.events.roles import role_rows
+from pipeline.events.contracts import GAME_ROW, role_rows
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES, AnalysisKind, GameType, Side
 
 # The questions and the forms of their answers are for players with such names.

@@ -10,7 +10,7 @@ from msgspec import Struct, json
 
 from pipeline.errors import UsageError
 from pipeline.lake import StoredLake
-from pipeline.lake.texts import are_long, with_texts
+from pipeline.lake.stream import are_long, with_texts
 
 GROUP_ROWS = 100_000
 GROUP_BYTES = 2**25

@@ -21,10 +21,9 @@ from typing import Any, Protocol, cast
 
 import msgspec
 
-from pipeline.archives.failures import UnfitError
+from pipeline.archives.failures import TEXT, UnfitError, is_pointer, why_unclaimed
 from pipeline.archives.names import document_form
 from pipeline.archives.splitting import BYTE_ORDER_MARK, Cut, Splitter, begins_json, whole
-from pipeline.archives.unclaimed import TEXT, is_pointer, why_unclaimed
 from pipeline.formats.broken import broken, decode
 from pipeline.formats.building import side_results
 from pipeline.formats.kinds import check_kind, check_winners

@@ -16,11 +16,10 @@ from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
 from pipeline.formats.broken import broken, decode
-from pipeline.formats.building import Spoken, messages, results
+from pipeline.formats.building import Spoken, amount, messages, results, usage
 from pipeline.formats.look import Look
 from pipeline.formats.players import check_players, unseated
 from pipeline.formats.rows import EVERYONE, MODERATOR
-from pipeline.formats.usage import amount, usage
 from pipeline.game import Fault, GameRecord, JsonValue, Proposal, ProposalVote, Seat, Usage
 from pipeline.vocabulary import PLAYER, GameType, Outcome, Phase
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from pipeline.archives.unclaimed import why_no_utf8
+from pipeline.archives.failures import why_no_utf8
 from pipeline.game import BrokenDocument, Fault
 
 T = TypeVar("T")

@@ -1,18 +1,19 @@
-"""What a format builds a game of: messages with their phases, rounds of contributions, results.
+"""What a format builds a game of: messages with phases, contributions, results, what calls took.
 
 A format whose log says what each message is needs nothing else of how messages are stored.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from pipeline import games
 from pipeline.formats.players import opponents
 from pipeline.formats.rows import EVERYONE, History, Timeline, course, is_thought, once
-from pipeline.game import Contribution, GameRecord, Messages, Result, Seat
+from pipeline.game import Contribution, Fault, GameRecord, Messages, Result, Seat, Usage
 from pipeline.games.kind import Ending, GameKind
 from pipeline.vocabulary import ParseStatus, Phase
 
@@ -20,6 +21,10 @@ from pipeline.vocabulary import ParseStatus, Phase
 _SUMS_OFF = 1e-6
 # Their class looks a phase up by a function, and this is asked of each message.
 _THOUGHT = Phase.REFLECTION
+USED = Usage.__struct_fields__
+_WHOLE = ("input_tokens", "output_tokens")
+# Of more than a trillion nothing was used, and sums would not fit into a column.
+_MOST = 10**12
 
 
 class Spoken(Struct, frozen=True, gc=False):
@@ -171,3 +176,32 @@ def most_points(scores: Sequence[float | None]) -> list[bool | None]:
 def _closing(game: GameRecord) -> int | None:
     """The index of the last message, None where there is none."""
     return len(game.messages) - 1 if game.messages.content else None
+
+
+def usage(part: Struct, keys: Mapping[str, str], at: str, faults: list[Fault]) -> Usage:
+    """What a part of a log at a place says that calls took; `keys` are its fields, by `Usage`'s.
+
+    Nothing of a game hangs on it: a value that cannot be read is a fault, and the game is kept.
+    """
+    found = {
+        name: amount(getattr(part, key), f"{at}.{key}", faults, is_whole=name in _WHOLE)
+        for name, key in keys.items()
+    }
+    return Usage(**found)
+
+
+def amount(value: Any, at: str, faults: list[Fault], *, is_whole: bool = False) -> Any:
+    """The amount at a place of a log; null, and a fault, for what is none."""
+    if value is None:
+        return None
+    if type(value) in (int, float) and 0 <= value <= _MOST and not (is_whole and value % 1):
+        return int(value) if is_whole else float(value)
+    rule = f"what is used is {'a whole' if is_whole else 'a'} number from 0 to a trillion"
+    faults.append(Fault(at, rule, repr(value)[:50]))
+    return None
+
+
+def total(calls: Iterable[Usage]) -> Usage:
+    """What several calls used together: null where one of them does not say, or there is none."""
+    columns: Sequence[tuple[Any, ...]] = list(zip(*map(astuple, calls), strict=True))
+    return Usage(*(None if None in column else sum(column) for column in columns))

@@ -11,8 +11,7 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from pipeline.formats.broken import broken, mistyped
-from pipeline.formats.building import Spoken, messages, most_points, results
-from pipeline.formats.usage import total, usage
+from pipeline.formats.building import Spoken, messages, most_points, results, total, usage
 from pipeline.game import Fault, GameRecord, Seat, Usage
 from pipeline.vocabulary import PLAYER, Outcome
 

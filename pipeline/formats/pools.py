@@ -17,10 +17,18 @@ from msgspec.structs import asdict
 
 from pipeline.archives.splitting import Splitter, is_spread, lines, values, whole
 from pipeline.formats.broken import broken, but_for_a_cut_line, decode
-from pipeline.formats.building import Put, Spoken, messages, most_points, pooled, results
+from pipeline.formats.building import (
+    Put,
+    Spoken,
+    messages,
+    most_points,
+    pooled,
+    results,
+    total,
+    usage,
+)
 from pipeline.formats.look import UNDECODABLE, Look, begun
 from pipeline.formats.players import check_players, target
-from pipeline.formats.usage import total, usage
 from pipeline.game import Fault, GameRecord, JsonValue, Seat, Transfer, Usage
 from pipeline.vocabulary import PLAYER, GameType, Outcome
 

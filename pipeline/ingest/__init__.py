@@ -14,26 +14,26 @@ from functools import partial
 from pathlib import Path
 
 import polars as pl
+import pyarrow as pa
 from msgspec import Struct
 
 from pipeline.archives import MAX_DOCUMENT, Document, Unit, units
 from pipeline.archives.names import printable
 from pipeline.archives.sources import resolved
 from pipeline.errors import DENIED_HINT, LakeError, PipelineError, UsageError
-from pipeline.events.contracts import GAME_TABLES
-from pipeline.ingest.collected import Collected
-from pipeline.ingest.database import IngestDatabase
+from pipeline.events.contracts import GAME_TABLES, role_rows
+from pipeline.ingest.database import Collected, IngestDatabase
 from pipeline.ingest.ids import GameIds
 from pipeline.ingest.models import Models, ModelsOf
 from pipeline.ingest.pool import Team, processes
 from pipeline.ingest.recall import Recall
 from pipeline.ingest.resolve import Resolution, known_games, resolution
-from pipeline.ingest.roles import check_declared, write_roles
 from pipeline.ingest.tasks import deal
 from pipeline.ingest.worker import Findings, Job, Staged
-from pipeline.lake import create_lake, is_lake, open_lake
+from pipeline.lake import StoredLake, create_lake, is_lake, open_lake
 from pipeline.lake.files import discard
-from pipeline.lake.removal import Removal
+from pipeline.lake.removal import Mask, Removal
+from pipeline.lake.tables import ROLES
 from pipeline.lake.transaction import Transaction, check_writable, transaction
 from pipeline.lake.writing import writing
 from pipeline.library_errors import is_denied
@@ -275,6 +275,37 @@ def _commit(
         }
     )
     return report
+
+
+def check_declared(lake: StoredLake) -> None:
+    """Raises LakeError for a game that is declared otherwise now than when it was ingested."""
+    if changed := lake.redeclared_types:
+        raise LakeError(
+            f"{lake.path}: roles or endings of {', '.join(changed)} are declared otherwise now "
+            "than when its games were ingested: ingest all of them into a new lake"
+        )
+
+
+def write_roles(change: Transaction, game_types: pl.Series) -> None:
+    """Writes the roles of these game types, with those that code added since the lake has them.
+
+    Raises LakeError like `check_declared`: another ingest may have been committed meanwhile.
+    """
+    check_declared(change.lake)
+    stored = change.lake.roles
+    wanted = role_rows().filter(pl.col("game_type").is_in(game_types.implode()))
+    new = wanted.join(stored, on=wanted.columns, how="anti")["game_type"].unique()
+    if new.is_empty():
+        return
+    is_new = pl.col("game_type").is_in(new.implode())
+    if stored.filter(is_new).height:
+        change.remove(ROLES, Removal(("game_type",), partial(_mask, is_new)))
+    change.write(ROLES, [wanted.filter(is_new)])
+
+
+def _mask(is_one: pl.Expr, rows: pa.Table) -> Mask:
+    """Whether each row is one of those, for a removal, which has texts as dictionaries."""
+    return pl.DataFrame(rows).cast(pl.String).select(is_one).to_series().to_numpy()
 
 
 def _of_games(ids: GameIds) -> Removal:

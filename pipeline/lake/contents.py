@@ -2,11 +2,14 @@
 
 A Delta log has no checksum: if a line of it is lost, the table still opens, with other rows. So
 each ingest records what every table consists of, and whoever opens a table compares.
+A data file's name ends in the hash of its bytes, so whatever names the file also has its hash: the
+log, its checkpoints, and the commits of a merge or a cluster. `sha256sum` gives the same 64 digits.
 """
 
 import re
 from collections.abc import Mapping
 from hashlib import sha256
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -14,6 +17,13 @@ from pipeline.stores import File, Location
 
 # A commit is written under another name, `NUMBER.json#1`, and takes its own when it is whole.
 _LOGGED = re.compile(r"\d{20}\.(json|checkpoint[^#]*)")
+SUFFIX = ".parquet"
+CATALOG = "magic.duckdb"
+"""A DuckDB database beside the tables, for other tools. No reader of the lake opens it."""
+WRITING = ".writing"
+"""A folder of locks, held by processes that write files which no commit names yet."""
+_BLOCK_BYTES = 2**20
+_HASH = re.compile(rf"-([0-9a-f]{{64}}){re.escape(SUFFIX)}$")
 
 
 class Contents(Struct, frozen=True):
@@ -71,3 +81,23 @@ def _logged(folder: Location) -> list[File]:
 
 def _is_empty(file: File) -> bool:
     return file.n_bytes <= 1
+
+
+def named(begun: str, file: Path) -> str:
+    """The final name of a file that was written under the name `begun`."""
+    return f"{begun.removesuffix(SUFFIX)}-{hashed(file)}{SUFFIX}"
+
+
+def hash_of(name: str) -> str | None:
+    """The hash in a file's name, None for a file that another tool wrote."""
+    match = _HASH.search(name)
+    return match[1] if match else None
+
+
+def hashed(file: Location | Path) -> str:
+    """The hash of the bytes that the file has now."""
+    digest = sha256()
+    with file.open("rb") if isinstance(file, Path) else file.open() as opened:
+        while block := opened.read(_BLOCK_BYTES):
+            digest.update(block)
+    return digest.hexdigest()

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from pipeline.errors import DAMAGE_HINT, DENIED_HINT, DeniedError, LakeError
-from pipeline.lake.names import hash_of, hashed
+from pipeline.lake.contents import hash_of, hashed
 from pipeline.library_errors import check_machine, is_denied, reason
 from pipeline.stores import Location
 

@@ -15,8 +15,8 @@ from deltalake.transaction import AddAction, RemoveAction
 from msgspec import Struct
 
 from pipeline.events import arrow
-from pipeline.lake.names import SUFFIX, named
-from pipeline.lake.schema import arrow_schema
+from pipeline.events.arrow import arrow_schema
+from pipeline.lake.contents import SUFFIX, named
 from pipeline.lake.tables import COMMITS
 from pipeline.stores import Location, location
 

@@ -1,7 +1,8 @@
-"""Names of models that are one model, joined where a lake's tables are scanned.
+"""Rows as whoever asks a lake wants them: models under one name, failed games as losses.
 
 A map of names is the user's: exact names, and nothing by pattern or guess. It belongs to a lake
-that is open; what is stored stays as it is. Of results, all engines run one text in SQL.
+that is open; what is stored stays as it is. What a failure is, and what a loss, is written down
+once, in `sql/internal/failed_results.sql`. Of results, all engines run one text in SQL.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,6 +19,8 @@ Names: TypeAlias = Mapping[str, str]
 """The name by which a model is counted, by each name that logs give it."""
 _EXAMPLE = 'write [models], and below it lines such as "openai/gpt-4o" = "gpt-4o"'
 _MODEL = pl.col("model")
+READ = ("results", "players", "messages")
+_CHANGED = ("is_finished", "parse_status", "is_win", "win_credit", "agreed", "guess_is_correct")
 
 
 def names_of(given: Names | str | Path) -> dict[str, str]:
@@ -118,3 +121,16 @@ def joined_select(table: str, rows: str, players: str, names: Names) -> str:
         columns=",\n    ".join(f"min({one}) AS {one}" for one in others),
     )
     return f"SELECT {', '.join(columns)} FROM ({results}) AS joined"
+
+
+def failed_results(select: Callable[[str], str]) -> str:
+    """The SELECT of the results with losses, and `is_failed`; `select` gives that of a table."""
+    columns = (identifier(name) for name in polars_schema("results") if name not in _CHANGED)
+    tables = {name: select(name) for name in READ}
+    return filled("internal/failed_results", columns=",\n    ".join(columns), **tables)
+
+
+def with_losses(table: Callable[[str], pl.LazyFrame]) -> pl.LazyFrame:
+    """The same rows by polars; `table` gives the tables, with the names of models as counted."""
+    context = pl.SQLContext({name: table(name) for name in READ})
+    return context.execute(failed_results("SELECT * FROM {}".format), eager=False)

@@ -14,12 +14,10 @@ import polars as pl
 
 from pipeline import games
 from pipeline.errors import LakeError, UsageError, choose
-from pipeline.events.contracts import TABLES, no_rows, polars_schema
-from pipeline.events.roles import role_rows
+from pipeline.events.contracts import TABLES, no_rows, polars_schema, role_rows
 from pipeline.lake.contents import EMPTY
 from pipeline.lake.damage import damage
-from pipeline.lake.failing import with_losses
-from pipeline.lake.joining import Names, in_words, joined, names_of
+from pipeline.lake.joining import Names, in_words, joined, names_of, with_losses
 from pipeline.lake.tables import (
     COMMITS,
     ROLES,
@@ -171,11 +169,12 @@ class StoredLake:
     @cached_property
     def unknown_types(self) -> tuple[str, ...]:
         """The game types whose roles the lake has, of packages that are not installed."""
-        types = self._roles["game_type"].unique().sort()
+        types = self.roles["game_type"].unique().sort()
         return tuple(name for name in types if name not in games.names())
 
     @cached_property
-    def _roles(self) -> pl.DataFrame:
+    def roles(self) -> pl.DataFrame:
+        """The table `roles`: of each game type, what it was when its games were ingested."""
         return self.table(ROLES).collect()
 
     @cached_property
@@ -185,7 +184,7 @@ class StoredLake:
         Of games that documents declare also those that have a role more here, and those of which a
         game ended as none does here, or was credited otherwise. Code gets roles with new versions.
         """
-        stored, declared = (set(rows.iter_rows()) for rows in (self._roles, role_rows()))
+        stored, declared = (set(rows.iter_rows()) for rows in (self.roles, role_rows()))
         there, in_files = {name for name, *_ in stored}, {*games.in_files()}
         changed = {name for name, *_ in stored - declared} & {*games.names()}
         changed |= {name for name, *_ in declared - stored} & there & in_files

@@ -1,20 +1,20 @@
-"""Where lakes are: opened at a state, made anew, or refused with a reason."""
+"""Where lakes are: opened at a state, made anew, or refused with a reason; the same of reading."""
 
 from bisect import bisect_left
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TypeVar, overload
 
 import polars as pl
 
-from pipeline.errors import DENIED_HINT, DeniedError, LakeError
+from pipeline.errors import DENIED_HINT, DeniedError, LakeError, MachineError, PipelineError
 from pipeline.events.contracts import OLDEST_VERSION, TABLES, VERSION, row_meaning
-from pipeline.lake.contents import has_log
+from pipeline.lake.contents import CATALOG, WRITING, has_log
+from pipeline.lake.damage import damage
 from pipeline.lake.lake import StoredLake
-from pipeline.lake.names import CATALOG, WRITING
 from pipeline.lake.tables import COMMITS, VERSION_KEY, OpenTable, of_each, refuse_forked
 from pipeline.lake.writing import check_clock
-from pipeline.library_errors import is_denied, one_line, reason
+from pipeline.library_errors import is_denied, lack, one_line, reason
 from pipeline.stores import Location, location
 
 LOCK = ".lock"
@@ -202,7 +202,7 @@ def create_tables(folder: Location, tables: Collection[str]) -> None:
     from deltalake import CommitProperties, DeltaTable
 
     # Imported here, so that whoever reads does not wait for Arrow, which loads numpy.
-    from pipeline.lake.schema import arrow_schema
+    from pipeline.events.arrow import arrow_schema
 
     refuse_forked()
 
@@ -236,3 +236,36 @@ def create_tables(folder: Location, tables: Collection[str]) -> None:
     of_each(create, [table for table in tables if table != COMMITS])
     if COMMITS in tables:  # last: by it a lake is known
         create(COMMITS)
+
+
+def explanation(error: BaseException, states: Iterable[StoredLake]) -> BaseException:
+    """What to raise for an error that reading a file of these states may have caused.
+
+    The libraries complain wherever rows are asked for, and do not say of which file. This is an
+    error that names the damaged file, if one is found, but not where the machine lacked something.
+    Otherwise it is the error itself if its text is clear to a user, and else one that quotes it and
+    blames no file. The path of a single lake is left out: the user of a command knows it, and a
+    query should not show it.
+    """
+    if text := lack(error):
+        return MachineError(text)
+    is_clear = isinstance(error, PipelineError | OSError)
+    try:
+        states = list(states)
+    except LakeError as unopened:
+        return error if is_clear else unopened
+    for state in states:
+        tables = {state.folder(table): state.sizes(table) for table in state.own_tables}
+        if damaged := damage(tables):
+            return type(damaged)(f"{state.path}: {damaged}") if states[1:] else damaged
+    # Only paths that polars opened itself have no field of their own.
+    if states and isinstance(error, FileNotFoundError) and error.filename is None:
+        return LakeError(
+            f"{states[0].path}: a file was deleted while it was being read, probably by `magic "
+            "maintain`; run the command again"
+        )
+    if is_clear or not states:
+        return error
+    return LakeError(
+        f"the lake's files are as they were committed, but this failed: {one_line(error)}"
+    )

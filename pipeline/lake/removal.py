@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from pipeline.errors import DAMAGE_HINT, LakeError
+from pipeline.events.arrow import arrow_schema
 from pipeline.lake.files import TEXTS, DataFile, TableWriter
-from pipeline.lake.schema import arrow_schema
 from pipeline.library_errors import one_line
 from pipeline.stores import Location, open_file
 

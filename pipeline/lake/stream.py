@@ -1,4 +1,9 @@
-"""The rows of a table in the order of its files, some at a time, from any row on."""
+"""Rows and texts that are more than memory holds, some at a time.
+
+A table's rows come in the order of its files, from any row on. A message's text can have megabytes:
+DuckDB handles 2,048 texts at once, and holds many more to sort them. So where texts are long, it is
+asked for their lengths alone, and the texts are read afterwards.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -17,6 +22,10 @@ if TYPE_CHECKING:
 
 BATCH_ROWS = 10_000
 BATCH_BYTES = 2**25
+LONG_BYTES = 2**14  # in the mean of a row group
+PIECE_BYTES = 2**26
+_KEY = ("game_id", "message_index")
+_LENGTHS = f"(SELECT {', '.join(_KEY)}, strlen(content) AS content FROM messages)"
 
 
 def stream(
@@ -89,3 +98,44 @@ def batches(
         n_rows = BATCH_BYTES * group.num_rows // max(group.total_byte_size, 1)
         most = max(1, min(rows, n_rows))
         yield from parquet.iter_batches(most, row_groups=[number], columns=columns)
+
+
+def texts(lake: "StoredLake") -> str:
+    """What a query is to join as `messages`: its `content` has only the lengths of long texts."""
+    return _LENGTHS if are_long(lake) else "messages"
+
+
+def are_long(lake: "StoredLake") -> bool:
+    """Whether the texts of a row group are so long that a query should have their lengths alone."""
+    # Imported here, so that whoever reads with polars does not wait for Arrow.
+    from pipeline.lake.files import text_bytes
+
+    folder = lake.folder("messages")
+    groups = (group for name in lake.sizes("messages") for group in text_bytes(folder / name))
+    return any(n_bytes > LONG_BYTES * n_rows for n_rows, n_bytes in groups)
+
+
+def with_texts(lake: "StoredLake", parts: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """The result of such a query with the texts, in parts of bounded bytes; at least one."""
+    for rows in parts:
+        if rows.schema["content"] == pl.String:
+            yield rows
+            continue
+        piece = rows["content"].fill_null(0).cum_sum() // PIECE_BYTES
+        for _, some in rows.drop("content").group_by(piece, maintain_order=True):
+            yield looked_up(lake, some)
+        if rows.is_empty():
+            yield looked_up(lake, rows.drop("content"))
+
+
+def looked_up(lake: "StoredLake", rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows with the `content` of their messages, null where there is none."""
+    # First by what a reader can skip by, since a join reads all.
+    wanted = [
+        pl.col(name).is_in(rows[name].unique().to_list())
+        for name in ("game_type", "game_id", "message_index")
+        if name in rows.columns
+    ]
+    spoken = lake.table("messages").filter(*wanted).select(*_KEY, "content")
+    found = spoken.join(rows.lazy(), on=_KEY, how="semi").collect(engine="streaming")
+    return rows.join(found, on=_KEY, how="left", maintain_order="left")

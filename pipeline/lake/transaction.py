@@ -19,13 +19,13 @@ from deltalake.transaction import AddAction, RemoveAction
 from msgspec.structs import asdict
 
 from pipeline.errors import DENIED_HINT, LakeError
+from pipeline.events.arrow import arrow_schema
 from pipeline.events.contracts import OF_KINDS, TABLES, VERSION, polars_schema
 from pipeline.lake.contents import EMPTY, Contents, contents_of
 from pipeline.lake.files import DataFile, TableWriter, remove_action
 from pipeline.lake.lake import StoredLake
 from pipeline.lake.opening import LOCK, LOCK_SECONDS, create_tables, open_lake
 from pipeline.lake.removal import Removal, rewritten
-from pipeline.lake.schema import arrow_schema
 from pipeline.lake.tables import (
     COMMITS,
     VERSION_KEY,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from pipeline.errors import LakeError
-from pipeline.lake.names import WRITING
+from pipeline.lake.contents import WRITING
 from pipeline.library_errors import reason
 from pipeline.stores import Location
 from pipeline.stores.leases import STALE_SECONDS

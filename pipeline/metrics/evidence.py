@@ -11,7 +11,7 @@ import polars as pl
 from pipeline.column import Column
 from pipeline.events.contracts import GAME_TABLES, TABLES
 from pipeline.lake import StoredLake, of_one_system
-from pipeline.lake.texts import looked_up, texts, with_texts
+from pipeline.lake.stream import looked_up, texts, with_texts
 from pipeline.metrics import known, views
 from pipeline.metrics.declaration import Tables
 from pipeline.metrics.paging import check_limit

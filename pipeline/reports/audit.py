@@ -14,7 +14,7 @@ from pipeline import column, declared, sqlfiles
 from pipeline.errors import UsageError, choose
 from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.lake import StoredLake
-from pipeline.lake.texts import texts, with_texts
+from pipeline.lake.stream import texts, with_texts
 from pipeline.metrics.request import check_players, check_words, several
 from pipeline.metrics.results import SYSTEM, origin
 from pipeline.metrics.rows import literals

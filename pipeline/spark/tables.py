@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.errors import QueryError
+from pipeline.events.arrow import arrow_schema
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
-from pipeline.lake.schema import arrow_schema
 from pipeline.library_errors import one_line
 from pipeline.spark.session import cancelling
 from pipeline.sqlfiles import View, literal

@@ -8,11 +8,10 @@ import duckdb
 import polars as pl
 import pyarrow as pa
 
+from pipeline.events.arrow import arrow_schema
 from pipeline.events.contracts import TABLES, polars_schema, row_meaning
 from pipeline.lake import StoredLake
-from pipeline.lake.failing import failed_results
-from pipeline.lake.joining import joined_select
-from pipeline.lake.schema import arrow_schema
+from pipeline.lake.joining import failed_results, joined_select
 from pipeline.lake.tables import ROLES
 from pipeline.sqlfiles import View, identifier, literal
 from pipeline.vocabulary import LOSS

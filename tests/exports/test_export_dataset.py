@@ -17,7 +17,7 @@ from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES
 from pipeline.exports import exported as shared
 from pipeline.exports.redaction import Redaction
-from pipeline.lake.texts import are_long
+from pipeline.lake.stream import are_long
 
 TYPES = {
     pl.String: "sc:Text",
@@ -82,7 +82,7 @@ def test_the_tables_are_those_of_the_lake(
     """Whatever the parts in which they are read, and the groups in which they are written."""
     monkeypatch.setattr("pipeline.warehouse.BATCH_ROWS", n_rows)
     monkeypatch.setattr(shared, "GROUP_ROWS", n_rows)
-    monkeypatch.setattr("pipeline.lake.texts.LONG_BYTES", n_rows - 70)
+    monkeypatch.setattr("pipeline.lake.stream.LONG_BYTES", n_rows - 70)
     lake = pipeline.open_lake(sample_lake)
     tables = exported(lake, tmp_path / "out")
     assert {"games", "players", "results", "messages", "votes", "roles"} <= tables.keys()

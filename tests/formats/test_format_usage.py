@@ -14,8 +14,8 @@ from rawlogs import encode
 from pipeline.archives import documents
 from pipeline.events.identity import content_id
 from pipeline.formats import read, splitter
+from pipeline.formats.building import total
 from pipeline.formats.interchange import EXAMPLE, encoded, schema
-from pipeline.formats.usage import total
 from pipeline.game import GameRecord, Usage
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake

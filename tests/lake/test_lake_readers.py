@@ -14,10 +14,10 @@ from deltalake import DeltaTable
 from lakes import tables
 
 from pipeline.catalog import write_catalog
+from pipeline.events.arrow import arrow_schema
 from pipeline.events.contracts import TABLES, VERSION, row_meaning
 from pipeline.lake import open_lake
 from pipeline.lake.maintain import maintain
-from pipeline.lake.schema import arrow_schema
 
 
 def files(folder: Path) -> list[str]:

@@ -147,8 +147,8 @@ def test_rows_have_the_same_texts_in_pieces(
 
     short = answers()
     monkeypatch.setattr("pipeline.metrics.evidence._FEW_GAMES", -1)  # polars has them whole
-    monkeypatch.setattr("pipeline.lake.texts.LONG_BYTES", 0)
-    monkeypatch.setattr("pipeline.lake.texts.PIECE_BYTES", 100)
+    monkeypatch.setattr("pipeline.lake.stream.LONG_BYTES", 0)
+    monkeypatch.setattr("pipeline.lake.stream.PIECE_BYTES", 100)
     long = answers()
     for many, few in zip(long, short, strict=True):
         assert_frame_equal(pl.concat(many), pl.concat(few), check_row_order=False)

@@ -12,7 +12,7 @@ from event_tables import ENGINES, ODD, assert_same, lake_of, stacked
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from random_tables import event_tables, shuffled
 
-from pipeline.events.roles import role_rows
+from pipeline.events.contracts import role_rows
 from pipeline.lake import StoredLake
 from pipeline.metrics import NAMES, metric, metrics
 from pipeline.metrics.known import file_of, names

@@ -96,7 +96,7 @@ def catalog(
       magic catalog --lake s3://bucket/lake -o lake.duckdb
     """
     from pipeline.catalog import renew, write_catalog
-    from pipeline.lake.names import CATALOG
+    from pipeline.lake.contents import CATALOG
 
     if out is None:
         state = renew(lake)

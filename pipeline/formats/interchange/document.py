@@ -22,7 +22,7 @@ from pipeline.formats.rows import EVERYONE, Int64
 
 VERSION: Literal[1] = 1
 Name = Annotated[str, Meta(min_length=1)]
-# Read as anything, since a game is not lost for it: see `pipeline.formats.usage`.
+# Read as anything, since a game is not lost for it: see `pipeline.formats.building`.
 Tokens = Annotated[Any, Meta(extra_json_schema={"type": ["integer", "null"], "minimum": 0})]
 Amount = Annotated[Any, Meta(extra_json_schema={"type": ["number", "null"], "minimum": 0})]
 

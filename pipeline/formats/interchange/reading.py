@@ -11,7 +11,15 @@ from msgspec.structs import asdict, replace
 
 from pipeline import games
 from pipeline.formats.broken import broken
-from pipeline.formats.building import Spoken, messages, most_points, results, team_results
+from pipeline.formats.building import (
+    USED,
+    Spoken,
+    messages,
+    most_points,
+    results,
+    team_results,
+    usage,
+)
 from pipeline.formats.interchange.acts import (
     ACTS,
     KEYS,
@@ -26,7 +34,6 @@ from pipeline.formats.interchange.document import Document, End, Event, Seat, ch
 from pipeline.formats.kinds import check_end, check_start, check_winners
 from pipeline.formats.players import check_players, names_in, unseated, unshown
 from pipeline.formats.rows import EVERYONE, MODERATOR, is_thought
-from pipeline.formats.usage import NAMES, usage
 from pipeline.game import Event as Row, Fault, GameRecord, Result, Seat as PlayedSeat, Usage
 from pipeline.games.kind import GameKind
 from pipeline.vocabulary import AnalysisKind, GameType, Phase
@@ -206,9 +213,9 @@ def _seats(given: list[Seat], kind: GameKind) -> list[PlayedSeat]:
 
 def _usage(seats: list[Seat], faults: list[Fault]) -> list[Usage]:
     """What each seat used; nothing where no seat says it."""
-    if all(getattr(seat, name) is None for seat in seats for name in NAMES):
+    if all(getattr(seat, name) is None for seat in seats for name in USED):
         return []
-    keys = dict(zip(NAMES, NAMES, strict=True))
+    keys = dict(zip(USED, USED, strict=True))
     return [usage(seat, keys, f"$.seats[{number}]", faults) for number, seat in enumerate(seats)]
 
 

@@ -1,17 +1,27 @@
-"""Names made unique where they come twice, for archives of millions of members."""
+"""A member of an archive, whichever archive it is, and names made unique where they come twice."""
 
 from array import array
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 _FREE = 0
 _FIRST_SLOTS = 1 << 10
 
 
+class Member(NamedTuple):
+    """A member of an archive; `open` gives its bytes, null for what is not a regular file."""
+
+    name: str
+    n_bytes: int = 0  # as its header has it, which can be wrong
+    open: Callable[[], Iterator[bytes]] | None = None
+
+
 class Distinct:
     """Gives each name once: a second `x.json` is `x.json (2)`.
 
-    It keeps 64 bits of a name, at 8 to 16 bytes each, since a set of the names themselves would be
-    the largest thing in memory. Two names that share them are as unlikely as a broken disk, and
-    would cost the second one a needless number.
+    It keeps 64 bits of a name, at 8 to 16 bytes each: of an archive of millions of members, a set
+    of the names themselves would be the largest thing in memory. Two names that share them are as
+    unlikely as a broken disk, and would cost the second one a needless number.
     """
 
     def __init__(self) -> None:
