@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 import pyarrow as pa
@@ -22,12 +23,9 @@ from pipeline.archives.names import printable
 from pipeline.archives.sources import resolved
 from pipeline.errors import DENIED_HINT, LakeError, PipelineError, UsageError
 from pipeline.events.contracts import GAME_TABLES, role_rows
-from pipeline.ingest.database import Collected, IngestDatabase
 from pipeline.ingest.ids import GameIds
 from pipeline.ingest.models import Models, ModelsOf
 from pipeline.ingest.pool import Team, processes
-from pipeline.ingest.recall import Recall
-from pipeline.ingest.resolve import Resolution, known_games, resolution
 from pipeline.ingest.tasks import deal
 from pipeline.ingest.worker import Findings, Job, Staged
 from pipeline.lake import StoredLake, create_lake, is_lake, open_lake
@@ -40,6 +38,11 @@ from pipeline.library_errors import is_denied
 from pipeline.machine import cores
 from pipeline.stores import location
 from pipeline.version import __version__
+
+if TYPE_CHECKING:
+    from pipeline.ingest.database import Collected
+    from pipeline.ingest.recall import Recall
+    from pipeline.ingest.resolve import Resolution
 
 MEMORY = 2 * 2**30
 LEAST_MEMORY = 2**29
@@ -118,6 +121,11 @@ def ingest(
     Raises SourceError for a source that cannot be read at all, LakeError for a lake that cannot be
     written.
     """
+    # Here, since workers import this module and not what decides: that loads DuckDB.
+    from pipeline.ingest.database import Collected, IngestDatabase
+    from pipeline.ingest.recall import Recall
+    from pipeline.ingest.resolve import known_games, resolution
+
     if memory < LEAST_MEMORY:
         raise UsageError(f"an ingest needs at least {LEAST_MEMORY >> 20} MiB of memory")
     given = Models.of(model)
@@ -213,7 +221,7 @@ def _decode(
     take: Callable[[Findings], None],
     tell: Progress,
     *,
-    recall: Recall,
+    recall: "Recall",
 ) -> list[Staged]:
     """Decodes all documents; gives what each worker leaves. `take` is called with each finding."""
 
@@ -232,13 +240,13 @@ def _decode(
 
 def _commit(
     change: Transaction,
-    resolution: Resolution,
+    resolution: "Resolution",
     staged: list[Staged],
-    collected: Collected,
+    collected: "Collected",
     began: dict[str, object],
     *,
     release: Callable[[], object],
-    recall: Recall,
+    recall: "Recall",
 ) -> IngestSummary:
     _refuse_lost_race(resolution)
     _account(resolution, collected.n_documents)
@@ -312,7 +320,7 @@ def _of_games(ids: GameIds) -> Removal:
     return Removal(("game_id",), lambda rows: ids.has_each(rows["game_id"]))
 
 
-def _refuse_lost_race(resolution: Resolution) -> None:
+def _refuse_lost_race(resolution: "Resolution") -> None:
     """A game known when the ingest began may be gone when it ends; it was not decoded then."""
     lost = resolution.lost()
     if lost.height:
@@ -322,7 +330,7 @@ def _refuse_lost_race(resolution: Resolution) -> None:
         )
 
 
-def _account(resolution: Resolution, n_read: int) -> None:
+def _account(resolution: "Resolution", n_read: int) -> None:
     """Raises where not all documents that were read have a status."""
     n_accounted = sum(resolution.statuses.values())
     if n_accounted != n_read:
@@ -332,7 +340,7 @@ def _account(resolution: Resolution, n_read: int) -> None:
         )
 
 
-def _report(resolution: Resolution, ingest_id: int | None) -> IngestSummary:
+def _report(resolution: "Resolution", ingest_id: int | None) -> IngestSummary:
     faults, n_faulty_parts = resolution.refusals.current(ingest_id or 1)
     return IngestSummary(
         statuses=resolution.statuses,

@@ -5,18 +5,25 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
+from duckdb import DuckDBPyConnection
 from msgspec import Struct
 
 from pipeline.ingest.ids import GameIds
 from pipeline.ingest.worker import Findings
 from pipeline.lake import StoredLake
 from pipeline.sqlfiles import filled
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+from pipeline.warehouse import (
+    THREAD_MEMORY,
+    answer,
+    batches,
+    ingest_connection,
+    parquet_select,
+    register,
+    view,
+    write,
+)
 
 # Of an ingest's memory, what DuckDB may take of it beside the libraries and what is being written.
 _SHARE = 4
@@ -37,11 +44,8 @@ class IngestDatabase(Struct, frozen=True):
     rereads: bool
 
     @contextmanager
-    def connection(self, lake: StoredLake | None) -> Iterator["DuckDBPyConnection"]:
+    def connection(self, lake: StoredLake | None) -> Iterator[DuckDBPyConnection]:
         """A connection with the lake's `documents`, `quarantine` and `lake_games`, and `again`."""
-        # Here and below, so that workers do not load DuckDB.
-        from pipeline.warehouse import THREAD_MEMORY, ingest_connection, view
-
         memory = max(self.memory // _SHARE, THREAD_MEMORY)
         with ingest_connection(lake, _TABLES, self.scratch, memory) as connection:
             of_parts = f"game_id IS NOT NULL AND {self.rereads}"
@@ -51,14 +55,12 @@ class IngestDatabase(Struct, frozen=True):
 
     def register(
         self,
-        connection: "DuckDBPyConnection",
+        connection: DuckDBPyConnection,
         name: str,
         files: Sequence[Path],
         nothing: pl.DataFrame,
     ) -> None:
         """Lets queries call by this name what is in the files; `nothing` has the same columns."""
-        from pipeline.warehouse import parquet_select, register, view
-
         rows = f"{name}_in_files"
         if files:
             view(connection, rows, parquet_select(files))
@@ -67,23 +69,19 @@ class IngestDatabase(Struct, frozen=True):
         # Joined, so that it does not matter from which folder a file was reached.
         view(connection, name, f"SELECT *, source || '/' || path AS location FROM {rows}")
 
-    def compute(self, connection: "DuckDBPyConnection", name: str, select: str) -> None:
+    def compute(self, connection: DuckDBPyConnection, name: str, select: str) -> None:
         """Writes the result of a SELECT to a file: queries can call it by its name then."""
-        from pipeline.warehouse import parquet_select, view, write
-
         file = self.scratch / f"{name}.parquet"
         write(connection, select, file)
         view(connection, name, parquet_select([file]))
 
-    def ids(self, connection: "DuckDBPyConnection", select: str, name: str) -> GameIds:
+    def ids(self, connection: DuckDBPyConnection, select: str, name: str) -> GameIds:
         """The ids that a SELECT gives, in a file."""
         file = self.ids_file(connection, select, name)
         return GameIds.load(file) if file else GameIds()
 
-    def ids_file(self, connection: "DuckDBPyConnection", select: str, name: str) -> Path | None:
+    def ids_file(self, connection: DuckDBPyConnection, select: str, name: str) -> Path | None:
         """A file of the ids that a SELECT gives, as GameIds have it; None where it gives none."""
-        from pipeline.warehouse import answer, batches
-
         file = self.scratch / f"{name}.npy"
         n_ids = answer(connection, f"SELECT count(*) FROM ({select})").item()
         if not n_ids:

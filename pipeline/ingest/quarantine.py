@@ -2,18 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
+import pyarrow as pa
+from duckdb import DuckDBPyConnection
 
 from pipeline.events.contracts import no_rows
 from pipeline.ingest.database import IngestDatabase, statement
 from pipeline.ingest.decode import fault_frame
 from pipeline.lake.removal import Mask, Removal
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from duckdb import DuckDBPyConnection
+from pipeline.warehouse import answer, batches, view
 
 # A report has so many rows of what is refused; all of it is in quarantine.
 REPORTED = 10_000
@@ -30,14 +28,12 @@ class Refusals:
 
     def __init__(
         self,
-        connection: "DuckDBPyConnection",
+        connection: DuckDBPyConnection,
         database: IngestDatabase,
         files: Sequence[Path],
         *,
         is_empty: bool,
     ) -> None:
-        from pipeline.warehouse import view
-
         self._connection = connection
         self._database = database
         self._are_none = is_empty and not files
@@ -52,8 +48,6 @@ class Refusals:
 
     def current(self, ingest_id: int) -> tuple[pl.DataFrame, int]:
         """The first rows of quarantine about the documents seen; how many there are of parts."""
-        from pipeline.warehouse import answer
-
         if self._are_none:
             return no_rows("quarantine").drop("raw"), 0
         rows = statement("current_faults", ingest_id=str(ingest_id))
@@ -64,24 +58,20 @@ class Refusals:
 
     def outdated(self) -> Removal | None:
         """The rows that leave the quarantine; None where all stay."""
-        from pipeline.warehouse import answer
-
         if self._are_none:
             return None
         gone = answer(self._connection, "SELECT *, TRUE AS is_gone FROM outdated")
         return Removal(_WHAT, lambda rows: _are_in(rows, gone)) if gone.height else None
 
-    def new(self, ingest_id: int) -> Iterator["pa.Table"]:
+    def new(self, ingest_id: int) -> Iterator[pa.Table]:
         """The rows that are new, bytes and all, some at a time."""
-        from pipeline.warehouse import batches
-
         if self._are_none:
             return iter(())
         select = statement("quarantined", ingest_id=str(ingest_id))
         return batches(self._connection, select, _ROWS_AT_ONCE)
 
 
-def _are_in(rows: "pa.Table", outdated: pl.DataFrame) -> Mask:
+def _are_in(rows: pa.Table, outdated: pl.DataFrame) -> Mask:
     """Whether each row is one of those that leave."""
     location = pl.concat_str("source", pl.lit("/"), "path").alias("location")
     is_whole = pl.col("game_id").is_null().alias("is_whole")

@@ -20,6 +20,7 @@ from pipeline.ingest.database import IngestDatabase, statement
 from pipeline.ingest.worker import Findings, Job
 from pipeline.lake import StoredLake
 from pipeline.stores import is_regular, version
+from pipeline.warehouse import answer, register, write
 
 _LINE = "#"
 _UNITS_AT_ONCE = 256
@@ -144,8 +145,6 @@ class Recall:
         one could not be read then and may be now, and where the lake does not say any more what is
         wrong with one.
         """
-        from pipeline.warehouse import answer, register, write
-
         with self._database.connection(self._earlier) as connection:
             register(connection, "wanted", wanted)
             inside = statement("in_archives", documents="documents", archives="wanted")

@@ -8,9 +8,10 @@ too much for memory.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
+import pyarrow as pa
+from duckdb import DuckDBPyConnection
 
 from pipeline.events.contracts import polars_schema
 from pipeline.ingest.database import ROWS_AT_ONCE, IngestDatabase, statement
@@ -19,10 +20,7 @@ from pipeline.ingest.ids import GameIds
 from pipeline.ingest.quarantine import Refusals
 from pipeline.lake import StoredLake
 from pipeline.vocabulary import DocumentStatus
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from duckdb import DuckDBPyConnection
+from pipeline.warehouse import answer, batches, register, view
 
 
 def known_games(database: IngestDatabase, lake: StoredLake | None) -> Path | None:
@@ -39,8 +37,6 @@ def resolution(
 ) -> Iterator["Resolution"]:
     """What an ingest does, given what the lake holds and the files of what the workers found."""
     with database.connection(lake) as connection:
-        from pipeline.warehouse import view
-
         database.register(connection, "found", seen, seen_frame([]))
         database.compute(connection, "named_before", statement("named_before"))
         view(connection, "seen", statement("seen"))
@@ -80,18 +76,16 @@ class Resolution:
     """
 
     def __init__(
-        self, connection: "DuckDBPyConnection", database: IngestDatabase, refusals: Refusals
+        self, connection: DuckDBPyConnection, database: IngestDatabase, refusals: Refusals
     ) -> None:
         self._connection = connection
         self._database = database
         self.refusals = refusals
-        counted = dict(
-            self._answer("SELECT status, count(*) FROM resolved GROUP BY status").iter_rows()
-        )
-        self.statuses = {str(status): counted.get(str(status), 0) for status in DocumentStatus}
-        self.n_bytes: int = self._answer(
-            "SELECT CAST(coalesce(sum(n_bytes), 0) AS BIGINT) FROM resolved"
-        ).item()
+        counted = self._answer(statement("counts"))
+        n_documents = dict(counted.select("status", "n_documents").iter_rows())
+        self.statuses = {str(status): n_documents.get(str(status), 0) for status in DocumentStatus}
+        self.n_bytes = int(counted["n_bytes"].sum())
+        self.n_known_by_content = int(counted["n_known_by_content"].sum())
         self.games = self._answer(
             "SELECT game_type, count(*) AS n_games FROM resolved WHERE is_chosen "
             "GROUP BY game_type ORDER BY game_type"
@@ -102,7 +96,6 @@ class Resolution:
         self.n_in_other_form: int = (
             self._answer(statement("in_other_form")).item() if self.games.height else 0
         )
-        self.n_known_by_content: int = self._answer(statement("known_by_content")).item()
         self.ignored = self._answer(statement("ignored"))
         self._with_surplus = set(self._answer("SELECT DISTINCT worker FROM surplus")["worker"])
 
@@ -113,10 +106,8 @@ class Resolution:
         select = f"SELECT game_id FROM surplus WHERE worker = {worker}"
         return self._database.ids(self._connection, select, f"surplus-{worker}")
 
-    def moved_games(self) -> Iterator["pa.Table"]:
+    def moved_games(self) -> Iterator[pa.Table]:
         """The rows of `games` of those that moved, with their new places, some at a time."""
-        from pipeline.warehouse import batches
-
         columns = "lake_games.* REPLACE (moved.source AS source, moved.path AS path)"
         select = f"SELECT {columns} FROM lake_games INNER JOIN moved USING (game_id)"
         return batches(self._connection, select, ROWS_AT_ONCE)
@@ -129,8 +120,6 @@ class Resolution:
         """The rows of `archives` that an ingest adds, of those that it read: all documents of such
         an archive have a row. One that is known has it already, unless one of them changed.
         """
-        from pipeline.warehouse import answer, register, view
-
         if archives.is_empty():  # as of most ingests; to ask DuckDB for nothing takes it 10 ms
             numbers = pl.DataFrame(schema={"source_order": pl.Int64, "number": pl.UInt32})
             register(self._connection, "in_archives_read", numbers)
@@ -144,17 +133,13 @@ class Resolution:
         register(self._connection, "noted", noted)
         return noted.select(list(polars_schema("archives")))
 
-    def documents(self, ingest_id: int) -> Iterator["pa.Table"]:
+    def documents(self, ingest_id: int) -> Iterator[pa.Table]:
         """The rows of `documents`, in the order of the sources, some at a time.
 
         What is as it was has none, but in an archive that is `noted`.
         """
-        from pipeline.warehouse import batches
-
         select = statement("documents", ingest_id=str(ingest_id))
         return batches(self._connection, select, ROWS_AT_ONCE)
 
     def _answer(self, select: str) -> pl.DataFrame:
-        from pipeline.warehouse import answer
-
         return answer(self._connection, select)

@@ -93,8 +93,8 @@ class OpenTable:
 
     def __init__(self, folder: Location, version: int | None = None) -> None:
         self.delta = open_table(folder, version)
-        _refuse_features(folder, self.delta)
         self._files = self.delta.get_add_actions(flatten=True)
+        _refuse_features(folder, self.delta, is_empty=not self._files.num_rows)
 
     def logged(self, column: str) -> dict[str, Any]:
         """What the log says of each file, null where it does not say."""
@@ -169,7 +169,7 @@ def by_others(commits: Sequence[str]) -> str:
     return f" (another tool changed the table: {commits[0]}{more})"
 
 
-def _refuse_features(folder: Location, delta: "DeltaTable") -> None:
+def _refuse_features(folder: Location, delta: "DeltaTable", *, is_empty: bool) -> None:
     """Raises LakeError for a table that is more than its Parquet files, all their rows and names.
 
     No table is made so; a vector of deleted rows, for one, would come to life in a merge.
@@ -180,7 +180,7 @@ def _refuse_features(folder: Location, delta: "DeltaTable") -> None:
         what = f"features of Delta that magic does not know: {', '.join(unknown)}"
     elif protocol.min_reader_version == 2 or 2 < protocol.min_writer_version < 7:
         what = "a newer protocol of Delta than magic knows"
-    elif _has_deletion_vectors(delta):
+    elif not is_empty and _has_deletion_vectors(delta):
         what = "deletion vectors, so some rows of its files do not count"
     else:
         return
