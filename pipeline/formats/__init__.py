@@ -27,7 +27,7 @@ from pipeline.archives.splitting import BYTE_ORDER_MARK, Cut, Splitter, begins_j
 from pipeline.formats.broken import broken, decode
 from pipeline.formats.building import side_results
 from pipeline.formats.kinds import check_kind, check_winners
-from pipeline.formats.look import Look, Shapes, listed
+from pipeline.formats.look import Look, Shapes
 from pipeline.formats.players import untested
 from pipeline.game import BrokenDocument, GameRecord
 from pipeline.plugins import FORMATS, OWN, PluginError, each_once, plugins
@@ -251,7 +251,7 @@ def _claimed_twice(names: list[str]) -> str:
 
 def _why_not_from_a_list(look: Look) -> str | None:
     """What a JSON list is whose first entry is a log that is read alone; null for another one."""
-    first = Look(look.path, next(listed(look.data), b""))
+    first = Look(look.path, next(look.listed(), b""))
     names = (format_.NAME for format_ in _own() if first.data and format_.claims(first))
     name = next(names, None)
     return name and f"a JSON list of logs of {name}: write each on a line of its own, as .jsonl"

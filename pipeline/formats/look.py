@@ -34,7 +34,7 @@ class Look:
     own.
     """
 
-    __slots__ = ("_keys", "_shapes", "_top", "data", "first", "path", "shaped")
+    __slots__ = ("_keys", "_listed", "_shapes", "_top", "data", "first", "path", "shaped")
 
     def __init__(self, path: str, data: bytes, shapes: Shapes = ()) -> None:
         self.path = path
@@ -45,6 +45,7 @@ class Look:
         # Plain fields: `cached_property` takes a lock, for each of millions of documents.
         self._top: Mapping[str, Raw] | None = None
         self._keys: Set[str] | None = None
+        self._listed: Sequence[Raw] | None = None
         self.shaped: Struct | None = None
 
     @property
@@ -62,7 +63,9 @@ class Look:
         """The keys of `top`, of a JSON list those of all its objects; by a shape in no order."""
         if self._keys is None:
             if self.first == "[":
-                self._keys = dict.fromkeys(chain.from_iterable(_entries(self.data))).keys()
+                self._keys = dict.fromkeys(
+                    chain.from_iterable(map(object_of, self.listed()))
+                ).keys()
             else:
                 self._keys = self._keys_by_shape() or self.top.keys()
         return self._keys
@@ -87,6 +90,15 @@ class Look:
         """The keys of the object at a key of the document; none for another value."""
         return object_of(bytes(self.top.get(key, b""))).keys()
 
+    def listed(self) -> Iterator[bytes]:
+        """The entries of a JSON list, as they are written; none of what is no list."""
+        if self._listed is None:
+            try:
+                self._listed = _LIST.decode(self.data)
+            except UNDECODABLE:
+                self._listed = ()
+        return map(bytes, self._listed)
+
     def lists(self, key: str, *others: str) -> bool:
         """Whether any object in a JSON list has the key, and one of the others if there are some.
 
@@ -94,7 +106,7 @@ class Look:
         """
         return self.first == "[" and any(
             key in entry and (not others or not entry.keys().isdisjoint(others))
-            for entry in _entries(self.data)
+            for entry in map(object_of, self.listed())
         )
 
 
@@ -138,19 +150,6 @@ def _first_value(data: bytes) -> bytes:
         return data.lstrip().partition(b"\n")[0]
     first = next(values(iter((data,)), len(data)))
     return (first.data or b"").lstrip()
-
-
-def _entries(data: bytes) -> Iterator[Mapping[str, Raw]]:
-    """The values of each object in a JSON list by key; none of what is no list."""
-    return map(object_of, listed(data))
-
-
-def listed(data: bytes) -> Iterator[bytes]:
-    """The entries of a JSON list, as they are written; none of what is no list."""
-    try:
-        return map(bytes, _LIST.decode(data))
-    except UNDECODABLE:
-        return iter(())
 
 
 def object_of(data: bytes) -> Mapping[str, Raw]:

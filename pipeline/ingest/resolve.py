@@ -81,23 +81,26 @@ class Resolution:
         self._connection = connection
         self._database = database
         self.refusals = refusals
-        counted = self._answer(statement("counts"))
+        counted = answer(connection, statement("counts"))
         n_documents = dict(counted.select("status", "n_documents").iter_rows())
         self.statuses = {str(status): n_documents.get(str(status), 0) for status in DocumentStatus}
         self.n_bytes = int(counted["n_bytes"].sum())
         self.n_known_by_content = int(counted["n_known_by_content"].sum())
-        self.games = self._answer(
+        self.games = answer(
+            connection,
             "SELECT game_type, count(*) AS n_games FROM resolved WHERE is_chosen "
-            "GROUP BY game_type ORDER BY game_type"
+            "GROUP BY game_type ORDER BY game_type",
         )
         self.superseded = database.ids(connection, "FROM superseded", "superseded")
         with_moved = "FROM superseded UNION ALL SELECT game_id FROM moved"
         self.superseded_or_moved = database.ids(connection, with_moved, "superseded_or_moved")
         self.n_in_other_form: int = (
-            self._answer(statement("in_other_form")).item() if self.games.height else 0
+            answer(connection, statement("in_other_form")).item() if self.games.height else 0
         )
-        self.ignored = self._answer(statement("ignored"))
-        self._with_surplus = set(self._answer("SELECT DISTINCT worker FROM surplus")["worker"])
+        self.ignored = answer(connection, statement("ignored"))
+        self._with_surplus = set(
+            answer(connection, "SELECT DISTINCT worker FROM surplus")["worker"]
+        )
 
     def surplus(self, worker: int) -> GameIds:
         """The games that the worker decoded in vain: another copy is taken, or the lake's."""
@@ -114,7 +117,7 @@ class Resolution:
 
     def lost(self) -> pl.DataFrame:
         """The documents whose game was known when the ingest began and is not there any more."""
-        return self._answer("SELECT location FROM resolved WHERE is_lost")
+        return answer(self._connection, "SELECT location FROM resolved WHERE is_lost")
 
     def noted(self, archives: pl.DataFrame) -> pl.DataFrame:
         """The rows of `archives` that an ingest adds, of those that it read: all documents of such
@@ -140,6 +143,3 @@ class Resolution:
         """
         select = statement("documents", ingest_id=str(ingest_id))
         return batches(self._connection, select, ROWS_AT_ONCE)
-
-    def _answer(self, select: str) -> pl.DataFrame:
-        return answer(self._connection, select)
