@@ -1,4 +1,4 @@
-"""Python processes of our own, and a connection to each."""
+"""Python processes of our own, a connection to each, and the cores that they may run on."""
 
 import os
 import resource
@@ -19,6 +19,13 @@ def say(kind, error, trace):
     print("magic:", *lines[-1:] or [kind.__name__], file=sys.stderr)
 sys.excepthook = say
 """
+
+
+def cores() -> int:
+    """The cores that this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def start(program: str, **environment: str) -> tuple[subprocess.Popen[bytes], Connection]:

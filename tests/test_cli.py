@@ -41,7 +41,7 @@ from pipeline.vocabulary import DocumentStatus
 from pipeline.warehouse.filesystem import LakeFiles
 
 TOP = Path(__file__).resolve().parent.parent
-PROGRAM = [sys.executable, "-m", "pipeline.cli"]
+PROGRAM = [sys.executable, "-m", "pipeline"]
 START = sandbox.start
 MODEL = "gpt-4"
 EVIL = "\x1b[31mevil\x07 [bold]x[/bold] \u202e|`*\n\x9b2J"

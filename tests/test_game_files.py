@@ -291,7 +291,7 @@ def test_games_that_were_declared_otherwise_are_not_mixed(tmp_path: Path) -> Non
         file.write_text(SECRET_HITLER.replace(old, new, 1))
         assert file.read_text() != SECRET_HITLER
         said = subprocess.run(
-            [sys.executable, "-m", "pipeline.cli", *command, "--lake", lake],
+            [sys.executable, "-m", "pipeline", *command, "--lake", lake],
             env=os.environ | {"MAGIC_GAMES": str(file)},
             capture_output=True,
             text=True,

@@ -14,7 +14,7 @@ PACKAGE = Path(pipeline.__file__).parent
 
 # From the ground up; each may use those before it. What is in one set knows nothing of the other.
 LAYERS: list[set[str]] = [
-    {"cells", "declared", "errors", "machine", "processes", "thoughts", "vocabulary", "version"},
+    {"cells", "declared", "errors", "processes", "thoughts", "vocabulary", "version"},
     {"library_errors", "stores"},
     {"replacing", "plugins"},
     {"column", "game", "sqlfiles", "archives", "simulate", "extras"},
@@ -49,7 +49,7 @@ ONLY = {
     "formats": {"acts", "archives", "column", "game", "games", "plugins", "thoughts", "vocabulary"},
     "events": {"acts", "column", "game", "games", "thoughts", "vocabulary"},
     "sandbox": {"answers", "errors", "lake", "processes"},
-    "simulate": {"cells", "declared", "errors", "machine", "processes", "replacing"},
+    "simulate": {"cells", "declared", "errors", "processes", "replacing"},
     "stores": {"errors"},
     "archives": {"errors", "stores"},
     "lake": {

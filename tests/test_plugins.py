@@ -108,7 +108,7 @@ def magic(site: Path, *commands: Sequence[object]) -> list[Told]:
 
 def refusal(site: Path, *arguments: object) -> str:
     """What a command says that fails, as a program of its own: one line."""
-    done = run(site, "-m", "pipeline.cli", *map(str, arguments))
+    done = run(site, "-m", "pipeline", *map(str, arguments))
     return Told(done.returncode, done.stdout, done.stderr).refusal
 
 

@@ -111,7 +111,7 @@ def test_a_process_that_cannot_begin_says_so_in_a_line(capfd: pytest.CaptureFixt
 def test_ctrl_c_ends_a_simulation_with_one_line(tmp_path: Path) -> None:
     """A terminal sends it to all processes: those that write logs for us have none to show."""
     out = tmp_path / "out"
-    command = [sys.executable, "-m", "pipeline.cli", "simulate", "--out", out, "--jobs", "2"]
+    command = [sys.executable, "-m", "pipeline", "simulate", "--out", out, "--jobs", "2"]
     process = subprocess.Popen(
         [*command, "--models", "8", "--games", "2000"],
         stdout=subprocess.PIPE,
@@ -134,9 +134,9 @@ def test_other_signals_end_as_ctrl_c_does(sent: signal.Signals, tmp_path: Path) 
     """With the folder for what is worked out taken away, which nobody else knows of."""
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    command = [sys.executable, "-m", "pipeline.cli", "simulate", "--out", tmp_path / "out"]
+    command = [sys.executable, "-m", "pipeline", "simulate", "--out", tmp_path / "out"]
     subprocess.run([*command, "--models", "4", "--games", "100"], check=True, capture_output=True)
-    command = [sys.executable, "-m", "pipeline.cli", "ingest", tmp_path / "out"]
+    command = [sys.executable, "-m", "pipeline", "ingest", tmp_path / "out"]
     process = subprocess.Popen(
         [*command, "--lake", tmp_path / "lake"],
         env=os.environ | {"TMPDIR": str(scratch)},
@@ -155,7 +155,7 @@ def test_other_signals_end_as_ctrl_c_does(sent: signal.Signals, tmp_path: Path) 
 
 
 def test_a_closed_stderr_fails_no_command(tmp_path: Path) -> None:
-    command = f'"{sys.executable}" -m pipeline.cli schema votes 2>&-'
+    command = f'"{sys.executable}" -m pipeline schema votes 2>&-'
     assert subprocess.run(["sh", "-c", command], cwd=tmp_path, check=False).returncode == 0
 
 

@@ -17,7 +17,7 @@ from pipeline.ingest import ingest
 from pipeline.replacing import replacing
 
 TOP = Path(__file__).resolve().parents[1]
-MAGIC = [sys.executable, "-m", "pipeline.cli"]
+MAGIC = [sys.executable, "-m", "pipeline"]
 OLD = b"what was there before\n" * 1000
 SELECT = ["sql", "SELECT * FROM messages", "-o"]
 COMMANDS = [

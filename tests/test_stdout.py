@@ -15,7 +15,7 @@ from pipeline.lake import open_lake
 
 TOP = Path(__file__).resolve().parents[1]
 SAMPLE = TOP / "data" / "sample" / "results"
-MAGIC = [sys.executable, "-m", "pipeline.cli"]
+MAGIC = [sys.executable, "-m", "pipeline"]
 NOISE = "noise of a library"
 # Python runs it as it starts, in every process: from then on the first import of each library
 # prints, as Python does and as C does.

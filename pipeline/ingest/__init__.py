@@ -35,7 +35,7 @@ from pipeline.lake.tables import ROLES
 from pipeline.lake.transaction import Transaction, check_writable, transaction
 from pipeline.lake.writing import writing
 from pipeline.library_errors import is_denied
-from pipeline.machine import cores
+from pipeline.processes import cores
 from pipeline.stores import location
 from pipeline.version import __version__
 

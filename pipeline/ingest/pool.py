@@ -20,8 +20,7 @@ from pipeline.archives import Unit
 from pipeline.errors import PipelineError
 from pipeline.ingest.tasks import Task
 from pipeline.ingest.worker import Findings, Job, Staged, Worker
-from pipeline.machine import cores
-from pipeline.processes import how_it_ended, start, theirs
+from pipeline.processes import cores, how_it_ended, start, theirs
 
 TASKS_AHEAD = 2
 _SECONDS_TO_END = 5

@@ -12,10 +12,10 @@ from pipeline.errors import UsageError
 from pipeline.events.contracts import GAME_TABLES, no_rows, polars_schema
 from pipeline.lake import StoredLake
 from pipeline.lake.places import of_game
-from pipeline.machine import cores
 from pipeline.metrics.evidence import COLUMNS, of_tables
 from pipeline.metrics.known import metric, names
 from pipeline.metrics.request import Request, check_number_of_games
+from pipeline.processes import cores
 from pipeline.reports.acts import Sources, sources_of
 from pipeline.reports.parts import EVERYBODY, Part, as_text, parts, title
 from pipeline.sqlfiles import identifier, literal

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.errors import UsageError
-from pipeline.machine import cores
+from pipeline.processes import cores
 from pipeline.replacing import replacing
 from pipeline.simulate.competitions import COMPETITIONS
 from pipeline.simulate.players import roster

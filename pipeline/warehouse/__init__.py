@@ -29,8 +29,8 @@ from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
 from pipeline.lake.tables import of_each
 from pipeline.library_errors import check_machine
-from pipeline.machine import cores
 from pipeline.plugins import PluginError
+from pipeline.processes import cores
 from pipeline.sqlfiles import View, identifier, literal
 from pipeline.warehouse.columns import Advise, missing_column
 from pipeline.warehouse.results import as_polars

@@ -73,7 +73,7 @@ def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
 def test_ctrl_c_between_two_readings_is_the_end(tmp_path: Path) -> None:
     (folder := tmp_path / "logs").mkdir()
     (folder / "0.json").write_bytes(encode(chameleon()))
-    command = [sys.executable, "-m", "pipeline.cli", "ingest", str(folder), "--watch", "1"]
+    command = [sys.executable, "-m", "pipeline", "ingest", str(folder), "--watch", "1"]
     lake = tmp_path / "lake"
     with subprocess.Popen(
         [*command, "--lake", str(lake)], stderr=subprocess.PIPE, text=True, env=os.environ

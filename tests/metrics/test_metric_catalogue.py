@@ -31,7 +31,7 @@ def checkout(tmp_path_factory) -> Path:
 
 def magic(top: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"PYTHONPATH": str(top)}
-    command = [sys.executable, "-m", "pipeline.cli", *arguments]
+    command = [sys.executable, "-m", "pipeline", *arguments]
     return subprocess.run(
         command, cwd=top, env=environment, capture_output=True, text=True, check=False
     )

@@ -75,7 +75,7 @@ def check_headers(answer: Answer) -> None:
 
 def start(lake: Path, *options: str, under: Sequence[str] = ()) -> Served:
     """The server, as soon as it says its address; `under` is the command that runs it."""
-    command = [sys.executable, "-m", "pipeline.cli", "view", "--no-browser", "--port", "0"]
+    command = [sys.executable, "-m", "pipeline", "view", "--no-browser", "--port", "0"]
     process = subprocess.Popen(
         [*under, *command, "--lake", str(lake), *options],
         stderr=subprocess.PIPE,

@@ -27,7 +27,7 @@ from pipeline.verify import verify
 
 TOP = Path(__file__).resolve().parents[2]
 SAMPLE = TOP / "data" / "sample" / "results"
-MAGIC = [sys.executable, "-m", "pipeline.cli"]
+MAGIC = [sys.executable, "-m", "pipeline"]
 _DROP_CAPABILITY = 24
 # Of root: to read and write whatever the permissions are, and to search folders.
 _BEYOND_PERMISSIONS = (1, 2)

@@ -550,7 +550,7 @@ def test_a_query_is_ended_at_its_memory(place: Place, asked: str) -> None:
 def asking(place: Place, sql: str, cwd: Path = TOP) -> subprocess.Popen[str]:
     """The command in a process group of its own, as a shell starts it."""
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", "pipeline.cli", "sql", sql, "--lake", str(place.lake)],
+        [sys.executable, "-P", "-m", "pipeline", "sql", sql, "--lake", str(place.lake)],
         cwd=cwd,
         env=os.environ | {"PYTHONPATH": str(TOP)},
         stdout=subprocess.PIPE,

@@ -244,7 +244,7 @@ def test_command(spark, sample_lake, tmp_path):
     """
     asked = ["ingest", SAMPLE, "--lake", tmp_path / "lake", "--format", "csv"]
     done = subprocess.run(
-        [sys.executable, "-m", "pipeline.cli", *asked, "--engine", "spark", "--master", "local[2]"],
+        [sys.executable, "-m", "pipeline", *asked, "--engine", "spark", "--master", "local[2]"],
         check=False,
         capture_output=True,
         text=True,

@@ -155,7 +155,7 @@ def magic_on_a_cluster(*arguments: str, **options: object) -> subprocess.Popen:
     """A command that starts a cluster of its own."""
     command = [*arguments, "--engine", "spark", "--master", "local-cluster[2,1,1024]"]
     return subprocess.Popen(
-        [sys.executable, "-m", "pipeline.cli", *command],
+        [sys.executable, "-m", "pipeline", *command],
         env=os.environ | {"PYTHONPATH": str(Path(pipeline.__file__).parent.parent)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -210,7 +210,7 @@ def test_a_lake_in_an_object_store(monkeypatch):
         found, errors = running.communicate()
         assert running.returncode == 0, errors
         assert "WARN" not in errors and "Exception" not in errors, errors
-        command = [sys.executable, "-m", "pipeline.cli", *report, "--lake", url, "--format", "csv"]
+        command = [sys.executable, "-m", "pipeline", *report, "--lake", url, "--format", "csv"]
         of_duckdb = [*command, "--engine", "duckdb"]
         assert found == subprocess.run(of_duckdb, capture_output=True, check=True, text=True).stdout
     server.stop()
