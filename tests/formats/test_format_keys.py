@@ -113,7 +113,7 @@ def test_a_list_of_logs_is_read_or_refused(format_: Format, tmp_path: Path) -> N
             try:
                 assert contents(tmp_path, "3.json", data, model_of(format_))
             except BrokenDocument as error:
-                assert error.fault.detail == f"a JSON list of logs of {format_.NAME}"
+                assert error.fault.message == f"a JSON list of logs of {format_.NAME}"
 
 
 # Logs of other programs, with some of the keys of a format of ours.
