@@ -152,6 +152,11 @@ def texts(
     return [printable(_text(value, decimals)) for value in held]
 
 
+def called(group: object) -> str:
+    """How a group is called in a sentence, also where its text is empty or it has none."""
+    return EMPTY_TEXT if group == "" else NULL if group is None else printable(str(group))
+
+
 def in_unit(value: Any, unit: str) -> str:
     """A value in a unit that has a form of its own."""
     match unit:

@@ -310,7 +310,8 @@ def plot_columns(rows: pl.DataFrame, x: str, y: str) -> "Chart":
     data = data.with_columns(label=label).drop_nulls()
     kinds = (_kind(rows[x].dtype), _kind(rows[y].dtype))
     # Names are wider in some browsers than expected: upright they would run into the title.
-    slanted = {"axis": alt.Axis(labelAngle=-40, titlePadding=16)} if kinds[0] == "nominal" else {}
+    named = {"labelAngle": -40, "titlePadding": 16, "labelOverlap": False}
+    slanted = {"axis": alt.Axis(**named)} if kinds[0] == "nominal" else {}
     axes = {
         "x": alt.X("x", type=kinds[0], title=_name(x), scale=alt.Scale(zero=False), **slanted),
         "y": alt.Y("y", type=kinds[1], title=_name(y), scale=alt.Scale(zero=False)),
@@ -395,6 +396,8 @@ def _grammars_later() -> Iterator[None]:
 
 def _only(rows: pl.DataFrame, column: str) -> Any:
     values = rows[column].unique().to_list()
+    if not values:
+        raise UsageError("there is nothing to plot: no row has a value")
     if len(values) != 1:
         raise UsageError(f"the plot is of one {column}, not of {len(values)}: filter the rows")
     return str(values[0])

@@ -7,7 +7,7 @@ its memory limit.
 import io
 import os
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pipeline.errors import PipelineError, QueryError
@@ -81,6 +81,7 @@ class Sandbox:
         (process, connection), self._next = self._next, None
         try:
             options = dict(parameters or {}), self._memory, self._metrics()
+            _raise_sent(connection)  # that it is ready: its time is that of the query alone
             connection.send((lake, query, *options))
             return self._answer(connection)
         except (EOFError, OSError):
@@ -98,8 +99,7 @@ class Sandbox:
                 f"the query took longer than {self._timeout:g} seconds: query less, or give it "
                 "more time with `magic sql --timeout`"
             )
-        if error := connection.recv():
-            raise error
+        _raise_sent(connection)
         rows = connection.recv_bytes()
         import polars as pl
 
@@ -111,6 +111,12 @@ class Sandbox:
             return True
         with self._while_waiting():
             return connection.poll(self._timeout - at_once)
+
+
+def _raise_sent(connection: "Connection") -> None:
+    """Raises the error that the process sent, if it did not send that all is well."""
+    if error := connection.recv():
+        raise error
 
 
 def _kill(process: "Popen[bytes]", connection: "Connection") -> None:
@@ -126,13 +132,12 @@ def main() -> None:
         from pipeline.answers import AnsweringLake, with_metrics
         from pipeline.lake import open_lake
     except PipelineError as error:  # of a package that cannot be used
-        with suppress(EOFError):
-            connection.recv()  # who asks listens once the question is sent
-            connection.send(error)
+        connection.send(error)
         return
     try:
+        connection.send(None)
         lake, query, parameters, memory, metrics = connection.recv()
-    except EOFError:  # whoever would ask has ended
+    except (EOFError, OSError):  # whoever would ask has ended
         return
     end_with(connection)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # where libraries tell that memory ran out

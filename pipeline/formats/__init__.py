@@ -167,6 +167,7 @@ def read(data: bytes, model: str | None = None, path: str = "") -> GameRecord | 
         is_text = document_form(path).kind == "text"  # of a file that need not be JSON
         if not is_text or is_pointer(data) or begins_json(data[:_HEAD_BYTES]):
             decode(_WELL_FORMED, look.data)
+        _refuse_list(look)
         return None
     format_, game = found
     check_kind(game)
@@ -192,7 +193,6 @@ def why_ignored(data: bytes, path: str = "") -> str:
     look = Look(path, data.removeprefix(BYTE_ORDER_MARK))
     describing = [format_ for format_ in _own() if hasattr(format_, "describes")]
     named = next(filter(None, (format_.describes(look) for format_ in describing)), None)
-    named = named or _why_not_from_a_list(look)
     return f"{NOT_READ}{named}" if named else _why_no_log(look)
 
 
@@ -249,12 +249,13 @@ def _claimed_twice(names: list[str]) -> str:
     )
 
 
-def _why_not_from_a_list(look: Look) -> str | None:
-    """What a JSON list is whose first entry is a log that is read alone; null for another one."""
+def _refuse_list(look: Look) -> None:
+    """Raises BrokenDocument for a JSON list whose first entry is a log that is read alone."""
     first = Look(look.path, next(look.listed(), b""))
     names = (format_.NAME for format_ in _own() if first.data and format_.claims(first))
-    name = next(names, None)
-    return name and f"a JSON list of logs of {name}: write each on a line of its own, as .jsonl"
+    if name := next(names, None):
+        rule = "each log is a document of its own: write each on a line, as .jsonl"
+        raise broken("$", rule, f"a JSON list of logs of {name}")
 
 
 def _why_no_log(look: Look) -> str:

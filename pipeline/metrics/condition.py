@@ -31,6 +31,12 @@ _BARE = re.compile(r"[=<>]\s*[^\W\d]")  # a word where a constant is expected
 _INTEGERS = range(-(2**63), 2**63)
 _SMALL, _LARGE = 1e-9, 1e15
 SETTING = "setting"
+_KINDS: dict[type[pl.DataType], str] = {
+    pl.String: "texts",
+    pl.Categorical: "texts",
+    pl.Enum: "texts",
+    pl.Boolean: "truths",
+}
 _KEY = re.compile(rf"{SETTING}(?:\.[^.'\"\[\]\\]+)+")
 
 
@@ -71,11 +77,7 @@ def condition(text: str, schema: Mapping[str, pl.DataType]) -> Condition:
         reason = str(error).splitlines()[0]
         if "native python" in reason:
             reason = "a condition cannot compare times; use `magic sql` for these"
-        keys = [name for name in columns if is_key(name)]
-        text = f"; {keys[0]} is a text, as in {keys[0]} = '2'" if keys else ""
-        raise UsageError(
-            f"the condition compares values of different types: {reason}{text}"
-        ) from None
+        raise UsageError(f"the condition compares values of different types: {reason}") from None
     if answer["answer"].dtype not in (pl.Boolean, pl.Null):
         raise UsageError(f"the condition `{text}` must be true or false for each row")
     return Condition(f"CAST({sql} AS BOOLEAN)", tuple(columns))
@@ -128,15 +130,17 @@ def _written(node: Any, columns: dict[str, None], schema: Mapping[str, pl.DataTy
             return f"(NOT {of(node.this)})"
         case name if name in _COMPARISONS and parts <= {"this", "expression"}:
             _refuse_chain(node)
+            _refuse_mixture(node, (node.this, node.expression), schema)
             return f"({of(node.this)} {_COMPARISONS[name]} {of(node.expression)})"
         case "And" | "Or" as name if parts <= {"this", "expression"}:
             return _joined(name.upper(), [of(part) for part in node.flatten(unnest=False)])
         case "Is" if type(node.expression).__name__ == "Null":
             return f"({of(node.this)} IS NULL)"
         case "In" if parts == {"this", "expressions"}:
-            _refuse_mixture(node)
+            _refuse_mixture(node, (node.this, *node.expressions), schema)
             return f"({of(node.this)} IN ({', '.join(map(of, node.expressions))}))"
         case "Between" if parts <= {"this", "low", "high"}:
+            _refuse_mixture(node, (node.this, node.args["low"], node.args["high"]), schema)
             ends = f"{of(node.args['low'])} AND {of(node.args['high'])}"
             return f"({of(node.this)} BETWEEN {ends})"
         case "Like" if parts <= {"this", "expression", "negate"} and node.expression.is_string:
@@ -180,14 +184,35 @@ def _refuse_chain(node: Any) -> None:
         )
 
 
-def _refuse_mixture(node: Any) -> None:
-    """Raises UsageError for `x IN ('a', 1)`: engines differ in which of the two they convert."""
-    constants = [part for part in (node.this, *node.expressions) if _constant(part) is not None]
-    if len({part.is_string for part in constants}) > 1:
+def _refuse_mixture(node: Any, parts: Sequence[Any], schema: Mapping[str, pl.DataType]) -> None:
+    """Raises UsageError for `x = 1` of a text: engines differ in which of the two they convert."""
+    kinds = {kind for part in parts if (kind := _kind(part.unnest(), schema))}
+    if len(kinds) > 1:
+        keys = [key for part in parts if is_key(key := _name(part.unnest()))]
+        hint = f"; {keys[0]} is a text, as in {keys[0]} = '2'" if keys else ""
         raise UsageError(
-            f"the condition compares values of different types: texts and numbers in "
-            f"`{node.sql('duckdb')}`"
+            f"the condition compares values of different types: {' and '.join(sorted(kinds))} in "
+            f"`{node.sql('duckdb')}`{hint}"
         )
+
+
+def _kind(node: Any, schema: Mapping[str, pl.DataType]) -> str | None:
+    """What kind of values a column or a constant has; null for others, such as times."""
+    if _constant(node) is not None:
+        return "texts" if node.is_string else "numbers"
+    if type(node).__name__ == "Boolean":
+        return "truths"
+    name = _name(node)
+    dtype = pl.String() if is_key(name) else schema.get(name, pl.Null())
+    if dtype.is_numeric():
+        return "numbers"
+    return _KINDS.get(type(dtype))
+
+
+def _name(node: Any) -> str:
+    """The name of a column, empty for anything else."""
+    is_column = type(node).__name__ in ("Column", "Dot")
+    return ".".join(part.name for part in node.parts) if is_column else ""
 
 
 def _joined(word: str, parts: Sequence[str]) -> str:

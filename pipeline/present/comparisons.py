@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from pipeline.cells import NAMELESS, counted, is_next_to_zero
+from pipeline.cells import NAMELESS, called, counted, is_next_to_zero
 from pipeline.metrics.results import MISSING
 from pipeline.present import folds
 from pipeline.present.table import NO_ROWS, Estimate, Table, brief_id
@@ -146,7 +146,7 @@ def common_note(
     about = [name for name in rows.columns[: rows.columns.index("value")] if name != "metric"]
     shown_names = ["metric", *(name for name in about if rows[name].n_unique() > 1)]
     named = [
-        f"{' '.join(map(str, row[2:]))} {row[0]:.{_DECIMALS}f} and {row[1]:.{_DECIMALS}f}"
+        f"{' '.join(map(called, row[2:]))} {row[0]:.{_DECIMALS}f} and {row[1]:.{_DECIMALS}f}"
         for row in apart.select("common_value", "other_common_value", *shown_names).iter_rows()
     ]
     return [f"{note}; values over the common settings: {folds.named(named)}"]
@@ -156,8 +156,8 @@ def _reasons(rows: pl.DataFrame, hidden: Sequence[str]) -> list[str]:
     """Why there is no difference, and which are unpaired."""
     about = [name for name in rows.columns[: rows.columns.index("value")] if name not in hidden]
     without = rows.drop_nulls("reason").select(*about, "reason").rows()
-    notes = [f"– {' '.join(map(str, what))}: {reason}" for *what, reason in without]
-    unpaired = [" ".join(map(str, what)) for what in rows.filter(method=UNPAIRED)[about].rows()]
+    notes = [f"– {' '.join(map(called, what))}: {reason}" for *what, reason in without]
+    unpaired = [" ".join(map(called, what)) for what in rows.filter(method=UNPAIRED)[about].rows()]
     named = [f"unpaired, for too few common settings: {folds.named(unpaired)}"]
     if "game_types" in rows.columns and unpaired:
         types = rows["game_types"].explode().unique().sort()

@@ -9,6 +9,7 @@ from pipeline.game import Usage
 from pipeline.lake import StoredLake
 from pipeline.metrics.request import check_players, chosen
 from pipeline.reports.declared import report
+from pipeline.statistics.sums import scaled_sum
 
 COLUMNS: Mapping[str, column.Column] = {
     "model": column.text("the name of a model, as logs write it"),
@@ -91,7 +92,7 @@ def usage(lake: StoredLake, *, model: str | Sequence[str] | None = None) -> pl.D
     players = lake.table("players").filter(pl.col("model").is_not_null(), chosen(model=model))
     measures = pl.col(_MEASURES)
     of_game = players.group_by("model", "game_id").agg(
-        pl.when(measures.is_not_null().all()).then(measures.sum()).cast(pl.Float64)
+        pl.when(measures.is_not_null().all()).then(scaled_sum(measures)).cast(pl.Float64)
     )
     used, n_games = pl.col("used"), pl.col("used").count().cast(pl.Int64)
     order = pl.col("measure").replace_strict({name: n for n, name in enumerate(_MEASURES)})
@@ -101,10 +102,10 @@ def usage(lake: StoredLake, *, model: str | Sequence[str] | None = None) -> pl.D
         .agg(
             n_games=n_games,
             n_played=pl.len().cast(pl.Int64),
-            total=used.sum(),
-            per_game=used.mean(),
+            total=scaled_sum(used),
         )
         .filter(pl.col("n_games") > 0)
+        .with_columns(per_game=pl.col("total") / pl.col("n_games"))
         .sort("model", order)
         .collect(engine="streaming")
     )

@@ -315,7 +315,8 @@ def ranked(
 
     The columns are those of `LEADERBOARD` without the letters. Ties share the better rank. Models
     without a win rate have no rank and come last. Models that lack a whole competition have none
-    either, unless `include_incomplete`, since their win rate measures something else.
+    either, unless `include_incomplete`, since their win rate measures something else. Nor has the
+    row without a model: it can stand for several.
     """
     # Named, since a lake without games has no rows to take the columns from.
     estimates = wide(rows, names(PAPER), ["model"], OF_A_METRIC)
@@ -324,7 +325,8 @@ def ranked(
         pl.col("n_games", "is_complete", *REPLAYS).filter(is_win_rate).first(),
         reasons=_REASONS,
     )
-    is_apart = pl.lit(value=not include_incomplete) & (pl.col("lacks").list.len() > 0)
+    is_incomplete = pl.lit(value=not include_incomplete) & (pl.col("lacks").list.len() > 0)
+    is_apart = is_incomplete.fill_null(value=False) | pl.col("model").is_null()
     # Equal means of fractions may differ in a last digit.
     win_rate = pl.col("win_rate").round(DIGITS)
     place = pl.when(~is_apart).then(win_rate).rank("min", descending=True)

@@ -138,8 +138,9 @@ class Site:
         )
 
     async def root(self, request: Request) -> Response:
-        """To the leaderboard."""
-        return RedirectResponse("/leaderboard", 303)
+        """To the leaderboard that the address asks for."""
+        asked = f"?{request.url.query}" if request.url.query else ""
+        return RedirectResponse(f"/leaderboard{asked}", 303)
 
     async def page(self, request: Request) -> Response:
         """A page in one of its forms."""

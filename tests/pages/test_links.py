@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import quote, urlencode
 
 import pytest
@@ -50,6 +51,40 @@ def test_an_ingest_among_the_parameters_leads_to_its_address(grown: Served) -> N
     assert (led.status, led.headers["location"]) == (303, "/ingest/1/games.json?model=a+b")
     for wrong in ("", "x", "-1", "1" * 5_000):
         assert grown.get(f"/games.json?ingest={wrong}").status == 400
+
+
+def test_the_root_leads_to_the_leaderboard_that_is_asked_for(grown: Served) -> None:
+    for asked in ("", "?edition=release", "?where=role%20%3D%20%27a%27&edition=audited"):
+        led = grown.get(f"/{asked}")
+        assert (led.status, led.headers["location"]) == (303, f"/leaderboard{asked}")
+
+
+@pytest.mark.parametrize("n_rounds", [1, 2])
+def test_an_act_without_words_leads_to_a_place_in_its_game(n_rounds: int, tmp_path: Path) -> None:
+    seats = [
+        {"player": name, "model": name.lower(), "role": role}
+        for name, role in (("Ann", "chameleon"), ("Bob", "non_chameleon"), ("Cy", "non_chameleon"))
+    ]
+    rounds = range(1, n_rounds + 1)
+    votes = [{"act": "votes", "round": number, "target": "Ann"} for number in rounds]
+    document = {
+        "magic_interchange": 1,
+        "system": "own",
+        "game_type": "chameleon",
+        "setting": {"code": "tea"},
+        "is_finished": True,
+        "end": {"outcome": "guessed_wrong"},
+        "seats": seats,
+        "events": [{"actor": "Ann", "text": "Hm.", "round": 1}, {"actor": "Bob", "acts": votes}],
+    }
+    (tmp_path / "game.json").write_text(json.dumps(document))
+    ingest(tmp_path / "game.json", tmp_path / "lake")
+    with here(tmp_path / "lake") as served:
+        rows = served.get("/evidence?metric=judgement&model=bob").text
+        links = [link.partition("#") for link in re.findall(r'href="(/game\?[^"]*#r\d)"', rows)]
+        assert {at for _, _, at in links} == {f"r{number}" for number in rounds}
+        for path, _, at in links:
+            assert f'id="{at}"' in served.get(path.replace("&amp;", "&")).text
 
 
 @pytest.mark.parametrize("ingest_id", ["3", "99999999999999999999", "x", "-1"])

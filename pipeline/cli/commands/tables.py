@@ -34,7 +34,7 @@ def documents(
 
     A document is as it was last seen to be. With one of --status, --source, --reason and --path, a
     row is a document; without them, a row is a number of documents. `magic quarantine` has the
-    parts of games that could not be used, and can ingest them again.
+    parts of games that could not be used; `magic ingest --reread` reads their games again.
 
     \b
     Examples:
