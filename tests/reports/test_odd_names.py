@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from pipeline.api import Lake, open_lake
+from pipeline.cells import called
 from pipeline.cli import main
 from pipeline.errors import MetricError, UsageError
 from pipeline.ingest import ingest
@@ -57,13 +58,14 @@ def test_an_empty_text_is_a_column_like_others(tmp_path: Path) -> None:
     assert page.rows.select("model", '""').rows() == [("m", 1), ("q", 0)]
     text = lake.present("leaderboard", **asked).text(200)
     assert '""' in text and "low" not in text
+    assert [called(group) for group in ("", None, "v2")] == ['""', "–", "v2"]
 
 
 def test_a_model_without_a_name_is_on_the_page(tmp_path: Path) -> None:
     games = (dilemma(number, {None: 1, "m": 0}) for number in range(3))
     lake = lake_of(tmp_path / "lake", *games)
     ranks = lake.leaderboard().select("rank", "model", "win_rate").rows()
-    assert ranks == [(1, None, 1.0), (2, "m", 0.0)]
+    assert ranks == [(1, "m", 0.0), (None, None, 1.0)]
     page = lake.page("leaderboard")
     assert page.rows.select("rank", "model", "win_rate").rows() == ranks
     assert "win_rate: None" not in page.html
