@@ -4,8 +4,9 @@ An engine counts (`tally`). Whichever it is, the rest is made of its counts in o
 how sure each is (`intervals`), and whether its model played all (`completeness`).
 """
 
-from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Sequence
+from functools import partial
+from typing import NamedTuple, Self
 
 import polars as pl
 from msgspec.structs import replace
@@ -67,6 +68,20 @@ class Answer(NamedTuple):
     terms: pl.DataFrame = pl.DataFrame()
     sums: pl.DataFrame = pl.DataFrame()
 
+    def with_columns(self, *columns: pl.Expr) -> Self:
+        """The same with these columns in each of its frames."""
+        rows, terms, sums = (
+            one.with_columns(columns) for one in (self.rows, self.terms, self.sums)
+        )
+        return self._replace(rows=rows, terms=terms, sums=sums)
+
+    @classmethod
+    def of_all(cls, answers: Iterable[Self], request: Request) -> Self:
+        """The answers as one, which is to this request."""
+        frames = zip(*((one.rows, one.terms, one.sums) for one in answers), strict=True)
+        rows, terms, sums = map(pl.concat, frames)
+        return cls(rows, request, terms, sums)
+
 
 @listed({**VALUES, "system": SYSTEM})
 def metrics(
@@ -116,17 +131,12 @@ def metrics(
         game_types=several(game_type),
         where=condition_on(names, where),
     )
-
-    def of(part: StoredLake, request: Request) -> pl.DataFrame:
-        return answered(
-            part, request, engine=engine, master=master, names=names, confidence=confidence
-        ).rows
-
+    of = partial(answered, engine=engine, master=master, names=names, confidence=confidence)
     if _SYSTEM not in by:
         one = lake.of_one_system()
-        return of(one, request).with_columns(origin(one, edition))
+        return of(one, request).rows.with_columns(origin(one, edition))
     check_models(lake, models)
-    rows = by_system(lake, lambda one: of(one, replace(request, models=tested(one, models))))
+    rows = by_system(lake, lambda one: of(one, replace(request, models=tested(one, models))).rows)
     rows = rows.with_columns(seen_as(lake))
     keys = ("edition", "metric", *by)
     return _in_order(rows.select(*keys, pl.exclude(keys)), names, by)

@@ -14,13 +14,12 @@ import polars as pl
 from pipeline.errors import MetricError, QueryError
 from pipeline.lake import StoredLake
 from pipeline.metrics.declaration import Metric
-from pipeline.metrics.known import Added, knowing, names
+from pipeline.metrics.known import Added, knowing, names, sql_beside, written
 from pipeline.metrics.request import Request
 from pipeline.metrics.rows import rows
 from pipeline.metrics.tally import Question, count
 from pipeline.metrics.values import BEYOND
 from pipeline.metrics.views import check_declared, shared
-from pipeline.sqlfiles import header_of, with_clause, without_end
 from pipeline.statistics.sums import ROUNDING
 from pipeline.vocabulary import PAPER, Engine
 
@@ -41,11 +40,9 @@ def added(
     says something impossible, or differs from the other.
     """
     check_declared(name, declared, names(PAPER))
+    metric = written(name, declared, sql, title)
     if sql is not None:
         _check_sql(lake, name, sql)
-        sql = without_end(sql).strip()
-    titled = header_of(sql or "").get("title", [name.replace("_", " ").capitalize()])[0]
-    metric = Added(declared, title or titled, sql)
     check_counts(lake, name, metric)
     return metric
 
@@ -64,14 +61,10 @@ def check_counts(lake: StoredLake, name: str, metric: Added) -> pl.DataFrame:
 
 
 def _check_sql(lake: StoredLake, name: str, sql: str) -> None:
-    """Raises MetricError for SQL that is no query, or does not say which rows it counts."""
+    """Raises MetricError for SQL that is no query."""
     # Imported here, so that polars does not wait for it.
     from pipeline.warehouse import check, connect
 
-    if "attempts" not in with_clause(sql).names:
-        raise MetricError(
-            f"the SQL of `{name}` needs a CTE `attempts`, and a final SELECT: see docs/adding.md"
-        )
     try:
         with connect(lake, shared(), sql) as connection:
             check(connection, sql)
@@ -159,12 +152,7 @@ def declared_in(file: Path) -> tuple[str, Metric, str | None]:
         ) from None
     if not isinstance(declared, Metric):
         raise MetricError(f"{file}: it needs `PAPER = Metric(...)`, see docs/adding.md")
-    beside = file.with_suffix(".sql")
-    try:
-        sql = beside.read_text(encoding="utf-8") if beside.is_file() else None
-    except UnicodeDecodeError:
-        raise MetricError(f"{beside}: not valid UTF-8") from None
-    return file.stem, declared, sql
+    return file.stem, declared, sql_beside(file)
 
 
 def _line(error: BaseException, file: Path) -> int | None:

@@ -62,7 +62,7 @@ def known() -> Mapping[str, Added]:
 
 def _others() -> Mapping[str, Added]:
     """The metrics of other packages, then those added to a lake or a command."""
-    return {**installed(NAMES), **_added.get()}
+    return {**installed(), **_added.get()}
 
 
 def _order(name: str) -> int:
@@ -177,14 +177,12 @@ def header(name: str, edition: Edition = PAPER) -> dict[str, list[str]]:
 
 
 @cache
-def installed(package_names: tuple[str, ...]) -> Mapping[str, Added]:
-    """The metrics of other packages by name; `package_names` are those of ours.
+def installed() -> Mapping[str, Added]:
+    """The metrics of other packages by name.
 
     Raises PluginError for one that is none, or that has a name that is taken.
     """
-    ours: list[tuple[str, str, Added | None]] = [
-        (name, OWN, None) for name in (*package_names, *TABLES)
-    ]
+    ours: list[tuple[str, str, Added | None]] = [(name, OWN, None) for name in (*NAMES, *TABLES)]
     theirs = ((plugin.name, plugin.package, _of_plugin(plugin)) for plugin in plugins(METRICS))
     known = each_once("the metric or table", chain(ours, theirs))
     return {name: metric for name, _, metric in known if metric is not None}
@@ -200,25 +198,33 @@ def _of_plugin(plugin: Plugin) -> Added:
     declared = added.declared if added else getattr(plugin.value, "PAPER", None)
     if not isinstance(declared, Metric):
         raise PluginError(f"{plugin}: it needs `PAPER = Metric(...)`, or to be an `Added`")
-    if added:
-        return added
-    sql = _sql_beside(plugin)
-    plain = plugin.name.replace("_", " ").capitalize()
-    return Added(declared, sqlfiles.header_of(sql or "").get("title", [plain])[0], sql)
-
-
-def _sql_beside(plugin: Plugin) -> str | None:
-    """The SQL beside a module, None where there is none."""
     module = getattr(plugin.value, "__file__", None)
-    file = Path(module).with_suffix(".sql") if module else None
-    if file is None or not file.is_file():
-        return None
     try:
-        sql = sqlfiles.without_end(file.read_text(encoding="utf-8")).strip()
+        return added or written(plugin.name, declared, sql_beside(Path(module)) if module else None)
+    except MetricError as error:
+        raise PluginError(f"{plugin}: {error}") from None
+
+
+def written(name: str, declared: Metric, sql: str | None, title: str | None = None) -> Added:
+    """The metric; its title is by default that of its SQL, or its name in words.
+
+    Raises MetricError for SQL that does not say which rows it counts.
+    """
+    if sql is not None:
+        if "attempts" not in sqlfiles.with_clause(sql).names:
+            raise MetricError(
+                f"the SQL of `{name}` needs a CTE `attempts`, and a final SELECT: see "
+                "docs/adding.md"
+            )
+        sql = sqlfiles.without_end(sql).strip()
+    plain = name.replace("_", " ").capitalize()
+    return Added(declared, title or sqlfiles.header_of(sql or "").get("title", [plain])[0], sql)
+
+
+def sql_beside(module: Path) -> str | None:
+    """The SQL beside a Python file, None where there is none."""
+    file = module.with_suffix(".sql")
+    try:
+        return file.read_text(encoding="utf-8") if file.is_file() else None
     except UnicodeDecodeError:
-        raise PluginError(f"{plugin}: {file.name} is not valid UTF-8") from None
-    if "attempts" not in sqlfiles.with_clause(sql).names:
-        raise PluginError(
-            f"{plugin}: {file.name} needs a CTE `attempts`, and a final SELECT: see docs/adding.md"
-        )
-    return sql
+        raise MetricError(f"{file}: not valid UTF-8") from None

@@ -170,14 +170,13 @@ def row_schema(name: str) -> dict[str, pl.DataType]:
     tables = [rows.table for rows in metric(name).rows]
     named = [table for table in tables if isinstance(table, str)]
     check_words("table", named, [*TABLES])
-    schemas = [polars_schema(table) for table in named]
     # What is made of several tables has the columns of the plain ones beside it, if there are any.
-    made = [] if schemas else [table(_empty) for table in tables if not isinstance(table, str)]
-    return _common([*schemas, *(frame.collect_schema() for frame in made)]) | GAME_COLUMNS
-
-
-def _empty(table: str) -> pl.LazyFrame:
-    return pl.LazyFrame(schema=polars_schema(table))
+    schemas = [polars_schema(table) for table in named] or [
+        table(lambda name: pl.LazyFrame(schema=polars_schema(name))).collect_schema()
+        for table in tables
+        if not isinstance(table, str)
+    ]
+    return _common(schemas) | GAME_COLUMNS
 
 
 def condition_on(metrics: Sequence[str], where: str | None) -> Condition | None:

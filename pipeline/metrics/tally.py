@@ -12,13 +12,13 @@ import polars as pl
 from pipeline.errors import QueryError, UsageError, choose
 from pipeline.lake import StoredLake
 from pipeline.library_errors import one_line
-from pipeline.metrics.declaration import Metric
+from pipeline.metrics.declaration import Metric, types_of
 from pipeline.metrics.known import is_added, package_of
 from pipeline.metrics.request import Request
 from pipeline.metrics.rows import HITS, RESULTS, frames, literals, selects
 from pipeline.metrics.views import shared
 from pipeline.plugins import PluginError
-from pipeline.sqlfiles import View, identifier, literal
+from pipeline.sqlfiles import identifier, literal
 from pipeline.vocabulary import RELEASE, Engine
 
 GAMES = ("n_games", "n_games_unknown")
@@ -207,60 +207,54 @@ def count(
     lake: StoredLake, question: Question, engine: Engine, master: str | None = None
 ) -> Counts:
     """What the engine counts, each frame sorted, so that equal lakes give equal answers."""
-    if engine == "polars":
-        found = _by_polars(lake, question)
-    else:
-        texts = queries(question, selects(question.metrics, question.request))
-        views = shared(question.request.num_of_game)
-        if engine == "duckdb":
-            found = _by_duckdb(lake, question, views, texts)
-        else:
-            # Imported here: it is an extra, and slow to import.
-            from pipeline.spark import Views, open_session
-
-            found = Views(open_session(master), lake, views).queries(texts)
+    try:
+        is_polars = engine == "polars"
+        found = _by_polars(lake, question) if is_polars else _by_sql(lake, question, engine, master)
+    except (pl.exceptions.PolarsError, QueryError) as error:
+        # What an executor of Spark cannot do need not be said by the query.
+        if engine != "spark" and type(error.__context__).__name__ not in _OF_LIMITS:
+            _blame(question, error.message if isinstance(error, QueryError) else one_line(error))
+        raise
     no_sides = [] if question.request.is_of_results else [_NO_SIDES]
     sides, *of_metrics = [*no_sides, *found]
     group = ("metric", *question.request.fine)
     cluster = () if question.clusters is None else CLUSTER
     shapes = ((*group, *cluster, "term", *_SUMS, *question.also), (*group, *GAMES))
+    own = types_of(question.metrics, lambda one: one.game_types)
     sums, games = (
         pl.concat(
             (rows.select(shape) for rows in of_metrics if {*shape} <= {*rows.columns}),
             how="vertical_relaxed",
-        )
+        ).join(own, on=own.columns, how="semi")
         for shape in shapes
     )
     return Counts(*(frame.sort(pl.all(), nulls_last=True) for frame in (sums, games, sides)))
 
 
 def _by_polars(lake: StoredLake, question: Question) -> list[pl.DataFrame]:
-    try:
-        rows = frames(question.metrics, question.request, cache(lake.table))
-        context = pl.SQLContext(rows)
-        # One query after the other: together they take twice the memory, and are no faster.
-        return [
-            context.execute(query).collect(engine="streaming")
-            for query in queries(question, {name: identifier(name) for name in rows})
-        ]
-    except pl.exceptions.PolarsError as error:
-        _blame(question, one_line(error))
-        raise
+    rows = frames(question.metrics, question.request, cache(lake.table))
+    context = pl.SQLContext(rows)
+    # One query after the other: together they take twice the memory, and are no faster.
+    return [
+        context.execute(query).collect(engine="streaming")
+        for query in queries(question, {name: identifier(name) for name in rows})
+    ]
 
 
-def _by_duckdb(
-    lake: StoredLake, question: Question, views: dict[str, View], texts: list[str]
+def _by_sql(
+    lake: StoredLake, question: Question, engine: Engine, master: str | None
 ) -> list[pl.DataFrame]:
-    # Imported here, so that polars does not wait for it.
+    texts = queries(question, selects(question.metrics, question.request))
+    views = shared(question.request.num_of_game)
+    # Imported here, so that polars does not wait for it. Spark is an extra, and slow to import.
+    if engine == "spark":
+        from pipeline.spark import Views, open_session
+
+        return Views(open_session(master), lake, views).queries(texts)
     from pipeline.warehouse import answer, connect
 
     with connect(lake, views, "\n".join(texts)) as connection:
-        try:
-            return [answer(connection, text) for text in texts]
-        except QueryError as error:
-            if type(error.__context__).__name__ not in _OF_LIMITS:
-                _blame(question, error.message)
-            raise
+        return [answer(connection, text) for text in texts]
 
 
 def _blame(question: Question, fault: str) -> None:

@@ -71,7 +71,11 @@ def values(counts: Counts, metrics: Mapping[str, Metric], request: Request) -> p
 
     Raises MetricError for one whose hits are not within 0..1, as a package's can be.
     """
-    _check_hits(counts.sums)
+    # Parts that are added up may differ from 1 in a last digit.
+    rounding = ROUNDING * (1 + pl.col("counted"))
+    is_within = pl.col("hits").is_between(-rounding, pl.col("counted") + rounding)
+    for name in counts.sums.filter(~is_within)["metric"].head(1):
+        raise MetricError(f"`{name}` has a hit that is {BEYOND}")
     keys, sums = request.keys, counts.sums.lazy()
     rows = _groups(counts, metrics, request)
     of_terms = combined(
@@ -98,14 +102,6 @@ def values(counts: Counts, metrics: Mapping[str, Metric], request: Request) -> p
         .collect(engine="in-memory")
     )
     return pl.concat([valued, *_dropped(valued, metrics, request)])
-
-
-def _check_hits(sums: pl.DataFrame) -> None:
-    # Parts that are added up may differ from 1 in a last digit.
-    rounding = ROUNDING * (1 + pl.col("counted"))
-    is_within = pl.col("hits").is_between(-rounding, pl.col("counted") + rounding)
-    for name in sums.filter(~is_within)["metric"].head(1):
-        raise MetricError(f"`{name}` has a hit that is {BEYOND}")
 
 
 def combined(terms: pl.LazyFrame, by: Sequence[str], /, **also: pl.Expr) -> pl.LazyFrame:

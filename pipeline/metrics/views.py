@@ -243,7 +243,7 @@ def check_declared(name: str, declared: Metric, others: Collection[str]) -> None
 @cache
 def check_installed() -> None:
     """Raises PluginError for a metric of a package that `check_declared` refuses."""
-    added = installed(NAMES)
+    added = installed()
     for plugin in plugins(METRICS):
         try:
             others = [name for name in (*NAMES, *added) if name != plugin.name]

@@ -251,7 +251,12 @@ def _compared(answers: Sequence[Answer], confidence: float) -> pl.DataFrame:
 
     What only one state has is not compared: the reason says which state that is.
     """
-    answer = _of_both(answers)
+    of_states = [
+        one.with_columns(pl.lit(state).alias("state"))
+        for one, state in zip(answers, _STATES, strict=True)
+    ]
+    request = replace(answers[0].request, by=("model", "state"))
+    answer = Answer.of_all(of_states, request)
     lacking = (
         pl.when(pl.col("entity").is_null())
         .then(pl.lit(ONLY_BEFORE))
@@ -263,19 +268,6 @@ def _compared(answers: Sequence[Answer], confidence: float) -> pl.DataFrame:
     both = compared(answer, pairs.sort(order, "model"), confidence, label="state")
     renamed = {name: f"new_{name}" for name in _OF_STATE}
     return both.rename(renamed | {f"other_{name}": name for name in _OF_STATE})
-
-
-def _of_both(answers: Sequence[Answer]) -> Answer:
-    """The answers of both states as one, grouped by the `state` as well."""
-    request = replace(answers[0].request, by=("model", "state"))
-    rows, terms, sums = (
-        pl.concat(
-            frame.with_columns(state=pl.lit(state))
-            for frame, state in zip(frames, _STATES, strict=True)
-        )
-        for frames in zip(*((one.rows, one.terms, one.sums) for one in answers), strict=True)
-    )
-    return Answer(rows, request, terms, sums)
 
 
 def _n_games(games: pl.DataFrame) -> pl.DataFrame:

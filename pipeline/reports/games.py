@@ -130,7 +130,9 @@ def games(
     if between is not None and len(set(between)) != 2:
         raise UsageError(f"name two different models, not {', '.join(between)}")
     models = between[:1] if models is None and between else models
-    is_asked = _is_asked(models, **seats)
+    # Without a model, seats and results are of the tested ones.
+    is_any = pl.lit(models is not None and seats["competition"] is None)
+    is_asked = chosen(model=models, **seats) & (is_any | pl.col("is_tested"))
     rows, players = lake.table("games"), lake.table("players")
     for one in between or ():
         rows = rows.join(players.filter(model=one), on="game_id", how="semi")
@@ -156,14 +158,6 @@ def games(
         is_shown = pl.col("game_id").is_in(page["game_id"].to_list())
         page = _with_seats(lake, page.lazy(), is_asked, is_shown).collect()
     return page.select(*COLUMNS)
-
-
-def _is_asked(
-    models: Sequence[str] | None, competition: Sequence[str] | None, role: Sequence[str] | None
-) -> pl.Expr:
-    """Whether a seat or a result is of those asked for: without a model, of the tested ones."""
-    is_any = pl.lit(models is not None and competition is None)
-    return chosen(model=models, competition=competition, role=role) & (is_any | pl.col("is_tested"))
 
 
 def _with_seats(

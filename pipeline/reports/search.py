@@ -92,7 +92,11 @@ def search(
     (['I vote for', 'I vote for'], 'limit')
     """
     asked = _words(words, secret)
-    _check(limit, timeout, game_type)
+    if limit < 1:
+        raise UsageError("the limit must be 1 message or more")
+    if not 0 < timeout < math.inf:
+        raise UsageError("the timeout must be more than 0 seconds")
+    check_words("game type", game_type, names())
     check_players(lake, model)
     state, start = _begun(lake, after)
     wanted = _wanted(asked, model, game_type, tested, aloud)
@@ -133,14 +137,6 @@ def _words(words: str | Sequence[str], secret: bool) -> tuple[str, ...]:
             f"search for {MOST_WORDS} words or fewer, each of {LONGEST_WORD} characters or fewer"
         )
     return asked
-
-
-def _check(limit: int, timeout: float, game_type: str | Sequence[str] | None) -> None:
-    if limit < 1:
-        raise UsageError("the limit must be 1 message or more")
-    if not 0 < timeout < math.inf:
-        raise UsageError("the timeout must be more than 0 seconds")
-    check_words("game type", game_type, names())
 
 
 def _begun(lake: StoredLake, after: str | None) -> tuple[StoredLake, int]:

@@ -92,14 +92,11 @@ def transcript(
     `edition` and `num_of_game` say which rows are counted, as in `Lake.evidence`. Raises
     UsageError if no game or several games match, and for an unknown edition.
     """
-
-    def of_id(game_id: str) -> Iterator[Transcript]:
-        return transcripts(lake, [game_id], edition=edition, num_of_game=num_of_game)
-
+    read = partial(transcripts, lake, edition=edition, num_of_game=num_of_game)
     # Searching for a path or for the beginning of an id takes as long as reading the game.
-    if len(game) == ID_LENGTH and (known := next(of_id(game), None)):
+    if len(game) == ID_LENGTH and (known := next(read([game]), None)):
         return known
-    return next(of_id(_id_of(lake, game)))
+    return next(read([_id_of(lake, game)]))
 
 
 def transcripts(

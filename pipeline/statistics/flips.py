@@ -65,7 +65,8 @@ def sign_flip_p(x: Floats) -> float:
     n_effective = variance**2 / float((squares * squares).sum())
     # Where a game is one trial, all are of one size, and p is exact however many there are.
     if n_effective >= MANY_SETTINGS and n * largest - most > _TIE * most:
-        return nearly_normal_p(total / math.sqrt(variance), n_effective)
+        z = total / math.sqrt(variance)
+        return math.erfc((z + (z**3 - 3 * z) / (12 * n_effective)) / math.sqrt(2))
     if total >= most * (1 - _TIE):
         return 0.5**n
     total = total / largest if total > most * _TIE else 0.0
@@ -76,11 +77,6 @@ def sign_flip_p(x: Floats) -> float:
     if n <= EXACT_SETTINGS:
         return all_signs_p(x[size > 0])
     return min(1.0, 2 * _tail(sizes, counts, total)[0])
-
-
-def nearly_normal_p(z: float, n_effective: float) -> float:
-    """The p-value of a sum z standard deviations from 0, of so many effective settings."""
-    return math.erfc((z + (z**3 - 3 * z) / (12 * n_effective)) / math.sqrt(2))
 
 
 def _step(sizes: Floats) -> float:

@@ -61,7 +61,11 @@ def _missing(x: pl.Series, a: pl.Series, level: float) -> pl.Series:
         g'' = g' (a + (1 − x) q/p − (a − x) q / (xq + ap) − g')
     """
     n, z = x + a, NormalDist().inv_cdf(1 - level / 2)
-    constant = _log_choose(n, x) - math.log(level / 2)
+    # The logarithm of the number of ways to choose x of n, less that of the tail.
+    log = math.lgamma
+    terms = zip(n.to_list(), x.to_list(), a.to_list(), strict=True)
+    choose = [log(n + 1) - log(x + 1) - log(a + 1) for n, x, a in terms]
+    constant = pl.Series(choose, dtype=pl.Float64) - math.log(level / 2)
     # Many items and low confidence need more levels.
     levels = min(_MOST_LEVELS, int(16 + 8 * math.log2(max([2.0, *n.top_k(1)])) / z))
     fraction = _fraction(x, a, levels)
@@ -97,11 +101,3 @@ def _value(
         value = denominator + numerator * q / value
         numerator = above
     return a + numerator * q / value
-
-
-def _log_choose(n: pl.Series, x: pl.Series) -> pl.Series:
-    """The logarithm of the number of ways to choose x of n."""
-    log = math.lgamma
-    pairs = zip(n.to_list(), x.to_list(), strict=True)
-    of_pairs = [log(n + 1) - log(x + 1) - log(n - x + 1) for n, x in pairs]
-    return pl.Series(of_pairs, dtype=pl.Float64)

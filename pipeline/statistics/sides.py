@@ -52,7 +52,10 @@ def rated(seats: pl.DataFrame, confidence: float) -> pl.DataFrame:
     has_two = [pl.col(name).n_unique().over("game_id") > 1 for name in _NODE]
     met = seats.filter(has_two)
     of_models = _of_nodes(met.filter("is_tested"))
-    counted = _overlapping(met)
+    # The games that are not separated.
+    games_of, rows = _matrix(met, _of_nodes(met))
+    kept = games_of[overlapping(rows, games_of["hit"].to_numpy())]
+    counted = met.join(kept, on="game_id", how="semi")
     odds = pl.DataFrame(list(_odds(counted, confidence)), schema=_ODDS)
     left_out = _left_out(met.join(counted, on="game_id", how="anti"))
     has_odds = pl.col("odds").is_not_null()
@@ -87,13 +90,6 @@ def _of_nodes(seats: pl.DataFrame) -> pl.DataFrame:
         )
         .sort(_NODE, nulls_last=True)
     )
-
-
-def _overlapping(seats: pl.DataFrame) -> pl.DataFrame:
-    """The seats of the games that are not separated."""
-    games_of, rows = _matrix(seats, _of_nodes(seats))
-    counted = games_of[overlapping(rows, games_of["hit"].to_numpy())]
-    return seats.join(counted, on="game_id", how="semi")
 
 
 def _left_out(seats: pl.DataFrame) -> pl.DataFrame:

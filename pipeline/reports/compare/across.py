@@ -63,20 +63,16 @@ def across(
         )
         for system, part in parts.items()
     ]
-    return Answer(
-        pl.concat([one.rows for one in found]),
-        replace(request, game_types=types),
-        pl.concat([one.terms for one in found]),
-        pl.concat([one.sums for one in found]),
-    )
+    return Answer.of_all(found, replace(request, game_types=types))
 
 
 def _named(answer: Answer, system: str) -> Answer:
     """The answer with MODEL@SYSTEM for models, and no setting that another system has."""
-    model = pl.col("model").cast(pl.String) + f"{_AT}{system}"
-    rows, terms = (frame.with_columns(model) for frame in (answer.rows, answer.terms))
-    cluster = pl.col("cluster").cast(pl.String) + f"{_AT}{system}"
-    return answer._replace(rows=rows, terms=terms, sums=answer.sums.with_columns(model, cluster))
+    model, cluster = (
+        pl.col(name).cast(pl.String) + f"{_AT}{system}" for name in ("model", "cluster")
+    )
+    named = answer.with_columns(model)
+    return named._replace(sums=named.sums.with_columns(cluster))
 
 
 def _same_rules(parts: Mapping[str, StoredLake], request: Request) -> tuple[str, ...]:

@@ -71,17 +71,9 @@ def by_value(
         hint = f"; names of models end with it, so ask for `{value}` alone" if is_named else ""
         raise UsageError(f"no model has games with {name} {value} and games without{hint}")
     ending = f", {name} {value}"
-    called = pl.col("model") + ending
-    rows, terms, sums = (
-        pl.concat([one.with_columns(called), other])
-        for one, other in (
-            (own.rows, others.rows),
-            (own.terms, others.terms),
-            (own.sums, others.sums),
-        )
-    )
+    own = own.with_columns(pl.col("model") + ending)
     pairs = [(f"{model}{ending}", model) for model in sorted(models)]
-    return Answer(rows, others.request, terms, sums), pairs
+    return Answer.of_all([own, others], others.request), pairs
 
 
 def with_means(answer: Answer, rows: pl.DataFrame, confidence: float) -> pl.DataFrame:
