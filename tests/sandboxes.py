@@ -12,8 +12,11 @@ from pipeline.lake import open_lake
 class Here:
     """A process and the connection to it in one, which answers at once.
 
-    Question, rows and error come as they would from there; time and memory have no limits.
+    Question, rows and error come as they would from there; time and memory have no limits. Before
+    the question, it says that it is ready.
     """
+
+    _error: PipelineError | None = None
 
     def send(self, question: tuple[Any, ...]) -> None:
         lake, query, parameters, memory, metrics = pickle.loads(pickle.dumps(question))

@@ -33,6 +33,11 @@ def public(public_lake) -> StoredLake:
     return public_lake
 
 
+@pytest.fixture(scope="module")
+def audited(public) -> pl.DataFrame:
+    return audit(public)
+
+
 def counts(rows: pl.DataFrame, *by: str) -> dict[tuple[str, ...], tuple[int, int]]:
     return {
         tuple(row[name] for name in by): (row["found"], row["checked"])
@@ -41,9 +46,9 @@ def counts(rows: pl.DataFrame, *by: str) -> dict[tuple[str, ...], tuple[int, int
 
 
 @pytest.mark.slow
-def test_public_games(public):
+def test_public_games(public, audited):
     """D6: votes against texts, silence of the chameleon, scores."""
-    found = counts(audit(public), "kind")
+    found = counts(audited, "kind")
     # In no game of MAgIC somebody leaves, or goes on a quest.
     of_others = ("players_out", "acts_after_out", "quests")
     assert list(found) == [(kind,) for kind in KINDS if kind not in of_others]
@@ -83,24 +88,24 @@ def test_votes_at_odds_with_their_texts_are_ambiguous(public):
     assert plain["target"].equals(plain["stated_target"])
 
 
-def test_effects_are_those_of_the_editions(public):
+def test_effects_are_those_of_the_editions(public, audited):
     """Both editions' values over everything, from the rows that the audit checks."""
-    values = {
-        edition: metrics(public, edition=edition, by=[], metric=["reasoning", "self_awareness"])
+    asked = {"by": [], "metric": ["reasoning", "self_awareness"], "confidence": None}
+    logged, read = (
+        dict(metrics(public, edition=edition, **asked).select("metric", "value").iter_rows())
         for edition in ("paper", "audited")
-    }
-    rows = {row["kind"]: row for row in audit(public).iter_rows(named=True)}
-    paper, audited = (dict(v.select("metric", "value").iter_rows()) for v in values.values())
-    assert rows["silent_analyses"]["as_logged"] == pytest.approx(paper["reasoning"])
-    assert rows["role_analyses"]["as_read"] == pytest.approx(audited["reasoning"])
-    for edition, column in ((paper, "as_logged"), (audited, "as_read")):
+    )
+    rows = {row["kind"]: row for row in audited.iter_rows(named=True)}
+    assert rows["silent_analyses"]["as_logged"] == pytest.approx(logged["reasoning"])
+    assert rows["role_analyses"]["as_read"] == pytest.approx(read["reasoning"])
+    for edition, column in ((logged, "as_logged"), (read, "as_read")):
         result = rows["role_identifications"][column]
         assert result == pytest.approx(edition["self_awareness"])
 
 
 @pytest.mark.slow
-def test_findings_are_as_many_as_found(public):
-    for kind, n_found in audit(public).select("kind", "found").iter_rows():
+def test_findings_are_as_many_as_found(public, audited):
+    for kind, n_found in audited.select("kind", "found").iter_rows():
         rows = findings(public, kind)
         assert rows.height == n_found
         assert rows["kind"].unique().to_list() in ([], [kind])
@@ -108,8 +113,8 @@ def test_findings_are_as_many_as_found(public):
 
 
 @pytest.mark.slow
-def test_groups_add_up(public):
-    whole = counts(audit(public), "kind")
+def test_groups_add_up(public, audited):
+    whole = counts(audited, "kind")
     for by in (["game_type", "format_version"], ["seat", "role"]):
         parts = audit(public, by=by).group_by("kind").agg(pl.col("found", "checked").sum())
         assert {(kind,): (found, checked) for kind, found, checked in parts.iter_rows()} == whole

@@ -44,6 +44,7 @@ TOP = Path(__file__).resolve().parent.parent
 PROGRAM = [sys.executable, "-m", "pipeline"]
 START = sandbox.start
 MODEL = "gpt-4"
+PAIR = (MODEL, "sim-birch-pgm")
 EVIL = "\x1b[31mevil\x07 [bold]x[/bold] \u202e|`*\n\x9b2J"
 COMMANDS = (
     "audit",
@@ -215,13 +216,13 @@ def test_help_lists_every_command(magic: Magic) -> None:
     assert magic().text == result.text
 
 
-@pytest.mark.some(4)
-@pytest.mark.slow
+@pytest.mark.some(9)
 @pytest.mark.parametrize(
     ("line", "offered"),
     [
         ("metrics --metric r", {"reasoning", "rationality"}),
         ("metrics --by model,rou", {"model,round"}),
+        ("metrics --edition re", {"release"}),
         ("metrics --game-type pub", {"public_good"}),
         ("evidence jud", {"judgement"}),
         ("schema proposal", {"proposals", "proposal_votes"}),
@@ -237,8 +238,20 @@ def test_help_lists_every_command(magic: Magic) -> None:
         ("diff --as-of 1 --lake {lake} --model sim-", {"sim-birch-pgm"}),
     ],
 )
-def test_the_shell_completes_names(lake: Path, line: str, offered: set[str]) -> None:
-    assert set(completions(f"magic {line.format(lake=lake)}")) == offered
+def test_the_shell_completes_names(
+    lake: Path,
+    line: str,
+    offered: set[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name, value in completing(f"magic {line.format(lake=lake)}").items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SystemExit):
+        main([])
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    assert {*offers(printed.out)} == offered
 
 
 def test_what_is_offered_after_tab_is_there() -> None:
@@ -252,14 +265,15 @@ def test_what_is_offered_after_tab_is_there() -> None:
             assert found is not None, f"{name} {one.name}"
 
 
-def completions(line: str) -> list[str]:
-    """What bash is told to offer for the last word of a line."""
-    words = line.split(" ")
-    asked = {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
-    environment = os.environ | asked | {"_MAGIC_COMPLETE": "bash_complete"}
-    done = subprocess.run(PROGRAM, env=environment, capture_output=True, text=True, check=True)
-    assert done.stderr == ""
-    return [offer.removeprefix("plain,") for offer in done.stdout.split()]
+def completing(line: str) -> dict[str, str]:
+    """How bash asks what to offer for the last word of a line."""
+    asked = {"COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+    return asked | {"_MAGIC_COMPLETE": "bash_complete"}
+
+
+def offers(printed: str) -> list[str]:
+    """What bash is told to offer."""
+    return [offer.removeprefix("plain,") for offer in printed.split()]
 
 
 def test_a_game_is_completed(lake: Path, magic: Magic) -> None:
@@ -424,9 +438,10 @@ def test_version(magic: Magic) -> None:
     assert magic("--version") == (0, f"magic {pipeline.__version__}\n".encode(), "")
 
 
-def test_shell_completion_knows_commands_and_words() -> None:
-    assert completions("magic le") == ["leaderboard"]
-    assert completions("magic metrics --edition re") == ["release"]
+def test_the_program_completes() -> None:
+    environment = os.environ | completing("magic le")
+    done = subprocess.run(PROGRAM, env=environment, capture_output=True, text=True, check=True)
+    assert (offers(done.stdout), done.stderr) == (["leaderboard"], "")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -490,28 +505,6 @@ def showing(request: pytest.FixtureRequest, lake: Path, broken_lake: Path) -> li
     return [*command, "--lake", str(used)]
 
 
-@pytest.fixture(scope="module")
-def seen() -> dict[tuple[str, ...], Outcome]:
-    """What commands that show something have printed."""
-    return {}
-
-
-Shown = Callable[..., Outcome]
-
-
-@pytest.fixture
-def shown(magic: Magic, showing: list[str], seen: dict[tuple[str, ...], Outcome]) -> Shown:
-    """What the command prints, with options; it runs once with each."""
-
-    def of(*options: str) -> Outcome:
-        asked = (*showing, *options)
-        if asked not in seen:
-            seen[asked] = magic(*asked)
-        return seen[asked]
-
-    return of
-
-
 @pytest.mark.some(5)
 @pytest.mark.slow
 def test_forms_say_the_same(magic: Magic, showing: list[str]) -> None:
@@ -534,30 +527,22 @@ def test_forms_say_the_same(magic: Magic, showing: list[str]) -> None:
             assert csv[name].to_list() == result
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(5)
 @pytest.mark.slow
-def test_forms_for_eyes(shown: Shown) -> None:
-    table = shown()
+def test_forms_for_eyes(magic: Magic, showing: list[str]) -> None:
+    """They have the same headings, which are words but for names of the user's."""
+    table = magic(*showing)
     assert table.code == 0
     assert table.out
     assert not UNSAFE.search(table.text)
-    markdown = shown("--format", "markdown").text
+    markdown = magic(*showing, "--format", "markdown").text
     assert not UNSAFE.search(markdown)
     rows = [line for line in markdown.splitlines() if line.startswith("| ")]
-    assert rows
     assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows}) == 1
-
-
-@pytest.mark.some(5)
-@pytest.mark.slow
-def test_a_column_has_one_name_in_all_forms(shown: Shown, showing: list[str]) -> None:
-    """Every form for eyes has the same headings, which are words but for names of the user's."""
-    markdown = shown("--format", "markdown").text
-    (row, *_) = (line for line in markdown.splitlines() if line.startswith("| "))
-    headings = [one.replace("\\", "") for one in row.strip("| \n").split(" | ")]
+    headings = [one.replace("\\", "") for one in rows[0].strip("| ").split(" | ")]
     assert showing[0] == "sql" or not any("_" in one for one in headings)
-    lines = shown().text.splitlines()
     if "--raw" not in showing:
+        lines = table.text.splitlines()
         rule = next(at for at, line in enumerate(lines) if line.startswith("─"))
         assert re.split("  +", lines[rule - 1].strip()) == headings
 
@@ -585,27 +570,40 @@ NARROW = (
 )
 
 
-@pytest.mark.some(3, 5)
-@pytest.mark.parametrize("command", NARROW)
-def test_a_table_fits_the_terminal(
-    command: str, magic: Magic, sample_lake: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """No line is too long, no row becomes a block of lines, and no heading is broken."""
+Fitted = Callable[..., tuple[list[list[str]], str]]
+
+
+@pytest.fixture
+def fitted(magic: Magic, monkeypatch: pytest.MonkeyPatch) -> Fitted:
+    """The lines of a command's table in each width, none of them too long, and what it notes."""
     show = output.show
+    widths = (80, 100, 120)
 
     def shown_thrice(*arguments: Any, **options: Any) -> None:
-        for width in (80, 100, 120):
-            terminal.out(f"≡{width}\n")
+        for width in widths:
+            terminal.out("≡")
             monkeypatch.setattr(terminal, "width", lambda width=width: width)
             show(*arguments, **options)
 
-    monkeypatch.setattr(output, "show", shown_thrice)
+    def of(*command: object) -> tuple[list[list[str]], str]:
+        with monkeypatch.context() as patch:
+            patch.setattr(output, "show", shown_thrice)
+            result = magic(*command)
+        tables = [table.split("\n")[:-1] for table in result.text.split("≡")[1:]]
+        for width, lines in zip(widths, tables, strict=True):
+            assert max(map(cell_len, lines)) <= width
+        return tables, result.err
+
+    return of
+
+
+@pytest.mark.some(3, 5)
+@pytest.mark.parametrize("command", NARROW)
+def test_a_table_fits_the_terminal(command: str, fitted: Fitted, sample_lake: Path) -> None:
+    """No line is too long, no row becomes a block of lines, and no heading is broken."""
     words = command.format(lake=sample_lake).split()
-    lake = [] if words[0] == "diff" else ["--lake", sample_lake]
-    tables = [table.split("\n")[:-1] for table in magic(*words, *lake).text.split("≡")[1:]]
-    assert len(tables) == 3
-    for width, *lines in tables:
-        assert max(map(cell_len, lines)) <= int(width)
+    tables, _ = fitted(*words, *([] if words[0] == "diff" else ["--lake", sample_lake]))
+    for lines in tables:
         assert "── 1 ──" not in lines
         assert lines[1].startswith("──")
         assert not re.search(r"_( |$)| _", lines[0])
@@ -738,7 +736,7 @@ def test_ingest_says_that_it_found_no_game(magic: Magic, logs: Path, tmp_path: P
         assert "not a log: it is empty" in result.err
         assert "docs/" not in result.err
     assert magic(*command, "--strict", "--allow-empty").code == 0
-    result = magic("ingest", str(logs), "--lake", str(tmp_path / "lake"))
+    result = magic("ingest", logs / "chameleon" / "own", "--lake", tmp_path / "lake")
     assert "no game was found" not in result.err
 
 
@@ -947,18 +945,12 @@ def test_leaderboard_fits(
 
 
 @pytest.mark.slow
-def test_a_comparison_fits(magic: Magic, lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_comparison_fits(magic: Magic, fitted: Fitted, lake: Path) -> None:
     """It is a table, with the interval beside the difference and the models' names as headings."""
-    one, other = (
-        row["model"] for row in magic("leaderboard", "--lake", lake, "--format", "json").records[:2]
-    )
-    command = ("compare", one, other, "--lake", lake)
+    command = ("compare", *PAIR, "--lake", lake)
     records = magic(*command, "--format", "json").records
-    for width in (80, 100, 200):
-        monkeypatch.setattr(terminal, "width", lambda width=width: width)
-        result = magic(*command)
-        lines = result.text.splitlines()
-        assert max(map(cell_len, lines)) <= width
+    tables, notes = fitted(*command)
+    for lines in tables:
         rule = next(number for number, line in enumerate(lines) if line.startswith("─"))
         assert not any(line.rstrip().endswith("_") for line in lines[:rule])
         of = {line.split()[0]: line for line in lines[rule + 1 :]}
@@ -967,14 +959,13 @@ def test_a_comparison_fits(magic: Magic, lake: Path, monkeypatch: pytest.MonkeyP
             if row["difference"] is not None and row["metric"] in of:
                 assert f"{row['difference']:.3f}" in of[row["metric"]]
             elif row["difference"] is None:
-                assert f"– {row['metric']}: {row['reason']}" in result.err
+                assert f"– {row['metric']}: {row['reason']}" in notes
 
 
 def test_a_verdict_is_explained(magic: Magic, lake: Path) -> None:
-    board = magic("leaderboard", "--lake", lake, "--format", "json").records
-    pair = [row["model"] for row in board[:2]]
-    assert "verdict" not in magic("compare", *pair, "--lake", lake).err
-    assert "within -0.1..0.1" in magic("compare", *pair, "--margin", "0.1", "--lake", lake).err
+    asked = ("compare", *PAIR, "--metric", "win_rate", "--lake", lake)
+    assert "verdict" not in magic(*asked).err
+    assert "within -0.1..0.1" in magic(*asked, "--margin", "0.1").err
 
 
 def test_signs_are_plain_where_the_terminal_has_no_utf8(lake: Path) -> None:
@@ -995,8 +986,11 @@ def test_signs_are_plain_where_the_terminal_has_no_utf8(lake: Path) -> None:
 @pytest.mark.parametrize("width", [60, 120])
 def test_a_schema_fits(magic: Magic, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(terminal, "width", lambda: width)
-    result = magic("schema", *TABLES, "metrics", "evidence.rationality")
+    result = magic("schema", *TABLES, "metrics", "evidence.judgement")
     assert max(map(cell_len, result.text.splitlines())) <= width
+    text = " ".join(result.text.split())
+    assert "A row is one vote cast by a tested player of the civilian side, if it was" in text
+    assert "One accusation vote." in text
 
 
 @pytest.mark.slow
@@ -1130,7 +1124,6 @@ def test_the_size_of_a_family_is_said_where_p_values_are_adjusted(
     asked = [*command.format(broken_lake=broken_lake).split(), "--lake", lake]
     assert "family" in magic(*asked, "--format", "json").records[0]
     assert re.search("adjusted|no p-values", magic(*asked, "--format", "table").err)
-    assert re.search("adjusted|no p-values", magic(*asked, "--format", "markdown").text)
 
 
 def test_evidence_of_several_terms_shows_them_and_counts_what_was_asked_for(
@@ -1181,18 +1174,18 @@ def test_schema_prints_every_contract_without_a_lake(magic: Magic) -> None:
     }
     assert found["votes", "parse_status"]["words"] == ["ok", "ambiguous", "unreadable", "outage"]
     assert all(record["description"] for record in result.records)
-    assert "One accusation vote." in magic("schema", "votes").text
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_schema_tells_of_every_view(magic: Magic, lake: Path, every: bool) -> None:
     """Each by its name with its schema, if that is not the main one; or some of each schema."""
-    opened = pipeline.open_lake(lake)
-    name = "concat_ws('.', nullif(schema_name, 'main'), view_name)"
-    seen = opened.sql(f"SELECT {name} AS view FROM duckdb_views() WHERE NOT internal")["view"]
-    asked = sorted(set(seen) - set(TABLES))
     told = ("metrics", "evidence.judgement", "audit.scores", "shared.stated_views")
+    name = "concat_ws('.', nullif(schema_name, 'main'), view_name)"
+    with pipeline.open_lake(lake).connect() as connection:
+        seen = connection.sql(f"SELECT {name} FROM duckdb_views() WHERE NOT internal").fetchall()
+        columns = {name: connection.sql(f"FROM {name} LIMIT 0").columns for name in told}
+    asked = sorted({view for (view,) in seen} - {*TABLES})
     if not every:
         of_schemas = {view.rpartition(".")[0]: view for view in asked}
         asked = sorted({*told, *of_schemas.values()})
@@ -1201,10 +1194,7 @@ def test_schema_tells_of_every_view(magic: Magic, lake: Path, every: bool) -> No
     assert all(record["description"] for record in result)
     for name in told:
         found = [record["column"] for record in result if record["table"] == name]
-        assert found == opened.sql(f"FROM {name} LIMIT 0").columns
-    text = magic("schema", "evidence.judgement", "votes").text
-    assert "A row is one vote cast by a tested player of the civilian side, if it was" in text
-    assert "One accusation vote." in text
+        assert found == columns[name]
 
 
 def test_quarantine_tells_part_and_rule(magic: Magic, broken_lake: Path) -> None:
@@ -1659,7 +1649,7 @@ def test_a_defect_of_ours_keeps_its_traceback(
         magic("leaderboard", "--lake", lake)
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["table", "json", "csv", "parquet"])
 def test_a_reader_who_leaves_is_no_error(lake: Path, form: str) -> None:
@@ -1674,15 +1664,12 @@ def test_a_reader_who_leaves_is_no_error(lake: Path, form: str) -> None:
 
 
 @pytest.mark.slow
-def test_progress_is_for_terminals_only(logs: Path, tmp_path: Path) -> None:
-    command = [*PROGRAM, "ingest", str(logs), "--lake"]
-    quiet = subprocess.run(
-        [*command, str(tmp_path / "quiet")], cwd=TOP, capture_output=True, check=True
-    )
-    assert re.fullmatch(rb"(2 ignored: [^\n]+\n){2}", quiet.stderr)
+def test_progress_is_for_terminals_only(magic: Magic, logs: Path, tmp_path: Path) -> None:
+    quiet = magic("ingest", logs, "--lake", tmp_path / "quiet")
+    assert re.fullmatch(r"(2 ignored: [^\n]+\n){2}", quiet.err)
     ours, theirs = pty.openpty()
     seen = subprocess.run(
-        [*command, str(tmp_path / "seen")],
+        [*PROGRAM, "ingest", str(logs), "--lake", str(tmp_path / "seen")],
         cwd=TOP,
         env=os.environ | {"TERM": "xterm", "COLUMNS": "100"},
         stdout=subprocess.PIPE,
@@ -1692,5 +1679,5 @@ def test_progress_is_for_terminals_only(logs: Path, tmp_path: Path) -> None:
     os.close(theirs)
     drawn = os.read(ours, 65536).decode()
     os.close(ours)
-    assert seen.stdout == quiet.stdout
+    assert seen.stdout == quiet.out
     assert f"{measure(logs)[0]} documents" in drawn

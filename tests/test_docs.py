@@ -16,6 +16,7 @@ import pytest
 
 import pipeline
 from pipeline.cli import main
+from pipeline.cli.command import Command
 from pipeline.conversion import convert
 from pipeline.ingest import ingest
 from pipeline.pages import content, fragment, links, parameters
@@ -83,7 +84,20 @@ def test_readme_command(words: list[str], magic: Magic) -> None:
     assert magic(words)
 
 
-@pytest.mark.some(9)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_commands_of_a_page_are_understood(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is one of ours, with options that it has and values that they can have.
+
+    Those of the tutorial have lines within quotes; a test of its own runs them all.
+    """
+    if page.stem == "tutorial":
+        return
+    monkeypatch.setattr(Command, "invoke", lambda *_: None)
+    for words in commands(page.read_text(encoding="utf-8")):
+        assert main(words) == 0, words
+
+
+@pytest.mark.some(5)
 @pytest.mark.slow
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
 def test_commands_of_a_guide(guide: Path, magic: Magic) -> None:
@@ -121,7 +135,7 @@ def test_there_are_questions() -> None:
     assert len(QUESTIONS) >= 17
 
 
-@pytest.mark.some(3, 6)
+@pytest.mark.some(3, 3)
 @pytest.mark.parametrize(("asked", "page"), [found[1:] for found in QUESTIONS])
 def test_a_question_has_a_command_and_a_page_that_answer(
     asked: str,
@@ -155,21 +169,18 @@ def test_a_question_has_a_command_and_a_page_that_answer(
 @pytest.mark.slow
 @pytest.mark.parametrize("page", ["README.md", "docs/howto/python.md"])
 def test_python_of_a_page(page: str, lake: Path, tmp_path: Path) -> None:
-    text = (ROOT / page).read_text(encoding="utf-8")
-    block = "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
     (tmp_path / "lake").symlink_to(lake)
-    subprocess.run(
-        [sys.executable, "-c", block],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        check=True,
-    )
+    with contextlib.chdir(tmp_path):
+        exec("\n".join(python_blocks(page)), {"__name__": "__main__"})
+
+
+def python_blocks(page: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
 
 
 def test_a_leaderboard_is_written_as_csv(lake: Path, tmp_path: Path) -> None:
     """By the recipe of the page; without it, the columns with lists are refused."""
-    page = (ROOT / "docs" / "howto" / "python.md").read_text(encoding="utf-8")
-    (recipe,) = (b for b in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "write_csv" in b)
+    (recipe,) = (one for one in python_blocks("docs/howto/python.md") if "write_csv" in one)
     opened = pipeline.open_lake(lake)
     with contextlib.chdir(tmp_path):
         exec(recipe, {"lake": opened, "pl": pl})

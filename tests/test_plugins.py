@@ -9,8 +9,8 @@ import sys
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
+import forked
 import pytest
 
 from pipeline.lake import open_lake
@@ -24,22 +24,6 @@ FILES = {found["path"]: found["text"] for found in _BLOCK.finditer(PAGE)}
 # Some games of the sample, which are quickly read.
 GAMES = ROOT / "data" / "sample" / "results" / "undercover"
 N_GAMES = len([*GAMES.glob("*/*.json")])
-# Runs the commands that it is given, and prints what came of each.
-COMMANDS = """
-import contextlib, io, json, sys
-from pipeline.cli import main
-
-told = []
-for command in json.loads(sys.argv[1]):
-    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2))
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main(command)
-    for stream in (out, err):
-        stream.flush()
-    told.append([code, out.buffer.getvalue().decode(), err.buffer.getvalue().decode()])
-print(json.dumps(told))
-"""
-
 pytestmark = pytest.mark.slow
 
 
@@ -60,23 +44,8 @@ def install(site: Path, files: Mapping[str, str]) -> None:
     (info / "entry_points.txt").write_text("\n".join(lines))
 
 
-def run(site: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *command],
-        cwd=site.parent,
-        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{site}"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-class Told(NamedTuple):
+class Told(forked.Told):
     """What came of a command."""
-
-    code: int
-    out: str
-    err: str
 
     @property
     def text(self) -> str:
@@ -98,18 +67,17 @@ class Told(NamedTuple):
         return line
 
 
-def magic(site: Path, *commands: Sequence[object]) -> list[Told]:
+def magic(site: Path, *commands: Sequence[object], with_queries_apart: bool = False) -> list[Told]:
     """What came of commands, one after the other in a process."""
-    words = json.dumps([[*map(str, command)] for command in commands])
-    done = run(site, "-c", COMMANDS, words)
-    assert done.returncode == 0, done.stderr
-    return [Told(*told) for told in json.loads(done.stdout)]
+    words = [[*map(str, command)] for command in commands]
+    told = forked.commands(site, words, with_queries_apart=with_queries_apart)
+    return [Told(*one) for one in told]
 
 
 def refusal(site: Path, *arguments: object) -> str:
-    """What a command says that fails, as a program of its own: one line."""
-    done = run(site, "-m", "pipeline", *map(str, arguments))
-    return Told(done.returncode, done.stdout, done.stderr).refusal
+    """What a command says that fails: one line."""
+    (told,) = magic(site, arguments)
+    return told.refusal
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +111,15 @@ JSON = ("--format", "json")
 
 def test_its_own_tests_pass(site: Path, tmp_path: Path) -> None:
     asked = ("-q", "-p", "no:cacheprovider", f"--basetemp={tmp_path / 'own'}")
-    done = run(site, "-m", "pytest", *asked, str(site / "tests"))
+    paths = {"PYTHONPATH": f"{ROOT}{os.pathsep}{site}", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *asked, str(site / "tests")],
+        cwd=site.parent,
+        env={**os.environ, **paths},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout
     assert "2 passed" in done.stdout
 
@@ -166,8 +142,9 @@ ASKED = {
 
 @pytest.fixture(scope="module")
 def told(site: Path) -> dict[str, Told]:
-    """What came of each question."""
-    return dict(zip(ASKED, magic(site, *ASKED.values()), strict=True))
+    """What came of each question, of which queries have the package in a process of their own."""
+    answers = magic(site, *ASKED.values(), with_queries_apart=True)
+    return dict(zip(ASKED, answers, strict=True))
 
 
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
@@ -200,16 +177,16 @@ def test_the_game(told: dict[str, Told]) -> None:
 
 def test_it_is_part_of_what_an_ingest_records(site: Path) -> None:
     code = "from pipeline.provenance import code_sha256; print(code_sha256())"
-    before = run(site, "-c", code).stdout
+    before = forked.program(site, code)
     sql = site / "stag_hunt" / "trust.sql"
     text = sql.read_text()
     try:
         sql.write_text(text + "-- changed\n")
-        assert run(site, "-c", code).stdout != before
+        assert forked.program(site, code) != before
     finally:
         sql.write_text(text)
-    assert run(site, "-c", code).stdout == before
-    assert run(site.parent, "-c", code).stdout != before
+    assert forked.program(site, code) == before
+    assert forked.program(site.parent, code) != before
 
 
 def test_a_lake_without_its_package(site: Path, tmp_path: Path) -> None:
@@ -245,20 +222,21 @@ def test_numbers_without_a_package_say_what_they_lack(site: Path, tmp_path: Path
     lake, bare = site.parent / "lake", tmp_path / "site"
     bare.mkdir()
     own, other = game_of(site, "stag_hunt"), game_of(site, "undercover")
-    commands = []
-    for form, form_of_text in (("table", "text"), ("markdown", "markdown")):
-        asked = ("--lake", lake, "--format", form)
-        commands += [("metrics", "--system", "magic", *asked), ("completeness", *asked)]
-        asked = ("--lake", lake, "--format", form_of_text)
-        commands += [("show", own, *asked), ("show", other, *asked)]
-    said = [*map(lacking, magic(bare, *commands))]
-    for of_metrics, of_completeness, of_own, of_other in (said[:4], said[4:]):
-        for (line,) in (of_metrics, of_completeness):
-            assert "the lake has games of stag_hunt, of a package" in line
-            assert "their own tables (hunts) are not read" in line
-        assert len(of_own) == 1
-        assert of_other == []
-    assert [*map(lacking, magic(site, *commands[:4]))] == [[]] * 4
+    of = ("--lake", lake)
+    commands = [
+        ("metrics", "--metric", "win_rate", "--system", "magic", *of),
+        ("completeness", *of, "--format", "markdown"),
+        ("show", own, *of, "--format", "text"),
+        ("show", own, *of, "--format", "markdown"),
+        ("show", other, *of),
+    ]
+    (of_metrics,), (of_completeness,), *of_own, of_other = map(lacking, magic(bare, *commands))
+    for line in (of_metrics, of_completeness):
+        assert "the lake has games of stag_hunt, of a package" in line
+        assert "their own tables (hunts) are not read" in line
+    assert [*map(len, of_own)] == [1, 1]
+    assert of_other == []
+    assert [*map(lacking, magic(site, *commands))] == [[]] * 5
 
 
 def test_pages_without_a_package_say_what_they_lack(site: Path, tmp_path: Path) -> None:
@@ -277,9 +255,9 @@ print([name for name in {pages!r} if is_lacking(name)])
 print(is_lacking("game", game=own), is_lacking("game", game=other))
 assert "Together!" in lake.page("game", game=own).html
 """
-    told = run(bare, "-c", code)
-    assert told.stdout == f"{pages!r}\nTrue False\n", told.stderr
-    assert run(site, "-c", code).stdout == "[]\nFalse False\n"
+    assert forked.program(bare, code) == f"{pages!r}\nTrue False\n"
+    code = code.replace(f"{pages!r}", "['completeness']")
+    assert forked.program(site, code) == "[]\nFalse False\n"
 
 
 def test_another_version_of_a_package_with_other_columns(site: Path, tmp_path: Path) -> None:

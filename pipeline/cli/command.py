@@ -133,6 +133,9 @@ class Command(click.Command):
         has_query = any(one.name == "query" for one in self.params)
         queries = [one for one in args if has_query and _is_commented(one)]
         known = [one for one in args if one not in queries]
+        # Whose value is completed has none yet; for click the arguments before it were lost.
+        if ctx.resilient_parsing and known and known[-1].startswith("--"):
+            known.pop()
         end = ["--"] if queries and "--" not in known else []
         return super().parse_args(ctx, [*known, *end, *queries])
 

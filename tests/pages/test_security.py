@@ -219,7 +219,7 @@ def test_without_words_of_the_browser_a_query_is_asked_about(beyond: tuple[Serve
     cookie = f"magic-token-{served.port}={token}"
     here, there = f"http://127.0.0.1:{served.port}/sql", "http://evil.example/"
     for page in ("sql", "sql.json", "sql.csv", "search"):
-        path = f"/{page}?query=SELECT+42+AS+x" if "sql" in page else f"/{page}?words=I"
+        path = f"/{page}?query=SELECT+42+AS+x" if "sql" in page else f"/{page}?words=no+such+words"
         for led in ({}, {"Referer": there}, {"Referer": "http://["}, {"Referer": "about:x"}):
             assert served.get(path, Cookie=cookie, **led).status == 403
         assert served.get(path, Cookie=cookie, Referer=here).status == 200
