@@ -257,6 +257,7 @@ NO_DOORS = {
         "last_ingest",
     ),
     *("latest_version", "may_have_type", "of_one_system", "of_system", "own_tables", "path"),
+    "roles",
     *(
         "sizes",
         "state",

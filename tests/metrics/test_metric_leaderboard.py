@@ -23,8 +23,8 @@ RANKED = [
     (1, """Zoë's "7B" chat""", 1, 1.0),
     (2, "m", 2, 0.5),
     (2, "n", 1, 0.5),
-    (2, None, 1, 0.5),
-    (5, "loser", 1, 0.0),
+    (4, "loser", 1, 0.0),
+    (None, None, 1, 0.5),
     (None, "unfinished", 0, None),
 ]
 
