@@ -124,9 +124,10 @@ def undisturbed(
     return logs, expected
 
 
-@pytest.mark.some(2)
 @pytest.mark.slow
-@pytest.mark.parametrize("n_tables", [0, 1, 7, 14, 15])
+@pytest.mark.parametrize(
+    "n_tables", [*(pytest.param(n, marks=pytest.mark.long) for n in (0, 1, 7, 14)), 15]
+)
 def test_a_crash_between_commits_is_as_if_nothing_was(
     lake: Path,
     used_rows: Rows,
@@ -136,7 +137,8 @@ def test_a_crash_between_commits_is_as_if_nothing_was(
 ) -> None:
     """The old state stays the visible one, and the next ingest begins from there.
 
-    15 tables are committed, then the row of `ingests` that makes them count.
+    15 tables are committed, then the row of `ingests` that makes them count. After 5 and 9 of them,
+    `test_two_crashes_in_a_row_and_another_source` crashes.
     """
     logs, expected = undisturbed
     with monkeypatch.context() as patch:
@@ -302,25 +304,21 @@ def test_the_split_into_files_changes_nothing(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("one_by_one")
-def test_an_ingest_that_another_overtakes(lake: Path, more: Path) -> None:
-    """Both land; what the other brought first is a copy here."""
-    copy = lake.parent / "copy"
-    shutil.copytree(more, copy)
+@pytest.mark.parametrize(
+    ("other", "is_now", "n_refused"), [("copy", "duplicate", 4), ("more", "unchanged", 3)]
+)
+def test_an_ingest_that_another_overtakes(
+    lake: Path, more: Path, other: str, is_now: str, n_refused: int
+) -> None:
+    """Both land; what the other brought first, from a copy or from here, is not brought again."""
+    copy = shutil.copytree(more, lake.parent / "copy").with_name(other)
     report = ingest(more, lake, on_progress=during(3, lambda: ingest(copy, lake)))
     assert report.ingest_id == 5
-    assert nonzero(report) == {"duplicate": 5, "quarantined": 1, "ignored": 1}
+    assert nonzero(report) == {is_now: 5, "quarantined": 1, "ignored": 1}
     assert report.games.is_empty()
     assert table(lake, "games").height == N_GAMES + 5
+    assert table(lake, "quarantine").height == n_refused
     assert set(statuses(lake, 4).values()) == {"ingested", "quarantined", "ignored"}
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("one_by_one")
-def test_an_ingest_overtaken_by_an_ingest_of_the_same(lake: Path, more: Path) -> None:
-    report = ingest(more, lake, on_progress=during(3, lambda: ingest(more, lake)))
-    assert nonzero(report) == {"unchanged": 5, "quarantined": 1, "ignored": 1}
-    assert table(lake, "games").height == N_GAMES + 5
-    assert table(lake, "quarantine").height == 3
 
 
 @pytest.mark.slow
