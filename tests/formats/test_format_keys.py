@@ -7,7 +7,9 @@ the order of the seats.
 import gzip
 import json
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -70,6 +72,20 @@ def json_logs(format_: Format) -> Iterator[tuple[str, list[Any]]]:
             yield file.format(3), listed
 
 
+@cache
+def known_logs(format_: Format) -> list[tuple[str, list[Any], list[str]]]:
+    """The JSON logs of a format, each with its contents as it is written in a line."""
+    with TemporaryDirectory() as folder:
+        return [
+            (name, listed, contents(Path(folder), name, in_lines(listed), model_of(format_)))
+            for name, listed in json_logs(format_)
+        ]
+
+
+def in_lines(listed: list[Any], indent: int | None = None) -> bytes:
+    return "\n".join(json.dumps(value, indent=indent) for value in listed).encode()
+
+
 @pytest.mark.some(10)
 @EVERY_FORMAT
 @pytest.mark.parametrize("indent", [None, 2], ids=["in a line", "over lines"])
@@ -78,12 +94,10 @@ def test_neither_the_order_of_keys_nor_blanks_matter(
     format_: Format, order: Callable[[list[Any]], list[Any]], indent: int | None, tmp_path: Path
 ) -> None:
     """As `jq -S .` and other programs write it."""
-    for name, listed in json_logs(format_):
-        texts = [json.dumps(in_order(value, order), indent=indent) for value in listed]
-        model = model_of(format_)
-        before = contents(tmp_path, name, "\n".join(map(json.dumps, listed)).encode(), model)
+    for name, listed, before in known_logs(format_):
         assert len(before) == 1
-        assert contents(tmp_path, name, "\n".join(texts).encode() + b"\n", model) == before
+        data = in_lines([in_order(value, order) for value in listed], indent) + b"\n"
+        assert contents(tmp_path, name, data, model_of(format_)) == before
 
 
 @pytest.mark.some(20)
@@ -95,10 +109,8 @@ def test_json_is_known_by_its_content(
 ) -> None:
     """Whatever the file is called; in a file for lines, too, one document can go over many."""
     compress = gzip.compress if name.endswith(".gz") else bytes
-    for file, listed in json_logs(format_):
-        data = "\n".join(json.dumps(value, indent=indent) for value in listed).encode()
-        model = model_of(format_)
-        before = contents(tmp_path, file, data, model)
+    for _, listed, before in known_logs(format_):
+        data, model = in_lines(listed, indent), model_of(format_)
         assert contents(tmp_path, name, compress(data), model) == before
         first = json.dumps(listed[0], indent=indent).encode()
         with pytest.raises(BrokenDocument):

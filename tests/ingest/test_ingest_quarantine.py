@@ -47,38 +47,31 @@ def refused(lake: Path) -> list[tuple[str, str, bool]]:
 
 
 def test_what_a_row_tells(lab: Lab) -> None:
+    """The bytes are kept as they are, and capped; of what cannot be read there are none."""
     data = encode(chameleon() | {"win_flag": "2"})
     file = lab.write("deep/er.json", data)
-    report = lab.ingest("deep")
-    (row,) = table(lab.lake, "quarantine").iter_rows(named=True)
+    long, no_text = BROKEN + b" " * 2 * RAW_LIMIT, bytes(range(256))
+    lab.write("long.json", long)
+    lab.write("no text.json", no_text)
+    lab.write("torn.json.gz", b"\x1f\x8b\x08\x00")
+    lab.write("whole.json", GAME)
+    report = lab.ingest()
+    assert nonzero(report) == {"ingested": 1, "quarantined": 4}
+    row, *others = table(lab.lake, "quarantine").sort("path").iter_rows(named=True)
     assert f"{row['source']}/{row['path']}" == file.as_posix()
     assert (row["json_path"], row["game_id"]) == ("$.win_flag", None)
     assert "type" in row["rule"]
     assert "`win_flag` is an integer" in row["message"]
     assert (row["raw"], row["n_bytes"]) == (data, len(data))
-    (seen,) = table(lab.lake, "documents").iter_rows(named=True)
+    (seen,) = table(lab.lake, "documents").filter(path="deep/er.json").iter_rows(named=True)
     assert (row["sha256"], row["message"]) == (seen["sha256"], seen["reason"])
-    assert report.faults.row(0, named=True) == {k: v for k, v in row.items() if k != "raw"}
-
-
-def test_raw_bytes_are_kept_as_they_are_and_capped(lab: Lab) -> None:
-    long, no_text = BROKEN + b" " * 2 * RAW_LIMIT, bytes(range(256))
-    lab.write("a.json", long)
-    lab.write("b.json", no_text)
-    lab.ingest()
-    kept = table(lab.lake, "quarantine").sort("path").select("raw", "n_bytes").rows()
-    assert kept == [(long[:RAW_LIMIT], len(long)), (no_text, 256)]
-
-
-def test_a_document_that_cannot_be_read(lab: Lab) -> None:
-    """An archive that is cut short; nothing of it can be hashed."""
-    lab.write("a.json.gz", b"\x1f\x8b\x08\x00")
-    lab.write("b.json", GAME)
-    assert lab.counts() == {"ingested": 1, "quarantined": 1}
-    (row,) = table(lab.lake, "quarantine").iter_rows(named=True)
-    assert (row["sha256"], row["raw"], row["n_bytes"]) == (None, None, None)
-    assert lab.counts() == {"unchanged": 1, "quarantined": 1}
-    assert len(refused(lab.lake)) == 1
+    (told,) = report.faults.filter(path="deep/er.json").iter_rows(named=True)
+    assert told == {k: v for k, v in row.items() if k != "raw"}
+    kept = [(one["raw"], one["n_bytes"]) for one in others]
+    assert kept == [(long[:RAW_LIMIT], len(long)), (no_text, 256), (None, None)]
+    assert others[-1]["sha256"] is None
+    assert lab.counts() == {"unchanged": 1, "quarantined": 4}
+    assert len(refused(lab.lake)) == 4
 
 
 NOISE = [sha512(bytes([n])).hexdigest() * 8 for n in range(3)]
@@ -155,30 +148,24 @@ def test_a_place_is_told_of_until_it_is_seen_mended(lab: Lab) -> None:
 
 
 def test_a_part_is_refused_and_its_game_stays(lab: Lab) -> None:
+    several = undercover()
+    del several["consistency_metric"], several["pgm_metric"], several["player_vote"]
     lab.write("a.json", faulty())
+    lab.write("b.json", several)
     report = lab.ingest()
-    assert nonzero(report) == {"ingested": 1}
-    assert report.faults.height == 1
-    (row,) = table(lab.lake, "quarantine").iter_rows(named=True)
-    assert row["json_path"] == "$.consistency_metric"
-    assert [row["game_id"]] == table(lab.lake, "games")["game_id"].to_list()
+    assert nonzero(report) == {"ingested": 2}
+    assert report.faults.height == 4
+    (row,) = table(lab.lake, "quarantine").filter(path="a.json").iter_rows(named=True)
+    assert row["game_id"] in table(lab.lake, "games").filter(path="a.json")["game_id"]
     assert row["raw"] == encode(faulty())
     assert table(lab.lake, "role_identifications").is_empty()
     assert table(lab.lake, "role_analyses").height == 18
-    assert lab.counts() == {"unchanged": 1}
-    assert len(refused(lab.lake)) == 1
-
-
-@pytest.mark.slow
-def test_several_parts_of_one_game(lab: Lab) -> None:
-    log = undercover()
-    del log["consistency_metric"], log["pgm_metric"], log["player_vote"]
-    lab.write("a.json", log)
-    lab.ingest()
-    assert [place for _, place, _ in refused(lab.lake)] == [
-        "$.consistency_metric",
-        "$.pgm_metric",
-        "$.player_vote",
+    assert lab.counts() == {"unchanged": 2}
+    assert refused(lab.lake) == [
+        ("a.json", "$.consistency_metric", True),
+        ("b.json", "$.consistency_metric", True),
+        ("b.json", "$.pgm_metric", True),
+        ("b.json", "$.player_vote", True),
     ]
 
 

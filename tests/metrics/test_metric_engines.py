@@ -3,6 +3,7 @@
 import tempfile
 from functools import cache
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 
 import polars as pl
@@ -366,23 +367,14 @@ def check_terms(lake: StoredLake, edition: str, values: pl.DataFrame) -> None:
 def test_no_view_holds_two_editions_and_unions_hold_every_metric(of_cases):
     for edition in EDITIONS:
         every = {(name, edition) for name in names(edition)}
-        found = {
-            schema: {
-                of: set(rows.iter_rows())
-                for of, rows in zip(
-                    ("metrics", *names(edition)),
-                    asked(
-                        of_cases,
-                        *(
-                            f"SELECT DISTINCT metric, edition FROM {in_schema(schema, edition, of)}"
-                            for of in ("metrics", *names(edition))
-                        ),
-                    ),
-                    strict=True,
-                )
-            }
-            for schema in ("attempts", "evidence", "terms")
-        }
+        found: dict[str, dict[str, set[tuple[str, str]]]] = {}
+        of_views = list(product(("attempts", "evidence", "terms"), ("metrics", *names(edition))))
+        selected = (
+            f"SELECT DISTINCT metric, edition FROM {in_schema(schema, edition, of)}"
+            for schema, of in of_views
+        )
+        for (schema, of), pairs in zip(of_views, asked(of_cases, *selected), strict=True):
+            found.setdefault(schema, {})[of] = set(pairs.iter_rows())
         assert found["attempts"]["metrics"] == every
         assert found["evidence"] == found["terms"]
         for of_name in found.values():

@@ -221,10 +221,16 @@ def test_a_catalogue_that_would_be_written_elsewhere(lake: Path, tmp_path: Path)
         pipeline.open_lake(lake).write_catalog(tmp_path / "a?b.duckdb")
 
 
-@pytest.mark.some(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "command", ["tables", f"ingest {SAMPLE}", "ingest logs --lake {lake}", "report --lake {lake}"]
+    "command",
+    [
+        "tables",
+        "ingest logs --lake {lake}",
+        # What another says of it comes from the same line, and a report takes ten seconds.
+        pytest.param(f"ingest {SAMPLE}", marks=pytest.mark.long),
+        pytest.param("report --lake {lake}", marks=pytest.mark.long),
+    ],
 )
 def test_a_current_folder_that_was_deleted(command: str, lake: Path, tmp_path: Path) -> None:
     gone = tmp_path / "gone"
