@@ -1302,6 +1302,11 @@ MISTAKES = {
     "unknown metric": (2, "metrics --metric wit --lake {lake}", "win_rate"),
     "unknown column": (2, "metrics --by weather --lake {lake}", "weather"),
     "unknown game type": (2, "metrics --game-type chess --lake {lake}", "chess"),
+    "unknown system": (
+        2,
+        "leaderboard --system magik --lake {lake}",
+        "no game of the system `magik`: did you mean `magic`?",
+    ),
     "unknown edition": (2, "metrics --edition third --lake {lake}", "third"),
     "unknown engine": (2, "leaderboard --engine pandas --lake {lake}", "pandas"),
     "master of no Spark": (2, "metrics --master local --lake {lake}", "only with the engine spark"),

@@ -513,11 +513,6 @@ def test_findings_of_several_systems_name_each(place: Path) -> None:
     assert (alone.fields[-1].name, alone.origin) == ("content", "system magic")
 
 
-def test_an_unknown_system_is_wrong_usage(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, _, err = magic(capsys, "leaderboard", "--lake", place / "both", "--system", "magik")
-    assert (code, err) == (2, "magic: no game of the system `magik`: did you mean `magic`?\n")
-
-
 def test_pages_offer_the_systems(place: Path) -> None:
     lake = opened(place, "both")
     none = lake.page("leaderboard", system="chatarena", game_type="public_good")
