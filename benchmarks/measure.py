@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parent
-MAGIC = (sys.executable, "-m", "pipeline.cli")
+MAGIC = (sys.executable, "-m", "pipeline")
 LIBRARIES = ("polars", "duckdb", "pyarrow", "deltalake", "msgspec")
 SAMPLE_SECONDS = 0.05
 

@@ -33,7 +33,7 @@ MADE_OF = HERE / "made-of.txt"
 @contextmanager
 def viewer(lake: Path) -> Iterator[str]:
     """The address of a server for the lake, which ends with the block."""
-    command = [sys.executable, "-m", "pipeline.cli", "view", "--no-browser", "--port", "0"]
+    command = [sys.executable, "-m", "pipeline", "view", "--no-browser", "--port", "0"]
     with subprocess.Popen(
         [*command, "--lake", str(lake)], stderr=subprocess.PIPE, text=True
     ) as server:
