@@ -77,7 +77,7 @@ def run(top: Path, *command: str) -> str:
 
 
 def magic(top: Path, *arguments: str) -> str:
-    return run(top, "pipeline.cli", *arguments)
+    return run(top, "pipeline", *arguments)
 
 
 def rows(top: Path, *arguments: str) -> list[dict]:
