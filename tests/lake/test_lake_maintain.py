@@ -360,7 +360,7 @@ def test_the_state_before_today_stays_for_its_readers(
     commits = table(lake, "ingests")
     first = commits["finished_at"].max()
     assert not upkeep._kept_states(reader, "games", first)  # type: ignore[arg-type]
-    maintain(lake, keep_days=1 / DAY)
+    maintain(lake, keep_days=60 / DAY)
     seen = {t: sorted(map(repr, reader.table(t).collect().rows())) for t in TABLES}
     assert seen == before
 
