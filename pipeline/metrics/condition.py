@@ -130,17 +130,17 @@ def _written(node: Any, columns: dict[str, None], schema: Mapping[str, pl.DataTy
             return f"(NOT {of(node.this)})"
         case name if name in _COMPARISONS and parts <= {"this", "expression"}:
             _refuse_chain(node)
-            _refuse_mixture(node, (node.this, node.expression), schema)
+            _refuse_mixture(node, [node.this, node.expression], schema)
             return f"({of(node.this)} {_COMPARISONS[name]} {of(node.expression)})"
         case "And" | "Or" as name if parts <= {"this", "expression"}:
             return _joined(name.upper(), [of(part) for part in node.flatten(unnest=False)])
         case "Is" if type(node.expression).__name__ == "Null":
             return f"({of(node.this)} IS NULL)"
         case "In" if parts == {"this", "expressions"}:
-            _refuse_mixture(node, (node.this, *node.expressions), schema)
+            _refuse_mixture(node, [node.this, *node.expressions], schema)
             return f"({of(node.this)} IN ({', '.join(map(of, node.expressions))}))"
         case "Between" if parts <= {"this", "low", "high"}:
-            _refuse_mixture(node, (node.this, node.args["low"], node.args["high"]), schema)
+            _refuse_mixture(node, [node.this, node.args["low"], node.args["high"]], schema)
             ends = f"{of(node.args['low'])} AND {of(node.args['high'])}"
             return f"({of(node.this)} BETWEEN {ends})"
         case "Like" if parts <= {"this", "expression", "negate"} and node.expression.is_string:
@@ -149,7 +149,7 @@ def _written(node: Any, columns: dict[str, None], schema: Mapping[str, pl.DataTy
         case "Column" if parts == {"this"} and type(node.this).__name__ == "Identifier":
             columns[node.name] = None
             return identifier(node.name)
-        case "Column" | "Dot" if is_key(key := ".".join(part.name for part in node.parts)):
+        case "Column" | "Dot" if is_key(key := _name(node)):
             columns[key] = None
             return identifier(key)
         case "Boolean" | "Null":
@@ -184,11 +184,12 @@ def _refuse_chain(node: Any) -> None:
         )
 
 
-def _refuse_mixture(node: Any, parts: Sequence[Any], schema: Mapping[str, pl.DataType]) -> None:
+def _refuse_mixture(node: Any, sides: Sequence[Any], schema: Mapping[str, pl.DataType]) -> None:
     """Raises UsageError for `x = 1` of a text: engines differ in which of the two they convert."""
-    kinds = {kind for part in parts if (kind := _kind(part.unnest(), schema))}
+    sides = [side.unnest() for side in sides]
+    kinds = {kind for side in sides if (kind := _kind(side, schema))}
     if len(kinds) > 1:
-        keys = [key for part in parts if is_key(key := _name(part.unnest()))]
+        keys = [name for name in map(_name, sides) if is_key(name)]
         hint = f"; {keys[0]} is a text, as in {keys[0]} = '2'" if keys else ""
         raise UsageError(
             f"the condition compares values of different types: {' and '.join(sorted(kinds))} in "

@@ -326,7 +326,7 @@ def ranked(
         reasons=_REASONS,
     )
     is_incomplete = pl.lit(value=not include_incomplete) & (pl.col("lacks").list.len() > 0)
-    is_apart = is_incomplete.fill_null(value=False) | pl.col("model").is_null()
+    is_apart = is_incomplete | pl.col("model").is_null()
     # Equal means of fractions may differ in a last digit.
     win_rate = pl.col("win_rate").round(DIGITS)
     place = pl.when(~is_apart).then(win_rate).rank("min", descending=True)
