@@ -139,7 +139,7 @@ def ingest(
     opened = open_lake(lake) if is_there else None if dry_run else create_lake(lake)
     if opened and is_there:
         check_writable(opened)
-        check_declared(opened)
+        _check_declared(opened)
     left: list[str] = []
     try:
         # Whatever becomes of its own folder, an ingest that is committed is done.
@@ -263,7 +263,7 @@ def _commit(
             if surplus:
                 files = change.without(table, files, _of_games(surplus))
             change.add(table, files)
-    write_roles(change, resolution.games["game_type"])
+    _write_roles(change, resolution.games["game_type"])
     noted = resolution.noted(recall.archives(change.ingest_id))
     change.write("documents", resolution.documents(change.ingest_id))
     change.write("archives", [noted])
@@ -285,7 +285,7 @@ def _commit(
     return report
 
 
-def check_declared(lake: StoredLake) -> None:
+def _check_declared(lake: StoredLake) -> None:
     """Raises LakeError for a game that is declared otherwise now than when it was ingested."""
     if changed := lake.redeclared_types:
         raise LakeError(
@@ -294,12 +294,12 @@ def check_declared(lake: StoredLake) -> None:
         )
 
 
-def write_roles(change: Transaction, game_types: pl.Series) -> None:
+def _write_roles(change: Transaction, game_types: pl.Series) -> None:
     """Writes the roles of these game types, with those that code added since the lake has them.
 
-    Raises LakeError like `check_declared`: another ingest may have been committed meanwhile.
+    Raises LakeError like `_check_declared`: another ingest may have been committed meanwhile.
     """
-    check_declared(change.lake)
+    _check_declared(change.lake)
     stored = change.lake.roles
     wanted = role_rows().filter(pl.col("game_type").is_in(game_types.implode()))
     new = wanted.join(stored, on=wanted.columns, how="anti")["game_type"].unique()
