@@ -203,8 +203,7 @@ def _kind(node: Any, schema: Mapping[str, pl.DataType]) -> str | None:
         return "texts" if node.is_string else "numbers"
     if type(node).__name__ == "Boolean":
         return "truths"
-    name = _name(node)
-    dtype = pl.String() if is_key(name) else schema.get(name, pl.Null())
+    dtype = pl.String() if is_key(name := _name(node)) else schema.get(name, pl.Null())
     if dtype.is_numeric():
         return "numbers"
     return _KINDS.get(type(dtype))
