@@ -12,8 +12,6 @@ FOLDER = Path(__file__).resolve().parent.parent / "benchmarks"
 NO_TEST = {"__main__", "data", "measure", "spark"}
 NAMES = sorted({path.stem for path in FOLDER.glob("*.py")} - NO_TEST)
 
-pytestmark = pytest.mark.long
-
 
 @pytest.fixture(scope="session")
 def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -21,6 +19,19 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("bench")
 
 
+def test_all_find_what_they_import() -> None:
+    modules = ", ".join(sorted({*NAMES, *NO_TEST} - {"__main__"}))
+    done = subprocess.run(
+        [sys.executable, "-c", f"import {modules}"],
+        env={**os.environ, "PYTHONPATH": f"{FOLDER}:{FOLDER.parent}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_benchmark_writes_its_section(name: str, scratch: Path, tmp_path: Path) -> None:
     results = tmp_path / "results.md"

@@ -263,7 +263,7 @@ def _commit(
             if surplus:
                 files = change.without(table, files, _of_games(surplus))
             change.add(table, files)
-    _write_roles(change, resolution.games["game_type"])
+    write_roles(change, resolution.games["game_type"])
     noted = resolution.noted(recall.archives(change.ingest_id))
     change.write("documents", resolution.documents(change.ingest_id))
     change.write("archives", [noted])
@@ -294,7 +294,7 @@ def _check_declared(lake: StoredLake) -> None:
         )
 
 
-def _write_roles(change: Transaction, game_types: pl.Series) -> None:
+def write_roles(change: Transaction, game_types: pl.Series) -> None:
     """Writes the roles of these game types, with those that code added since the lake has them.
 
     Raises LakeError like `_check_declared`: another ingest may have been committed meanwhile.
