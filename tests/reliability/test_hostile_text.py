@@ -7,7 +7,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator
-from functools import reduce
+from functools import cache, reduce
 from operator import getitem
 from pathlib import Path
 from typing import Any
@@ -30,19 +30,20 @@ from pipeline.present import markdown
 from pipeline.reports.audit import KINDS
 from pipeline.simulate import simulate
 
-SIGNS = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
-# What shows nothing and so can hide something, as the Unicode tables of polars have it.
-INVISIBLE = (
-    pl.Series(SIGNS)
-    .to_frame("sign")
-    .filter(pl.col("sign").str.contains(r"^\p{Default_Ignorable_Code_Point}$"))["sign"]
-    .to_list()
-)
-STEERING = {
-    *(sign for sign in SIGNS if unicodedata.category(sign) == "Cc"),
-    *"\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c\u2028\u2029\ufeff",
-    *INVISIBLE,
-}
+
+@cache
+def steering() -> frozenset[str]:
+    """What moves the cursor, turns text round, or shows nothing and so can hide something."""
+    signs = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
+    # As the Unicode tables of polars have it.
+    is_invisible = pl.col("sign").str.contains(r"^\p{Default_Ignorable_Code_Point}$")
+    invisible = pl.DataFrame({"sign": signs}).filter(is_invisible)["sign"].to_list()
+    assert len(invisible) > 4000
+    controls = (sign for sign in signs if unicodedata.category(sign) == "Cc")
+    turning = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c"
+    return frozenset((*controls, *turning, *"\u2028\u2029\ufeff", *invisible))
+
+
 FORMULAS = {
     "=1+1": "'=1+1",
     "=cmd|'/c calc'!A1": "'=cmd|'/c calc'!A1",
@@ -63,8 +64,7 @@ FORMULAS = {
 
 
 def test_what_steers_a_terminal_or_hides_is_written_out() -> None:
-    assert len(INVISIBLE) > 4000
-    for sign in sorted(STEERING):
+    for sign in sorted(steering()):
         shown = "\n" if sign == "\n" else sign.encode("unicode_escape").decode()
         for before, after in ("ab", "模型", "  ", ("", "")):
             assert terminal.printable(f"{before}{sign}{after}") == f"{before}{shown}{after}"
@@ -137,8 +137,7 @@ def test_no_command_lets_it_through(
 ) -> None:
     assert main([*command, "--lake", str(lake), "--format", *form.split()]) == 0
     for text in capsysbinary.readouterr():
-        steering = set(text.decode()) & STEERING - {"\n"}
-        assert steering == set()
+        assert set(text.decode()) & steering() - {"\n"} == set()
 
 
 @pytest.mark.some(4)
@@ -152,7 +151,7 @@ def test_an_error_does_not_either(
             opened.sql(asked.format(escape))
         terminal.complain(str(refusal.value))
         err = capsys.readouterr().err
-        assert set(err) & STEERING == {"\n"}
+        assert set(err) & steering() == {"\n"}
         assert err.count("\n") == 1
 
 
@@ -373,6 +372,6 @@ def test_no_field_of_a_log_reaches_a_terminal(
         lake = [] if command in WITHOUT_LAKE else ["--lake", everywhere["lake"]]
         codes.append(main([command, *arguments, *lake]))
         for text in capsysbinary.readouterr():
-            assert set(text.decode()) & STEERING - {"\n"} == set(), asked
+            assert set(text.decode()) & steering() - {"\n"} == set(), asked
             assert not re.search("^# </script>", text.decode(), re.MULTILINE), asked
     assert 0 in codes, codes
