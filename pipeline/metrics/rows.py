@@ -113,16 +113,17 @@ def _rows(
     is_counted = pl.col("hit").is_not_null() if declared.counted is None else declared.counted
     if request.edition != RELEASE:
         is_counted = is_counted & pl.col("is_readable")
-    of_games = with_game(table, tables, request.of_game)
-    return (
-        (games.of(of_games) if games else of_games)
-        .filter("is_tested", pl.sql_expr(wanted(request)), in_scope(request), declared.where)
+    told = (
+        with_game(table, tables, request.of_game)
+        .filter("is_tested", in_scope(request), declared.where)
         .with_columns(
             term=declared.term, what=declared.what, hit=declared.hit, is_readable=IS_READABLE
         )
         .with_columns((cs.by_name("hit") & cs.boolean()).cast(pl.Int64))  # as in SQL
         .with_columns(is_counted=is_counted.fill_null(value=False))
     )
+    # A hit can look at other rows (`.over("game_id")`): what is asked for is chosen after it.
+    return (games.of(told) if games else told).filter(pl.sql_expr(wanted(request)))
 
 
 def in_scope(request: Request) -> pl.Expr:

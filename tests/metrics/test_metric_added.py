@@ -62,6 +62,25 @@ def test_a_hit_can_be_a_yes_or_no_in_both_engines(lake: Lake, given: Lake) -> No
     assert_frame_equal(own.evidence("silence"), given.evidence("silence"))
 
 
+def test_a_hit_that_looks_at_other_rows_sees_them_whatever_is_asked_for(lake: Lake) -> None:
+    """A vote is a hit where another one of its round is for the same player."""
+    window = "count(*) OVER (PARTITION BY game_id, round, target) > 1"
+    given = lake.with_metric(
+        declared(hit=pl.len().over("game_id", "round", "target") > 1),
+        name="silence",
+        sql=SQL.replace("target IS NULL", window),
+    )
+    counts = ["hits", "counted"]
+    of_seats = given.metrics(metric="silence", by=["seat", "model"]).filter(hits=1.0)
+    assert of_seats.height > 0
+    for engine in ("polars", "duckdb"):
+        for seat, model, *expected in of_seats.select("seat", "model", *counts).iter_rows():
+            asked = {"where": f"seat = {seat}", "model": model, "engine": engine}
+            found = given.metrics(metric="silence", by=["model"], **asked)
+            assert found.select(counts).row(0) == (*expected,)
+            assert given.evidence("silence", **asked)["hit"].sum() == expected[0]
+
+
 @pytest.mark.slow
 def test_every_method_knows_it_beside_the_others(given: Lake, lake: Lake) -> None:
     board = given.leaderboard()
