@@ -30,7 +30,7 @@ from pipeline.metrics.request import (
 )
 from pipeline.metrics.results import MISSING, REPLAYS, SYSTEM, VALUES, origin, seen_as
 from pipeline.metrics.rows import in_scope
-from pipeline.metrics.tally import ENGINES, Question, check_engine, clusters, count
+from pipeline.metrics.tally import ENGINES, Clusters, Question, check_engine, clusters, count
 from pipeline.metrics.values import values
 from pipeline.metrics.views import check_installed
 from pipeline.vocabulary import ALL, DEFAULT_GAMES, MAGIC, PAPER, RELEASE, Edition, Engine, GameType
@@ -167,7 +167,7 @@ def answered(
         declared,
         request,
         with_games=metric_names if with_games is None else with_games,
-        clusters=None if confidence is None else clusters(_taken(lake, request), request),
+        clusters=None if confidence is None else clusters_of(lake, request),
     )
     counts = count(lake, question, engine, master)
     rows = values(counts, declared, request)
@@ -183,11 +183,11 @@ def answered(
     return Answer(_in_order(rows, metric_names, request.by), request, terms, sums)
 
 
-def _taken(lake: StoredLake, request: Request) -> pl.DataFrame:
-    """The settings that were `played`, of the games that the edition takes."""
+def clusters_of(lake: StoredLake, request: Request) -> Clusters:
+    """The clusters of the request's intervals: `tally.clusters` of the games that it takes."""
     if request.edition == RELEASE:
-        return played(lake, in_scope(request))
-    return lake.once(played).filter(pl.col("n_finished") > 0)
+        return clusters(played(lake, in_scope(request)), request)
+    return clusters(lake.once(played).filter(pl.col("n_finished") > 0), request)
 
 
 def declarations(lake: StoredLake, names: Sequence[str], request: Request) -> dict[str, Metric]:

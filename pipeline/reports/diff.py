@@ -12,11 +12,18 @@ from pipeline.declared import option
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake, open_lake
-from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered, declarations
+from pipeline.metrics import (
+    DEFAULT_CONFIDENCE,
+    PAPER,
+    Answer,
+    answered,
+    clusters_of,
+    declarations,
+)
 from pipeline.metrics.known import names
 from pipeline.metrics.request import Request, asked_for, check_models, several, tested
 from pipeline.metrics.results import IS_THIN, METRIC, ORIGIN, origin
-from pipeline.metrics.tally import Question, count
+from pipeline.metrics.tally import GAME_MARK, Question, count
 from pipeline.reports.compare.differences import (
     COLUMNS as COMPARED,
     adjusted,
@@ -66,7 +73,10 @@ COLUMNS: Mapping[str, column.Column] = {
     "family": column.count("how many p-values are adjusted together: all of the result"),
     "level": column.number("the significance level, 1 − `confidence`"),
     "method": column.text("how the difference was computed"),
-    "n_settings": COMPARED["n_settings"],
+    "n_settings": column.count(
+        "settings in common, without those whose games are the same in both; where a model "
+        "finished games of only one setting of a competition, its games are the clusters"
+    ).shown("settings"),
     "is_replayed": COMPARED["is_replayed"],
     **_OF_GAMES,
     "is_beyond_chance": column.flag(
@@ -123,7 +133,8 @@ def diff(
     --metric, p-values are adjusted for these values alone.
 
     If both lakes count the same games, the difference is exact and has no p-value. Otherwise the
-    two states are compared like two models, paired by setting if possible.
+    two states are compared like two models, paired by setting if possible. Settings whose games are
+    the same in both tell of no change: they are not paired, and new games weigh against old ones.
 
     With `--fail-on-regression`, `p fall` tests whether the value fell by more than MARGIN, adjusted
     by Holm's method. At .05 or less (1 − SHARE with `--confidence`) it did: this is a regression.
@@ -155,8 +166,9 @@ def diff(
     answers = [
         answered(lake, request, names=metrics, confidence=confidence) for lake, request in asked
     ]
-    rows = _compared(answers, confidence).join(
-        _n_games(_games(asked, metrics)),
+    games = _games(asked, metrics)
+    rows = _compared(answers, games, confidence).join(
+        _n_games(games),
         on=["metric", "model"],
         how="left",
         nulls_equal=True,
@@ -246,10 +258,11 @@ def _fall(
     return p_fall(new, old, margin, p, correlation), seen
 
 
-def _compared(answers: Sequence[Answer], confidence: float) -> pl.DataFrame:
+def _compared(answers: Sequence[Answer], games: pl.DataFrame, confidence: float) -> pl.DataFrame:
     """The comparison of each metric and model after with the same before, as `value`, `new_value`.
 
-    What only one state has is not compared: the reason says which state that is.
+    Settings with the same games in both are not paired, where others changed: they would only be
+    compared with themselves. What only one state has is not compared: the reason says which.
     """
     of_states = [
         one.with_columns(pl.lit(state).alias("state"))
@@ -257,6 +270,13 @@ def _compared(answers: Sequence[Answer], confidence: float) -> pl.DataFrame:
     ]
     request = replace(answers[0].request, by=("model", "state"))
     answer = Answer.of_all(of_states, request)
+    is_common = pl.col("change") == "common"
+    changed = games.filter(~is_common.all().over("metric", "model"))
+    cell = ["metric", "model", "stratum", "cluster"]
+    of_cells = changed.rename({"competition": "stratum"}).group_by(cell)
+    same = of_cells.agg(is_same=is_common.all())
+    sums = answer.sums.join(same, on=cell, how="left", nulls_equal=True)
+    answer = answer._replace(sums=sums.with_columns(pl.col("is_same").fill_null(value=False)))
     lacking = (
         pl.when(pl.col("entity").is_null())
         .then(pl.lit(ONLY_BEFORE))
@@ -286,22 +306,25 @@ def _n_games(games: pl.DataFrame) -> pl.DataFrame:
 
 
 def _games(asked: Sequence[_Asked], metrics: Sequence[str]) -> pl.DataFrame:
-    """The games that either lake counts, as in `CHANGED_GAMES`; `common` in both."""
+    """The games that either lake counts, as in `CHANGED_GAMES`, with the cluster that each
+    is in; `common` in both."""
     both = pl.concat(
         _counted(lake, request, metrics).with_columns(change=pl.lit(change))
         for (lake, request), change in zip(asked, ("gone", "new"), strict=True)
     )
     change = pl.when(pl.len() > 1).then(pl.lit("common")).otherwise(pl.col("change").first())
     of_games = both.group_by("metric", *_GAME_KEY)
-    return of_games.agg(pl.col("hits", "counted").first(), change=change).select(*CHANGED_GAMES)
+    return of_games.agg(pl.col("cluster", "hits", "counted").first(), change=change)
 
 
 def _counted(lake: StoredLake, request: Request, metrics: Sequence[str]) -> pl.DataFrame:
     """The games that each metric counts, with its hits and counted rows in them."""
-    request = replace(request, by=_GAME_KEY)
-    declared = declarations(lake, metrics, request)
-    sums = count(lake, Question(declared, request, with_games=()), "polars").sums
-    of_games = sums.group_by("metric", *_GAME_KEY).agg(pl.col("hits", "counted").sum())
+    finest = replace(request, by=_GAME_KEY)
+    declared = declarations(lake, metrics, finest)
+    question = Question(declared, finest, with_games=(), clusters=clusters_of(lake, request))
+    sums = count(lake, question, "polars").sums
+    cluster = pl.col("cluster").str.strip_prefix(GAME_MARK)
+    of_games = sums.group_by("metric", *_GAME_KEY, cluster).agg(pl.col("hits", "counted").sum())
     return of_games.filter(pl.col("counted") > 0).with_columns(pl.col("hits").cast(pl.Float64))
 
 
@@ -325,6 +348,8 @@ def diff_games(
     metrics = asked_for(metric, edition)
     order = pl.col("metric").cast(pl.Enum(names(edition)))
     changed = _games(asked, metrics).filter(pl.col("change") != "common")
-    return changed.sort(order, *_GAME_KEY, nulls_last=True).with_columns(
-        origin(asked[0][0], edition)
+    return (
+        changed.select(*CHANGED_GAMES)
+        .sort(order, *_GAME_KEY, nulls_last=True)
+        .with_columns(origin(asked[0][0], edition))
     )

@@ -12,6 +12,10 @@ s adds to the difference, over its cells of terms k, of share a_k of the metric'
 and a model's own contribution, about its ratio r_k and the mean of the stratum, is
 
     u_s = Σ a_k · (e − mean e) / Σ_k w,   e = h' − r_k w
+
+Two states of one lake can hold the very same games. Their cells tell of no change, so they are left
+out of what is common. But they tie the whole values to one another: if items are equally variable,
+these correlate by √(p_A p_B), p being the share of a term's items that are the same in both.
 """
 
 from collections.abc import Mapping
@@ -48,6 +52,7 @@ class Own(NamedTuple):
 class Counted:
     """What models counted, from the `sums` and `terms` of `intervals` by model, and `n_games`.
 
+    `sums` may have `is_same`: whether the cell holds the same games for all models that have it.
     `cells` has model, term, stratum, cluster, h, c, and of the term its weight and `counted`, all
     that the cells have.
     """
@@ -55,15 +60,20 @@ class Counted:
     def __init__(
         self, sums: pl.LazyFrame, terms: pl.LazyFrame, n_games: Mapping[str, int] | None = None
     ) -> None:
-        by_cell = sums.group_by("model", *_CELL).agg(h=exact_sum(pl.col("h")), c=_C.sum())
+        known = sums if "is_same" in sums.collect_schema() else sums.with_columns(is_same=False)
+        by_cell = known.group_by("model", *_CELL).agg(
+            pl.col("is_same").any(), h=exact_sum(pl.col("h")), c=_C.sum()
+        )
         total = _C.sum().over("model", "term")
         # In this order, since total and counted are mostly the same: their ratio is then 1 exactly.
         weight = pl.col("weight") * (total / pl.col("counted"))
         joined = by_cell.filter(_C > 0).join(terms, on=["model", "term"])
         self.cells = joined.with_columns(weight=weight, counted=total).collect()
         numbered = self.cells.with_columns(_numbers(self.cells[name]) for name in _CELL)
-        every = numbered.select(_CELL).unique().sort(_CELL).with_row_index("cell")
+        of_cell = numbered.group_by(_CELL).agg(pl.col("is_same").any()).sort(_CELL)
+        every = of_cell.with_row_index("cell")
         self._every = _Keys(*(every[name].to_numpy() for name in _CELL))
+        self._is_same = every["is_same"].to_numpy()
         parts = numbered.join(every, on=_CELL).sort("cell").partition_by("model", as_dict=True)
         self._own = {
             str(model): self._of_model(part, (n_games or {}).get(str(model)))
@@ -82,7 +92,7 @@ class Counted:
         """What the two have in common."""
         own, others = self._own[one], self._own[other]
         every, n_cells = self._every, len(self._every.term)
-        if len(own.cell) == len(others.cell) == n_cells:
+        if len(own.cell) == len(others.cell) == n_cells and not self._is_same.any():
             h, c = np.stack([own.h, others.h]), np.stack([own.c, others.c])
             return Common((own, others), every, h, c)
         if self._spread[0] != one:
@@ -90,10 +100,21 @@ class Counted:
             self._spread = one, np.zeros((2, n_cells))
             self._spread[1][:, own.cell] = own.h, own.c
         both = np.stack([self._spread[1][:, others.cell], [others.h, others.c]], axis=1)
-        is_common = both[1, 0] > 0
+        of_both, is_same = both[1, 0] > 0, self._is_same[others.cell]
+        is_common = of_both & ~is_same
         cell, (h, c) = others.cell[is_common], both[:, :, is_common]
         keys = _Keys(every.term[cell], every.stratum[cell], every.cluster[cell])
-        return Common((own, others), keys, h, c)
+        same = of_both & is_same
+        tie = _tie((own, others), every.term[others.cell[same]], both[1][:, same])
+        return Common((own, others), keys, h, c, tie)
+
+
+def _tie(own: tuple[Own, Own], term: Ints, c: Floats) -> float:
+    """How both values go together by the cells that are the same: the mean over their terms."""
+    counted = np.stack([one.counted for one in own])
+    items = np.stack([np.bincount(term, of_one, counted.shape[1]) for of_one in c])
+    shares = np.divide(items, counted, out=np.zeros_like(counted), where=counted > 0)
+    return float(np.average(np.sqrt(shares.prod(axis=0)), weights=own[0].weight + own[1].weight))
 
 
 def _numbers(names: pl.Series) -> pl.Series:
@@ -104,9 +125,15 @@ def _numbers(names: pl.Series) -> pl.Series:
 
 
 class Common:
-    """What two models have in common, cell by cell: `h` of both, evened, of `w` items."""
+    """What two models have in common, cell by cell: `h` of both, evened, of `w` items.
 
-    def __init__(self, own: tuple[Own, Own], keys: "_Keys", h: Floats, c: Floats) -> None:
+    `tie` is the correlation of their whole values by games that are the same.
+    """
+
+    def __init__(
+        self, own: tuple[Own, Own], keys: "_Keys", h: Floats, c: Floats, tie: float = 0.0
+    ) -> None:
+        self.tie = tie
         self._keys, self._terms, self.n_settings = keys, keys.terms, keys.n_settings
         self.w = c.sum(axis=0) / 2
         self.h = self.w * h / c

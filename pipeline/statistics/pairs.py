@@ -10,7 +10,8 @@ by setting. Where signs are no fair test of the values (`Common.is_uneven`), p i
 level at which this interval begins to hold 0.
 
 Elsewhere the comparison is unpaired: the difference and MOVER's interval are those of the models'
-own values, and p is the level at which it begins to hold 0. Such levels are of Wilson's ends.
+own values, and p is the level at which it begins to hold 0. Such levels are of Wilson's ends. Games
+that are the same for both, as in two states of a lake, correlate these values (`Common.tie`).
 
 So p can be another method than the interval, and near the level asked for one may hold 0 and the
 other not. Then the end next to 0 is moved to 0 or just beyond, and `ci_method` says so; the other
@@ -160,7 +161,7 @@ def _row(row: _Tested, of_pair: Sequence[dict[str, Any]], confidence: float) -> 
     basis: dict[str, Any] | None = None
     interval: tuple[Any, ...] = (None,) * 4
     if of_pair:
-        correlation = 0.0 if row.flipped is None else shrunk_correlation(*common.u)
+        correlation = common.tie if row.flipped is None else shrunk_correlation(*common.u)
         basis = dict(zip(_PAIR, of_pair, strict=True)) | {"correlation": correlation}
         if row.asks:
             one, other, _ = of_basis(basis)

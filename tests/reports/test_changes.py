@@ -1,6 +1,7 @@
 """A diff: what moved is said first, each row adds up, and what is chosen is tested alone."""
 
 import json
+from math import erfc, sqrt
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -22,12 +23,15 @@ NOTHING: dict[str, dict[int, int]] = {}
 CHOSEN_ANEW = ("p_holm", "family", "is_beyond_chance")
 
 
-def state(wins: dict[str, dict[int, int]], first: int = 1) -> Frames:
-    """Each model's games, won or not, one in each of these settings, numbered from the first."""
+def state(wins: dict[str, dict[int, int]], first: int = 1, *, n_settings: int = 1000) -> Frames:
+    """Each model's games, won or not, one in each of these settings, numbered from the first.
+
+    With fewer settings, their games are spread over them.
+    """
     text = ["game | model | setting_id | game_index | win_credit | is_finished"]
     rows = [(model, *one) for model, own in wins.items() for one in own.items()]
     text += [
-        f"{n} | {model} | f{setting:031x} | 0 | {hit} | yes"
+        f"{n} | {model} | f{setting % n_settings:031x} | 0 | {hit} | yes"
         for n, (model, setting, hit) in enumerate(rows, first)
     ]
     return Frames({"results": table("results", "\n".join(text), game_type="public_good")})
@@ -86,10 +90,9 @@ def test_what_cannot_be_compared_is_counted() -> None:
         (games([1, 0, 1]), games([1, 0, 1])),
     ],
 )
-@pytest.mark.parametrize("first", [1, 100], ids=["some games are the same", "all are new"])
-def test_each_row_adds_up(before: dict[int, int], after: dict[int, int], first: int) -> None:
+def test_each_row_adds_up(before: dict[int, int], after: dict[int, int]) -> None:
     """The means over the settings of both states, in plain Python."""
-    rows = diff(state({"m": before}), state({"m": after}, first), metric="win_rate")
+    rows = diff(state({"m": before}), state({"m": after}, 100), metric="win_rate")
     (row,) = rows.to_dicts()
     assert row["value"] == pytest.approx(mean(before.values()))
     assert row["new_value"] == pytest.approx(mean(after.values()))
@@ -104,6 +107,62 @@ def test_each_row_adds_up(before: dict[int, int], after: dict[int, int], first: 
     shown = {one.name for one in present("diff", rows).fields}
     is_apart = (row["value"], row["new_value"]) != pytest.approx(values)
     assert ({"common_value", "new_common_value"} <= shown) is is_apart
+
+
+# Of games 1, 2, and so on: those that a state has, each with what came of it.
+OLD = games([1, 0] * 40)
+
+
+def proportions(hits: int, of: int, other: int, of_other: int) -> tuple[float, float]:
+    """The two-sample test of proportions: its p-value, and the error of their difference."""
+    pooled = (hits + other) / (of + of_other)
+    error = sqrt(pooled * (1 - pooled) * (1 / of + 1 / of_other))
+    return erfc(abs(hits / of - other / of_other) / error / sqrt(2)), error
+
+
+@pytest.mark.parametrize("n_settings", [1000, 1], ids=["a setting a game", "one setting"])
+@pytest.mark.parametrize("hits", [2, 8, 15, 20, 32])
+def test_new_games_are_compared_with_the_old_ones_not_these_with_themselves(
+    hits: int, n_settings: int
+) -> None:
+    """Of 40 new games beside 80 old ones, of which half are hits, the new ones tell what moved."""
+    after = OLD | games([1] * hits + [0] * (40 - hits), 80)
+    states = [state({"m": own}, n_settings=n_settings) for own in (OLD, after)]
+    (row,), (back,) = (
+        diff(*ordered, metric="win_rate").to_dicts() for ordered in (states, states[::-1])
+    )
+    assert (row["n_common"], row["n_gone"], row["n_new"]) == (80, 0, 40)
+    assert row["method"] == "unpaired"
+    moved = (40 + hits) / 120 - 0.5
+    assert row["difference"] == pytest.approx(moved) == pytest.approx(-back["difference"])
+    p, error = proportions(hits, 40, 40, 80)
+    # By another method, and rates near the ends of their range are less sure by it.
+    assert row["p_value"] == pytest.approx(p, rel=0.5, abs=2e-4)
+    assert row["p_value"] == pytest.approx(back["p_value"])
+    assert row["is_beyond_chance"] is (p < 0.05)
+    half = 1.96 * error / 3  # a third of the games are new
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx((moved - half, moved + half), abs=0.04)
+
+
+@pytest.mark.parametrize(("n_changed", "method"), [(8, "unpaired"), (12, "paired by setting")])
+def test_settings_with_the_same_games_are_not_paired(n_changed: int, method: str) -> None:
+    """Twenty games won; the logs of some were put right, and their games are lost now."""
+    same = state({"m": games([1] * 20)})
+    rows = same.table("results").collect()
+    is_changed = pl.int_range(pl.len()) < n_changed
+    changed = rows.with_columns(
+        game_id=pl.when(is_changed)
+        .then(pl.col("game_id").str.replace("^.", "f"))
+        .otherwise("game_id"),
+        win_credit=pl.when(is_changed).then(0.0).otherwise("win_credit"),
+    )
+    (row,) = diff(same, Frames({"results": changed}), metric="win_rate").to_dicts()
+    assert (row["n_common"], row["n_gone"]) == (20 - n_changed, n_changed)
+    assert row["method"] == method
+    expected = (1, 0) if method == "paired by setting" else (None, None)
+    assert (row["common_value"], row["new_common_value"]) == expected
+    assert row["difference"] == pytest.approx(-1 if expected[0] else -n_changed / 20)
+    assert row["is_beyond_chance"]
 
 
 @pytest.mark.some(3)

@@ -13,7 +13,15 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
 from pipeline.statistics import flips
-from pipeline.statistics.contrast import Interval, effective_settings, mover, shrunk_correlation
+from pipeline.statistics.contrast import (
+    Interval,
+    Rate,
+    effective_settings,
+    mover,
+    p_of,
+    shrunk_correlation,
+    z_at,
+)
 from pipeline.statistics.families import holm, letter_groups
 from pipeline.statistics.flips import EXACT_SETTINGS, MANY_SETTINGS, all_signs_p, sign_flip_p
 from pipeline.statistics.pairs import Pilot
@@ -306,3 +314,20 @@ def test_a_pilot_has_the_degrees_of_freedom_of_its_sum_of_squares():
         found = np.median([of(Pilot(400, float(1 / n), 0.0)) for n in (share**2).sum(axis=1)])
         sums = squares.sum(axis=1)
         assert found == pytest.approx(2 * sums.mean() ** 2 / sums.var(), rel=0.15)
+
+
+@pytest.mark.parametrize(("n_old", "n_new"), [(20, 5), (40, 1), (20, 20), (100, 40)])
+def test_games_that_two_states_share_raise_no_more_alarms(n_old: int, n_new: int) -> None:
+    """Counted over all outcomes of old games and new ones of one rate, an item each."""
+    tie = (n_old / (n_old + n_new)) ** 0.5
+    is_alarm = np.zeros((n_old + 1, n_new + 1))
+    for old, new in itertools.product(range(0, n_old + 1, n_old // 20), range(n_new + 1)):
+        after = Rate((old + new) / (n_old + n_new), n_old + n_new)
+        is_alarm[old, new] = p_of(z_at(after, Rate(old / n_old, n_old), 0.0, tie)) <= 0.05
+    for rate in (0.02, 0.1, 0.3, 0.5, 0.84, 0.95):
+        counted = np.arange(0, n_old + 1, n_old // 20)
+        of_old = binom.pmf(counted, n_old, rate)
+        chances = np.multiply.outer(
+            of_old / of_old.sum(), binom.pmf(np.arange(n_new + 1), n_new, rate)
+        )
+        assert (is_alarm[counted] * chances).sum() < 0.064
