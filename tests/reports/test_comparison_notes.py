@@ -25,12 +25,13 @@ def difference(rows: pl.DataFrame) -> str:
     return f"{cell.text} {cell.interval}"
 
 
-def lake_with(folder: Path, wins: dict[str, list[int]]) -> StoredLake:
-    """Each model's games, won or not, one in each setting from the first on."""
+def lake_with(folder: Path, wins: dict[str, list[int]], first: int = 1) -> StoredLake:
+    """Each model's games, won or not, one in each setting; the games are numbered from `first`."""
     text = ["game | model | setting_id | game_index | win_credit | is_finished"]
     rows = [(model, s, won) for model, own in wins.items() for s, won in enumerate(own)]
     text += [
-        f"{n} | {model} | {s:032x} | 0 | {won} | yes" for n, (model, s, won) in enumerate(rows, 1)
+        f"{n} | {model} | {s:032x} | 0 | {won} | yes"
+        for n, (model, s, won) in enumerate(rows, first)
     ]
     return lake_of(folder, {"results": table("results", "\n".join(text), game_type="public_good")})
 
@@ -79,7 +80,7 @@ def test_a_difference_of_the_values_needs_no_note(
 
 def test_a_change_over_common_settings_needs_the_note_too(tmp_path: Path) -> None:
     before = lake_with(tmp_path / "before", {"A": [1, 1, 1, 0]})
-    after = lake_with(tmp_path / "after", {"A": [0, 0, 0]})
+    after = lake_with(tmp_path / "after", {"A": [0, 0, 0]}, first=10)
     rows = diff(before, after).filter(metric="win_rate")
     assert rows.select("value", "new_value", "difference").row(0) == (3 / 4, 0, -1)
     assert len(common_note(rows, ("new_value", "value"))) == 1

@@ -168,7 +168,10 @@ def _reason() -> pl.Expr:
         only.append(pl.when(more.list.len() > 0).then(has_more))
     lacks = pl.concat_str(only, separator="; ", ignore_nulls=True)
     are_there = pl.all_horizontal(pl.col(SIDES).is_not_null())
-    return pl.when(are_there).then(pl.coalesce(*without, pl.when(lacks != "").then(lacks)))
+    neither = pl.all_horizontal(pl.col("value", "other_value").is_null())
+    alike = pl.when(neither & (pl.col("reason") == pl.col("other_reason"))).then("reason")
+    first = pl.coalesce(pl.format("both: {}", alike), *without, pl.when(lacks != "").then(lacks))
+    return pl.when(are_there).then(first)
 
 
 def check_margin(
