@@ -13,7 +13,7 @@ import pipeline
 from pipeline.answers import metrics_of, with_metrics
 from pipeline.api import Lake
 from pipeline.errors import MetricError, QueryError, UsageError
-from pipeline.metrics.declaration import Metric, Rows, Term
+from pipeline.metrics.declaration import Combine, Metric, Rows, Term
 from pipeline.metrics.evidence import evidence_parts, evidence_totals
 from pipeline.metrics.known import Added
 from pipeline.reports.evidence_sum import sentence
@@ -302,9 +302,16 @@ WRONG = {
         "names an unknown game type: werewolv; did you mean `werewolf`?",
     ),
     "a term without a game type": (
-        Metric((*TERMS, Term("more", ())), declared().rows),
+        Metric((*TERMS, Term("more", ())), declared().rows, high=2),
         {},
         "the term `more` of `x` names no game type",
+    ),
+    "two terms of one name": (
+        Metric(
+            (Term("votes", ("chameleon",)), Term("votes", ("undercover",))), declared().rows, high=2
+        ),
+        {},
+        "`x` has several terms `votes`",
     ),
     "no term": (Metric((), declared().rows), {}, "`x` has no Term"),
     "one hit of 1.5": (
@@ -343,6 +350,32 @@ def test_what_cannot_be_taken(lake: Lake, case: str) -> None:
     metric, options, message = WRONG[case]
     with pytest.raises(MetricError, match=message):
         lake.with_metric(metric, **({"name": "x"} | options))
+
+
+def test_a_game_type_that_a_term_names_twice_counts_once(lake: Lake, given: Lake) -> None:
+    twice = Metric((Term("votes", HIDDEN_ROLE_GAMES * 2),), declared().rows)
+    own = lake.with_metric(twice, name="silence")
+    assert_frame_equal(own.metrics(metric="silence"), given.metrics(metric="silence"))
+
+
+@pytest.mark.parametrize(
+    ("combine", "weights", "least"),
+    [
+        (Combine.SUM, (400.0,), 400),
+        (Combine.SUM, (1.0, 1.0), 2),
+        (Combine.SUM, (0.1, 0.2, 0.7), 1),
+        (Combine.MEAN, (400.0, 1.0), 1),
+        (Combine.POOLED, (1.0, 1.0), 1),
+    ],
+)
+def test_the_end_of_the_range_is_no_less_than_values_can_be(
+    combine: Combine, weights: tuple[float, ...], least: float
+) -> None:
+    terms = tuple(Term(f"t{n}", ("chameleon",), weight) for n, weight in enumerate(weights))
+    assert Metric(terms, declared().rows, combine, high=least).high == least
+    for high in (least * 0.99, 0.0, -1.0, float("inf"), float("nan")):
+        with pytest.raises(MetricError, match=f"which is {least}, not "):
+            Metric(terms, declared().rows, combine, high=high)
 
 
 def test_a_part_of_a_hit_counts_whatever_a_metric_says_of_its_hits(lake: Lake) -> None:
