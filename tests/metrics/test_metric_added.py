@@ -15,9 +15,9 @@ from pipeline.api import Lake
 from pipeline.errors import MetricError, QueryError, UsageError
 from pipeline.metrics.declaration import Combine, Metric, Rows, Term
 from pipeline.metrics.evidence import evidence_parts, evidence_totals
-from pipeline.metrics.known import Added
+from pipeline.metrics.known import NAMES, Added, metric, sql
 from pipeline.reports.evidence_sum import sentence
-from pipeline.vocabulary import HIDDEN_ROLE_GAMES
+from pipeline.vocabulary import HIDDEN_ROLE_GAMES, PAPER
 
 PAGE = (Path(__file__).parents[2] / "docs" / "adding.md").read_text(encoding="utf-8")
 (SQL,) = re.findall(r"```sql\n(-- metric: silence\n.*?)```", PAGE, re.DOTALL)
@@ -341,6 +341,31 @@ WRONG = {
         {"sql": SQL.replace("FROM votes\n    WHERE", "FROM votes\n    WHERE round > 9 AND")},
         "SQL counts no hits, no counted",
     ),
+    "a last SELECT of other values": (
+        declared(),
+        {"sql": SQL.replace("sum(hit) / count(*) AS value", "1 - sum(hit) / count(*) AS value")},
+        "last SELECT .* differs .* for cohere in all: it has value 1, .* counted is value 0, ",
+    ),
+    "a last SELECT of other games": (
+        declared(),
+        {"sql": SQL.replace("count(DISTINCT game_id)", "count(game_id)")},
+        "last SELECT .* n_games 4; .* n_games 2",
+    ),
+    "a last SELECT without all game types": (
+        declared(),
+        {"sql": SQL.replace(", (system, model))", ")")},
+        "for cohere in all: it has value no, ",
+    ),
+    "a last SELECT without a column": (
+        declared(),
+        {"sql": SQL.replace("AS counted", "AS n")},
+        "needs the columns system, model, game_type, which are texts, and value, hits, counted",
+    ),
+    "a last SELECT of texts": (
+        declared(),
+        {"sql": SQL.replace("sum(hit) / count(*) AS value", "'much' AS value")},
+        "needs the columns .* which are numbers",
+    ),
 }
 
 
@@ -350,6 +375,15 @@ def test_what_cannot_be_taken(lake: Lake, case: str) -> None:
     metric, options, message = WRONG[case]
     with pytest.raises(MetricError, match=message):
         lake.with_metric(metric, **({"name": "x"} | options))
+
+
+@pytest.mark.slow
+def test_the_values_of_our_own_files_are_those_of_metrics(lake_of_formats: Path) -> None:
+    """In a lake of several systems, which play some of the games: with one term and several."""
+    lake = pipeline.open_lake(lake_of_formats)
+    assert len(lake.systems) > 1
+    for name in NAMES:
+        lake.with_metric(metric(name), name=f"own_{name}", sql=sql(name, PAPER))  # is not refused
 
 
 def test_a_game_type_that_a_term_names_twice_counts_once(lake: Lake, given: Lake) -> None:
