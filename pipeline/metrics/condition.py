@@ -28,6 +28,7 @@ _COMPARISONS = {
 }
 _QUOTES = "texts need single quotes, as in role = 'civilian'"
 _BARE = re.compile(r"[=<>]\s*[^\W\d]")  # a word where a constant is expected
+_NUMBER, _TRUTH = r"[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?", "(?i)true|false"
 _INTEGERS = range(-(2**63), 2**63)
 _SMALL, _LARGE = 1e-9, 1e15
 SETTING = "setting"
@@ -81,6 +82,19 @@ def condition(text: str, schema: Mapping[str, pl.DataType]) -> Condition:
     if answer["answer"].dtype not in (pl.Boolean, pl.Null):
         raise UsageError(f"the condition `{text}` must be true or false for each row")
     return Condition(f"CAST({sql} AS BOOLEAN)", tuple(columns))
+
+
+def constant(column: str, value: str, dtype: pl.DataType) -> str:
+    """The value, as somebody wrote it, as one constant to compare a column of this type with.
+
+    Raises UsageError for what is no number, or no truth, of a column that has these.
+    """
+    if not (dtype.is_numeric() or dtype == pl.Boolean):
+        return literal(value)
+    kind, pattern = ("a number", _NUMBER) if dtype.is_numeric() else ("true or false", _TRUTH)
+    if not re.fullmatch(pattern, value):
+        raise UsageError(f"`{column}` is {kind}, not `{value}`")
+    return value
 
 
 def _parsed(text: str) -> Any:

@@ -239,6 +239,7 @@ def compare_with(
         return answered(lake, request, names=metrics, confidence=confidence)
 
     if "=" in method:
+        condition_on(metrics, where)  # by itself, before it is part of another
         answer, pairs = by_value(ask, method, where, row_schema(metrics[0]))
     else:
         answer = ask(where)
