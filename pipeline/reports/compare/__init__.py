@@ -217,8 +217,9 @@ def compare_with(
     "pgm" compares gpt-4-pgm or gpt-4+pgm with gpt-4. "setting.prompt=v2" compares games of
     one model that have this value with its other games. With several models, a further row of each
     metric has the mean over them, paired by setting if all of them are: what they add at a setting
-    is added up, so the interval knows that they share settings. Other arguments, and the pairing,
-    are those of `compare`; p_holm is adjusted for all rows.
+    is added up, so the interval knows that they share settings. If only some are, it is the
+    difference of the mean values, which is not the mean of the models' differences. Other
+    arguments, and the pairing, are those of `compare`; p_holm is adjusted for all rows.
 
     Raises UsageError if no model is there with and without it, and for what `compare` refuses.
 

@@ -2,7 +2,9 @@
 
 The mean over models is a difference of two values, each the mean of its side: a weighted sum of the
 ratios of all its models. So it has p, interval and pairing of any two models (`differences`), with
-what all models together add at a setting as that setting's contribution.
+what all models together add at a setting as that setting's contribution. Where some models are
+paired and others are not, it is unpaired, and so not the mean of the differences: those of paired
+models are over their common settings.
 """
 
 import re
