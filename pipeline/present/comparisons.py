@@ -286,9 +286,8 @@ def _needed(rows: pl.DataFrame) -> list[str]:
     what = f"{abs(differences[0]):.3g}" if len(differences) == 1 else "the observed differences"
     if rows.height == 1:
         enough = (
-            f"about {_rounded(most['settings'])} settings: {_rounded(most['n_more'])} more; at "
-            f"{most['games_per_setting']:.2g} games a setting {_rounded(most['games'])} games of "
-            "each model"
+            f"about {most['settings']:,} settings: {most['n_more']:,} more; at "
+            f"{most['games_per_setting']:.2g} games a setting {most['games']:,} games of each model"
         )
     else:
         n_without = rows.height - planned.height
@@ -303,12 +302,6 @@ def _needed(rows: pl.DataFrame) -> list[str]:
         f"to detect {what} in {most['metric']} with power {most['power']:g} at level "
         f"{most['level']:.3g}: {enough}"
     ]
-
-
-def _rounded(n: int) -> str:
-    """A number with two digits, rounded up, since a plan is to be large enough."""
-    step = 10 ** max(0, len(str(n)) - 2)
-    return f"{-(-n // step) * step:,}"
 
 
 # The settings that differ most; a page also has the games, of which a terminal shows the beginnings
