@@ -53,8 +53,13 @@ def is_key(column: str) -> bool:
     return _KEY.fullmatch(column) is not None
 
 
-def condition(text: str, schema: Mapping[str, pl.DataType]) -> Condition:
-    """The condition that the text is, on rows of the schema.
+def condition(
+    text: str,
+    schema: Mapping[str, pl.DataType],
+    elsewhere: Mapping[str, Sequence[str]] = {},
+) -> Condition:
+    """The condition that the text is, on rows of the schema. `elsewhere` names the metrics whose
+    rows have a column that these have not, for a hint.
 
     Raises UsageError for anything else: a word of SQL that is not taken, a column that the rows
     have not, types that cannot be compared.
@@ -68,7 +73,9 @@ def condition(text: str, schema: Mapping[str, pl.DataType]) -> Condition:
         schema = {**schema, **dict.fromkeys(filter(is_key, columns), pl.String())}
     if strangers := [name for name in columns if name not in schema]:
         # The list is long, so what is more likely comes before it.
-        near = nearest(strangers, schema)
+        near = nearest(strangers, [*schema, *elsewhere])
+        if having := elsewhere.get(strangers[0]):
+            near = f"not all metrics have it; choose the metric from {', '.join(having)}"
         hint = near or f"{in_quotes(strangers[0])}; else {choose(strangers, schema)}"
         raise UsageError(f"no column {', '.join(strangers)} for a condition: {hint}")
     types = {name: schema[name] for name in columns} or {"none": pl.Null()}
