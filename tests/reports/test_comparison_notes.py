@@ -104,6 +104,15 @@ def test_a_change_over_common_settings_needs_the_note_too(tmp_path: Path) -> Non
     assert common_note(same, ("new_value", "value")) == []
 
 
+def test_what_both_lack_is_said_of_both(tmp_path: Path) -> None:
+    """Here nobody negotiates, before or after; as if only one did not, the reason named one."""
+    lake = lake_with(tmp_path, {"A": [1, 0], "B": [0, 1]})
+    asked = {"metric": "cooperation"}
+    assert compare(lake, **asked)["reason"].to_list() == ["A and B: nothing to count: agreements"]
+    (reason,) = diff(lake, lake, **asked)["reason"].unique()
+    assert reason == "after and before: nothing to count: agreements"
+
+
 def test_an_end_of_0_is_not_below_0(tmp_path: Path) -> None:
     """Three settings tell nobody apart, so an end of the interval is moved to 0."""
     lake = lake_with(tmp_path, {"A": [0, 0, 0], "B": [1, 1, 1]})
