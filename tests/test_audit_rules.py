@@ -5,6 +5,7 @@ All games are documents of interchange JSON of one system that no rule knows, in
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -777,6 +778,28 @@ def test_what_the_rules_say(kind: str, lake: StoredLake) -> None:
     expected = {name: sorted(rows, key=repr) for name, (_, rows) in CASES[kind].items()}
     assert {name: sorted(rows, key=repr) for name, rows in found.items()} == expected
     assert audit(lake, kind=kind)["checked"].sum() >= len(CASES[kind])
+
+
+def test_a_score_that_follows_from_the_decisions_leaves_who_won(
+    lake: StoredLake, sample_lake: Path
+) -> None:
+    """Where nothing is found, the hits as read are those as logged: in ties, too. Where a tie is
+    found, the log says who has won, and in MAgIC all have.
+
+    4 and 6 points are logged, where the payoffs say 4 for both: only the second has won.
+    """
+    scores = sqlfiles.whole("audit/scores")
+    outcomes = sqlfiles.whole("audit/outcomes")
+    others = f"""SELECT * FROM ({scores}) WHERE hit_read IS DISTINCT FROM hit_logged
+        AND game_id NOT IN (SELECT game_id FROM ({scores}) WHERE is_found)
+        AND game_id NOT IN (SELECT game_id FROM ({outcomes}) WHERE is_found)"""
+    for one in (lake, open_lake(sample_lake)):
+        with bounded(one, {}, " ".join(TABLES)) as connection:
+            assert connection.sql(others).fetchall() == []
+    tie = lake.table("games").filter(path="scores/not by the setting.json").collect()["game_id"]
+    with bounded(lake, {}, " ".join(TABLES)) as connection:
+        hits = connection.sql(f"SELECT game_id, seat, hit_read FROM ({scores})").fetchall()
+    assert {row[1:] for row in hits if row[0] == tie.item()} == {(1, 0.0), (2, 1.0)}
 
 
 def test_a_log_against_itself_is_no_damage(lake: StoredLake) -> None:

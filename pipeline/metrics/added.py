@@ -13,6 +13,7 @@ import polars as pl
 
 from pipeline.errors import MetricError, QueryError
 from pipeline.lake import StoredLake
+from pipeline.metrics import metrics
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.known import Added, knowing, names, sql_beside, written
 from pipeline.metrics.request import Request
@@ -24,6 +25,8 @@ from pipeline.statistics.sums import ROUNDING
 from pipeline.vocabulary import PAPER, Engine
 
 _SUMS = ("hits", "counted", "n_unreadable", "n_unknown")
+_KEYS, _VALUES = ("system", "model", "game_type"), ("value", "hits", "counted", "n_games")
+_NEAR = 1e-9
 
 
 def added(
@@ -41,8 +44,6 @@ def added(
     """
     check_declared(name, declared, names(PAPER))
     metric = written(name, declared, sql, title)
-    if sql is not None:
-        _check_sql(lake, name, sql)
     check_counts(lake, name, metric)
     return metric
 
@@ -50,26 +51,44 @@ def added(
 def check_counts(lake: StoredLake, name: str, metric: Added) -> pl.DataFrame:
     """The sums by model, game type and term.
 
-    Raises MetricError where the metric cannot count, or not the same in SQL as in polars.
+    Raises MetricError where the metric cannot count, or not the same in SQL as in polars, and where
+    the SQL's last SELECT gives other values than `metrics`.
     """
+    valued = None if metric.sql is None else _valued(lake, name, metric.sql)
     counted = _counted(lake, name, metric, "polars")
     _check(name, metric.declared, counted)
     _check_hits(lake, name, metric.declared)
-    if metric.sql is not None:
+    if valued is not None:
         _check_same(name, counted, _counted(lake, name, metric, "duckdb"))
+        with knowing({name: metric}):
+            _check_values(name, metrics(lake, metric=name, by=_KEYS, confidence=None), valued)
     return counted
 
 
-def _check_sql(lake: StoredLake, name: str, sql: str) -> None:
-    """Raises MetricError for SQL that is no query."""
+def _valued(lake: StoredLake, name: str, sql: str) -> pl.DataFrame:
+    """`_KEYS` and `_VALUES` as the SQL's last SELECT has them.
+
+    Raises MetricError for SQL that is no query, or lacks one of these columns; in a lake of one
+    system it need not have `system`.
+    """
     # Imported here, so that polars does not wait for it.
-    from pipeline.warehouse import check, connect
+    from pipeline.warehouse import answer, check, connect
 
     try:
         with connect(lake, shared(), sql) as connection:
             check(connection, sql)
+            rows = answer(connection, sql)
+        # Of several systems, a value without it would be over all of them.
+        if "system" not in rows.columns and len(lake.by_system()) == 1:
+            rows = rows.with_columns(system=pl.lit(lake.by_system()[0].system))
+        return rows.select(pl.col(_KEYS).cast(pl.String), pl.col(_VALUES).cast(pl.Float64))
     except QueryError as error:
         raise MetricError(f"`{name}` cannot be counted by duckdb: {error}") from None
+    except pl.exceptions.PolarsError:
+        raise MetricError(
+            f"the last SELECT of the SQL of `{name}` needs the columns {', '.join(_KEYS)}, which "
+            f"are texts, and {', '.join(_VALUES)}, which are numbers: see docs/adding.md"
+        ) from None
 
 
 def _counted(lake: StoredLake, name: str, metric: Added, engine: Engine) -> pl.DataFrame:
@@ -127,6 +146,35 @@ def _check_same(name: str, one: pl.DataFrame, other: pl.DataFrame) -> None:
         raise MetricError(
             f"the two definitions of `{name}` differ for {row['model']} in {row['game_type']}, "
             f"term {row['term']}: polars counts {of_polars}; SQL counts {of_sql}"
+        )
+
+
+def _check_values(name: str, one: pl.DataFrame, other: pl.DataFrame) -> None:
+    """Raises MetricError where the last SELECT has not the values of `metrics`, with the first.
+
+    A group without a value needs no row. What the SELECT says of hits and counted is not compared
+    where `metrics` has none, as of several terms together.
+    """
+    both = one.join(
+        other, on=_KEYS, how="full", coalesce=True, nulls_equal=True, suffix="_in_sql"
+    ).with_columns(pl.col(f"{column}_in_sql").fill_null(0) for column in _VALUES[1:])
+    value, *sums = (
+        (pl.col(column) - pl.col(f"{column}_in_sql")).abs()
+        # Two ways to divide may differ in the last digits.
+        <= _NEAR * pl.max_horizontal(pl.col(column), 1)
+        for column in _VALUES
+    )
+    has_none = pl.all_horizontal(pl.col("value", "value_in_sql").is_null())
+    is_same = (value.fill_null(has_none), *(is_near.fill_null(value=True) for is_near in sums))
+    differing = both.filter(~pl.all_horizontal(is_same)).sort(_KEYS, nulls_last=True)
+    for row in differing.head(1).iter_rows(named=True):
+        known, selected = (
+            ", ".join(f"{column} {_number(row[f'{column}{end}'])}" for column in _VALUES)
+            for end in ("", "_in_sql")
+        )
+        raise MetricError(
+            f"the last SELECT of the SQL of `{name}` differs from what is counted for "
+            f"{row['model']} in {row['game_type']}: it has {selected}; counted is {known}"
         )
 
 

@@ -28,6 +28,7 @@ _COMPARISONS = {
 }
 _QUOTES = "texts need single quotes, as in role = 'civilian'"
 _BARE = re.compile(r"[=<>]\s*[^\W\d]")  # a word where a constant is expected
+_NUMBER, _TRUTH = r"[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?", "(?i)true|false"
 _INTEGERS = range(-(2**63), 2**63)
 _SMALL, _LARGE = 1e-9, 1e15
 SETTING = "setting"
@@ -52,8 +53,13 @@ def is_key(column: str) -> bool:
     return _KEY.fullmatch(column) is not None
 
 
-def condition(text: str, schema: Mapping[str, pl.DataType]) -> Condition:
-    """The condition that the text is, on rows of the schema.
+def condition(
+    text: str,
+    schema: Mapping[str, pl.DataType],
+    elsewhere: Mapping[str, Sequence[str]] = {},
+) -> Condition:
+    """The condition that the text is, on rows of the schema. `elsewhere` names the metrics whose
+    rows have a column that these have not, for a hint.
 
     Raises UsageError for anything else: a word of SQL that is not taken, a column that the rows
     have not, types that cannot be compared.
@@ -67,7 +73,9 @@ def condition(text: str, schema: Mapping[str, pl.DataType]) -> Condition:
         schema = {**schema, **dict.fromkeys(filter(is_key, columns), pl.String())}
     if strangers := [name for name in columns if name not in schema]:
         # The list is long, so what is more likely comes before it.
-        near = nearest(strangers, schema)
+        near = nearest(strangers, [*schema, *elsewhere])
+        if having := elsewhere.get(strangers[0]):
+            near = f"not all metrics have it; choose the metric from {', '.join(having)}"
         hint = near or f"{in_quotes(strangers[0])}; else {choose(strangers, schema)}"
         raise UsageError(f"no column {', '.join(strangers)} for a condition: {hint}")
     types = {name: schema[name] for name in columns} or {"none": pl.Null()}
@@ -81,6 +89,19 @@ def condition(text: str, schema: Mapping[str, pl.DataType]) -> Condition:
     if answer["answer"].dtype not in (pl.Boolean, pl.Null):
         raise UsageError(f"the condition `{text}` must be true or false for each row")
     return Condition(f"CAST({sql} AS BOOLEAN)", tuple(columns))
+
+
+def constant(column: str, value: str, dtype: pl.DataType) -> str:
+    """The value, as somebody wrote it, as one constant to compare a column of this type with.
+
+    Raises UsageError for what is no number, or no truth, of a column that has these.
+    """
+    if not (dtype.is_numeric() or dtype == pl.Boolean):
+        return literal(value)
+    kind, pattern = ("a number", _NUMBER) if dtype.is_numeric() else ("true or false", _TRUTH)
+    if not re.fullmatch(pattern, value):
+        raise UsageError(f"`{column}` is {kind}, not `{value}`")
+    return value
 
 
 def _parsed(text: str) -> Any:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import StrEnum
-from math import inf
+from math import fsum, inf
 
 import polars as pl
 from msgspec import Struct
@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from pipeline import games
 from pipeline.errors import MetricError
+from pipeline.statistics.sums import ROUNDING
 from pipeline.vocabulary import ParseStatus
 
 Tables = Callable[[str], pl.LazyFrame]
@@ -70,10 +71,12 @@ class Rows(Struct, frozen=True):
 
 
 class Metric(Struct, frozen=True):
-    """One metric in one edition. Its range is from 0 to `high`, which is above 0.
+    """One metric in one edition. Its range is from 0 to `high`.
 
     `unknown` is the reason for no value where `{}` games have a counted row without a hit.
-    Unless it `has_partial_hits`, each hit is 0 or 1, and hits take less time to add up.
+    Unless it `has_partial_hits`, each hit is 0 or 1, and hits take less time to add up. Raises
+    MetricError for a `high` below the largest value that the terms can have: for `Combine.SUM` the
+    sum of their weights, else 1.
     """
 
     terms: tuple[Term, ...]
@@ -84,8 +87,14 @@ class Metric(Struct, frozen=True):
     has_partial_hits: bool = True
 
     def __post_init__(self) -> None:
-        if not 0 < self.high < inf:
-            raise MetricError(f"`high` is the largest value that there can be, not {self.high:g}")
+        is_sum = self.combine == Combine.SUM
+        most = fsum(term.weight for term in self.terms) if is_sum else 1.0
+        # Weights that are parts of 1 may add up to a little more.
+        if not most * (1 - ROUNDING) <= self.high < inf:
+            raise MetricError(
+                f"`high` is the largest value that there can be, which is {most:g}, not "
+                f"{self.high:g}: give the Metric `high={most}`"
+            )
 
     @property
     def game_types(self) -> tuple[str, ...]:

@@ -216,7 +216,7 @@ def written(name: str, declared: Metric, sql: str | None, title: str | None = No
                 f"the SQL of `{name}` needs a CTE `attempts`, and a final SELECT: see "
                 "docs/adding.md"
             )
-        sql = sqlfiles.without_end(sql).strip()
+        sql = sqlfiles.without_end(sql)
     plain = name.replace("_", " ").capitalize()
     return Added(declared, title or sqlfiles.header_of(sql or "").get("title", [plain])[0], sql)
 

@@ -183,7 +183,13 @@ def condition_on(metrics: Sequence[str], where: str | None) -> Condition | None:
     """The condition on the columns that the rows of all these metrics have, None for None."""
     if where is None:
         return None
-    return condition(where, _common([row_schema(name) for name in metrics]))
+    schemas = {name: row_schema(name) for name in metrics}
+    having = {
+        column: [name for name in schemas if column in schemas[name]]
+        for schema in schemas.values()
+        for column in schema
+    }
+    return condition(where, _common([*schemas.values()]), having)
 
 
 def _common(schemas: Sequence[Mapping[str, pl.DataType]]) -> dict[str, pl.DataType]:

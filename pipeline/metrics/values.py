@@ -35,8 +35,8 @@ _REASON = pl.when(pl.col("value").is_null()).then(
     )
 )
 BEYOND = (
-    "not within 0..1: divide it by the largest, and give the Term that `weight`, so that "
-    "values have their unit"
+    "not within 0..1: divide it by the largest, and give the Term that `weight` and the Metric "
+    "that `high`, so that values have their unit"
 )
 _DECLARED = {
     "metric": pl.String,
@@ -226,6 +226,6 @@ def _declared(metrics: Mapping[str, Metric], request: Request) -> pl.LazyFrame:
         }
         for name, declared in metrics.items()
         for order, term in enumerate(declared.terms)
-        for game_type in (*term.game_types, ALL)
+        for game_type in dict.fromkeys((*term.game_types, ALL))
     ]
     return pl.LazyFrame(terms, schema=_DECLARED)

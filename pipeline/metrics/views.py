@@ -215,7 +215,8 @@ _TAKEN = frozenset((*TABLES, *_OF_VIEWS, *_OF_LEADERBOARD))
 
 
 def check_declared(name: str, declared: Metric, others: Collection[str]) -> None:
-    """Raises MetricError for a name that is taken, and for terms of no game that there is.
+    """Raises MetricError for a name that is taken, for two terms of one name, and for terms of no
+    game that there is.
 
     Columns of the leaderboard must not be called like this metric and like one of the others.
     """
@@ -230,7 +231,13 @@ def check_declared(name: str, declared: Metric, others: Collection[str]) -> None
         )
     if not declared.terms:
         raise MetricError(f"`{name}` has no Term, so it counts nothing: add one")
+    of_terms = [term.name for term in declared.terms]
     for term in declared.terms:
+        if of_terms.count(term.name) > 1:
+            raise MetricError(
+                f"`{name}` has several terms `{term.name}`, so the ratio would count several "
+                "times: make them one Term of all their game types, or give each its own name"
+            )
         if not term.game_types:
             raise MetricError(f"the term `{term.name}` of `{name}` names no game type: name one")
         if strangers := [str(one) for one in term.game_types if one not in games.names()]:

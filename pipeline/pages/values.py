@@ -136,7 +136,7 @@ def one_metric(lake: AnsweringLake, asked: Any) -> Content:
             "source": shown.source,
             "combine": str(declared.combine),
             "terms": pl.DataFrame(terms),
-            "sql": sql(asked.metric, asked.edition) if has_sql(asked.metric) else "",
+            "sql": sql(asked.metric, asked.edition).lstrip() if has_sql(asked.metric) else "",
             "by_type": rows.filter(~is_all),
             "groups": groups,
         },

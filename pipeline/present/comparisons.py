@@ -18,7 +18,7 @@ from pipeline.reports import diff as changes, plan as plans, radar as radars
 from pipeline.reports.compare.differences import EVERY
 from pipeline.reports.compare.settings import APART
 from pipeline.statistics.common import REPLAYED
-from pipeline.statistics.pairs import UNPAIRED
+from pipeline.statistics.pairs import PAIRED, UNPAIRED
 
 _DECIMALS = EVERY["difference"].decimals or 0
 _THIN, _NEW_THIN = ("thin", "other_thin"), ("thin", "new_thin")
@@ -93,7 +93,21 @@ def compare_with(rows: pl.DataFrame, margin: float | None = None, **_: Any) -> T
     seen = rows.with_columns(called, pl.col("other").fill_null("those without"))
     table = compare(seen, margin)
     hidden = (*table.hidden, "n_models")
-    return replace(table, name="compare_with", rows=rows, hidden=hidden, brief=lambda _: seen)
+    notes = [*table.notes, *_mean_note(rows)]
+    return replace(
+        table, name="compare_with", rows=rows, hidden=hidden, brief=lambda _: seen, notes=notes
+    )
+
+
+def _mean_note(rows: pl.DataFrame) -> list[str]:
+    """A note for means that are unpaired where one of their models is paired."""
+    has_paired = (pl.col("method") == PAIRED).any().over("metric")
+    of_means = rows.filter(has_paired, pl.col("n_models") > 1, method=UNPAIRED)
+    note = (
+        "not all models are paired, so the mean is the difference of the mean values, and not the "
+        f"mean of the differences, in {', '.join(of_means['metric'])}"
+    )
+    return [note] if of_means.height else []
 
 
 def _by_side(rows: pl.DataFrame, side: str) -> pl.DataFrame:
@@ -272,9 +286,8 @@ def _needed(rows: pl.DataFrame) -> list[str]:
     what = f"{abs(differences[0]):.3g}" if len(differences) == 1 else "the observed differences"
     if rows.height == 1:
         enough = (
-            f"about {_rounded(most['settings'])} settings: {_rounded(most['n_more'])} more; at "
-            f"{most['games_per_setting']:.2g} games a setting {_rounded(most['games'])} games of "
-            "each model"
+            f"about {most['settings']:,} settings: {most['n_more']:,} more; at "
+            f"{most['games_per_setting']:.2g} games a setting {most['games']:,} games of each model"
         )
     else:
         n_without = rows.height - planned.height
@@ -289,12 +302,6 @@ def _needed(rows: pl.DataFrame) -> list[str]:
         f"to detect {what} in {most['metric']} with power {most['power']:g} at level "
         f"{most['level']:.3g}: {enough}"
     ]
-
-
-def _rounded(n: int) -> str:
-    """A number with two digits, rounded up, since a plan is to be large enough."""
-    step = 10 ** max(0, len(str(n)) - 2)
-    return f"{-(-n // step) * step:,}"
 
 
 # The settings that differ most; a page also has the games, of which a terminal shows the beginnings

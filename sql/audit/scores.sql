@@ -19,6 +19,10 @@ compared AS (
             ELSE coalesce(final_score, paid)
         END AS score,
         max(points) OVER its_game AS most_points,
+        count(*) OVER (
+            PARTITION BY players.game_id
+            ORDER BY points RANGE BETWEEN 1e-6 PRECEDING AND 1e-6 FOLLOWING
+        ) AS n_alike,
         count(points) OVER its_game = count(*) OVER its_game AS is_whole
     FROM players
     JOIN derived
@@ -40,8 +44,11 @@ SELECT
     -- Where the points of one seat are unknown, so is who has the most.
     CASE WHEN is_whole THEN results.win_credit END AS hit_logged,
     CASE
-        WHEN is_whole AND results.win_credit IS NOT NULL
-            THEN CAST(points > most_points - 1e-6 AS DOUBLE)
+        WHEN NOT is_whole OR results.win_credit IS NULL THEN NULL
+        WHEN points <= most_points - 1e-6 THEN CAST(0 AS DOUBLE)
+        WHEN n_alike = 1 OR compared.system = 'magic' THEN CAST(1 AS DOUBLE)
+        -- If several have the most, the log says who won: but in MAgIC all of them.
+        ELSE results.win_credit
     END AS hit_read
 FROM compared
 LEFT JOIN results

@@ -13,11 +13,11 @@ import pipeline
 from pipeline.answers import metrics_of, with_metrics
 from pipeline.api import Lake
 from pipeline.errors import MetricError, QueryError, UsageError
-from pipeline.metrics.declaration import Metric, Rows, Term
+from pipeline.metrics.declaration import Combine, Metric, Rows, Term
 from pipeline.metrics.evidence import evidence_parts, evidence_totals
-from pipeline.metrics.known import Added
+from pipeline.metrics.known import NAMES, Added, metric, sql
 from pipeline.reports.evidence_sum import sentence
-from pipeline.vocabulary import HIDDEN_ROLE_GAMES
+from pipeline.vocabulary import HIDDEN_ROLE_GAMES, PAPER
 
 PAGE = (Path(__file__).parents[2] / "docs" / "adding.md").read_text(encoding="utf-8")
 (SQL,) = re.findall(r"```sql\n(-- metric: silence\n.*?)```", PAGE, re.DOTALL)
@@ -302,9 +302,16 @@ WRONG = {
         "names an unknown game type: werewolv; did you mean `werewolf`?",
     ),
     "a term without a game type": (
-        Metric((*TERMS, Term("more", ())), declared().rows),
+        Metric((*TERMS, Term("more", ())), declared().rows, high=2),
         {},
         "the term `more` of `x` names no game type",
+    ),
+    "two terms of one name": (
+        Metric(
+            (Term("votes", ("chameleon",)), Term("votes", ("undercover",))), declared().rows, high=2
+        ),
+        {},
+        "`x` has several terms `votes`",
     ),
     "no term": (Metric((), declared().rows), {}, "`x` has no Term"),
     "one hit of 1.5": (
@@ -334,6 +341,31 @@ WRONG = {
         {"sql": SQL.replace("FROM votes\n    WHERE", "FROM votes\n    WHERE round > 9 AND")},
         "SQL counts no hits, no counted",
     ),
+    "a last SELECT of other values": (
+        declared(),
+        {"sql": SQL.replace("sum(hit) / count(*) AS value", "1 - sum(hit) / count(*) AS value")},
+        "last SELECT .* differs .* for cohere in all: it has value 1, .* counted is value 0, ",
+    ),
+    "a last SELECT of other games": (
+        declared(),
+        {"sql": SQL.replace("count(DISTINCT game_id)", "count(game_id)")},
+        "last SELECT .* n_games 4; .* n_games 2",
+    ),
+    "a last SELECT without all game types": (
+        declared(),
+        {"sql": SQL.replace(", (system, model))", ")")},
+        "for cohere in all: it has value no, ",
+    ),
+    "a last SELECT without a column": (
+        declared(),
+        {"sql": SQL.replace("AS counted", "AS n")},
+        "needs the columns system, model, game_type, which are texts, and value, hits, counted",
+    ),
+    "a last SELECT of texts": (
+        declared(),
+        {"sql": SQL.replace("sum(hit) / count(*) AS value", "'much' AS value")},
+        "needs the columns .* which are numbers",
+    ),
 }
 
 
@@ -343,6 +375,41 @@ def test_what_cannot_be_taken(lake: Lake, case: str) -> None:
     metric, options, message = WRONG[case]
     with pytest.raises(MetricError, match=message):
         lake.with_metric(metric, **({"name": "x"} | options))
+
+
+@pytest.mark.slow
+def test_the_values_of_our_own_files_are_those_of_metrics(lake_of_formats: Path) -> None:
+    """In a lake of several systems, which play some of the games: with one term and several."""
+    lake = pipeline.open_lake(lake_of_formats)
+    assert len(lake.systems) > 1
+    for name in NAMES:
+        lake.with_metric(metric(name), name=f"own_{name}", sql=sql(name, PAPER))  # is not refused
+
+
+def test_a_game_type_that_a_term_names_twice_counts_once(lake: Lake, given: Lake) -> None:
+    twice = Metric((Term("votes", HIDDEN_ROLE_GAMES * 2),), declared().rows)
+    own = lake.with_metric(twice, name="silence")
+    assert_frame_equal(own.metrics(metric="silence"), given.metrics(metric="silence"))
+
+
+@pytest.mark.parametrize(
+    ("combine", "weights", "least"),
+    [
+        (Combine.SUM, (400.0,), 400),
+        (Combine.SUM, (1.0, 1.0), 2),
+        (Combine.SUM, (0.1, 0.2, 0.7), 1),
+        (Combine.MEAN, (400.0, 1.0), 1),
+        (Combine.POOLED, (1.0, 1.0), 1),
+    ],
+)
+def test_the_end_of_the_range_is_no_less_than_values_can_be(
+    combine: Combine, weights: tuple[float, ...], least: float
+) -> None:
+    terms = tuple(Term(f"t{n}", ("chameleon",), weight) for n, weight in enumerate(weights))
+    assert Metric(terms, declared().rows, combine, high=least).high == least
+    for high in (least * 0.99, 0.0, -1.0, float("inf"), float("nan")):
+        with pytest.raises(MetricError, match=f"which is {least}, not "):
+            Metric(terms, declared().rows, combine, high=high)
 
 
 def test_a_part_of_a_hit_counts_whatever_a_metric_says_of_its_hits(lake: Lake) -> None:

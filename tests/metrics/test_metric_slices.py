@@ -358,8 +358,17 @@ def test_what_is_no_sql_is_told_in_words_of_sql(where, reason):
     ("question", "message"),
     [
         (
-            {"where": "target = 'x'"},
-            "no column target for a condition: if it is a text, .*: 'target'; else choose from ",
+            {"where": "zebra = 'x'"},
+            "no column zebra for a condition: if it is a text, .*: 'zebra'; else choose from ",
+        ),
+        (
+            {"where": "target_seat = 1"},
+            "no column target_seat for a condition: not all metrics have it; choose .* judgement$",
+        ),
+        ({"where": "target_set = 1"}, "no column target_set for .*: did you mean `target_seat`"),
+        (
+            {"where": "is_correct AND role = 'x'"},
+            "no column is_correct for .* the metric from judgement, reasoning, self_awareness$",
         ),
         (
             {"where": "topic = 'x'", "edition": "release"},

@@ -11,7 +11,7 @@ from pipeline.lake import StoredLake
 from pipeline.present import present
 from pipeline.present.comparisons import common_note
 from pipeline.present.folds import MOST_NAMED
-from pipeline.reports.compare import compare
+from pipeline.reports.compare import compare, compare_with
 from pipeline.reports.diff import diff
 from pipeline.reports.plan import plan
 
@@ -47,6 +47,23 @@ def test_a_difference_is_that_of_the_values_on_common_settings(tmp_path: Path) -
     (note,) = common_note(rows)
     assert note.startswith("differences are over the common settings")
     assert note.endswith("values over the common settings: win_rate 1.000 and 0.000")
+
+
+@pytest.mark.parametrize(
+    ("other", "is_mean_of_rows"),
+    [([1, 0, 1, 1], True), ([1] * 9, False)],
+    ids=["both are paired", "one is paired"],
+)
+def test_a_mean_that_is_not_that_of_the_rows_says_so(
+    other: list[int], is_mean_of_rows: bool, tmp_path: Path
+) -> None:
+    """x and x-pgm differ by 1/2 on the settings of both; y-pgm has too few of the settings of y."""
+    wins = {"x": [0, 0], "x-pgm": [1, 0, 0], "y": other, "y-pgm": [1, 1]}
+    rows = compare_with(lake_with(tmp_path, wins), "pgm", metric="win_rate")
+    *own, mean = rows["difference"]
+    assert (mean == pytest.approx(sum(own) / 2)) is is_mean_of_rows
+    notes = [note for note in present("compare_with", rows).notes if "the mean is" in note]
+    assert len(notes) == (not is_mean_of_rows)
 
 
 def test_every_pair_that_needs_the_note_is_named_by_its_models(tmp_path: Path) -> None:
@@ -86,6 +103,15 @@ def test_a_change_over_common_settings_needs_the_note_too(tmp_path: Path) -> Non
     assert len(common_note(rows, ("new_value", "value"))) == 1
     same = diff(before, before)
     assert common_note(same, ("new_value", "value")) == []
+
+
+def test_what_both_lack_is_said_of_both(tmp_path: Path) -> None:
+    """Here nobody negotiates, before or after; as if only one did not, the reason named one."""
+    lake = lake_with(tmp_path, {"A": [1, 0], "B": [0, 1]})
+    asked = {"metric": "cooperation"}
+    assert compare(lake, **asked)["reason"].to_list() == ["A and B: nothing to count: agreements"]
+    (reason,) = diff(lake, lake, **asked)["reason"].unique()
+    assert reason == "after and before: nothing to count: agreements"
 
 
 def test_an_end_of_0_is_not_below_0(tmp_path: Path) -> None:

@@ -108,6 +108,8 @@ def test_games_with_a_value_are_compared_with_the_others(lake: pipeline.Lake) ->
         assert (row["value"], row["other_value"]) == (of["civilian"], of["non_chameleon"])
     numbers = lake.compare_with("n_rounds=3", metric="reasoning")
     assert numbers.filter(n_models=1).height == 4
+    same = lake.compare_with("n_rounds=3.0", metric="reasoning", where="n_rounds > 0 -- all")
+    assert_frame_equal(same.drop("model"), numbers.drop("model"))
 
 
 @pytest.mark.some(3)
@@ -116,7 +118,12 @@ def test_games_with_a_value_are_compared_with_the_others(lake: pipeline.Lake) ->
     [
         ("cot", "no model is there with and without `cot`"),
         ("rule=3", "no column rule"),
-        ("n_rounds=x", "n_rounds"),
+        ("n_rounds=x", "^`n_rounds` is a number, not `x`$"),
+        ("n_rounds=2 OR n_rounds=3", "^`n_rounds` is a number, not `2 OR n_rounds=3`$"),
+        ("n_rounds=3 -- ", "`n_rounds` is a number"),
+        ("n_rounds=", "`n_rounds` is a number"),
+        ("is_correct=1", "^`is_correct` is true or false, not `1`$"),
+        ("role=x' OR 'a' = 'a", "no model has games with role x' OR 'a' = 'a and games without$"),
         ("role=nobody", "no model has games with role nobody and games without$"),
         ("format_version=pgm", "and games without; names of models end with it, so ask for `pgm`"),
     ],
@@ -124,6 +131,14 @@ def test_games_with_a_value_are_compared_with_the_others(lake: pipeline.Lake) ->
 def test_what_is_no_method_is_refused(lake: pipeline.Lake, method: str, reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
         lake.compare_with(method, metric="reasoning")
+
+
+def test_a_condition_beside_a_method_is_one_by_itself(lake: pipeline.Lake) -> None:
+    asked = {"metric": "reasoning", "where": "n_rounds = 2) OR (n_rounds = 3"}
+    with pytest.raises(
+        UsageError, match=r"the condition `n_rounds = 2\) OR \(n_rounds = 3` cannot"
+    ):
+        lake.compare_with("role=civilian", **asked)
 
 
 def test_the_command_and_the_page_show_the_mean(

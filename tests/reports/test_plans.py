@@ -167,9 +167,9 @@ def test_pairs_are_refused_as_compare_refuses_them(
 @pytest.mark.parametrize(
     ("settings", "n_more", "per_setting", "games", "said"),
     [
-        (2487, 2387, 1.4, 3342, "about 2,500 settings: 2,400 more; at 1.4 games a setting 3,400"),
+        (2487, 2387, 1.4, 3342, "about 2,487 settings: 2,387 more; at 1.4 games a setting 3,342"),
         (99, 79, 1.0, 79, "about 99 settings: 79 more; at 1 games a setting 79"),
-        (101, 81, 2.5, 203, "about 110 settings: 81 more; at 2.5 games a setting 210"),
+        (101, 81, 2.5, 203, "about 101 settings: 81 more; at 2.5 games a setting 203"),
         (15, 0, 1.0, 0, "about 15 settings: 0 more; at 1 games a setting 0"),
     ],
 )

@@ -104,7 +104,7 @@ def test_a_metric_of_which_a_condition_leaves_nothing_says_so():
     assert found["reason"].str.starts_with("no row meets the condition").all()
     some = "role = 'undercover'"  # they do not vote
     found = compare(roles_lake(), ("A", "B"), metric=["judgement", "win_rate"], where=some)
-    assert found["reason"][0].startswith("both: nothing to count")
+    assert found["reason"][0].startswith("A and B: nothing to count")
     assert found["reason"][1] is None
 
 

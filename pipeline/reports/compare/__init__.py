@@ -217,8 +217,9 @@ def compare_with(
     "pgm" compares gpt-4-pgm or gpt-4+pgm with gpt-4. "setting.prompt=v2" compares games of
     one model that have this value with its other games. With several models, a further row of each
     metric has the mean over them, paired by setting if all of them are: what they add at a setting
-    is added up, so the interval knows that they share settings. Other arguments, and the pairing,
-    are those of `compare`; p_holm is adjusted for all rows.
+    is added up, so the interval knows that they share settings. If only some are, it is the
+    difference of the mean values, which is not the mean of the models' differences. Other
+    arguments, and the pairing, are those of `compare`; p_holm is adjusted for all rows.
 
     Raises UsageError if no model is there with and without it, and for what `compare` refuses.
 
@@ -239,6 +240,7 @@ def compare_with(
         return answered(lake, request, names=metrics, confidence=confidence)
 
     if "=" in method:
+        condition_on(metrics, where)  # by itself, before it is part of another
         answer, pairs = by_value(ask, method, where, row_schema(metrics[0]))
     else:
         answer = ask(where)

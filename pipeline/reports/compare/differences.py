@@ -166,12 +166,13 @@ def _reason() -> pl.Expr:
         more = pl.col(f"{one}terms").list.set_difference(f"{other}terms").list.sort()
         has_more = pl.format("only {} has {}", f"{one}label", more.list.join(", "))
         only.append(pl.when(more.list.len() > 0).then(has_more))
-    lacks = pl.concat_str(only, separator="; ", ignore_nulls=True)
+    of_both = pl.format("{} and {}: {}", "label", "other_label", "reason")
+    alike = pl.when(pl.col("reason") == pl.col("other_reason")).then(of_both)
+    said = (pl.concat_str(each, separator="; ", ignore_nulls=True) for each in (without, only))
     are_there = pl.all_horizontal(pl.col(SIDES).is_not_null())
-    neither = pl.all_horizontal(pl.col("value", "other_value").is_null())
-    alike = pl.when(neither & (pl.col("reason") == pl.col("other_reason"))).then("reason")
-    first = pl.coalesce(pl.format("both: {}", alike), *without, pl.when(lacks != "").then(lacks))
-    return pl.when(are_there).then(first)
+    return pl.when(are_there).then(
+        pl.coalesce(alike, *(pl.when(one != "").then(one) for one in said))
+    )
 
 
 def check_margin(

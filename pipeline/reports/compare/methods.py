@@ -2,7 +2,9 @@
 
 The mean over models is a difference of two values, each the mean of its side: a weighted sum of the
 ratios of all its models. So it has p, interval and pairing of any two models (`differences`), with
-what all models together add at a setting as that setting's contribution.
+what all models together add at a setting as that setting's contribution. Where some models are
+paired and others are not, it is unpaired, and so not the mean of the differences: those of paired
+models are over their common settings.
 """
 
 import re
@@ -13,8 +15,9 @@ import polars as pl
 from pipeline import column
 from pipeline.errors import UsageError
 from pipeline.metrics import Answer
+from pipeline.metrics.condition import constant
 from pipeline.reports.compare.differences import COLUMNS, SCHEMA, on_common
-from pipeline.sqlfiles import identifier, literal
+from pipeline.sqlfiles import identifier
 from pipeline.statistics.pairs import differences
 
 OF_METHOD: Mapping[str, column.Column] = {
@@ -55,15 +58,15 @@ def by_value(
     """The answer with two values of each model, and these as pairs: with the method and without.
 
     The method is a column of rows of this schema and its value, as in setting.prompt=v2; a model
-    with it is called so. `ask` answers for rows that meet a condition. Raises UsageError if no
-    model has both, and for a wrong column or value.
+    with it is called so. `ask` answers for rows that meet a condition, and `where` is one. Raises
+    UsageError if no model has both, and for a wrong column or value.
     """
     name, _, value = method.partition("=")
-    is_text = schema.get(name, pl.String) == pl.String
-    also = f" AND ({where})" if where else ""
+    wanted = constant(name, value, schema.get(name, pl.String()))
+    # A comment may end the condition.
+    also = f" AND ({where}\n)" if where else ""
     own, others = (
-        ask(f"{identifier(name)} {sign} {literal(value) if is_text else value}{also}")
-        for sign in ("=", "IS DISTINCT FROM")
+        ask(f"({identifier(name)} {sign} {wanted}){also}") for sign in ("=", "IS DISTINCT FROM")
     )
     both = [{*answer.rows["model"].drop_nulls()} for answer in (own, others)]
     if not (models := set.intersection(*both)):
