@@ -62,12 +62,49 @@ def add(example: Example, top: Path) -> None:
     file.write_text(text.replace(before, after), encoding="utf-8")
 
 
+# A process of the copy for all commands: each by itself would take a second to start.
+ANSWERS = """
+import contextlib, io, json, sys
+import pipeline.sandbox, sandboxes
+from pipeline.cli import main
+pipeline.sandbox.start = sandboxes.start
+for line in sys.stdin:
+    printed = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True)
+    with contextlib.redirect_stdout(printed):
+        code = main(json.loads(line))
+    print(json.dumps([code, printed.buffer.getvalue().decode()]), flush=True)
+"""
+
+
+class Copy(NamedTuple):
+    """A copy of the project, and the process that runs its commands."""
+
+    top: Path
+    process: subprocess.Popen[str]
+
+    def magic(self, *arguments: str) -> str:
+        """What a command prints, which has to succeed."""
+        assert self.process.stdin and self.process.stdout
+        print(json.dumps(arguments), file=self.process.stdin, flush=True)
+        code, printed = json.loads(self.process.stdout.readline())
+        assert code == 0, printed
+        return printed
+
+    def rows(self, *arguments: str) -> list[dict]:
+        return json.loads(self.magic(*arguments, "--format", "json"))
+
+
+def environment(top: Path) -> dict[str, str]:
+    paths = f"{top}{os.pathsep}{top / 'tests'}"
+    return {**os.environ, "PYTHONPATH": paths, "MAGIC_LAKE": str(top / "lake")}
+
+
 def run(top: Path, *command: str) -> str:
     """What a Python module prints in the copy, which has to succeed."""
     done = subprocess.run(
         [sys.executable, "-m", *command],
         cwd=top,
-        env={**os.environ, "PYTHONPATH": str(top), "MAGIC_LAKE": str(top / "lake")},
+        env=environment(top),
         capture_output=True,
         text=True,
         check=False,
@@ -76,16 +113,8 @@ def run(top: Path, *command: str) -> str:
     return done.stdout
 
 
-def magic(top: Path, *arguments: str) -> str:
-    return run(top, "pipeline", *arguments)
-
-
-def rows(top: Path, *arguments: str) -> list[dict]:
-    return json.loads(magic(top, *arguments, "--format", "json"))
-
-
 @pytest.fixture(scope="module")
-def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
     """A copy of the project with every example added, and a lake of the sample and the new logs."""
     top = tmp_path_factory.mktemp("copy")
     for folder in ("pipeline", "sql", "tests"):
@@ -98,8 +127,12 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (logs / "1.json").write_bytes(encode(stag_hunt()))
     (data,) = runpy.run_path(str(top / "tests/logs/pgg.py"))["LOGS"]
     (logs / "2.json").write_bytes(data.replace(b'"scores"', b'"fines": [[2, 1, 3]], "scores"'))
-    magic(top, "ingest", str(ROOT / "data" / "sample" / "results"), str(logs), "--strict")
-    return top
+    command = [sys.executable, "-c", ANSWERS]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=top, env=environment(top), **pipes) as process:
+        copied = Copy(top, process)
+        copied.magic("ingest", str(ROOT / "data" / "sample" / "results"), str(logs), "--strict")
+        yield copied
 
 
 def stag_hunt() -> dict:
@@ -127,62 +160,63 @@ def test_the_page_has_an_example_of_each() -> None:
     } == found
 
 
-def test_a_metric_in_a_unit_of_its_own(copy: Path) -> None:
-    asked = ("metrics", "--metric", "clue_length", "--metric-file", str(copy / "clue_length.py"))
-    values = [row["value"] for row in rows(copy, *asked, "--by", "model")]
+def test_a_metric_in_a_unit_of_its_own(copy: Copy) -> None:
+    file = str(copy.top / "clue_length.py")
+    asked = ("metrics", "--metric", "clue_length", "--metric-file", file)
+    values = [row["value"] for row in copy.rows(*asked, "--by", "model")]
     assert min(value for value in values if value is not None) > 1
 
 
-def test_the_metric(copy: Path) -> None:
+def test_the_metric(copy: Copy) -> None:
     asked = ("--metric", "silence")
-    values = rows(copy, "metrics", *asked)
+    values = copy.rows("metrics", *asked)
     assert {row["metric"] for row in values} == {"silence"}
     exact = ("model", "game_type", "value", "hits", "counted", "n_games", "n_unreadable", "reason")
-    of_duckdb = rows(copy, "metrics", *asked, "--engine", "duckdb")
+    of_duckdb = copy.rows("metrics", *asked, "--engine", "duckdb")
     assert [[row[name] for name in exact] for row in of_duckdb] == [
         [row[name] for name in exact] for row in values
     ]
     over_all = [row for row in values if row["game_type"] == "all"]
     counted = sum(row["counted"] for row in over_all)
     assert counted > 0
-    assert len(rows(copy, "evidence", "silence")) == counted
-    (view,) = rows(copy, "sql", "SELECT sum(counted) AS n FROM silence WHERE game_type = 'all'")
+    assert len(copy.rows("evidence", "silence")) == counted
+    (view,) = copy.rows("sql", "SELECT sum(counted) AS n FROM silence WHERE game_type = 'all'")
     assert view["n"] == counted
-    assert "silence" in rows(copy, "leaderboard")[0]
+    assert "silence" in copy.rows("leaderboard")[0]
 
 
-def test_the_metric_is_not_in_what_is_frozen(copy: Path) -> None:
-    assert "silence" not in {row["metric"] for row in rows(copy, "metrics", "--edition", "release")}
-    model = rows(copy, "leaderboard")[0]["model"]
+def test_the_metric_is_not_in_what_is_frozen(copy: Copy) -> None:
+    assert "silence" not in {row["metric"] for row in copy.rows("metrics", "--edition", "release")}
+    model = copy.rows("leaderboard")[0]["model"]
     asked = ("--edition", "release", "--model", model, "--format", "magic-json")
-    (line,) = json.loads(magic(copy, "metrics", *asked))
+    (line,) = json.loads(copy.magic("metrics", *asked))
     assert len(line["train_split"]) == 9
 
 
-def test_the_format_the_game_and_the_table(copy: Path) -> None:
-    games = rows(copy, "sql", "SELECT game_id, format, game_type FROM games ORDER BY ALL")
+def test_the_format_the_game_and_the_table(copy: Copy) -> None:
+    games = copy.rows("sql", "SELECT game_id, format, game_type FROM games ORDER BY ALL")
     ids = {(row["format"], row["game_type"]): row["game_id"] for row in games}
     new = {("pgg", "public_good"), ("magic", "stag_hunt")}
     assert new <= ids.keys()
     for key in new:
-        assert ids[key] in magic(copy, "show", ids[key])
-    assert "Ann" in magic(copy, "show", ids["pgg", "public_good"])
-    fines = rows(copy, "sql", "SELECT player, round, paid, parse_status FROM fines")
+        assert ids[key] in copy.magic("show", ids[key])
+    assert "Ann" in copy.magic("show", ids["pgg", "public_good"])
+    fines = copy.rows("sql", "SELECT player, round, paid, parse_status FROM fines")
     assert fines == [{"player": "Bo", "round": 1, "paid": 3.0, "parse_status": "ok"}]
-    hares = rows(copy, "sql", "SELECT player, round, weight, game_type FROM hares")
+    hares = copy.rows("sql", "SELECT player, round, weight, game_type FROM hares")
     assert hares and {(row["weight"], row["game_type"]) for row in hares} == {(1.0, "stag_hunt")}
-    assert "hares" in magic(copy, "show", ids["magic", "stag_hunt"], "--format", "json")
-    (kind,) = rows(copy, "sql", "SELECT role, side FROM roles WHERE game_type = 'stag_hunt'")
+    assert "hares" in copy.magic("show", ids["magic", "stag_hunt"], "--format", "json")
+    (kind,) = copy.rows("sql", "SELECT role, side FROM roles WHERE game_type = 'stag_hunt'")
     assert kind == {"role": "player", "side": "none"}
-    results = rows(copy, "metrics", "--metric", "win_rate", "--game-type", "stag_hunt")
+    results = copy.rows("metrics", "--metric", "win_rate", "--game-type", "stag_hunt")
     assert [row["counted"] for row in results] == [1]
 
 
-def test_the_report_is_a_command_a_page_and_a_method(copy: Path) -> None:
-    said = rows(copy, "talk", "--game-type", "chameleon", "--longer", "20")
+def test_the_report_is_a_command_a_page_and_a_method(copy: Copy) -> None:
+    said = copy.rows("talk", "--game-type", "chameleon", "--longer", "20")
     assert {"sim-atlas", "sim-delta"} <= {row["model"] for row in said}
-    assert "Only messages of more than N" in magic(copy, "talk", "--help")
-    assert "talk " in magic(copy, "--help")
+    assert "Only messages of more than N" in copy.magic("talk", "--help")
+    assert "talk " in copy.magic("--help")
     script = """
 import json, pipeline
 lake = pipeline.open_lake("lake")
@@ -199,16 +233,16 @@ for wrong in ({"game_type": "chess"}, {"longer": -1}, {"longer": "x"}):
         raise AssertionError(wrong)
 print(json.dumps(page.rows.to_dicts()))
 """
-    (copy / "asked.py").write_text(script, encoding="utf-8")
-    assert json.loads(run(copy, "asked")) == said
+    (copy.top / "asked.py").write_text(script, encoding="utf-8")
+    assert json.loads(run(copy.top, "asked")) == said
 
 
-def test_the_lake_is_whole(copy: Path) -> None:
-    assert rows(copy, "verify") == []
+def test_the_lake_is_whole(copy: Copy) -> None:
+    assert copy.rows("verify") == []
 
 
 @pytest.mark.long
-def test_the_projects_own_tests_pass_with_them(copy: Path) -> None:
+def test_the_projects_own_tests_pass_with_them(copy: Copy) -> None:
     """Those that run over all metrics, and those that run over all formats."""
     files = ("metrics/test_metric_cases.py", "formats/test_format_contract.py")
-    run(copy, "pytest", "-q", "-p", "no:cacheprovider", *(f"tests/{file}" for file in files))
+    run(copy.top, "pytest", "-q", "-p", "no:cacheprovider", *(f"tests/{file}" for file in files))

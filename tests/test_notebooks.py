@@ -22,8 +22,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return checkout(tmp_path_factory.mktemp("sample"))
 
 
-@pytest.mark.some(2)
-@pytest.mark.slow(seconds=6)
+@pytest.mark.some(1)
+@pytest.mark.slow(seconds=10)
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_runs_and_shows_what_is_kept(
     path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch

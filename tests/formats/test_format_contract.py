@@ -66,6 +66,7 @@ def test_the_lake_is_whole(lake_of_formats: Path) -> None:
     assert again.statuses["unchanged"] == again.n_seen
 
 
+@pytest.mark.slow(seconds=5)
 def test_a_lake_of_all_archives_is_whole(shared: Path, tmp_path: Path) -> None:
     """Some transcripts contradict themselves, as `test_format_chatarena_archives` counts."""
     archives = sorted((shared / "real").glob("*.tar.zst"))

@@ -101,6 +101,7 @@ def assert_held(seed: int, n_of_each: int, n_editions: int) -> None:
                 assert_same(*(metrics(system, engine=engine, **asked) for engine in ENGINES))
 
 
+@pytest.mark.slow(seconds=8)
 @SEEDS
 @settings(max_examples=1, phases=PHASES)
 def test_a_document_is_refused_or_good_for_all_that_follows(seed: int) -> None:

@@ -27,17 +27,17 @@ def unpack(archive: Path, folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def public(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
-    """The public corpus as an archive and unpacked, and a lake of each."""
+def public(
+    shared: Path, public_lake: StoredLake, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Path]]:
+    """The public corpus unpacked, and a lake of the archive and of the folder."""
     top = tmp_path_factory.mktemp("public")
-    archive = shared / "corpus" / "magic-public.tar.zst"
-    folder = unpack(archive, top / "unpacked")
-    reports = {"archive": ingest(archive, top / "a"), "folder": ingest(folder, top / "b")}
-    for report in reports.values():
-        assert nonzero(report) == {"ingested": 1430, "ignored": 103}
-    yield {"archive": archive, "folder": folder, "of archive": top / "a", "of folder": top / "b"}
-    check(top / "a")
-    check(top / "b")
+    folder = unpack(shared / "corpus" / "magic-public.tar.zst", top / "unpacked")
+    assert nonzero(ingest(folder, top / "lake")) == {"ingested": 1430, "ignored": 103}
+    of_archive = Path(str(public_lake.path))
+    yield {"folder": folder, "of archive": of_archive, "of folder": top / "lake"}
+    check(of_archive)
+    check(top / "lake")
 
 
 def test_documents_and_games(public_lake: StoredLake) -> None:
@@ -56,9 +56,9 @@ def test_documents_and_games(public_lake: StoredLake) -> None:
     assert table(lake, "results").height == 1430
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_archive_and_folder_make_identical_tables(public: dict[str, Path]) -> None:
-    """But for where they come from and the numbers of ingests."""
+    """As in `test_archive_and_folder_make_the_same_lake`, of a few logs."""
     ours, theirs = (
         rows(public[lake], without=PROVENANCE, but_for=["archives", "ingests"])
         for lake in ("of archive", "of folder")
@@ -67,8 +67,9 @@ def test_archive_and_folder_make_identical_tables(public: dict[str, Path]) -> No
         assert found == theirs[name], name
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_folder_after_the_archive_is_all_copies(public: dict[str, Path]) -> None:
+    """As in `test_folder_then_archive`, of a few logs."""
     report = ingest(public["folder"], public["of archive"], dry_run=True)
     assert nonzero(report) == {"duplicate": 1430, "ignored": 103}
     assert report.n_superseded == 0
@@ -76,11 +77,10 @@ def test_the_folder_after_the_archive_is_all_copies(public: dict[str, Path]) -> 
     assert nonzero(report) == {"unchanged": 1430, "ignored": 103}
 
 
-@pytest.mark.slow
-def test_every_model_was_played_on_the_same_settings(public: dict[str, Path]) -> None:
+def test_every_model_was_played_on_the_same_settings(public_lake: StoredLake) -> None:
     """A setting is known by what was fixed before play, in whichever harness and by whom."""
-    players = table(public["of folder"], "players")
-    tested = players.filter("is_tested").select("model", "setting_id", "competition").unique()
+    players = public_lake.table("players").filter("is_tested").collect()
+    tested = players.select("model", "setting_id", "competition").unique()
     for (competition,), group in tested.group_by("competition"):
         settings = {model: set(own["setting_id"]) for (model,), own in group.group_by("model")}
         assert len(settings) == 10, competition

@@ -197,6 +197,7 @@ ARCHIVES: dict[str, tuple[list[bytes | None], list[int]]] = {
 }
 
 
+@pytest.mark.slow
 def test_an_archive_is_read_until_all_of_it_is_known(
     lab: Lab, reads: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

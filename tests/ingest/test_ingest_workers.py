@@ -131,6 +131,7 @@ def test_two_processes_make_the_lake_that_one_makes(
     assert len(open_lake(lab.lake).files("games")) >= 2
 
 
+@pytest.mark.slow(seconds=5)
 def test_what_two_workers_decode_of_one_thing_is_once_in_the_lake(
     lab: Lab, pooled: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -124,10 +124,8 @@ def undisturbed(
     return logs, expected
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "n_tables", [*(pytest.param(n, marks=pytest.mark.long) for n in (0, 1, 7, 14)), 15]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("n_tables", [0, 1, 7, 14])
 def test_a_crash_between_commits_is_as_if_nothing_was(
     lake: Path,
     used_rows: Rows,
@@ -137,8 +135,8 @@ def test_a_crash_between_commits_is_as_if_nothing_was(
 ) -> None:
     """The old state stays the visible one, and the next ingest begins from there.
 
-    15 tables are committed, then the row of `ingests` that makes them count. After 5 and 9 of them,
-    `test_two_crashes_in_a_row_and_another_source` crashes.
+    15 tables are committed, then the row of `ingests` that makes them count. After 5, 9 and all of
+    them, `test_crashes_in_a_row_and_of_another_source` crashes.
     """
     logs, expected = undisturbed
     with monkeypatch.context() as patch:
@@ -172,19 +170,20 @@ def test_a_crash_after_the_last_commit_has_happened(
 
 
 @pytest.mark.slow
-def test_two_crashes_in_a_row_and_another_source(
-    lake: Path, undisturbed: tuple[Path, Rows], monkeypatch: pytest.MonkeyPatch
+def test_crashes_in_a_row_and_of_another_source(
+    lake: Path, used_rows: Rows, undisturbed: tuple[Path, Rows], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logs, expected = undisturbed
     other = lake.parent / "other"
     other.mkdir()
     (other / "a.json").write_bytes(encode(prisoners_dilemma(model="never")))
-    for n_tables in (5, 9):
+    for source, n_tables in ((other, 5), (other, 9), (logs, 15)):
         with monkeypatch.context() as patch:
             crash_after(patch, n_tables)
             with pytest.raises(Crash):
-                ingest(other, lake)
-    ingest(logs, lake, model="talker")
+                ingest(source, lake, model="talker")
+        assert rows(lake, **ALL) == used_rows
+    assert ingest(logs, lake, model="talker").ingest_id == 4
     assert rows(lake, but_for=["ingests"]) == expected
     assert "never" not in set(table(lake, "results")["model"])
 

@@ -60,6 +60,7 @@ def test_a_game_of_which_a_failure_is_a_loss_is_the_same(tmp_path: Path) -> None
     check(known.with_failures("loss"), searched)
 
 
+@pytest.mark.slow(seconds=5)
 def test_rows_that_lie_apart_are_found(tmp_path: Path) -> None:
     """Sorted by model, in several files, one of them with the rows of older ones."""
     for seed in range(3):

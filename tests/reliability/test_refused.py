@@ -161,9 +161,9 @@ def test_what_a_later_version_reads_is_ingested_again(
     assert rows(lab.lake, without=provenance) == rows(expected, without=provenance)
 
 
-@pytest.mark.parametrize("reread", [True, False])
+@pytest.mark.slow
 def test_a_game_is_not_given_up_that_a_later_version_refuses(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch, *, reread: bool
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nor is its part forgotten; once it can be read again, only that is in quarantine."""
     lab.write("c.json", faulty())
@@ -173,14 +173,15 @@ def test_a_game_is_not_given_up_that_a_later_version_refuses(
     def refuse(data: bytes, model: str | None, path: str) -> object:
         raise broken("$", "it can be read", "not any more")
 
-    with monkeypatch.context() as later:
-        later.setattr(decode, "read", refuse)
-        assert nonzero(ingest(lab.root, lab.lake, reread=True)) == {"quarantined": 1}
-    assert table(lab.lake, "games").height == 1
-    assert table(lab.lake, "quarantine")["game_id"].null_count() == 1
-    assert verify(lab.lake).faults.is_empty()
-    ingest(lab.root, lab.lake, reread=reread)
-    assert rows(lab.lake, without=("ingest_id",)) == before
+    for reread in (True, False):
+        with monkeypatch.context() as later:
+            later.setattr(decode, "read", refuse)
+            assert nonzero(ingest(lab.root, lab.lake, reread=True)) == {"quarantined": 1}
+        assert table(lab.lake, "games").height == 1
+        assert table(lab.lake, "quarantine")["game_id"].null_count() == 1
+        assert verify(lab.lake).faults.is_empty()
+        ingest(lab.root, lab.lake, reread=reread)
+        assert rows(lab.lake, without=("ingest_id",)) == before
     check(lab.lake)
 
 

@@ -9,8 +9,6 @@ import polars as pl
 import pytest
 from hypothesis import given, strategies as st
 from scipy.stats import binom, chi, norm, permutation_test, t as student
-from statsmodels.stats.multitest import multipletests
-from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
 from pipeline.statistics import flips
 from pipeline.statistics.contrast import (
@@ -205,6 +203,9 @@ def test_models_that_never_agree_are_far_apart():
 
 
 def wilson(hits: int, n: int) -> Interval:
+    # Imported here: it takes a second, and each process of the tests loads this module.
+    from statsmodels.stats.proportion import proportion_confint
+
     low, high = proportion_confint(hits, n, method="wilson")
     return Interval(hits / n, float(low), float(high))
 
@@ -221,6 +222,8 @@ NEWCOMBE = {
 
 @pytest.mark.parametrize("case", NEWCOMBE)
 def test_mover_without_correlation_is_newcombes_interval(case):
+    from statsmodels.stats.proportion import confint_proportions_2indep
+
     hits_a, n_a, hits_b, n_b = case
     found = mover(wilson(hits_a, n_a), wilson(hits_b, n_b))
     low, high = confint_proportions_2indep(
@@ -252,6 +255,8 @@ def test_correlation_is_shrunk_by_the_settings_that_carry_it():
 @pytest.mark.long
 @given(st.lists(st.floats(0, 1), max_size=30))
 def test_holm_is_statsmodels(p_values):
+    from statsmodels.stats.multitest import multipletests
+
     expected = multipletests(p_values, method="holm")[1] if p_values else []
     p = pl.DataFrame({"p": p_values}, schema={"p": pl.Float64})
     found = p.select(holm(pl.col("p")))["p"]

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 import pytest
-import statsmodels.api as sm
 from exact_ends import exact_ends
 from hypothesis import given, strategies as st
 from polars.testing import assert_frame_equal
@@ -115,6 +114,9 @@ def test_three_clusters_by_hand():
 
 def test_the_variance_is_that_of_statsmodels_clustered_regression():
     """v of the ratio, and with it the effective items, for clusters of unlike sizes."""
+    # Imported here: it takes a second, and each process of the tests loads this module.
+    import statsmodels.api as sm
+
     generator = np.random.default_rng(7)
     sizes = generator.integers(2, 9, 30)
     clusters = [(int(generator.binomial(n, generator.beta(2, 3))), int(n)) for n in sizes]
