@@ -236,6 +236,10 @@ def test_help_lists_every_command(magic: Magic) -> None:
         ("diff {lake}/none --lake {lake} --model sim-", {"sim-birch-pgm"}),
         ("diff {lake}/none --as-of 1 --lake {lake} --model sim-", set()),
         ("diff --as-of 1 --lake {lake} --model sim-", {"sim-birch-pgm"}),
+        ("ingest res", {"file,res"}),
+        ("ingest results --lake la", {"dir,la"}),
+        ("sql -f qu", {"file,qu"}),
+        ("diff before af", {"dir,af"}),
     ],
 )
 def test_the_shell_completes_names(
