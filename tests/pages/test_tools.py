@@ -22,6 +22,8 @@ pytestmark = pytest.mark.slow
 
 playwright = pytest.importorskip("playwright.sync_api")
 
+SEEN = "where => [...document.querySelectorAll(where)].filter(one => one.checkVisibility()).length"
+
 
 @pytest.fixture
 def visit(browser: "playwright.Browser", served_apart: Served) -> Iterator[Visit]:
@@ -273,3 +275,18 @@ def test_a_print_names_the_lake_and_cuts_nothing(visit: Visit) -> None:
     region = tab.locator(".scroll").first
     assert region.evaluate("one => getComputedStyle(one).overflow") == "visible"
     assert region.evaluate("one => getComputedStyle(one).maxHeight") == "none"
+
+
+def test_on_a_phone_nothing_is_tabbed_to_or_shrunk_that_cannot_be_seen(
+    browser: "playwright.Browser", served: Served
+) -> None:
+    """Headings are not shown where each row is a card; a plot is as large as its texts need."""
+    visit = Visit(browser, served, viewport={"width": 390, "height": 740})
+    tab = visit.go("/radar")
+    assert tab.locator("thead th").count()
+    assert tab.evaluate(SEEN, "thead :is(th, a, button)") == 0
+    drawn = "e => [e.getBoundingClientRect().width, Number(e.getAttribute('width'))]"
+    shown, made = tab.locator(".plot svg").evaluate(drawn)
+    assert shown == made > 390
+    assert visit.fits()
+    visit.context.close()
