@@ -290,3 +290,16 @@ def test_on_a_phone_nothing_is_tabbed_to_or_shrunk_that_cannot_be_seen(
     assert shown == made > 390
     assert visit.fits()
     visit.context.close()
+
+
+def test_forced_colours_tell_the_page_that_is_shown(
+    browser: "playwright.Browser", served: Served
+) -> None:
+    visit = Visit(browser, served, forced_colors="active")
+    tab = visit.go("/tables")
+    border = "e => getComputedStyle(e).borderBottomColor"
+    others = tab.locator(".menu a:not([aria-current])")
+    colours = {others.nth(at).evaluate(border) for at in range(others.count())}
+    assert len(colours) == 1
+    assert tab.locator(".menu a[aria-current]").evaluate(border) not in colours
+    visit.context.close()
