@@ -5,6 +5,7 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
+from urllib.parse import quote
 
 import pytest
 import uvicorn
@@ -302,4 +303,17 @@ def test_forced_colours_tell_the_page_that_is_shown(
     colours = {others.nth(at).evaluate(border) for at in range(others.count())}
     assert len(colours) == 1
     assert tab.locator(".menu a[aria-current]").evaluate(border) not in colours
+    visit.context.close()
+
+
+@pytest.mark.parametrize("query", ["FROM games LIMIT 2", "SELECT repeat('wide', 99), * FROM votes"])
+def test_a_wide_result_is_printed_with_all_of_its_columns(
+    browser: "playwright.Browser", served: Served, query: str
+) -> None:
+    visit = Visit(browser, served, viewport={"width": 1030, "height": 700})  # a sheet's
+    tab = visit.go("/sql?query=" + quote(query))
+    tab.emulate_media(media="print")
+    assert visit.fits()
+    n_columns = tab.locator("#result thead th").count()
+    assert tab.evaluate(SEEN, "#result tr:first-child td") == n_columns > 8
     visit.context.close()
