@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import click
-from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 import pipeline
@@ -159,7 +158,7 @@ class Command(click.Command):
             if given["form"] != "csv":
                 raise UsageError("--safe works only with --format csv")
             given["form"] = options.SAFE_CSV
-        if ctx.get_parameter_source("lake") is ParameterSource.COMMANDLINE:
+        if ctx.get_parameter_source("lake") is click.core.ParameterSource.COMMANDLINE:
             terminal.of_lake(given["lake"])
         with _naming_damage(**given), terminal.for_results_alone(), _metrics(**given):
             asked = [Asked(**given)] if "asked" in signature(function).parameters else []

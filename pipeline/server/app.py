@@ -239,8 +239,9 @@ class Site:
 
     def _late(self, state: State, task: Task, late: Late) -> Response:
         """A page that reloads until the requested page is ready."""
-        has_process = page(task.page).lane in NICE
-        body = part("late.html", seconds=round(late.seconds), has_process=has_process)
+        body = part(
+            "late.html", seconds=round(late.seconds), has_process=page(task.page).lane in NICE
+        )
         text = framed(state, Reply(202, "Still computing", body), task, again=_AGAIN_SECONDS)
         headers = {"cache-control": "no-store", "refresh": str(_AGAIN_SECONDS)}
         return Response(text, 202, headers, _TYPES["html"])

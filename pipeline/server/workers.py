@@ -258,13 +258,13 @@ class Late(NamedTuple):
 
 @dataclass(eq=False)
 class _Begun:
-    """A page in the making. It is late if a reader was told so; `ending` ends it without one."""
+    """A page in the making. It is late if a reader was told so."""
 
     task: "asyncio.Task[Reply]"
     since: float
+    n_asked: int = 0
     n_readers: int = 0
     is_late: bool = False
-    ending: asyncio.TimerHandle | None = None
 
 
 class Making:
@@ -296,9 +296,8 @@ class Making:
             self._begun[key] = _Begun(new, time.monotonic())
             new.add_done_callback(partial(self._end, key, is_kept=lane not in NICE))
         begun = self._begun[key]
+        begun.n_asked += 1
         begun.n_readers += 1
-        if begun.ending:
-            begun.ending.cancel()
         try:
             await asyncio.wait(
                 [begun.task, *leaving], timeout=patience, return_when=asyncio.FIRST_COMPLETED
@@ -306,16 +305,20 @@ class Making:
             begun.is_late |= not any(one.done() for one in [begun.task, *leaving])
         finally:
             begun.n_readers -= 1
-            if lane in NICE and not begun.n_readers and not begun.task.done():
+            if lane in NICE:
                 seconds = UNAWAITED_SECONDS if begun.is_late else 0
-                begun.ending = asyncio.get_running_loop().call_later(seconds, self._drop, key)
+                loop = asyncio.get_running_loop()
+                loop.call_later(seconds, self._drop, key, begun, begun.n_asked)
         if begun.task.done():
             return begun.task.result()
         return Late(time.monotonic() - begun.since)
 
-    def _drop(self, key: _Key) -> None:
-        """Ends a page that nobody waits for; who asks for it from now on gets another."""
-        self._begun.pop(key).task.cancel()
+    def _drop(self, key: _Key, begun: _Begun, n_asked: int) -> None:
+        """Ends the page if nobody waits for it or asked since; who asks later gets another."""
+        is_awaited = begun.n_readers or begun.n_asked > n_asked
+        if self._begun.get(key) is begun and not (is_awaited or begun.task.done()):
+            del self._begun[key]
+            begun.task.cancel()
 
     def _end(self, key: _Key, done: "asyncio.Task[Reply]", *, is_kept: bool) -> None:
         """Keeps the page, and forgets its making: of a late one, once its reader had time."""
@@ -324,8 +327,6 @@ class Making:
         begun = self._begun.get(key)
         if begun is None or begun.task is not done:  # it was ended, for nobody
             return
-        if begun.ending:
-            begun.ending.cancel()
         if begun.is_late:
             asyncio.get_running_loop().call_later(KEPT_SECONDS, self._begun.pop, key)
         else:
