@@ -78,7 +78,8 @@ def _write(lake: StoredLake, folder: Location, name: str) -> None:
     _delete_old_drafts(folder, name)
     draft = folder.draft(f".{name}.{uuid4()}{_DRAFT}")
     try:
-        draft.path.unlink(missing_ok=True)  # DuckDB takes no empty file
+        draft.path.touch()  # the system says in its own words why it cannot be written
+        draft.path.unlink()  # DuckDB takes no empty file
         write_database(draft.path, lake, {**views(), "about": _ABOUT})
         if folder.is_local:
             # It belongs to a database that is about to be replaced, and would be read with ours.

@@ -129,7 +129,12 @@ def _library(error: BaseException) -> Library:
 
 
 def one_line(error: BaseException) -> str:
-    """What an error says, in one line; the name of its class if it says nothing."""
+    """What an error says, in one line; the name of its class if it says nothing.
+
+    Of the system's errors that is the file and the reason, without the number.
+    """
+    if isinstance(error, OSError) and error.strerror:
+        return f"{'' if error.filename is None else f'{error.filename}: '}{error.strerror}"
     return _library(error).line(str(error)) or type(error).__name__
 
 

@@ -236,6 +236,10 @@ def test_help_lists_every_command(magic: Magic) -> None:
         ("diff {lake}/none --lake {lake} --model sim-", {"sim-birch-pgm"}),
         ("diff {lake}/none --as-of 1 --lake {lake} --model sim-", set()),
         ("diff --as-of 1 --lake {lake} --model sim-", {"sim-birch-pgm"}),
+        ("ingest res", {"file,res"}),
+        ("ingest results --lake la", {"dir,la"}),
+        ("sql -f qu", {"file,qu"}),
+        ("diff before af", {"dir,af"}),
     ],
 )
 def test_the_shell_completes_names(
@@ -760,7 +764,8 @@ def test_ingest_tells_of_games_in_another_form(magic: Magic, logs: Path, tmp_pat
     result = magic("ingest", tmp_path, "--lake", tmp_path / "lake", "--format", "json")
     assert json.loads(result.out)["n_in_other_form"] == 2
     assert "1 game is a repeat of another" in result.err
-    assert "`magic audit repeated_games` lists repeats" in result.err
+    named = f"`magic audit --lake {tmp_path / 'lake'} repeated_games` lists repeats"
+    assert named in result.err
 
 
 def test_an_argument_that_is_no_text(magic: Magic, logs: Path, tmp_path: Path) -> None:
@@ -892,10 +897,24 @@ def test_a_condition_without_quotes_is_told_to_have_some(
 
 def test_a_column_that_is_like_no_other_leads_to_the_list(magic: Magic, lake: Path) -> None:
     said = magic("sql", 'SELECT * FROM votes WHERE model = "gpt-4"', "--lake", lake).err
-    assert "no column `gpt-4`: run `magic schema votes` to list those there are; if it is" in said
-    assert (
-        "magic schema games votes" in magic("sql", "SELECT x FROM votes, games", "--lake", lake).err
-    )
+    run = f"run `magic schema --lake {lake}"
+    assert f"no column `gpt-4`: {run} votes` to list those there are; if it is" in said
+    assert f"{run} games votes`" in magic("sql", "SELECT x FROM votes, games", "--lake", lake).err
+
+
+def test_commands_to_run_next_name_the_lake(
+    magic: Magic, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Quoted, in notes and in errors; not where the lake is the one without a name."""
+    elsewhere = tmp_path / "my lake"
+    elsewhere.symlink_to(lake)
+    option = f"--lake '{elsewhere}'"
+    games = magic("games", "--limit", 1, "--lake", elsewhere).err
+    assert re.search(rf"to read a game: `magic show {re.escape(option)} \w{{8}}`", games)
+    assert f'`magic sql {option} "SELECT' in magic("show", "none", "--lake", elsewhere).err
+    assert "; see `magic games --help`" in magic("games", "--lake", elsewhere, "--x").err
+    monkeypatch.setenv("MAGIC_LAKE", str(elsewhere))
+    assert '`magic sql "SELECT' in magic("show", "none").err
 
 
 def test_what_is_no_log_by_its_name_is_not_validated(magic: Magic, tmp_path: Path) -> None:
@@ -1408,7 +1427,7 @@ MISTAKES = {
     "copying SQL": (
         1,
         "sql \"COPY (SELECT 1) TO '{tmp}/x.csv'\" --lake {lake}",
-        "`COPY` is not allowed: give only the SELECT, and its file as in `magic sql QUERY -o FILE`",
+        "`COPY` is not allowed: give only the SELECT, and its file as in `magic sql --lake",
     ),
     "two statements": (1, "sql 'SELECT 1; DROP VIEW games' --lake {lake}", "one statement"),
     "no query": (2, "sql '  ' --lake {lake}", "the query is empty"),

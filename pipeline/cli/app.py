@@ -21,7 +21,7 @@ from pipeline.cli import commands, reported, shells, terminal
 from pipeline.cli.command import command_of
 from pipeline.cli.exits import FAILED, INTERRUPTED, WRONG_USAGE
 from pipeline.errors import DENIED_HINT, PipelineError, QueryError, UsageError
-from pipeline.library_errors import lack, reason
+from pipeline.library_errors import lack, one_line
 from pipeline.version import __version__
 
 TASKS = {
@@ -239,8 +239,7 @@ def _check_text(arguments: Sequence[str]) -> None:
 def _of_system(error: OSError) -> str:
     """The operating system's complaint, the file first."""
     hint = f"; {DENIED_HINT}" if isinstance(error, PermissionError) else ""
-    where = "" if error.filename is None else f"{error.filename}: "
-    return f"{where}{reason(error)}{hint}{_gone()}"
+    return f"{one_line(error)}{hint}{_gone()}"
 
 
 def _gone() -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import click
+from click.shell_completion import CompletionItem
 
 import pipeline
 from pipeline.cli import options, suggestions, terminal
@@ -30,6 +31,8 @@ _NUMBERS: dict[Any, tuple[str, Any, Any]] = {
     int: ("integer", click.types.IntParamType, click.IntRange),
     float: ("number", click.types.FloatParamType, click.FloatRange),
 }
+_PATHS = {"DIR": "dir", "[LAKE [LAKE]]": "dir", "FILE": "file", "SOURCE": "file", "DEST": "file"}
+"""What is a path, and which ones the shell completes."""
 
 
 def command_of(function: Callable[..., None]) -> "Command":
@@ -53,6 +56,8 @@ def param(one: Parameter) -> click.Parameter:
     }
     if declared.suggested is not None:
         common["shell_complete"] = partial(_offered, declared.suggested)
+    elif declared.metavar in _PATHS:
+        common["shell_complete"] = partial(_path, _PATHS[declared.metavar])
     if default is not ... and not is_several:
         common["default"] = default
     if declared.is_argument:
@@ -81,6 +86,13 @@ def _offered(suggested: str, context: click.Context, _param: object, incomplete:
     if callable(names):
         names = names() if module else names(context, incomplete)
     return [name for name in names if name.startswith(incomplete)]
+
+
+def _path(
+    kind: str, _context: object, _param: object, incomplete: str
+) -> list[CompletionItem[str]]:
+    """Leaves a path to the shell."""
+    return [CompletionItem(incomplete, type=kind)]
 
 
 class PathType(click.ParamType[Any]):
@@ -146,6 +158,8 @@ class Command(click.Command):
             if given["form"] != "csv":
                 raise UsageError("--safe works only with --format csv")
             given["form"] = options.SAFE_CSV
+        if ctx.get_parameter_source("lake") is click.core.ParameterSource.COMMANDLINE:
+            terminal.of_lake(given["lake"])
         with _naming_damage(**given), terminal.for_results_alone(), _metrics(**given):
             asked = [Asked(**given)] if "asked" in signature(function).parameters else []
             ctx.invoke(function, *asked, **given)

@@ -7,6 +7,8 @@ import codecs
 import errno
 import io
 import os
+import re
+import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -19,6 +21,8 @@ from pipeline.errors import PipelineError
 # Replacements of our signs for a terminal without UTF-8; each is as wide as the sign.
 _PLAIN = str.maketrans("─│–−†…×·⏎“”‘’\N{NO-BREAK SPACE}", "-|--!.x./\"\"'' ")
 LACKING = "plain signs"
+# What a hint names to run, of the commands that read the lake of --lake alone.
+_COMMAND = re.compile(r"`magic (?!convert|diff|simulate|validate)\w+\b(?! --help)(?![^`]*--lake)")
 
 
 def _plain(error: UnicodeError) -> tuple[str | bytes, int]:
@@ -42,6 +46,7 @@ def prepare() -> None:
     A stream that is closed from the start is null in Python. Without stderr, notes are dropped;
     without stdout, writing results fails, as in other programs.
     """
+    of_lake("")
     for name, mode in (("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
         if getattr(sys, name) is None:
             nowhere = os.open(os.devnull, mode)
@@ -63,6 +68,20 @@ def guard() -> None:
     results = open(copy, "w", encoding=stdout.encoding, errors=LACKING)  # noqa: PTH123, SIM115
     for name in ("stdout", "__stdout__"):  # the terminal's size is read from the second
         setattr(sys, name, results)
+
+
+# The lake that the commands in notes have to name, as this one was given it; empty for none.
+_lake = ""
+
+
+def of_lake(path: str) -> None:
+    """Lets the commands that notes and complaints name be of this lake, unless it is empty."""
+    global _lake  # noqa: PLW0603 - a process has one terminal
+    _lake = path
+
+
+def _with_lake(text: str) -> str:
+    return _COMMAND.sub(lambda to_run: f"{to_run[0]} --lake {shlex.quote(_lake)}", text)
 
 
 # Where results go while a command runs, when `sys.stdout` is for what others print.
@@ -157,7 +176,8 @@ def note(*texts: str, is_wrapped: bool = True) -> None:
     """
     flush()
     # A name with a line break makes no line of its own, which could say anything.
-    lines = [unbroken(printable(text)) for text in texts]
+    said = map(_with_lake, texts) if _lake else texts
+    lines = [unbroken(printable(text)) for text in said]
     if is_wrapped and is_note_terminal():
         # Loaded here, since it takes time and `--help` has no notes.
         from pipeline.present.layout import wrapped

@@ -34,7 +34,7 @@ from pipeline.lake.removal import Mask, Removal
 from pipeline.lake.tables import ROLES
 from pipeline.lake.transaction import Transaction, check_writable, transaction
 from pipeline.lake.writing import writing
-from pipeline.library_errors import is_denied
+from pipeline.library_errors import is_denied, one_line
 from pipeline.processes import cores
 from pipeline.stores import location
 from pipeline.version import __version__
@@ -199,7 +199,9 @@ def ingest(
         where = f", there or in {tempfile.gettempdir()} (TMPDIR)" if is_full else ""
         if is_denied(error):
             where = f"; {DENIED_HINT}"
-        raise LakeError(f"{lake}: the lake could not be written: {error}{where}") from error
+        raise LakeError(
+            f"{lake}: the lake could not be written: {one_line(error)}{where}"
+        ) from error
 
 
 @contextmanager

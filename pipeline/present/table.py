@@ -245,7 +245,7 @@ class Table:
 
 def first_game(rows: pl.DataFrame) -> list[str]:
     """A hint how to read the first of these games."""
-    return [f"to read a game: magic show {name[:ID_SHOWN]}" for name in rows["game_id"].head(1)]
+    return [f"to read a game: `magic show {name[:ID_SHOWN]}`" for name in rows["game_id"].head(1)]
 
 
 def brief_texts(rows: pl.DataFrame) -> pl.DataFrame:

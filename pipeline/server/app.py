@@ -92,6 +92,12 @@ def framed(state: State, reply: Reply, task: Task | None = None, again: int | No
     return environment().get_template("frame.html").render(context)
 
 
+async def _left(request: Request) -> None:
+    """Returns when the connection of the request is closed."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
 def part(template: str, **context: object) -> str:
     """A page of the server itself, without a lake's content."""
     return environment().get_template(template).render(context)
@@ -162,16 +168,19 @@ class Site:
         task = Task(name, form, query, request.path_params.get("ingest"))
         if lane in NICE and query and may_be_foreign(request.headers, self._token):
             return self._asks_first(task)
+        leaving = asyncio.create_task(_left(request))
         try:
             state = await asyncio.to_thread(self._state, task.ingest)
             # A program waits until the page is there, a reader so many seconds.
             is_of_reader = form == "html" and "text/html" in request.headers.get("accept", "")
             patience = PATIENCE_SECONDS if is_of_reader else None
-            reply = await self._making.reply(state.lake, task, lane, patience)
+            reply = await self._making.reply(state.lake, task, lane, patience, [leaving])
         except StateError as error:
             return self._gone(form, error, address(name, query))
         except PipelineError as error:
             return self._fault(form, fault(500, str(error)))
+        finally:
+            leaving.cancel()
         if isinstance(reply, Late):
             return self._late(state, task, reply)
         return self._answer(state, task, reply)
@@ -230,7 +239,9 @@ class Site:
 
     def _late(self, state: State, task: Task, late: Late) -> Response:
         """A page that reloads until the requested page is ready."""
-        body = part("late.html", seconds=round(late.seconds))
+        body = part(
+            "late.html", seconds=round(late.seconds), has_process=page(task.page).lane in NICE
+        )
         text = framed(state, Reply(202, "Still computing", body), task, again=_AGAIN_SECONDS)
         headers = {"cache-control": "no-store", "refresh": str(_AGAIN_SECONDS)}
         return Response(text, 202, headers, _TYPES["html"])

@@ -13,8 +13,9 @@ import pickle
 import resource
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import count
 from pathlib import Path
@@ -92,6 +93,9 @@ class Workers:
             return fault(503, "the server is stopping", "Stopped")
         try:
             return await process.answer(lake, task, self._seconds)
+        except asyncio.CancelledError:  # nobody waits for it, and it would go on
+            process.is_kept = False
+            raise
         finally:
             process.is_kept &= process.n_bytes() < KEPT_MEMORY
             if not process.is_kept and not process.n_pages:
@@ -213,6 +217,8 @@ def _pickled(lake: "Lake") -> bytes:
 CHARACTERS = 64 * 2**20
 KEPT_SECONDS = 60.0
 """How long a late page is kept for its reader."""
+UNAWAITED_SECONDS = 5.0
+"""A late query or search ends so long after its last reader, who asks for it each second."""
 _Key = tuple[object, ...]
 
 
@@ -250,42 +256,78 @@ class Late(NamedTuple):
     seconds: float
 
 
+@dataclass(eq=False)
+class _Begun:
+    """A page in the making. It is late if a reader was told so."""
+
+    task: "asyncio.Task[Reply]"
+    since: float
+    n_asked: int = 0
+    n_readers: int = 0
+    is_late: bool = False
+
+
 class Making:
     """Makes pages: several requests for the same page share one computation."""
 
     def __init__(self, workers: Workers) -> None:
         self._workers = workers
         self._cache = Cache()
-        self._begun: dict[_Key, tuple[asyncio.Task[Reply], float]] = {}
-        self._awaited: set[_Key] = set()
+        self._begun: dict[_Key, _Begun] = {}
 
     async def reply(
-        self, lake: "Lake", task: Task, lane: str, patience: float | None = None
+        self,
+        lake: "Lake",
+        task: Task,
+        lane: str,
+        patience: float | None = None,
+        leaving: Collection["asyncio.Task[None]"] = (),
     ) -> Reply | Late:
         """The page from the cache, or made now; `Late` if that takes more seconds than `patience`.
 
-        A later call for the same page returns it as soon as it is ready.
+        A later call for the same page returns it as soon as it is ready. It is also `Late` when a
+        task of `leaving` is done: then its reader is gone. A query without readers is ended.
         """
         key = (lake.state, task.page, task.form, task.ingest, *sorted(task.query.items()))
         if (kept := self._cache.get(key)) is not None:
             return kept
         if key not in self._begun:
             new = asyncio.create_task(self._workers.reply(lake, task, lane))
-            self._begun[key] = new, time.monotonic()
+            self._begun[key] = _Begun(new, time.monotonic())
             new.add_done_callback(partial(self._end, key, is_kept=lane not in NICE))
-        begun, since = self._begun[key]
-        await asyncio.wait([begun], timeout=patience)
-        if begun.done():
-            return begun.result()
-        self._awaited.add(key)
-        return Late(time.monotonic() - since)
+        begun = self._begun[key]
+        begun.n_asked += 1
+        begun.n_readers += 1
+        try:
+            await asyncio.wait(
+                [begun.task, *leaving], timeout=patience, return_when=asyncio.FIRST_COMPLETED
+            )
+            begun.is_late |= not any(one.done() for one in [begun.task, *leaving])
+        finally:
+            begun.n_readers -= 1
+            if lane in NICE:
+                seconds = UNAWAITED_SECONDS if begun.is_late else 0
+                loop = asyncio.get_running_loop()
+                loop.call_later(seconds, self._drop, key, begun, begun.n_asked)
+        if begun.task.done():
+            return begun.task.result()
+        return Late(time.monotonic() - begun.since)
+
+    def _drop(self, key: _Key, begun: _Begun, n_asked: int) -> None:
+        """Ends the page if nobody waits for it or asked since; who asks later gets another."""
+        is_awaited = begun.n_readers or begun.n_asked > n_asked
+        if self._begun.get(key) is begun and not (is_awaited or begun.task.done()):
+            del self._begun[key]
+            begun.task.cancel()
 
     def _end(self, key: _Key, done: "asyncio.Task[Reply]", *, is_kept: bool) -> None:
         """Keeps the page, and forgets its making: of a late one, once its reader had time."""
         if is_kept and not done.cancelled() and not done.exception():
             self._cache.put(key, done.result())
-        if key in self._awaited:
-            self._awaited.remove(key)
+        begun = self._begun.get(key)
+        if begun is None or begun.task is not done:  # it was ended, for nobody
+            return
+        if begun.is_late:
             asyncio.get_running_loop().call_later(KEPT_SECONDS, self._begun.pop, key)
         else:
             del self._begun[key]

@@ -162,8 +162,8 @@ def plain_message(error: duckdb.Error, names: Collection[str] = tuple(TABLES)) -
             return "a query can read only the lake's tables, not files, URLs or other databases"
         case duckdb.OutOfMemoryException():
             return (
-                "the query needs more memory than is allowed: query less at a time, or raise "
-                "--memory (in Python: `memory`)"
+                "the query needs more memory than is allowed: query less at a time, or give it "
+                "more with `magic sql --memory` (in Python: `memory`)"
             )
     message = _ADVICE.split(_PLACE.sub("", str(error)))[0]
     lines = [line.strip() for line in message.splitlines()]

@@ -579,11 +579,13 @@ def test_the_example_is_a_game_to_begin_with(
 ) -> None:
     code, out, err = run(capfd, "convert", "--example")
     assert (code, err) == (0, "")
-    (tmp_path / "game.json").write_text(out)
-    assert (
-        run(capfd, "ingest", str(tmp_path / "game.json"), "--lake", str(tmp_path / "lake"))[0] == 0
-    )
+    game = tmp_path / "game.json"
+    written = run(capfd, "convert", "--example", "-o", str(game))
+    assert written == (0, "", f"wrote {game}: 1 game\n")
+    assert game.read_text() == out
+    assert run(capfd, "ingest", str(game), "--lake", str(tmp_path / "lake"))[0] == 0
     assert run(capfd, "convert")[0] == 2
+    assert run(capfd, "convert", "--example", str(game))[:2] == (2, "")
 
 
 @pytest.mark.some(1)

@@ -120,7 +120,7 @@ class Here(Workers):
 
 
 @contextmanager
-def here(lake: Path, host: str = "127.0.0.1") -> Iterator[Served]:
+def here(lake: Path, host: str = "127.0.0.1", workers: type[Workers] = Here) -> Iterator[Served]:
     """The same server in a thread: for what is on pages and in headers, not for processes."""
     said: SimpleQueue[str] = SimpleQueue()
     servers: list[serving._Server] = []
@@ -131,7 +131,7 @@ def here(lake: Path, host: str = "127.0.0.1") -> Iterator[Served]:
             super().run(*arguments, **options)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(serving, "Workers", Here)
+        patch.setattr(serving, "Workers", workers)
         patch.setattr(serving, "_Server", Kept)
         asked = {"name": str(lake), "host": host, "port": 0, "say": said.put}
         thread = Thread(target=serving.serve, args=(open_lake(lake),), kwargs=asked)

@@ -19,12 +19,17 @@ class Slow(Workers):
 
     def __init__(self, answer: Reply = PAGE) -> None:
         self.asked: list[Task] = []
+        self.n_ended = 0
         self.is_let = asyncio.Event()
         self._answer = answer
 
     async def reply(self, lake: Lake, task: Task, lane: str) -> Reply:
         self.asked.append(task)
-        await self.is_let.wait()
+        try:
+            await self.is_let.wait()
+        except asyncio.CancelledError:
+            self.n_ended += 1
+            raise
         return self._answer
 
 
@@ -77,7 +82,7 @@ def test_a_late_page_that_nobody_fetches_is_dropped(
         assert isinstance(await making.reply(open_lake(lake), task(), "long", 0.01), Late)
         workers.is_let.set()
         await asyncio.sleep(0.2)
-        return making._begun | dict.fromkeys(making._awaited)
+        return making._begun
 
     assert asyncio.run(asked()) == {}
 
@@ -94,6 +99,32 @@ def test_readers_who_leave_do_not_end_a_page(lake: Path) -> None:
         return await making.reply(opened, task(), "long")
 
     assert asyncio.run(asked()) == PAGE
+
+
+def test_a_query_that_nobody_waits_for_ends(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not between two looks at a late one, nor for one of two readers."""
+    monkeypatch.setattr(making_pages, "UNAWAITED_SECONDS", 0.2)
+
+    async def asked() -> tuple[int, int, int]:
+        workers = Slow()
+        making = Making(workers)
+        opened = open_lake(lake)
+        for _ in range(5):  # longer than that in all
+            assert isinstance(await making.reply(opened, task(), "free", 0.01), Late)
+            await asyncio.sleep(0.05)
+        leaving = asyncio.create_task(asyncio.sleep(0))
+        stays = asyncio.create_task(making.reply(opened, task(), "free", 0.3))
+        await making.reply(opened, task(), "free", None, [leaving])
+        assert isinstance(await stays, Late)
+        n_ended = workers.n_ended
+        await asyncio.sleep(0.3)
+        again = asyncio.create_task(making.reply(opened, task(), "free"))
+        await asyncio.sleep(0.01)
+        workers.is_let.set()
+        assert await again == PAGE
+        return n_ended, workers.n_ended, len(workers.asked)
+
+    assert asyncio.run(asked()) == (0, 1, 2)
 
 
 def test_a_cache_drops_what_was_not_seen_for_longest() -> None:

@@ -5,6 +5,7 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
+from urllib.parse import quote
 
 import pytest
 import uvicorn
@@ -21,6 +22,8 @@ pytestmark = pytest.mark.slow
 
 
 playwright = pytest.importorskip("playwright.sync_api")
+
+SEEN = "where => [...document.querySelectorAll(where)].filter(one => one.checkVisibility()).length"
 
 
 @pytest.fixture
@@ -273,3 +276,44 @@ def test_a_print_names_the_lake_and_cuts_nothing(visit: Visit) -> None:
     region = tab.locator(".scroll").first
     assert region.evaluate("one => getComputedStyle(one).overflow") == "visible"
     assert region.evaluate("one => getComputedStyle(one).maxHeight") == "none"
+
+
+def test_on_a_phone_nothing_is_tabbed_to_or_shrunk_that_cannot_be_seen(
+    browser: "playwright.Browser", served: Served
+) -> None:
+    """Headings are not shown where each row is a card; a plot is as large as its texts need."""
+    visit = Visit(browser, served, viewport={"width": 390, "height": 740})
+    tab = visit.go("/radar")
+    assert tab.locator("thead th").count()
+    assert tab.evaluate(SEEN, "thead :is(th, a, button)") == 0
+    drawn = "e => [e.getBoundingClientRect().width, Number(e.getAttribute('width'))]"
+    shown, made = tab.locator(".plot svg").evaluate(drawn)
+    assert shown == made > 390
+    assert visit.fits()
+    visit.context.close()
+
+
+def test_forced_colours_tell_the_page_that_is_shown(
+    browser: "playwright.Browser", served: Served
+) -> None:
+    visit = Visit(browser, served, forced_colors="active")
+    tab = visit.go("/tables")
+    border = "e => getComputedStyle(e).borderBottomColor"
+    others = tab.locator(".menu a:not([aria-current])")
+    colours = {others.nth(at).evaluate(border) for at in range(others.count())}
+    assert len(colours) == 1
+    assert tab.locator(".menu a[aria-current]").evaluate(border) not in colours
+    visit.context.close()
+
+
+@pytest.mark.parametrize("query", ["FROM games LIMIT 2", "SELECT repeat('wide', 99), * FROM votes"])
+def test_a_wide_result_is_printed_with_all_of_its_columns(
+    browser: "playwright.Browser", served: Served, query: str
+) -> None:
+    visit = Visit(browser, served, viewport={"width": 1030, "height": 700})  # a sheet's
+    tab = visit.go("/sql?query=" + quote(query))
+    tab.emulate_media(media="print")
+    assert visit.fits()
+    n_columns = tab.locator("#result thead th").count()
+    assert tab.evaluate(SEEN, "#result tr:first-child td") == n_columns > 8
+    visit.context.close()

@@ -117,3 +117,21 @@ def test_endless_queries_leave_search_alone(lake: Path) -> None:
         return seconds
 
     assert asyncio.run(asked()) < 15
+
+
+def test_a_query_that_is_given_up_ends_with_its_process(lake: Path) -> None:
+    async def asked() -> list[bool]:
+        workers = Workers()
+        task = Task("sql", "json", {"query": ENDLESS})
+        query = asyncio.create_task(workers.reply(open_lake(lake), task, "free"))
+        await asyncio.sleep(0.1)
+        given_up = [*workers._all]
+        query.cancel()
+        await asyncio.wait([query])
+        for process in given_up:
+            process.wait()
+        are_alive = [process.is_alive() for process in given_up]
+        workers.close()
+        return are_alive
+
+    assert asyncio.run(asked()) == [False]

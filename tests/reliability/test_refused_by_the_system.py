@@ -68,9 +68,9 @@ def as_user(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @contextmanager
-def closed(file: Path) -> Iterator[None]:
+def closed(file: Path, to: int = 0) -> Iterator[None]:
     mode = file.stat().st_mode
-    file.chmod(0)
+    file.chmod(to)
     try:
         yield
     finally:
@@ -179,14 +179,18 @@ def test_python_tells_them_apart(lake: Path) -> None:
     assert f"{DeniedError.__name__}: {lake}/votes: the table may not be read" in run.stderr
 
 
-@pytest.mark.parametrize("command", [["ingest", str(SAMPLE)], ["maintain"]])
-def test_a_lake_that_may_not_be_written(command: list[str], lake: Path) -> None:
-    with closed(lake / ".writing"):
+@pytest.mark.parametrize(
+    ("command", "folder"),
+    [(["ingest", str(SAMPLE)], ".writing"), (["maintain"], ".writing"), (["catalog"], ".")],
+)
+def test_a_lake_that_may_not_be_written(command: list[str], folder: str, lake: Path) -> None:
+    with closed(lake / folder, 0o500):
         run = as_user(*command, "--lake", str(lake))
     assert run.returncode == 1
     assert run.stderr.count("\n") == 1
-    assert f"{lake}/.writing" in run.stderr
-    assert run.stderr.endswith(f"; {DENIED_HINT}\n")
+    assert re.search(
+        rf"{re.escape(str(lake))}/\.\S+: Permission denied; {DENIED_HINT}\n$", run.stderr
+    )
 
 
 @pytest.mark.slow

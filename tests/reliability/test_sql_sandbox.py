@@ -23,7 +23,7 @@ from pipeline.cli import main
 from pipeline.errors import PipelineError, QueryError
 from pipeline.sandbox import Sandbox
 from pipeline.warehouse import connect, query
-from pipeline.warehouse.statements import reading
+from pipeline.warehouse.statements import plain_message, reading
 
 TOP = Path(__file__).resolve().parents[2]
 SECRET = "a-secret-of-this-machine"
@@ -298,7 +298,8 @@ def test_the_command_refuses_in_one_line(
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith("magic: ")
-    assert_is_one_clear_line(err.removesuffix("\n"), place)
+    told_back = err.removesuffix("\n").replace(f" --lake {place.lake}", "")
+    assert_is_one_clear_line(told_back, place)
 
 
 @pytest.fixture(scope="module")
@@ -563,6 +564,11 @@ def test_a_query_is_ended_at_its_memory(place: Place, asked: str) -> None:
     ):
         sandbox.sql(str(place.lake), asked)
     assert_is_one_clear_line(str(refusal.value), place)
+
+
+def test_a_query_without_memory_is_told_of_the_command_that_gives_more() -> None:
+    """Which a page has no option for."""
+    assert "`magic sql --memory`" in plain_message(duckdb.OutOfMemoryException("failed to pin"))
 
 
 def asking(place: Place, sql: str, cwd: Path = TOP) -> subprocess.Popen[str]:

@@ -1,6 +1,7 @@
 """Words in messages: every one that has them, none that has not, page by page to the end."""
 
 import re
+import shlex
 from pathlib import Path
 
 import polars as pl
@@ -188,7 +189,8 @@ def test_the_command_prints_the_same_and_how_to_go_on(
         "stopped by --limit 2"
     )
     assert again == f"to continue: run the command again with --after {found.key}"
-    assert main(["show", reading.split()[-1], "--lake", str(lake.path)]) == 0
+    _, named, _ = reading.split("`")
+    assert main(shlex.split(named)[1:]) == 0
     capsys.readouterr()
     assert main(["search", *command[2:], "--after", str(found.key), "--", "100%"]) == 0
     shown = capsys.readouterr()

@@ -1,6 +1,5 @@
 """`magic ingest`: logs into a lake."""
 
-import shlex
 from contextlib import nullcontext
 from itertools import count
 from typing import TYPE_CHECKING, Literal
@@ -160,7 +159,7 @@ def _show_summary(
         terminal.note(f"the ingest is done, but {left}; `magic maintain` deletes it later")
     numbers = {"document": report.statuses["quarantined"], "part": report.n_faulty_parts}
     if refused := [counted(n, noun) for noun, n in numbers.items() if n]:
-        why = f"run `magic quarantine --lake {shlex.quote(lake)}` to see why"
+        why = "run `magic quarantine` to see why"
         if report.ingest_id is None:
             first = report.faults.row(0, named=True)
             why = f"for example {first['path']} at {first['json_path']}: {first['message']}"

@@ -15,6 +15,7 @@ from pipeline.cli.command import Asked
 from pipeline.cli.exits import CHECK_FAILED, FAILED, QUARANTINED
 from pipeline.cli.options import LARGEST_DOCUMENT, PLAYED_BY, Form, Texts
 from pipeline.declared import argument, flag, option
+from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
     from pipeline.conversion import Converted
@@ -49,17 +50,25 @@ def convert(
       magic convert results/ -o games.jsonl
       magic convert chat-logs/ --model gpt-3.5-turbo > chats.jsonl
     """
+    from pipeline.replacing import replacing
+
     if example:
         from pipeline.formats.interchange import EXAMPLE
 
-        terminal.out(EXAMPLE)
+        if source:
+            raise UsageError("--example reads no logs: leave out it or SOURCE")
+        if out is None:
+            terminal.out(EXAMPLE)
+            return
+        with replacing(out) as draft:
+            draft.write_bytes(EXAMPLE.encode())
+        terminal.note(f"wrote {out}: 1 game")
         return
     if not source:
         raise MissingParameter(
             ctx=get_current_context(), param_hint="'SOURCE...'", param_type="argument"
         )
     from pipeline.conversion import convert as converted
-    from pipeline.replacing import replacing
 
     documents = converted(source, model, max_document)
     if out is None:
