@@ -343,7 +343,7 @@ def test_a_renewal_that_fails_leaves_the_ingest_done(
     assert main(["ingest", str(more), "--lake", str(lake)]) == 0
     (note,) = (line for line in capsys.readouterr().err.splitlines() if CATALOG in line)
     assert note.startswith(f"{CATALOG} could not be renewed: ")
-    assert note.endswith("; run `magic catalog` on this lake to renew it")
+    assert note.endswith(f"; run `magic catalog --lake {lake}` on this lake to renew it")
     assert pipeline.open_lake(lake).ingest_id == 2
     assert [path.name for path in lake.glob(f"*{CATALOG}*")] == [CATALOG]
     assert main(["catalog", "--lake", str(lake)]) == 1
