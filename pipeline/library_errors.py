@@ -133,14 +133,14 @@ def one_line(error: BaseException) -> str:
 
     Of the system's errors that is the file and the reason, without the number.
     """
-    if isinstance(error, OSError) and error.strerror:
-        return f"{'' if error.filename is None else f'{error.filename}: '}{error.strerror}"
-    return _library(error).line(str(error)) or type(error).__name__
+    file = error.filename if isinstance(error, OSError) and error.strerror else None
+    return reason(error) if file is None else f"{file}: {reason(error)}"
 
 
 def reason(error: BaseException) -> str:
     """The same; of the system's errors without the path, for texts that name it themselves."""
-    return (isinstance(error, OSError) and error.strerror) or one_line(error)
+    of_system = isinstance(error, OSError) and error.strerror
+    return of_system or _library(error).line(str(error)) or type(error).__name__
 
 
 def is_denied(error: BaseException) -> bool:

@@ -261,22 +261,14 @@ def _fall(
 def _compared(answers: Sequence[Answer], games: pl.DataFrame, confidence: float) -> pl.DataFrame:
     """The comparison of each metric and model after with the same before, as `value`, `new_value`.
 
-    Settings with the same games in both are not paired, where others changed: they would only be
-    compared with themselves. What only one state has is not compared: the reason says which.
+    What only one state has is not compared: the reason says which state that is.
     """
     of_states = [
         one.with_columns(pl.lit(state).alias("state"))
         for one, state in zip(answers, _STATES, strict=True)
     ]
     request = replace(answers[0].request, by=("model", "state"))
-    answer = Answer.of_all(of_states, request)
-    is_common = pl.col("change") == "common"
-    changed = games.filter(~is_common.all().over("metric", "model"))
-    cell = ["metric", "model", "stratum", "cluster"]
-    of_cells = changed.rename({"competition": "stratum"}).group_by(cell)
-    same = of_cells.agg(is_same=is_common.all())
-    sums = answer.sums.join(same, on=cell, how="left", nulls_equal=True)
-    answer = answer._replace(sums=sums.with_columns(pl.col("is_same").fill_null(value=False)))
+    answer = _told_same(Answer.of_all(of_states, request), games)
     lacking = (
         pl.when(pl.col("entity").is_null())
         .then(pl.lit(ONLY_BEFORE))
@@ -288,6 +280,21 @@ def _compared(answers: Sequence[Answer], games: pl.DataFrame, confidence: float)
     both = compared(answer, pairs.sort(order, "model"), confidence, label="state")
     renamed = {name: f"new_{name}" for name in _OF_STATE}
     return both.rename(renamed | {f"other_{name}": name for name in _OF_STATE})
+
+
+def _told_same(answer: Answer, games: pl.DataFrame) -> Answer:
+    """The answer whose sums say which cells have the same games in both states, as `is_same`.
+
+    They are not paired: they would only be compared with themselves. Where no game of a metric and
+    model changed, none is told.
+    """
+    is_common = pl.col("change") == "common"
+    changed = games.filter(~is_common.all().over("metric", "model"))
+    cell = ["metric", "model", "stratum", "cluster"]
+    of_cells = changed.rename({"competition": "stratum"}).group_by(cell)
+    same = of_cells.agg(is_same=is_common.all())
+    sums = answer.sums.join(same, on=cell, how="left", nulls_equal=True)
+    return answer._replace(sums=sums.with_columns(pl.col("is_same").fill_null(value=False)))
 
 
 def _n_games(games: pl.DataFrame) -> pl.DataFrame:

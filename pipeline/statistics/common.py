@@ -101,11 +101,12 @@ class Counted:
             self._spread[1][:, own.cell] = own.h, own.c
         both = np.stack([self._spread[1][:, others.cell], [others.h, others.c]], axis=1)
         of_both, is_same = both[1, 0] > 0, self._is_same[others.cell]
-        is_common = of_both & ~is_same
+        is_common, same = of_both & ~is_same, of_both & is_same
         cell, (h, c) = others.cell[is_common], both[:, :, is_common]
         keys = _Keys(every.term[cell], every.stratum[cell], every.cluster[cell])
-        same = of_both & is_same
-        tie = _tie((own, others), every.term[others.cell[same]], both[1][:, same])
+        tie = 0.0  # as of all but two states of a lake, so nothing is added up for them
+        if same.any():
+            tie = _tie((own, others), every.term[others.cell[same]], both[1][:, same])
         return Common((own, others), keys, h, c, tie)
 
 
