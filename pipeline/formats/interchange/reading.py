@@ -32,7 +32,7 @@ from pipeline.formats.interchange.acts import (
 from pipeline.formats.interchange.derived import Around, derived
 from pipeline.formats.interchange.document import Document, End, Event, Seat, check_setting
 from pipeline.formats.kinds import check_end, check_start, check_winners
-from pipeline.formats.players import check_players, names_in, unseated, unshown
+from pipeline.formats.players import check_players, named, names_in, unseated, unshown
 from pipeline.formats.rows import EVERYONE, MODERATOR, is_thought
 from pipeline.game import Event as Row, Fault, GameRecord, Result, Seat as PlayedSeat, Usage
 from pipeline.games.kind import GameKind
@@ -310,7 +310,12 @@ def _check_act(
         rule = "an act has a round, its own or its event's"
         raise broken(_at(*place), rule, "neither has one")
     for name in NAMING[table]:
-        if row[name] not in known and (strangers := set(names_in(row[name])) - known):
+        if row[name] in known:
+            continue
+        row[name] = (
+            named(row[name], {one: one for one in known if isinstance(one, str)}) or row[name]
+        )
+        if strangers := set(names_in(row[name])) - known:
             rule = "whoever is named has a seat, or is listed in `unseated`"
             listed = ", ".join(map(repr, sorted(strangers)))
             raise broken(f"{_at(*place)}.{name}", rule, listed)
@@ -390,10 +395,10 @@ def _check_parties(of_table: list[dict[str, Any]], n_seats: int, events: list[Ev
 
 def _event(table: str, row: dict[str, Any]) -> Row:
     if table in REGISTERED:
-        named = REGISTERED[table]
-        row["is_logged"] = row[named] is not UNSET
+        registered = REGISTERED[table]
+        row["is_logged"] = row[registered] is not UNSET
         if not row["is_logged"]:
-            row[named] = None
+            row[registered] = None
     elif row.get("secret") is UNSET:
         rule = "a guess has its secret, or the setting has the word"
         raise broken("$.setting.code", rule, "neither has it")
