@@ -56,6 +56,8 @@ _BEFORE_DERIVED = dict.fromkeys(("is_logged", *AnalysisKind), pl.Boolean())
 _VALUE_LENGTH = 60
 SEAT_OF_NOBODY = "the seat of an event is 1 to the number of players"
 _NOBODY = pl.lit([], _TEXTS)
+# The only player that a vote's text names; an empty text if it decides for nobody.
+_STATED = prose.only(pl.col("stated"))
 _OK = pl.lit(str(ParseStatus.OK))
 _OUTAGE = pl.lit(str(ParseStatus.OUTAGE))
 
@@ -345,11 +347,14 @@ def _course_rows(courses: Sequence[Course]) -> tuple[pl.Series, pl.DataFrame]:
 
 def _votes(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     rows = _with_stated(rows, batch)
-    stated = prose.only(pl.col("stated")).alias("stated_target")
+    stated = _named(_STATED).alias("stated_target")
     rows = rows.with_columns(stated, _chosen("target"), _vote_status("target"))
+    # Of a vote that nobody registered, and whose text does not decide, nothing is known.
+    known = pl.when(pl.col("is_logged") | _STATED.is_not_null())
+    is_valid = pl.col("target_seat") != pl.col("seat")
     rows = batch.seat_of(rows, "target").with_columns(
-        is_correct=pl.col("is_sought").fill_null(value=False),
-        is_valid=(pl.col("target_seat") != pl.col("seat")).fill_null(value=False),
+        is_correct=known.then(pl.col("is_sought").fill_null(value=False)),
+        is_valid=known.then(is_valid.fill_null(value=False)),
     )
     return _without_the_dead(rows, batch)
 
@@ -414,15 +419,19 @@ def _with_named(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
 
 
 def _chosen(name: str) -> pl.Expr:
-    stated = prose.only(pl.col("stated"))
-    return pl.when("is_logged").then(name).otherwise(stated).alias(name)
+    return pl.when("is_logged").then(name).otherwise(_named(_STATED)).alias(name)
+
+
+def _named(stated: pl.Expr) -> pl.Expr:
+    """The player that a text decides for, null if it decides for nobody, or not at all."""
+    return pl.when(stated != "").then(stated)
 
 
 def _vote_status(name: str) -> pl.Expr:
     """How clearly the text says what was registered or, where nothing is logged, who is named."""
-    registered, stated = pl.col(name), prose.only(pl.col("stated"))
+    registered = pl.col(name)
     is_lost = pl.col("answer").is_null() & registered.is_not_null()
-    is_other = pl.col("is_logged") & stated.is_not_null() & stated.ne_missing(registered)
+    is_other = pl.col("is_logged") & (registered.fill_null("") != _STATED)
     status = (
         pl.when(is_lost)
         .then(_OK)  # no text contradicts the log
