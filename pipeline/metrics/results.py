@@ -92,8 +92,8 @@ VALUES: Mapping[str, column.Column] = {
     ).shown("unfinished"),
     "n_unreadable": column.count("rows whose text is not clear, counted or not").shown("not clear"),
     "n_unknown": column.count(
-        "rows that can be read, but whose hit is not known; they are not counted, or in the "
-        "edition release they leave no value"
+        "rows whose hit is not known, but for outages; they are not counted, or in the edition "
+        "release they leave no value"
     ).shown("unknown"),
     "reason": column.text("why there is no value, null if there is one"),
     "is_complete": IS_COMPLETE,

@@ -88,7 +88,7 @@ class Counts(NamedTuple):
 
     sums   metric, group, stratum and cluster (if asked for), term, hits (the sum of the counted
            rows' hits), counted (rows), n_unreadable (rows whose text could not be read for sure,
-           counted or not), n_unknown (rows that could be read and have no hit, counted or not),
+           counted or not), n_unknown (rows without a hit that are no outages, counted or not),
            n_hits_unknown (counted rows without a hit)
     games  metric, group, n_games (with a counted row), n_games_unknown (with a counted row without
            a hit); both can be 0

@@ -322,7 +322,9 @@ PLAIN = (
         games_there.READABILITY,
         estimates=[Estimate(low="value_min", high="value_max", heading="bounds")],
         folds=(
-            folds.alike("n_unreadable", "n_ambiguous", "n_outages", "n_missing", "is_complete"),
+            folds.alike(
+                "n_unreadable", "n_unknown", "n_ambiguous", "n_outages", "n_missing", "is_complete"
+            ),
             folds.titled("model"),
             folds.starred("is_complete", "metric", note="not complete", where=False),
         ),
