@@ -1168,6 +1168,10 @@ def test_evidence_of_several_terms_shows_them_and_counts_what_was_asked_for(
     assert "term" not in words("judgement")[0]
     _, note = words("cooperation", "--misses", "--where", "agreed")
     assert note.endswith("\nno row without a hit\n")
+    columns, note = words("judgement", "--unclear")
+    assert "parse status" in columns
+    n_unclear = pipeline.open_lake(lake).metrics(metric="judgement", by=())["n_unreadable"].item()
+    assert f"\n{n_unclear} rows not clear or of unknown hit, in " in note
 
 
 def test_tables_counts_rows(magic: Magic, lake: Path) -> None:
@@ -1367,6 +1371,11 @@ MISTAKES = {
         2,
         "evidence judgement --hits --misses --lake {lake}",
         "cannot be combined with --hits",
+    ),
+    "misses and rows that are not clear": (
+        2,
+        "evidence judgement --unclear --misses --lake {lake}",
+        "--unclear cannot be combined with --misses",
     ),
     "misses and hits": (
         2,
