@@ -7,7 +7,7 @@ from random import Random
 
 import polars as pl
 import pytest
-from event_tables import Frames, assert_same, lake_of, table
+from event_tables import ENGINES, Frames, assert_same, lake_of, table
 from hypothesis import HealthCheck, given, settings, strategies as st
 from random_tables import event_tables
 
@@ -393,6 +393,36 @@ def test_bounds_add_votes_that_nobody_registered_and_no_text_decides(tmp_path, e
         ("none", *bounds["none"], 0, 2, 2),
         ("some", *bounds["some"], 2, 2, 1),
     ]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_value_without_such_votes_is_marked(tmp_path, engine):
+    """Of `some` one vote is not counted, of `none` two; an audited analysis that nobody can judge
+    is unknown by its definition, and makes no mark."""
+    text = "game | model | role\n1 | none | civilian\n2 | some | civilian"
+    of_type = {"game_type": "undercover", "setting_id": "f" * 32}
+    analyses = "game | model | role | is_correct_as_read\n2 | some | civilian | -\n"
+    tables = {"votes": UNDECIDED, "results": text, "role_analyses": analyses}
+    lake = lake_of(tmp_path, {name: table(name, rows, **of_type) for name, rows in tables.items()})
+    whose = (
+        "no text decides: 2 of judgement of none, 1 of judgement of some; `magic evidence METRIC"
+    )
+    rows = metrics(lake, engine=engine, metric=["judgement"])
+    assert rows.select("model", "n_undecided").unique(maintain_order=True).rows() == [
+        ("none", 2),
+        ("some", 1),
+    ]
+    board = leaderboard(lake, engine=engine)
+    assert board.select("model", "judgement_undecided").sort("model").rows() == [
+        ("none", 2),
+        ("some", 1),
+    ]
+    for shown in (present("metrics", rows), present("leaderboard", board)):
+        assert sum(whose in note for note in shown.notes) == 1
+        (cells,) = (one.cells for one in shown.fields if one.name in ("value", "judgement"))
+        assert {str(cell).endswith("*") for cell in cells if cell.text == "0.500"} == {True}
+    audited = metrics(lake, engine=engine, edition="audited", metric=["reasoning"], by="model")
+    assert audited.filter(model="some").select("n_unknown", "n_undecided").row(0) == (1, 0)
 
 
 # By metric and edition: the table and column of its hits, what its rows have in common, and what
