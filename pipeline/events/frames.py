@@ -78,10 +78,13 @@ class Frames(Struct):
     """The rows of every event table as Arrow's columns, what rows share as dictionaries.
 
     `broken` are the games that have a row which breaks its contract, each with its fault.
+    `read_votes` are, by game, the number of votes that only a text tells, and how many of these it
+    does not decide.
     """
 
     tables: dict[str, pa.Table]
     broken: dict[str, Fault]
+    read_votes: dict[str, tuple[int, int]] = {}
 
     def table(self, name: str) -> pl.DataFrame:
         """One of the tables, with the columns and types of its contract."""
@@ -91,7 +94,8 @@ class Frames(Struct):
 def frames(batch: Sequence[IdentifiedGame]) -> Frames:
     """The rows of the games, in their order."""
     rows = _Batch(batch)
-    return Frames({table: rows.whole(table) for table in GAME_TABLES}, rows.broken())
+    tables = {table: rows.whole(table) for table in GAME_TABLES}
+    return Frames(tables, rows.broken(), rows.read_votes())
 
 
 class _Batch:
@@ -163,6 +167,13 @@ class _Batch:
                 whose = games.gather(rows[GAME_ROW]) if GAME_ROW in rows else rows["game_id"]
                 broken |= _faults(table, rows, whose, breaks)
         return broken
+
+    def read_votes(self) -> dict[str, tuple[int, int]]:
+        """By game that has any, the votes read from text, and how many it does not decide."""
+        read = self.tables["votes"].filter(~pl.col("is_logged"), pl.col("parse_status") != _OUTAGE)
+        counts = read.group_by(GAME_ROW).agg(pl.len(), pl.col("is_correct").null_count())
+        games = self.tables["games"]["game_id"].gather(counts[GAME_ROW])
+        return dict(zip(games, counts.drop(GAME_ROW).iter_rows(), strict=True))
 
     def _own(self, table: str) -> pl.DataFrame:
         """The columns that the table's own contract is about."""
