@@ -58,6 +58,7 @@ SEAT_OF_NOBODY = "the seat of an event is 1 to the number of players"
 _NOBODY = pl.lit([], _TEXTS)
 # The only player that a vote's text names; an empty text if it decides for nobody.
 _STATED = prose.only(pl.col("stated"))
+_STATED_PLAYER = pl.when(_STATED != "").then(_STATED)
 _OK = pl.lit(str(ParseStatus.OK))
 _OUTAGE = pl.lit(str(ParseStatus.OUTAGE))
 
@@ -358,8 +359,9 @@ def _course_rows(courses: Sequence[Course]) -> tuple[pl.Series, pl.DataFrame]:
 
 def _votes(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     rows = _with_stated(rows, batch)
-    stated = _named(_STATED).alias("stated_target")
-    rows = rows.with_columns(stated, _chosen("target"), _vote_status("target"))
+    rows = rows.with_columns(
+        _chosen("target"), _vote_status("target"), stated_target=_STATED_PLAYER
+    )
     # Of a vote that nobody registered, and whose text does not decide, nothing is known.
     known = pl.when(pl.col("is_logged") | _STATED.is_not_null())
     is_valid = pl.col("target_seat") != pl.col("seat")
@@ -430,12 +432,7 @@ def _with_named(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
 
 
 def _chosen(name: str) -> pl.Expr:
-    return pl.when("is_logged").then(name).otherwise(_named(_STATED)).alias(name)
-
-
-def _named(stated: pl.Expr) -> pl.Expr:
-    """The player that a text decides for, null if it decides for nobody, or not at all."""
-    return pl.when(stated != "").then(stated)
+    return pl.when("is_logged").then(name).otherwise(_STATED_PLAYER).alias(name)
 
 
 def _vote_status(name: str) -> pl.Expr:

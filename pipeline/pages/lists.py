@@ -166,7 +166,11 @@ def all_missing(lake: AnsweringLake, asked: Any) -> Iterable[pl.DataFrame]:
 
 # --- the rows behind a value --------------------------------------------------------------------
 
-ROWS = {"hits": {"hit": True}, "misses": {"hit": False}, "unclear": {"unclear": True}}
+ROWS: dict[str, dict[str, Any]] = {
+    "hits": {"hit": True},
+    "misses": {"hit": False},
+    "unclear": {"unclear": True},
+}
 _OF_EVIDENCE = ("model", "game_type", "where")
 
 

@@ -170,11 +170,11 @@ def _show_summary(
             "are already in the lake, with the --model of an earlier ingest"
         )
     if report.n_undecided_votes:
-        command = "; `magic evidence judgement --unclear` lists those that Judgement looks at"
         terminal.note(
             f"{report.n_undecided_votes:,} of {counted(report.n_read_votes, 'vote')} could not be "
             "read from text and are not counted: state each vote's `target` in the log"
-            f"{'' if dry_run else command}"
+            + "; `magic evidence judgement --unclear` lists those that Judgement looks at"
+            * (not dry_run)
         )
     if dry_run:
         terminal.note("dry run: nothing was written")
