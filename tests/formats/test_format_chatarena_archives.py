@@ -159,7 +159,8 @@ def answers(logs: list[list[Row]]) -> dict[str, float]:
         (credit,) = {worth for words, worth in ENDS.items() if words in said[-1]}
         hidden_credits.append(credit)
         credits.append(1 - credit)
-        hits += [named(v.text) == hidden for v in votes(rows) if v.player != hidden]
+        names = [named(v.text) for v in votes(rows) if v.player != hidden]
+        hits += [name == hidden for name in names if name is not None]
     by_side = [sum(side) / len(side) for side in (hidden_credits, credits)]
     return {"judgement": sum(hits) / len(hits), "win_rate": sum(by_side) / 2}
 
