@@ -134,8 +134,7 @@ def decode(
         module.clear_cache()
     batch.tables = rows.tables
     for one in seen if rows.read_votes else ():
-        n_votes = rows.read_votes.get(one.game_id or "", (0, 0))
-        one.n_read_votes, one.n_undecided_votes = n_votes
+        one.n_read_votes, one.n_undecided_votes = rows.read_votes.get(one.game_id or "", (0, 0))
     if rows.broken:
         _refuse(rows.broken, batch, documents)
     decoded.add(batch.tables["games"]["game_id"].to_pylist())
