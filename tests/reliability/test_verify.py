@@ -220,6 +220,8 @@ DAMAGE: dict[str, tuple[str, Callable[[pl.DataFrame], pl.DataFrame], str]] = {
     ),
     "a vote for no seat": ("votes", first("target_seat", 9), "votes_targets"),
     "a vote by no seat": ("votes", first("seat", 9), "players_of_rows"),
+    "a vote not judged": ("votes", first("is_correct", None), "votes_targets"),
+    "a vote of unknown validity": ("votes", first("is_valid", None), "votes_targets"),
     "a vote judged wrongly": ("votes", first("is_correct", ~pl.col("is_correct")), "votes_targets"),
     "a vote by another model": ("votes", first("model", "somebody"), "players_of_rows"),
     "a result of another player": ("results", first_seated("nobody"), "players_of_rows"),
