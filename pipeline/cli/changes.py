@@ -48,6 +48,8 @@ def _record(report: "IngestSummary") -> dict[str, object]:
         "n_superseded": report.n_superseded,
         "n_faulty_parts": report.n_faulty_parts,
         "n_in_other_form": report.n_in_other_form,
+        "n_read_votes": report.n_read_votes,
+        "n_undecided_votes": report.n_undecided_votes,
         "n_bytes": report.n_bytes,
         "new_games": dict(report.games.iter_rows()),
         "ignored": report.ignored.to_dicts(),

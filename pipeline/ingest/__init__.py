@@ -62,6 +62,8 @@ class IngestSummary(Struct):
     many the first. `n_faulty_parts` is how many of all of them are of a part of a game.
     `n_in_other_form` new games have the content of another game, whose JSON is written otherwise.
     Of `n_known_by_content` documents, which name no model, the lake has the games.
+    Of the new games' `n_read_votes` votes that only a text tells, it does not decide
+    `n_undecided_votes`.
     `ignored` has the columns reason, n_documents, example: the ten most frequent reasons.
     `left` says what could not be deleted after the commit.
     """
@@ -75,6 +77,8 @@ class IngestSummary(Struct):
     ingest_id: int | None
     n_in_other_form: int
     n_known_by_content: int
+    n_read_votes: int
+    n_undecided_votes: int
     ignored: pl.DataFrame
     left: Sequence[str] = ()
 
@@ -354,5 +358,7 @@ def _report(resolution: "Resolution", ingest_id: int | None) -> IngestSummary:
         ingest_id=ingest_id,
         n_in_other_form=resolution.n_in_other_form,
         n_known_by_content=resolution.n_known_by_content,
+        n_read_votes=resolution.n_read_votes,
+        n_undecided_votes=resolution.n_undecided_votes,
         ignored=resolution.ignored,
     )

@@ -28,7 +28,7 @@ UNFORESEEN = "no unexpected error in magic"
 GAME, KNOWN, QUARANTINED, IGNORED = "game", "known", "quarantined", "ignored"
 
 # `source_order` is the document's place in the order of the sources, `stated_index` the number of
-# its game if the document itself has one.
+# its game if the document itself has one. The last two are `Frames.read_votes` of its game.
 SEEN_SCHEMA: dict[str, pl.DataType] = {
     "source_order": pl.Int64(),
     "source": pl.String(),
@@ -44,6 +44,8 @@ SEEN_SCHEMA: dict[str, pl.DataType] = {
     "game_type": pl.String(),
     "content_id": pl.String(),
     "stated_index": pl.Int64(),
+    "n_read_votes": pl.Int64(),
+    "n_undecided_votes": pl.Int64(),
 }
 FAULT_SCHEMA = {
     name: dtype for name, dtype in polars_schema("quarantine").items() if name != "ingest_id"
@@ -67,6 +69,8 @@ class Seen(Struct, gc=False):
     game_type: str | None = None
     content_id: str | None = None
     stated_index: int | None = None
+    n_read_votes: int = 0
+    n_undecided_votes: int = 0
 
 
 class FaultRow(Struct, gc=False):
@@ -129,6 +133,8 @@ def decode(
     for module in (identity, message_rows):
         module.clear_cache()
     batch.tables = rows.tables
+    for one in seen if rows.read_votes else ():
+        one.n_read_votes, one.n_undecided_votes = rows.read_votes.get(one.game_id or "", (0, 0))
     if rows.broken:
         _refuse(rows.broken, batch, documents)
     decoded.add(batch.tables["games"]["game_id"].to_pylist())
@@ -149,7 +155,7 @@ def _frames(games: Sequence[IdentifiedGame]) -> Frames:
     half = len(games) // 2
     first, second = _frames(games[:half]), _frames(games[half:])
     tables = {name: _together(rows, second.tables[name]) for name, rows in first.tables.items()}
-    return Frames(tables, first.broken | second.broken)
+    return Frames(tables, first.broken | second.broken, first.read_votes | second.read_votes)
 
 
 def _together(*tables: pa.Table) -> pa.Table:

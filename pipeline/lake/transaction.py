@@ -96,10 +96,8 @@ class Transaction:
         check_writable(lake)
         _make_tables(lake)
         of_each(lambda table: _restore(lake, table, lake.states[table].version), lake.states)
-        # Those whose files lack columns, which are written anew with what changes.
-        self._outdated = [
-            t for t in lake.states if len(lake.file_schema(t)) < len(polars_schema(t))
-        ]
+        # Those that lack columns, or nulls in them, which are written anew with what changes.
+        self._outdated = [table for table in lake.states if _is_outdated(lake, table)]
 
     def add(self, table: str, files: Sequence[DataFile]) -> None:
         """Adds files that are in the table's folder already."""
@@ -250,6 +248,12 @@ def _check_columns(lake: StoredLake, table: str) -> None:
             f"({', '.join(names)}), perhaps by another version of the package that has this game: "
             "use that version, or ingest the logs into a new lake"
         )
+
+
+def _is_outdated(lake: StoredLake, table: str) -> bool:
+    """Whether the table's log has no column, or one without nulls, where there may be nulls now."""
+    nullable = {field.name for field in lake.delta(table).schema().fields if field.nullable}
+    return any(field.nullable and field.name not in nullable for field in arrow_schema(table))
 
 
 def _make_tables(lake: StoredLake) -> None:

@@ -92,9 +92,12 @@ VALUES: Mapping[str, column.Column] = {
     ).shown("unfinished"),
     "n_unreadable": column.count("rows whose text is not clear, counted or not").shown("not clear"),
     "n_unknown": column.count(
-        "rows that can be read, but whose hit is not known; they are not counted, or in the "
-        "edition release they leave no value"
+        "rows whose hit is not known, but for outages; they are not counted, or in the edition "
+        "release they leave no value"
     ).shown("unknown"),
+    "n_undecided": column.count(
+        "rows of these whose text does not decide what was done, and no game registered it"
+    ).shown("undecided"),
     "reason": column.text("why there is no value, null if there is one"),
     "is_complete": IS_COMPLETE,
     **MISSING,
@@ -111,6 +114,7 @@ ESTIMATE = {
     "_games": "n_games",
     "_reason": "reason",
     "_lacks": "lacks",
+    "_undecided": "n_undecided",
 }
 _METRIC = "<metric>"
 OF_A_METRIC: Mapping[str, column.Column] = {
@@ -118,6 +122,9 @@ OF_A_METRIC: Mapping[str, column.Column] = {
     "_low": column.share(f"the lower end of the confidence interval of {_METRIC}"),
     "_high": column.share(f"the upper end of the confidence interval of {_METRIC}"),
     "_thin": column.Column(THIN, f"the terms of {_METRIC} with very few settings of their own"),
+    "_undecided": column.count(
+        f"rows of {_METRIC} that are not counted, since no game registered them and no text decides"
+    ),
 }
 OF_A_SLICE: Mapping[str, column.Column] = {
     **OF_A_METRIC,

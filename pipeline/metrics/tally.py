@@ -54,6 +54,7 @@ _SUMS = {
     "counted": n_rows("is_counted"),
     "n_unreadable": n_rows("parse_status <> 'ok'"),
     "n_unknown": n_rows("hit IS NULL AND parse_status <> 'outage'"),
+    "n_undecided": n_rows("hit IS NULL AND parse_status IN ('ambiguous', 'unreadable')"),
     "n_hits_unknown": n_rows("is_counted AND hit IS NULL"),
 }
 
@@ -88,7 +89,8 @@ class Counts(NamedTuple):
 
     sums   metric, group, stratum and cluster (if asked for), term, hits (the sum of the counted
            rows' hits), counted (rows), n_unreadable (rows whose text could not be read for sure,
-           counted or not), n_unknown (rows that could be read and have no hit, counted or not),
+           counted or not), n_unknown (rows without a hit that are no outages, counted or not),
+           n_undecided (those of them whose text could not be read for sure),
            n_hits_unknown (counted rows without a hit)
     games  metric, group, n_games (with a counted row), n_games_unknown (with a counted row without
            a hit); both can be 0

@@ -36,7 +36,7 @@ from pipeline.pages.content import (
     without_games,
 )
 from pipeline.present import present
-from pipeline.present.values import lacks_note, missing_note
+from pipeline.present.values import lacks_note, missing_note, undecided_note
 from pipeline.reports import diff as changes
 from pipeline.reports.compare.across import bare, full, system_of
 from pipeline.reports.compare.differences import SCHEMA
@@ -56,7 +56,8 @@ def leaderboard(lake: AnsweringLake, asked: Any) -> Content:
 
     `rows` has a row for each model (and group of `by`). Its columns are those of `leaderboard`, but
     without `reasons`, and for each metric `<metric>`, `<metric>_low`, `<metric>_high`,
-    `<metric>_thin`, `<metric>_counted`, `<metric>_games`, `<metric>_reason`. At the end are the
+    `<metric>_thin`, `<metric>_counted`, `<metric>_games`, `<metric>_reason`,
+    `<metric>_undecided`. At the end are the
     edition and the system. With `columns`, its values stand in place of the metrics.
     """
     groups = tuple(name for name in listed(asked.by) if name != "model")
@@ -91,7 +92,7 @@ def leaderboard(lake: AnsweringLake, asked: Any) -> Content:
     if asked.sort in rows.columns:  # nulls last
         is_down = [asked.order == "down", *(False for _ in keys)]
         rows = rows.sort(asked.sort, *keys, descending=is_down, nulls_last=True)
-    of_slice = [*lacks_note(values), *missing_note(rows)]
+    of_slice = [*lacks_note(values), *missing_note(rows), *undecided_note(values)]
     notes = of_slice if is_sliced else [*present("leaderboard", ranking).notes]
     notes += [f"no model has a value of {', '.join(absent)}"] if is_sliced and absent else []
     notes += [f"{row['metric']}: {row['reason']}." for row in left_out.iter_rows(named=True)]

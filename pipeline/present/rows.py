@@ -26,18 +26,18 @@ from pipeline.reports import (
 
 _BRIEF = (
     *("game_id", "term", "model", "player", "round", "what", "compared_with", "hit"),
-    *("message_index", "content"),
+    *("parse_status", "message_index", "content"),
 )
 _FINDING_COLUMNS = ("model", "player", "round", "logged", "says", "message_index", "content")
 _SEARCH = {**searches.COLUMNS, "text": column.text("the text around the hit")}
 
 
-def evidence(rows: pl.DataFrame, has_terms: bool = False, **_: Any) -> Table:
+def evidence(rows: pl.DataFrame, has_terms: bool = False, unclear: bool = False, **_: Any) -> Table:
     return Table(
         "evidence",
         rows,
         evidence_rows.COLUMNS,
-        hidden=() if has_terms else ("term",),
+        hidden=[*["term"] * (not has_terms), *["parse_status"] * (not unclear)],
         also=("term",),
         brief=partial(brief, columns=_BRIEF),
     )
@@ -322,7 +322,9 @@ PLAIN = (
         games_there.READABILITY,
         estimates=[Estimate(low="value_min", high="value_max", heading="bounds")],
         folds=(
-            folds.alike("n_unreadable", "n_ambiguous", "n_outages", "n_missing", "is_complete"),
+            folds.alike(
+                "n_unreadable", "n_unknown", "n_ambiguous", "n_outages", "n_missing", "is_complete"
+            ),
             folds.titled("model"),
             folds.starred("is_complete", "metric", note="not complete", where=False),
         ),

@@ -26,6 +26,7 @@ VALUE = Estimate(
     *("value", "ci_low", "ci_high", ("thin",), "counted", "n_games", "reason"),
     lacks="lacks",
     missing=tuple(MISSING),
+    undecided="n_undecided",
 )
 _PROGRAM_COLUMNS = ("edition", "terms", "ci_method", "effective_items", "is_complete", *REPLAYS)
 
@@ -35,10 +36,12 @@ PLAIN: tuple[Table, ...] = ()
 
 def metric_estimate(name: str, of: str) -> Estimate:
     """The columns of a metric, or of a value `of` one, in a row of the leaderboard."""
-    low, high, thin, counted, games, reason, lacks = (f"{name}{end}" for end in ESTIMATE if end)
+    low, high, thin, counted, games, reason, lacks, undecided = (
+        f"{name}{end}" for end in ESTIMATE if end
+    )
     is_share = declaration(of).is_share
     parts = name, low, high, (thin,), counted, games, reason
-    return Estimate(*parts, lacks=lacks, is_share=is_share)
+    return Estimate(*parts, lacks=lacks, undecided=undecided, is_share=is_share)
 
 
 def metrics(rows: pl.DataFrame, lake: StoredLake | None = None, **_: Any) -> Table:
@@ -46,6 +49,7 @@ def metrics(rows: pl.DataFrame, lake: StoredLake | None = None, **_: Any) -> Tab
         *thin_note(rows, "thin"),
         *lacks_note(rows),
         *missing_note(rows.drop_nulls("value")),
+        *undecided_note(rows),
         *replay_notes(rows),
     ]
     if lake is not None and "win_rate" in rows["metric"]:
@@ -139,16 +143,13 @@ def leaderboard(
     )
     notes = []
     if "reasons" in rows.columns:  # that of a page has none
-        values = rows.select("model", cs.ends_with("_lacks"))
-        by_metric = (
-            values.unpivot(index="model", value_name="lacks") if values.width > 1 else values
-        )
         notes = [
             *slice_note,
             *(letters_note(rows, confidence) if "win_rate" in names else ()),
             *thin_note(rows, *(f"{name}_thin" for name in names)),
-            *lacks_note(by_metric),
+            *lacks_note(_by_metric(rows, "lacks", "_lacks")),
             *_incomplete(rows),
+            *undecided_note(_by_metric(rows, "n_undecided", "_undecided")),
             *replay_notes(rows),
             *_reasons(rows, names),
             *self_play_notes(rows.filter(rows["n_self_play"] > 0)),
@@ -214,6 +215,34 @@ def missing_note(rows: pl.DataFrame) -> list[str]:
         "* lacks games of settings that others finished; run `magic completeness` for details "
         f"({', '.join(said)} games missing, by competition)"
     ] * bool(said)
+
+
+def undecided_note(rows: pl.DataFrame) -> list[str]:
+    """What the star says of rows that no game registered and no text decides: whose, how many."""
+    if "n_undecided" not in rows.columns:
+        return []
+    if "game_type" in rows.columns and (of_all := rows.filter(game_type=ALL)).height:
+        rows = of_all
+    keys = [name for name in ("metric", "model") if name in rows.columns]
+    sums = rows.group_by(keys, maintain_order=True).agg(pl.col("n_undecided").sum())
+    said = [
+        f"{n:,} of {' of '.join(name or NAMELESS for name in names)}"
+        for *names, n in sums.filter(pl.col("n_undecided") > 0).rows()
+    ]
+    return [
+        "* rows not counted, since no game registered them and no text decides: "
+        f"{', '.join(said)}; `magic evidence METRIC --unclear` lists them; state in the log what "
+        "was done, such as a vote's `target`"
+    ] * bool(said)
+
+
+def _by_metric(rows: pl.DataFrame, name: str, end: str) -> pl.DataFrame:
+    """Of each model and metric what a leaderboard's columns with this end have, in one column."""
+    values = rows.select("model", cs.ends_with(end))
+    if values.width == 1:
+        return values
+    columns = values.unpivot(index="model", variable_name="metric", value_name=name)
+    return columns.with_columns(pl.col("metric").str.strip_suffix(end))
 
 
 def letters_note(rows: pl.DataFrame, confidence: float) -> list[str]:

@@ -182,7 +182,9 @@ def line(act: Act, without: Sequence[tuple[str, object]] = (), player: str | Non
     aims = [name for name in _AIMED_AT if name in facts]
     about = [_text(facts.pop(name)) for name in _ABOUT if name in facts]
     kind = column.words(str(facts.pop("kind", "")))
-    arrow = "".join(f"→ {_text(facts.pop(name) or 'nobody')}" for name in aims)
+    # A vote that no game registered, and no text decides, is for somebody.
+    nobody = "unknown" if act.table == "votes" and "is_valid" not in facts else "nobody"
+    arrow = "".join(f"→ {_text(facts.pop(name) or nobody)}" for name in aims)
     who = "" if act.player == player else act.player or NULL
     head = " ".join(part for part in (who, kind, *about, arrow) if part)
     rest = words(list(facts.items()))

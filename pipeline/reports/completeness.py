@@ -21,9 +21,9 @@ from pipeline.metrics.completeness import competitions, expected as expected_gam
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.known import names
 from pipeline.metrics.request import Request, check_losses, check_models, chosen
-from pipeline.metrics.results import METRIC, MODEL, counted_in
+from pipeline.metrics.results import METRIC, MODEL, VALUES, counted_in
 from pipeline.metrics.rows import in_scope
-from pipeline.metrics.tally import Clusters, Question, count, n_rows, sum_of
+from pipeline.metrics.tally import Clusters, Question, count, n_games, n_rows, sum_of
 from pipeline.metrics.values import combined, values
 from pipeline.reports.declared import report
 from pipeline.statistics.sums import exact_sum
@@ -55,13 +55,17 @@ READABILITY: Mapping[str, column.Column] = {
     "metric": METRIC,
     "value": column.share("the value over all game types"),
     "value_min": column.share("the lowest that it could be, in the metric's unit"),
-    "value_max": column.share("the highest that it could be; both are null if the value is null"),
+    "value_max": column.share(
+        "the highest that it could be; both are null if there is no value, and no row that would "
+        "be counted if it were known"
+    ),
     "counted": column.count("rows that were counted"),
     "n_unreadable": column.count("rows whose `parse_status` is not `ok`, as in `metrics`").shown(
         "not clear"
     ),
-    "n_ambiguous": column.count("how many of these are ambiguous").shown("ambiguous"),
-    "n_outages": column.count("how many of these are outages").shown("outages"),
+    "n_unknown": VALUES["n_unknown"],
+    "n_ambiguous": column.count("how many of those not clear are ambiguous").shown("ambiguous"),
+    "n_outages": column.count("how many of those not clear are outages").shown("outages"),
     "n_missing": column.count(
         "rows of missing games, estimated, beside the model that finished most games of a setting; "
         "and rows that were counted although their game is unfinished"
@@ -73,19 +77,24 @@ READABILITY: Mapping[str, column.Column] = {
 MOST_EXPECTED = 1_000_000_000
 _OF_SIDE = ("model", "competition")
 _IS_OUTAGE, _IS_OPEN = "parse_status = 'outage'", "NOT is_finished"
-# Outages and games without an end are counted by the release edition alone. What cannot be read
-# counts as the game took it: mostly a miss, but who says neither defects, which can be a hit.
-_IS_UNSURE = f"is_counted AND ({_IS_OUTAGE} OR {_IS_OPEN} OR parse_status = 'unreadable')"
+# Rows that are counted, or would be if they were known: an outage, or a row without a hit.
+_IS_THERE = f"(is_counted OR {_IS_OUTAGE} OR hit IS NULL)"
+# Outages, games without an end and unknown hits are counted by the release edition alone. What
+# cannot be read counts as the game took it: mostly a miss, but who says neither defects, which can
+# be a hit.
+_IS_UNSURE = (
+    f"is_counted AND ({_IS_OUTAGE} OR {_IS_OPEN} OR hit IS NULL OR parse_status = 'unreadable')"
+)
 _SUMS = {
-    "n_games": "CAST(count(DISTINCT CASE WHEN is_counted THEN game_id END) AS BIGINT)",
-    "uncounted": n_rows(f"{_IS_OUTAGE} AND NOT is_counted"),
+    "n_games": f"CAST({n_games(_IS_THERE)} AS BIGINT)",
+    "uncounted": n_rows(f"{_IS_THERE} AND NOT is_counted"),
     # Hits that could have been misses, and misses that could have been hits.
     "lost": sum_of("hit", _IS_UNSURE),
-    "gained": sum_of("1 - hit", _IS_UNSURE),
+    "gained": sum_of("1 - coalesce(hit, 0)", _IS_UNSURE),
     "ambiguous": n_rows("parse_status = 'ambiguous'"),
     "outages": n_rows(_IS_OUTAGE),
     "unfinished": n_rows(f"is_counted AND {_IS_OPEN}"),
-    "begun": n_rows(f"(is_counted OR {_IS_OUTAGE}) AND {_IS_OPEN}"),
+    "begun": n_rows(f"{_IS_THERE} AND {_IS_OPEN}"),
 }
 
 
@@ -197,8 +206,9 @@ def readability(
 ) -> pl.DataFrame:
     """What could not be read, and how far the value could move: a row for each model and metric.
 
-    The bounds count each `unreadable` row once as a miss and once as a hit. An `ambiguous` row
-    counts as the game registered it. Bounds are not a confidence interval, and do not order models.
+    The bounds count each row that is `unreadable`, an outage or of unknown hit once as a miss and
+    once as a hit. An `ambiguous` row counts as the game registered it, if it did. Bounds are not a
+    confidence interval, and do not order models.
     `expected` is that of `completeness`.
 
     Raises UsageError for an unknown model or edition, and for a wrong number of expected games.
@@ -258,14 +268,14 @@ def _bounds(
     """The rows of all metrics, in the order of the values."""
     group, combine = ["metric", "model"], {name: of.combine for name, of in metrics.items()}
     by = [*group, "term"]
-    seen = counts.group_by(by).agg(pl.col("counted", *_SUMS).sum())
-    seen = seen.with_columns(pl.col("lost", "gained").cast(pl.Float64))
+    seen = counts.group_by(by).agg(pl.col("hits", "counted", *_SUMS).sum())
+    seen = seen.with_columns(pl.col("hits", "lost", "gained").cast(pl.Float64))
     terms = (
         values.select(*group, "terms")
         .explode("terms")
         .unnest("terms")
         .rename({"counted": "denominator"})
-        .drop("value")
+        .drop("value", "hits")  # which are null if one of them is unknown
         # In their order: a sum of floats in another one may come to a bound beyond the value.
         .join(seen, on=by, how="left", nulls_equal=True, maintain_order="left")
         .join(_lacking(counts, missing), on=by, how="left", nulls_equal=True, maintain_order="left")
@@ -276,7 +286,7 @@ def _bounds(
         )
     )
     bounds = terms.group_by(group).agg(
-        pl.col("counted").sum(),
+        pl.col("counted", "uncounted").sum(),
         n_ambiguous=pl.col("ambiguous").sum(),
         n_outages=pl.col("outages").sum(),
         n_missing=(pl.col("missing") + pl.col("unfinished")).sum(),
@@ -284,16 +294,17 @@ def _bounds(
     )
     least = _bound("value_min", metrics, terms, pl.col("hits") - pl.col("lost"))
     most = _bound("value_max", metrics, terms, pl.col("hits") + pl.col("gained") + pl.col("added"))
-    has_value = pl.col("value").is_not_null()
+    is_told = pl.col("value").is_not_null() | (pl.col("uncounted") > 0)
+    is_bounded = is_told & pl.col("value_min").is_not_null()
     # More games may be missing than a denominator that is fixed beforehand has room for.
     high = pl.col("metric").replace_strict({name: of.high for name, of in metrics.items()})
     highest = pl.max_horizontal("value", high)
-    rows = values.select("model", "metric", "value", "n_unreadable")
+    rows = values.select("model", "metric", "value", "n_unreadable", "n_unknown")
     for frame in (least, most, bounds):
         rows = rows.join(frame, on=group, how="left", nulls_equal=True, maintain_order="left")
     return rows.with_columns(
-        value_min=pl.when(has_value).then("value_min"),
-        value_max=pl.when(has_value).then(pl.min_horizontal("value_max", highest)),
+        value_min=pl.when(is_bounded).then("value_min"),
+        value_max=pl.when(is_bounded).then(pl.min_horizontal("value_max", highest)),
         is_complete=~pl.col("is_lacking") & (pl.col("n_outages") == 0),
     ).select(list(READABILITY))
 

@@ -134,6 +134,24 @@ def test_the_version_before_is_written_to(before: Path, name: str) -> None:
     assert verify(before).faults.is_empty()
 
 
+def test_a_column_can_be_null_that_could_not(before: Path) -> None:
+    """One vote that nobody registered, and that its text does not decide. Each engine, and readers
+    of the Delta log, count one null; the older votes are as they were."""
+    n_votes = pipeline.open_lake(before).table("votes").collect().height
+    undecided = EXAMPLE.replace("I vote for Wu.", "Hm.").replace(', "target": "Wu"', "")
+    (before.parent / "game.json").write_text(undecided)
+    ingest(before.parent / "game.json", before)
+    lake = pipeline.open_lake(before)
+    votes = lake.table("votes").select(pl.len(), pl.col("is_correct").null_count()).collect()
+    sql = "SELECT count(*), count(*) - count(is_correct) FROM votes"
+    assert votes.row(0) == lake.sql(sql).row(0)
+    assert votes.row(0)[1] == 1
+    assert votes.row(0)[0] > n_votes
+    nullable = {one.name for one in lake.delta("votes").schema().fields if one.nullable}
+    assert {"is_correct", "is_valid"} <= nullable
+    assert verify(before).faults.is_empty()
+
+
 @pytest.mark.parametrize("n_gone", [0, 1, 336])
 def test_rows_are_taken_out_of_files_that_lack_columns(before: Path, n_gone: int) -> None:
     """As where the document of a game has changed."""

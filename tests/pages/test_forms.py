@@ -139,6 +139,11 @@ def test_a_csv_is_the_whole_answer(lake: Path, served: Served) -> None:
     assert list(whole[0]) == expected.columns
     misses = rows_of(served.get(f"/evidence.csv?metric={metric}&hit=misses").text)
     assert len(misses) == opened.evidence(metric, hit=False).height
+    address = "/evidence{}?metric=judgement&hit=unclear"
+    unclear = rows_of(served.get(address.format(".csv")).text)
+    assert len(unclear) == opened.evidence("judgement", unclear=True).height > 0
+    assert "Rows that are not clear" in (page := served.get(address.format("")).text)
+    assert ">Parse status</th>" in page
     games = rows_of(served.get("/games.csv").text)
     assert [row["game_id"] for row in games] == opened.games()["game_id"].to_list()
     found = rows_of(served.get("/search.csv?words=I").text)

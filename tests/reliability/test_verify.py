@@ -9,6 +9,7 @@ from typing import Any
 
 import duckdb
 import polars as pl
+import pyarrow.parquet as pq
 import pytest
 from damage import a_file, log_of, make_lake, replace_file, rewrite, rewrite_ingests
 from mutations import MODEL, mutants, shapes
@@ -219,6 +220,8 @@ DAMAGE: dict[str, tuple[str, Callable[[pl.DataFrame], pl.DataFrame], str]] = {
     ),
     "a vote for no seat": ("votes", first("target_seat", 9), "votes_targets"),
     "a vote by no seat": ("votes", first("seat", 9), "players_of_rows"),
+    "a vote not judged": ("votes", first("is_correct", None), "votes_targets"),
+    "a vote of unknown validity": ("votes", first("is_valid", None), "votes_targets"),
     "a vote judged wrongly": ("votes", first("is_correct", ~pl.col("is_correct")), "votes_targets"),
     "a vote by another model": ("votes", first("model", "somebody"), "players_of_rows"),
     "a result of another player": ("results", first_seated("nobody"), "players_of_rows"),
@@ -369,8 +372,10 @@ def overwritten(lake: Path) -> None:
 
 def badly_written(lake: Path) -> None:
     """A file whose hash is right, and that cannot be read."""
-    data = bytearray(a_file(lake, "votes").read_bytes())
-    data[len(data) // 3] ^= 1
+    file = a_file(lake, "votes")
+    data = bytearray(file.read_bytes())
+    # The first byte of a page's header, which says of what kind its fields are.
+    data[pq.read_metadata(file).row_group(0).column(0).data_page_offset] ^= 0xFF
     replace_file(lake, "votes", bytes(data))
 
 

@@ -169,6 +169,13 @@ def _show_summary(
             f"{counted(report.n_known_by_content, 'document')} without a model's name: their games "
             "are already in the lake, with the --model of an earlier ingest"
         )
+    if report.n_undecided_votes:
+        terminal.note(
+            f"{report.n_undecided_votes:,} of {counted(report.n_read_votes, 'vote')} could not be "
+            "read from text and are not counted: state each vote's `target` in the log"
+            + "; `magic evidence judgement --unclear` lists those that Judgement looks at"
+            * (not dry_run)
+        )
     if dry_run:
         terminal.note("dry run: nothing was written")
     elif report.games.height:
