@@ -83,19 +83,18 @@ def completeness(lake: StoredLake, metrics: Mapping[str, Metric], request: Reque
             is_complete=pl.lit(None, pl.Boolean), **unknown
         )
     keys = [name for name in request.by if name in _OF_COMPETITION]
-    games = types_of(metrics, request.counted_types).join(
-        counted_competitions(lake, metrics, request, keys), on=["metric", "game_type"]
-    )
     numbers = pl.col(*MISSING, *REPLAYS).sum()
-    games = games.join(
-        expected_of(lake, request.expected), on=["game_type", "competition"], nulls_equal=True
+    of_competition = ["game_type", "competition"]
+    games = (
+        types_of(metrics, request.counted_types)
+        .join(counted_competitions(lake, metrics, request, keys), on=["metric", "game_type"])
+        .join(expected_of(lake, request.expected), on=of_competition, nulls_equal=True)
     )
     of_groups = games.group_by("metric", "model", *keys).agg(numbers)
     if request.is_rolled_up:
         others = [name for name in keys if name != "game_type"]
-        of_all = games.group_by("metric", "model", *others).agg(numbers)
-        of_all = of_all.with_columns(game_type=pl.lit(ALL))
-        of_groups = pl.concat([of_groups, of_all], how="diagonal")
+        of_all = games.group_by("metric", "model", *others).agg(numbers, game_type=pl.lit(ALL))
+        of_groups = pl.concat([of_groups, of_all], how="diagonal_relaxed")
     return of_groups.with_columns(is_complete=pl.col("n_missing") == 0)
 
 
@@ -132,19 +131,23 @@ def expected(settings: pl.DataFrame, models: pl.DataFrame | None = None) -> pl.D
     every = (settings if models is None else models).select("model").unique()
     there = _asked(settings)
     of_all = every.join(_of_settings(settings), how="cross")
-    asked = pl.concat([of_all, there.filter("is_own").select(of_all.columns)]).join(
-        there.select("model", *_OF_SETTING, "n_finished", "n_expected"),
-        on=["model", *_OF_SETTING],
-        how="left",
-        nulls_equal=True,
-    )
     own_most = pl.col("n_finished").max().over(_OF_MODEL)
-    return asked.with_columns(pl.col("n_finished").fill_null(0)).select(
-        "model",
-        *_OF_SETTING,
-        "n_finished",
-        "n_most",
-        n_expected=pl.coalesce("n_expected", own_most.clip(pl.col("least"), pl.col("more"))),
+    return (
+        pl.concat([of_all, there.filter("is_own").select(of_all.columns)])
+        .join(
+            there.select("model", *_OF_SETTING, "n_finished", "n_expected"),
+            on=["model", *_OF_SETTING],
+            how="left",
+            nulls_equal=True,
+        )
+        .with_columns(pl.col("n_finished").fill_null(0))
+        .select(
+            "model",
+            *_OF_SETTING,
+            "n_finished",
+            "n_most",
+            n_expected=pl.coalesce("n_expected", own_most.clip(pl.col("least"), pl.col("more"))),
+        )
     )
 
 
@@ -205,12 +208,11 @@ def expected_of(lake: StoredLake, n: int | None) -> pl.DataFrame:
     found = lake.once(competitions)
     if n is None:
         return found
-    n_missing = (n - pl.col("n_complete")).clip(0)
     return found.with_columns(
         n_expected=pl.lit(n, pl.Int64),
         n_found="n_games",
         n_finished="n_complete",
-        n_missing=n_missing,
+        n_missing=(n - pl.col("n_complete")).clip(0),
     )
 
 
