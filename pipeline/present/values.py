@@ -217,8 +217,8 @@ def missing_note(rows: pl.DataFrame) -> list[str]:
         for model, n, of, n_numbers in lacking.agg(most, n=pl.struct(*MISSING).n_unique()).rows()
     ]
     return [
-        "* lacks games that others finished, or that it began; run `magic completeness` for "
-        f"details ({', '.join(said)} games missing, by competition)"
+        "* lacks games that are expected of it; run `magic completeness` for details "
+        f"({', '.join(said)} games missing, by competition)"
     ] * bool(said)
 
 

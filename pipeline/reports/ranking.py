@@ -91,7 +91,7 @@ def leaderboard(
     Each value is over all game types; notes below the table say why a value is missing. The win
     rates of two models differ significantly only if the models share no letter in `letters`: all
     ranked pairs are compared at the 5 % level (1 − the confidence level), adjusted by Holm's
-    method. A model that lacks games which others finished is marked with *, and `missing` counts
+    method. A model that lacks games which are expected of it is marked with *, and `missing` counts
     these games. A model that lacks a whole competition has no rank, since its win rate measures
     something else. A value is marked with † if a term has fewer than five settings of its own.
 
