@@ -26,6 +26,7 @@ NO_LOSSES = (
     "the release edition counts failed games as the published script does: leave out the choice of "
     "failures"
 )
+MOST_EXPECTED = 1_000_000_000
 FEW_MODELS = 8
 """So many are named where somebody asks for another."""
 
@@ -84,7 +85,11 @@ def chosen(**values: str | Sequence[str] | None) -> pl.Expr:
 
 
 class Request(Struct, frozen=True):
-    """A grouping of an edition's rows. `num_of_game` is the release edition's alone."""
+    """A grouping of an edition's rows. `num_of_game` is the release edition's alone.
+
+    `expected` is how many games of each model are expected in each competition, None for as many as
+    others finished.
+    """
 
     edition: Edition = PAPER
     by: tuple[str, ...] = DEFAULT_BY
@@ -92,6 +97,7 @@ class Request(Struct, frozen=True):
     models: tuple[str, ...] | None = None
     game_types: tuple[str, ...] | None = None
     where: Condition | None = None
+    expected: int | None = None
 
     @property
     def keys(self) -> list[str]:
@@ -208,6 +214,12 @@ def check_number_of_games(request: Request) -> None:
         )
 
 
+def check_expected(expected: int | None) -> None:
+    """Raises UsageError for a number of expected games that is less than 1, or too large."""
+    if expected is not None and not 1 <= expected <= MOST_EXPECTED:
+        raise UsageError(f"the number of expected games must be 1 to {MOST_EXPECTED:,}")
+
+
 def check_losses(lake: StoredLake, edition: Edition) -> None:
     """Raises UsageError for an edition that has a rule of its own, where failures are losses."""
     if edition == RELEASE and lake.failures == LOSS:
@@ -219,6 +231,7 @@ def check(lake: StoredLake, request: Request, metrics: Sequence[str]) -> None:
     for name in metrics:
         metric(name, request.edition)
     check_number_of_games(request)
+    check_expected(request.expected)
     check_losses(lake, request.edition)
     is_release, by = request.edition == RELEASE, set(request.by)
     faults = {

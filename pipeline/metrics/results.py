@@ -39,24 +39,26 @@ IS_THIN = column.Column(
     THIN, "the terms with very few settings of their own: the interval can be far off"
 )
 IS_COMPLETE = column.flag(
-    "whether the model finished as many games of each setting as others did: the median of the "
-    "models that finished one"
+    "whether no game is missing: the model finished as many of each setting as are expected, in "
+    "the competitions that the value counts"
 ).shown("complete")
 
 MISSING: Mapping[str, column.Column] = {
     "n_missing": column.count(
         "games that the model has not finished, of `n_expected`: each counts in each competition "
-        "that it is of; null if not grouped by model"
+        "that it is of, if the value counts this one; null if not grouped by model"
     ).shown("missing"),
     "n_expected": column.count(
-        "games expected: of each setting that any model played, the median of what the models that "
-        "finished one have; null if not grouped by model"
+        "games expected in the competitions that the value counts: of each setting that any model "
+        "played, the median of what the models that finished one have, or the model's own with "
+        "those that it began and has to finish; null if not grouped by model"
     ).shown("expected"),
 }
 REPLAYS: Mapping[str, column.Column] = {
     "n_replays": column.count(
-        "games of the model beyond as many as models usually have of their setting (the lower "
-        "median); null if not grouped by model"
+        "finished games of the model beyond as many as models usually have of their setting and "
+        "competition (the lower median), in the competitions that the value counts; null if not "
+        "grouped by model"
     ).shown("replays"),
     "n_repeats": column.count(
         "games of the model with the very content of another one; null if not grouped by model"

@@ -11,6 +11,7 @@ from pipeline.answers import AnsweringLake
 from pipeline.column import schema, words
 from pipeline.errors import LakeError, UsageError, choose
 from pipeline.lake import reopened
+from pipeline.metrics.completeness import smaller_notes
 from pipeline.metrics.known import has_sql, metric, names, sql, title
 from pipeline.metrics.request import check_models, several
 from pipeline.metrics.results import ESTIMATE, REPLAYS, origin, wide
@@ -95,6 +96,7 @@ def leaderboard(lake: AnsweringLake, asked: Any) -> Content:
     of_slice = [*lacks_note(values), *missing_note(rows), *undecided_note(values)]
     notes = of_slice if is_sliced else [*present("leaderboard", ranking).notes]
     notes += [f"no model has a value of {', '.join(absent)}"] if is_sliced and absent else []
+    notes += smaller_notes(lake, ranking)
     notes += [f"{row['metric']}: {row['reason']}." for row in left_out.iter_rows(named=True)]
     return Content(
         title=f"{title(asked.metric)} by {words(asked.columns)}" if is_grid else "Leaderboard",
@@ -180,7 +182,7 @@ def one_model(lake: AnsweringLake, asked: Any) -> Content:
             "usage": lake.usage(model=model) if model and not faults else pl.DataFrame(),
         },
         choices={"model": models},
-        notes=present("metrics", rows).notes,
+        notes=[*present("metrics", rows).notes, *smaller_notes(lake, rows)],
         faults=faults,
     )
 
@@ -236,6 +238,7 @@ def compare(lake: AnsweringLake, asked: Any) -> Content:
             slice_ = {"edition": asked.edition, **fields["game_type"], **fields["where"]}
             apart = parts[0].settings_apart(one, two, sorted_by, **slice_)
     rows = pl.DataFrame(schema=SCHEMA) if rows is None else rows
+    named = pl.DataFrame({"model": [model, other] if rows.height else []}, {"model": pl.String})
     known = tuple(dict.fromkeys([*models, *filter(None, (model, other))]))
     return Content(
         title=f"{model} and {other}" if model and other else "Compare models",
@@ -249,7 +252,7 @@ def compare(lake: AnsweringLake, asked: Any) -> Content:
         },
         system=systems[0] if is_of_one else "",
         choices={"model": known, "other": known},
-        notes=present("compare", rows, margin=margin).notes,
+        notes=[*present("compare", rows, margin=margin).notes, *smaller_notes(lake, named)],
         faults=faults,
     )
 

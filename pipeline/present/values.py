@@ -12,7 +12,7 @@ from pipeline.column import Column
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE
-from pipeline.metrics.completeness import replay_notes, self_play, self_play_notes
+from pipeline.metrics.completeness import replay_notes, self_play, self_play_notes, smaller_notes
 from pipeline.metrics.intervals import EXPLANATION
 from pipeline.metrics.known import metric as declaration, title
 from pipeline.metrics.request import several
@@ -44,13 +44,16 @@ def metric_estimate(name: str, of: str) -> Estimate:
     return Estimate(*parts, lacks=lacks, undecided=undecided, is_share=is_share)
 
 
-def metrics(rows: pl.DataFrame, lake: StoredLake | None = None, **_: Any) -> Table:
+def metrics(
+    rows: pl.DataFrame, lake: StoredLake | None = None, expected: int | None = None, **_: Any
+) -> Table:
     notes = [
         *thin_note(rows, "thin"),
         *lacks_note(rows),
         *missing_note(rows.drop_nulls("value")),
         *undecided_note(rows),
         *replay_notes(rows),
+        *smaller_notes(lake, rows, expected),
     ]
     if lake is not None and "win_rate" in rows["metric"]:
         # Win rates that are so by construction, of the models in the rows.
@@ -124,6 +127,8 @@ def leaderboard(
     rows: pl.DataFrame,
     confidence: float = DEFAULT_CONFIDENCE,
     *,
+    lake: StoredLake | None = None,
+    expected: int | None = None,
     game_type: str | None = None,
     where: str | None = None,
     columns: str | None = None,
@@ -151,6 +156,7 @@ def leaderboard(
             *_incomplete(rows),
             *undecided_note(_by_metric(rows, "n_undecided", "_undecided")),
             *replay_notes(rows),
+            *smaller_notes(lake, rows, expected),
             *_reasons(rows, names),
             *self_play_notes(rows.filter(rows["n_self_play"] > 0)),
         ]
@@ -212,7 +218,7 @@ def missing_note(rows: pl.DataFrame) -> list[str]:
         for model, n, of, n_numbers in lacking.agg(most, n=pl.struct(*MISSING).n_unique()).rows()
     ]
     return [
-        "* lacks games of settings that others finished; run `magic completeness` for details "
+        "* lacks games that are expected of it; run `magic completeness` for details "
         f"({', '.join(said)} games missing, by competition)"
     ] * bool(said)
 

@@ -8,20 +8,28 @@ Terms are combined as in the value.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated
 
 import polars as pl
 
 from pipeline import column
-from pipeline.declared import option
-from pipeline.errors import UsageError
 from pipeline.lake import StoredLake
 from pipeline.metrics import PAPER, declarations
-from pipeline.metrics.completeness import competitions, expected as expected_games, played
+from pipeline.metrics.completeness import (
+    completeness as complete,
+    expected as expected_games,
+    expected_of,
+    played,
+)
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.known import names
-from pipeline.metrics.request import Request, check_losses, check_models, chosen
-from pipeline.metrics.results import METRIC, MODEL, VALUES, counted_in
+from pipeline.metrics.request import (
+    Request,
+    check_expected,
+    check_losses,
+    check_models,
+    chosen,
+)
+from pipeline.metrics.results import METRIC, MISSING, MODEL, VALUES, counted_in
 from pipeline.metrics.rows import in_scope
 from pipeline.metrics.tally import Clusters, Question, count, n_games, n_rows, sum_of
 from pipeline.metrics.values import combined, values
@@ -36,7 +44,8 @@ COLUMNS: Mapping[str, column.Column] = {
     "game_type": column.text("its game"),
     "expected": column.count(
         "games: of each setting that any model played, the median of what the models that finished "
-        "one have; of games that nobody can repeat, those of this model; or `expected`, if given"
+        "one have, or the model's own with those that it began and has to finish; of games that "
+        "nobody can repeat, those of this model; or `expected`, if given"
     ),
     "found": column.count("how many of these the lake has; games beyond are of no use for others"),
     "finished": column.count("how many of these with an end: the others are missing"),
@@ -66,15 +75,11 @@ READABILITY: Mapping[str, column.Column] = {
     "n_unknown": VALUES["n_unknown"],
     "n_ambiguous": column.count("how many of those not clear are ambiguous").shown("ambiguous"),
     "n_outages": column.count("how many of those not clear are outages").shown("outages"),
-    "n_missing": column.count(
-        "rows of missing games, estimated, beside the model that finished most games of a setting; "
-        "and rows that were counted although their game is unfinished"
-    ).shown("missing"),
-    "is_complete": column.flag(
-        "whether as many games are finished as `completeness` expects, and no row is an outage"
-    ).shown("complete"),
+    "n_missing": MISSING["n_missing"],
+    "is_complete": column.flag("whether no game is missing, and no row is an outage").shown(
+        "complete"
+    ),
 }
-MOST_EXPECTED = 1_000_000_000
 _OF_SIDE = ("model", "competition")
 _IS_OUTAGE, _IS_OPEN = "parse_status = 'outage'", "NOT is_finished"
 # Rows that are counted, or would be if they were known: an outage, or a row without a hit.
@@ -93,7 +98,6 @@ _SUMS = {
     "gained": sum_of("1 - coalesce(hit, 0)", _IS_UNSURE),
     "ambiguous": n_rows("parse_status = 'ambiguous'"),
     "outages": n_rows(_IS_OUTAGE),
-    "unfinished": n_rows(f"is_counted AND {_IS_OPEN}"),
     "begun": n_rows(f"{_IS_THERE} AND {_IS_OPEN}"),
 }
 
@@ -103,15 +107,7 @@ def completeness(
     lake: StoredLake,
     *,
     model: str | Sequence[str] | None = None,
-    expected: Annotated[
-        int | None,
-        option(
-            "N",
-            "Expect N games of each model in each competition; default: of every setting that any "
-            "model played, as many as others finished.",
-            min=1,
-        ),
-    ] = None,
+    expected: int | None = None,
 ) -> pl.DataFrame:
     """Show which games of each model the lake has, and which are missing.
 
@@ -141,7 +137,7 @@ def completeness(
     >>> games.select("competition", "expected", "finished", "is_complete").rows()[0]
     ('chameleon_as_chameleon', 4, 4, True)
     """
-    _check_expected(expected)
+    check_expected(expected)
     check_models(lake, model)
     results = lake.table("results").filter("is_tested")
     # Not of all columns: of each refused document there are up to 64 KiB.
@@ -158,11 +154,8 @@ def completeness(
         .group_by(_OF_SIDE)
         .agg(n_failed=pl.col("game_id").n_unique().cast(pl.Int64))
     )
-    counts: Sequence[str | pl.Expr] = ("n_expected", "n_found", "n_finished")
-    if expected is not None:
-        counts = (pl.lit(expected, pl.Int64), "n_games", "n_complete")
     games = (
-        lake.once(competitions)
+        expected_of(lake, expected)
         .lazy()
         .join(broken, on=_OF_SIDE, how="left", nulls_equal=True)
         .join(failed, on=_OF_SIDE, how="left", nulls_equal=True)
@@ -170,15 +163,16 @@ def completeness(
         .select(
             *_OF_SIDE,
             "game_type",
-            **dict(zip(("expected", "found", "finished"), counts, strict=True)),
-            n_missing=pl.lit(0, pl.Int64),
+            expected="n_expected",
+            found="n_found",
+            finished="n_finished",
+            n_missing="n_missing",
             n_games="n_games",
             n_unfinished=pl.col("n_games") - pl.col("n_complete"),
             n_failed="n_failed",
             n_quarantined="n_quarantined",
         )
         .filter((pl.col("expected") > 0) | (pl.col("n_games") > 0))
-        .with_columns(n_missing=(pl.col("expected") - pl.col("finished")).clip(0))
         .with_columns(is_complete=pl.col("n_missing") == 0)
         .sort(_OF_SIDE, nulls_last=True)
         .collect()
@@ -189,11 +183,6 @@ def completeness(
     if not whole:
         return games
     return pl.concat([games, pl.DataFrame({"n_quarantined": [whole]})], how="diagonal_relaxed")
-
-
-def _check_expected(expected: int | None) -> None:
-    if expected is not None and not 1 <= expected <= MOST_EXPECTED:
-        raise UsageError(f"the number of expected games must be 1 to {MOST_EXPECTED:,}")
 
 
 @counted_in(READABILITY)
@@ -217,46 +206,44 @@ def readability(
     >>> bounds.select("value", "value_min", "value_max", "n_unreadable").row(0)
     (0.5, 0.5, 0.625, 3)
     """
-    _check_expected(expected)
+    check_expected(expected)
     check_models(lake, model)
     check_losses(lake, edition)
-    request = Request(edition=edition, by=("model",))
+    request = Request(edition=edition, by=("model",), expected=expected)
     declared = declarations(lake, names(edition), request)
     question = Question(declared, request, with_games=(), clusters=Clusters(), also=_SUMS)
     counts = count(lake, question, "polars")
     of_settings = counts.sums.rename({"stratum": "competition", "cluster": "setting_id"})
-    missing = _missing(lake, request, expected)
-    bounds = _bounds(declared, values(counts, declared, request), of_settings, missing)
+    missing = _missing(lake, request)
+    valued = values(counts, declared, request).join(
+        complete(lake, declared, request), on=["metric", "model"], how="left", nulls_equal=True
+    )
+    bounds = _bounds(declared, valued, of_settings, missing)
     rows = bounds.sort("model", pl.col("metric").cast(pl.Enum(list(declared))), nulls_last=True)
     return rows.filter(chosen(model=model))
 
 
-def _missing(lake: StoredLake, request: Request, expected: int | None) -> pl.DataFrame:
-    """The games that are missing of those that count: model, competition, setting_id, and n_games.
+def _missing(lake: StoredLake, request: Request) -> pl.DataFrame:
+    """The games that may be missing of those that count: model, competition, setting_id, n_games.
 
-    Beside the model that finished most games of a setting, or of the number that is expected of a
-    competition, whatever their settings. `is_lacking` says whether they make it incomplete.
+    Beside the model that finished most games of a setting, and as many as are expected; or of the
+    number that is expected of a competition, whatever their settings.
     """
     settings = played(lake, in_scope(request)) if request.edition == RELEASE else lake.once(played)
     models = lake.once(played).select("model").unique()
     games = expected_games(settings, models)
-    if expected is not None:
+    if request.expected is not None:
         finished = settings.group_by(_OF_SIDE).agg(pl.col("n_finished").sum())
         sides = models.join(settings.select("competition").unique(), how="cross")
         games = sides.join(finished, on=_OF_SIDE, how="left", nulls_equal=True).select(
             *_OF_SIDE,
             pl.col("n_finished").fill_null(0),
             setting_id=pl.lit(None, pl.String),
-            n_most=pl.lit(expected, pl.Int64),
-            n_expected=pl.lit(expected, pl.Int64),
+            n_most=pl.lit(request.expected, pl.Int64),
+            n_expected=pl.lit(request.expected, pl.Int64),
         )
-    n_finished = pl.col("n_finished")
-    return games.filter(n_finished < pl.col("n_most")).select(
-        *_OF_SIDE,
-        "setting_id",
-        n_games=pl.col("n_most") - n_finished,
-        is_lacking=n_finished < pl.col("n_expected"),
-    )
+    n_games = pl.max_horizontal("n_most", "n_expected") - pl.col("n_finished")
+    return games.filter(n_games > 0).select(*_OF_SIDE, "setting_id", n_games=n_games)
 
 
 def _bounds(
@@ -289,8 +276,6 @@ def _bounds(
         pl.col("counted", "uncounted").sum(),
         n_ambiguous=pl.col("ambiguous").sum(),
         n_outages=pl.col("outages").sum(),
-        n_missing=(pl.col("missing") + pl.col("unfinished")).sum(),
-        is_lacking=(pl.col("lacking") + pl.col("unfinished")).sum() > 0,
     )
     least = _bound("value_min", metrics, terms, pl.col("hits") - pl.col("lost"))
     most = _bound("value_max", metrics, terms, pl.col("hits") + pl.col("gained") + pl.col("added"))
@@ -299,13 +284,17 @@ def _bounds(
     # More games may be missing than a denominator that is fixed beforehand has room for.
     high = pl.col("metric").replace_strict({name: of.high for name, of in metrics.items()})
     highest = pl.max_horizontal("value", high)
-    rows = values.select("model", "metric", "value", "n_unreadable", "n_unknown")
+    # Where no model has a row of the metric, nothing is missing of it.
+    rows = values.select(
+        *("model", "metric", "value", "n_unreadable", "n_unknown"),
+        pl.col("n_missing").fill_null(0),
+    )
     for frame in (least, most, bounds):
         rows = rows.join(frame, on=group, how="left", nulls_equal=True, maintain_order="left")
     return rows.with_columns(
         value_min=pl.when(is_bounded).then("value_min"),
         value_max=pl.when(is_bounded).then(pl.min_horizontal("value_max", highest)),
-        is_complete=~pl.col("is_lacking") & (pl.col("n_outages") == 0),
+        is_complete=(pl.col("n_missing") == 0) & (pl.col("n_outages") == 0),
     ).select(list(READABILITY))
 
 
@@ -332,7 +321,7 @@ def _lacking(counts: pl.DataFrame, missing: pl.DataFrame) -> pl.DataFrame:
 
     A missing game is taken to have the rows that a game of its setting has on average, for the
     model where this is most; if there is none, those of a game of its competition. Rows that the
-    model has in unfinished games are subtracted. `lacking` are those that make it incomplete.
+    model has in unfinished games are subtracted.
     """
     there = counts.with_columns(there=pl.col("counted") + pl.col("uncounted"))
     a_game = there.filter(pl.col("n_games") > 0).with_columns(
@@ -349,8 +338,5 @@ def _lacking(counts: pl.DataFrame, missing: pl.DataFrame) -> pl.DataFrame:
         .join(elsewhere, on=of_setting, how="left")
         .join(begun, on=["model", *of_setting], how="left", nulls_equal=True)
         .group_by("metric", "model", "term")
-        .agg(
-            exact_sum(of).ceil().cast(pl.Int64).alias(name)
-            for name, of in (("missing", rows), ("lacking", rows.filter("is_lacking")))
-        )
+        .agg(missing=exact_sum(rows).ceil().cast(pl.Int64))
     )

@@ -166,7 +166,9 @@ def _ranked_pairs(lake: StoredLake, answer: Answer, *, all_pairs: bool) -> list[
     """Each ranked model with the next one in the metric; or all pairs, also of unranked models."""
     ranked, needed = answer.rows.drop_nulls(["model", "value"]), "that have the metric"
     if not all_pairs:
-        lacks = lacking(lake).filter(pl.col("lacks").list.len() > 0)["model"]
+        lacks = lacking(lake, answer.request.edition).filter(pl.col("lacks").list.len() > 0)[
+            "model"
+        ]
         ranked = ranked.filter(~pl.col("model").is_in(lacks.implode()))
         needed += " and lack no competition"
     order = ranked.sort(-pl.col("value").round(DIGITS), "model")["model"].to_list()
