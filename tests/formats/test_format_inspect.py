@@ -98,7 +98,18 @@ def test_both_forms_of_a_log_have_the_same_games(tmp_path: Path) -> None:
 def test_a_header_of_another_type_is_named(tmp_path: Path) -> None:
     path = written(tmp_path, "x.json", [sample(0, chameleon(0))], eval={"model_roles": {"a": "m"}})
     (document,) = cut(path)
-    assert "Expected `object`, got `str` - at `$.eval.model_roles" in str(document.reason)
+    assert "Expected `object | array`, got `str` - at `$.eval.model_roles" in str(document.reason)
+
+
+def test_a_role_with_several_models_names_no_player_s_model(tmp_path: Path) -> None:
+    """The log is read, and a player of this name has no model."""
+    roles = {"red": [{"model": "m/a"}, {"model": "m/b"}], "blue": {"model": "m/c"}}
+    samples = [sample(n, chameleon(n)) for n in range(4)]
+    path = written(tmp_path, "x.json", samples, eval={"model": "m/d", "model_roles": roles})
+    played = games_in(path)
+    models = [{seat.player: seat.model for seat in game.seats} for game in played]
+    assert [of_game["red"] for of_game in models] == [None] * 4
+    assert [of_game["blue"] for of_game in models] == ["m/c"] * 4
 
 
 def test_a_log_without_documents_is_named(
