@@ -112,8 +112,8 @@ def identified_setting(game_type: str, setting: Mapping[str, JsonValue]) -> Sett
 def _identified(setting: bytes) -> Setting:
     played, fixed = msgspec.json.decode(setting)
     setting_id = _digest(_ENCODER.encode([played, _each_number(fixed, float)]))
-    # Settings of one id have one text, which is for people: 10, not 10.0. Engines read the digits of
-    # a whole number alike, but write one as a float in different ways.
+    # Settings of one id have one text, which is for people: 10, not 10.0. Engines read the digits
+    # of a whole number alike, but write one as a float in different ways.
     return Setting(setting_id, _ENCODER.encode(_each_number(fixed, _plain)).decode())
 
 

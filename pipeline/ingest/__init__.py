@@ -61,7 +61,8 @@ class IngestSummary(Struct):
     `quarantine`, without `raw`, about the documents seen, those of earlier ingests too: of very
     many the first. `n_faulty_parts` is how many of all of them are of a part of a game.
     `n_in_other_form` new games have the content of another game, whose JSON is written otherwise.
-    Of `n_known_by_content` documents, which name no model, the lake has the games.
+    Of `n_known_by_content` documents, which name no model, the lake has the games. `n_unnumbered`
+    duplicates are interchange JSON that does not number its game.
     `ignored` has the columns reason, n_documents, example: the ten most frequent reasons.
     `left` says what could not be deleted after the commit.
     """
@@ -75,6 +76,7 @@ class IngestSummary(Struct):
     ingest_id: int | None
     n_in_other_form: int
     n_known_by_content: int
+    n_unnumbered: int
     ignored: pl.DataFrame
     left: Sequence[str] = ()
 
@@ -354,5 +356,6 @@ def _report(resolution: "Resolution", ingest_id: int | None) -> IngestSummary:
         ingest_id=ingest_id,
         n_in_other_form=resolution.n_in_other_form,
         n_known_by_content=resolution.n_known_by_content,
+        n_unnumbered=resolution.n_unnumbered,
         ignored=resolution.ignored,
     )

@@ -224,7 +224,7 @@ def test_inspect_gives_no_seat_what_a_grader_used(tmp_path: Path) -> None:
 def test_inspect_without_usage_by_role_says_who_called(
     called: list[tuple[str | None, int | None]], used: Usage, tmp_path: Path
 ) -> None:
-    """A call of a role without a seat can be in the model's 9 tokens, unless it took more itself."""
+    """A call of a role without a seat can be in the model's 9 tokens, unless it took more."""
     calls = [
         {
             **{"event": "model", "role": role, "model": "mockllm/model", "working_time": 2},

@@ -398,7 +398,7 @@ def test_whole_numbers_of_a_setting_keep_their_digits(engine: str, tmp_path: Pat
     settings = [json.loads(row["setting"])["seed"] for row in lake.settings().to_dicts()]
     assert sorted(settings) == sorted(wholes)
     found = lake.metrics(metric="win_rate", by="setting.seed", engine=engine, confidence=None)
-    assert sorted(found.to_frame()["setting.seed"]) == digits
+    assert sorted(found["setting.seed"]) == digits
     for whole in digits:
         where = f"setting.seed = '{whole}'"
         (row,) = lake.metrics(metric="win_rate", by="model", where=where, engine=engine).to_dicts()

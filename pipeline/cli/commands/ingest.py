@@ -169,6 +169,12 @@ def _show_summary(
             f"{counted(report.n_known_by_content, 'document')} without a model's name: their games "
             "are already in the lake, with the --model of an earlier ingest"
         )
+    if report.n_unnumbered:
+        terminal.note(
+            f"{counted(report.n_unnumbered, 'duplicate')}: interchange JSON that is equal to other "
+            "documents in every byte counts as one game; if they are games of their own, "
+            "state another `game_index` in each"
+        )
     if dry_run:
         terminal.note("dry run: nothing was written")
     elif report.games.height:
