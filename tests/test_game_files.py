@@ -71,6 +71,28 @@ def games(n_games: int) -> list[dict]:
     return made
 
 
+ASK_BATTLES = """
+import json, sys
+from pathlib import Path
+import polars as pl
+import pipeline
+from pipeline.ingest import ingest
+from pipeline.reports.ratings import hidden_credit
+top = Path(sys.argv[1])
+ingest(top / "games.jsonl", top / "lake")
+lake = pipeline.open_lake(top / "lake")
+lake.export("battles", top / "battles.parquet")
+outcomes = lake.table("games").select("game_id", "outcome").collect()
+winners = pl.read_parquet(top / "battles.parquet").join(outcomes, on="game_id")
+hits = hidden_credit(lake).collect().join(outcomes, on="game_id")
+print(json.dumps({
+    "winners": dict(winners.select("outcome", "winner").iter_rows()),
+    "hits": dict(hits.select("outcome", "hit").iter_rows()),
+    "win_rate": lake.metrics(metric="win_rate", by=["model"])["value"].item(),
+}))
+"""
+
+
 def counted_plainly(logs: list[dict]) -> dict[tuple[str, str], tuple[int, int]]:
     """Hits and counted rows: of votes of liberals, and of games, once for each hidden role."""
     hits, counted = Counter(), Counter()
@@ -114,6 +136,53 @@ def test_from_nothing_to_values_by_data_alone(tmp_path: Path) -> None:
             if metric in ("judgement", "deception")
         }
         assert values == counted_plainly(logs)
+
+
+@pytest.mark.parametrize("tested", ["impostor", "crew"])
+def test_an_ending_that_both_sides_win_or_lose_is_a_tie(tmp_path: Path, tested: str) -> None:
+    """In battles and ratings, whichever side is under test; win rates have each side's credit."""
+    credits = {"crew_won": (0, 1), "impostor_won": (1, 0), "all_lost": (0, 0), "all_won": (1, 1)}
+    endings = "".join(
+        f'[[endings]]\noutcome = "{outcome}"\nhidden = {hidden}\ncivilian = {civilian}\n'
+        for outcome, (hidden, civilian) in credits.items()
+    )
+    (tmp_path / "crew.toml").write_text(
+        'name = "crew"\n[[roles]]\nname = "crew"\nside = "civilian"\n'
+        f'[[roles]]\nname = "impostor"\nside = "hidden"\nis_sought = true\n{endings}'
+    )
+    logs = [
+        {
+            "magic_interchange": 1,
+            "system": "lab",
+            "game_type": "crew",
+            "setting": {"number": number},
+            "is_finished": True,
+            "end": {"outcome": outcome},
+            "seats": [
+                {"player": name, "model": model, "role": role, "is_tested": role == tested}
+                for name, model, role in (("I", "a", "impostor"), ("C", "b", "crew"))
+            ],
+            "events": [{"text": outcome, "round": 1}],
+        }
+        for number, outcome in enumerate(credits)
+    ]
+    (tmp_path / "games.jsonl").write_text("\n".join(map(json.dumps, logs)))
+    done = subprocess.run(
+        [sys.executable, "-c", ASK_BATTLES, tmp_path],
+        env=os.environ | {"MAGIC_GAMES": str(tmp_path / "crew.toml")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["winners"] == {
+        "crew_won": "model_b",
+        "impostor_won": "model_a",
+        "all_lost": "tie",
+        "all_won": "tie",
+    }
+    assert found["hits"] == {"crew_won": 0, "impostor_won": 1, "all_lost": 0.5, "all_won": 0.5}
+    assert found["win_rate"] == 0.5
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,14 @@ class Role(Struct, omit_defaults=True):
 class Eval(Struct, omit_defaults=True):
     task: str | None = None
     model: str | None = None
-    model_roles: dict[str, Role] | None = None
+    model_roles: dict[str, Role | list[Role]] | None = None
+
+    def model_of(self, role: str) -> str | None:
+        """Return the model that a call in this role goes to; null for one of several models."""
+        bound = (self.model_roles or {}).get(role)
+        if isinstance(bound, list):
+            return None
+        return (bound.model if bound else None) or self.model
 
 
 class _Header(Struct):

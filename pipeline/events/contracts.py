@@ -77,7 +77,10 @@ class OfSeat(OfPlayer):
 class Games(OfGame):
     """One game."""
 
-    sha256 = column.digest("hash of its document's bytes", SHA256_LENGTH)
+    sha256 = column.digest(
+        "hash of its document's bytes, or of its content and the id that its log gives it",
+        SHA256_LENGTH,
+    )
     content_id = column.identifier(
         "hash of the parsed content: equal if the same game comes in two JSON forms"
     )

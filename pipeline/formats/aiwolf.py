@@ -18,6 +18,7 @@ from pipeline.game import BrokenDocument, Fault, GameRecord, Seat
 NAME = "aiwolf"
 NAMES_MODELS = True
 
+_KEYS_BESIDE = {"game_id", "win_side", "agents", "entries"}
 _BEGINNING = re.compile(rb"\s*[0-9]{1,4},status,[0-9]{1,4},[A-Z]+,")
 _NUMBER = re.compile(r"[0-9]{1,4}|-1")
 _NOBODY = -1
@@ -211,6 +212,12 @@ def splitter(path: str, head: bytes) -> Splitter | None:
 
 def claims(look: Look) -> bool:
     return _BEGINNING.match(look.data) is not None
+
+
+def describes(look: Look) -> str | None:
+    """Return what the server's JSON of a game is, which stands beside the log; None for others."""
+    is_beside = look.has(_KEYS_BESIDE, len(_KEYS_BESIDE))
+    return "AIWolf's JSON of requests: ingest the `.log` of this game" if is_beside else None
 
 
 def read(look: Look, model: str | None) -> GameRecord:

@@ -40,9 +40,9 @@ _NEAR_BYTES = 1 << 8
 _NO_MODEL = "none/none"
 _LONGEST = 200
 _BY_HAND = "operator"
+ANSWERED_BY_REQUESTED = "every call is answered by the model that was requested"
 
 
-# Inspect counts what a cache was given or gave apart from `input_tokens`.
 _CACHED = ("input_tokens_cache_read", "input_tokens_cache_write")
 _USED = {"input_tokens": "input_tokens", "output_tokens": "output_tokens", "cost": "total_cost"}
 
@@ -52,6 +52,7 @@ class Used(Struct, gc=False):
     input_tokens_cache_read: Any = None
     input_tokens_cache_write: Any = None
     output_tokens: Any = None
+    total_tokens: Any = None
     total_cost: Any = None
 
 
@@ -62,9 +63,24 @@ class Call(Struct, gc=False):
     role: Any = None
     model: Any = None
     working_time: Any = None
+    output: Raw = Raw(b"null")
+
+
+class Output(Struct, gc=False):
+    usage: Used | None = None
+
+
+class Fallback(Struct):
+    """A model that answered `count` calls in place of the requested one."""
+
+    model: str
+    fallback_model: str
+    count: int
 
 
 _USAGE = msgspec.json.Decoder(dict[str, Used] | None)
+_OUTPUT = msgspec.json.Decoder(Output | None)
+_FALLBACKS = msgspec.json.Decoder(list[Fallback] | None)
 _EVENTS = msgspec.json.Decoder(list[Call] | None)
 
 
@@ -90,6 +106,8 @@ class Sample(Struct):
     invalidation: Invalidation | None = None
     limit: Limit | None = None
     error: Error | None = None
+    uuid: str | None = None
+    model_fallbacks: Raw = Raw(b"null")
     role_usage: Raw = Raw(b"{}")
     model_usage: Raw = Raw(b"{}")
     events: Raw = Raw(b"[]")
@@ -126,14 +144,20 @@ def read(look: Look, model: str | None) -> GameRecord:
     at, data = _game(look) or ("$", b"")
     document = decode(DECODER, data, at)
     sample = decode(_SAMPLE, look.top.get("sample", b"{}"), "$.sample")
-    _complete(document, decode(_EVAL, look.top.get("eval", b"{}"), "$.eval"), sample)
+    header = decode(_EVAL, look.top.get("eval", b"{}"), "$.eval")
+    _complete(document, header, sample)
     try:
         game = game_of(document)
     except BrokenDocument as error:
         raise BrokenDocument(_placed(error.fault, at)) from error
     game.format = NAME
     game.faults = [_placed(fault, at) for fault in game.faults]
-    game.usage = _usage(game, sample)
+    game.usage = _usage(game, header, sample)
+    game.log_id = sample.uuid
+    at_fallbacks = "$.sample.model_fallbacks"
+    for one in _decoded(_FALLBACKS, sample.model_fallbacks, at_fallbacks, game.faults) or ():
+        answered = f"{one.fallback_model} answered {one.count} calls of {one.model}"
+        game.faults.append(Fault(at_fallbacks, ANSWERED_BY_REQUESTED, answered))
     game.failures = {**_failures(game, sample), **game.failures}
     if sample.invalidation is not None:
         _invalidate(game, sample)
@@ -169,12 +193,11 @@ def _complete(document: Document, header: Eval, sample: Sample) -> None:
     """Adds what only the log says: models by the roles that players had, the start, and a limit.
 
     A player without a model had that of the role of its name, or else that of the eval: so does
-    Inspect's `get_model(role=...)`.
+    Inspect's `get_model(role=...)`. A role that is bound to several models names none.
     """
-    by_role = {name: role.model for name, role in (header.model_roles or {}).items()}
     for seat in document.seats:
         if seat.model is None and seat.is_bot is False:
-            model = by_role.get(seat.player) or header.model
+            model = header.model_of(seat.player)
             seat.model = None if model in ("", _NO_MODEL) else model
     document.started_at = document.started_at or sample.started_at
     end = document.end or End()
@@ -189,9 +212,9 @@ def _invalidate(game: GameRecord, sample: Sample) -> None:
     game.results = derived_results(game, [None] * len(game.seats))
 
 
-def _usage(game: GameRecord, sample: Sample) -> list[Usage]:
+def _usage(game: GameRecord, header: Eval, sample: Sample) -> list[Usage]:
     """What each seat used: as the document says it, and else as the log does."""
-    logged = _used(sample, game.seats, game.faults)
+    logged = _used(header, sample, game.seats, game.faults)
     stated = game.usage or [Usage()] * len(logged)
     pairs = zip(map(astuple, stated), map(astuple, logged), strict=True)
     return [
@@ -216,37 +239,88 @@ def _placed(fault: Fault, at: str) -> Fault:
     return replace(fault, json_path=at + fault.json_path.removeprefix("$"))
 
 
-def _used(sample: Sample, seats: Sequence[Seat], faults: list[Fault]) -> list[Usage]:
-    """What each seat used, null where the log does not say it of the seat alone."""
+def _used(header: Eval, sample: Sample, seats: Sequence[Seat], faults: list[Fault]) -> list[Usage]:
+    """Return what each seat used, null where the log does not say it of the seat alone.
+
+    What a role without a seat, such as a grader, used of a model is no seat's.
+    """
     events = _decoded(_EVENTS, sample.events, "$.sample.events", faults)
     calls = [call for call in events or () if call.event == "model"]
-    places = {key: f"$.sample.{key}_usage" for key in ("role", "model")}
-    known = {
-        key: _decoded(_USAGE, getattr(sample, f"{key}_usage"), at, faults) or {}
-        for key, at in places.items()
-    }
+    roles, models = (
+        {
+            name: _of(used, f"$.sample.{key}_usage.{name}", faults)
+            for name, used in (
+                _decoded(_USAGE, getattr(sample, f"{key}_usage"), f"$.sample.{key}_usage", faults)
+                or {}
+            ).items()
+        }
+        for key in ("role", "model")
+    )
     n_seats = Counter(seat.model for seat in seats)
+    players = {seat.player for seat in seats}
+    # What a role was called with is more than what the header binds it to, which can be nothing.
+    others = {
+        role: {call.model for call in calls if call.role == role} or {header.model_of(role)}
+        for role in roles.keys() - players
+    }
     of_seats = []
     for seat in seats:
-        key, name = ("role", seat.player) if seat.player in known["role"] else ("model", seat.model)
-        if name not in known[key] or (key == "model" and n_seats[name] > 1):
+        if seat.player in roles:
+            found, own = roles[seat.player], [call for call in calls if call.role == seat.player]
+        elif seat.model in models and n_seats[seat.model] == 1:
+            of_model = [call for call in calls if call.model == seat.model]
+            # What a role with several models used may have been of this one.
+            beside = [
+                roles[role] if names == {seat.model} else Usage()
+                for role, names in others.items()
+                if names & {seat.model, None}
+            ]
+            if not roles:  # an older log, which says only what was called
+                called = [call for call in of_model if call.role not in {None, *players}]
+                beside = [Usage() for call in called if _is_within(call, models[seat.model])]
+            found = _without(models[seat.model], beside)
+            own = [call for call in of_model if call.role in (None, seat.player)]
+        else:
             of_seats.append(Usage())
             continue
-        found = _of(known[key][name or ""], f"{places[key]}.{name}", faults)
-        times = [call.working_time for call in calls if getattr(call, key) == name]
+        times = [call.working_time for call in own]
         seconds = [amount(time, "$.sample.events", faults) for time in times if time is not None]
         is_timed = bool(seconds) and None not in seconds
         of_seats.append(replace(found, seconds=sum(seconds) if is_timed else None))
     return of_seats
 
 
+def _is_within(call: Call, used: Usage) -> bool:
+    """Return whether a model's usage can contain that of the call: it is not larger."""
+    output = _decoded(_OUTPUT, call.output, "$.sample.events", [])
+    of_call = _of(output.usage, "$.sample.events", []) if output and output.usage else Usage()
+    return (of_call.input_tokens or 0) <= (used.input_tokens or 0)
+
+
+def _without(used: Usage, others: Sequence[Usage]) -> Usage:
+    """Return what is left of a model's usage without that of others; null where that is unknown."""
+    amounts = [
+        None if None in (whole, *parts) or sum(parts) > whole else whole - sum(parts)
+        for whole, *parts in zip(astuple(used), *map(astuple, others), strict=True)
+    ]
+    return Usage(*amounts)
+
+
 def _of(logged: Used, at: str, faults: list[Fault]) -> Usage:
-    """What a role or a model used, with the tokens of caches."""
+    """Return what a role or a model used, with the tokens of caches.
+
+    Some versions of Inspect count the tokens of caches among `input_tokens`, others apart from
+    them: the total says which.
+    """
     found = usage(logged, _USED, at, faults)
     cached = [amount(getattr(logged, key), f"{at}.{key}", faults, is_whole=True) for key in _CACHED]
     if found.input_tokens is None:
         return found
-    return replace(found, input_tokens=found.input_tokens + sum(filter(None, cached)))
+    most = found.input_tokens + sum(filter(None, cached))
+    total = amount(logged.total_tokens, f"{at}.total_tokens", faults, is_whole=True)
+    by_total = most if None in (total, found.output_tokens) else total - found.output_tokens
+    is_possible = found.input_tokens <= by_total <= most
+    return replace(found, input_tokens=by_total if is_possible else most)
 
 
 def _decoded(decoder: msgspec.json.Decoder[T], data: Raw, at: str, faults: list[Fault]) -> T | None:

@@ -63,7 +63,8 @@ class IngestSummary(Struct):
     `n_in_other_form` new games have the content of another game, whose JSON is written otherwise.
     Of `n_known_by_content` documents, which name no model, the lake has the games.
     Of the new games' `n_read_votes` votes that only a text tells, it does not decide
-    `n_undecided_votes`.
+    `n_undecided_votes`. `n_unnumbered`
+    duplicates are interchange JSON that does not number its game.
     `ignored` has the columns reason, n_documents, example: the ten most frequent reasons.
     `left` says what could not be deleted after the commit.
     """
@@ -79,6 +80,7 @@ class IngestSummary(Struct):
     n_known_by_content: int
     n_read_votes: int
     n_undecided_votes: int
+    n_unnumbered: int
     ignored: pl.DataFrame
     left: Sequence[str] = ()
 
@@ -360,5 +362,6 @@ def _report(resolution: "Resolution", ingest_id: int | None) -> IngestSummary:
         n_known_by_content=resolution.n_known_by_content,
         n_read_votes=resolution.n_read_votes,
         n_undecided_votes=resolution.n_undecided_votes,
+        n_unnumbered=resolution.n_unnumbered,
         ignored=resolution.ignored,
     )

@@ -12,7 +12,13 @@ from pipeline.archives import Document
 from pipeline.events import identity
 from pipeline.events.contracts import polars_schema
 from pipeline.events.frames import Frames, IdentifiedGame, frames
-from pipeline.events.identity import content_id, game_id, game_index, sha256
+from pipeline.events.identity import (
+    content_id,
+    document_sha256,
+    game_id,
+    game_index,
+    sha256,
+)
 from pipeline.formats import described, read, rows as message_rows, why_ignored
 from pipeline.game import BrokenDocument, Fault
 from pipeline.ingest.ids import GameIds
@@ -182,6 +188,8 @@ def _identified(data: bytes, one: Seen, models: Models, batch: Batch) -> Identif
         one.found, one.reason = IGNORED, why_ignored(data, one.path)
         return None
     one.found, one.format, one.game_type = GAME, game.format, str(game.game_type)
+    if game.log_id is not None:
+        one.sha256 = document_sha256(data, game, content)
     one.assigned_model = game.assigned_model
     index, one.stated_index = one.game_index, game.game_index
     if game.game_index is not None:  # then it is the same game wherever it lies

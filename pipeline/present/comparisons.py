@@ -243,15 +243,19 @@ def _moved(rows: pl.DataFrame) -> str:
     beyond = ""
     if rows["p_value"].count():
         beyond = f" beyond chance at level {rows['level'][0]:.3g}"
-    said, n_named = [f"{n_moved} of {of_values} moved{beyond}"], 0
+    said = [f"{n_moved} of {of_values} moved{beyond}"]
+    # What neither state has was not to be compared.
+    left = rows.filter(
+        pl.col("is_beyond_chance").is_null(),
+        pl.col("value").is_not_null() | pl.col("new_value").is_not_null(),
+    )
     for what, reason in (("new", changes.ONLY_AFTER), ("gone", changes.ONLY_BEFORE)):
         is_so = (pl.col("reason") == reason).fill_null(value=False).all().over("model")
-        of_these = rows.filter(is_so)
-        models = of_these["model"].drop_nulls().unique(maintain_order=True).to_list()
-        n_named += of_these.height if models else 0
+        models = rows.filter(is_so)["model"].drop_nulls().unique(maintain_order=True).to_list()
+        left = left.filter(~pl.col("model").is_in(models).fill_null(value=False))
         said += [f"{counted(len(models), 'model')} {what}: {folds.named(models)}"] if models else []
-    if n_other := rows.height - len(is_moved) - n_named:
-        said.append(f"{counted(n_other, 'value')} could not be compared")
+    if not left.is_empty():
+        said.append(f"{counted(left.height, 'value')} could not be compared")
     return "; ".join(said)
 
 

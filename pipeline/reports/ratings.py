@@ -9,7 +9,7 @@ from functools import partial
 
 import polars as pl
 
-from pipeline import column
+from pipeline import column, games
 from pipeline.extras import check_extra
 from pipeline.lake import StoredLake
 from pipeline.metrics.request import check_confidence, chosen
@@ -90,10 +90,27 @@ def ratings(
 
 
 def hidden_credit(lake: StoredLake) -> pl.LazyFrame:
-    """game_id, hit: what the hidden side has of each game that ended, 1, 0, or 0.5 for a tie."""
+    """Return game_id and `hit`, the hidden side's share of each game that ended: 1, 0, or 0.5.
+
+    It is 0.5 if both sides are credited alike for the outcome, or the hidden side with a part.
+    """
     side, credit = pl.col("side"), pl.col("win_credit")
     # Of two sides one wins, whoever failed: what one loses by a failure the other has not won.
     results = lake.with_failures(EXCLUDE).table("results").filter("is_tested", side != Side.NONE)
+    outcomes = lake.table("games").select("game_id", "outcome").join(_ties(), on="outcome")
+    ended = results.drop_nulls("win_credit").join(outcomes, on=["game_id", "game_type"], how="left")
     of_hidden = pl.when(side == Side.HIDDEN).then(credit).otherwise(1 - credit)
-    half = pl.when(of_hidden.is_between(0, 1, closed="none")).then(0.5).otherwise(of_hidden)
-    return results.drop_nulls("win_credit").group_by("game_id").agg(hit=half.max())
+    is_tie = of_hidden.is_between(0, 1, closed="none") | pl.col("is_tie").is_not_null()
+    return ended.group_by("game_id").agg(hit=pl.when(is_tie).then(0.5).otherwise(of_hidden).max())
+
+
+def _ties() -> pl.LazyFrame:
+    """Return game_type and outcome of the endings that credit both sides alike."""
+    rows = [
+        (kind.name, ending.outcome, True)
+        for kind in games.kinds().values()
+        for ending in kind.endings
+        if ending.hidden is not None and ending.hidden == ending.civilian
+    ]
+    schema = {"game_type": pl.String(), "outcome": pl.String(), "is_tie": pl.Boolean()}
+    return pl.LazyFrame(rows, schema, orient="row")

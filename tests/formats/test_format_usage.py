@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from bargainlogs import AGENTS, game as bargain, round_of
-from inspect_logs import chameleon, eval_log, sample
+from inspect_logs import chameleon, eval_log, json_log, sample
 from logs.kaggle import FORFEIT, failed, repeated
 from poollogs import PUNISHING, final, init, lines, punish, put, say
 from rawlogs import encode
@@ -186,6 +186,79 @@ def test_inspect_does_not_share_out_what_several_used(tmp_path: Path) -> None:
         seat["model"] = "mockllm/model"
     found = sampled(tmp_path, game, model_usage={"mockllm/model": USED})
     assert list(found.usage) == [NOTHING] * 3
+
+
+def test_inspect_gives_no_seat_what_a_grader_used(tmp_path: Path) -> None:
+    """Of 9 tokens that the model of the third seat read, a grader read 3; blue's model is unused.
+
+    A grader of several models may have used any of them, so then nothing is known.
+    """
+    calls = [
+        {"event": "model", "role": role, "model": "mockllm/model", "working_time": seconds}
+        for role, seconds in ((None, 2), ("grader", 100))
+    ]
+    usage = {
+        "role_usage": {"grader": USED | {"input_tokens": 3}},
+        "model_usage": {"mockllm/model": USED | {"input_tokens": 9, "output_tokens": 4}},
+        "events": calls,
+    }
+    assert sampled(tmp_path, **usage).usage[2] == Usage(6, 2, 2.0, 0.0)
+    several = [{"model": "mockllm/model"}, {"model": "mockllm/other"}]
+    roles = {"model": "mockllm/model", "model_roles": {"grader": several}}
+    log = json_log([sample(0, chameleon(0), **usage)], eval=roles)
+    (tmp_path / "several.json").write_bytes(log)
+    (found,) = documents(tmp_path / "several.json", choose=splitter)
+    unknown = game_of(found.data or b"", found.path).usage[2]
+    assert (unknown.input_tokens, unknown.output_tokens) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("called", "used"),
+    [
+        ([(None, None), ("green", None)], Usage(9, 2, 4.0, 0.5)),
+        ([(None, None), ("judge", None)], Usage(seconds=2.0)),
+        ([(None, None), ("judge", 9)], Usage(seconds=2.0)),
+        ([(None, None), ("judge", 10)], Usage(9, 2, 2.0, 0.5)),
+    ],
+)
+def test_inspect_without_usage_by_role_says_who_called(
+    called: list[tuple[str | None, int | None]], used: Usage, tmp_path: Path
+) -> None:
+    """A call of a role without a seat can be in the model's 9 tokens, unless it took more."""
+    calls = [
+        {
+            **{"event": "model", "role": role, "model": "mockllm/model", "working_time": 2},
+            "output": {"usage": tokens and {"input_tokens": tokens}},
+        }
+        for role, tokens in called
+    ]
+    usage = {"mockllm/model": USED | {"input_tokens": 9}}
+    assert sampled(tmp_path, model_usage=usage, events=calls).usage[2] == used
+
+
+def test_inspect_subtracts_what_a_role_used_of_the_model_that_it_called(tmp_path: Path) -> None:
+    """The header binds no model to the judge, so only its calls say whose tokens it used."""
+    calls = [{"event": "model", "role": "judge", "model": "mockllm/judge"}]
+    usage = {name: USED | {"input_tokens": 9} for name in ("mockllm/model", "mockllm/judge")}
+    found = sampled(tmp_path, model_usage=usage, role_usage={"judge": USED}, events=calls)
+    assert found.usage[2] == Usage(9, 2, None, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("total", "tokens"),
+    [
+        (1_100, 1_000),  # the 800 of the cache are among the input tokens
+        (1_900, 1_800),  # they are apart from them
+        (None, 1_800),
+        (5_000, 1_800),  # other tokens are in this total
+    ],
+)
+def test_inspect_s_total_says_whether_tokens_of_caches_are_input_tokens(
+    total: int | None, tokens: int, tmp_path: Path
+) -> None:
+    used = {"input_tokens": 1_000, "input_tokens_cache_read": 800, "output_tokens": 100}
+    game = sampled(tmp_path, role_usage={"red": used | {"total_tokens": total}}, model_usage={})
+    assert game.usage[0] == Usage(tokens, 100, None, None)
 
 
 def test_a_document_says_it_first(tmp_path: Path) -> None:

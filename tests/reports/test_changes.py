@@ -73,10 +73,15 @@ def test_the_same_games_have_no_level() -> None:
     assert [*notes[:2]] == ["0 of 1 value moved", "no p-values: both states count the same games"]
 
 
-def test_what_cannot_be_compared_is_counted() -> None:
-    """Without `metric`, seven metrics have nothing to count here."""
-    said = present("diff", diff(state({"m": WON}), state({"m": LOST}, 100))).notes[0]
-    assert said.endswith("at level 0.05; 7 values could not be compared")
+def test_what_neither_state_has_is_not_counted_as_not_compared() -> None:
+    """Without `metric`, seven metrics have nothing to count here; of `gone`, one state has none."""
+    before = state({"m": WON, "gone": WON})
+    rows = diff(before, state({"m": LOST}, 100))
+    said = present("diff", rows).notes[0]
+    assert said.endswith("at level 0.05; 1 model gone: gone")
+    unlike = rows.with_columns(reason=pl.lit("too few settings"))
+    said = present("diff", unlike).notes[0]
+    assert said.endswith("at level 0.05; 1 value could not be compared")
 
 
 @pytest.mark.some(6)

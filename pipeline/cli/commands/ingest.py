@@ -176,6 +176,12 @@ def _show_summary(
             + "; `magic evidence judgement --unclear` lists those that Judgement looks at"
             * (not dry_run)
         )
+    if report.n_unnumbered:
+        terminal.note(
+            f"{counted(report.n_unnumbered, 'duplicate')}: interchange JSON that is equal to other "
+            "documents in every byte counts as one game; if they are games of their own, "
+            "state another `game_index` in each"
+        )
     if dry_run:
         terminal.note("dry run: nothing was written")
     elif report.games.height:

@@ -243,9 +243,10 @@ def diff(
         _show_changes(asked, rows, form, all_values=all or bool(model and metric))
     if margin is None:
         return
-    if n_unknown := rows["is_regression"].null_count():
+    known = rows.filter(rows["value"].is_not_null() | rows["new_value"].is_not_null())
+    if n_unknown := known["is_regression"].null_count():
         terminal.note(
-            f"{n_unknown} of {rows.height} values could not be compared: see `reason`, by --all"
+            f"{n_unknown} of {known.height} values could not be compared: see `reason`, by --all"
         )
     fell = rows.filter("is_regression")
     for name, of_model, difference in fell.select("metric", "model", "difference").iter_rows():
