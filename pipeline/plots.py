@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from pipeline.cells import printable
-from pipeline.errors import PipelineError, UsageError
+from pipeline.errors import MissingExtraError, UsageError
 from pipeline.extras import install_command
 from pipeline.metrics.known import metric, title, titles
 from pipeline.reports.radar import AXES
@@ -344,11 +344,11 @@ def file(chart: "Chart", form: str) -> bytes:
 
 
 def _drawn(chart: "Chart", form: str, background: str | None = None) -> Any:
-    """The chart in a form of the library; raises PipelineError where that is not installed."""
+    """The chart in a form of the library; raises MissingExtraError where that is not installed."""
     try:
         import vl_convert
     except ModuleNotFoundError:
-        raise PipelineError(NEEDED) from None
+        raise MissingExtraError(NEEDED) from None
     # Checking the chart against its schema would take longer than drawing it.
     chosen = chart.to_dict(validate=False)
     chosen["config"] |= {"background": background} if background else {}
@@ -365,12 +365,12 @@ def load() -> None:
 
 
 def _altair() -> Any:
-    """The library, which only plots need; raises PipelineError where it is not installed."""
+    """The library, which only plots need; raises MissingExtraError where it is not installed."""
     try:
         with _grammars_later():
             import altair
     except ModuleNotFoundError:
-        raise PipelineError(NEEDED) from None
+        raise MissingExtraError(NEEDED) from None
     return altair
 
 
