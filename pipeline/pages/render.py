@@ -36,6 +36,8 @@ Link = Callable[..., str | None]
 NULL = cells.NULL
 LONG_MESSAGE = 1_200
 """A longer message is shown folded."""
+LONG_ALONE = 240
+"""So is a message of more characters that no other player saw: a thought, an analysis."""
 LONGEST_MESSAGE = 100_000
 """Of a longer text a page shows the beginning: JSON and CSV have the whole."""
 MOST_CHARACTERS = 128 * 2**20
@@ -68,6 +70,7 @@ def environment() -> Environment:
         "bar": bar,
         "ends": cells.ends,
         "LONG": LONG_MESSAGE,
+        "LONG_ALONE": LONG_ALONE,
         "LONGEST": LONGEST_MESSAGE,
         "NULL": NULL,
         "EDITIONS": EDITIONS,
@@ -286,7 +289,9 @@ def picture(name: str, content: Content, asked: Address, form: str) -> bytes:
 
     drawn: list[plots.Chart] = []
 
-    def keep(kind: str, rows: pl.DataFrame, *more: object, **options: object) -> str:
+    def keep(
+        kind: str, rows: pl.DataFrame, *more: object, prefix: str = "", **options: object
+    ) -> str:
         drawn.extend(filter(None, [chart(kind, rows, *more, **options)]))
         return ""
 

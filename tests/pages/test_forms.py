@@ -172,7 +172,7 @@ def test_json_that_is_too_large_is_refused(lake: Path, monkeypatch: pytest.Monke
     task = Task("sql", "json", {"query": "SELECT range AS n FROM range(10000)"})
     assert len(json.loads(reply(opened, task).text)["rows"]) == 10_000
     monkeypatch.setattr(render, "MOST_CHARACTERS", 50_000)
-    with pytest.raises(UsageError, match="the JSON has more than .* ask for less"):
+    with pytest.raises(UsageError, match=r"the JSON has more than .* ask for less"):
         reply(opened, task)
 
 
