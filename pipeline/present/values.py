@@ -151,7 +151,7 @@ def leaderboard(
             *_incomplete(rows),
             *replay_notes(rows),
             *_reasons(rows, names),
-            *_range_note(rows, names),
+            *(() if columns else _range_note(rows, names)),
             *self_play_notes(rows.filter(rows["n_self_play"] > 0)),
         ]
     return Table(
@@ -177,10 +177,8 @@ def leaderboard(
 
 def _range_note(rows: pl.DataFrame, names: Sequence[str]) -> list[str]:
     """That values above 1 are in the range of their metrics, if there are any."""
-    editions = rows.select(pl.col("edition").first()).to_series() if rows.height else []
     ranges = [
-        f"{title(name)} has a range of 0 to {declaration(name, edition).high:g}"
-        for edition in editions
+        f"{title(name)} has a range of 0 to {declaration(name, rows['edition'][0]).high:g}"
         for name in names
         if (rows[name] > 1).any()
     ]
