@@ -238,7 +238,7 @@ def _polygons(data: pl.DataFrame, beside: int) -> Any:
     ]
     lines = ["metrics in percent" + ("; grey: the other models" if n > 1 else "")]
     if numbers:
-        lines += [f"a dot is a value above {far}, which stands beside it", "areas count all of it"]
+        lines += [f"a dot has its value, above {far}, beside it", "areas count all of it"]
     what = alt.Title(lines, orient="bottom")
     return alt.layer(*layers).properties(width=beside * width, height=below * height, title=what)
 
