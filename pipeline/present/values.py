@@ -158,6 +158,7 @@ def leaderboard(
             *replay_notes(rows),
             *smaller_notes(lake, rows, expected),
             *_reasons(rows, names),
+            *(() if columns else _range_note(rows, names)),
             *self_play_notes(rows.filter(rows["n_self_play"] > 0)),
         ]
     return Table(
@@ -179,6 +180,16 @@ def leaderboard(
         notes=notes,
         nothing=nothing,
     )
+
+
+def _range_note(rows: pl.DataFrame, names: Sequence[str]) -> list[str]:
+    """That values above 1 are in the range of their metrics, if there are any."""
+    ranges = [
+        f"{title(name)} has a range of 0 to {declaration(name, rows['edition'][0]).high:g}"
+        for name in names
+        if (rows[name] > 1).any()
+    ]
+    return [f"values above 1: {', '.join(ranges)}"] if ranges else []
 
 
 def thin_note(rows: pl.DataFrame, *columns: str) -> list[str]:

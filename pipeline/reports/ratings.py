@@ -72,7 +72,7 @@ def ratings(
       magic ratings --format csv
 
     Raises UsageError for an unknown game type or a confidence that is not between 0 and 1, and
-    PipelineError without the extra `ratings`.
+    MissingExtraError without the extra `ratings`.
 
     >>> chameleon = lake.ratings(game_type="chameleon")
     >>> chameleon.select("side", "model", "n_games").rows()[0]

@@ -32,15 +32,26 @@ _QUIET_SECONDS = 60.0
 
 
 class Connection(H11Protocol):
-    """A connection that is closed if no request comes."""
+    """A connection that is closed if a request is not complete in time, with its body."""
+
+    _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.loop.call_later(REQUEST_SECONDS, self._end)
+        self._set_deadline()
 
-    def _end(self) -> None:
-        if self.conn.our_state is h11.IDLE:
-            self.transport.close()
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._set_deadline()
+
+    def _set_deadline(self) -> None:
+        """Starts the time of a request at its first byte, and stops it when all of it is there."""
+        is_complete = self.conn.their_state not in (h11.IDLE, h11.SEND_BODY)
+        if self._deadline is None and not is_complete:
+            self._deadline = self.loop.call_later(REQUEST_SECONDS, self.transport.abort)
+        elif self._deadline is not None and is_complete:
+            self._deadline.cancel()
+            self._deadline = None
 
 
 class OneLine(logging.Handler):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from pipeline.errors import PipelineError, UsageError
+from pipeline.errors import MissingExtraError, PipelineError, UsageError
 from pipeline.processes import theirs
 
 if TYPE_CHECKING:
@@ -97,6 +97,8 @@ def _answer(lake: "Lake", task: Task) -> Reply:
     try:
         with metrics_of(lake):
             return reply(lake, task)
+    except MissingExtraError as error:
+        return fault(501, str(error), "Not installed")
     except PipelineError as error:
         return fault(400 if isinstance(error, UsageError) else 500, str(error))
     except MemoryError:

@@ -22,10 +22,20 @@ HALF = b"GET /leaderboard HTTP/1.1\r\nHost: x\r\nX-"
 
 
 @pytest.mark.slow
-def test_a_request_has_to_come_in_time(served: Served) -> None:
+@pytest.mark.parametrize(
+    "begun",
+    [
+        HALF,
+        b"GET /tables HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n",
+        b"GET /tables HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nffff\r\n",
+        b"GET /tables HTTP/1.1\r\nHost: x\r\n\r\n" + HALF,
+    ],
+    ids=["headers", "body", "chunks", "second request"],
+)
+def test_a_request_has_to_come_in_time(served: Served, begun: bytes) -> None:
     """Also where a byte comes now and then."""
     with socket.create_connection(("127.0.0.1", served.port)) as slow:
-        slow.sendall(HALF)
+        slow.sendall(begun)
         began = time.monotonic()
         slow.settimeout(1)
         while time.monotonic() - began < serve.REQUEST_SECONDS + 10:

@@ -17,6 +17,7 @@ from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.pages import as_csv, content, csv_parts, parameters, render
 from pipeline.reports.schema import type_name
 from pipeline.reports.views import schemas
+from pipeline.server import worker
 from pipeline.server.app import Site, State, framed
 from pipeline.server.worker import Reply, Task, fault, reply
 from pipeline.server.workers import Workers
@@ -163,11 +164,30 @@ def test_a_csv_ignores_the_place_of_a_page(lake: Path, page: str) -> None:
 
 
 def test_a_csv_that_is_too_large_is_refused(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(render, "MOST_CSV", 1000)
+    monkeypatch.setattr(render, "MOST_CHARACTERS", 1000)
     opened = open_lake(lake)
     with pytest.raises(UsageError, match="ask for less"):
         as_csv(csv_parts("evidence", opened, parameters("evidence", {})))
     assert as_csv([pl.DataFrame({"a": [1]})]) == "a\n1\n"
+
+
+def test_json_that_is_too_large_is_refused(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One SELECT can return far more rows than a browser or the server has memory for."""
+    opened = open_lake(lake)
+    task = Task("sql", "json", {"query": "SELECT range AS n FROM range(10000)"})
+    assert len(json.loads(reply(opened, task).text)["rows"]) == 10_000
+    monkeypatch.setattr(render, "MOST_CHARACTERS", 50_000)
+    with pytest.raises(UsageError, match=r"the JSON has more than .* ask for less"):
+        reply(opened, task)
+
+
+def test_a_page_whose_extra_is_missing_says_what_to_install(
+    lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.extras.find_spec", lambda _: None)
+    shown = worker._answer(open_lake(lake), Task("ratings", "html", {}))
+    assert (shown.status, shown.title) == (501, "Not installed")
+    assert "pip install 'magic-benchmark-pipeline[ratings]'" in shown.text
 
 
 @pytest.mark.slow
