@@ -134,17 +134,23 @@ def _watch(sources: list[str], seconds: float, read: "Callable[[], IngestSummary
     """Reads the sources whenever they changed, until Ctrl-C comes while nothing is read."""
     from pipeline.ingest.watch import settled
 
-    changes = settled(sources, seconds)
+    def complain(text: str) -> None:
+        terminal.complain(f"{text}; waiting for it")
+
+    changes = settled(sources, seconds, on_missing=complain)
+    is_failed = None
     for n_readings in count():
         try:
             if n_readings:
                 terminal.note("waiting for logs that are new or changed; Ctrl-C ends it")
-            next(changes)
+            changes.send(is_failed)
         except KeyboardInterrupt:
             return
         try:
+            is_failed = None
             read()
-        except SourceError as error:  # somebody writes there: it will be seen to have changed
+        except SourceError as error:  # somebody writes there: it is read again
+            is_failed = True
             terminal.complain(str(error))
 
 
