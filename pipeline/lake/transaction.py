@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import polars as pl
 import pyarrow as pa
@@ -163,7 +164,8 @@ class Transaction:
         after = of_each(self._after, sorted(self.lake.states))
         row |= {
             "ingest_id": self.ingest_id,
-            "finished_at": datetime.now(UTC),
+            # A clock that is set back must not make an ingest end before it began.
+            "finished_at": max(cast(datetime, row["started_at"]), datetime.now(UTC)),
             "contract_version": VERSION,
             "versions": after,
         }
