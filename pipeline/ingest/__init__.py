@@ -63,7 +63,8 @@ class IngestSummary(Struct):
     `n_in_other_form` new games have the content of another game, whose JSON is written otherwise.
     Of `n_known_by_content` documents, which name no model, the lake has the games.
     `ignored` has the columns reason, n_documents, example: the ten most frequent reasons.
-    `left` says what could not be deleted after the commit.
+    `left` says what could not be deleted after the commit. `upgraded_from` is the contract version
+    that the lake had before, if it has another one now.
     """
 
     statuses: dict[str, int]
@@ -77,6 +78,7 @@ class IngestSummary(Struct):
     n_known_by_content: int
     ignored: pl.DataFrame
     left: Sequence[str] = ()
+    upgraded_from: str | None = None
 
     @property
     def n_seen(self) -> int:
@@ -192,6 +194,7 @@ def ingest(
                         recall=recall,
                     )
         report.left = left
+        report.upgraded_from = change.upgraded_from
         return report
     except OSError as error:
         # What goes wrong in reading a source is part of its documents; this is the lake's.

@@ -5,16 +5,19 @@ row of `ingests` names, since an ingest that was killed may have got half way; t
 committed, and last the row that makes them visible.
 """
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import cast
+from uuid import uuid4
 
+import msgspec
 import polars as pl
 import pyarrow as pa
-from deltalake import CommitProperties
+from deltalake import CommitProperties, DeltaTable, Schema
 from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 from msgspec.structs import asdict
@@ -89,6 +92,8 @@ class Transaction:
         self.lake = lake
         self._check_lock = check_lock
         self.ingest_id = lake.ingest_id + 1
+        stored = lake.contract_version
+        self.upgraded_from = None if stored == str(VERSION) else stored
         # Called when nothing can refuse the commit any more, and tables may name its files.
         self.on_begun: Callable[[], object] = lambda: None
         self._added: dict[str, list[DataFile]] = {}
@@ -158,9 +163,6 @@ class Transaction:
         of_each(self._refuse_append_only, self._removed)
         self._written = []
         self.on_begun()
-        if self.lake.contract_version != str(VERSION):
-            versions = {VERSION_KEY: str(VERSION)}
-            self.lake.delta(COMMITS).alter.set_table_properties(versions, raise_if_not_exists=False)
         after = of_each(self._after, sorted(self.lake.states))
         row |= {
             "ingest_id": self.ingest_id,
@@ -219,7 +221,9 @@ class Transaction:
         is_outdated = table in self._outdated
         gone = () if is_outdated else self._removed.get(table, ())
         actions: list[AddAction | RemoveAction] = [*added, *map(remove_action, gone)]
-        if actions or is_outdated:
+        if table == COMMITS and self.upgraded_from:
+            self._commit_upgrade(delta)
+        elif actions or is_outdated:
             delta.create_write_transaction(
                 actions,
                 mode="overwrite" if is_outdated else "append",
@@ -228,6 +232,48 @@ class Transaction:
             )
             delta.update_incremental()
         return delta.version()
+
+    def _commit_upgrade(self, delta: DeltaTable) -> None:
+        """Commit the row of `ingests` and the new contract version together.
+
+        Earlier versions of magic compare the commits of `ingests` with its rows before they look at
+        the contract version. So a commit without a row would look like damage to them, and deltalake
+        changes a table's properties only in a commit of its own.
+        """
+        now = int(time.time() * 1000)
+        old = delta.metadata()
+        metadata = {
+            "id": old.id,
+            "name": old.name,
+            "description": old.description,
+            "format": {"provider": "parquet", "options": {}},
+            "schemaString": Schema.from_arrow(arrow_schema(COMMITS)).to_json(),
+            "partitionColumns": old.partition_columns,
+            "createdTime": old.created_time,
+            "configuration": old.configuration | {VERSION_KEY: str(VERSION)},
+        }
+        change = {"dataChange": True, "partitionValues": {}}
+        actions = [
+            {"commitInfo": {"timestamp": now, "operation": "WRITE", "operationParameters": {}}},
+            {"metaData": metadata},
+            *(
+                {
+                    "add": change
+                    | {"path": file.name, "size": file.n_bytes, "stats": file.stats}
+                    | {"modificationTime": now}
+                }
+                for file in self._added[COMMITS]
+            ),
+            *(
+                {"remove": change | {"path": name, "deletionTimestamp": now}}
+                for name in self._removed.get(COMMITS, ())
+            ),
+        ]
+        log = self.lake.folder(COMMITS) / "_delta_log"
+        draft = log.draft(f"_{uuid4()}.json.tmp")
+        draft.path.write_bytes(b"\n".join(map(msgspec.json.encode, actions)))
+        draft.finish(f"{delta.version() + 1:020d}.json")
+        delta.update_incremental()
 
 
 def check_writable(lake: StoredLake) -> None:

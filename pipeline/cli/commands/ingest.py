@@ -10,6 +10,7 @@ from pipeline.cells import counted
 from pipeline.cli import progress, terminal
 from pipeline.cli.changes import (
     WRITE_INTERCHANGE,
+    note_upgrade,
     renewing_catalog,
     show_report,
     why_ignored,
@@ -161,6 +162,7 @@ def _show_summary(
     # Where no document is a game, the error says so.
     for reason in why_ignored(report) if report.n_of_games else ():
         terminal.note(reason)
+    note_upgrade(report.upgraded_from)
     for left in report.left:
         terminal.note(f"the ingest is done, but {left}; `magic maintain` deletes it later")
     numbers = {"document": report.statuses["quarantined"], "part": report.n_faulty_parts}
