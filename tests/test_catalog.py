@@ -297,7 +297,7 @@ def test_a_full_disk_leaves_nothing_behind(lake: Path, monkeypatch: pytest.Monke
         )
 
     monkeypatch.setattr("pipeline.warehouse.database.create_lake_view", full)
-    with pytest.raises(MachineError, match="^a disk is full: free some room"):
+    with pytest.raises(MachineError, match=r"^a disk is full: free some room"):
         renew(lake)
     assert set(lake.iterdir()) == before
 

@@ -62,7 +62,9 @@ def units_in(root: str | Path) -> Iterator[Unit]:
     if path.is_dir():
         return _walk(_label(path), root)
     label, is_outside = _label(path.parent), path.is_symlink() and _leads_out(root, path.parent)
-    return iter([Unit(label, printable(path.name), root, _size(root), None, False, True, is_outside)])
+    return iter(
+        [Unit(label, printable(path.name), root, _size(root), None, False, True, is_outside)]
+    )
 
 
 def _matches(source: str) -> list[str]:

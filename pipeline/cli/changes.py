@@ -76,8 +76,8 @@ def note_upgrade(before: str | None) -> None:
 
     if before not in (None, str(VERSION)):
         terminal.note(
-            f"the lake had contract version {before} and has {VERSION} now: a version of magic that "
-            f"reads only lakes up to {before} cannot open it any more, so update magic wherever "
+            f"the lake had contract version {before} and has {VERSION} now: a version of magic "
+            f"that reads only lakes up to {before} cannot open it any more, so update magic wherever "
             "this lake is read"
         )
 

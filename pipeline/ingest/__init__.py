@@ -30,11 +30,12 @@ from pipeline.ingest.tasks import deal
 from pipeline.ingest.worker import Findings, Job, Staged
 from pipeline.lake import StoredLake, create_lake, is_lake, open_lake
 from pipeline.lake.files import discard
+from pipeline.lake.opening import deleted_error
 from pipeline.lake.removal import Mask, Removal
 from pipeline.lake.tables import ROLES
 from pipeline.lake.transaction import Transaction, check_writable, transaction
 from pipeline.lake.writing import writing
-from pipeline.library_errors import is_denied, one_line
+from pipeline.library_errors import check_machine, is_denied, is_missing, one_line
 from pipeline.processes import cores
 from pipeline.stores import location
 from pipeline.version import __version__
@@ -196,7 +197,14 @@ def ingest(
         report.left = left
         report.upgraded_from = change.upgraded_from
         return report
-    except OSError as error:
+    except Exception as error:
+        if isinstance(error, PipelineError):
+            raise
+        if is_missing(error) and is_there:
+            raise deleted_error(lake) from None
+        if not isinstance(error, OSError):
+            check_machine(error)
+            raise
         # What goes wrong in reading a source is part of its documents; this is the lake's.
         is_full = error.errno == errno.ENOSPC
         where = f", there or in {tempfile.gettempdir()} (TMPDIR)" if is_full else ""

@@ -28,7 +28,7 @@ from pipeline.events.contracts import OF_KINDS, TABLES, VERSION, polars_schema
 from pipeline.lake.contents import EMPTY, Contents, contents_of
 from pipeline.lake.files import DataFile, TableWriter, remove_action
 from pipeline.lake.lake import StoredLake
-from pipeline.lake.opening import LOCK, LOCK_SECONDS, create_tables, open_lake
+from pipeline.lake.opening import LOCK, LOCK_SECONDS, create_tables, deleted_error, open_lake
 from pipeline.lake.removal import Removal, rewritten
 from pipeline.lake.tables import (
     COMMITS,
@@ -40,7 +40,7 @@ from pipeline.lake.tables import (
     scan,
 )
 from pipeline.lake.writing import check_clock
-from pipeline.library_errors import is_denied, one_line
+from pipeline.library_errors import is_denied, is_missing, one_line
 from pipeline.stores import Location, location
 
 _APPEND_ONLY = "delta.appendOnly"
@@ -62,6 +62,8 @@ def naming(path: str | Path | Location) -> Iterator[None]:
     try:
         yield
     except (OSError, DeltaError) as error:
+        if is_missing(error):
+            raise deleted_error(path) from None
         hint = f"; {DENIED_HINT}" if is_denied(error) else ""
         raise LakeError(
             f"{path}: the lake could not be written: {one_line(error)}{hint}"
@@ -221,24 +223,33 @@ class Transaction:
         is_outdated = table in self._outdated
         gone = () if is_outdated else self._removed.get(table, ())
         actions: list[AddAction | RemoveAction] = [*added, *map(remove_action, gone)]
-        if table == COMMITS and self.upgraded_from:
-            self._commit_upgrade(delta)
-        elif actions or is_outdated:
-            delta.create_write_transaction(
-                actions,
-                mode="overwrite" if is_outdated else "append",
-                schema=arrow_schema(table),
-                commit_properties=CommitProperties(max_commit_retries=0),
-            )
+        version = delta.version()
+        try:
+            if table == COMMITS and self.upgraded_from:
+                self._commit_upgrade(delta)
+            elif actions or is_outdated:
+                delta.create_write_transaction(
+                    actions,
+                    mode="overwrite" if is_outdated else "append",
+                    schema=arrow_schema(table),
+                    commit_properties=CommitProperties(max_commit_retries=0),
+                )
+                delta.update_incremental()
+        except (OSError, DeltaError):
+            # A store can have written a commit whose answer was lost; nobody else writes here.
             delta.update_incremental()
+            names = set(delta.get_add_actions(flatten=True).column("path").to_pylist())
+            is_committed = names.issuperset(file.path for file in added) and names.isdisjoint(gone)
+            if delta.version() != version + 1 or not is_committed:
+                raise
         return delta.version()
 
     def _commit_upgrade(self, delta: DeltaTable) -> None:
         """Commit the row of `ingests` and the new contract version together.
 
         Earlier versions of magic compare the commits of `ingests` with its rows before they look at
-        the contract version. So a commit without a row would look like damage to them, and deltalake
-        changes a table's properties only in a commit of its own.
+        the contract version. So a commit without a row looks like damage to them, and deltalake changes
+        a table's properties only in a commit of its own.
         """
         now = int(time.time() * 1000)
         old = delta.metadata()

@@ -82,10 +82,9 @@ def test_a_file_rewritten_with_the_same_size_and_time_is_read(tmp_path: Path) ->
         yield from [None] * 3
 
     readings = settled([str(tmp_path)], 1, steps(rewriting()))
-    contents = []
+    contents: list[bytes] = []
     with pytest.raises(Ended):
-        for _ in readings:
-            contents.append(file.read_bytes())
+        contents.extend(file.read_bytes() for _ in readings)
     assert contents == [b"{1}", b"{2}"]
 
 
@@ -106,10 +105,10 @@ def test_a_folder_that_is_moved_away_is_waited_for(tmp_path: Path) -> None:
             yield from [None] * 3
 
     told: list[str] = []
-    n_files = []
+    n_files: list[int] = []
+    readings = settled([str(folder)], 1, steps(moving()), told.append)
     with pytest.raises(Ended):
-        for _ in settled([str(folder)], 1, steps(moving()), told.append):
-            n_files.append(len(list(folder.iterdir())))
+        n_files.extend(len(list(folder.iterdir())) for _ in readings)
     assert n_files == [1, 2]
     assert len(told) == 2
     assert all("no such path" in text for text in told)
