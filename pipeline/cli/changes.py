@@ -76,9 +76,9 @@ def note_upgrade(before: str | None) -> None:
 
     if before not in (None, str(VERSION)):
         terminal.note(
-            f"the lake had contract version {before} and has {VERSION} now: a version of magic "
-            f"that reads only lakes up to {before} cannot open it any more, so update magic wherever "
-            "this lake is read"
+            f"the lake had contract version {before} and has {VERSION} now: versions of magic "
+            f"that read only lakes up to {before} cannot open it any more, so update magic "
+            "wherever this lake is read"
         )
 
 

@@ -247,9 +247,9 @@ class Transaction:
     def _commit_upgrade(self, delta: DeltaTable) -> None:
         """Commit the row of `ingests` and the new contract version together.
 
-        Earlier versions of magic compare the commits of `ingests` with its rows before they look at
-        the contract version. So a commit without a row looks like damage to them, and deltalake changes
-        a table's properties only in a commit of its own.
+        Earlier versions of magic compare the commits of `ingests` with its rows before they look
+        at the contract version, so a commit without a row looks like damage to them. deltalake
+        changes a table's properties only in such a commit.
         """
         now = int(time.time() * 1000)
         old = delta.metadata()
