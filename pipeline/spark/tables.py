@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 
 import polars as pl
@@ -110,7 +110,7 @@ class Views:
             else:
                 table = self._of_store(list(files), table.schema)
             for column, words in renamed_words(name).items():
-                table = table.replace({**words}, subset=[column])
+                table = table.replace(dict[Any, Any](words), subset=[column])
             if self._lake.is_mixed(name):
                 table = table.where(f"system = {literal(str(self._lake.system))}")
         return table

@@ -8,6 +8,7 @@ import os
 import pickle
 import shutil
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -689,3 +690,17 @@ def test_a_full_temporary_folder_is_told(
     monkeypatch.setattr("pipeline.ingest.resolve.answer", lambda *_: (_ for _ in ()).throw(full))
     with pytest.raises(MachineError, match=r"^a disk is full: .* by TMPDIR$"):
         ingest(more, lake)
+
+
+def test_a_clock_that_is_set_back_ends_no_ingest_before_its_beginning(
+    lake: Path, more: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Earlier(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> Any:
+            return datetime(2001, 1, 1, tzinfo=tz)
+
+    monkeypatch.setattr("pipeline.lake.transaction.datetime", Earlier)
+    ingest(more, lake)
+    row = table(lake, "ingests").sort("ingest_id").row(-1, named=True)
+    assert row["finished_at"] == row["started_at"]
