@@ -72,6 +72,18 @@ def _rows(report: "IngestSummary") -> "pl.DataFrame":
     )
 
 
+def note_upgrade(before: str | None) -> None:
+    """Says that the lake had this contract version, and who can no longer read it."""
+    from pipeline.events.contracts import VERSION
+
+    if before not in (None, str(VERSION)):
+        terminal.note(
+            f"the lake had contract version {before} and has {VERSION} now: versions of magic "
+            f"that read only lakes up to {before} cannot open it any more, so update magic "
+            "wherever this lake is read"
+        )
+
+
 def why_ignored(report: "IngestSummary") -> list[str]:
     """The most frequent reasons why documents were ignored, each with its number and an example."""
     first = report.ignored.head(_REASONS)

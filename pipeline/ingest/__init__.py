@@ -30,11 +30,12 @@ from pipeline.ingest.tasks import deal
 from pipeline.ingest.worker import Findings, Job, Staged
 from pipeline.lake import StoredLake, create_lake, is_lake, open_lake
 from pipeline.lake.files import discard
+from pipeline.lake.opening import deleted_error
 from pipeline.lake.removal import Mask, Removal
 from pipeline.lake.tables import ROLES
 from pipeline.lake.transaction import Transaction, check_writable, transaction
 from pipeline.lake.writing import writing
-from pipeline.library_errors import is_denied, one_line
+from pipeline.library_errors import check_machine, is_denied, is_missing, one_line
 from pipeline.processes import cores
 from pipeline.stores import location
 from pipeline.version import __version__
@@ -66,7 +67,8 @@ class IngestSummary(Struct):
     `n_undecided_votes`. `n_unnumbered`
     duplicates are interchange JSON that does not number its game.
     `ignored` has the columns reason, n_documents, example: the ten most frequent reasons.
-    `left` says what could not be deleted after the commit.
+    `left` says what could not be deleted after the commit. `upgraded_from` is the contract version
+    that the lake had before, if it has another one now.
     """
 
     statuses: dict[str, int]
@@ -83,6 +85,7 @@ class IngestSummary(Struct):
     n_unnumbered: int
     ignored: pl.DataFrame
     left: Sequence[str] = ()
+    upgraded_from: str | None = None
 
     @property
     def n_seen(self) -> int:
@@ -198,8 +201,16 @@ def ingest(
                         recall=recall,
                     )
         report.left = left
+        report.upgraded_from = change.upgraded_from
         return report
-    except OSError as error:
+    except Exception as error:
+        if isinstance(error, PipelineError):
+            raise
+        if is_missing(error) and is_there:
+            raise deleted_error(lake) from None
+        if not isinstance(error, OSError):
+            check_machine(error)
+            raise
         # What goes wrong in reading a source is part of its documents; this is the lake's.
         is_full = error.errno == errno.ENOSPC
         where = f", there or in {tempfile.gettempdir()} (TMPDIR)" if is_full else ""

@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 from msgspec import Struct, field
 
-from pipeline.archives import Document
+from pipeline.archives import Document, OutsideDocument
 from pipeline.events import identity
 from pipeline.events.contracts import polars_schema
 from pipeline.events.frames import Frames, IdentifiedGame, frames
@@ -143,6 +143,9 @@ def decode(
         one.n_read_votes, one.n_undecided_votes = rows.read_votes.get(one.game_id or "", (0, 0))
     if rows.broken:
         _refuse(rows.broken, batch, documents)
+    outside = {document[:2] for document in documents if isinstance(document, OutsideDocument)}
+    for row in batch.faults:
+        row.raw = None if (row.source, row.path) in outside else row.raw
     decoded.add(batch.tables["games"]["game_id"].to_pylist())
     return batch
 

@@ -335,6 +335,19 @@ def test_damage_to_the_journal_is_found(
     assert found_by(check, lake, "ingests")
 
 
+def ended_early(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.with_columns(finished_at=pl.col("started_at") - pl.duration(seconds=1))
+
+
+def test_a_clock_that_was_set_back_is_no_damage(lake: Path) -> None:
+    """As lakes of earlier versions have it: a warning, with which the command ends well."""
+    rewrite_ingests(lake, ended_early)
+    assert found_by("times_of_ingests", lake, "ingests")
+    verification = verify(lake)
+    assert set(verification.faults["severity"]) == {"warning"}
+    assert main(["verify", "--lake", str(lake)]) == 0
+
+
 # Damage to files
 
 
@@ -545,7 +558,7 @@ def test_an_ingest_that_the_table_of_ingests_lost(
 def test_every_check_is_planted_for() -> None:
     """None of the checks is there that no damage here sets off."""
     planted = {check for _, _, check in DAMAGE.values()} | {check for _, check in FILES.values()}
-    planted |= {"keys_of_ingests", "ingests_documents", "latest_version"}
+    planted |= {"keys_of_ingests", "times_of_ingests", "ingests_documents", "latest_version"}
     # In `test_refused_by_the_system`, and in `test_plugins`.
     planted |= {"denied", "not_installed"}
     # In `test_audit_rules`: no game of MAgIC has these.
