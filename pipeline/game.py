@@ -34,6 +34,8 @@ FIXED: dict[str, tuple[str, ...]] = {
     "payoff_one_defect": ("payoffs", "one_defect"),
     "payoff_two_defect": ("payoffs", "two_defect"),
 }
+VARIANT_KEYS = "variant_keys"
+"""The key of a setting that lists those keys in which settings of one task differ."""
 
 
 class Fault(Struct, frozen=True, gc=False):

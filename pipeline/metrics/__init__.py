@@ -31,6 +31,7 @@ from pipeline.metrics.request import (
 from pipeline.metrics.results import MISSING, REPLAYS, SYSTEM, VALUES, origin, seen_as
 from pipeline.metrics.rows import in_scope
 from pipeline.metrics.tally import ENGINES, Clusters, Question, check_engine, clusters, count
+from pipeline.metrics.tasks import task_ids
 from pipeline.metrics.values import values
 from pipeline.metrics.views import check_installed
 from pipeline.vocabulary import ALL, DEFAULT_GAMES, MAGIC, PAPER, RELEASE, Edition, Engine, GameType
@@ -190,9 +191,11 @@ def answered(
 
 def clusters_of(lake: StoredLake, request: Request) -> Clusters:
     """The clusters of the request's intervals: `tally.clusters` of the games that it takes."""
+    varied = request.varied_paths
+    tasks = task_ids(lake, varied) if varied else lake.once(task_ids)
     if request.edition == RELEASE:
-        return clusters(played(lake, in_scope(request)), request)
-    return clusters(lake.once(played).filter(pl.col("n_finished") > 0), request)
+        return clusters(played(lake, in_scope(request)), request, tasks)
+    return clusters(lake.once(played).filter(pl.col("n_finished") > 0), request, tasks)
 
 
 def declarations(lake: StoredLake, names: Sequence[str], request: Request) -> dict[str, Metric]:

@@ -12,6 +12,7 @@ from msgspec import Struct
 from pipeline import games
 from pipeline.errors import OtherSystemError, UsageError, choose, nearest
 from pipeline.events.contracts import TABLES, OfPlayer, polars_schema
+from pipeline.game import FIXED
 from pipeline.lake import StoredLake
 from pipeline.metrics.condition import SETTING, Condition, condition, is_key
 from pipeline.metrics.declaration import Metric
@@ -70,9 +71,15 @@ def is_of_game(column: str) -> bool:
     return column in GAME_COLUMNS or is_key(column)
 
 
+def setting_path(column: str) -> tuple[str, ...]:
+    """The keys that lead to a column's value in the setting; empty for other columns."""
+    paths = {**FIXED, "topic": ("topic",)}
+    return tuple(column.split(".")[1:]) if is_key(column) else paths.get(column, ())
+
+
 def key_of_setting(column: str) -> pl.Expr:
     """The text of a key of the setting, as in `setting.topic`; null for a game without it."""
-    path = "".join(f"['{key}']" for key in column.split(".")[1:])
+    path = "".join(f"['{key}']" for key in setting_path(column))
     return pl.col(SETTING).str.json_path_match(f"${path}").alias(column)
 
 
@@ -89,6 +96,7 @@ class Request(Struct, frozen=True):
 
     `expected` is how many games of each model are expected in each competition, None for as many as
     others finished.
+    `varied` are columns of the setting that are compared, although values are not grouped by them.
     """
 
     edition: Edition = PAPER
@@ -98,6 +106,12 @@ class Request(Struct, frozen=True):
     game_types: tuple[str, ...] | None = None
     where: Condition | None = None
     expected: int | None = None
+    varied: tuple[str, ...] = ()
+
+    @property
+    def varied_paths(self) -> list[tuple[str, ...]]:
+        """The parts of the setting in which games of one task differ, as this request sees it."""
+        return [path for path in map(setting_path, (*self.by, *self.varied)) if path]
 
     @property
     def keys(self) -> list[str]:

@@ -226,7 +226,10 @@ class _Pilot(NamedTuple):
         n_settings = min(pilot.n_settings for pilot in pilots)
         numbers = one.n_settings, other.n_settings
         rate, other_rate = (self.rates[model] for model in pair)
-        sd = setting_sd(rate, other_rate, numbers, pilots, is_paired=is_paired)
+        difference = row["difference"]
+        sd = setting_sd(
+            rate, other_rate, numbers, pilots, difference=difference, is_paired=is_paired
+        )
         needed, reason = None, None
         test = {"power": power, "level": level}
         if sd is None:

@@ -234,6 +234,7 @@ def compare_with(
     """
     check_margin(margin, metric, edition)
     metrics = asked_for(metric, edition)
+    name, has_value, _ = method.partition("=")
 
     def ask(condition: str | None) -> Answer:
         request = Request(
@@ -242,10 +243,11 @@ def compare_with(
             game_types=several(game_type),
             where=condition_on(metrics, condition),
             expected=expected,
+            varied=(name,) if has_value else (),
         )
         return answered(lake, request, names=metrics, confidence=confidence)
 
-    if "=" in method:
+    if has_value:
         condition_on(metrics, where)  # by itself, before it is part of another
         answer, pairs = by_value(ask, method, where, row_schema(metrics[0]))
     else:
