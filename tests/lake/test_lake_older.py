@@ -59,7 +59,8 @@ def before(tmp_path: Path) -> Path:
 def test_metrics(older: Path, sample_lake: Path, edition, engine) -> None:
     asked = {"edition": edition, "engine": engine}
     one, other = (pipeline.open_lake(lake).metrics(**asked) for lake in (older, sample_lake))
-    assert_same(one, other)
+    # An older version read some votes' texts in another way, though the game's votes are the same.
+    assert_same(one.drop("n_unreadable"), other.drop("n_unreadable"))
     assert one["value"].is_not_null().sum() > 20
 
 
@@ -106,7 +107,8 @@ def test_what_it_lacks_is_null(before: Path, sample_lake: Path) -> None:
     one, other = (pipeline.open_lake(lake) for lake in (before, sample_lake))
     assert used(one) == [(336, 0, 0)] * 2
     for engine in ENGINES[:2]:
-        assert_same(one.metrics(engine=engine), other.metrics(engine=engine))
+        both = [lake.metrics(engine=engine).drop("n_unreadable") for lake in (one, other)]
+        assert_same(*both)
     assert one.models().equals(other.models())
 
 
