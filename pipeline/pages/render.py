@@ -147,23 +147,17 @@ def query_of(asked: Mapping[str, object] | Address) -> str:
     return urlencode({name: _word(one) for name, one in given.items()})
 
 
-def address(name: str, parameters: Mapping[str, object], ingest: int | None = None) -> str:
-    """The address of a page, of the lake as it was after that ingest if one is named."""
-    before = "" if ingest is None else f"/ingest/{ingest}"
+def address(name: str, parameters: Mapping[str, object]) -> str:
+    """Return the address of a page."""
     query = query_of(parameters)
-    return f"{before}/{name}" + (f"?{query}" if query else "")
+    return f"/{name}" + (f"?{query}" if query else "")
 
 
-def links(ingest: int | None = None) -> Link:
-    """The links of pages, which lead on in the state after that ingest, if one is named."""
-
-    def link(name: str, at: str = "", **parameters: object) -> str | None:
-        """The address of a page, `at` one of its places; None for a page that is not there."""
-        if name not in NAMES:
-            return None
-        return address(name, parameters, ingest) + (f"#{at}" if at else "")
-
-    return link
+def page_link(name: str, at: str = "", **parameters: object) -> str | None:
+    """Return the address of a page, `at` one of its places; None for a page that is not there."""
+    if name not in NAMES:
+        return None
+    return address(name, parameters) + (f"#{at}" if at else "")
 
 
 def as_json(content: Content, asked: Address, state: int) -> str:

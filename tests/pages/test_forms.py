@@ -17,10 +17,8 @@ from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.pages import as_csv, content, csv_parts, parameters, render
 from pipeline.reports.schema import type_name
 from pipeline.reports.views import schemas
-from pipeline.server import worker
-from pipeline.server.app import Site, State, framed
-from pipeline.server.worker import Reply, Task, fault, reply
-from pipeline.server.workers import Workers
+from pipeline.server.app import Site, framed
+from pipeline.server.making import Reply, Task, answer, fault, reply
 
 
 def rows_of(text: str) -> list[dict[str, str]]:
@@ -54,7 +52,7 @@ def test_an_error_has_the_form_that_was_asked_for(served: Served, path: str, sta
 @pytest.mark.parametrize("form", ["html", "json", "csv"])
 def test_what_no_page_says_has_a_form_too(lake: Path, form: str) -> None:
     """Whatever its title and its first sign."""
-    site = Site(open_lake(lake), str(lake), Workers(), None)
+    site = Site(open_lake(lake), str(lake), None)
     for reason in (fault(504, "<it took longer", "Too slow"), fault(500, "ended", "Other")):
         answer = site._fault(form, reason)
         kind = {"html": "text/html", "json": "application/json", "csv": "text/plain"}[form]
@@ -185,7 +183,7 @@ def test_a_page_whose_extra_is_missing_says_what_to_install(
     lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pipeline.extras.find_spec", lambda _: None)
-    shown = worker._answer(open_lake(lake), Task("ratings", "html", {}))
+    shown = answer(open_lake(lake), Task("ratings", "html", {}))
     assert (shown.status, shown.title) == (501, "Not installed")
     assert "pip install 'magic-benchmark-pipeline[ratings]'" in shown.text
 
@@ -221,10 +219,10 @@ def test_too_many_expected_games_are_refused(lake: Path) -> None:
 
 def test_the_menu_keeps_edition_and_system(lake: Path) -> None:
     """Where a page has them: that of SQL has neither."""
-    state = State("lake", open_lake(lake), 1)
+    opened = open_lake(lake)
 
     def menu(**given: str) -> str:
-        html = framed(state, Reply(200, "Model", ""), Task("model", "html", given))
+        html = framed("lake", opened, Reply(200, "Model", ""), Task("model", "html", given))
         return html[html.index("<nav") : html.index("</nav>")]
 
     html = menu(system="a&b", edition="audited", model="m")
