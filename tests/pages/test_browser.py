@@ -237,14 +237,6 @@ def test_a_server_that_does_not_answer_is_said_for_all_to_see(
     visit.context.close()
 
 
-def test_a_place_in_a_game_is_shared(visit: Visit, pages: dict[str, str]) -> None:
-    tab = visit.go(pages["game"].partition("#")[0] + "#m2")
-    tab.get_by_role("link", name="Share").click()
-    tab.wait_for_selector("#now")
-    assert tab.locator("#now").input_value().endswith("#m2")
-    assert tab.locator("#fixed").input_value().endswith("#m2")
-
-
 def test_a_wrong_condition_is_said_beside_its_field(
     browser: "playwright.Browser", served_apart: Served
 ) -> None:
