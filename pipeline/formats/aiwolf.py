@@ -259,7 +259,7 @@ def _played(data: bytes) -> GameRecord:
 
 
 def _lines_of(text: str, faults: list[Fault]) -> Iterator[_Line]:
-    """The lines, without blank ones, and without acts that lack a value: of each there is a fault."""
+    """The lines, without acts that lack a value: of each there is a fault."""
     for at, written in _records(text):
         day, event, rest, *_ = [*written.split(",", 2), "", ""]
         n_values = _VALUES.get(event, 1)

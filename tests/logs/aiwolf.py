@@ -129,8 +129,8 @@ SEVEN = """\
 4,result,2,1,WEREWOLF
 """
 LOGS = [FIVE.replace("\n", "\r\n").encode(), SEVEN.encode()]
-# The models are the teams. Heron's votes on the civilian side: as villager 1 of 2 and as seer 2 of 2
-# in the first game, as bodyguard 1 of 3 and as villager 2 of 2 in the second, together 6 of 9.
+# The models are the teams. Heron's votes on the civilian side: as villager 1 of 2 and as seer 2 of
+# 2 in the first game, as bodyguard 1 of 3 and as villager 2 of 2 in the second, together 6 of 9.
 # Kestrel's: as villager 0 of 1, as medium 1 of 3 and as villager 1 of 3. Heron wins two of four
 # results of the civilian side and its only one of the hidden side: the mean of both is 3/4.
 ANSWERS = {
