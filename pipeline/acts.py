@@ -41,9 +41,14 @@ ACTS: dict[str, EventTable] = {
                 "the accused player, null if the vote names nobody", nullable=True
             ),
             "is_correct": column.flag(
-                "whether the accused has a role that votes seek, see `roles`"
+                "whether the accused has a role that votes seek, see `roles`; null if nobody "
+                "registered the vote and its text does not decide: no metric counts it",
+                nullable=True,
             ),
-            "is_valid": column.flag("whether it names another player who is still in the game"),
+            "is_valid": column.flag(
+                "whether it names another player who is still in the game; null like `is_correct`",
+                nullable=True,
+            ),
             "stated_target": column.text("the player that the text itself names", nullable=True),
         },
     ),

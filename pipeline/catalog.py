@@ -4,7 +4,7 @@ It is a convenience, and never the truth: no part of this package reads it. Valu
 come from Python, so they are tables in it; all else is views over the lake's files.
 """
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 from uuid import uuid4
@@ -13,7 +13,7 @@ import polars as pl
 
 from pipeline.errors import DAMAGE_HINT, LakeError
 from pipeline.lake import StoredLake, open_lake
-from pipeline.lake.contents import CATALOG
+from pipeline.lake.contents import CATALOG, DRAFT, delete_old_drafts
 from pipeline.lake.opening import explanation
 from pipeline.library_errors import one_line
 from pipeline.reports.views import views
@@ -26,9 +26,6 @@ from pipeline.warehouse.views import Computed
 # the ingest before.
 MOST_GAMES = 250_000
 RENEW = "run `magic catalog` on this lake to renew it"
-_DRAFT = ".draft"
-# A draft that is older was left by a process that was killed.
-_DRAFT_HOURS = 1
 
 _COLUMNS_OF_ABOUT = {
     "lake": "the lake: its path or URL when this database was made",
@@ -75,8 +72,8 @@ def write_catalog(lake: StoredLake, file: str | Path) -> None:
 
 def _write(lake: StoredLake, folder: Location, name: str) -> None:
     """Puts the catalogue in the folder, complete or not at all."""
-    _delete_old_drafts(folder, name)
-    draft = folder.draft(f".{name}.{uuid4()}{_DRAFT}")
+    delete_old_drafts(folder, name)
+    draft = folder.draft(f".{name}.{uuid4()}{DRAFT}")
     try:
         draft.path.touch()  # the system says in its own words why it cannot be written
         draft.path.unlink()  # DuckDB takes no empty file
@@ -86,17 +83,8 @@ def _write(lake: StoredLake, folder: Location, name: str) -> None:
             (folder / f"{name}.wal").unlink(missing_ok=True)
         draft.finish(name)
     finally:
-        draft.path.unlink(missing_ok=True)
-
-
-def _delete_old_drafts(folder: Location, name: str) -> None:
-    if not folder.is_local:
-        return
-    since = datetime.now(UTC) - timedelta(hours=_DRAFT_HOURS)
-    for file in folder.files():
-        is_draft = file.name.startswith(f".{name}.") and _DRAFT in file.name
-        if is_draft and file.modified_at < since:
-            (folder / file.name).unlink(missing_ok=True)
+        for file in (draft.path, draft.path.with_name(f"{draft.path.name}.wal")):
+            file.unlink(missing_ok=True)
 
 
 def _about(lake: StoredLake) -> pl.DataFrame:

@@ -8,7 +8,13 @@ from typing import NamedTuple
 from pipeline import games
 from pipeline.archives import MAX_DOCUMENT, Document, Sources, documents
 from pipeline.events.frames import IdentifiedGame, frames
-from pipeline.events.identity import content_id, game_id, game_index, sha256
+from pipeline.events.identity import (
+    content_id,
+    document_sha256,
+    game_id,
+    game_index,
+    sha256,
+)
 from pipeline.formats import NO_MODEL, inspect, may_be_log, read, splitter, why_ignored
 from pipeline.formats.interchange import KEY, NAME, encoded
 from pipeline.formats.rows import clear_cache
@@ -89,7 +95,8 @@ def convert(
         if game is None:
             yield Converted(location, None, (), why_ignored(document.data, document.path))
             continue
-        hashed, stated = sha256(document.data), game.game_index
+        hashed = document_sha256(document.data, game, content_id(game))
+        stated = game.game_index
         if stated is None:
             game.game_index = game_index(document.path)
         # One that states its number is the same game wherever it lies.

@@ -132,6 +132,12 @@ SHARED: Mapping[str, Declared] = {
     "master": option(
         "URL", "With --engine spark: the cluster; default: $SPARK_MASTER, else this machine."
     ),
+    "expected": option(
+        "N",
+        "Expect N games of each model in each competition; default: of every setting that any "
+        "model played, as many as others finished.",
+        min=1,
+    ),
     "num_of_game": option("N", "With --edition release: count only games numbered below N.", min=1),
     "model": several("MODEL", "Only this model", "models"),
     "metric": several("METRIC", "Only this metric", "metrics"),

@@ -65,6 +65,10 @@ class MachineError(PipelineError):
     """The machine lacks memory, room on a disk or open files: no file is to blame."""
 
 
+class MissingExtraError(PipelineError):
+    """An optional part of the installation is missing. The text says how to install it."""
+
+
 class MetricError(PipelineError):
     """A metric cannot be added: it is incomplete, or polars and SQL count it differently."""
 

@@ -2,7 +2,7 @@
 
 from importlib.util import find_spec
 
-from pipeline.errors import PipelineError
+from pipeline.errors import MissingExtraError
 
 DISTRIBUTION = "magic-benchmark-pipeline"
 """The name on the package index, where `magic-pipeline` is a different project."""
@@ -17,6 +17,7 @@ def install_command(extra: str) -> str:
 
 
 def check_extra(what: str, extra: str, modules: tuple[str, ...]) -> None:
-    """Raises PipelineError that says how to install the extra, if one of its modules is missing."""
+    """Raises MissingExtraError with the command to run if a module of the extra is missing."""
     if missing := [name for name in modules if find_spec(name) is None]:
-        raise PipelineError(f"{what} needs {', '.join(missing)}: run `{install_command(extra)}`")
+        command = install_command(extra)
+        raise MissingExtraError(f"{what} needs {', '.join(missing)}: run `{command}`")

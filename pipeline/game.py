@@ -34,6 +34,8 @@ FIXED: dict[str, tuple[str, ...]] = {
     "payoff_one_defect": ("payoffs", "one_defect"),
     "payoff_two_defect": ("payoffs", "two_defect"),
 }
+VARIANT_KEYS = "variant_keys"
+"""The key of a setting that lists those keys in which settings of one task differ."""
 
 
 class Fault(Struct, frozen=True, gc=False):
@@ -249,7 +251,8 @@ class GameRecord(Struct, kw_only=True, omit_defaults=True):
     `setting` holds what was fixed before play and no model's name. `is_repeatable` says that games
     of equal settings repeat one another: they are then one cluster of an interval, a pair of a
     comparison, and expected of every model. Other games have a setting each of their own.
-    `game_index` is the game's number in its competition, where the log itself has it.
+    `game_index` is the game's number in its competition, where the log itself has it. `log_id` is
+    the id that its system gave the game: logs with one id and one content are one game.
     `format_version` is the variant of the format, of which most have one.
     `faults` are the parts of the log that could not be used. `assigned_model` is the one that
     whoever ingested the log gave, where the log itself names none. `ended_by` is why a game ended
@@ -273,6 +276,7 @@ class GameRecord(Struct, kw_only=True, omit_defaults=True):
     n_rounds: int
     started_at: datetime | None = None
     game_index: int | None = None
+    log_id: str | None = None
     assigned_model: str | None = None
     seats: list[Seat]
     failures: Mapping[int, str] = {}

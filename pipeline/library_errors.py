@@ -73,6 +73,9 @@ _DENIED = re.compile(
 )
 
 
+_MISSING = re.compile(r"no such file|no files found|not found", re.IGNORECASE)
+
+
 class _Lack(NamedTuple):
     """What a machine can lack: the text for a user, the system's numbers of such errors, and how
     the libraries' texts say it."""
@@ -147,6 +150,12 @@ def is_denied(error: BaseException) -> bool:
     """Whether a user has no permission for what failed: that is no damage."""
     is_known = isinstance(error, PermissionError | DeniedError)
     return is_known or _DENIED.search(str(error)) is not None
+
+
+def is_missing(error: BaseException) -> bool:
+    """Whether a Parquet file was not there, as one of a lake that `magic maintain` has deleted."""
+    text = str(error)
+    return ".parquet" in text and _MISSING.search(text) is not None
 
 
 def may_be_of_a_file(error: BaseException) -> bool:

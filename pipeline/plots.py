@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from pipeline.cells import printable
-from pipeline.errors import PipelineError, UsageError
+from pipeline.errors import MissingExtraError, UsageError
 from pipeline.extras import install_command
 from pipeline.metrics.known import metric, title, titles
 from pipeline.reports.radar import AXES
@@ -33,7 +33,7 @@ ACCENT, FIELD = "#2283c7", "#808080"
 # Stands for the colour of the text around the plot.
 INK = "#1a1b1c"
 FONT = "system-ui, sans-serif"
-WIDTH, PANEL_WIDTH, PANELS_BESIDE, ROW_HEIGHT = 440, 200, 3, 18
+WIDTH, PANEL_WIDTH, PANELS_BESIDE, ROW_HEIGHT = 300, 200, 3, 18
 _PANEL, _ABOVE_CENTRE, _RADIUS = (292, 192), 106, 68
 MOST_POINTS, MOST_NAMES, LONGEST_NAME = 2000, 60, 60
 NONE = "–"
@@ -45,10 +45,13 @@ _ABOVE = {"titleAngle": 0, "titleAlign": "left", "titleX": 0, "titleY": -10}
 NEEDED = f"plots and pages need the extra `view`: run `{install_command('view')}`"
 
 
-def plot_metric(rows: pl.DataFrame, *, by: str | None = None) -> "Chart":
+def plot_metric(
+    rows: pl.DataFrame, *, by: str | None = None, beside: int = PANELS_BESIDE
+) -> "Chart":
     """A dot with its interval for each model, from rows of `lake.metrics` for one metric.
 
-    With `by`, a column of the rows such as `game_type`, there is a panel for each of its values.
+    With `by`, a column of the rows such as `game_type`, there is a panel for each of its values,
+    and at most `beside` of them in a line.
 
     >>> rows = lake.metrics(metric="judgement", by=["model"])
     >>> type(plot_metric(rows)).__name__
@@ -60,7 +63,7 @@ def plot_metric(rows: pl.DataFrame, *, by: str | None = None) -> "Chart":
     best = data.group_by("name").agg(pl.col("value").mean())
     order = best.sort("value", "name", descending=[True, False], nulls_last=True)["name"]
     axes = _axes(titles()[name], (0.0, declared.high), order.to_list())
-    return _styled(_in_panels(_dots(axes), data))
+    return _styled(_in_panels(_dots(axes), data, beside))
 
 
 def plot_profile(rows: pl.DataFrame, model: str | None) -> "Chart":
@@ -110,12 +113,13 @@ def plot_differences(rows: pl.DataFrame) -> "Chart":
     return _styled(_in_panels([zero, *dots], data))
 
 
-def plot_radar(rows: pl.DataFrame) -> "Chart":
+def plot_radar(rows: pl.DataFrame, *, beside: int = PANELS_BESIDE) -> "Chart":
     """The metrics of `lake.radar` around a point, a panel for each model, and below bars of areas.
 
     The outer ring is 100 percent, as in the paper: a dot on it stands for a value above, with its
-    number. In a panel the polygons of the other models are grey. Bars have their intervals, and a
-    line has the win rates. Models without an area are left out; raises UsageError if none has one.
+    number. In a panel the polygons of the other models are grey, and at most `beside` panels are in
+    a line. Bars have their intervals. Models without an area are left out; raises UsageError if
+    none has one.
 
     >>> type(plot_radar(lake.radar())).__name__
     'VConcatChart'
@@ -124,12 +128,12 @@ def plot_radar(rows: pl.DataFrame) -> "Chart":
     if drawn.is_empty():
         raise UsageError("no model has all seven metrics, so there is no area to plot")
     alt = _altair()
-    data = drawn.select(*AXES, "area", "win_rate", low="ci_low", high="ci_high")
+    data = drawn.select(*AXES, "area", low="ci_low", high="ci_high")
     data = data.with_columns(name=_names(drawn["model"]))
-    return _styled(alt.vconcat(_polygons(data), _areas(data), spacing=26))
+    return _styled(alt.vconcat(_polygons(data, beside), _areas(data), spacing=26))
 
 
-def _polygons(data: pl.DataFrame) -> Any:
+def _polygons(data: pl.DataFrame, beside: int) -> Any:
     """The polygon of each model in a panel of its own, over those of all others."""
     alt, n, corner = _altair(), data.height, len(AXES)
     values = data.select(AXES).to_numpy() * 100
@@ -138,7 +142,7 @@ def _polygons(data: pl.DataFrame) -> Any:
     # What lies on the axes, line by line: models, rings, and outside the names.
     reaches = [*values.clip(max=far), *([ring] * corner for ring in rings), [1.14 * far] * corner]
     points = _corners(reaches, _RADIUS / far)
-    beside, (width, height) = min(PANELS_BESIDE, math.ceil(math.sqrt(n))), _PANEL
+    beside, (width, height) = min(beside, math.ceil(math.sqrt(n))), _PANEL
     panel = pl.int_range(n)
     panels = data.select(
         "name",
@@ -234,7 +238,7 @@ def _polygons(data: pl.DataFrame) -> Any:
     ]
     lines = ["metrics in percent" + ("; grey: the other models" if n > 1 else "")]
     if numbers:
-        lines.append(f"a dot is a value above {far}, which stands beside it; areas count all of it")
+        lines += [f"a dot has its value, above {far}, beside it", "areas count all of it"]
     what = alt.Title(lines, orient="bottom")
     return alt.layer(*layers).properties(width=beside * width, height=below * height, title=what)
 
@@ -262,29 +266,19 @@ def _polygon(row: Mapping[str, Any]) -> str:
 
 
 def _areas(data: pl.DataFrame) -> Any:
-    """Bars of the areas with their intervals, and a line of the win rates."""
+    """Bars of the areas with their intervals."""
     alt = _altair()
-    rows = data.select(
-        "name", "low", "high", value="area", rate=pl.col("win_rate") * 100
-    ).with_row_index("at")
-    axis = alt.Axis(titleAngle=0)
-    names = alt.Y("name:N", title=None, scale=alt.Scale(domain=rows["name"].to_list()), axis=axis)
-    size = alt.Scale(domainMin=0)
-    base, inked = alt.Chart(_inline(rows)), {"color": INK, "aria": False}
-    of_bars = "area (bars), with its interval"
-    area = alt.X("value:Q", title=of_bars, scale=size)
-    bars = base.mark_bar(color=ACCENT, opacity=0.55, height=11, aria=False).encode(x=area, y=names)
+    rows = data.select("name", "low", "high", value="area")
+    names = alt.Y("name:N", title=None, scale=alt.Scale(domain=rows["name"].to_list()))
+    scale, axis = alt.Scale(domainMin=0), alt.Axis(format="~s", tickCount=5)
+    across = {"title": "area, with its interval", "scale": scale, "axis": axis}
+    base = alt.Chart(_inline(rows))
+    bars = base.mark_bar(color=ACCENT, opacity=0.55, height=11, aria=False)
     rules = base.mark_rule(color=ACCENT, strokeWidth=2, aria=False)
-    rules = rules.encode(x=alt.X("low:Q", title=of_bars), x2="high:Q", y=names)
-    rate = alt.X(
-        "rate:Q",
-        title="win rate in percent (line)",
-        scale=alt.Scale(domain=[0, 100]),
-        axis=alt.Axis(orient="top", grid=False),
+    both = alt.layer(
+        bars.encode(x=alt.X("value:Q", **across), y=names),
+        rules.encode(x=alt.X("low:Q", **across), x2="high:Q", y=names),
     )
-    line = base.mark_line(point={"color": INK, "size": 30}, strokeWidth=1.2, **inked)
-    line = line.encode(x=rate, y=names, order="at:Q")
-    both = alt.layer(alt.layer(bars, rules), line).resolve_scale(x="independent")
     return both.properties(width=WIDTH)
 
 
@@ -344,11 +338,11 @@ def file(chart: "Chart", form: str) -> bytes:
 
 
 def _drawn(chart: "Chart", form: str, background: str | None = None) -> Any:
-    """The chart in a form of the library; raises PipelineError where that is not installed."""
+    """The chart in a form of the library; raises MissingExtraError where that is not installed."""
     try:
         import vl_convert
     except ModuleNotFoundError:
-        raise PipelineError(NEEDED) from None
+        raise MissingExtraError(NEEDED) from None
     # Checking the chart against its schema would take longer than drawing it.
     chosen = chart.to_dict(validate=False)
     chosen["config"] |= {"background": background} if background else {}
@@ -365,12 +359,12 @@ def load() -> None:
 
 
 def _altair() -> Any:
-    """The library, which only plots need; raises PipelineError where it is not installed."""
+    """The library, which only plots need; raises MissingExtraError where it is not installed."""
     try:
         with _grammars_later():
             import altair
     except ModuleNotFoundError:
-        raise PipelineError(NEEDED) from None
+        raise MissingExtraError(NEEDED) from None
     return altair
 
 
@@ -458,7 +452,7 @@ def _dots(axes: Mapping[str, Any]) -> list[Any]:
     return [rules.encode(**ends), dots.encode(**axes, description="label:N")]
 
 
-def _in_panels(layers: Sequence[Any], data: pl.DataFrame) -> Any:
+def _in_panels(layers: Sequence[Any], data: pl.DataFrame, beside: int = PANELS_BESIDE) -> Any:
     """The layers over the data; in panels, if there are several."""
     alt = _altair()
     chart = alt.layer(*layers, data=_inline(data))
@@ -467,7 +461,7 @@ def _in_panels(layers: Sequence[Any], data: pl.DataFrame) -> Any:
         return chart.properties(width=WIDTH, title="".join(names))
     facet = alt.Facet("panel:N", header=alt.Header(title=None), sort=names)
     panels = chart.properties(width=PANEL_WIDTH)
-    return panels.facet(facet=facet, columns=min(PANELS_BESIDE, len(names)))
+    return panels.facet(facet=facet, columns=min(beside, len(names)))
 
 
 def _inline(data: pl.DataFrame) -> Any:

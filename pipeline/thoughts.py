@@ -63,7 +63,6 @@ def _keys(words: str) -> str:
     )
 
 
-AIM_KEYS = _keys(_AIMS)
 _TALK = r"(?:[a-z]+[ _-])?(?:message|statement|speech|say|response|reply|发言)"
 _ANSWERS = _keys(rf"{_AIMS}|{'|'.join(_OWN.values())}|suspect")
 _ACTS = r"action|move|output|result"

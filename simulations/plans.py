@@ -2,9 +2,10 @@
 
 Pilots of two models are drawn again and again, and each is asked how many settings it takes to see
 a difference of .2 of the range with power .8, of the same settings for both models or of others.
-With so many settings, the true standard deviation gives the power that the plan has: it is to be .8
-or more in at least .8 of the pilots (.75 with the error of the simulation). Every pilot is to give
-a plan. `--write` puts the table into docs/statistics.md.
+The pilot's models are alike, and those that play the planned settings are as far apart as is to be
+seen. With so many settings, their true standard deviation gives the power that the plan has: it is
+to be .8 or more in at least .8 of the pilots (.75 with the error of the simulation). Every pilot is
+to give a plan. `--write` puts the table into docs/statistics.md.
 """
 
 import sys
@@ -24,7 +25,7 @@ from pipeline.statistics.planning import power_of, setting_sd, settings_needed
 DIFFERENCE = 0.2  # of the metric's range
 POWER, PROMISED, NEAR = 0.8, 0.8, 0.05
 OF_TRUTH = 20_000
-RATES = (0.2, 0.5)
+RATES = (0.05, 0.2, 0.5, 0.9)
 SHAPES: dict[str, Shape] = {
     "rationality, 100 + 2 games": of_metric("rationality", (100, 2), STREAK, hardness=HARDNESS),
     "win rate, 7 × 5 games": of_metric("win_rate", 5, hardness=HARDNESS),
@@ -67,12 +68,21 @@ def plans(shape: Shape, rate: float, draws: int, *, is_paired: bool = True) -> F
     rows = rates_of(sums.lazy(), wanted.lazy(), ["model"], 0.95).collect().iter_rows(named=True)
     of_model = {row["model"]: Rate.of(row) for row in rows}
     n = len({play.setting for play in shape.plays})
-    true_sd = sd_of_settings(shape, rate, is_paired=is_paired)
     difference = DIFFERENCE * shape.range
+    # The other model is better, or where there is no room for that, worse.
+    apart = DIFFERENCE if rate + DIFFERENCE < 1 else -DIFFERENCE
+    true_sd = sd_of_settings(shape, rate, apart, is_paired=is_paired)
     needed = settings_needed(difference, true_sd, power=POWER, is_paired=is_paired) or 0
     powers, times = [], []
     for (one, other), pilots in zip(pairs, _pilots(sums, wanted, pairs, is_paired), strict=True):
-        sd = setting_sd(of_model[one], of_model[other], (n, n), pilots, is_paired=is_paired)
+        sd = setting_sd(
+            of_model[one],
+            of_model[other],
+            (n, n),
+            pilots,
+            difference=difference,
+            is_paired=is_paired,
+        )
         if sd is not None:
             asked_for = settings_needed(difference, sd, power=POWER, is_paired=is_paired) or 0
             powers.append(power_of(asked_for, difference / true_sd, 0.05, is_paired=is_paired))
@@ -83,13 +93,19 @@ def plans(shape: Shape, rate: float, draws: int, *, is_paired: bool = True) -> F
     )
 
 
-def sd_of_settings(shape: Shape, rate: float, *, is_paired: bool) -> float:
-    """The true standard deviation of a setting's difference, or of a setting of one model."""
+def sd_of_settings(shape: Shape, rate: float, apart: float, *, is_paired: bool) -> float:
+    """Return the true standard deviation of a setting's difference, or of one model's setting.
+
+    In every setting the other model's rate is `apart` from that of the one. Unpaired, the variance
+    of a setting is the mean of both models'.
+    """
     generator = np.random.default_rng(6)
     rates = of_settings(generator, shape, rate, OF_TRUTH)
-    one, other = (_values(shape, *played(generator, shape, rates)) for _ in range(2))
+    both = (rates, np.clip(rates + apart, 1e-6, 1 - 1e-6))
+    values = [_values(shape, *played(generator, shape, of_model)) for of_model in both]
     n = len({play.setting for play in shape.plays})
-    return float(np.std(one - other if is_paired else one)) * n**0.5
+    variance = np.var(values[0] - values[1]) if is_paired else np.mean(np.var(values, axis=1))
+    return float(variance * n) ** 0.5
 
 
 def _values(shape: Shape, hits: Floats, counted: Floats) -> Floats:

@@ -193,7 +193,7 @@ def games_of(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
         name: pl.lit(None if columns[name].nullable else anything[dtype], dtype)
         for name, dtype in polars_schema("games").items()
         if name not in shared
-    }
+    } | {"setting": pl.lit("{}")}
     if games.is_empty():
         return pl.DataFrame(schema=polars_schema("games"))
     return games.with_columns(**fillers).select(polars_schema("games").keys())

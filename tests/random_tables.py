@@ -166,8 +166,9 @@ def _results(random: Random, game_type: str, players: list[Row]) -> Iterator[tup
 
 def _hidden_roles(random: Random, players: list[Row]) -> Iterator[tuple[str, Row]]:
     for player in players:
+        of_vote = random.choice((*_MAYBE, True, False))
         for table, round_, also in (
-            ("votes", 1, {"is_valid": True}),
+            ("votes", 1, {"is_correct": of_vote, "is_valid": of_vote}),
             ("role_identifications", 1, {}),
             ("role_identifications", 2, {}),
             ("role_analyses", 1, {"kind": "gold"}),

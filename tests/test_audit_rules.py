@@ -223,11 +223,16 @@ CASES: dict[str, dict[str, tuple[Game, list[Row]]]] = {
         ),
         "one undercover is left": (
             game("undercover", SIX, "caught", *out("A")),
-            all_of("caught", "voted_wrong or tie", 6),
+            all_of("caught", "voted_wrong or tie or survived", 6),
+        ),
+        "one undercover survived": (game("undercover", SIX, "survived", *out("A")), []),
+        "none survived": (
+            game("undercover", SIX, "survived", *out("A"), *out("B", 2)),
+            all_of("survived", "caught", 6),
         ),
         "two against two": (
             game("undercover", SIX, "caught", *out("C"), *out("D", 2)),
-            all_of("caught", "parity or voted_wrong", 6),
+            all_of("caught", "parity or voted_wrong or survived", 6),
         ),
         # Scores that are a little off are a tie.
         "sums of decimals": (

@@ -22,7 +22,7 @@ from pipeline import catalog
 from pipeline.api import Lake
 from pipeline.catalog import renew, renewed_after_ingest, write_catalog
 from pipeline.cli import main
-from pipeline.errors import LakeError
+from pipeline.errors import LakeError, MachineError
 from pipeline.events.contracts import TABLES
 from pipeline.ingest import ingest
 from pipeline.lake import create_lake
@@ -282,6 +282,34 @@ def test_it_answers_while_maintain_deletes_files(
     assert main(["maintain", *now, "--lake", str(lake)]) == (130 if is_killed else 0)
     assert deleted
     assert query(lake, "SELECT ingest_id FROM about") == [(3,)]
+
+
+@pytest.mark.usefixtures("few")
+def test_a_full_disk_leaves_nothing_behind(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB leaves its log beside a database that it could not write."""
+    before = set(lake.iterdir())
+
+    def full(connection: duckdb.DuckDBPyConnection, *_: object) -> None:
+        (file,) = connection.execute("SELECT path FROM duckdb_databases() LIMIT 1").fetchone()
+        Path(f"{file}.wal").touch()
+        raise duckdb.TransactionException(
+            "TransactionContext Error: Failed to commit: No space left on device"
+        )
+
+    monkeypatch.setattr("pipeline.warehouse.database.create_lake_view", full)
+    with pytest.raises(MachineError, match=r"^a disk is full: free some room"):
+        renew(lake)
+    assert set(lake.iterdir()) == before
+
+
+def test_upkeep_deletes_old_drafts(lake: Path) -> None:
+    drafts = [lake / f".{CATALOG}.{number}.draft{end}" for number in "01" for end in ("", ".wal")]
+    for draft in drafts:
+        draft.touch()
+    for draft in drafts[:2]:
+        os.utime(draft, (0, 0))
+    maintain(lake)
+    assert [draft.exists() for draft in drafts] == [False, False, True, True]
 
 
 @pytest.mark.long

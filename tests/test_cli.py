@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import zipfile
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,6 +22,7 @@ import click
 import polars as pl
 import pytest
 from logs.interchange import PUBLIC_GOOD
+from rawlogs import OUTAGE
 from rich.cells import cell_len
 
 import pipeline
@@ -31,6 +33,7 @@ from pipeline.cli.app import app
 from pipeline.cli.exits import CHECK_FAILED
 from pipeline.errors import LakeError
 from pipeline.events.contracts import TABLES
+from pipeline.formats.interchange import EXAMPLE
 from pipeline.ingest import ingest
 from pipeline.lake.contents import CATALOG
 from pipeline.metrics import NAMES, TITLES
@@ -757,6 +760,41 @@ def test_ingest_tells_of_superseded_games(magic: Magic, logs: Path, tmp_path: Pa
     assert counts["n_replacing"] == counts["n_superseded"] == 1
 
 
+def test_ingest_tells_of_votes_that_no_text_decides(magic: Magic, tmp_path: Path) -> None:
+    """Of five votes of Ida, two are read from text, one of these in vain. The others are one that
+    is registered, an outage, and one in a second copy of a game."""
+    said, unstated = '"text": "I vote for Wu."', ', "target": "Wu"'
+    undecided = EXAMPLE.replace(said, '"text": "Hm."').replace(unstated, "")
+    games = {
+        "undecided.json": undecided,
+        "decided.json": EXAMPLE.replace(unstated, ""),
+        "registered.json": EXAMPLE.replace(said, '"text": "Hm."'),
+        "outage.json": undecided.replace("Hm.", OUTAGE.format("Ida")),
+        "z/copy.json": undecided,
+    }
+    (tmp_path / "logs" / "z").mkdir(parents=True)
+    for name, game in games.items():
+        (tmp_path / "logs" / name).write_text(game)
+    lake = tmp_path / "lake"
+    command = ["ingest", tmp_path / "logs", "--lake", lake, "--format", "json"]
+    dry, result = magic(*command, "--dry-run"), magic(*command)
+    for counts in (json.loads(dry.out), json.loads(result.out)):
+        assert (counts["n_ingested"], counts["n_duplicate"]) == (4, 1)
+        assert (counts["n_read_votes"], counts["n_undecided_votes"]) == (2, 1)
+    assert "1 of 2 votes could not be read from text" in dry.err
+    assert "1 of 2 votes could not be read from text" in result.err
+    assert f"`magic evidence --lake {lake} judgement --unclear`" in result.err
+    again = magic(*command)
+    assert json.loads(again.out)["n_read_votes"] == 0
+    assert "could not be read" not in again.err
+    rows = magic("evidence", "judgement", "--unclear", "--lake", lake, "--format", "json").records
+    assert Counter((row["parse_status"], row["hit"]) for row in rows) == {
+        ("unreadable", None): 1,
+        ("unreadable", 1.0): 1,
+        ("outage", None): 1,
+    }
+
+
 def test_ingest_tells_of_games_in_another_form(magic: Magic, logs: Path, tmp_path: Path) -> None:
     first = next(logs.rglob("0.json"))
     shutil.copy(first, tmp_path / "0.json")
@@ -1168,6 +1206,10 @@ def test_evidence_of_several_terms_shows_them_and_counts_what_was_asked_for(
     assert "term" not in words("judgement")[0]
     _, note = words("cooperation", "--misses", "--where", "agreed")
     assert note.endswith("\nno row without a hit\n")
+    columns, note = words("judgement", "--unclear")
+    assert "parse status" in columns
+    n_unclear = pipeline.open_lake(lake).metrics(metric="judgement", by=())["n_unreadable"].item()
+    assert f"\n{n_unclear} rows not clear or of unknown hit, in " in note
 
 
 def test_tables_counts_rows(magic: Magic, lake: Path) -> None:
@@ -1367,6 +1409,11 @@ MISTAKES = {
         2,
         "evidence judgement --hits --misses --lake {lake}",
         "cannot be combined with --hits",
+    ),
+    "misses and rows that are not clear": (
+        2,
+        "evidence judgement --unclear --misses --lake {lake}",
+        "--unclear cannot be combined with --misses",
     ),
     "misses and hits": (
         2,

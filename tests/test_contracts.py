@@ -3,14 +3,17 @@
 import math
 import re
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Any
 
 import polars as pl
 import pytest
 from hypothesis import given, strategies as st
 
+from pipeline import vocabulary
 from pipeline.events.checks import Column, Table, are_kept, broken, columns_of, rules
-from pipeline.events.contracts import TABLES, own_contract
+from pipeline.events.contracts import TABLES, VERSION, own_contract
+from pipeline.lake.tables import RENAMED_WORDS
 
 
 class Base(Table):
@@ -186,3 +189,51 @@ def test_a_rule_for_whatever_a_contract_declares(table: str) -> None:
                 bool(part is not None and part is not False) for part in declared
             )
         assert set(contract.rules()) <= set(known)
+
+
+# The words of the closed vocabularies by the contract version that has them.
+PINNED_VERSION = 11
+PINNED_WORDS = {
+    "Side": {"hidden", "civilian", "none"},
+    "ParseStatus": {"ok", "ambiguous", "unreadable", "outage"},
+    "Choice": {"cooperate", "defect"},
+    "AnalysisKind": {"gold", "inter"},
+    "DocumentStatus": {
+        *("ingested", "replacing", "unchanged", "duplicate", "quarantined", "ignored")
+    },
+}
+
+
+def words_error(vocabulary: Any, renamed: dict[str, dict[str, str]]) -> str | None:
+    """What to do if words of a closed vocabulary are not as pinned; None if nothing is."""
+    pinned, words = PINNED_WORDS[vocabulary.__name__], {str(word) for word in vocabulary}
+    mapped = {old for old_and_new in renamed.values() for old in old_and_new}
+    gone = pinned - words - mapped
+    if pinned == words or (VERSION > PINNED_VERSION and not gone):
+        return None
+    return (
+        f"words of {vocabulary.__name__} changed: {sorted(pinned ^ words)}. Lakes have them: raise "
+        "VERSION in pipeline/events/contracts.py, map each word that is gone in RENAMED_WORDS of "
+        "pipeline/lake/tables.py, and then pin the new words and version here"
+    )
+
+
+@pytest.mark.parametrize("name", PINNED_WORDS)
+def test_words_of_closed_vocabularies_are_those_of_the_version(name: str) -> None:
+    """A word that is only renamed would change the numbers of existing lakes in silence."""
+    assert words_error(getattr(vocabulary, name), RENAMED_WORDS) is None
+
+
+def test_a_renamed_word_needs_a_version_and_a_mapping(monkeypatch: pytest.MonkeyPatch) -> None:
+    changed = StrEnum("Choice", {"COOPERATE": "help", "DEFECT": "defect"})
+    mapping = {"choice": {"cooperate": "help"}}
+    for version, renamed, is_right in (
+        (PINNED_VERSION, {}, False),
+        (PINNED_VERSION, mapping, False),
+        (PINNED_VERSION + 1, {}, False),
+        (PINNED_VERSION + 1, mapping, True),
+    ):
+        monkeypatch.setattr(f"{__name__}.VERSION", version)
+        error = words_error(changed, renamed)
+        assert is_right == (error is None)
+        assert is_right or "raise VERSION" in str(error)

@@ -19,7 +19,7 @@ from pipeline.cli import main
 from pipeline.cli.command import Command
 from pipeline.conversion import convert
 from pipeline.ingest import ingest
-from pipeline.pages import content, fragment, links, parameters
+from pipeline.pages import content, fragment, page_link, parameters
 from pipeline.simulate import simulate
 
 ROOT = Path(__file__).parent.parent
@@ -159,7 +159,9 @@ def test_a_question_has_a_command_and_a_page_that_answer(
     if found := re.match(r"\*(\w+)\*(?:: (.*))?", page):
         name, fields = found.groups()
         asked_of = parameters(name, {})
-        html = fragment(name, content(name, pipeline.open_lake(both), asked_of), asked_of, links())
+        html = fragment(
+            name, content(name, pipeline.open_lake(both), asked_of), asked_of, page_link
+        )
         for field in () if "click" in (fields or "click") else fields.split(", "):
             assert field.partition(" `")[0].lower() in html.lower()
     else:

@@ -25,6 +25,7 @@ __all__ = [
     "MAX_DOCUMENT",
     "Choose",
     "Document",
+    "OutsideDocument",
     "Unit",
     "documents",
     "measure",
@@ -51,6 +52,10 @@ class Document(NamedTuple):
     data: bytes | None
     reason: str | None = None
     is_broken: bool = False  # it should have been readable, and was not
+
+
+class OutsideDocument(Document):
+    """One that a link led to, out of the source: its bytes must not be kept."""
 
 
 def documents(
@@ -101,7 +106,7 @@ def read_unit(
 ) -> Iterator[Document]:
     """Iterate over the documents of one thing on disk; `on_bytes` is called with its size."""
     report = on_bytes or (lambda _: None)
-    source, path, file, n_bytes, reason, is_broken, _ = unit
+    source, path, file, n_bytes, reason, is_broken, *_ = unit
     if file is None:
         yield Document(source, path, None, reason, is_broken)
         return

@@ -1,11 +1,7 @@
 """A member of an archive, whichever archive it is, and names made unique where they come twice."""
 
-from array import array
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
-
-_FREE = 0
-_FIRST_SLOTS = 1 << 10
 
 
 class Member(NamedTuple):
@@ -19,14 +15,13 @@ class Member(NamedTuple):
 class Distinct:
     """Gives each name once: a second `x.json` is `x.json (2)`.
 
-    It keeps 64 bits of a name, at 8 to 16 bytes each: of an archive of millions of members, a set
-    of the names themselves would be the largest thing in memory. Two names that share them are as
-    unlikely as a broken disk, and would cost the second one a needless number.
+    It keeps the hashes of the names, because in an archive of millions of members the names
+    themselves would be the largest thing in memory. Two names with one hash are as unlikely as a
+    broken disk, and would give the second one a needless number.
     """
 
     def __init__(self) -> None:
-        self._slots = array("Q", bytes(8 * _FIRST_SLOTS))
-        self._n_names = 0
+        self._hashes: set[int] = set()
         self._times: dict[str, int] = {}  # only of names that came twice
 
     def name(self, name: str) -> str:
@@ -40,29 +35,7 @@ class Distinct:
         return f"{name} ({number})"
 
     def _is_new(self, name: str) -> bool:
-        """Say whether a name is new, and note it."""
-        if not _note(self._slots, hash(name) & 0xFFFF_FFFF_FFFF_FFFF or 1):
-            return False
-        self._n_names += 1
-        if 2 * self._n_names > len(self._slots):
-            self._grow()
-        return True
-
-    def _grow(self) -> None:
-        slots = array("Q", bytes(16 * len(self._slots)))
-        for key in self._slots:
-            if key != _FREE:
-                _note(slots, key)
-        self._slots = slots
-
-
-def _note(slots: "array[int]", key: int) -> bool:
-    """Put a key into the first free slot from its own on; say whether it was not there yet."""
-    mask = len(slots) - 1
-    place = key & mask
-    while (held := slots[place]) != _FREE:
-        if held == key:
-            return False
-        place = (place + 1) & mask
-    slots[place] = key
-    return True
+        """Return whether a name is new, and remember it."""
+        n_before = len(self._hashes)
+        self._hashes.add(hash(name))
+        return len(self._hashes) > n_before

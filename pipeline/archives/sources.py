@@ -25,6 +25,7 @@ class Unit(NamedTuple):
     reason: str | None = None
     is_broken: bool = False
     is_source: bool = False  # a source itself, not found in a folder
+    is_outside: bool = False  # a link whose target is not in the source
 
     @property
     def holds_many(self) -> bool:
@@ -60,8 +61,9 @@ def units_in(root: str | Path) -> Iterator[Unit]:
     path = Path(root)
     if path.is_dir():
         return _walk(_label(path), root)
+    label, is_outside = _label(path.parent), path.is_symlink() and _leads_out(root, path.parent)
     return iter(
-        [Unit(_label(path.parent), printable(path.name), root, _size(root), is_source=True)]
+        [Unit(label, printable(path.name), root, _size(root), None, False, True, is_outside)]
     )
 
 
@@ -188,18 +190,18 @@ class _Folder(NamedTuple):
 def _walk(source: str, root: str) -> Iterator[Unit]:
     """Yield what is under a folder, by POSIX path."""
     # Those begun are held here and not by calls in calls: folders can be nested deeper than these.
-    begun = [_listed(source, _Folder(root, ""))]
+    begun = [_listed(source, root, _Folder(root, ""))]
     while begun:
         entry = next(begun[-1], None)
         if entry is None:
             begun.pop()
         elif isinstance(entry, _Folder):
-            begun.append(_listed(source, entry))
+            begun.append(_listed(source, root, entry))
         else:
             yield entry
 
 
-def _listed(source: str, folder: _Folder) -> Iterator[Unit | _Folder]:
+def _listed(source: str, root: str, folder: _Folder) -> Iterator[Unit | _Folder]:
     """Yield what is directly within a folder, and in their places the folders to go on with."""
     file, prefix = folder
     try:
@@ -214,7 +216,8 @@ def _listed(source: str, folder: _Folder) -> Iterator[Unit | _Folder]:
     for name, entry in entries:
         path = prefix + name
         if not name.endswith("/"):
-            yield Unit(source, printable(path), entry.path, _size(entry))
+            is_outside = entry.is_symlink() and _leads_out(entry.path, root)
+            yield Unit(source, printable(path), entry.path, _size(entry), is_outside=is_outside)
         elif reason := _why_not_entered(entry):
             yield Unit(source, printable(path), None, 0, reason)
         else:
@@ -237,6 +240,11 @@ def _why_not_entered(entry: os.DirEntry[str]) -> str | None:
     if is_hidden_folder(entry.name):
         return "hidden folder"
     return "a linked folder is not followed" if entry.is_symlink() else None
+
+
+def _leads_out(link: str, root: str | Path) -> bool:
+    """Say whether a link's target is outside of the folder."""
+    return not Path(os.path.realpath(link)).is_relative_to(os.path.realpath(root))
 
 
 def _size(file: str | os.DirEntry[str]) -> int:

@@ -12,7 +12,6 @@ from pipeline.archives.members import Member
 
 _MOST_AT_ONCE = 1 << 20
 _MOST_OF_A_HEADER = 1 << 16
-_OCTAL = re.compile(rb"[0-7]+")
 # Older releases of Python search a header of digits only for hours.
 _DIGITS = re.compile(rb"(?<!\d)\d{100}")
 
@@ -126,8 +125,6 @@ class _Header(tarfile.TarInfo):
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
         """Return the header in a block; let only a block of zeros, the end marker, end it all."""
-        if _is_common(buf):
-            return cls._common(buf, encoding, errors)
         try:
             return super().frombuf(buf, encoding, errors)
         except tarfile.HeaderError as error:
@@ -135,31 +132,3 @@ class _Header(tarfile.TarInfo):
                 raise
             is_cut = len(buf) < tarfile.BLOCKSIZE
             raise tarfile.ReadError("the archive is cut short" if is_cut else str(error)) from error
-
-    @classmethod
-    def _common(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
-        """Return a regular file's header: only its name and size are needed.
-
-        The library reads all fields, and sums the block twice, in the time of reading the log.
-        """
-        header = cls(_text(buf[:100]).decode(encoding, errors))
-        if prefix := _text(buf[345:500]):
-            header.name = f"{prefix.decode(encoding, errors)}/{header.name}"
-        header.size = int(buf[124:135], 8)
-        return header
-
-
-def _is_common(buf: bytes | bytearray) -> bool:
-    """Say whether a block is the header of a regular file as nearly all tools write it."""
-    return (
-        buf[156:157] == tarfile.REGTYPE
-        and buf[257:262] == b"ustar"
-        and _OCTAL.fullmatch(buf, 124, 135) is not None
-        and _OCTAL.fullmatch(buf, 148, 154) is not None
-        and len(buf) == tarfile.BLOCKSIZE
-        and sum(buf) - sum(buf[148:156]) + 8 * ord(" ") == int(buf[148:154], 8)
-    )
-
-
-def _text(field: bytes | bytearray) -> bytes | bytearray:
-    return field.partition(b"\0")[0]

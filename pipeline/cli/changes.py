@@ -48,6 +48,8 @@ def _record(report: "IngestSummary") -> dict[str, object]:
         "n_superseded": report.n_superseded,
         "n_faulty_parts": report.n_faulty_parts,
         "n_in_other_form": report.n_in_other_form,
+        "n_read_votes": report.n_read_votes,
+        "n_undecided_votes": report.n_undecided_votes,
         "n_bytes": report.n_bytes,
         "new_games": dict(report.games.iter_rows()),
         "ignored": report.ignored.to_dicts(),
@@ -68,6 +70,18 @@ def _rows(report: "IngestSummary") -> "pl.DataFrame":
     return pl.DataFrame(
         rows, schema={"counted": pl.String, "kind": pl.String, "n": pl.Int64}, orient="row"
     )
+
+
+def note_upgrade(before: str | None) -> None:
+    """Says that the lake had this contract version, and who can no longer read it."""
+    from pipeline.events.contracts import VERSION
+
+    if before not in (None, str(VERSION)):
+        terminal.note(
+            f"the lake had contract version {before} and has {VERSION} now: versions of magic "
+            f"that read only lakes up to {before} cannot open it any more, so update magic "
+            "wherever this lake is read"
+        )
 
 
 def why_ignored(report: "IngestSummary") -> list[str]:

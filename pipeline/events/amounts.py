@@ -6,18 +6,20 @@ null only where there is none, so that the two can be told apart.
 
 import polars as pl
 
+from pipeline.events.names import HYPHENS
 from pipeline.events.prose import has_any
 
 # What has a number and is no amount: "round 3", "Player 2", "Agent-2".
 _LABEL = (
     r"(?i)\b(?:round|turn|day|player|seat|agent)[\s_]*(?:\"\s*:\s*)?(?:#|number\s|no\.\s?)?\s*\d+\b"
-    r"|\b[^\W\d]+[-_]\d+\b"
+    rf"|\b[^\W\d]+[_{HYPHENS}]\d+\b"
 )
 _BLANK = r"[ \x{a0}\x{2009}\x{202f}]"
 _WRITTEN = (
-    rf"[-\x{{2212}}]?\d[\d.,'’_]*(?:{_BLANK}\d{{3}}\b)*(?:[.,]\d+)?"
+    rf"[{HYPHENS}]?\d[\d.,'’_]*(?:{_BLANK}\d{{3}}\b)*(?:[.,]\d+)?"
     r"(?:e[+-]?\d+\b|\s?(?:%|percent\b|k\b|thousand\b|hundred\b|m\b|million\b)"
-    r"|\s*(?:[-/+*x\x{d7}\x{2013}]|\b(?:to|or|plus|minus|times)\b)\s*\d[\d.,]*)?"
+    r"|\s*(?:[/+*x\x{d7}"
+    rf"{HYPHENS}]|\b(?:to|or|plus|minus|times)\b)\s*\d[\d.,]*)?"
 )
 _BOUND = r"(?:(?:at\s(?:least|most)|(?:no\s)?(?:more|less)\sthan|up\sto|between)\s)"
 _PUT = rf"[^\d\n.]{{0,80}}?({_BOUND}?(?:\B\.)?{_WRITTEN})"
@@ -65,13 +67,13 @@ _WORDS = {
     for hundreds, hundred in enumerate(_HUNDREDS)
     for number, rest in enumerate(_BELOW_100)
 }
-_SMALL = rf"(?:{'|'.join(_TENS)})(?:[ -](?:{'|'.join(_ONES[1:10])}))?|{'|'.join(reversed(_ONES))}"
-# In words only with what it is an amount of: "one" is a pronoun as well. Above a thousand it is
-# found as a whole, and is none of the words.
+# In words only with what it is an amount of: "one" is a pronoun as well. All words of numbers that
+# stand there are one number, or none, as in "ten or twenty points".
+_IN_ONE_WORD = "|".join((*_TENS, *reversed(_ONES), "hundred", "thousand", "million"))
+_BETWEEN_WORDS = rf"[\s{HYPHENS}]+"
 _IN_WORDS = (
-    rf"(?i)\b((?:(?:thousand|million)(?: and)? )?(?:(?:a|{'|'.join(_ONES[1:10])}) hundred"
-    rf"(?:(?: and)? (?:{_SMALL}))?|{_SMALL}))"
-    r"\s+(?:points?|tokens?|coins?|dollars?|credits?|units?)\b"
+    rf"(?i)\b((?:a\s+)?(?:{_IN_ONE_WORD})(?:{_BETWEEN_WORDS}(?:and|or|to|{_IN_ONE_WORD}))*)"
+    rf"{_BETWEEN_WORDS}(?:points?|tokens?|coins?|dollars?|credits?|units?)\b"
 )
 
 
@@ -94,8 +96,11 @@ def written_amount(text: pl.Expr) -> pl.Expr:
     said = text.str.replace_all(_LABEL, "")
     numbers = said.str.extract_all(_NUMBER)
     alone = pl.when(numbers.list.len() > 0).then(numbers.list.join("|"))
-    in_words = said.str.extract(_IN_WORDS).str.to_lowercase().str.replace("-", " ", literal=True)
-    in_words = in_words.str.replace(" and ", " ", literal=True).str.replace("^a ", "one ")
+    in_words = said.str.extract(_IN_WORDS).str.to_lowercase()
+    in_words = in_words.str.replace_all(_BETWEEN_WORDS, " ")
+    in_words = in_words.str.replace("hundred and ", "hundred ", literal=True).str.replace(
+        "^a ", "one "
+    )
     as_digits = in_words.replace_strict(_WORDS, default=None, return_dtype=pl.String)
     return pl.coalesce(said.str.extract(_AFTER), alone, as_digits)
 

@@ -2,7 +2,8 @@
 
 A docstring's first line says what one row is; with the columns' descriptions it becomes the SQL
 comments, `magic schema` and the data dictionary. `VERSION` changes with the shape: a new table or
-column raises it. It is stored in every table. A new word, such as a game type, needs no other.
+column, or one that can be null now, raises it. It is stored in every table. A new word, such as a
+game type, needs no other.
 """
 
 from collections.abc import Mapping
@@ -17,9 +18,9 @@ from pipeline.column import Column
 from pipeline.events.checks import Table
 from pipeline.vocabulary import DocumentStatus, ParseStatus, Side
 
-# Lakes from `OLDEST_VERSION` on lack columns alone, which are null; the next change gives them
-# these and the newest version.
-VERSION = 10
+# Lakes from `OLDEST_VERSION` on lack columns, or nulls in them; the next change gives them these
+# and the newest version.
+VERSION = 11
 OLDEST_VERSION = 9
 SHA256_LENGTH = 64
 
@@ -76,7 +77,10 @@ class OfSeat(OfPlayer):
 class Games(OfGame):
     """One game."""
 
-    sha256 = column.digest("hash of its document's bytes", SHA256_LENGTH)
+    sha256 = column.digest(
+        "hash of its document's bytes, or of its content and the id that its log gives it",
+        SHA256_LENGTH,
+    )
     content_id = column.identifier(
         "hash of the parsed content: equal if the same game comes in two JSON forms"
     )

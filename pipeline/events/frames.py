@@ -56,6 +56,9 @@ _BEFORE_DERIVED = dict.fromkeys(("is_logged", *AnalysisKind), pl.Boolean())
 _VALUE_LENGTH = 60
 SEAT_OF_NOBODY = "the seat of an event is 1 to the number of players"
 _NOBODY = pl.lit([], _TEXTS)
+# The only player that a vote's text names; an empty text if it decides for nobody.
+_STATED = prose.only(pl.col("stated"))
+_STATED_PLAYER = pl.when(_STATED != "").then(_STATED)
 _OK = pl.lit(str(ParseStatus.OK))
 _OUTAGE = pl.lit(str(ParseStatus.OUTAGE))
 
@@ -76,10 +79,13 @@ class Frames(Struct):
     """The rows of every event table as Arrow's columns, what rows share as dictionaries.
 
     `broken` are the games that have a row which breaks its contract, each with its fault.
+    `read_votes` are, by game, the number of votes that only a text tells, and how many of these it
+    does not decide.
     """
 
     tables: dict[str, pa.Table]
     broken: dict[str, Fault]
+    read_votes: dict[str, tuple[int, int]] = {}
 
     def table(self, name: str) -> pl.DataFrame:
         """One of the tables, with the columns and types of its contract."""
@@ -89,7 +95,8 @@ class Frames(Struct):
 def frames(batch: Sequence[IdentifiedGame]) -> Frames:
     """The rows of the games, in their order."""
     rows = _Batch(batch)
-    return Frames({table: rows.whole(table) for table in GAME_TABLES}, rows.broken())
+    tables = {table: rows.whole(table) for table in GAME_TABLES}
+    return Frames(tables, rows.broken(), rows.read_votes())
 
 
 class _Batch:
@@ -161,6 +168,13 @@ class _Batch:
                 whose = games.gather(rows[GAME_ROW]) if GAME_ROW in rows else rows["game_id"]
                 broken |= _faults(table, rows, whose, breaks)
         return broken
+
+    def read_votes(self) -> dict[str, tuple[int, int]]:
+        """By game that has any, the votes read from text, and how many it does not decide."""
+        read = self.tables["votes"].filter(~pl.col("is_logged"), pl.col("parse_status") != _OUTAGE)
+        counts = read.group_by(GAME_ROW).agg(pl.len(), pl.col("is_correct").null_count())
+        games = self.tables["games"]["game_id"].gather(counts[GAME_ROW])
+        return dict(zip(games, counts.drop(GAME_ROW).iter_rows(), strict=True))
 
     def _own(self, table: str) -> pl.DataFrame:
         """The columns that the table's own contract is about."""
@@ -345,11 +359,15 @@ def _course_rows(courses: Sequence[Course]) -> tuple[pl.Series, pl.DataFrame]:
 
 def _votes(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     rows = _with_stated(rows, batch)
-    stated = prose.only(pl.col("stated")).alias("stated_target")
-    rows = rows.with_columns(stated, _chosen("target"), _vote_status("target"))
+    rows = rows.with_columns(
+        _chosen("target"), _vote_status("target"), stated_target=_STATED_PLAYER
+    )
+    # Of a vote that nobody registered, and whose text does not decide, nothing is known.
+    known = pl.when(pl.col("is_logged") | _STATED.is_not_null())
+    is_valid = pl.col("target_seat") != pl.col("seat")
     rows = batch.seat_of(rows, "target").with_columns(
-        is_correct=pl.col("is_sought").fill_null(value=False),
-        is_valid=(pl.col("target_seat") != pl.col("seat")).fill_null(value=False),
+        is_correct=known.then(pl.col("is_sought").fill_null(value=False)),
+        is_valid=known.then(is_valid.fill_null(value=False)),
     )
     return _without_the_dead(rows, batch)
 
@@ -414,15 +432,14 @@ def _with_named(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
 
 
 def _chosen(name: str) -> pl.Expr:
-    stated = prose.only(pl.col("stated"))
-    return pl.when("is_logged").then(name).otherwise(stated).alias(name)
+    return pl.when("is_logged").then(name).otherwise(_STATED_PLAYER).alias(name)
 
 
 def _vote_status(name: str) -> pl.Expr:
     """How clearly the text says what was registered or, where nothing is logged, who is named."""
-    registered, stated = pl.col(name), prose.only(pl.col("stated"))
+    registered = pl.col(name)
     is_lost = pl.col("answer").is_null() & registered.is_not_null()
-    is_other = pl.col("is_logged") & stated.is_not_null() & stated.ne_missing(registered)
+    is_other = pl.col("is_logged") & (registered.fill_null("") != _STATED)
     status = (
         pl.when(is_lost)
         .then(_OK)  # no text contradicts the log

@@ -23,13 +23,13 @@ _LINE = re.compile(rf".*\.(?:jsonl|ndjson){_PACKED}(?: \([0-9]+\))*#[0-9]+", re.
 _ENCODER = msgspec.json.Encoder(order="sorted")
 # Half as dear as JSON, for what only this code reads.
 _PACKER = msgspec.msgpack.Encoder(order="deterministic")
-_MOST_EXACT = 2**53
+_LEAST_WHOLE, _MOST_WHOLE = -(2**63), 2**64 - 1
 _ROUND_AND_SEAT = attrgetter("round", "seat")
 _all_events = attrgetter(*ACTS)
 # What is no content of a game: where the same is said in another form.
 _NO_CONTENT = {
     *("messages", "events", "format", "format_version", "game_index", "assigned_model", "faults"),
-    *("order", "failures", "usage"),
+    *("order", "failures", "usage", "log_id"),
 }
 _facts = attrgetter(
     *(field.name for field in fields(GameRecord) if field.name not in {*ACTS, *_NO_CONTENT})
@@ -39,6 +39,14 @@ _facts = attrgetter(
 def sha256(data: bytes) -> str:
     """The hash of a document's bytes, 64 hexadecimal digits."""
     return hashlib.sha256(data).hexdigest()
+
+
+def document_sha256(data: bytes, game: GameRecord, content: str) -> str:
+    """Return the hash by which a game's document is known: of its bytes, or of its id and content.
+
+    A log that Inspect writes again, as with other scores, has other bytes and the same samples.
+    """
+    return sha256(data if game.log_id is None else f"{game.log_id} {content}".encode())
 
 
 def game_index(path: str) -> int | None:
@@ -104,7 +112,8 @@ def identified_setting(game_type: str, setting: Mapping[str, JsonValue]) -> Sett
 def _identified(setting: bytes) -> Setting:
     played, fixed = msgspec.json.decode(setting)
     setting_id = _digest(_ENCODER.encode([played, _each_number(fixed, float)]))
-    # Settings of one id have one text, which is for people: 10, not 10.0.
+    # Settings of one id have one text, which is for people: 10, not 10.0. Engines read the digits
+    # of a whole number alike, but write one as a float in different ways.
     return Setting(setting_id, _ENCODER.encode(_each_number(fixed, _plain)).decode())
 
 
@@ -121,7 +130,8 @@ def _each_number(value: JsonValue, write: Callable[[float], JsonValue]) -> JsonV
 
 
 def _plain(number: float) -> JsonValue:
-    return int(number) if number.is_integer() and abs(number) < _MOST_EXACT else number
+    is_whole = number.is_integer() and _LEAST_WHOLE <= number <= _MOST_WHOLE
+    return int(number) if is_whole else number
 
 
 def _digest(data: bytes) -> str:

@@ -12,13 +12,17 @@ from collections.abc import Callable
 
 import polars as pl
 
+from pipeline.events.ballots import PRONOUN
 from pipeline.events.contracts import GAME_ROW
 
-MARK = "\x02([0-9,]+)\x03"
 # A name that may be another word as well: it stands for two seats that nobody has.
 _DOUBT = "\x020,00\x03"
 _EDGE, _BETWEEN, _DOUBTED = "\x01", "\x04", "\x05"
-_OWN_SIGNS = "[\x01-\x05]"
+# What no text has once it is searched, and what is not seen in one, such as a joiner of width 0.
+_OWN_SIGNS = "[\x01-\x08\x0e]"
+_UNSEEN = r"[\p{Cf}\x{fe0f}\x{20e3}]"
+# All of these are a hyphen; in a class of a pattern.
+HYPHENS = r"\x{2010}-\x{2013}\x{2212}-"
 _WITHOUT_BLANKS = (
     r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Bopomofo}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}ー々"
 )
@@ -30,14 +34,22 @@ _WORDS = (
     *("he", "you", "my", "so", "do", "no", "us", "it", "in", "on", "max", "jack", "dean", "page"),
 )
 _LETTERS = ("a", "i")
-_BLANKS = r"[ \t_\x{a0}-]+"
-_NUMBER_WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_DIGITS, _WIDE_DIGITS = "0123456789", "\uff10\uff11\uff12\uff13\uff14\uff15\uff16\uff17\uff18\uff19"
+# What may stand between the parts of a name.
+_SIGNS = " _-\u2010\u2011\u2012\u2013\u2212"
+_BLANKS = rf"[\p{{Zs}}\t_{HYPHENS}]+"
+NUMBER_WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 # "I think", "I'm", and "A clue ..." at the beginning of a sentence; "a liar" anywhere.
 _PRONOUN = r"\b[Ii](['’]|\s+[a-z])"
 _VERB = r"(\s+(?:is|was|has|had|seems|looks|gave|said|lied|must|and|or|because|since)\b)"
 _ARTICLES = {"A": r"(^|[.!?:\n\x04]\s*)A", "a": r"(\b)a"}
 
 Form = Callable[[pl.Expr], pl.Expr]
+
+
+def without_signs(text: pl.Expr) -> pl.Expr:
+    """A text without the signs that stand for something here, and without what nobody sees."""
+    return text.str.replace_all(_OWN_SIGNS, " ").str.replace_all(_UNSEEN, "")
 
 
 def exact(text: pl.Expr) -> pl.Expr:
@@ -48,7 +60,7 @@ def exact(text: pl.Expr) -> pl.Expr:
 def loose(text: pl.Expr) -> pl.Expr:
     """A text in lower case, with `player_2`, `Player two` and `player2` written alike."""
     text = _straight(text.str.normalize("NFKC").str.to_lowercase())
-    for number, word in enumerate(_NUMBER_WORDS, start=1):
+    for number, word in enumerate(NUMBER_WORDS, start=1):
         text = text.str.replace_all(rf"{_BLANKS}{word}\b", f" {number}")
     return text.str.replace_all(rf"{_BLANKS}#?([0-9])", "$1").str.replace_all(_BLANKS, " ")
 
@@ -62,7 +74,7 @@ def marked(texts: pl.DataFrame, seats: pl.DataFrame, form: Form) -> pl.Series:
 
     `seats` has the game, `player` and seat of each; the texts of a game follow one another.
     """
-    said = pl.col("text").fill_null("").str.replace_all(_OWN_SIGNS, " ")
+    said = without_signs(pl.col("text").fill_null(""))
     games = texts.group_by(GAME_ROW, maintain_order=True).agg(said.str.join(_BETWEEN))
     games = games.with_columns(_without_doubt(form(pl.col("text")), seats))
     # In their order, since what comes back stands beside the rows.
@@ -90,7 +102,7 @@ def _delimited(text: pl.Expr) -> pl.Expr:
 
 def _names(seats: pl.DataFrame, form: Form) -> pl.DataFrame:
     """What stands for a seat in a text: `name`, with delimiters, and the seat's number."""
-    name = form(pl.col("player").str.replace_all(_OWN_SIGNS, " ")).str.strip_chars()
+    name = form(without_signs(pl.col("player"))).str.strip_chars()
     names = seats.select(GAME_ROW, "seat", name=name)
     if form is loose:
         names = names.filter(~pl.col("name").is_in(_LETTERS))
@@ -108,13 +120,14 @@ def _names(seats: pl.DataFrame, form: Form) -> pl.DataFrame:
 
 
 def _respelt(names: pl.DataFrame) -> pl.DataFrame:
-    """The names that have a blank with a hyphen there, and so on, where no seat is called that.
+    """The names with every other blank, hyphen and width of digits, where no seat is called that.
 
     Else "Mary-Ann" names Ann, where there are Mary Ann and Ann.
     """
-    parted = names.filter(pl.col("name").str.contains(_BLANKS))
-    signs = [pl.col("name").str.replace_all(_BLANKS, sign) for sign in " -_"]
-    respelt = parted.with_columns(name=pl.concat_list(signs)).explode("name")
+    name = pl.col("name").str.normalize("NFKC")
+    widths = [name, name.str.replace_many(list(_DIGITS), list(_WIDE_DIGITS))]
+    spelt = [one.str.replace_all(_BLANKS, sign) for one in widths for sign in _SIGNS]
+    respelt = names.with_columns(name=pl.concat_list(spelt)).explode("name")
     return respelt.unique().join(names, on=[GAME_ROW, "name"], how="anti")
 
 
@@ -140,7 +153,9 @@ def _without_doubt(text: pl.Expr, seats: pl.DataFrame) -> pl.Expr:
         games = seats.filter(player=name)[GAME_ROW].implode()
         if games.item().is_empty():
             continue
-        plain = text.str.replace_all(_PRONOUN, "$1") if name in "Ii" else _article(text, name)
+        plain = (
+            text.str.replace_all(_PRONOUN, f"{PRONOUN}$1") if name in "Ii" else _article(text, name)
+        )
         text = pl.when(pl.col(GAME_ROW).is_in(games)).then(plain).otherwise(text)
     return text
 

@@ -8,84 +8,17 @@ expressions, and give such; a null text says nothing.
 from collections.abc import Iterable
 from functools import reduce
 from operator import or_
-from typing import TypeVar
 
 import polars as pl
 
 from pipeline import thoughts
-from pipeline.events.abstentions import (
-    ABSTAINS,
-    HELPERS,
-    NO_ONE,
-    NOBODY,
-    NOT_ABSTAINING,
-    SPEAKS_OF_IT,
-    quick,
-)
-from pipeline.events.names import MARK, exact, loose, marked
+from pipeline.events import ballots
+from pipeline.events.ballots import ANSWER, FINAL, MARK
+from pipeline.events.names import NUMBER_WORDS, exact, loose, marked, without_signs
 from pipeline.game import OUTAGE_MARK
 from pipeline.vocabulary import Choice, ParseStatus
 
-_Text = TypeVar("_Text", pl.Expr, pl.Series)
-
-_NUMBER_WORDS = {
-    word: str(number)
-    for number, word in enumerate(
-        ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"), start=1
-    )
-}
-_NUMBER_OF_PLAYER = rf"(\d+|{'|'.join(_NUMBER_WORDS)})"
-_PLAYER = rf"player[\s_]*{_NUMBER_OF_PLAYER}\b"
-_MENTION = rf"(?i){_PLAYER}"
-# What joins the names of a vote that says two: "from Ann to Bob", "Ann → Bob", "with Ann for Bob".
-_JOINED = r"(?:\s*,\s+|\s+(?:(?:or|and|nor)(?:\s+for)?|to|from|for)\s+|\s*(?:→|[-=]+>)\s*)"
-_OWN_PROPOSAL = r"(?i)\bmy own proposal\b"
-
-
-def _vote(player: str, words: str = r"\bvot(?:e|es|ing)\b") -> str:
-    """The pattern of a vote for a player, or for two, whose name has this pattern."""
-    return (
-        rf"(?i)(?:{words})[^\d\n.。{NOBODY}]{{0,40}}?"
-        rf"(?:{NO_ONE}|{player}(?:{_JOINED}{player})?)"
-        rf"|{player}\s+(?:will\s+)?(?:gets?|has|receives?|is)\s+my\s+vote\b"
-    )
-
-
-def _denied(player: str, words: str = r"\bvot(?:e|es|ing)\b") -> str:
-    """The pattern of a vote that somebody does not give: "I won't vote for Bob", "not Bob"."""
-    rest = rf"[^\d\n.。,;!?]{{0,40}}?{player}(?:(?:\s*,\s*|\s+)(?:or|nor|and)\s+{player})?"
-    instead = (
-        r"(?:refus|declin)(?:e|es|ing)\s+to|(?:abstain|refrain)(?:ing)?\s+from|instead\s+of|than"
-    )
-    return (
-        rf"(?i)(?:\b(?:not|never|cannot|no|ne|{instead})|n['’]t)\s+{HELPERS}(?:{words}){rest}"
-        rf"|(?:{words})\s+(?:is\s+)?(?:not|never|nicht|pas)\s{rest}"
-        rf"|\bnot\s+(?:for\s+)?{player}"
-        rf"|(?:{words})\W{{1,3}}(?:(?:is|goes|for|to)\s+){{0,2}}neither\s+(?:for\s+)?{player}"
-        rf"(?:\s*,\s*{player})*\s+nor\s+(?:for\s+)?{player}"
-        rf"|\b(?:any|every)(?:one|body)\s+(?:but|except)\s+(?:for\s+)?{player}"
-        rf"|[不别別没沒][会會要想能再有]?投(?:票)?[给給]?{player}"
-    )
-
-
-_VOTE, _DENIED = _vote(_PLAYER), _denied(_PLAYER)
-_INTRODUCTION = rf"(?i)\b(?:as|i am|i'm)\s+(?:player\s+)?{_PLAYER}"
-# The same for names of any kind, in some more languages.
-_VOTE_WORDS = r"\bvot(?:e|es|ing|o|ar|ons)\b|\b(?:stimme|wähle)\b|голосую|투표|投"
-_NAMED_VOTE = _vote(MARK, _VOTE_WORDS) + (
-    rf"|[给給]{MARK}投|{MARK}(?:さん|くん|君|様|氏)?に(?:投票|一票|入れ)"
-    rf"|{MARK}\s?[씨님]?(?:에게|한테|을|를)?\s?(?:투표|한 표)"
-)
-_NAMED_DENIED = quick(
-    _denied(MARK, _VOTE_WORDS)
-    + rf"|{MARK}(?:さん|くん|君|様|氏)?に[はも]?(?:投票|入れ)[はを]?し?(?:ない|ません|たくない)"
-    rf"|{MARK}\s?[씨님]?(?:에게|한테)는?\s?투표하지\s?않"
-)
-_NAMED_INTRODUCTION = (
-    rf"(?i)\b(?:as|i am|i['’]m|ich bin|als|soy|como|je suis)\s+(?:player\s+)?{MARK}"
-    rf"|(?:我是|我叫|作为|作為|私は){MARK}|{MARK}として"
-)
-
+_PLAYER = r"(?i)(?-u:\b)player[\s_-]*#?"
 _NUMBER = r"\d+(?:[.,]\d+)*"
 _SHARE_NUMBER = r"^(?:\d+(?:[.,]\d{1,2}|[.,]\d{4,})?|\d+[.]\d+)$"
 _COOPERATE = r"(?i)\bcooperat"
@@ -150,97 +83,86 @@ def _plain(value: pl.Expr) -> pl.Expr:
 
 
 def stated_players(rows: pl.DataFrame) -> pl.Series:
-    """The players that votes' texts name, as `Player N`: a list without repetition, in no order.
+    """The players that votes' texts name, as `Player N`, in lists as `_decided` makes them.
 
-    `rows` have `answer`, the text, and its speaker, `player`. What follows `vote` decides; only
-    where no such words stand, the names in the rest of the text do. A speaker's introduction of
-    itself ("As Player 3, ...") names nobody, and neither does a vote that it does not give ("I
-    won't vote for Player 3").
+    `rows` have `answer`, the text, and its speaker, `player`.
     """
-    text, after_vote = pl.col("answer"), pl.col("after_vote")
-    # In steps, since polars takes longer to plan an expression that is in itself again and again.
-    said = rows.with_columns(_given(text, _DENIED)).with_columns(_fields(text, _PLAYER))
-    said = said.with_columns(after_vote=text.str.extract_all(_VOTE).list.join("\n"))
-    says_vote = after_vote != ""
-    named = pl.when(says_vote).then(after_vote).otherwise(_elsewhere(text, _INTRODUCTION))
-    said = said.with_columns(named=_names(named))
-    own = pl.when(~says_vote & _proposes(text)).then(pl.concat_list("player"))
-    stated = own.fill_null(_beside_nobody(pl.col("named"), text))
-    nobody = pl.lit([], pl.List(pl.String))
-    is_silent = rows.select(is_outage(text) | text.is_null()).to_series()
-    return said.select(stated=pl.when(~is_silent).then(stated).otherwise(nobody)).to_series()
+    text = without_signs(pl.col("answer").str.normalize("NFKC"))
+    for number, word in enumerate(NUMBER_WORDS, start=1):
+        text = text.str.replace_all(rf"{_PLAYER}{word}(?-u:\b)", f"\x02{number}\x03")
+    text = text.str.replace_all(rf"{_PLAYER}([0-9]+)(?-u:\b)", "\x02$1\x03")
+    speaker = pl.col("player").str.extract("([0-9]+)$")
+    stated = _decided(rows.select("answer", text=text, speaker=speaker))
+    name = pl.when(pl.element() == "").then(pl.element()).otherwise("Player " + pl.element())
+    return stated.list.eval(name)
 
 
 def stated_seats(rows: pl.DataFrame, seats: pl.DataFrame) -> pl.Series:
-    """The numbers of the seats that a vote's text names, as texts: a list without repetition.
+    """The numbers of the seats that votes' texts name, in lists as `_decided` makes them.
 
     The same for seats of any names. `rows` have game, `text` and the speaker's `seat`, those of a
-    game one after the other; `seats` have game, `player` and `seat`. What is written as a seat's
-    name comes first, and counts in any case only where nothing is.
+    game one after the other; `seats` have game, `player` and `seat`. Names count in any case only
+    where none is written as its seat has it.
     """
-    written = _given(marked(rows, seats, exact), _NAMED_DENIED)
-    # Nearly always a vote has its words and a name as it is written.
-    is_open = ~written.str.contains(f"{NOBODY}|{_NAMED_VOTE}")
-    others = pl.Series([None] * rows.height, dtype=pl.String)
-    spoken = _given(marked(rows.filter(is_open), seats, loose), _NAMED_DENIED)
-    others = others.scatter(is_open.arg_true(), spoken)
-    said = rows.with_columns(exact=written, loose=others)
-    said = said.with_columns(_fields(pl.col("exact"), MARK), _fields(pl.col("loose"), MARK))
-    voted, named = [], []
-    for text in (pl.col("exact"), pl.col("loose")):
-        votes = _seats(text.str.extract_all(_NAMED_VOTE).list.join(""))
-        voted.append(_beside_nobody(votes, text))
-        named.append(_seats(_elsewhere(text, _NAMED_INTRODUCTION)))
-    own = pl.when(_proposes(pl.col("exact"))).then(pl.concat_list(pl.col("seat").cast(pl.String)))
-    lists = [*voted, own, *named]
-    first = pl.coalesce(*[pl.when(found.list.len() > 0).then(found) for found in lists])
-    is_silent = is_outage(pl.col("text")) | pl.col("text").is_null()
-    stated = pl.when(~is_silent).then(first).fill_null(pl.lit([], pl.List(pl.String)))
-    return said.select(stated.alias("stated")).to_series()
+    rows = rows.with_columns(answer="text", speaker=pl.col("seat").cast(pl.String))
+    stated = _decided(rows.with_columns(text=marked(rows, seats, exact)))
+    is_open = stated.list.len() == 0
+    texts = pl.Series([None] * rows.height, dtype=pl.String)
+    texts = texts.scatter(is_open.arg_true(), marked(rows.filter(is_open), seats, loose))
+    spoken = _decided(rows.with_columns(text=texts))
+    first = pl.when(pl.col("spoken").list.len() > 0).then("spoken").otherwise("stated")
+    return pl.DataFrame({"stated": stated, "spoken": spoken}).select(stated=first).to_series()
 
 
-def _fields(text: pl.Expr, player: str) -> pl.Expr:
-    """Of JSON the last field that answers and names a player, or those whose value is a name."""
-    inside = rf"[^\]}}]{{0,100}}?{player}[^\]}}]{{0,100}}"
-    value = rf'"(?:[^"\\]|\\.)*?{player}(?:[^"\\]|\\.)*"|[\[{{]{inside}|{player}'
-    answers = text.str.extract(rf'(?is)^\{{.*"(?:{thoughts.AIM_KEYS})"\s*:\s*({value})')
-    names = text.str.extract_all(rf'(?i)"\s*:\s*"?\s*{player}\s*"?\s*[,}}]').list.join("")
-    named = pl.coalesce(answers, pl.when(names != "").then(names), text)
-    return pl.when(text.str.starts_with("{")).then(named).otherwise(text)
+def _decided(texts: pl.DataFrame) -> pl.Series:
+    """What votes with marks for names decide, as lists of the players' numbers.
+
+    One number is the vote. An empty text alone is a vote for nobody; beside numbers it says that
+    the text names them without a decision. A text that names nobody has an empty list. `texts` have
+    `answer`, as written, `text`, with marks, and `speaker`, the speaker's own number.
+    """
+    text, said, last = pl.col("text"), pl.col("said"), pl.col("last")
+    # In steps, since polars takes longer to plan an expression that is in itself again and again.
+    read = texts.with_columns(text.str.replace_all(ballots.INTRODUCTION, ""))
+    read = read.with_columns(said=text)
+    for pattern, value in ballots.FORMS:
+        read = read.with_columns(said.str.replace_all(pattern, value))
+    given = said.str.extract_all(
+        rf"(?m){ANSWER}(?:{MARK}|\w)|^(?:[^\n\x02]{{0,40}}:)?[^\w\n\x02]*{MARK}[^\w\n]*$"
+    )
+    given = given.list.eval(pl.element().str.extract(r"(\w[0-9,]*)")).list.n_unique()
+    is_final = said.str.contains(f"{FINAL}{ANSWER}[^{ANSWER}]*$")
+    read = read.with_columns(
+        last=said.str.extract(f"(?s)^.*{ANSWER}(.*)$"), is_torn=(given > 1) & ~is_final
+    )
+    chosen = (
+        pl.when(last.str.starts_with("\x02"))
+        .then(_numbers(last.str.extract(f"^({MARK})")))
+        .when(last.str.contains("(?i)^my"))
+        .then(pl.concat_list("speaker"))
+        .otherwise(pl.concat_list(pl.lit("")))
+    )
+    read = read.with_columns(chosen=chosen, named=_numbers(text))
+    rest = (
+        pl.when(is_final)
+        .then(last.str.extract_all(ballots.VOTES_AGAIN).list.join(""))
+        .otherwise(last)
+    )
+    others = (
+        _numbers(rest.str.replace_all(ballots.ASIDE, "")).list.set_difference("chosen").list.len()
+        > 0
+    )
+    is_open = last.is_null() | pl.col("is_torn") | others | last.str.contains(ballots.TAKES_BACK)
+    names = pl.when(pl.col("named").list.len() > 0).then(pl.concat_list("named", pl.lit("")))
+    stated = pl.when(is_open | (pl.col("chosen").list.len() != 1)).then(names).otherwise("chosen")
+    is_silent = is_outage(pl.col("answer")) | pl.col("answer").is_null()
+    nobody = pl.lit([], pl.List(pl.String))
+    return read.select(stated=pl.when(~is_silent).then(stated).fill_null(nobody)).to_series()
 
 
-def _elsewhere(text: pl.Expr, introduction: str) -> pl.Expr:
-    """What may name the player of a vote without its words; nothing of one who votes for nobody."""
-    abstains = text.str.contains(SPEAKS_OF_IT)
-    return pl.when(abstains).then(pl.lit("")).otherwise(text.str.replace_all(introduction, ""))
-
-
-def _proposes(text: pl.Expr) -> pl.Expr:
-    """Whether a vote is for the speaker's own proposal."""
-    return text.str.contains(_OWN_PROPOSAL) & ~text.str.contains(SPEAKS_OF_IT)
-
-
-def _beside_nobody(found: pl.Expr, text: pl.Expr) -> pl.Expr:
-    """The players of votes, and nobody as one more where the text also abstains."""
-    is_torn = (found.list.len() > 0) & text.str.contains(NOBODY, literal=True)
-    return pl.when(is_torn).then(pl.concat_list(found, pl.lit(""))).otherwise(found)
-
-
-def _given(text: _Text, denied: str) -> _Text:
-    """The texts without the votes that they do not give, with a sign where they abstain."""
-    said = text.str.replace_all(NOT_ABSTAINING, "").str.replace_all(ABSTAINS, NOBODY)
-    return said.str.replace_all(denied, "")
-
-
-def _seats(text: pl.Expr) -> pl.Expr:
+def _numbers(text: pl.Expr) -> pl.Expr:
     numbers = text.str.extract_all(MARK).list.join(",").str.replace_all(r"[\x02\x03]", "")
     return numbers.str.split(",").list.eval(pl.element().filter(pl.element() != "")).list.unique()
-
-
-def _names(text: pl.Expr) -> pl.Expr:
-    number = pl.element().str.to_lowercase().str.extract(rf"{_NUMBER_OF_PLAYER}$")
-    name = pl.lit("Player ") + number.replace(_NUMBER_WORDS)
-    return text.str.extract_all(_MENTION).list.eval(name).list.unique()
 
 
 def only(found: pl.Expr) -> pl.Expr:

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
-from itertools import chain
+from itertools import chain, islice
 from operator import itemgetter
 from typing import Any, Protocol, cast
 
@@ -37,6 +37,8 @@ _WELL_FORMED = msgspec.json.Decoder()
 _TEXT_LIMIT = 500
 _HEAD_BYTES = 1 << 12
 _N_KEYS = 3
+_MOST_KEYS = 100
+_AS_LINES = "write each on a line, as .jsonl"
 _WORD = re.compile("(?=_*[A-Za-z])[A-Za-z_]{1,30}")
 NOT_READ = "not read: "
 """What the reason begins with for a log of a known program that has no game that is read."""
@@ -193,6 +195,7 @@ def why_ignored(data: bytes, path: str = "") -> str:
     look = Look(path, data.removeprefix(BYTE_ORDER_MARK))
     describing = [format_ for format_ in _own() if hasattr(format_, "describes")]
     named = next(filter(None, (format_.describes(look) for format_ in describing)), None)
+    named = named or _describe_wrapped(look)
     return f"{NOT_READ}{named}" if named else _why_no_log(look)
 
 
@@ -251,11 +254,29 @@ def _claimed_twice(names: list[str]) -> str:
 
 def _refuse_list(look: Look) -> None:
     """Raises BrokenDocument for a JSON list whose first entry is a log that is read alone."""
-    first = Look(look.path, next(look.listed(), b""))
-    names = (format_.NAME for format_ in _own() if first.data and format_.claims(first))
-    if name := next(names, None):
-        rule = "each log is a document of its own: write each on a line, as .jsonl"
+    if name := _name_of_first(look):
+        rule = f"each log is a document of its own: {_AS_LINES}"
         raise broken("$", rule, f"a JSON list of logs of {name}")
+
+
+def _describe_wrapped(look: Look) -> str | None:
+    """Return what stands in a JSON object that has logs at one of its keys; None if it has none."""
+    for key, value in islice(look.top.items(), _MOST_KEYS):
+        inner = Look(look.path, bytes(value))
+        if name := _name_of_first(inner) or _claimant(inner):
+            at = f"key `{key}`" if _WORD.fullmatch(key) else "a key"
+            return f"logs of {name} at {at} of an object: {_AS_LINES}"
+    return None
+
+
+def _name_of_first(look: Look) -> str | None:
+    """Return the format of the first entry of a JSON list; None where none of ours claims it."""
+    return _claimant(Look(look.path, next(look.listed(), b"")))
+
+
+def _claimant(look: Look) -> str | None:
+    names = (format_.NAME for format_ in _own() if look.data and format_.claims(look))
+    return next(names, None)
 
 
 def _why_no_log(look: Look) -> str:

@@ -25,6 +25,7 @@ MODELS_NOTE = (
     "number the agents of a team"
 )
 
+_KEYS_BESIDE = {"game_id", "win_side", "agents", "entries"}
 _BEGINNING = re.compile(rb"\s*[0-9]{1,4},status,[0-9]{1,4},[A-Z]+,")
 # Before a record, or one of which a writer that was killed left only the beginning.
 _NEXT_RECORD = re.compile(r"\n(?=[0-9]{1,4},[A-Za-z]+,|[0-9]{1,4}(?:,[A-Za-z]*)?\Z)")
@@ -229,6 +230,12 @@ def splitter(path: str, head: bytes) -> Splitter | None:
 
 def claims(look: Look) -> bool:
     return _BEGINNING.match(look.data) is not None
+
+
+def describes(look: Look) -> str | None:
+    """Return what the server's JSON of a game is, which stands beside the log; None for others."""
+    is_beside = look.has(_KEYS_BESIDE, len(_KEYS_BESIDE))
+    return "AIWolf's JSON of requests: ingest the `.log` of this game" if is_beside else None
 
 
 def read(look: Look, model: str | None) -> GameRecord:

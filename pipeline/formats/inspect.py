@@ -40,6 +40,7 @@ _NEAR_BYTES = 1 << 8
 _NO_MODEL = "none/none"
 _LONGEST = 200
 _BY_HAND = "operator"
+ANSWERED_BY_REQUESTED = "every call is answered by the model that was requested"
 
 
 _CACHED = ("input_tokens_cache_read", "input_tokens_cache_write")
@@ -62,9 +63,24 @@ class Call(Struct, gc=False):
     role: Any = None
     model: Any = None
     working_time: Any = None
+    output: Raw = Raw(b"null")
+
+
+class Output(Struct, gc=False):
+    usage: Used | None = None
+
+
+class Fallback(Struct):
+    """A model that answered `count` calls in place of the requested one."""
+
+    model: str
+    fallback_model: str
+    count: int
 
 
 _USAGE = msgspec.json.Decoder(dict[str, Used] | None)
+_OUTPUT = msgspec.json.Decoder(Output | None)
+_FALLBACKS = msgspec.json.Decoder(list[Fallback] | None)
 _EVENTS = msgspec.json.Decoder(list[Call] | None)
 
 
@@ -90,6 +106,8 @@ class Sample(Struct):
     invalidation: Invalidation | None = None
     limit: Limit | None = None
     error: Error | None = None
+    uuid: str | None = None
+    model_fallbacks: Raw = Raw(b"null")
     role_usage: Raw = Raw(b"{}")
     model_usage: Raw = Raw(b"{}")
     events: Raw = Raw(b"[]")
@@ -135,6 +153,11 @@ def read(look: Look, model: str | None) -> GameRecord:
     game.format = NAME
     game.faults = [_placed(fault, at) for fault in game.faults]
     game.usage = _usage(game, header, sample)
+    game.log_id = sample.uuid
+    at_fallbacks = "$.sample.model_fallbacks"
+    for one in _decoded(_FALLBACKS, sample.model_fallbacks, at_fallbacks, game.faults) or ():
+        answered = f"{one.fallback_model} answered {one.count} calls of {one.model}"
+        game.faults.append(Fault(at_fallbacks, ANSWERED_BY_REQUESTED, answered))
     game.failures = {**_failures(game, sample), **game.failures}
     if sample.invalidation is not None:
         _invalidate(game, sample)
@@ -235,17 +258,28 @@ def _used(header: Eval, sample: Sample, seats: Sequence[Seat], faults: list[Faul
     )
     n_seats = Counter(seat.model for seat in seats)
     players = {seat.player for seat in seats}
-    others = {role: header.model_of(role) for role in roles.keys() - players}
+    # What a role was called with is more than what the header binds it to, which can be nothing.
+    others = {
+        role: {call.model for call in calls if call.role == role} or {header.model_of(role)}
+        for role in roles.keys() - players
+    }
     of_seats = []
     for seat in seats:
         if seat.player in roles:
             found, own = roles[seat.player], [call for call in calls if call.role == seat.player]
         elif seat.model in models and n_seats[seat.model] == 1:
+            of_model = [call for call in calls if call.model == seat.model]
             # What a role with several models used may have been of this one.
-            beside = [roles[role] for role, model in others.items() if model == seat.model]
-            beside += [Usage()] * (None in others.values())
+            beside = [
+                roles[role] if names == {seat.model} else Usage()
+                for role, names in others.items()
+                if names & {seat.model, None}
+            ]
+            if not roles:  # an older log, which says only what was called
+                called = [call for call in of_model if call.role not in {None, *players}]
+                beside = [Usage() for call in called if _is_within(call, models[seat.model])]
             found = _without(models[seat.model], beside)
-            own = [call for call in calls if call.model == seat.model and call.role not in others]
+            own = [call for call in of_model if call.role in (None, seat.player)]
         else:
             of_seats.append(Usage())
             continue
@@ -254,6 +288,13 @@ def _used(header: Eval, sample: Sample, seats: Sequence[Seat], faults: list[Faul
         is_timed = bool(seconds) and None not in seconds
         of_seats.append(replace(found, seconds=sum(seconds) if is_timed else None))
     return of_seats
+
+
+def _is_within(call: Call, used: Usage) -> bool:
+    """Return whether a model's usage can contain that of the call: it is not larger."""
+    output = _decoded(_OUTPUT, call.output, "$.sample.events", [])
+    of_call = _of(output.usage, "$.sample.events", []) if output and output.usage else Usage()
+    return (of_call.input_tokens or 0) <= (used.input_tokens or 0)
 
 
 def _without(used: Usage, others: Sequence[Usage]) -> Usage:

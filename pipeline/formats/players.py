@@ -23,8 +23,11 @@ _MODELS = msgspec.json.Decoder(dict[str, str])
 MOST_PLAYERS = 1_000
 LONGEST_NAME = 1_000
 NOT_NAMES = frozenset({MODERATOR, EVERYONE})
-# What stands between the words of a name, and what an answer has around it.
-_AROUND = re.compile(r"""[\s_]+|^[\s"'“”‘’`*(<\[「]+|[\s"'“”‘’`*)>\]」.。,!]+$""")
+# What stands between the words of a name, or is not seen, and what an answer has around it.
+_AROUND = re.compile(
+    r"""[\s_\u00ad\u200b-\u200f\u202a-\u202e\u2060\ufeff]+|^[\s"'“”‘’`*(<\[「]+|[\s"'“”‘’`*)>\]」.。,!]+$"""
+)
+_HYPHENS = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-"))
 # What programs write for an answer that named nobody.
 _NOBODY = frozenset(
     (
@@ -107,14 +110,15 @@ def named(value: object, known: Mapping[Any, str]) -> str | None:
 
 
 def _alike(value: str, known: Mapping[Any, str]) -> str | None:
-    """The only player whose name differs in capitals, blanks, `_`, or quotes and stops around."""
+    """The only player whose name differs in form: capitals, blanks, hyphens, what is around."""
     plain = _plain(value)
     players = {player for name, player in known.items() if _plain(str(name)) == plain}
     return players.pop() if plain and len(players) == 1 else None
 
 
+@lru_cache(4_096)
 def _plain(name: str) -> str:
-    return _AROUND.sub("", unicodedata.normalize("NFC", name)).casefold()
+    return _AROUND.sub("", unicodedata.normalize("NFKC", name).translate(_HYPHENS)).casefold()
 
 
 def target(value: object, known: Mapping[Any, str], at: str, faults: list[Fault]) -> str | None:

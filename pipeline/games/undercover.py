@@ -15,5 +15,7 @@ KIND = GameKind(
         Ending("tie", hidden=2 / 3, civilian=1 / 3, hidden_wins=True),
         # With players out round by round: no more civilians are left than undercovers.
         Ending("parity", hidden=1.0, civilian=0.0),
+        # An undercover was still in the game after the last round that its rules allow.
+        Ending("survived", hidden=1.0, civilian=0.0),
     ),
 )

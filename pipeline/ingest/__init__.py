@@ -30,11 +30,12 @@ from pipeline.ingest.tasks import deal
 from pipeline.ingest.worker import Findings, Job, Staged
 from pipeline.lake import StoredLake, create_lake, is_lake, open_lake
 from pipeline.lake.files import discard
+from pipeline.lake.opening import deleted_error
 from pipeline.lake.removal import Mask, Removal
 from pipeline.lake.tables import ROLES
 from pipeline.lake.transaction import Transaction, check_writable, transaction
 from pipeline.lake.writing import writing
-from pipeline.library_errors import is_denied, one_line
+from pipeline.library_errors import check_machine, is_denied, is_missing, one_line
 from pipeline.processes import cores
 from pipeline.stores import location
 from pipeline.version import __version__
@@ -62,8 +63,12 @@ class IngestSummary(Struct):
     many the first. `n_faulty_parts` is how many of all of them are of a part of a game.
     `n_in_other_form` new games have the content of another game, whose JSON is written otherwise.
     Of `n_known_by_content` documents, which name no model, the lake has the games.
+    Of the new games' `n_read_votes` votes that only a text tells, it does not decide
+    `n_undecided_votes`. `n_unnumbered`
+    duplicates are interchange JSON that does not number its game.
     `ignored` has the columns reason, n_documents, example: the ten most frequent reasons.
-    `left` says what could not be deleted after the commit.
+    `left` says what could not be deleted after the commit. `upgraded_from` is the contract version
+    that the lake had before, if it has another one now.
     """
 
     statuses: dict[str, int]
@@ -75,8 +80,12 @@ class IngestSummary(Struct):
     ingest_id: int | None
     n_in_other_form: int
     n_known_by_content: int
+    n_read_votes: int
+    n_undecided_votes: int
+    n_unnumbered: int
     ignored: pl.DataFrame
     left: Sequence[str] = ()
+    upgraded_from: str | None = None
 
     @property
     def n_seen(self) -> int:
@@ -192,8 +201,16 @@ def ingest(
                         recall=recall,
                     )
         report.left = left
+        report.upgraded_from = change.upgraded_from
         return report
-    except OSError as error:
+    except Exception as error:
+        if isinstance(error, PipelineError):
+            raise
+        if is_missing(error) and is_there:
+            raise deleted_error(lake) from None
+        if not isinstance(error, OSError):
+            check_machine(error)
+            raise
         # What goes wrong in reading a source is part of its documents; this is the lake's.
         is_full = error.errno == errno.ENOSPC
         where = f", there or in {tempfile.gettempdir()} (TMPDIR)" if is_full else ""
@@ -354,5 +371,8 @@ def _report(resolution: "Resolution", ingest_id: int | None) -> IngestSummary:
         ingest_id=ingest_id,
         n_in_other_form=resolution.n_in_other_form,
         n_known_by_content=resolution.n_known_by_content,
+        n_read_votes=resolution.n_read_votes,
+        n_undecided_votes=resolution.n_undecided_votes,
+        n_unnumbered=resolution.n_unnumbered,
         ignored=resolution.ignored,
     )

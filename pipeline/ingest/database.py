@@ -16,7 +16,6 @@ from pipeline.lake import StoredLake
 from pipeline.sqlfiles import filled
 from pipeline.warehouse import (
     THREAD_MEMORY,
-    answer,
     batches,
     ingest_connection,
     parquet_select,
@@ -82,13 +81,10 @@ class IngestDatabase(Struct, frozen=True):
 
     def ids_file(self, connection: DuckDBPyConnection, select: str, name: str) -> Path | None:
         """A file of the ids that a SELECT gives, as GameIds have it; None where it gives none."""
-        file = self.scratch / f"{name}.npy"
-        n_ids = answer(connection, f"SELECT count(*) FROM ({select})").item()
-        if not n_ids:
-            return None
+        file = self.scratch / f"{name}.ids"
         ordered = batches(connection, f"{select} ORDER BY game_id", ROWS_AT_ONCE)
-        GameIds.save(n_ids, ordered, file)
-        return file
+        GameIds.save(ordered, file)
+        return file if file.stat().st_size else None
 
 
 def statement(name: str, **values: str) -> str:

@@ -8,11 +8,17 @@ import polars as pl
 import pyarrow as pa
 from msgspec import Struct, field
 
-from pipeline.archives import Document
+from pipeline.archives import Document, OutsideDocument
 from pipeline.events import identity
 from pipeline.events.contracts import polars_schema
 from pipeline.events.frames import Frames, IdentifiedGame, frames
-from pipeline.events.identity import content_id, game_id, game_index, sha256
+from pipeline.events.identity import (
+    content_id,
+    document_sha256,
+    game_id,
+    game_index,
+    sha256,
+)
 from pipeline.formats import described, read, rows as message_rows, why_ignored
 from pipeline.game import BrokenDocument, Fault
 from pipeline.ingest.ids import GameIds
@@ -28,7 +34,7 @@ UNFORESEEN = "no unexpected error in magic"
 GAME, KNOWN, QUARANTINED, IGNORED = "game", "known", "quarantined", "ignored"
 
 # `source_order` is the document's place in the order of the sources, `stated_index` the number of
-# its game if the document itself has one.
+# its game if the document itself has one. The last two are `Frames.read_votes` of its game.
 SEEN_SCHEMA: dict[str, pl.DataType] = {
     "source_order": pl.Int64(),
     "source": pl.String(),
@@ -44,6 +50,8 @@ SEEN_SCHEMA: dict[str, pl.DataType] = {
     "game_type": pl.String(),
     "content_id": pl.String(),
     "stated_index": pl.Int64(),
+    "n_read_votes": pl.Int64(),
+    "n_undecided_votes": pl.Int64(),
 }
 FAULT_SCHEMA = {
     name: dtype for name, dtype in polars_schema("quarantine").items() if name != "ingest_id"
@@ -67,6 +75,8 @@ class Seen(Struct, gc=False):
     game_type: str | None = None
     content_id: str | None = None
     stated_index: int | None = None
+    n_read_votes: int = 0
+    n_undecided_votes: int = 0
 
 
 class FaultRow(Struct, gc=False):
@@ -129,8 +139,13 @@ def decode(
     for module in (identity, message_rows):
         module.clear_cache()
     batch.tables = rows.tables
+    for one in seen if rows.read_votes else ():
+        one.n_read_votes, one.n_undecided_votes = rows.read_votes.get(one.game_id or "", (0, 0))
     if rows.broken:
         _refuse(rows.broken, batch, documents)
+    outside = {document[:2] for document in documents if isinstance(document, OutsideDocument)}
+    for row in batch.faults:
+        row.raw = None if (row.source, row.path) in outside else row.raw
     decoded.add(batch.tables["games"]["game_id"].to_pylist())
     return batch
 
@@ -149,7 +164,7 @@ def _frames(games: Sequence[IdentifiedGame]) -> Frames:
     half = len(games) // 2
     first, second = _frames(games[:half]), _frames(games[half:])
     tables = {name: _together(rows, second.tables[name]) for name, rows in first.tables.items()}
-    return Frames(tables, first.broken | second.broken)
+    return Frames(tables, first.broken | second.broken, first.read_votes | second.read_votes)
 
 
 def _together(*tables: pa.Table) -> pa.Table:
@@ -176,6 +191,8 @@ def _identified(data: bytes, one: Seen, models: Models, batch: Batch) -> Identif
         one.found, one.reason = IGNORED, why_ignored(data, one.path)
         return None
     one.found, one.format, one.game_type = GAME, game.format, str(game.game_type)
+    if game.log_id is not None:
+        one.sha256 = document_sha256(data, game, content)
     one.assigned_model = game.assigned_model
     index, one.stated_index = one.game_index, game.game_index
     if game.game_index is not None:  # then it is the same game wherever it lies

@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from itertools import chain
 from multiprocessing.connection import Connection, wait
-from queue import Queue
-from threading import Thread
 from typing import Protocol, cast
 
 from pipeline.archives import Unit
@@ -22,7 +20,7 @@ from pipeline.ingest.tasks import Task
 from pipeline.ingest.worker import Findings, Job, Staged, Worker
 from pipeline.processes import cores, how_it_ended, start, theirs
 
-TASKS_AHEAD = 2
+TASKS_AHEAD = 1
 _SECONDS_TO_END = 5
 _FINISH = None
 # What polars and Arrow free after a batch, the next one needs again; to give it back meanwhile and
@@ -192,37 +190,16 @@ def main() -> None:
     job, number = connection.recv()
     worker = Worker(job, number)
     try:
-        for task in _received(connection):
+        is_over = False
+        while not is_over:
+            task = connection.recv()
             connection.send(_done(worker, task))
+            is_over = task is _FINISH
     except (EOFError, OSError):
         pass  # nobody is there any more to make use of its files
     finally:
         worker.stop()
     os._exit(0)  # at once: Python would take all modules apart first, which takes it 0.1 s
-
-
-def _received(connection: Connection) -> Iterator[Task | None]:
-    """The tasks, one always on its way while another is done; ends after the last."""
-    # Room for all that is sent ahead: a task that nobody takes off the connection while this end
-    # sends an answer would have both ends wait for each other.
-    queue: Queue[Task | BaseException | None] = Queue(maxsize=TASKS_AHEAD - 1)
-
-    def receive() -> None:
-        try:
-            while (task := connection.recv()) is not _FINISH:
-                queue.put(task)
-            queue.put(_FINISH)
-        except (EOFError, OSError) as error:
-            queue.put(error)
-
-    Thread(target=receive, daemon=True).start()
-    while True:
-        task = queue.get()
-        if isinstance(task, BaseException):
-            raise task
-        yield task
-        if task is _FINISH:
-            return
 
 
 def _done(worker: Worker, task: Task | None) -> object:

@@ -72,7 +72,9 @@ class Resolution:
     (new in the lake); `n_in_other_form` of them have the content of another game; `superseded` are
     the lake's games that are to go, `superseded_or_moved` also those that are in another document
     now; `ignored` has the columns reason, n_documents, example. Of `n_known_by_content` documents,
-    which name no model, the lake has the games.
+    which name no model, the lake has the games. Only a text tells `n_read_votes` votes of new
+    games, and of these it does not decide `n_undecided_votes`. `n_unnumbered`
+    duplicates are interchange JSON that does not number its game.
     """
 
     def __init__(
@@ -86,6 +88,9 @@ class Resolution:
         self.statuses = {str(status): n_documents.get(str(status), 0) for status in DocumentStatus}
         self.n_bytes = int(counted["n_bytes"].sum())
         self.n_known_by_content = int(counted["n_known_by_content"].sum())
+        self.n_read_votes = int(counted["n_read_votes"].sum())
+        self.n_undecided_votes = int(counted["n_undecided_votes"].sum())
+        self.n_unnumbered = int(counted["n_unnumbered"].sum())
         self.games = answer(
             connection,
             "SELECT game_type, count(*) AS n_games FROM resolved WHERE is_chosen "

@@ -5,7 +5,7 @@ spares that. Nothing is kept between the readings, since an ingest knows what th
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from hashlib import sha256
 from pathlib import Path
 
@@ -15,19 +15,29 @@ from pipeline.stores import version
 
 
 def settled(
-    sources: Sequence[str], seconds: float, sleep: Callable[[float], None] = time.sleep
-) -> Iterator[None]:
-    """Gives None once there are files, and each time that some changed and stood still for so long.
+    sources: Sequence[str],
+    seconds: float,
+    sleep: Callable[[float], None] = time.sleep,
+    on_missing: Callable[[str], None] = lambda text: None,
+) -> Generator[None, bool | None]:
+    """Yield None once there are files, and each time that some changed and stood still for so long.
 
-    It does not end. What changes while it is read is given again. Raises SourceError for sources
-    that are not there, or cannot be read.
+    It does not end. What changes while it is read is given again, and so is what could not be read:
+    send True after such a reading. `on_missing` is called once each time that the sources are gone;
+    they may come back. Raises SourceError for sources that are not there at the beginning.
     """
-    read, before = b"", None
+    read, before, is_missing = b"", None, False
     while True:
-        now = _state(sources)
+        try:
+            now, is_missing = _state(sources), False
+        except SourceError as error:
+            if before is None:
+                raise
+            if not is_missing:
+                on_missing(str(error))
+            now, is_missing = b"", True
         if now and now != read and (not read or now == before):
-            yield
-            read = now
+            read = read if (yield) else now
         before = now
         sleep(seconds)
 

@@ -8,13 +8,13 @@ import gc
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import compress
+from itertools import compress, starmap
 from pathlib import Path
 
 import polars as pl
 from msgspec import Struct, field
 
-from pipeline.archives import Document, Unit, read_unit
+from pipeline.archives import Document, OutsideDocument, Unit, read_unit
 from pipeline.events.contracts import GAME_TABLES
 from pipeline.events.identity import game_id
 from pipeline.formats import splitter
@@ -58,9 +58,10 @@ class Job(Struct, frozen=True):
 
     def read(self, unit: Unit, on_bytes: Callable[[int], None]) -> Iterator[Document]:
         """The documents of a unit; `on_bytes` is called with bytes on disk as they are read."""
-        return read_unit(
+        documents = read_unit(
             unit, self.max_document, on_bytes, max_expanded=self.max_expanded, choose=splitter
         )
+        return starmap(OutsideDocument, documents) if unit.is_outside else documents
 
 
 class Findings(Struct, frozen=True):

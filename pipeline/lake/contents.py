@@ -8,6 +8,7 @@ log, its checkpoints, and the commits of a merge or a cluster. `sha256sum` gives
 
 import re
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 
@@ -20,10 +21,24 @@ _LOGGED = re.compile(r"\d{20}\.(json|checkpoint[^#]*)")
 SUFFIX = ".parquet"
 CATALOG = "magic.duckdb"
 """A DuckDB database beside the tables, for other tools. No reader of the lake opens it."""
+DRAFT = ".draft"
+# A draft of a catalogue that is older was left by a process that was killed.
+_DRAFT_HOURS = 1
 WRITING = ".writing"
 """A folder of locks, held by processes that write files which no commit names yet."""
 _BLOCK_BYTES = 2**20
 _HASH = re.compile(rf"-([0-9a-f]{{64}}){re.escape(SUFFIX)}$")
+
+
+def delete_old_drafts(folder: Location, name: str) -> None:
+    """Delete the drafts of a catalogue of this name that killed processes left in a folder."""
+    if not folder.is_local:
+        return
+    since = datetime.now(UTC) - timedelta(hours=_DRAFT_HOURS)
+    for file in folder.files():
+        is_draft = file.name.startswith(f".{name}.") and DRAFT in file.name
+        if is_draft and file.modified_at < since:
+            (folder / file.name).unlink(missing_ok=True)
 
 
 class Contents(Struct, frozen=True):

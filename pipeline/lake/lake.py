@@ -57,8 +57,6 @@ class StoredLake:
     """
 
     failures: Failures = EXCLUDE
-    _read = staticmethod(scan)
-    """Gives the rows of a table that are in some of its files."""
 
     def __init__(
         self,
@@ -74,7 +72,6 @@ class StoredLake:
         self.names = names or {}
         self._as_of = as_of
         self._version = version
-        self.places: dict[str, Any] = {}  # by file: see `pipeline.lake.places`
         self._opened: dict[str, OpenTable] = {}
         self._known_ranges: dict[tuple[str, str], _Ranges] = {}
         self._narrowed: dict[tuple[str, str], StoredLake] = {}
@@ -482,7 +479,7 @@ class StoredLake:
         192
         """
         files = self.files(table)
-        rows = self._read(table, files) if files else no_rows(table).lazy()
+        rows = scan(table, files) if files else no_rows(table).lazy()
         return self._own(table, rows)
 
     def _own(self, table: str, rows: pl.LazyFrame) -> pl.LazyFrame:

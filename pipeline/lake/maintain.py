@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from pipeline.errors import UsageError
 from pipeline.events.contracts import polars_schema
+from pipeline.lake.contents import CATALOG, delete_old_drafts
 from pipeline.lake.files import (
     MAX_FILE_BYTES,
     MAX_FILE_ROWS,
@@ -105,6 +106,7 @@ def maintain(
     kept, young = _ago(days=keep_days), _ago(hours=older_than_hours)
     if not dry_run:
         on_merged()
+        delete_old_drafts(lake.path, CATALOG)
     rows = []
     for table in lake.own_tables:
         if dry_run:

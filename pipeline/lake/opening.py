@@ -238,6 +238,14 @@ def create_tables(folder: Location, tables: Collection[str]) -> None:
         create(COMMITS)
 
 
+def deleted_error(path: str | Path | Location) -> LakeError:
+    """Return the error for a file of a lake that was there when its reading began."""
+    return LakeError(
+        f"{path}: a file was deleted while it was being read, probably by `magic maintain`; run "
+        "the command again"
+    )
+
+
 def explanation(error: BaseException, states: Iterable[StoredLake]) -> BaseException:
     """What to raise for an error that reading a file of these states may have caused.
 
@@ -260,10 +268,7 @@ def explanation(error: BaseException, states: Iterable[StoredLake]) -> BaseExcep
             return type(damaged)(f"{state.path}: {damaged}") if states[1:] else damaged
     # Only paths that polars opened itself have no field of their own.
     if states and isinstance(error, FileNotFoundError) and error.filename is None:
-        return LakeError(
-            f"{states[0].path}: a file was deleted while it was being read, probably by `magic "
-            "maintain`; run the command again"
-        )
+        return deleted_error(states[0].path)
     if is_clear or not states:
         return error
     return LakeError(

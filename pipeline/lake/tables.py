@@ -55,12 +55,24 @@ def of_each(work: Callable[[str], T], tables: Iterable[str]) -> list[T]:
         return list(pool.map(work, tables))
 
 
+RENAMED_WORDS: dict[str, dict[str, str]] = {}
+"""By column of a closed vocabulary: its words in older lakes, and what they are called now."""
+
+
+def renamed_words(table: str) -> dict[str, dict[str, str]]:
+    """Return the part of `RENAMED_WORDS` that is about the columns of a table."""
+    schema = polars_schema(table)
+    return {column: words for column, words in RENAMED_WORDS.items() if column in schema}
+
+
 def scan(table: str, files: Sequence[str]) -> pl.LazyFrame:
-    """The rows of some files of a table, with the columns and types of its contract."""
+    """The rows of some files of a table, with the columns, types and words of its contract."""
     # The first release of polars 2 takes no other mapping.
-    return pl.scan_parquet(
+    rows = pl.scan_parquet(
         list(files), schema=dict(polars_schema(table)), glob=False, missing_columns="insert"
     )
+    renamed = renamed_words(table).items()
+    return rows.with_columns(pl.col(name).replace(words) for name, words in renamed)
 
 
 def known_rows(folder: Location, logged: Mapping[str, int | None]) -> dict[str, int]:

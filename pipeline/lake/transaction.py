@@ -5,15 +5,19 @@ row of `ingests` names, since an ingest that was killed may have got half way; t
 committed, and last the row that makes them visible.
 """
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import cast
+from uuid import uuid4
 
+import msgspec
 import polars as pl
 import pyarrow as pa
-from deltalake import CommitProperties
+from deltalake import CommitProperties, DeltaTable, Schema
 from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 from msgspec.structs import asdict
@@ -24,7 +28,7 @@ from pipeline.events.contracts import OF_KINDS, TABLES, VERSION, polars_schema
 from pipeline.lake.contents import EMPTY, Contents, contents_of
 from pipeline.lake.files import DataFile, TableWriter, remove_action
 from pipeline.lake.lake import StoredLake
-from pipeline.lake.opening import LOCK, LOCK_SECONDS, create_tables, open_lake
+from pipeline.lake.opening import LOCK, LOCK_SECONDS, create_tables, deleted_error, open_lake
 from pipeline.lake.removal import Removal, rewritten
 from pipeline.lake.tables import (
     COMMITS,
@@ -36,7 +40,7 @@ from pipeline.lake.tables import (
     scan,
 )
 from pipeline.lake.writing import check_clock
-from pipeline.library_errors import is_denied, one_line
+from pipeline.library_errors import is_denied, is_missing, one_line
 from pipeline.stores import Location, location
 
 _APPEND_ONLY = "delta.appendOnly"
@@ -58,6 +62,8 @@ def naming(path: str | Path | Location) -> Iterator[None]:
     try:
         yield
     except (OSError, DeltaError) as error:
+        if is_missing(error):
+            raise deleted_error(path) from None
         hint = f"; {DENIED_HINT}" if is_denied(error) else ""
         raise LakeError(
             f"{path}: the lake could not be written: {one_line(error)}{hint}"
@@ -88,6 +94,8 @@ class Transaction:
         self.lake = lake
         self._check_lock = check_lock
         self.ingest_id = lake.ingest_id + 1
+        stored = lake.contract_version
+        self.upgraded_from = None if stored == str(VERSION) else stored
         # Called when nothing can refuse the commit any more, and tables may name its files.
         self.on_begun: Callable[[], object] = lambda: None
         self._added: dict[str, list[DataFile]] = {}
@@ -96,10 +104,8 @@ class Transaction:
         check_writable(lake)
         _make_tables(lake)
         of_each(lambda table: _restore(lake, table, lake.states[table].version), lake.states)
-        # Those whose files lack columns, which are written anew with what changes.
-        self._outdated = [
-            t for t in lake.states if len(lake.file_schema(t)) < len(polars_schema(t))
-        ]
+        # Those that lack columns, or nulls in them, which are written anew with what changes.
+        self._outdated = [table for table in lake.states if _is_outdated(lake, table)]
 
     def add(self, table: str, files: Sequence[DataFile]) -> None:
         """Adds files that are in the table's folder already."""
@@ -157,13 +163,11 @@ class Transaction:
         of_each(self._refuse_append_only, self._removed)
         self._written = []
         self.on_begun()
-        if self.lake.contract_version != str(VERSION):
-            versions = {VERSION_KEY: str(VERSION)}
-            self.lake.delta(COMMITS).alter.set_table_properties(versions, raise_if_not_exists=False)
         after = of_each(self._after, sorted(self.lake.states))
         row |= {
             "ingest_id": self.ingest_id,
-            "finished_at": datetime.now(UTC),
+            # A clock that is set back must not make an ingest end before it began.
+            "finished_at": max(cast(datetime, row["started_at"]), datetime.now(UTC)),
             "contract_version": VERSION,
             "versions": after,
         }
@@ -217,15 +221,68 @@ class Transaction:
         is_outdated = table in self._outdated
         gone = () if is_outdated else self._removed.get(table, ())
         actions: list[AddAction | RemoveAction] = [*added, *map(remove_action, gone)]
-        if actions or is_outdated:
-            delta.create_write_transaction(
-                actions,
-                mode="overwrite" if is_outdated else "append",
-                schema=arrow_schema(table),
-                commit_properties=CommitProperties(max_commit_retries=0),
-            )
+        version = delta.version()
+        try:
+            if table == COMMITS and self.upgraded_from:
+                self._commit_upgrade(delta)
+            elif actions or is_outdated:
+                delta.create_write_transaction(
+                    actions,
+                    mode="overwrite" if is_outdated else "append",
+                    schema=arrow_schema(table),
+                    commit_properties=CommitProperties(max_commit_retries=0),
+                )
+                delta.update_incremental()
+        except (OSError, DeltaError):
+            # A store can have written a commit whose answer was lost; nobody else writes here.
             delta.update_incremental()
+            names = set(delta.get_add_actions(flatten=True).column("path").to_pylist())
+            is_committed = names.issuperset(file.path for file in added) and names.isdisjoint(gone)
+            if delta.version() != version + 1 or not is_committed:
+                raise
         return delta.version()
+
+    def _commit_upgrade(self, delta: DeltaTable) -> None:
+        """Commit the row of `ingests` and the new contract version together.
+
+        Earlier versions of magic compare the commits of `ingests` with its rows before they look
+        at the contract version, so a commit without a row looks like damage to them. deltalake
+        changes a table's properties only in such a commit.
+        """
+        now = int(time.time() * 1000)
+        old = delta.metadata()
+        metadata = {
+            "id": old.id,
+            "name": old.name,
+            "description": old.description,
+            "format": {"provider": "parquet", "options": {}},
+            "schemaString": Schema.from_arrow(arrow_schema(COMMITS)).to_json(),
+            "partitionColumns": old.partition_columns,
+            "createdTime": old.created_time,
+            "configuration": old.configuration | {VERSION_KEY: str(VERSION)},
+        }
+        change = {"dataChange": True, "partitionValues": {}}
+        actions = [
+            {"commitInfo": {"timestamp": now, "operation": "WRITE", "operationParameters": {}}},
+            {"metaData": metadata},
+            *(
+                {
+                    "add": change
+                    | {"path": file.name, "size": file.n_bytes, "stats": file.stats}
+                    | {"modificationTime": now}
+                }
+                for file in self._added[COMMITS]
+            ),
+            *(
+                {"remove": change | {"path": name, "deletionTimestamp": now}}
+                for name in self._removed.get(COMMITS, ())
+            ),
+        ]
+        log = self.lake.folder(COMMITS) / "_delta_log"
+        draft = log.draft(f"_{uuid4()}.json.tmp")
+        draft.path.write_bytes(b"\n".join(map(msgspec.json.encode, actions)))
+        draft.finish(f"{delta.version() + 1:020d}.json")
+        delta.update_incremental()
 
 
 def check_writable(lake: StoredLake) -> None:
@@ -250,6 +307,12 @@ def _check_columns(lake: StoredLake, table: str) -> None:
             f"({', '.join(names)}), perhaps by another version of the package that has this game: "
             "use that version, or ingest the logs into a new lake"
         )
+
+
+def _is_outdated(lake: StoredLake, table: str) -> bool:
+    """Whether the table's log has no column, or one without nulls, where there may be nulls now."""
+    nullable = {field.name for field in lake.delta(table).schema().fields if field.nullable}
+    return any(field.nullable and field.name not in nullable for field in arrow_schema(table))
 
 
 def _make_tables(lake: StoredLake) -> None:

@@ -31,6 +31,7 @@ from pipeline.metrics.request import (
 from pipeline.metrics.results import MISSING, REPLAYS, SYSTEM, VALUES, origin, seen_as
 from pipeline.metrics.rows import in_scope
 from pipeline.metrics.tally import ENGINES, Clusters, Question, check_engine, clusters, count
+from pipeline.metrics.tasks import task_ids
 from pipeline.metrics.values import values
 from pipeline.metrics.views import check_installed
 from pipeline.vocabulary import ALL, DEFAULT_GAMES, MAGIC, PAPER, RELEASE, Edition, Engine, GameType
@@ -96,6 +97,7 @@ def metrics(
     metric: str | Sequence[str] | None = None,
     game_type: str | Sequence[str] | None = None,
     where: str | None = None,
+    expected: int | None = None,
     confidence: float | None = DEFAULT_CONFIDENCE,
 ) -> pl.DataFrame:
     """The metrics' values, a row for each metric and group.
@@ -106,8 +108,8 @@ def metrics(
     with `system` in `by`, those of each system, as if the lake had no others. `where` is a SQL
     condition on the rows: see `pipeline.metrics.condition.condition`. The engines polars, duckdb
     and spark give the same rows; `master` is for spark: see `pipeline.spark.open_session`.
-    `num_of_game` is for the edition release: only games with a lower number count. The columns of
-    `by` follow the metric.
+    `num_of_game` is for the edition release: only games with a lower number count. `expected` is
+    that of `completeness`. The columns of `by` follow the metric.
 
     If `confidence` is None, the interval, `thin` and `is_complete` are left out; they take as long
     as the rest.
@@ -130,6 +132,7 @@ def metrics(
         models=models,
         game_types=several(game_type),
         where=condition_on(names, where),
+        expected=expected,
     )
     of = partial(answered, engine=engine, master=master, names=names, confidence=confidence)
     if _SYSTEM not in by:
@@ -179,15 +182,20 @@ def answered(
     keys = complete.drop("is_complete", *MISSING, *REPLAYS).columns
     rows = rows.join(complete, on=keys, how="left", nulls_equal=True, maintain_order="left")
     if "model" in request.by:
-        rows = rows.with_columns(pl.col(*REPLAYS).fill_null(0))
+        # Where no model has a row of the metric, nothing is expected.
+        rows = rows.with_columns(
+            pl.col(*MISSING, *REPLAYS).fill_null(0), pl.col("is_complete").fill_null(value=True)
+        )
     return Answer(_in_order(rows, metric_names, request.by), request, terms, sums)
 
 
 def clusters_of(lake: StoredLake, request: Request) -> Clusters:
     """The clusters of the request's intervals: `tally.clusters` of the games that it takes."""
+    varied = request.varied_paths
+    tasks = task_ids(lake, varied) if varied else lake.once(task_ids)
     if request.edition == RELEASE:
-        return clusters(played(lake, in_scope(request)), request)
-    return clusters(lake.once(played).filter(pl.col("n_finished") > 0), request)
+        return clusters(played(lake, in_scope(request)), request, tasks)
+    return clusters(lake.once(played).filter(pl.col("n_finished") > 0), request, tasks)
 
 
 def declarations(lake: StoredLake, names: Sequence[str], request: Request) -> dict[str, Metric]:

@@ -1,35 +1,37 @@
-"""Whether a model has finished as many games as others did, or played some more often.
+"""Which games a value expects, which of them are missing, and which are replays: one rule for all.
 
-Of a setting, as many games are expected of each model as the median of the models that finished
-one: a model that played everything twice makes nobody else incomplete. Between two numbers in the
-middle it is the one next to what the model itself finished of some setting of the competition. The
-bounds of values are made of the most that any model finished, since each game more may be lost.
+`docs/metrics.md` states the rule. Of a setting and competition, the median of the models that
+finished a game of it is expected: a model that played everything twice makes nobody else
+incomplete. Between two numbers in the middle it is the one next to what the model itself finished
+of some setting of the competition; `smaller_notes` name a model for which it is the smaller one.
+The bounds of values are made of the most that any model finished, since each game more may be lost.
 
-Games that a model played more often than others are replays of settings, or repeats. A second run
-in the same lake counts as much as the first, and only for the models that it has. What a model
-lacks besides, and its games against itself, limit its win rate.
+A second run in the same lake counts as much as the first, and only for the models that it has. What
+a model lacks besides, and its games against itself, limit its win rate.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import polars as pl
+from msgspec.structs import replace
 
 from pipeline.cells import NAMELESS
+from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
 from pipeline.metrics.declaration import Metric, types_of
+from pipeline.metrics.known import metric
 from pipeline.metrics.request import Request
 from pipeline.metrics.results import MISSING, REPLAYS
-from pipeline.vocabulary import ALL, Side
+from pipeline.metrics.rows import frames
+from pipeline.vocabulary import ALL, Edition, Side
 
 # A game that nobody can repeat has its own id for a setting.
 IS_OWN = pl.col("setting_id") == pl.col("game_id")
 _OF_SETTING = ("competition", "game_type", "setting_id")
-_ONE = pl.lit(1, pl.Int64)
 MOST_NAMED = 5
-_NONE = pl.DataFrame(
-    schema={"model": pl.String, "game_type": pl.String, **dict.fromkeys(REPLAYS, pl.Int64)}
-)
-_OF_MODEL = ["model", "game_type"]
+_OF_MODEL = ("model", "competition", "game_type")
+# Groups by one of these are of some competitions alone.
+_OF_COMPETITION = ("game_type", "competition", "role", "side")
 # Logs that state different numbers of their games are no two forms of one, as in the audit.
 _STATED = pl.when(pl.col("format") == "interchange").then("game_index").alias("stated")
 
@@ -68,35 +70,54 @@ def played(lake: StoredLake, *conditions: pl.Expr) -> pl.DataFrame:
 
 
 def completeness(lake: StoredLake, metrics: Mapping[str, Metric], request: Request) -> pl.DataFrame:
-    """`is_complete`, `MISSING` and `REPLAYS` of each metric and model: over its game types, and
-    also of each one if values are grouped by them. Without models, they are null for each metric.
+    """`is_complete`, `MISSING` and `REPLAYS` of each metric and model: of the competitions that the
+    value counts. Without models, they are null for each metric.
 
-    They are of all games of these types, whatever else values are grouped or filtered by: of a game
-    that is not there nobody knows its rounds or votes.
-    Columns: metric, model and game_type as far as values are grouped by them, and these.
+    They are of all games of these, whatever else values are grouped or filtered by: of a game that
+    is not there nobody knows its rounds or votes.
+    Columns: metric, model, and those of `_OF_COMPETITION` that values are grouped by, and these.
     """
     if "model" not in request.by:
         unknown = dict.fromkeys([*MISSING, *REPLAYS], pl.lit(None, pl.Int64))
         return pl.DataFrame({"metric": list(metrics)}).with_columns(
             is_complete=pl.lit(None, pl.Boolean), **unknown
         )
-    n_missing, n_expected = pl.col("n_expected") - pl.col("n_finished"), pl.col("n_expected")
-    found = lake.once(competitions).group_by("model", "game_type")
-    games = found.agg(
-        is_complete=n_missing.sum() == 0, n_missing=n_missing.sum(), n_expected=n_expected.sum()
-    )
-    of_types = (
+    keys = [name for name in request.by if name in _OF_COMPETITION]
+    numbers = pl.col(*MISSING, *REPLAYS).sum()
+    of_competition = ["game_type", "competition"]
+    games = (
         types_of(metrics, request.counted_types)
-        .join(games, on="game_type", nulls_equal=True)
-        .join(lake.once(replays), on=["model", "game_type"], how="left", nulls_equal=True)
-        .with_columns(pl.col(*REPLAYS).fill_null(0))
+        .join(counted_competitions(lake, metrics, request, keys), on=["metric", "game_type"])
+        .join(expected_of(lake, request.expected), on=of_competition, nulls_equal=True)
     )
-    of_all = of_types.group_by("metric", "model").agg(
-        pl.col("is_complete").all(), pl.col(*MISSING, *REPLAYS).sum()
-    )
-    if not request.is_rolled_up:
-        return of_all
-    return pl.concat([of_types, of_all.with_columns(game_type=pl.lit(ALL))], how="diagonal")
+    of_groups = games.group_by("metric", "model", *keys).agg(numbers)
+    if request.is_rolled_up:
+        others = [name for name in keys if name != "game_type"]
+        of_all = games.group_by("metric", "model", *others).agg(numbers, game_type=pl.lit(ALL))
+        of_groups = pl.concat([of_groups, of_all], how="diagonal_relaxed")
+    return of_groups.with_columns(is_complete=pl.col("n_missing") == 0)
+
+
+def counted_competitions(
+    lake: StoredLake, metrics: Mapping[str, Metric], request: Request, keys: Sequence[str] = ()
+) -> pl.DataFrame:
+    """metric, game_type, competition, `keys`: those of which the metric has a row of any model.
+
+    Of games without an end too: the value would count them if they had one.
+    """
+
+    def tables(name: str) -> pl.LazyFrame:
+        rows = lake.table(name)
+        has_end = "is_finished" in TABLES[name].columns()
+        return rows.with_columns(is_finished=pl.lit(value=True)) if has_end else rows
+
+    asked, columns = replace(request, models=None), {"game_type", "competition", *keys}
+    of_metrics = frames(metrics, asked, tables)
+    return pl.concat(
+        rows.select(pl.lit(name).alias("metric"), *sorted(columns)).unique()
+        for name, rows in of_metrics.items()
+        if name in metrics
+    ).collect(engine="streaming")
 
 
 def expected(settings: pl.DataFrame, models: pl.DataFrame | None = None) -> pl.DataFrame:
@@ -108,66 +129,115 @@ def expected(settings: pl.DataFrame, models: pl.DataFrame | None = None) -> pl.D
     that any model finished.
     """
     every = (settings if models is None else models).select("model").unique()
+    there = _asked(settings)
     of_all = every.join(_of_settings(settings), how="cross")
-    own = settings.filter("is_own").select(
-        "model", *_OF_SETTING, least=_ONE, more=_ONE, n_most=_ONE
-    )
-    asked = pl.concat([of_all, own]).join(
-        settings.select("model", *_OF_SETTING, "n_finished"),
-        on=["model", *_OF_SETTING],
-        how="left",
-        nulls_equal=True,
-    )
-    own_most = pl.col("n_finished").max().over("model", "competition", "game_type")
-    return asked.with_columns(pl.col("n_finished").fill_null(0)).select(
-        "model",
-        *_OF_SETTING,
-        "n_finished",
-        "n_most",
-        n_expected=own_most.clip(pl.col("least"), pl.col("more")),
+    own_most = pl.col("n_finished").max().over(_OF_MODEL)
+    return (
+        pl.concat([of_all, there.filter("is_own").select(of_all.columns)])
+        .join(
+            there.select("model", *_OF_SETTING, "n_finished", "n_expected"),
+            on=["model", *_OF_SETTING],
+            how="left",
+            nulls_equal=True,
+        )
+        .with_columns(pl.col("n_finished").fill_null(0))
+        .select(
+            "model",
+            *_OF_SETTING,
+            "n_finished",
+            "n_most",
+            n_expected=pl.coalesce("n_expected", own_most.clip(pl.col("least"), pl.col("more"))),
+        )
     )
 
 
 def competitions(lake: StoredLake) -> pl.DataFrame:
     """A row for each model and competition: games that are expected, and how many there are.
 
-    Columns: model, game_type, competition, n_expected, and of these n_found, n_finished; and of all
-    its games n_games, n_complete. A game more of one setting is none of another.
+    Columns: model, game_type, competition, n_expected, and of these n_found, n_finished, n_missing;
+    of all its games n_games, n_complete; `REPLAYS`; and n_larger, how many would be expected if the
+    larger number in the middle were. A game more of one setting is none of another.
     """
     settings = lake.once(played)
     of_competition = ["competition", "game_type"]
-    of_model = ["model", *of_competition]
-    asked = _of_settings(settings)
-    own_most = settings.group_by(of_model).agg(own_most=pl.col("n_finished").max())
     # Settings of which as many are asked are counted together: settings times models may be many.
-    alike = asked.group_by(*of_competition, "least", "more").agg(n=pl.len().cast(pl.Int64))
-    n_own = pl.col("is_own").sum().cast(pl.Int64)
-    n_expected = pl.col("own_most").fill_null(0).clip(pl.col("least"), pl.col("more"))
-    there = (
-        settings.join(asked, on=_OF_SETTING, how="left", nulls_equal=True)
-        .with_columns(pl.col("least", "more").fill_null(1))
-        .join(own_most, on=of_model, nulls_equal=True)
-        .group_by(of_model)
-        .agg(
-            n_own=n_own,
-            n_found=pl.min_horizontal("n_games", n_expected).sum(),
-            n_finished=pl.min_horizontal("n_finished", n_expected).sum(),
-            n_games=pl.col("n_games").sum(),
-            n_complete=pl.col("n_finished").sum(),
-        )
+    alike = (
+        _of_settings(settings)
+        .group_by(*of_competition, "least", "more")
+        .agg(n=pl.len().cast(pl.Int64))
     )
+    n_expected, n_finished, n_usual = pl.col("n_expected"), pl.col("n_finished"), pl.col("n_usual")
+    n_often = n_expected.quantile(0.5, "lower").over(_OF_SETTING).cast(pl.Int64)
+    there = (
+        _asked(settings)
+        .with_columns(n_replays=(n_finished - n_often).clip(0))
+        .group_by(_OF_MODEL)
+        .agg(
+            own_most=n_finished.max(),
+            n_beyond=(n_expected - pl.when("is_own").then(0).otherwise(n_usual)).sum(),
+            n_found=pl.min_horizontal("n_games", n_expected).sum(),
+            n_finished=pl.min_horizontal(n_finished, n_expected).sum(),
+            n_games=pl.col("n_games").sum(),
+            n_complete=n_finished.sum(),
+            n_replays=pl.col("n_replays").sum(),
+        )
+        .join(_repeats(lake), on=["model", "competition"], how="left", nulls_equal=True)
+    )
+    n_usual = pl.col("own_most").clip(pl.col("least"), pl.col("more"))
     return (
         settings.select("model")
         .unique()
         .join(settings.select(of_competition).unique(), how="cross")
-        .join(own_most, on=of_model, how="left", nulls_equal=True)
+        .join(there, on=_OF_MODEL, how="left", nulls_equal=True)
+        .with_columns(pl.col("own_most", "^n_.*$").fill_null(0))
         .join(alike, on=of_competition, how="left", nulls_equal=True)
-        .group_by(of_model)
-        .agg(n_expected=(pl.col("n") * n_expected).sum())
-        .join(there, on=of_model, how="left", nulls_equal=True)
-        .with_columns(pl.col("^n_.*$").fill_null(0))
-        .with_columns(n_expected=pl.col("n_expected") + pl.col("n_own"))
-        .drop("n_own")
+        .group_by(_OF_MODEL)
+        .agg(
+            pl.col("^n_.*$").first(),
+            n_expected=(pl.col("n") * n_usual).sum() + pl.col("n_beyond").first(),
+            n_larger=(pl.col("n") * pl.col("more")).sum(),
+        )
+        .with_columns(n_missing=n_expected - n_finished)
+        .drop("n_beyond")
+    )
+
+
+def expected_of(lake: StoredLake, n: int | None) -> pl.DataFrame:
+    """The same with `n` games expected of each model in each competition, whatever their settings;
+    without `n`, as it is."""
+    found = lake.once(competitions)
+    if n is None:
+        return found
+    return found.with_columns(
+        n_expected=pl.lit(n, pl.Int64),
+        n_found="n_games",
+        n_finished="n_complete",
+        n_missing=(n - pl.col("n_complete")).clip(0),
+    )
+
+
+def _asked(settings: pl.DataFrame) -> pl.DataFrame:
+    """The settings that models played, with the games that are expected of them: n_usual as many as
+    of others, and n_expected with what they began and have still to finish.
+
+    A game without an end is one of these, unless it was played again: the model, in other settings,
+    or another one, in this setting, has all of its games finished, and they are as many.
+    """
+    n_games, n_finished = pl.col("n_games"), pl.col("n_finished")
+    whole = pl.when(n_games == n_finished, ~pl.col("is_own")).then(n_finished)
+    enough = pl.max_horizontal(whole.max().over(_OF_MODEL), whole.max().over(_OF_SETTING))
+    most = pl.max_horizontal("more", "own_most")
+    begun = pl.when(enough >= n_finished).then(pl.min_horizontal(n_games, most)).otherwise(n_games)
+    return (
+        settings.join(_of_settings(settings), on=_OF_SETTING, how="left", nulls_equal=True)
+        .with_columns(
+            pl.col("least", "more", "n_most").fill_null(1),
+            own_most=n_finished.max().over(_OF_MODEL),
+        )
+        .with_columns(n_usual=pl.col("own_most").clip(pl.col("least"), pl.col("more")))
+        .with_columns(
+            n_expected=pl.max_horizontal("n_usual", pl.when(n_games > n_finished).then(begun))
+        )
     )
 
 
@@ -184,54 +254,16 @@ def _of_settings(settings: pl.DataFrame) -> pl.DataFrame:
     return repeated.with_columns(pl.col(*numbers).cast(pl.Int64).fill_null(1))
 
 
-def replays(lake: StoredLake) -> pl.DataFrame:
-    """A row for each model and game type that has any: model, game_type, n_replays, n_repeats.
-
-    Replays are a model's games of a setting beyond the usual number, the lower median over the
-    models that played it: settings that all play five times have none. Repeats are games with the
-    very content of another one.
-    """
-    settings = lake.once(played)
-    # A game and its repeat are of one setting, unless each is a setting of its own.
-    if not ((settings["n_games"] > 1) | settings["is_own"]).any():
-        return _NONE
-    of_models = _played_again(lake, settings)
-    joined = of_models.join(
-        _repeats(lake), on=_OF_MODEL, how="full", coalesce=True, nulls_equal=True
-    )
-    return joined.with_columns(pl.col(*REPLAYS).fill_null(0))
-
-
-def _played_again(lake: StoredLake, settings: pl.DataFrame) -> pl.DataFrame:
-    """model, game_type, n_replays: games are asked for only where models differ in a setting."""
-    n_games = pl.col("n_games")
-    again = settings.join(
-        settings.filter(n_games > 1).select(_OF_SETTING), on=_OF_SETTING, how="semi"
-    )
-    uneven = again.group_by(_OF_SETTING).agg(n_games.max() > n_games.min()).filter("n_games")
-    if uneven.is_empty():
-        return _NONE.select(*_OF_MODEL, "n_replays")
-    of_setting = (
-        lake.table("results")
-        .filter("is_tested")
-        .join(uneven.lazy().select("setting_id").unique(), on="setting_id", how="semi")
-        .group_by(*_OF_MODEL, "setting_id")
-        .agg(pl.col("game_id").n_unique().cast(pl.Int64).alias("n_games"))
-        .collect(engine="streaming")
-    )
-    usual = n_games.quantile(0.5, "lower").over("setting_id").cast(pl.Int64)
-    surplus = of_setting.with_columns(n_replays=(n_games - usual).clip(0))
-    return surplus.group_by(_OF_MODEL).agg(pl.col("n_replays").sum())
-
-
 def _repeats(lake: StoredLake) -> pl.DataFrame:
-    """model, game_type, n_repeats: of games with the same content all but the first."""
+    """model, competition, n_repeats: of games with the same content all but the first."""
     keys = ["content_id", "stated"]
     games = lake.table("games").select("game_id", "content_id", _STATED).drop_nulls("content_id")
     # Most lakes have none: what differs in its hash differs. To group texts takes far longer.
     hashes = games.select(pl.col("content_id").hash()).collect(engine="streaming")
     if hashes.to_series().n_unique() == hashes.height:
-        return _NONE.select(*_OF_MODEL, "n_repeats")
+        return pl.DataFrame(
+            schema={"model": pl.String, "competition": pl.String, "n_repeats": pl.Int64}
+        )
     first = games.group_by(keys).agg(pl.len(), first=pl.col("game_id").min())
     repeated = games.join(first.filter(pl.col("len") > 1), on=keys, nulls_equal=True)
     further = repeated.filter(pl.col("game_id") != pl.col("first")).select("game_id")
@@ -239,32 +271,29 @@ def _repeats(lake: StoredLake) -> pl.DataFrame:
         lake.table("results")
         .filter("is_tested")
         .join(further, on="game_id", how="semi")
-        .group_by(_OF_MODEL)
+        .group_by("model", "competition")
         .agg(n_repeats=pl.col("game_id").n_unique().cast(pl.Int64))
         .collect(engine="streaming")
     )
 
 
-def lacking(lake: StoredLake) -> pl.DataFrame:
-    """A row for each tested model: model, n_missing, n_expected, lacks, n_self_play.
+def lacking(lake: StoredLake, edition: Edition) -> pl.DataFrame:
+    """A row for each tested model: model, lacks, n_self_play.
 
-    `n_missing` is the number of games that this model has not finished, of the `n_expected`.
-    `lacks` lists the competitions that others finished and this one did not: its win rate is a mean
-    over fewer competitions, so it is not comparable. `n_self_play` is its number of games of
-    `self_play`.
+    `lacks` lists the competitions that others finished and this one did not, of those that the win
+    rate of the edition counts: its win rate is a mean over fewer competitions, so it is not
+    comparable. `n_self_play` is its number of games of `self_play`.
     """
-    n_finished, n_expected = pl.col("n_finished"), pl.col("n_expected")
-    is_lacking = (n_finished == 0) & (n_finished.max().over("competition") > 0)
+    n_complete = pl.col("n_complete")
+    won = counted_competitions(lake, {"win_rate": metric("win_rate", edition)}, Request(edition))
+    is_counted = pl.col("competition").is_in(won["competition"].drop_nulls().implode())
+    is_lacking = is_counted & (n_complete == 0) & (n_complete.max().over("competition") > 0)
     of_model = (
         lake.once(competitions)
         .with_columns(is_lacking=is_lacking)
         .sort("competition")
         .group_by("model", maintain_order=True)
-        .agg(
-            n_missing=(n_expected - n_finished).sum(),
-            n_expected=n_expected.sum(),
-            lacks=pl.col("competition").filter("is_lacking").drop_nulls(),
-        )
+        .agg(lacks=pl.col("competition").filter("is_lacking"))
     )
     joined = of_model.join(lake.once(self_play), on="model", how="left", nulls_equal=True)
     return joined.with_columns(pl.col("n_self_play").fill_null(0))
@@ -301,7 +330,39 @@ def replay_notes(rows: pl.DataFrame) -> list[str]:
     models: dict[str, list[str]] = {}
     for model, *counts in of_models.filter(pl.any_horizontal(pl.col(*REPLAYS) > 0)).iter_rows():
         models.setdefault(_said(*counts), []).append(model or NAMELESS)
-    return [f"{_listed(names)}: {said}; all of them count" for said, names in models.items()]
+    return [
+        f"{_listed(names)}: {said}, by competition; all of them count"
+        for said, names in models.items()
+    ]
+
+
+def smaller_notes(
+    lake: StoredLake | None, rows: pl.DataFrame, expected: int | None = None
+) -> list[str]:
+    """A note of each model of the rows that finished fewer games than another, and is complete.
+
+    Nobody knows whether these were lost, or the others played again.
+    """
+    if lake is None or expected is not None or "model" not in rows.columns:
+        return []
+    most = pl.col("n_complete").max().over("competition")
+    is_smaller = (pl.col("n_larger") > pl.col("n_expected")) & (pl.col("n_missing") == 0)
+    there = pl.concat(
+        one.once(competitions)
+        .with_columns(most=most)
+        .filter(is_smaller, pl.col("n_complete") < most)
+        .select("model", "competition", "n_complete", "most")
+        for one in lake.by_system()
+    )
+    kept = there.join(rows.select("model").unique(), on="model", how="semi", nulls_equal=True)
+    alike: dict[tuple[str, int, int], list[str]] = {}
+    for model, competition, n, of in kept.sort(pl.all(), nulls_last=True).iter_rows():
+        alike.setdefault((model or NAMELESS, n, of), []).append(competition)
+    return [
+        f"{model}: {n:,} games where one has {of:,}, in {_some(names)}; if games were lost, state "
+        f"`--expected {of}`"
+        for (model, n, of), names in alike.items()
+    ]
 
 
 def self_play_notes(games: pl.DataFrame) -> list[str]:
@@ -315,7 +376,7 @@ def self_play_notes(games: pl.DataFrame) -> list[str]:
 
 def lake_notes(lake: StoredLake) -> list[str]:
     """The same of all models of each system of a lake."""
-    of_systems = (one.once(replays).group_by("model") for one in lake.by_system())
+    of_systems = (one.once(competitions).group_by("model") for one in lake.by_system())
     sums = (rows.agg(pl.col(*REPLAYS).sum()) for rows in of_systems)
     return [note for rows in sums for note in replay_notes(rows)]
 
@@ -332,5 +393,9 @@ def _are(n: int, what: str) -> str:
 
 
 def _listed(names: list[str]) -> str:
+    return _some(names) + (", each" if len(names) > 1 else "")
+
+
+def _some(names: list[str]) -> str:
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + more + (", each" if len(names) > 1 else "")
+    return ", ".join(names[:MOST_NAMED]) + more

@@ -1,6 +1,7 @@
 """The rows that a metric counted, one decision each, with the message behind it.
 
-Their hits sum to the metric's by construction: they are the rows that it sums.
+Their hits sum to the metric's by construction: they are the rows that it sums. Rows that are not
+clear, or of unknown hit, are listed whether they are counted or not.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,6 +10,7 @@ from typing import TypedDict, Unpack
 import polars as pl
 
 from pipeline.column import Column
+from pipeline.errors import UsageError
 from pipeline.events.contracts import GAME_TABLES, TABLES
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.lake.stream import looked_up, texts, with_texts
@@ -17,7 +19,7 @@ from pipeline.metrics.declaration import Tables
 from pipeline.metrics.paging import check_limit
 from pipeline.metrics.request import Request, check, condition_on, several
 from pipeline.metrics.results import METRIC, counted_in
-from pipeline.metrics.rows import COMPARED, HITS, counted_rows, rows, with_compared
+from pipeline.metrics.rows import COMPARED, HITS, rows, rows_where, with_compared
 from pipeline.metrics.tally import check_engine
 from pipeline.sqlfiles import identifier, literal
 from pipeline.vocabulary import DEFAULT_GAMES, PAPER, Edition, Engine
@@ -38,6 +40,8 @@ _ORDER = (
     *("model", "game_type", "game_index", "game_id", "term", "round", "seat", "what"),
     *("role", "message_index", "player", "hit", "parse_status"),
 )
+# What is not counted is no hit and no miss, as in `rows_where`.
+_HIT = pl.when("is_counted").then("hit").alias("hit")
 _ORDER_BY = ", ".join(f"{identifier(column)} NULLS LAST" for column in _ORDER)
 
 # So few rows are cut out first, and their messages are looked up.
@@ -74,15 +78,19 @@ def evidence(
     game_type: str | Sequence[str] | None = None,
     where: str | None = None,
     hit: bool | None = None,
+    unclear: bool = False,
     limit: int | None = None,
 ) -> pl.DataFrame:
     """The rows that the metric counted, sorted by model and game. Their hits sum to the metric's.
 
     `where` is a SQL condition: see `pipeline.metrics.condition.condition`. With `hit`, only hits
-    (true) or misses (false). With `limit`, only so many rows. The engines polars, duckdb and spark
-    give the same rows; `master` is for spark: see `pipeline.spark.open_session`.
+    (true) or misses (false). With `unclear`, the rows whose `parse_status` is not `ok` or whose hit
+    is unknown: the `hit` of those that are not counted is null. With `limit`, only so many rows.
+    The engines polars, duckdb and spark give the same rows; `master` is for spark: see
+    `pipeline.spark.open_session`.
 
-    Raises UsageError for an unknown metric, model or engine, and for a wrong condition.
+    Raises UsageError for an unknown metric, model or engine, for a wrong condition, and for `hit`
+    with `unclear`.
 
     >>> misses = lake.evidence("judgement", model="sim-atlas", hit=False)
     >>> misses.select("player", "what", "hit").rows()[:2]
@@ -97,7 +105,8 @@ def evidence(
         "game_type": game_type,
         "where": where,
     }
-    return pl.concat(evidence_parts(lake, metric, hit=hit, limit=limit, **choices))
+    parts = evidence_parts(lake, metric, hit=hit, unclear=unclear, limit=limit, **choices)
+    return pl.concat(parts)
 
 
 @counted_in({})
@@ -106,6 +115,7 @@ def evidence_parts(
     metric: str,
     *,
     hit: bool | None = None,
+    unclear: bool = False,
     limit: int | None = None,
     **choices: Unpack[Choices],
 ) -> Iterator[pl.DataFrame]:
@@ -116,32 +126,32 @@ def evidence_parts(
     """
     check_limit(limit)
     request, engine = _request(lake, metric, choices), choices.get("engine")
+    condition = _condition(hit, unclear=unclear)
     if limit is not None and (engine == "polars" or (engine is None and limit <= _FEW_ROWS)):
-        return iter([_page(lake, metric, request, hit=hit, limit=limit, choices=choices)])
+        return iter([_page(lake, metric, request, condition, limit=limit, choices=choices)])
     if engine == "polars" or (engine is None and (_is_small(lake) or not known.has_sql(metric))):
-        counted = of_tables(lake.table, metric, request).filter(pl.sql_expr(_has_hit(hit)))
+        counted = of_tables(lake.table, metric, request, condition)
         own = counted.collect().select(pl.lit(metric).alias("metric"), *_OF_ROW)
         return iter([own.sort(_ORDER, nulls_last=True).slice(0, limit)])
-    return _by_sql(lake, metric, request, choices, hit=hit, limit=limit)
+    return _by_sql(lake, metric, request, condition, choices, limit=limit)
 
 
 def _by_sql(
     lake: StoredLake,
     name: str,
     request: Request,
+    condition: str,
     choices: Choices,
     *,
-    hit: bool | None,
     limit: int | None,
 ) -> Iterator[pl.DataFrame]:
     """The rows with their messages, or the first `limit`; in one part if Spark finds them."""
     is_spark = choices.get("engine") == "spark"
     of_row = _OF_ROW[:-1]
     select = f"""SELECT {literal(name)} AS metric, {_listed(of_row, "counted.")}, messages.content
-FROM ({counted_rows(name, of_row, request)}) AS counted
+FROM ({rows_where(condition, name, of_row, request)}) AS counted
 LEFT JOIN {"messages" if is_spark else texts(lake)} AS messages
     ON messages.game_id = counted.game_id AND messages.message_index = counted.message_index
-WHERE {_has_hit(hit)}
 ORDER BY {_ORDER_BY} LIMIT {"ALL" if limit is None else int(limit)}"""
     if is_spark:
         yield _on_spark(lake, request, select, choices)
@@ -167,6 +177,7 @@ def evidence_page(
     metric: str,
     *,
     hit: bool | None = None,
+    unclear: bool = False,
     offset: int = 0,
     limit: int = 50,
     **choices: Unpack[Choices],
@@ -179,16 +190,16 @@ def evidence_page(
     4
     """
     check_limit(limit, offset)
-    request = _request(lake, metric, choices)
-    return _page(lake, metric, request, hit=hit, limit=limit, offset=offset, choices=choices)
+    request, condition = _request(lake, metric, choices), _condition(hit, unclear=unclear)
+    return _page(lake, metric, request, condition, limit=limit, offset=offset, choices=choices)
 
 
 def _page(
     lake: StoredLake,
     name: str,
     request: Request,
+    condition: str,
     *,
-    hit: bool | None,
     limit: int,
     choices: Choices,
     offset: int = 0,
@@ -196,9 +207,8 @@ def _page(
     """A few rows with what is read for them alone: by type and game, since a join reads all."""
     select = f"""SELECT {_listed(_COUNTED)}
 FROM counted
-WHERE {_has_hit(hit)}
 ORDER BY {_ORDER_BY} LIMIT {int(limit)} OFFSET {int(offset)}"""
-    counted = _selected(lake, name, request, select, columns=_COUNTED, choices=choices)
+    counted = _selected(lake, name, request, condition, select, columns=_COUNTED, choices=choices)
     games = [pl.col(key).is_in(counted[key].unique().to_list()) for key in ("game_type", "game_id")]
 
     def table(name: str) -> pl.LazyFrame:
@@ -229,6 +239,7 @@ def evidence_totals(
     metric: str,
     *,
     hit: bool | None = None,
+    unclear: bool = False,
     **choices: Unpack[Choices],
 ) -> pl.DataFrame:
     """What the rows of `evidence` come to, in one row: hits, counted and n_games."""
@@ -236,17 +247,18 @@ def evidence_totals(
     CAST(coalesce(sum(CAST(hit AS {HITS})), 0) AS DOUBLE) AS hits,
     CAST(count(*) AS BIGINT) AS counted,
     CAST(count(DISTINCT game_id) AS BIGINT) AS n_games
-FROM counted
-WHERE {_has_hit(hit)}"""
+FROM counted"""
     # Without the messages, which are most of the work.
     request, columns = _request(lake, metric, choices), ("game_id", "hit")
-    return _selected(lake, metric, request, select, columns=columns, choices=choices)
+    condition = _condition(hit, unclear=unclear)
+    return _selected(lake, metric, request, condition, select, columns=columns, choices=choices)
 
 
 def _selected(
     lake: StoredLake,
     name: str,
     request: Request,
+    condition: str,
     select: str,
     *,
     columns: Sequence[str],
@@ -260,10 +272,10 @@ def _selected(
     engine = choices.get("engine")
     is_small = _has_few_games(lake)
     if engine == "polars" or (engine is None and (is_small or not known.has_sql(name))):
-        counted = _counted(lake.table, name, request)
+        counted = _rows_where(condition, lake.table, name, request).with_columns(_HIT)
         answer = pl.SQLContext(counted=counted).execute(select, eager=False)
         return answer.collect(engine="auto" if is_small else "streaming")
-    with_rows = f"WITH counted AS ({counted_rows(name, columns, request)})\n{select}"
+    with_rows = f"WITH counted AS ({rows_where(condition, name, columns, request)})\n{select}"
     if engine == "spark":
         return _on_spark(lake, request, with_rows, choices)
     # Imported here, so that polars does not wait for it.
@@ -300,20 +312,27 @@ def _listed(columns: Sequence[str], before: str = "") -> str:
     return ", ".join(f"{before}{identifier(column)}" for column in columns)
 
 
-def _has_hit(hit: bool | None) -> str:
-    """The condition that a row has some hit, or none."""
-    if hit is None:
-        return "TRUE"
-    return f"coalesce(hit, 0) {'>' if hit else '<='} 0"
+def _condition(hit: bool | None, *, unclear: bool) -> str:
+    """The condition on the rows that a metric is about, by the arguments of `evidence`."""
+    if unclear and hit is not None:
+        raise UsageError("rows that are not clear are neither hits nor misses: leave out `hit`")
+    if unclear:
+        return "parse_status <> 'ok' OR hit IS NULL"
+    return (
+        "is_counted" if hit is None else f"is_counted AND coalesce(hit, 0) {'>' if hit else '<='} 0"
+    )
 
 
-def of_tables(tables: Tables, name: str, request: Request) -> pl.LazyFrame:
-    """The rows that the metric counted, in no order, with all their own columns."""
+def of_tables(
+    tables: Tables, name: str, request: Request, condition: str = "is_counted"
+) -> pl.LazyFrame:
+    """The rows of the metric that meet the condition, in no order, with all their own columns."""
     spoken = tables("messages").select("game_id", "message_index", "content")
-    counted = _counted(tables, name, request)
-    compared = with_compared(name, request.edition, counted, tables)
+    chosen = _rows_where(condition, tables, name, request)
+    compared = with_compared(name, request.edition, chosen, tables).with_columns(_HIT)
     return compared.join(spoken, on=["game_id", "message_index"], how="left")
 
 
-def _counted(tables: Tables, name: str, request: Request) -> pl.LazyFrame:
-    return rows(known.metric(name, request.edition), tables, request).filter("is_counted")
+def _rows_where(condition: str, tables: Tables, name: str, request: Request) -> pl.LazyFrame:
+    of_metric = rows(known.metric(name, request.edition), tables, request)
+    return of_metric.filter(pl.sql_expr(condition))

@@ -15,7 +15,10 @@ PAPER = Metric(
             "votes",
             term=one("votes"),
             where=pl.col("side") == Side.CIVILIAN,
-            what=pl.col("target").fill_null("nobody"),
+            # Of a vote that nobody registered, and whose text does not decide, nothing is known.
+            what=pl.when(pl.col("is_correct").is_not_null()).then(
+                pl.col("target").fill_null("nobody")
+            ),
             hit=as_hit(pl.col("is_correct")),
             roles=pl.col("is_sought"),
         ),

@@ -12,6 +12,7 @@ from msgspec import Struct
 from pipeline import games
 from pipeline.errors import OtherSystemError, UsageError, choose, nearest
 from pipeline.events.contracts import TABLES, OfPlayer, polars_schema
+from pipeline.game import FIXED
 from pipeline.lake import StoredLake
 from pipeline.metrics.condition import SETTING, Condition, condition, is_key
 from pipeline.metrics.declaration import Metric
@@ -26,6 +27,7 @@ NO_LOSSES = (
     "the release edition counts failed games as the published script does: leave out the choice of "
     "failures"
 )
+MOST_EXPECTED = 1_000_000_000
 FEW_MODELS = 8
 """So many are named where somebody asks for another."""
 
@@ -69,9 +71,15 @@ def is_of_game(column: str) -> bool:
     return column in GAME_COLUMNS or is_key(column)
 
 
+def setting_path(column: str) -> tuple[str, ...]:
+    """The keys that lead to a column's value in the setting; empty for other columns."""
+    paths = {**FIXED, "topic": ("topic",)}
+    return tuple(column.split(".")[1:]) if is_key(column) else paths.get(column, ())
+
+
 def key_of_setting(column: str) -> pl.Expr:
     """The text of a key of the setting, as in `setting.topic`; null for a game without it."""
-    path = "".join(f"['{key}']" for key in column.split(".")[1:])
+    path = "".join(f"['{key}']" for key in setting_path(column))
     return pl.col(SETTING).str.json_path_match(f"${path}").alias(column)
 
 
@@ -84,7 +92,12 @@ def chosen(**values: str | Sequence[str] | None) -> pl.Expr:
 
 
 class Request(Struct, frozen=True):
-    """A grouping of an edition's rows. `num_of_game` is the release edition's alone."""
+    """A grouping of an edition's rows. `num_of_game` is the release edition's alone.
+
+    `expected` is how many games of each model are expected in each competition, None for as many as
+    others finished.
+    `varied` are columns of the setting that are compared, although values are not grouped by them.
+    """
 
     edition: Edition = PAPER
     by: tuple[str, ...] = DEFAULT_BY
@@ -92,6 +105,13 @@ class Request(Struct, frozen=True):
     models: tuple[str, ...] | None = None
     game_types: tuple[str, ...] | None = None
     where: Condition | None = None
+    expected: int | None = None
+    varied: tuple[str, ...] = ()
+
+    @property
+    def varied_paths(self) -> list[tuple[str, ...]]:
+        """The parts of the setting in which games of one task differ, as this request sees it."""
+        return [path for path in map(setting_path, (*self.by, *self.varied)) if path]
 
     @property
     def keys(self) -> list[str]:
@@ -208,6 +228,12 @@ def check_number_of_games(request: Request) -> None:
         )
 
 
+def check_expected(expected: int | None) -> None:
+    """Raises UsageError for a number of expected games that is less than 1, or too large."""
+    if expected is not None and not 1 <= expected <= MOST_EXPECTED:
+        raise UsageError(f"the number of expected games must be 1 to {MOST_EXPECTED:,}")
+
+
 def check_losses(lake: StoredLake, edition: Edition) -> None:
     """Raises UsageError for an edition that has a rule of its own, where failures are losses."""
     if edition == RELEASE and lake.failures == LOSS:
@@ -219,6 +245,7 @@ def check(lake: StoredLake, request: Request, metrics: Sequence[str]) -> None:
     for name in metrics:
         metric(name, request.edition)
     check_number_of_games(request)
+    check_expected(request.expected)
     check_losses(lake, request.edition)
     is_release, by = request.edition == RELEASE, set(request.by)
     faults = {

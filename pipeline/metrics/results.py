@@ -39,24 +39,26 @@ IS_THIN = column.Column(
     THIN, "the terms with very few settings of their own: the interval can be far off"
 )
 IS_COMPLETE = column.flag(
-    "whether the model finished as many games of each setting as others did: the median of the "
-    "models that finished one"
+    "whether no game is missing: the model finished as many of each setting as are expected, in "
+    "the competitions that the value counts"
 ).shown("complete")
 
 MISSING: Mapping[str, column.Column] = {
     "n_missing": column.count(
         "games that the model has not finished, of `n_expected`: each counts in each competition "
-        "that it is of; null if not grouped by model"
+        "that it is of, if the value counts this one; null if not grouped by model"
     ).shown("missing"),
     "n_expected": column.count(
-        "games expected: of each setting that any model played, the median of what the models that "
-        "finished one have; null if not grouped by model"
+        "games expected in the competitions that the value counts: of each setting that any model "
+        "played, the median of what the models that finished one have, or the model's own with "
+        "those that it began and has to finish; null if not grouped by model"
     ).shown("expected"),
 }
 REPLAYS: Mapping[str, column.Column] = {
     "n_replays": column.count(
-        "games of the model beyond as many as models usually have of their setting (the lower "
-        "median); null if not grouped by model"
+        "finished games of the model beyond as many as models usually have of their setting and "
+        "competition (the lower median), in the competitions that the value counts; null if not "
+        "grouped by model"
     ).shown("replays"),
     "n_repeats": column.count(
         "games of the model with the very content of another one; null if not grouped by model"
@@ -92,9 +94,12 @@ VALUES: Mapping[str, column.Column] = {
     ).shown("unfinished"),
     "n_unreadable": column.count("rows whose text is not clear, counted or not").shown("not clear"),
     "n_unknown": column.count(
-        "rows that can be read, but whose hit is not known; they are not counted, or in the "
-        "edition release they leave no value"
+        "rows whose hit is not known, but for outages; they are not counted, or in the edition "
+        "release they leave no value"
     ).shown("unknown"),
+    "n_undecided": column.count(
+        "rows of these whose text does not decide what was done, and no game registered it"
+    ).shown("undecided"),
     "reason": column.text("why there is no value, null if there is one"),
     "is_complete": IS_COMPLETE,
     **MISSING,
@@ -111,6 +116,7 @@ ESTIMATE = {
     "_games": "n_games",
     "_reason": "reason",
     "_lacks": "lacks",
+    "_undecided": "n_undecided",
 }
 _METRIC = "<metric>"
 OF_A_METRIC: Mapping[str, column.Column] = {
@@ -118,6 +124,9 @@ OF_A_METRIC: Mapping[str, column.Column] = {
     "_low": column.share(f"the lower end of the confidence interval of {_METRIC}"),
     "_high": column.share(f"the upper end of the confidence interval of {_METRIC}"),
     "_thin": column.Column(THIN, f"the terms of {_METRIC} with very few settings of their own"),
+    "_undecided": column.count(
+        f"rows of {_METRIC} that are not counted, since no game registered them and no text decides"
+    ),
 }
 OF_A_SLICE: Mapping[str, column.Column] = {
     **OF_A_METRIC,

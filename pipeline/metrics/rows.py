@@ -206,13 +206,17 @@ def compared(name: str, edition: Edition) -> str:
     return f"SELECT *, CAST(NULL AS VARCHAR) AS {COMPARED} FROM ({attempts(name, edition)}) AS rows"
 
 
-def counted_rows(name: str, columns: Iterable[str], request: Request) -> str:
-    """The SELECT of these columns of the metric's rows that are wanted and counted."""
-    needed = [*columns, "model", "game_type", "is_counted"]
+def rows_where(condition: str, name: str, columns: Iterable[str], request: Request) -> str:
+    """The SELECT of these columns of the metric's rows that are wanted and meet the condition.
+
+    What is not counted is no hit and no miss.
+    """
+    needed = [*columns, "model", "game_type", "hit", "parse_status", "is_counted"]
     types = literals(metric(name, request.edition).game_types)
-    return f"""SELECT {", ".join(map(identifier, columns))}
+    hit = {"hit": "CASE WHEN is_counted THEN hit END AS hit"}
+    return f"""SELECT {", ".join(hit.get(column) or identifier(column) for column in columns)}
 FROM ({_select(name, needed, request)}) AS wanted
-WHERE is_counted AND game_type IN ({types})"""
+WHERE ({condition}) AND game_type IN ({types})"""
 
 
 def _select(name: str, columns: Sequence[str], request: Request) -> str:

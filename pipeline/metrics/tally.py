@@ -16,6 +16,7 @@ from pipeline.metrics.declaration import Metric, types_of
 from pipeline.metrics.known import is_added, package_of
 from pipeline.metrics.request import Request
 from pipeline.metrics.rows import HITS, RESULTS, frames, literals, selects
+from pipeline.metrics.tasks import in_tasks
 from pipeline.metrics.views import shared
 from pipeline.plugins import PluginError
 from pipeline.sqlfiles import identifier, literal
@@ -54,6 +55,7 @@ _SUMS = {
     "counted": n_rows("is_counted"),
     "n_unreadable": n_rows("parse_status <> 'ok'"),
     "n_unknown": n_rows("hit IS NULL AND parse_status <> 'outage'"),
+    "n_undecided": n_rows("hit IS NULL AND parse_status IN ('ambiguous', 'unreadable')"),
     "n_hits_unknown": n_rows("is_counted AND hit IS NULL"),
 }
 
@@ -62,11 +64,13 @@ class Clusters(NamedTuple):
     """The clusters of an interval: settings, or games for the models and competitions in `by_game`.
 
     Very many games are put together in groups, to bound the memory: those of one model whose ids,
-    which are random, begin with the same four digits.
+    which are random, begin with the same four digits. `task_ids` replace the ids of settings that
+    are variants of a task (`tasks.task_ids`).
     """
 
     by_game: tuple[tuple[str, str], ...] = ()
     is_cut: bool = False
+    task_ids: Mapping[str, str] = {}
 
 
 class Question(NamedTuple):
@@ -88,7 +92,8 @@ class Counts(NamedTuple):
 
     sums   metric, group, stratum and cluster (if asked for), term, hits (the sum of the counted
            rows' hits), counted (rows), n_unreadable (rows whose text could not be read for sure,
-           counted or not), n_unknown (rows that could be read and have no hit, counted or not),
+           counted or not), n_unknown (rows without a hit that are no outages, counted or not),
+           n_undecided (those of them whose text could not be read for sure),
            n_hits_unknown (counted rows without a hit)
     games  metric, group, n_games (with a counted row), n_games_unknown (with a counted row without
            a hit); both can be 0
@@ -105,23 +110,24 @@ GAME_MARK = "game "
 """What a cluster that is a game begins with; a setting's id is made of hexadecimal digits."""
 
 
-def clusters(played: pl.DataFrame, request: Request) -> Clusters:
+def clusters(played: pl.DataFrame, request: Request, task_ids: Mapping[str, str] = {}) -> Clusters:
     """The clusters for a request, from the settings of the games that the edition takes, as
     `completeness.played`.
 
-    Settings are the clusters. If these games of a model are of one setting only in a competition,
-    or if the groups are of one setting each, there are no settings to compare, and the games are
-    the clusters.
+    Settings are the clusters; variants of one task are one cluster. If these games of a model are
+    of one setting or task only in a competition, or if the groups are of one setting each, there
+    are no settings to compare, and the games are the clusters.
     """
     sides = played.group_by("model", "competition").agg(
-        n_settings=pl.col("setting_id").n_unique(), n_games=pl.col("n_games").sum()
+        n_settings=in_tasks("setting_id", task_ids).n_unique(), n_games=pl.col("n_games").sum()
     )
     if not {"setting_id", "game_id"} & set(request.by):
         sides = sides.filter(pl.col("n_settings") == 1)
     named = sides.drop_nulls("competition").with_columns(pl.col("model").fill_null(""))
     named = named.sort("model", "competition")
     is_many = bool((named["n_games"] > MANY_GAMES).any())
-    return Clusters(tuple(named.select("model", "competition").iter_rows()), is_cut=is_many)
+    by_game = tuple(named.select("model", "competition").iter_rows())
+    return Clusters(by_game, is_many, task_ids)
 
 
 def queries(question: Question, rows: Mapping[str, str]) -> list[str]:
@@ -228,6 +234,8 @@ def count(
         ).join(own, on=own.columns, how="semi")
         for shape in shapes
     )
+    if question.clusters is not None and question.clusters.task_ids:
+        sums = sums.with_columns(in_tasks("cluster", question.clusters.task_ids))
     return Counts(*(frame.sort(pl.all(), nulls_last=True) for frame in (sums, games, sides)))
 
 

@@ -15,7 +15,8 @@ from pipeline.metrics.tally import GAMES, Counts
 from pipeline.statistics.sums import ROUNDING, exact_sum, scaled_sum
 from pipeline.vocabulary import ALL
 
-_OF_GAMES = ("n_games", "n_unfinished", "n_unreadable", "n_unknown")
+_OF_ROWS = ("n_unreadable", "n_unknown", "n_undecided")
+_OF_GAMES = ("n_games", "n_unfinished", *_OF_ROWS)
 VALUE_COLUMNS = pl.Schema(
     (name, VALUES[name].dtype)
     for name in ("value", "hits", "counted", "terms", *_OF_GAMES, "reason")
@@ -87,11 +88,11 @@ def values(counts: Counts, metrics: Mapping[str, Metric], request: Request) -> p
         ),
     )
     games = rolled(counts.games.lazy(), request, pl.col(GAMES).sum())
-    n_rows = rolled(sums, request, pl.col("n_unreadable", "n_unknown").sum())
+    n_rows = rolled(sums, request, pl.col(_OF_ROWS).sum())
     for frame in (of_terms, games, n_rows):
         rows = join(rows, frame, keys)
     valued = (
-        rows.with_columns(pl.col(*GAMES, "n_unreadable", "n_unknown").fill_null(0))
+        rows.with_columns(pl.col(*GAMES, *_OF_ROWS).fill_null(0))
         .with_columns(value=pl.when(pl.col("n_games_unknown") == 0).then("value"))
         .with_columns(reason=_REASON, edition=pl.lit(request.edition))
         .with_columns(
@@ -148,7 +149,7 @@ def _dropped(
         return
     columns = ", ".join(request.where.columns) or "the columns"
     reason = f"no row meets the condition; `magic schema` explains {columns}"
-    none = {"n_games": 0, "n_unreadable": 0, "n_unknown": 0, "reason": reason}
+    none = {"n_games": 0, **dict.fromkeys(_OF_ROWS, 0), "reason": reason}
     there = valued["metric"].unique()
     for name, declared in metrics.items():
         if name not in there and request.shown_types(declared):

@@ -13,7 +13,7 @@ from pipeline.pages.render import (
     as_csv,
     as_json,
     fragment,
-    links,
+    page_link,
     picture,
     query_of,
 )
@@ -29,8 +29,8 @@ __all__ = [
     "content",
     "csv_parts",
     "fragment",
-    "links",
     "page",
+    "page_link",
     "parameters",
     "picture",
     "query_of",

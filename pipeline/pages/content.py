@@ -216,7 +216,7 @@ class Content(Struct, frozen=True, kw_only=True):
 class Page(Struct, frozen=True):
     """A page: what an address can say to it, and what it shows of a lake to one who asks so.
 
-    `lane` says which worker processes compute it: see `pipeline.server`. A page that shows a part
+    `lane` says which threads make it: see `pipeline.server`. A page that shows a part
     of its rows has `whole` besides: all of them, some at a time. They are those of its `frame`.
     """
 

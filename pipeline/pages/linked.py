@@ -93,6 +93,7 @@ def table(
     headings: Mapping[str, str] | None = None,
     also: Sequence[str] = (),
     without: Sequence[str] = (),
+    always: Sequence[str] = (),
     ticks: Mapping[str, Sequence[float]] | None = None,
     links: Mapping[str, Address | None] | None = None,
     inner: Mapping[str, Callable[[Row], str]] | None = None,
@@ -102,7 +103,8 @@ def table(
     sorts: bool = False,
     percent: bool = False,
 ) -> Markup:
-    """A result as `present` shows it, or any frame; `also` are shown, and `without` are left out.
+    """A result as `present` shows it, or any frame; `also` are shown, `without` are left
+    out, and `always` are shown even if no row has anything in them.
 
     A page, unlike a report, shows what is `also` there.
     `groups` are the columns that the rows are grouped by. By metric, `ticks` are the values of
@@ -117,6 +119,7 @@ def table(
     shown = replace(
         shown,
         hidden=[*shown.hidden, *without],
+        optional=[name for name in shown.optional if name not in always],
         headings={**shown.headings, **(headings or {})},
     )
     edition: Edition = getattr(asked, "edition", PAPER)

@@ -166,7 +166,11 @@ def all_missing(lake: AnsweringLake, asked: Any) -> Iterable[pl.DataFrame]:
 
 # --- the rows behind a value --------------------------------------------------------------------
 
-IS_HIT = {"hits": True, "misses": False}
+ROWS: dict[str, dict[str, Any]] = {
+    "hits": {"hit": True},
+    "misses": {"hit": False},
+    "unclear": {"unclear": True},
+}
 _OF_EVIDENCE = ("model", "game_type", "where")
 
 
@@ -178,7 +182,7 @@ def evidence(lake: AnsweringLake, asked: Any) -> Content:
     in_edition = names(asked.edition)
     metric_head = head(asked.metric if asked.metric in in_edition else in_edition[0], asked.edition)
     first = {"metric": {"metric": asked.metric, "edition": asked.edition}}
-    last = {"hit": {"hit": IS_HIT.get(asked.hit)}}
+    last = {"hit": ROWS.get(asked.hit, {})}
     columns = evidence_rows.COLUMNS
     title = f"Evidence of {metric_head.title}"
     shown = listing(
@@ -192,8 +196,8 @@ def evidence(lake: AnsweringLake, asked: Any) -> Content:
 
 
 def all_evidence(lake: AnsweringLake, asked: Any) -> Iterable[pl.DataFrame]:
-    """All rows that the metric counted, whatever the page."""
-    return evidence_parts(lake, asked.metric, hit=IS_HIT.get(asked.hit), **_slice(asked))
+    """All rows that are asked for, whatever the page."""
+    return evidence_parts(lake, asked.metric, **_slice(asked), **ROWS.get(asked.hit, {}))
 
 
 def _slice(asked: Any) -> dict[str, Any]:
@@ -270,8 +274,8 @@ PAGES = {
             Field(
                 "hit",
                 "Rows",
-                Literal["", "hits", "misses"],
-                values=lambda *_: IS_HIT,
+                Literal["", "hits", "misses", "unclear"],
+                values=lambda *_: ROWS,
                 nothing="hits and misses",
             ),
             Field("where", "Where", hint="role = 'civilian'", size=24),

@@ -137,9 +137,9 @@ TEMPLATES = Path(__file__).parent / "templates"
 # The order in the menu; other reports follow, and other pages are reached by links.
 _MENU = (
     *("leaderboard", "radar", "metric", "model", "compare", "ratings", "games", "search"),
-    *("completeness", "audit", "models", "documents", "tables", "sql"),
+    *("completeness", "audit", "usage", "documents", "tables", "sql"),
 )
-_BY_LINKS = ("plan", "usage", "diff")
+_BY_LINKS = ("plan", "models", "diff")
 
 
 PAGES = {

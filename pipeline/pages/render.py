@@ -4,9 +4,10 @@ A page of HTML is a fragment: its host puts it into a frame of its own, and says
 other pages are.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import msgspec
@@ -25,7 +26,7 @@ from pipeline.present import html
 from pipeline.present.html import LONGEST_CELL
 from pipeline.reports.parts import EVERYBODY, result, sign, style
 from pipeline.vocabulary import EDITIONS, PAPER
-from pipeline.written import json_text, safe_csv_texts, safe_json
+from pipeline.written import json_texts, safe_csv_texts, safe_json
 
 if TYPE_CHECKING:
     from pipeline import plots
@@ -35,10 +36,12 @@ Link = Callable[..., str | None]
 NULL = cells.NULL
 LONG_MESSAGE = 1_200
 """A longer message is shown folded."""
+LONG_ALONE = 240
+"""So is a message of more characters that no other player saw: a thought, an analysis."""
 LONGEST_MESSAGE = 100_000
 """Of a longer text a page shows the beginning: JSON and CSV have the whole."""
-MOST_CSV = 128 * 2**20
-"""An answer has at most so many characters, since it is held in memory."""
+MOST_CHARACTERS = 128 * 2**20
+"""An answer as CSV or JSON has at most so many characters, since it is held in memory."""
 
 
 @cache
@@ -67,6 +70,7 @@ def environment() -> Environment:
         "bar": bar,
         "ends": cells.ends,
         "LONG": LONG_MESSAGE,
+        "LONG_ALONE": LONG_ALONE,
         "LONGEST": LONGEST_MESSAGE,
         "NULL": NULL,
         "EDITIONS": EDITIONS,
@@ -143,32 +147,28 @@ def query_of(asked: Mapping[str, object] | Address) -> str:
     return urlencode({name: _word(one) for name, one in given.items()})
 
 
-def address(name: str, parameters: Mapping[str, object], ingest: int | None = None) -> str:
-    """The address of a page, of the lake as it was after that ingest if one is named."""
-    before = "" if ingest is None else f"/ingest/{ingest}"
+def address(name: str, parameters: Mapping[str, object]) -> str:
+    """Return the address of a page."""
     query = query_of(parameters)
-    return f"{before}/{name}" + (f"?{query}" if query else "")
+    return f"/{name}" + (f"?{query}" if query else "")
 
 
-def links(ingest: int | None = None) -> Link:
-    """The links of pages, which lead on in the state after that ingest, if one is named."""
-
-    def link(name: str, at: str = "", **parameters: object) -> str | None:
-        """The address of a page, `at` one of its places; None for a page that is not there."""
-        if name not in NAMES:
-            return None
-        return address(name, parameters, ingest) + (f"#{at}" if at else "")
-
-    return link
+def page_link(name: str, at: str = "", **parameters: object) -> str | None:
+    """Return the address of a page, `at` one of its places; None for a page that is not there."""
+    if name not in NAMES:
+        return None
+    return address(name, parameters) + (f"#{at}" if at else "")
 
 
 def as_json(content: Content, asked: Address, state: int) -> str:
-    """The content as one JSON object, with the number of the lake's last ingest."""
+    """The content as one JSON object, with the number of the lake's last ingest.
+
+    Raises UsageError where it is too long for one answer.
+    """
     fields = msgspec.structs.asdict(content)
     fields |= fields.pop("parts") | fields.pop("seen_as")
-    parts = [f'"ingest": {state}', f'"parameters": {_json(msgspec.to_builtins(asked))}']
-    parts += [f'"{name}": {_json(value)}' for name, value in fields.items()]
-    return "{" + ",\n".join(parts) + "}\n"
+    fields = {"ingest": state, "parameters": msgspec.to_builtins(asked)} | fields
+    return _within_limit("JSON", chain(_object(fields, ",\n"), ["\n"]))
 
 
 def as_csv(parts: Iterable[pl.DataFrame]) -> str:
@@ -176,31 +176,46 @@ def as_csv(parts: Iterable[pl.DataFrame]) -> str:
 
     Raises UsageError where they are too many for one answer: nothing is cut in silence.
     """
-    texts, n_left = [], MOST_CSV
-    for text in safe_csv_texts(parts):
-        texts.append(text)
+    return _within_limit("CSV", safe_csv_texts(parts))
+
+
+def _within_limit(form: str, texts: Iterable[str]) -> str:
+    """The texts as one; raises UsageError as soon as they are too long."""
+    taken, n_left = [], MOST_CHARACTERS
+    for text in texts:
+        taken.append(text)
         n_left -= len(text)
         if n_left < 0:
             raise UsageError(
-                f"the CSV has more than {MOST_CSV // 2**20} MiB: ask for less, or use the command "
-                "line, such as `magic evidence --format csv`"
+                f"the {form} has more than {MOST_CHARACTERS // 2**20} MiB: ask for less, or use "
+                f"the command line, such as `magic evidence --format {form.lower()}`"
             )
-    return "".join(texts)
+    return "".join(taken)
 
 
-def _json(value: object) -> str:
+def _json(value: object) -> Iterator[str]:
+    """The value as JSON, some rows of a frame at a time."""
     if isinstance(value, pl.DataFrame):
-        return json_text(value)
-    if isinstance(value, msgspec.Struct):
-        inner = ", ".join(
-            f'"{name}": {_json(getattr(value, name))}' for name in value.__struct_fields__
-        )
-        return "{" + inner + "}"
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_json(str(k))}: {_json(v)}" for k, v in value.items()) + "}"
-    if isinstance(value, (tuple, list)):
-        return "[" + ", ".join(map(_json, value)) + "]"
-    return safe_json(cells.as_json(value))
+        yield from json_texts([value])
+    elif isinstance(value, msgspec.Struct):
+        yield from _object({name: getattr(value, name) for name in value.__struct_fields__})
+    elif isinstance(value, Mapping):
+        yield from _object(value)
+    elif isinstance(value, (tuple, list)):
+        yield "["
+        for at, item in enumerate(value):
+            yield ", " if at else ""
+            yield from _json(item)
+        yield "]"
+    else:
+        yield safe_json(cells.as_json(value))
+
+
+def _object(fields: Mapping[Any, object], between: str = ", ") -> Iterator[str]:
+    for at, (name, value) in enumerate(fields.items()):
+        yield f"{between if at else '{'}{safe_json(cells.as_json(str(name)))}: "
+        yield from _json(value)
+    yield "}" if fields else "{}"
 
 
 def _word(value: object) -> str:
@@ -268,7 +283,9 @@ def picture(name: str, content: Content, asked: Address, form: str) -> bytes:
 
     drawn: list[plots.Chart] = []
 
-    def keep(kind: str, rows: pl.DataFrame, *more: object, **options: object) -> str:
+    def keep(
+        kind: str, rows: pl.DataFrame, *more: object, prefix: str = "", **options: object
+    ) -> str:
         drawn.extend(filter(None, [chart(kind, rows, *more, **options)]))
         return ""
 

@@ -11,6 +11,7 @@ from pipeline.answers import AnsweringLake
 from pipeline.column import schema, words
 from pipeline.errors import LakeError, UsageError, choose
 from pipeline.lake import reopened
+from pipeline.metrics.completeness import smaller_notes
 from pipeline.metrics.known import has_sql, metric, names, sql, title
 from pipeline.metrics.request import check_models, several
 from pipeline.metrics.results import ESTIMATE, REPLAYS, origin, wide
@@ -36,7 +37,7 @@ from pipeline.pages.content import (
     without_games,
 )
 from pipeline.present import present
-from pipeline.present.values import lacks_note, missing_note
+from pipeline.present.values import lacks_note, missing_note, undecided_note
 from pipeline.reports import diff as changes
 from pipeline.reports.compare.across import bare, full, system_of
 from pipeline.reports.compare.differences import SCHEMA
@@ -56,7 +57,8 @@ def leaderboard(lake: AnsweringLake, asked: Any) -> Content:
 
     `rows` has a row for each model (and group of `by`). Its columns are those of `leaderboard`, but
     without `reasons`, and for each metric `<metric>`, `<metric>_low`, `<metric>_high`,
-    `<metric>_thin`, `<metric>_counted`, `<metric>_games`, `<metric>_reason`. At the end are the
+    `<metric>_thin`, `<metric>_counted`, `<metric>_games`, `<metric>_reason`,
+    `<metric>_undecided`. At the end are the
     edition and the system. With `columns`, its values stand in place of the metrics.
     """
     groups = tuple(name for name in listed(asked.by) if name != "model")
@@ -91,9 +93,10 @@ def leaderboard(lake: AnsweringLake, asked: Any) -> Content:
     if asked.sort in rows.columns:  # nulls last
         is_down = [asked.order == "down", *(False for _ in keys)]
         rows = rows.sort(asked.sort, *keys, descending=is_down, nulls_last=True)
-    of_slice = [*lacks_note(values), *missing_note(rows)]
+    of_slice = [*lacks_note(values), *missing_note(rows), *undecided_note(values)]
     notes = of_slice if is_sliced else [*present("leaderboard", ranking).notes]
     notes += [f"no model has a value of {', '.join(absent)}"] if is_sliced and absent else []
+    notes += smaller_notes(lake, ranking)
     notes += [f"{row['metric']}: {row['reason']}." for row in left_out.iter_rows(named=True)]
     return Content(
         title=f"{title(asked.metric)} by {words(asked.columns)}" if is_grid else "Leaderboard",
@@ -179,7 +182,7 @@ def one_model(lake: AnsweringLake, asked: Any) -> Content:
             "usage": lake.usage(model=model) if model and not faults else pl.DataFrame(),
         },
         choices={"model": models},
-        notes=present("metrics", rows).notes,
+        notes=[*present("metrics", rows).notes, *smaller_notes(lake, rows)],
         faults=faults,
     )
 
@@ -235,6 +238,7 @@ def compare(lake: AnsweringLake, asked: Any) -> Content:
             slice_ = {"edition": asked.edition, **fields["game_type"], **fields["where"]}
             apart = parts[0].settings_apart(one, two, sorted_by, **slice_)
     rows = pl.DataFrame(schema=SCHEMA) if rows is None else rows
+    named = pl.DataFrame({"model": [model, other] if rows.height else []}, {"model": pl.String})
     known = tuple(dict.fromkeys([*models, *filter(None, (model, other))]))
     return Content(
         title=f"{model} and {other}" if model and other else "Compare models",
@@ -248,7 +252,7 @@ def compare(lake: AnsweringLake, asked: Any) -> Content:
         },
         system=systems[0] if is_of_one else "",
         choices={"model": known, "other": known},
-        notes=present("compare", rows, margin=margin).notes,
+        notes=[*present("compare", rows, margin=margin).notes, *smaller_notes(lake, named)],
         faults=faults,
     )
 

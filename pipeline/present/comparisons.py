@@ -10,6 +10,8 @@ from typing import Any
 import polars as pl
 
 from pipeline.cells import NAMELESS, called, counted, is_next_to_zero
+from pipeline.lake import StoredLake
+from pipeline.metrics.completeness import smaller_notes
 from pipeline.metrics.results import MISSING
 from pipeline.present import folds
 from pipeline.present.table import NO_ROWS, Estimate, Table, brief_id
@@ -45,7 +47,13 @@ _FALLS = (
 )
 
 
-def compare(rows: pl.DataFrame, margin: float | None = None, **_: Any) -> Table:
+def compare(
+    rows: pl.DataFrame,
+    margin: float | None = None,
+    lake: StoredLake | None = None,
+    expected: int | None = None,
+    **_: Any,
+) -> Table:
     """The two models of a comparison of no others are the headings of their values."""
     side = rows.columns[rows.columns.index("other") - 1]
     pair = rows.select(side, "other").unique().rows()
@@ -77,6 +85,7 @@ def compare(rows: pl.DataFrame, margin: float | None = None, **_: Any) -> Table:
             *replay_note(rows),
             *thin_note(rows, *_THIN),
             *missing_note(_by_side(rows, side)),
+            *smaller_notes(lake, _by_side(rows, side), expected),
             *_reasons(rows, hidden),
             *_signs(rows),
         ],
@@ -86,12 +95,12 @@ def compare(rows: pl.DataFrame, margin: float | None = None, **_: Any) -> Table:
 contrast = compare
 
 
-def compare_with(rows: pl.DataFrame, margin: float | None = None, **_: Any) -> Table:
+def compare_with(rows: pl.DataFrame, margin: float | None = None, **asked: Any) -> Table:
     """The same; the mean over models says of how many it is."""
     mean = pl.format("mean of {}", "n_models")
     called = pl.when(pl.col("n_models") > 1).then(mean).otherwise("model").alias("model")
     seen = rows.with_columns(called, pl.col("other").fill_null("those without"))
-    table = compare(seen, margin)
+    table = compare(seen, margin, **asked)
     hidden = (*table.hidden, "n_models")
     notes = [*table.notes, *_mean_note(rows)]
     return replace(

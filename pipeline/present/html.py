@@ -239,7 +239,9 @@ def _counts(estimate: Estimate, row: Row, written: Callable[[str, object], str])
     lacks = [f"lacks what other models have: {_text(', '.join(lacking))}"] if lacking else []
     missing, expected = map(row.get, estimate.missing or ("", ""))
     gone = [f"{missing:,} of {expected:,} games missing, by competition"] if missing else []
-    return "; ".join(filter(None, [" ".join(parts), *thin, *lacks, *gone]))
+    n = row.get(estimate.undecided or "")
+    unread = [f"{written('counted', n)} row{_s(n)} not decided"] if n else []
+    return "; ".join(filter(None, [" ".join(parts), *thin, *lacks, *gone, *unread]))
 
 
 def _s(n: object) -> str:

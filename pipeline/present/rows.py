@@ -10,6 +10,7 @@ from pipeline import cells, column
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
 from pipeline.metrics import evidence as evidence_rows
+from pipeline.metrics.completeness import smaller_notes
 from pipeline.present import folds
 from pipeline.present.table import NO_ROWS, Estimate, Table, brief_id, brief_texts, first_game
 from pipeline.present.values import group_columns
@@ -26,18 +27,18 @@ from pipeline.reports import (
 
 _BRIEF = (
     *("game_id", "term", "model", "player", "round", "what", "compared_with", "hit"),
-    *("message_index", "content"),
+    *("parse_status", "message_index", "content"),
 )
 _FINDING_COLUMNS = ("model", "player", "round", "logged", "says", "message_index", "content")
 _SEARCH = {**searches.COLUMNS, "text": column.text("the text around the hit")}
 
 
-def evidence(rows: pl.DataFrame, has_terms: bool = False, **_: Any) -> Table:
+def evidence(rows: pl.DataFrame, has_terms: bool = False, unclear: bool = False, **_: Any) -> Table:
     return Table(
         "evidence",
         rows,
         evidence_rows.COLUMNS,
-        hidden=() if has_terms else ("term",),
+        hidden=[*["term"] * (not has_terms), *["parse_status"] * (not unclear)],
         also=("term",),
         brief=partial(brief, columns=_BRIEF),
     )
@@ -173,6 +174,7 @@ def completeness(
     rows: pl.DataFrame,
     lake: StoredLake | None = None,
     model: Sequence[str] | None = None,
+    expected: int | None = None,
     **_: Any,
 ) -> Table:
     return Table(
@@ -185,7 +187,11 @@ def completeness(
             folds.titled("model"),
             folds.starred("is_complete", "competition", note="not complete", where=False),
         ),
-        notes=[_complete(rows, model), *([] if lake is None else _quarantined(lake))],
+        notes=[
+            _complete(rows, model),
+            *smaller_notes(lake, rows, expected),
+            *([] if lake is None else _quarantined(lake)),
+        ],
     )
 
 
@@ -212,6 +218,25 @@ def _quarantined(lake: StoredLake) -> list[str]:
     documents = "1 document is" if refused == 1 else f"{refused:,} documents are"
     note = f"{documents} quarantined and may be missing games: run `magic quarantine`"
     return [note] if refused else []
+
+
+def readability(
+    rows: pl.DataFrame, lake: StoredLake | None = None, expected: int | None = None, **_: Any
+) -> Table:
+    return Table(
+        "readability",
+        rows,
+        games_there.READABILITY,
+        estimates=[Estimate(low="value_min", high="value_max", heading="bounds")],
+        folds=(
+            folds.alike(
+                "n_unreadable", "n_unknown", "n_ambiguous", "n_outages", "n_missing", "is_complete"
+            ),
+            folds.titled("model"),
+            folds.starred("is_complete", "metric", note="not complete", where=False),
+        ),
+        notes=smaller_notes(lake, rows, expected),
+    )
 
 
 def missing(rows: pl.DataFrame, **_: Any) -> Table:
@@ -315,17 +340,6 @@ PLAIN = (
         listed.COUNT_COLUMNS,
         folds=(folds.titled("source"), folds.titled("status")),
         hints=["use `--status`, `--source`, `--reason` or `--path` to list documents"],
-    ),
-    Table(
-        "readability",
-        NO_ROWS,
-        games_there.READABILITY,
-        estimates=[Estimate(low="value_min", high="value_max", heading="bounds")],
-        folds=(
-            folds.alike("n_unreadable", "n_ambiguous", "n_outages", "n_missing", "is_complete"),
-            folds.titled("model"),
-            folds.starred("is_complete", "metric", note="not complete", where=False),
-        ),
     ),
     Table("schema", NO_ROWS, brief=_contract),
 )

@@ -23,9 +23,9 @@ class Estimate(Struct, frozen=True):
     """Columns that are one number together, and one cell for eyes.
 
     These are its value, the ends of its interval, its thin terms, and what it lacks: competitions,
-    and how many games are `missing` of how many. A page also has what was counted for it, in how
-    many games, and why it is missing. Without a `value` it is a range. What is no share is never in
-    percent.
+    how many games are `missing` of how many, and `undecided` rows. A page also has what was counted
+    for it, in how many games, and why it is missing. Without a `value` it is a range. What is no
+    share is never in percent.
     """
 
     value: str | None = None
@@ -38,6 +38,7 @@ class Estimate(Struct, frozen=True):
     heading: str = ""
     lacks: str | None = None
     missing: tuple[str, ...] = ()
+    undecided: str | None = None
     is_share: bool = True
 
     @property
@@ -47,7 +48,8 @@ class Estimate(Struct, frozen=True):
 
     def parts(self) -> Iterator[str]:
         """The columns that its cell stands for."""
-        names = (self.value, self.low, self.high, *self.thin, self.lacks, *self.missing)
+        marks = (*self.thin, self.lacks, *self.missing, self.undecided)
+        names = (self.value, self.low, self.high, *marks)
         yield from filter(None, names)
 
     def cell(self, text: str, row: Mapping[str, Any], unit: Unit = None) -> "Cell":
@@ -58,7 +60,8 @@ class Estimate(Struct, frozen=True):
         if self.value is None:
             return Cell("" if ends[0] else cells.NULL, *ends)
         mark = cells.mark(term for name in self.thin for term in row.get(name) or ())
-        mark += "*" if any(map(row.get, (self.lacks or "", *self.missing[:1]))) else ""
+        lacks = (self.lacks or "", *self.missing[:1], self.undecided or "")
+        mark += "*" if any(map(row.get, lacks)) else ""
         return Cell(text, *ends, "" if text == cells.NULL else mark)
 
 

@@ -12,7 +12,7 @@ from pipeline.column import Column
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE
-from pipeline.metrics.completeness import replay_notes, self_play, self_play_notes
+from pipeline.metrics.completeness import replay_notes, self_play, self_play_notes, smaller_notes
 from pipeline.metrics.intervals import EXPLANATION
 from pipeline.metrics.known import metric as declaration, title
 from pipeline.metrics.request import several
@@ -26,6 +26,7 @@ VALUE = Estimate(
     *("value", "ci_low", "ci_high", ("thin",), "counted", "n_games", "reason"),
     lacks="lacks",
     missing=tuple(MISSING),
+    undecided="n_undecided",
 )
 _PROGRAM_COLUMNS = ("edition", "terms", "ci_method", "effective_items", "is_complete", *REPLAYS)
 
@@ -35,18 +36,24 @@ PLAIN: tuple[Table, ...] = ()
 
 def metric_estimate(name: str, of: str) -> Estimate:
     """The columns of a metric, or of a value `of` one, in a row of the leaderboard."""
-    low, high, thin, counted, games, reason, lacks = (f"{name}{end}" for end in ESTIMATE if end)
+    low, high, thin, counted, games, reason, lacks, undecided = (
+        f"{name}{end}" for end in ESTIMATE if end
+    )
     is_share = declaration(of).is_share
     parts = name, low, high, (thin,), counted, games, reason
-    return Estimate(*parts, lacks=lacks, is_share=is_share)
+    return Estimate(*parts, lacks=lacks, undecided=undecided, is_share=is_share)
 
 
-def metrics(rows: pl.DataFrame, lake: StoredLake | None = None, **_: Any) -> Table:
+def metrics(
+    rows: pl.DataFrame, lake: StoredLake | None = None, expected: int | None = None, **_: Any
+) -> Table:
     notes = [
         *thin_note(rows, "thin"),
         *lacks_note(rows),
         *missing_note(rows.drop_nulls("value")),
+        *undecided_note(rows),
         *replay_notes(rows),
+        *smaller_notes(lake, rows, expected),
     ]
     if lake is not None and "win_rate" in rows["metric"]:
         # Win rates that are so by construction, of the models in the rows.
@@ -120,6 +127,8 @@ def leaderboard(
     rows: pl.DataFrame,
     confidence: float = DEFAULT_CONFIDENCE,
     *,
+    lake: StoredLake | None = None,
+    expected: int | None = None,
     game_type: str | None = None,
     where: str | None = None,
     columns: str | None = None,
@@ -139,18 +148,17 @@ def leaderboard(
     )
     notes = []
     if "reasons" in rows.columns:  # that of a page has none
-        values = rows.select("model", cs.ends_with("_lacks"))
-        by_metric = (
-            values.unpivot(index="model", value_name="lacks") if values.width > 1 else values
-        )
         notes = [
             *slice_note,
             *(letters_note(rows, confidence) if "win_rate" in names else ()),
             *thin_note(rows, *(f"{name}_thin" for name in names)),
-            *lacks_note(by_metric),
+            *lacks_note(_by_metric(rows, "lacks", "_lacks")),
             *_incomplete(rows),
+            *undecided_note(_by_metric(rows, "n_undecided", "_undecided")),
             *replay_notes(rows),
+            *smaller_notes(lake, rows, expected),
             *_reasons(rows, names),
+            *(() if columns else _range_note(rows, names)),
             *self_play_notes(rows.filter(rows["n_self_play"] > 0)),
         ]
     return Table(
@@ -172,6 +180,16 @@ def leaderboard(
         notes=notes,
         nothing=nothing,
     )
+
+
+def _range_note(rows: pl.DataFrame, names: Sequence[str]) -> list[str]:
+    """That values above 1 are in the range of their metrics, if there are any."""
+    ranges = [
+        f"{title(name)} has a range of 0 to {declaration(name, rows['edition'][0]).high:g}"
+        for name in names
+        if (rows[name] > 1).any()
+    ]
+    return [f"values above 1: {', '.join(ranges)}"] if ranges else []
 
 
 def thin_note(rows: pl.DataFrame, *columns: str) -> list[str]:
@@ -211,9 +229,37 @@ def missing_note(rows: pl.DataFrame) -> list[str]:
         for model, n, of, n_numbers in lacking.agg(most, n=pl.struct(*MISSING).n_unique()).rows()
     ]
     return [
-        "* lacks games of settings that others finished; run `magic completeness` for details "
+        "* lacks games that are expected of it; run `magic completeness` for details "
         f"({', '.join(said)} games missing, by competition)"
     ] * bool(said)
+
+
+def undecided_note(rows: pl.DataFrame) -> list[str]:
+    """What the star says of rows that no game registered and no text decides: whose, how many."""
+    if "n_undecided" not in rows.columns:
+        return []
+    if "game_type" in rows.columns and (of_all := rows.filter(game_type=ALL)).height:
+        rows = of_all
+    keys = [name for name in ("metric", "model") if name in rows.columns]
+    sums = rows.group_by(keys, maintain_order=True).agg(pl.col("n_undecided").sum())
+    said = [
+        f"{n:,} of {' of '.join(name or NAMELESS for name in names)}"
+        for *names, n in sums.filter(pl.col("n_undecided") > 0).rows()
+    ]
+    return [
+        "* rows not counted, since no game registered them and no text decides: "
+        f"{', '.join(said)}; `magic evidence METRIC --unclear` lists them; state in the log what "
+        "was done, such as a vote's `target`"
+    ] * bool(said)
+
+
+def _by_metric(rows: pl.DataFrame, name: str, end: str) -> pl.DataFrame:
+    """Of each model and metric what a leaderboard's columns with this end have, in one column."""
+    values = rows.select("model", cs.ends_with(end))
+    if values.width == 1:
+        return values
+    columns = values.unpivot(index="model", variable_name="metric", value_name=name)
+    return columns.with_columns(pl.col("metric").str.strip_suffix(end))
 
 
 def letters_note(rows: pl.DataFrame, confidence: float) -> list[str]:

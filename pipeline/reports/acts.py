@@ -73,9 +73,16 @@ def sources_of(names: Iterable[str]) -> Sources:
 
 
 def uncounted(acts: Iterable[Act], counted: Rows, sources: Sources) -> list[Act]:
-    """The acts of a message that no metric counted."""
+    """The acts of a message that no metric counted, and those whose text contradicts the log."""
     tables = {table for row in counted for table in sources[row["metric"]]}
-    return [act for act in acts if act.table not in tables]
+    return [act for act in acts if act.table not in tables or _is_contradicted(act)]
+
+
+def _is_contradicted(act: Act) -> bool:
+    """Whether the text of the act says something else than the log registered."""
+    return any(
+        name.startswith("stated_") or name == "is_correct_as_read" for name, _ in _shown(act)
+    )
 
 
 def new_rounds(rounds: Iterable[int | None]) -> list[int | None]:
@@ -182,7 +189,9 @@ def line(act: Act, without: Sequence[tuple[str, object]] = (), player: str | Non
     aims = [name for name in _AIMED_AT if name in facts]
     about = [_text(facts.pop(name)) for name in _ABOUT if name in facts]
     kind = column.words(str(facts.pop("kind", "")))
-    arrow = "".join(f"→ {_text(facts.pop(name) or 'nobody')}" for name in aims)
+    # A vote that no game registered, and no text decides, is for somebody.
+    nobody = "unknown" if act.table == "votes" and "is_valid" not in facts else "nobody"
+    arrow = "".join(f"→ {_text(facts.pop(name) or nobody)}" for name in aims)
     who = "" if act.player == player else act.player or NULL
     head = " ".join(part for part in (who, kind, *about, arrow) if part)
     rest = words(list(facts.items()))
@@ -210,6 +219,8 @@ def _word(name: str, value: object) -> str:
         return f"by {_text(value)}"
     if name in _PLAIN:
         return column.words(_text(value))
+    if name.startswith("stated_"):
+        return f"the text says {_text(value)}"
     return f"{column.words(name)} {_text(value)}"
 
 

@@ -8,22 +8,30 @@ Terms are combined as in the value.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated
 
 import polars as pl
 
 from pipeline import column
-from pipeline.declared import option
-from pipeline.errors import UsageError
 from pipeline.lake import StoredLake
 from pipeline.metrics import PAPER, declarations
-from pipeline.metrics.completeness import competitions, expected as expected_games, played
+from pipeline.metrics.completeness import (
+    completeness as complete,
+    expected as expected_games,
+    expected_of,
+    played,
+)
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.known import names
-from pipeline.metrics.request import Request, check_losses, check_models, chosen
-from pipeline.metrics.results import METRIC, MODEL, counted_in
+from pipeline.metrics.request import (
+    Request,
+    check_expected,
+    check_losses,
+    check_models,
+    chosen,
+)
+from pipeline.metrics.results import METRIC, MISSING, MODEL, VALUES, counted_in
 from pipeline.metrics.rows import in_scope
-from pipeline.metrics.tally import Clusters, Question, count, n_rows, sum_of
+from pipeline.metrics.tally import Clusters, Question, count, n_games, n_rows, sum_of
 from pipeline.metrics.values import combined, values
 from pipeline.reports.declared import report
 from pipeline.statistics.sums import exact_sum
@@ -36,7 +44,8 @@ COLUMNS: Mapping[str, column.Column] = {
     "game_type": column.text("its game"),
     "expected": column.count(
         "games: of each setting that any model played, the median of what the models that finished "
-        "one have; of games that nobody can repeat, those of this model; or `expected`, if given"
+        "one have, or the model's own with those that it began and has to finish; of games that "
+        "nobody can repeat, those of this model; or `expected`, if given"
     ),
     "found": column.count("how many of these the lake has; games beyond are of no use for others"),
     "finished": column.count("how many of these with an end: the others are missing"),
@@ -55,37 +64,41 @@ READABILITY: Mapping[str, column.Column] = {
     "metric": METRIC,
     "value": column.share("the value over all game types"),
     "value_min": column.share("the lowest that it could be, in the metric's unit"),
-    "value_max": column.share("the highest that it could be; both are null if the value is null"),
+    "value_max": column.share(
+        "the highest that it could be; both are null if there is no value, and no row that would "
+        "be counted if it were known"
+    ),
     "counted": column.count("rows that were counted"),
     "n_unreadable": column.count("rows whose `parse_status` is not `ok`, as in `metrics`").shown(
         "not clear"
     ),
-    "n_ambiguous": column.count("how many of these are ambiguous").shown("ambiguous"),
-    "n_outages": column.count("how many of these are outages").shown("outages"),
-    "n_missing": column.count(
-        "rows of missing games, estimated, beside the model that finished most games of a setting; "
-        "and rows that were counted although their game is unfinished"
-    ).shown("missing"),
-    "is_complete": column.flag(
-        "whether as many games are finished as `completeness` expects, and no row is an outage"
-    ).shown("complete"),
+    "n_unknown": VALUES["n_unknown"],
+    "n_ambiguous": column.count("how many of those not clear are ambiguous").shown("ambiguous"),
+    "n_outages": column.count("how many of those not clear are outages").shown("outages"),
+    "n_missing": MISSING["n_missing"],
+    "is_complete": column.flag("whether no game is missing, and no row is an outage").shown(
+        "complete"
+    ),
 }
-MOST_EXPECTED = 1_000_000_000
 _OF_SIDE = ("model", "competition")
 _IS_OUTAGE, _IS_OPEN = "parse_status = 'outage'", "NOT is_finished"
-# Outages and games without an end are counted by the release edition alone. What cannot be read
-# counts as the game took it: mostly a miss, but who says neither defects, which can be a hit.
-_IS_UNSURE = f"is_counted AND ({_IS_OUTAGE} OR {_IS_OPEN} OR parse_status = 'unreadable')"
+# Rows that are counted, or would be if they were known: an outage, or a row without a hit.
+_IS_THERE = f"(is_counted OR {_IS_OUTAGE} OR hit IS NULL)"
+# Outages, games without an end and unknown hits are counted by the release edition alone. What
+# cannot be read counts as the game took it: mostly a miss, but who says neither defects, which can
+# be a hit.
+_IS_UNSURE = (
+    f"is_counted AND ({_IS_OUTAGE} OR {_IS_OPEN} OR hit IS NULL OR parse_status = 'unreadable')"
+)
 _SUMS = {
-    "n_games": "CAST(count(DISTINCT CASE WHEN is_counted THEN game_id END) AS BIGINT)",
-    "uncounted": n_rows(f"{_IS_OUTAGE} AND NOT is_counted"),
+    "n_games": f"CAST({n_games(_IS_THERE)} AS BIGINT)",
+    "uncounted": n_rows(f"{_IS_THERE} AND NOT is_counted"),
     # Hits that could have been misses, and misses that could have been hits.
     "lost": sum_of("hit", _IS_UNSURE),
-    "gained": sum_of("1 - hit", _IS_UNSURE),
+    "gained": sum_of("1 - coalesce(hit, 0)", _IS_UNSURE),
     "ambiguous": n_rows("parse_status = 'ambiguous'"),
     "outages": n_rows(_IS_OUTAGE),
-    "unfinished": n_rows(f"is_counted AND {_IS_OPEN}"),
-    "begun": n_rows(f"(is_counted OR {_IS_OUTAGE}) AND {_IS_OPEN}"),
+    "begun": n_rows(f"{_IS_THERE} AND {_IS_OPEN}"),
 }
 
 
@@ -94,15 +107,7 @@ def completeness(
     lake: StoredLake,
     *,
     model: str | Sequence[str] | None = None,
-    expected: Annotated[
-        int | None,
-        option(
-            "N",
-            "Expect N games of each model in each competition; default: of every setting that any "
-            "model played, as many as others finished.",
-            min=1,
-        ),
-    ] = None,
+    expected: int | None = None,
 ) -> pl.DataFrame:
     """Show which games of each model the lake has, and which are missing.
 
@@ -132,7 +137,7 @@ def completeness(
     >>> games.select("competition", "expected", "finished", "is_complete").rows()[0]
     ('chameleon_as_chameleon', 4, 4, True)
     """
-    _check_expected(expected)
+    check_expected(expected)
     check_models(lake, model)
     results = lake.table("results").filter("is_tested")
     # Not of all columns: of each refused document there are up to 64 KiB.
@@ -149,11 +154,8 @@ def completeness(
         .group_by(_OF_SIDE)
         .agg(n_failed=pl.col("game_id").n_unique().cast(pl.Int64))
     )
-    counts: Sequence[str | pl.Expr] = ("n_expected", "n_found", "n_finished")
-    if expected is not None:
-        counts = (pl.lit(expected, pl.Int64), "n_games", "n_complete")
     games = (
-        lake.once(competitions)
+        expected_of(lake, expected)
         .lazy()
         .join(broken, on=_OF_SIDE, how="left", nulls_equal=True)
         .join(failed, on=_OF_SIDE, how="left", nulls_equal=True)
@@ -161,15 +163,16 @@ def completeness(
         .select(
             *_OF_SIDE,
             "game_type",
-            **dict(zip(("expected", "found", "finished"), counts, strict=True)),
-            n_missing=pl.lit(0, pl.Int64),
+            expected="n_expected",
+            found="n_found",
+            finished="n_finished",
+            n_missing="n_missing",
             n_games="n_games",
             n_unfinished=pl.col("n_games") - pl.col("n_complete"),
             n_failed="n_failed",
             n_quarantined="n_quarantined",
         )
         .filter((pl.col("expected") > 0) | (pl.col("n_games") > 0))
-        .with_columns(n_missing=(pl.col("expected") - pl.col("finished")).clip(0))
         .with_columns(is_complete=pl.col("n_missing") == 0)
         .sort(_OF_SIDE, nulls_last=True)
         .collect()
@@ -182,11 +185,6 @@ def completeness(
     return pl.concat([games, pl.DataFrame({"n_quarantined": [whole]})], how="diagonal_relaxed")
 
 
-def _check_expected(expected: int | None) -> None:
-    if expected is not None and not 1 <= expected <= MOST_EXPECTED:
-        raise UsageError(f"the number of expected games must be 1 to {MOST_EXPECTED:,}")
-
-
 @counted_in(READABILITY)
 def readability(
     lake: StoredLake,
@@ -197,8 +195,9 @@ def readability(
 ) -> pl.DataFrame:
     """What could not be read, and how far the value could move: a row for each model and metric.
 
-    The bounds count each `unreadable` row once as a miss and once as a hit. An `ambiguous` row
-    counts as the game registered it. Bounds are not a confidence interval, and do not order models.
+    The bounds count each row that is `unreadable`, an outage or of unknown hit once as a miss and
+    once as a hit. An `ambiguous` row counts as the game registered it, if it did. Bounds are not a
+    confidence interval, and do not order models.
     `expected` is that of `completeness`.
 
     Raises UsageError for an unknown model or edition, and for a wrong number of expected games.
@@ -207,46 +206,44 @@ def readability(
     >>> bounds.select("value", "value_min", "value_max", "n_unreadable").row(0)
     (0.5, 0.5, 0.625, 3)
     """
-    _check_expected(expected)
+    check_expected(expected)
     check_models(lake, model)
     check_losses(lake, edition)
-    request = Request(edition=edition, by=("model",))
+    request = Request(edition=edition, by=("model",), expected=expected)
     declared = declarations(lake, names(edition), request)
     question = Question(declared, request, with_games=(), clusters=Clusters(), also=_SUMS)
     counts = count(lake, question, "polars")
     of_settings = counts.sums.rename({"stratum": "competition", "cluster": "setting_id"})
-    missing = _missing(lake, request, expected)
-    bounds = _bounds(declared, values(counts, declared, request), of_settings, missing)
+    missing = _missing(lake, request)
+    valued = values(counts, declared, request).join(
+        complete(lake, declared, request), on=["metric", "model"], how="left", nulls_equal=True
+    )
+    bounds = _bounds(declared, valued, of_settings, missing)
     rows = bounds.sort("model", pl.col("metric").cast(pl.Enum(list(declared))), nulls_last=True)
     return rows.filter(chosen(model=model))
 
 
-def _missing(lake: StoredLake, request: Request, expected: int | None) -> pl.DataFrame:
-    """The games that are missing of those that count: model, competition, setting_id, and n_games.
+def _missing(lake: StoredLake, request: Request) -> pl.DataFrame:
+    """The games that may be missing of those that count: model, competition, setting_id, n_games.
 
-    Beside the model that finished most games of a setting, or of the number that is expected of a
-    competition, whatever their settings. `is_lacking` says whether they make it incomplete.
+    Beside the model that finished most games of a setting, and as many as are expected; or of the
+    number that is expected of a competition, whatever their settings.
     """
     settings = played(lake, in_scope(request)) if request.edition == RELEASE else lake.once(played)
     models = lake.once(played).select("model").unique()
     games = expected_games(settings, models)
-    if expected is not None:
+    if request.expected is not None:
         finished = settings.group_by(_OF_SIDE).agg(pl.col("n_finished").sum())
         sides = models.join(settings.select("competition").unique(), how="cross")
         games = sides.join(finished, on=_OF_SIDE, how="left", nulls_equal=True).select(
             *_OF_SIDE,
             pl.col("n_finished").fill_null(0),
             setting_id=pl.lit(None, pl.String),
-            n_most=pl.lit(expected, pl.Int64),
-            n_expected=pl.lit(expected, pl.Int64),
+            n_most=pl.lit(request.expected, pl.Int64),
+            n_expected=pl.lit(request.expected, pl.Int64),
         )
-    n_finished = pl.col("n_finished")
-    return games.filter(n_finished < pl.col("n_most")).select(
-        *_OF_SIDE,
-        "setting_id",
-        n_games=pl.col("n_most") - n_finished,
-        is_lacking=n_finished < pl.col("n_expected"),
-    )
+    n_games = pl.max_horizontal("n_most", "n_expected") - pl.col("n_finished")
+    return games.filter(n_games > 0).select(*_OF_SIDE, "setting_id", n_games=n_games)
 
 
 def _bounds(
@@ -258,14 +255,14 @@ def _bounds(
     """The rows of all metrics, in the order of the values."""
     group, combine = ["metric", "model"], {name: of.combine for name, of in metrics.items()}
     by = [*group, "term"]
-    seen = counts.group_by(by).agg(pl.col("counted", *_SUMS).sum())
-    seen = seen.with_columns(pl.col("lost", "gained").cast(pl.Float64))
+    seen = counts.group_by(by).agg(pl.col("hits", "counted", *_SUMS).sum())
+    seen = seen.with_columns(pl.col("hits", "lost", "gained").cast(pl.Float64))
     terms = (
         values.select(*group, "terms")
         .explode("terms")
         .unnest("terms")
         .rename({"counted": "denominator"})
-        .drop("value")
+        .drop("value", "hits")  # which are null if one of them is unknown
         # In their order: a sum of floats in another one may come to a bound beyond the value.
         .join(seen, on=by, how="left", nulls_equal=True, maintain_order="left")
         .join(_lacking(counts, missing), on=by, how="left", nulls_equal=True, maintain_order="left")
@@ -276,25 +273,28 @@ def _bounds(
         )
     )
     bounds = terms.group_by(group).agg(
-        pl.col("counted").sum(),
+        pl.col("counted", "uncounted").sum(),
         n_ambiguous=pl.col("ambiguous").sum(),
         n_outages=pl.col("outages").sum(),
-        n_missing=(pl.col("missing") + pl.col("unfinished")).sum(),
-        is_lacking=(pl.col("lacking") + pl.col("unfinished")).sum() > 0,
     )
     least = _bound("value_min", metrics, terms, pl.col("hits") - pl.col("lost"))
     most = _bound("value_max", metrics, terms, pl.col("hits") + pl.col("gained") + pl.col("added"))
-    has_value = pl.col("value").is_not_null()
+    is_told = pl.col("value").is_not_null() | (pl.col("uncounted") > 0)
+    is_bounded = is_told & pl.col("value_min").is_not_null()
     # More games may be missing than a denominator that is fixed beforehand has room for.
     high = pl.col("metric").replace_strict({name: of.high for name, of in metrics.items()})
     highest = pl.max_horizontal("value", high)
-    rows = values.select("model", "metric", "value", "n_unreadable")
+    # Where no model has a row of the metric, nothing is missing of it.
+    rows = values.select(
+        *("model", "metric", "value", "n_unreadable", "n_unknown"),
+        pl.col("n_missing").fill_null(0),
+    )
     for frame in (least, most, bounds):
         rows = rows.join(frame, on=group, how="left", nulls_equal=True, maintain_order="left")
     return rows.with_columns(
-        value_min=pl.when(has_value).then("value_min"),
-        value_max=pl.when(has_value).then(pl.min_horizontal("value_max", highest)),
-        is_complete=~pl.col("is_lacking") & (pl.col("n_outages") == 0),
+        value_min=pl.when(is_bounded).then("value_min"),
+        value_max=pl.when(is_bounded).then(pl.min_horizontal("value_max", highest)),
+        is_complete=(pl.col("n_missing") == 0) & (pl.col("n_outages") == 0),
     ).select(list(READABILITY))
 
 
@@ -321,7 +321,7 @@ def _lacking(counts: pl.DataFrame, missing: pl.DataFrame) -> pl.DataFrame:
 
     A missing game is taken to have the rows that a game of its setting has on average, for the
     model where this is most; if there is none, those of a game of its competition. Rows that the
-    model has in unfinished games are subtracted. `lacking` are those that make it incomplete.
+    model has in unfinished games are subtracted.
     """
     there = counts.with_columns(there=pl.col("counted") + pl.col("uncounted"))
     a_game = there.filter(pl.col("n_games") > 0).with_columns(
@@ -338,8 +338,5 @@ def _lacking(counts: pl.DataFrame, missing: pl.DataFrame) -> pl.DataFrame:
         .join(elsewhere, on=of_setting, how="left")
         .join(begun, on=["model", *of_setting], how="left", nulls_equal=True)
         .group_by("metric", "model", "term")
-        .agg(
-            exact_sum(of).ceil().cast(pl.Int64).alias(name)
-            for name, of in (("missing", rows), ("lacking", rows.filter("is_lacking")))
-        )
+        .agg(missing=exact_sum(rows).ceil().cast(pl.Int64))
     )

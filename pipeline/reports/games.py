@@ -45,7 +45,13 @@ COLUMNS: Mapping[str, column.Column] = {
 }
 UNFINISHED = "unfinished"
 OUTCOMES = (*outcomes(), UNFINISHED)
-KEY = ("path", "game_id")
+KEY = ("counting", "path", "game_id")
+# Names of files in the order of their numbers: 2 before 10, so each has twelve digits.
+_COUNTING = (
+    pl.col("path")
+    .str.replace_all(r"\d+", "000000000000${0}")
+    .str.replace_all(r"\d*(\d{12})", "${1}")
+)
 
 
 @report("Games behind them", columns=COLUMNS, is_of_system=False)
@@ -152,7 +158,13 @@ def games(
     if sort in _BY_SEATS:
         rows = _with_seats(lake, rows, is_asked)
     page = page_of(
-        rows, COLUMNS, KEY, offset=offset, limit=limit, sort=sort, descending=descending
+        rows.with_columns(counting=_COUNTING),
+        COLUMNS,
+        KEY,
+        offset=offset,
+        limit=limit,
+        sort=sort,
+        descending=descending,
     ).collect()
     if sort not in _BY_SEATS:
         is_shown = pl.col("game_id").is_in(page["game_id"].to_list())

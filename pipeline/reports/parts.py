@@ -126,6 +126,11 @@ class Part(Struct, frozen=True):
         return ", ".join("itself" if name == own else name for name in shown) or "nobody"
 
     @property
+    def is_alone(self) -> bool:
+        """Whether nobody else was shown the message, such as a thought or an analysis."""
+        return self.message is not None and self.to in ("itself", "nobody")
+
+    @property
     def heading(self) -> str:
         """The number of the message, who spoke and to whom; what the acts are."""
         if self.message is None:

@@ -166,7 +166,9 @@ def _ranked_pairs(lake: StoredLake, answer: Answer, *, all_pairs: bool) -> list[
     """Each ranked model with the next one in the metric; or all pairs, also of unranked models."""
     ranked, needed = answer.rows.drop_nulls(["model", "value"]), "that have the metric"
     if not all_pairs:
-        lacks = lacking(lake).filter(pl.col("lacks").list.len() > 0)["model"]
+        lacks = lacking(lake, answer.request.edition).filter(pl.col("lacks").list.len() > 0)[
+            "model"
+        ]
         ranked = ranked.filter(~pl.col("model").is_in(lacks.implode()))
         needed += " and lack no competition"
     order = ranked.sort(-pl.col("value").round(DIGITS), "model")["model"].to_list()
@@ -224,7 +226,10 @@ class _Pilot(NamedTuple):
         n_settings = min(pilot.n_settings for pilot in pilots)
         numbers = one.n_settings, other.n_settings
         rate, other_rate = (self.rates[model] for model in pair)
-        sd = setting_sd(rate, other_rate, numbers, pilots, is_paired=is_paired)
+        difference = row["difference"]
+        sd = setting_sd(
+            rate, other_rate, numbers, pilots, difference=difference, is_paired=is_paired
+        )
         needed, reason = None, None
         test = {"power": power, "level": level}
         if sd is None:

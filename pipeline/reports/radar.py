@@ -71,7 +71,7 @@ def radar(
     """
     request = Request(edition=edition, by=("model",), models=several(model))
     answer = answered(lake, request, names=(*AXES, "win_rate"), confidence=confidence)
-    rows = ranked(answer.rows, lacking(lake), include_incomplete=True)
+    rows = ranked(answer.rows, lacking(lake, edition), include_incomplete=True)
     is_axis = pl.col("metric") != "win_rate"
     sums, terms = answer.sums.filter(is_axis), answer.terms.filter(is_axis)
     found = areas(rows, sums, terms, ["model"], confidence, axes=AXES)

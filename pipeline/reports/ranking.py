@@ -80,6 +80,7 @@ def leaderboard(
         str | None,
         option("METRIC", "Sort by this metric, the highest first.", suggested="metrics"),
     ] = None,
+    expected: int | None = None,
     confidence: float = DEFAULT_CONFIDENCE,
     include_incomplete: Annotated[
         bool, flag("--include-incomplete", "Also rank models that lack a whole competition.")
@@ -90,7 +91,7 @@ def leaderboard(
     Each value is over all game types; notes below the table say why a value is missing. The win
     rates of two models differ significantly only if the models share no letter in `letters`: all
     ranked pairs are compared at the 5 % level (1 − the confidence level), adjusted by Holm's
-    method. A model that lacks games which others finished is marked with *, and `missing` counts
+    method. A model that lacks games which are expected of it is marked with *, and `missing` counts
     these games. A model that lacks a whole competition has no rank, since its win rate measures
     something else. A value is marked with † if a term has fewer than five settings of its own.
 
@@ -132,7 +133,7 @@ def leaderboard(
     """
     metrics, shown = _asked(edition, metric, columns)
     request = _request(edition, metrics, game_type, where, several(columns) or ())
-    request = replace(request, num_of_game=num_of_game, models=several(model))
+    request = replace(request, num_of_game=num_of_game, models=several(model), expected=expected)
     if include_incomplete and _is_slice(request):
         raise UsageError("a slice has no rank: leave out include_incomplete")
     # The rank is by win rate, whatever is shown.
@@ -283,7 +284,7 @@ def _ranking(
         return _unranked(_values(answer), shown, keys).with_columns(
             origin(lake, answer.request.edition)
         )
-    lacks = lacking(lake)
+    lacks = lacking(lake, answer.request.edition)
     board = ranked(answer.rows, lacks, include_incomplete=include_incomplete)
     with_rank = board.filter(pl.col("rank").is_not_null())["model"]
     is_ranked = pl.col("model").is_in(with_rank.implode())
@@ -322,7 +323,7 @@ def ranked(
     estimates = wide(rows, names(PAPER), ["model"], OF_A_METRIC)
     is_win_rate = pl.col("metric") == "win_rate"
     of_model = rows.group_by("model").agg(
-        pl.col("n_games", "is_complete", *REPLAYS).filter(is_win_rate).first(),
+        pl.col("n_games", "is_complete", *MISSING, *REPLAYS).filter(is_win_rate).first(),
         reasons=_REASONS,
     )
     is_incomplete = pl.lit(value=not include_incomplete) & (pl.col("lacks").list.len() > 0)

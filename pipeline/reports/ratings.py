@@ -14,6 +14,7 @@ from pipeline.extras import check_extra
 from pipeline.lake import StoredLake
 from pipeline.metrics.request import check_confidence, chosen
 from pipeline.metrics.results import MODEL
+from pipeline.metrics.tasks import in_tasks, task_ids
 from pipeline.reports.declared import report
 from pipeline.vocabulary import EXCLUDE, Side
 
@@ -72,7 +73,7 @@ def ratings(
       magic ratings --format csv
 
     Raises UsageError for an unknown game type or a confidence that is not between 0 and 1, and
-    PipelineError without the extra `ratings`.
+    MissingExtraError without the extra `ratings`.
 
     >>> chameleon = lake.ratings(game_type="chameleon")
     >>> chameleon.select("side", "model", "n_games").rows()[0]
@@ -84,7 +85,8 @@ def ratings(
 
     check_confidence(confidence)
     is_asked = chosen(game_type=game_type) & (pl.col("side") != Side.NONE)
-    seats = lake.table("players").filter(is_asked)
+    setting = in_tasks("setting_id", lake.once(task_ids))
+    seats = lake.table("players").filter(is_asked).with_columns(setting)
     with_hits = seats.join(hidden_credit(lake), on="game_id").collect(engine="streaming")
     return rated(with_hits, confidence).select(*COLUMNS)
 

@@ -11,7 +11,6 @@ from pipeline.column import ID_LENGTH
 from pipeline.errors import UsageError
 from pipeline.events.contracts import GAME_TABLES, no_rows, polars_schema
 from pipeline.lake import StoredLake
-from pipeline.lake.places import of_game
 from pipeline.metrics.evidence import COLUMNS, of_tables
 from pipeline.metrics.known import metric, names
 from pipeline.metrics.request import Request, check_number_of_games
@@ -151,9 +150,6 @@ def _tables(lake: StoredLake, game_ids: Sequence[str]) -> dict[str, pl.DataFrame
     in which rows they are."""
     if not game_ids:
         return {name: no_rows(name) for name in GAME_TABLES}
-    if len(game_ids) == 1 and (own := of_game(lake, game_ids[0])):
-        rows = pl.collect_all([own.table(name) for name in GAME_TABLES], engine="streaming")
-        return dict(zip(GAME_TABLES, rows, strict=True))
     condition = f"game_id IN ({', '.join(map(literal, game_ids))})"
     games = _rows(lake, "games", condition)
     types = games["game_type"].unique().to_list()

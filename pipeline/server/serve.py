@@ -22,7 +22,6 @@ from pipeline.api import Lake
 from pipeline.errors import PipelineError, UsageError
 from pipeline.server.app import Site
 from pipeline.server.security import HEADERS, LONGEST_ADDRESS, Token
-from pipeline.server.workers import Workers
 
 MOST = 400
 """Of more connections at once, those that are too many are refused."""
@@ -32,15 +31,26 @@ _QUIET_SECONDS = 60.0
 
 
 class Connection(H11Protocol):
-    """A connection that is closed if no request comes."""
+    """A connection that is closed if a request is not complete in time, with its body."""
+
+    _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.loop.call_later(REQUEST_SECONDS, self._end)
+        self._set_deadline()
 
-    def _end(self) -> None:
-        if self.conn.our_state is h11.IDLE:
-            self.transport.close()
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._set_deadline()
+
+    def _set_deadline(self) -> None:
+        """Starts the time of a request at its first byte, and stops it when all of it is there."""
+        is_complete = self.conn.their_state not in (h11.IDLE, h11.SEND_BODY)
+        if self._deadline is None and not is_complete:
+            self._deadline = self.loop.call_later(REQUEST_SECONDS, self.transport.abort)
+        elif self._deadline is not None and is_complete:
+            self._deadline.cancel()
+            self._deadline = None
 
 
 class OneLine(logging.Handler):
@@ -95,8 +105,7 @@ def serve(
         shown = reachable(host)
         shown = f"[{shown}]" if ":" in shown else shown
         address = f"http://{shown}:{taken}/" + (f"?token={quote(token.text)}" if token else "")
-        workers = Workers(is_local=lake.path.is_local)
-        app = Site(lake, name, workers, token).app(_hosts(taken))
+        app = Site(lake, name, token).app(_hosts(taken))
         log = OneLine(say)
         for logger in ("uvicorn.error", "asyncio"):
             logging.getLogger(logger).addHandler(log)
@@ -118,21 +127,19 @@ def serve(
         if opens_browser:
             Timer(0.5, webbrowser.open, [address]).start()
         try:
-            _Server(config, workers, log).run(sockets=[listening])
+            _Server(config, log).run(sockets=[listening])
         except KeyboardInterrupt:
             pass  # how uvicorn ends by Ctrl-C
         finally:
-            workers.close()
             for logger in ("uvicorn.error", "asyncio"):
                 logging.getLogger(logger).removeHandler(log)
 
 
 class _Server(uvicorn.Server):
-    """A server that ends pages in the making at once when it is to end."""
+    """A server that reports nothing of what it cuts off when it is to end."""
 
-    def __init__(self, config: uvicorn.Config, workers: Workers, log: OneLine) -> None:
+    def __init__(self, config: uvicorn.Config, log: OneLine) -> None:
         super().__init__(config)
-        self._workers = workers
         self._log = log
 
     @contextmanager
@@ -145,7 +152,6 @@ class _Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self._log.is_over = True  # what is cut off now is no news
-        self._workers.close()
         super().handle_exit(sig, frame)
 
 

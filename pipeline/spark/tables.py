@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 
 import polars as pl
@@ -13,6 +13,7 @@ from pipeline.errors import QueryError
 from pipeline.events.arrow import arrow_schema
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
+from pipeline.lake.tables import renamed_words
 from pipeline.library_errors import one_line
 from pipeline.spark.session import cancelling
 from pipeline.sqlfiles import View, literal
@@ -108,6 +109,8 @@ class Views:
                 table = reader.parquet(*(f"file://{file}" for file in files))
             else:
                 table = self._of_store(list(files), table.schema)
+            for column, words in renamed_words(name).items():
+                table = table.replace(dict[Any, Any](words), subset=[column])
             if self._lake.is_mixed(name):
                 table = table.where(f"system = {literal(str(self._lake.system))}")
         return table

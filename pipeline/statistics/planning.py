@@ -77,20 +77,48 @@ def setting_sd(
     n_settings: tuple[int, int],
     pilots: Sequence[Pilot],
     *,
+    difference: float,
     is_paired: bool,
 ) -> float | None:
-    """The cautious standard deviation of a setting's difference, or of a setting of one model.
+    """Return the cautious standard deviation of a setting's difference, or of one model's setting.
 
-    In the metric's unit. `n_settings` are those of both models' rates, `pilots` what they have in
-    common, or if unpaired what each has with itself. None if a pilot has fewer than two settings.
+    The rates of a pilot's models can be closer to each other than the difference to detect, and
+    then vary less than rates that are so far apart: near 0 or 1 far less. So the lower rate is
+    moved down or the higher one up, whichever gives the larger variance.
+
+    Args:
+        one: The rate of one model in the pilot.
+        other: The rate of the other model.
+        n_settings: The number of settings of each rate.
+        pilots: What the models have in common, or if unpaired what each has with itself.
+        difference: The difference to detect, in the metric's unit.
+        is_paired: Whether both models will play the same settings.
+
+    Returns:
+        The standard deviation in the metric's unit; None if a pilot has fewer than two settings.
     """
     if min(pilot.n_settings for pilot in pilots) < 2:
         return None
-    v, other_v = (
-        n * _smoothed_variance(rate) for n, rate in zip(n_settings, (one, other), strict=True)
-    )
-    together = 2 * pilots[0].correlation * math.sqrt(v * other_v)
-    both = v + other_v - together if is_paired else (v + other_v) / 2
+    sides = sorted(zip((one, other), n_settings, strict=True), key=lambda side: side[0].rate)
+
+    def variances(*rates: float) -> list[float]:
+        moved = zip(sides, rates, strict=True)
+        return [n * _smoothed_variance(value._replace(rate=rate)) for (value, n), rate in moved]
+
+    (low, _), (high, _) = sides
+    observed = math.prod(variances(low.rate, high.rate))
+    apart = abs(difference) / one.range
+    down, up = max(0.0, high.rate - apart), min(1.0, low.rate + apart)
+    both = 0.0
+    for rates in (
+        (min(low.rate, down), max(high.rate, min(1.0, down + apart))),
+        (min(low.rate, max(0.0, up - apart)), max(high.rate, up)),
+    ):
+        of_rates = variances(*rates)
+        # What settings have in common does not grow because the models are further apart.
+        shared = pilots[0].correlation * math.sqrt(min(observed, math.prod(of_rates)))
+        total = sum(of_rates)
+        both = max(both, total - 2 * shared if is_paired else total / 2)
     return math.sqrt(cautious_variance(both, sum(map(degrees_of_freedom, pilots))))
 
 

@@ -32,6 +32,11 @@ _MOST, _LEAST = 12.0, 1e-6
 _SWEPT = "it won {} of its games"
 _LEFT_OUT = "all of its games are left out: their models or kinds foretell the results for certain"
 _BEYOND = "its odds are beyond what its games can tell"
+_TOGETHER = (
+    "its games do not separate it from another model, which was on the same side in all of them"
+)
+_WIDE = "its games do not separate it from others: its odds could be 1,000 times as high or as low"
+_WIDEST = float(np.log(1000))
 _ALIKE = "its results do not vary between settings, which gives no interval"
 _ONE_SETTING = "all of its games are of one setting, which gives no interval"
 _FEW = "there are too few games, or settings, for so many models"
@@ -111,6 +116,8 @@ def _odds(seats: pl.DataFrame, confidence: float) -> Iterator[dict[str, Any]]:
     is_enough = len(rows) > len(along) and len({*clusters}) > 1
     fit = fitted(rows, along, hits, clusters) if is_enough else None
     names = nodes["model"].to_list()
+    tested = seats.filter("is_tested").select(*_NODE).unique()
+    together = _nodes_together(rows, nodes, tested)
     for number, pool in enumerate(_pools(nodes, along), start=1):
         own = rows[:, pool]
         of_pool = rows[own.any(axis=1)]
@@ -124,8 +131,9 @@ def _odds(seats: pl.DataFrame, confidence: float) -> Iterator[dict[str, Any]]:
             weights[node] = share
             n_free = nodes["n_settings"][node] - 1
             logit, error = fit.sum(weights) if fit else (0.0, 0.0)
-            reason = _without_odds(logit, error, n_free) if fit else _FEW
             spread = float(error * student.ppf((1 + confidence) / 2, max(1, n_free)))
+            reason = _without_odds(logit, error, spread, n_free) if fit else _FEW
+            reason = _TOGETHER if node in together else reason
             ends = [sign * logit + by * spread for by in (0, -1, 1)]
             odds = [None if reason else float(np.exp(min(end, 700))) for end in ends]
             yield {
@@ -138,12 +146,28 @@ def _odds(seats: pl.DataFrame, confidence: float) -> Iterator[dict[str, Any]]:
             }
 
 
-def _without_odds(logit: float, error: float, n_free: int) -> str | None:
+def _nodes_together(rows: Floats, nodes: pl.DataFrame, tested: pl.DataFrame) -> set[int]:
+    """The tested nodes that were in the same games as another tested node of their side."""
+    is_in = rows[:, : nodes.height] != 0
+    games_of = [column.tobytes() for column in is_in.T]
+    same = (
+        nodes.select(*_NODE)
+        .with_row_index("node")
+        .with_columns(games=pl.Series(games_of, dtype=pl.Binary))
+        .join(tested, on=_NODE, how="semi", nulls_equal=True)
+        .filter(pl.len().over("side", "games") > 1)
+    )
+    return {*same["node"]}
+
+
+def _without_odds(logit: float, error: float, spread: float, n_free: int) -> str | None:
     """The reason why there are no odds, None if there are."""
     if n_free < 1:
         return _ONE_SETTING
     if not (abs(logit) <= _MOST and np.isfinite(error)):
         return _BEYOND
+    if spread > _WIDEST:
+        return _WIDE
     return _ALIKE if error < _LEAST else None
 
 

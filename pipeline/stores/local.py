@@ -149,7 +149,8 @@ def version(file: str) -> tuple[int, ...] | None:
         status = os.stat(file)  # noqa: PTH116
     except OSError:
         return None
-    return status.st_ino, status.st_size, status.st_mtime_ns
+    # A program can set the time of the last change back, but not that of the inode's.
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def is_gone(file: str) -> bool:

@@ -27,8 +27,9 @@ with uninterrupted():  # it ends Python by itself where its loading is broken of
 from pipeline.errors import DAMAGE_HINT, LakeError, MachineError, QueryError
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
+from pipeline.lake.opening import deleted_error
 from pipeline.lake.tables import of_each
-from pipeline.library_errors import check_machine
+from pipeline.library_errors import check_machine, is_missing
 from pipeline.plugins import PluginError
 from pipeline.processes import cores
 from pipeline.sqlfiles import View, identifier, literal
@@ -244,6 +245,10 @@ def ingest_connection(
             f"raise --memory, or set TMPDIR to a larger folder than {scratch.parent}"
         ) from None
     except (duckdb.Error, QueryError) as error:
+        cause = error.__context__ or error if isinstance(error, QueryError) else error
+        check_machine(cause)
+        if lake and is_missing(cause):
+            raise deleted_error(lake.path) from None
         what = plain_message(error) if isinstance(error, duckdb.Error) else error
         raise LakeError(
             f"the results of the ingest could not be merged; nothing was changed: {what}"

@@ -8,6 +8,7 @@ import polars as pl
 from pipeline.errors import LakeError
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
+from pipeline.library_errors import check_machine
 from pipeline.warehouse import new_database, register
 from pipeline.warehouse.filesystem import OwnUrls
 from pipeline.warehouse.statements import plain_message
@@ -49,6 +50,7 @@ def write_database(file: Path, lake: StoredLake, views: Views) -> None:
             comment(connection, known)
             connection.execute("COMMIT")
     except duckdb.Error as error:
+        check_machine(error)
         raise LakeError(f"the catalogue cannot be made: {plain_message(error)}") from None
 
 

@@ -12,7 +12,7 @@ from pipeline.events.arrow import arrow_schema
 from pipeline.events.contracts import TABLES, polars_schema, row_meaning
 from pipeline.lake import StoredLake
 from pipeline.lake.joining import failed_results, joined_select
-from pipeline.lake.tables import ROLES
+from pipeline.lake.tables import ROLES, renamed_words
 from pipeline.sqlfiles import View, identifier, literal
 from pipeline.vocabulary import LOSS
 from pipeline.warehouse.statements import code
@@ -230,6 +230,10 @@ def _rows(
     """
     schema = arrow_schema(table)
     read = {name: identifier(name) for name in schema.names}
+    for name, words in renamed_words(table).items():
+        cases = [f"WHEN {literal(old)} THEN {literal(new)}" for old, new in words.items()]
+        column = identifier(name)
+        read[name] = f"CASE {column} {' '.join(cases)} ELSE {column} END AS {column}"
     if lacking := [name for name in read if not files or (known is not None and name not in known)]:
         # Not its own `empty_table`, which would load pandas.
         nothing = pa.Table.from_batches([], schema).select(lacking)

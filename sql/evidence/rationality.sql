@@ -3,7 +3,8 @@ SELECT
     attempts.*,
     CASE
         WHEN term = 'betrayals' THEN 'defect'
-        ELSE 'gave '
+        -- A round with a contribution missing has no least.
+        WHEN hit IS NOT NULL THEN 'gave '
             || rtrim(rtrim(CAST(TRY_CAST(amount AS DECIMAL(38, 4)) AS VARCHAR), '0'), '.')
             || ', the least: '
             || rtrim(rtrim(CAST(TRY_CAST(least_amount AS DECIMAL(38, 4)) AS VARCHAR), '0'), '.')

@@ -10,9 +10,10 @@ WITH attempts AS (
     SELECT
         *,
         'votes' AS term,
-        coalesce(target, 'nobody') AS what,
+        CASE WHEN is_correct IS NOT NULL THEN coalesce(target, 'nobody') END AS what,
         CAST(is_correct AS DOUBLE) AS hit,
-        parse_status <> 'outage' AS is_counted
+        -- Of a vote that nobody registered, and whose text does not decide, nothing is known.
+        parse_status <> 'outage' AND is_correct IS NOT NULL AS is_counted
     FROM votes
     WHERE is_tested
         AND is_finished

@@ -14,6 +14,7 @@ FROM (
         ('undercover', 'voted_wrong', 1, 0, TRUE),
         ('undercover', 'tie', 2e0 / 3, 1e0 / 3, TRUE),
         ('undercover', 'parity', 1, 0, TRUE),
+        ('undercover', 'survived', 1, 0, TRUE),
         ('cost_sharing', 'agreed', NULL, 1, NULL),
         ('cost_sharing', 'not_agreed', NULL, 0, NULL),
         ('avalon', 'good_won', 0, 1, FALSE),

@@ -24,8 +24,8 @@ SELECT
     game_id,
     CASE
         WHEN game_type = 'undercover' AND n_sought = 0 THEN ['caught']
-        WHEN game_type = 'undercover' AND n_sought >= n_others THEN ['parity', 'voted_wrong']
-        WHEN game_type = 'undercover' THEN ['voted_wrong', 'tie']
+        WHEN game_type = 'undercover' AND n_sought >= n_others THEN ['parity', 'voted_wrong', 'survived']
+        WHEN game_type = 'undercover' THEN ['voted_wrong', 'tie', 'survived']
         WHEN n_sought = 0 AND n_others > 0 THEN ['villagers_won']
         WHEN n_sought >= n_others AND n_sought > 0 THEN ['werewolves_won']
         ELSE []

@@ -91,7 +91,8 @@ SELECT
         WHEN is_clear THEN guesses
         ELSE guesses || ['voted_wrong', 'tie']
     END || CASE
-        WHEN game_type = 'undercover' AND (is_tie OR NOT is_caught) THEN ['parity'] ELSE []
+        WHEN game_type = 'undercover' AND (is_tie OR NOT is_caught) THEN ['parity', 'survived']
+        ELSE []
     END AS outcomes
 FROM told
 WHERE is_clear OR is_tie OR is_right IS NOT NULL

@@ -11,7 +11,7 @@ from wolves import Table, check
 
 from pipeline.archives import documents
 from pipeline.cli import main
-from pipeline.formats import read, splitter
+from pipeline.formats import read, splitter, why_ignored
 from pipeline.game import BrokenDocument, GameRecord
 from pipeline.ingest import IngestSummary, ingest
 from pipeline.lake import StoredLake, open_lake
@@ -334,3 +334,11 @@ def test_metrics_are_those_of_the_naive_reader(
         for game in naive.values()
     ]
     check(ingested[0], engine, games)
+
+
+def test_the_json_of_the_server_names_the_log() -> None:
+    """It stands beside the log of the same game, and has no votes of its own."""
+    beside = b'{"game_id": "g", "win_side": "VILLAGER", "agents": [], "entries": []}'
+    assert why_ignored(beside, "g.json") == (
+        "not read: AIWolf's JSON of requests: ingest the `.log` of this game"
+    )

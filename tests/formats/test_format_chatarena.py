@@ -1,8 +1,12 @@
 """ChatArena transcripts of Chameleon: all that is known is in the rows, but for the model."""
 
+import json
+
+import polars as pl
 import pytest
 from rawlogs import OUTAGE, Game, Row, chatarena, encode, fault_of, game_of, moderate, say
 
+from pipeline.events import prose
 from pipeline.formats import read
 from pipeline.vocabulary import GameType, ParseStatus, Phase
 
@@ -100,6 +104,7 @@ def test_a_transcript_that_breaks_off_is_unfinished() -> None:
 
 
 def test_votes_are_what_the_texts_say() -> None:
+    """The game registers none: of one that its text does not decide, nothing is known."""
     texts = [
         "Judging by the clues, I think Player 2 is the chameleon.",
         OUTAGE.format("Player 2"),
@@ -111,13 +116,47 @@ def test_votes_are_what_the_texts_say() -> None:
     found = [(v.seat, v.target_seat, v.is_correct, v.is_valid, v.parse_status) for v in game.votes]
     assert found == [
         (1, 2, True, True, OK),
-        (2, None, False, False, OUT),
+        (2, None, None, None, OUT),
         (3, 3, False, False, OK),
-        (4, None, False, False, AMBIGUOUS),
-        (5, None, False, False, UNREADABLE),
+        (4, None, None, None, AMBIGUOUS),
+        (5, None, None, None, UNREADABLE),
     ]
     assert [v.target for v in game.votes] == [v.stated_target for v in game.votes]
     assert [game.messages[v.message_index or 0].content for v in game.votes] == texts
+
+
+@pytest.mark.parametrize(
+    ("stated", "columns"),
+    [
+        (["Player 2"], ("Player 2", True, True, OK)),
+        ([""], (None, False, False, OK)),
+        (["Player 2", ""], (None, None, None, AMBIGUOUS)),
+        ([], (None, None, None, UNREADABLE)),
+    ],
+)
+@pytest.mark.parametrize("are_named", [False, True])
+def test_a_text_that_decides_for_nobody_is_a_vote(
+    stated: list[str], columns: tuple[object, ...], are_named: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An empty name among those that a text states is nobody."""
+    log = chatarena()
+    if are_named:
+        log = json.loads(json.dumps(log).replace("Player 2", "Zoe"))
+        seats = {one.player: str(one.seat) for one in game_of(log, MODEL).players}
+        numbers = [name and seats["Zoe"] for name in stated]
+        _make_texts_state("stated_seats", numbers, monkeypatch)
+        columns = tuple("Zoe" if value == "Player 2" else value for value in columns)
+    _make_texts_state("stated_players", stated, monkeypatch)
+    vote = next(one for one in game_of(log, MODEL).votes if one.player == "Player 1")
+    assert (vote.target, vote.is_correct, vote.is_valid, vote.parse_status) == columns
+    assert vote.stated_target == vote.target
+
+
+def _make_texts_state(name: str, stated: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = pl.List(pl.String)
+    monkeypatch.setattr(
+        prose, name, lambda rows, *_: pl.Series([stated] * rows.height, dtype=texts)
+    )
 
 
 def test_the_guess() -> None:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from chatarenalogs import table, transcript
@@ -76,7 +76,7 @@ def lakes(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, S
         ("chameleon", {"ingested": 103, "ignored": 1}, 0),
         # Two of three votes name the chameleon, and the moderator says that most are for another:
         # the third text names all, and the engine took the first.
-        ("transcripts", {"ingested": 300, "ignored": 9}, 4),
+        ("transcripts", {"ingested": 300, "ignored": 9}, 3),
     ],
 )
 def test_every_document_is_accounted_for(
@@ -114,54 +114,54 @@ def test_transcripts_end_as_their_summaries_say(shared: Path, lakes: dict[str, S
     assert wins == {"claude-3p": 75, "claude-4p": 81, "claude-5p": 83}
 
 
-def test_votes_cut_short_name_several_or_nobody(lakes: dict[str, StoredLake]) -> None:
+def test_votes_cut_short_are_not_understood(lakes: dict[str, StoredLake]) -> None:
+    """Most are cut while they still go through the clues: to name a player is no vote for it."""
     votes = lakes["transcripts"].table("votes").collect()
-    assert Counter(votes["parse_status"]) == {"ok": 619, "ambiguous": 429, "unreadable": 152}
-    assert votes["target"].null_count() == 429 + 152
-
-
-class Voter(NamedTuple):
-    player: str
-    text: str
-
-
-def votes(rows: list[Row]) -> list[Voter]:
-    """What players say between the prompt to vote and the moderator's next word."""
-    said = [(row["agent_name"], row["content"]) for row in rows]
-    start = next(n for n, (_, text) in enumerate(said) if text.startswith("Now vote"))
-    end = next(n for n in range(start + 1, len(said)) if said[n][0] == "Moderator")
-    return [Voter(*pair) for pair in said[start + 1 : end]]
+    assert Counter(votes["parse_status"]) == {"ok": 95, "ambiguous": 953, "unreadable": 152}
+    assert votes["target"].null_count() == 953 + 152
 
 
 def named(text: str) -> str | None:
-    """The only player that a vote names: after the word `vote`, or else anywhere in it."""
-    number = r"player[\s_]*(\d+|one|two|three|four|five)\b"
-    clauses = re.findall(
-        rf"\bvot(?:e|es|ing)\b[^\d\n.]{{0,40}}?{number}(?:(?:\s*,|\s+or|\s+and)\s+{number})?",
-        text,
-        re.IGNORECASE,
+    """The only player for whom a text says that it votes, or whom it takes for the chameleon."""
+    player = r"\**player[\s_]*(\d+|one|two|three|four|five)\b"
+    forms = (
+        rf"\b(?:i vote|i'll vote|i'm voting|my vote is|my vote goes) (?:for|to) {player}",
+        rf"(?:^|think |believe |suspect |that ){player} (?:is|might be) the chameleon",
+        rf"^the chameleon is {player}",
+        rf"(?:^|\n\n){player}(?: <EOS>)?$",
     )
-    where = [n for pair in clauses for n in pair if n]
-    if not where:
-        text = re.sub(rf"\b(?:as|i am|i'm)\s+(?:player\s+)?{number}", "", text, flags=re.IGNORECASE)
-        where = re.findall(number, text, re.IGNORECASE)
+    where = [number for form in forms for number in re.findall(form, text, re.IGNORECASE)]
     words = {"one": "1", "two": "2", "three": "3", "four": "4", "five": "5"}
     players = {f"Player {words.get(n.lower(), n)}" for n in where}
     return players.pop() if len(players) == 1 else None
 
 
+@pytest.mark.parametrize(
+    ("archive", "n_voting", "n_left"), [("chameleon", 282, 0), ("transcripts", 99, 4)]
+)
+def test_a_vote_is_what_a_naive_reader_takes_for_one(
+    lakes: dict[str, StoredLake], archive: str, n_voting: int, n_left: int
+) -> None:
+    """Of some that go on to other players, ours takes none for a decision."""
+    messages = lakes[archive].table("messages").select("game_id", "message_index", "content")
+    votes = lakes[archive].table("votes").join(messages, on=["game_id", "message_index"])
+    read = [
+        (named(text), target) for text, target in votes.select("content", "target").collect().rows()
+    ]
+    assert sum(naive is not None for naive, _ in read) == n_voting
+    assert [target for naive, target in read if target != naive] == [None] * n_left
+
+
 def answers(logs: list[list[Row]]) -> dict[str, float]:
-    """Judgement and win rate, worked out from the rows by loops."""
-    hits, hidden_credits, credits = [], [], []
+    """The win rate, worked out from the rows by loops."""
+    hidden_credits, credits = [], []
     for rows in logs:
-        hidden = next(r["visible_to"] for r in rows if r["content"] == "You are the chameleon!")
         said = [row["content"] for row in rows if row["agent_name"] == "Moderator"]
         (credit,) = {worth for words, worth in ENDS.items() if words in said[-1]}
         hidden_credits.append(credit)
         credits.append(1 - credit)
-        hits += [named(v.text) == hidden for v in votes(rows) if v.player != hidden]
     by_side = [sum(side) / len(side) for side in (hidden_credits, credits)]
-    return {"judgement": sum(hits) / len(hits), "win_rate": sum(by_side) / 2}
+    return {"win_rate": sum(by_side) / 2}
 
 
 @cache

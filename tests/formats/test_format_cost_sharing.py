@@ -287,7 +287,11 @@ def test_votes_of_the_final_round_are_the_logged_ones() -> None:
 
 
 def test_votes_without_the_key_are_read_from_the_last_rounds_texts() -> None:
-    votes = ("I vote for my own proposal.", "I agree with Player 1", "No proposal suits me.")
+    votes = (
+        "I vote for my own proposal.",
+        "I agree with Player 1's proposal",
+        "No proposal suits me.",
+    )
     log = cost_sharing([((EVEN,) * 3, votes)])
     del log["vote"]
     game = game_of(log)
@@ -403,7 +407,7 @@ def test_only_final_votes_name_the_author() -> None:
 
 
 def test_the_authors_votes_without_the_key() -> None:
-    log = cost_sharing([((EVEN,) * 3, ("I agree with Player 2", "I agree with Player 2", "Me."))])
+    log = cost_sharing([((EVEN,) * 3, ("I agree with Player 2's proposal",) * 2 + ("Me.",))])
     del log["vote"]
     assert only(game_of(log).results).proposed_agreement is False
 

@@ -168,7 +168,7 @@ def test_a_vote_registered_for_nobody_whose_text_names_one_is_ambiguous(
 ) -> None:
     """The engine knows no "Player Two"; the text is read all the same."""
     votes = {"Player 1": "", "Player 2": "Player 1", "Player 3": "Player 2"}
-    texts = ["Player Two it is.", "I vote for Player 1.", "I vote for Player 2."]
+    texts = ["I vote for Player Two.", "I vote for Player 1.", "I vote for Player 2."]
     game = game_of(build(hidden="Player 2", votes=votes, texts=texts))
     assert votes_of(game)[0] == (1, None, None, "Player 2", False, False, AMBIGUOUS)
     assert [v.parse_status for v in game.votes] == [AMBIGUOUS, OK, OK]

@@ -166,6 +166,41 @@ def test_a_sample_that_a_retry_copied_is_one_game(file: str, tmp_path: Path) -> 
     assert table(lake, "games").height == 4
 
 
+def test_a_sample_in_logs_with_other_scores_is_one_game(tmp_path: Path) -> None:
+    """As `inspect score` writes them; the same number in another run has an id of its own.
+
+    An invalidation is no score: of the sample that was invalidated the game is read anew.
+    """
+    logs, lake = tmp_path / "logs", tmp_path / "lake"
+    samples = [sample(n, chameleon(n)) for n in range(3)]
+    for name, changes in (
+        ("x.eval", {}),
+        ("x-scored.eval", {"scores": {"odd": {"value": 1}}}),
+        ("y.eval", {"uuid": "of another run"}),
+    ):
+        logs.mkdir(exist_ok=True)
+        written(logs, name, [one | changes for one in samples[: 1 if name == "y.eval" else 3]])
+    assert nonzero(ingest(logs, lake, jobs=1)) == {"ingested": 4, "duplicate": 3}
+    assert nonzero(ingest(logs, lake, jobs=1)) == {"unchanged": 7}
+    for changes in ({}, {"invalidation": {}}):
+        log = written(tmp_path, "z.eval", [samples[0] | changes])
+        ingest(log, tmp_path / "z", jobs=1)
+    assert table(tmp_path / "z", "games")["ended_by"].to_list() == ["invalidated"]
+
+
+def test_a_model_that_answered_for_another_is_named(tmp_path: Path) -> None:
+    """The game counts for the model that was requested, and the part is in quarantine."""
+    fallbacks = [{"model": "a", "fallback_model": "b", "count": 2, "metadata": {"x": [1]}}]
+    written(tmp_path, "x.eval", [sample(0, chameleon(0), model_fallbacks=fallbacks)])
+    written(tmp_path, "y.eval", [sample(1, chameleon(1), model_fallbacks=[])])
+    written(tmp_path, "z.eval", [sample(2, chameleon(2), model_fallbacks=None)])
+    ingest(tmp_path, tmp_path / "lake", jobs=1)
+    faults = table(tmp_path / "lake", "quarantine").select("source", "json_path", "message")
+    at = "$.sample.model_fallbacks"
+    assert [row[1:] for row in faults.rows()] == [(at, "b answered 2 calls of a")]
+    assert table(tmp_path / "lake", "games").height == 3
+
+
 def test_both_forms_name_a_sample_alike(tmp_path: Path) -> None:
     """By id and epoch, also one over the limit; without an id it keeps its number."""
     ids = [7, "7 ", "a/b", 'é "x" \n', "x" * 5000, -1]

@@ -23,7 +23,7 @@ from pipeline.conversion import convert, validate
 from pipeline.events.contracts import GAME_TABLES
 from pipeline.events.frames import IdentifiedGame, frames
 from pipeline.events.identity import content_id, game_id, sha256
-from pipeline.formats import read, splitter
+from pipeline.formats import read, splitter, why_ignored
 from pipeline.formats.interchange import encoded, schema
 from pipeline.formats.interchange.acts import ACTS, OF_EVENT, TABLES
 from pipeline.game import BrokenDocument, Fault, GameRecord
@@ -333,6 +333,96 @@ def test_a_broken_rule_is_named_with_its_place(
     assert fault.json_path.startswith(json_path)
     assert rule in fault.rule
     assert fault.message
+
+
+def test_a_vote_that_is_repeated_in_its_round_says_what_to_state() -> None:
+    """As in a run-off. In a round of its own, both votes count."""
+    again = changed(lambda d: d["events"].append(d["events"][2]))
+    assert "as in a run-off, state the last" in fault_of(again).message
+    again["events"][-1] = again["events"][-1] | {"round": 2}
+    assert len(read_document(again).votes) == len(read_document(WEREWOLF).votes) + 1
+
+
+def test_a_second_elimination_is_a_fault_of_its_part() -> None:
+    """The first stays, also when the game is converted."""
+    out = [silent("Wu", "eliminations", cause=cause) for cause in ("vote", "attack", "attack")]
+    game = read_document(changed(lambda d: d.update(events=[*out, {"text": "The end."}])))
+    assert [(one.seat, one.cause) for one in game.eliminations] == [
+        (game.seats.index(wu) + 1, "vote") for wu in game.seats if wu.player == "Wu"
+    ]
+    assert [fault.json_path for fault in game.faults] == [f"$.events[{n}].acts[0]" for n in (1, 2)]
+    assert_same_when_converted([game])
+
+
+OUTAGES: dict[str, tuple[str, dict[str, Any]]] = {
+    "votes": ("chameleon", {"target": "B"}),
+    "guesses": ("chameleon", {"guess": "x", "is_correct": False}),
+    "role_identifications": ("chameleon", {"is_correct": False}),
+    "role_analyses": ("chameleon", {"gold": False}),
+    "decisions": ("prisoners_dilemma", {"choice": "defect"}),
+    "contributions": ("public_good", {"amount": 0}),
+    "transfers": ("public_good", {"kind": "reward", "target": "B"}),
+    "proposals": ("cost_sharing", {"party": "A", "share": 0.5}),
+    "proposal_votes": ("cost_sharing", {"candidate": "B"}),
+    "abilities": ("werewolf", {"kind": "divine", "target": "B"}),
+}
+ROLES_OF = {"chameleon": ("chameleon", "non_chameleon"), "werewolf": ("seer", "werewolf")}
+
+
+@pytest.mark.parametrize("text", [{}, {"text": "Error 500"}])
+@pytest.mark.parametrize("table", OUTAGES)
+def test_an_act_can_be_an_outage(table: str, text: dict[str, str]) -> None:
+    """Another act of the same game is none, and both can be converted."""
+    game_type, fields = OUTAGES[table]
+    seats = [{"player": player, "model": "m"} for player in "AB"]
+    for seat, role in zip(seats, ROLES_OF.get(game_type, ()), strict=False):
+        seat["role"] = role
+    act = {"act": table, **fields}
+    events = [
+        {"actor": "A", "round": 1, "acts": [act | {"outage": True}], **text},
+        {"actor": "A", "round": 2, "acts": [act]},
+    ]
+    document = {"magic_interchange": 1, "system": "s", "game_type": game_type, "seats": seats}
+    document |= {"setting": {"code": "y"}, "is_finished": False, "events": events}
+    game = read_document(document)
+    rows = tables_of([game])[table].sort("round")
+    assert [status == "outage" for status in rows["parse_status"]] == [True, False]
+    assert_same_when_converted([game])
+
+
+@pytest.mark.parametrize(
+    "others", [[{"act": "votes"}], [{"act": "votes", "player": "Ida", "outage": True}]]
+)
+def test_an_outage_is_an_event_of_its_own(others: list[dict[str, Any]]) -> None:
+    acts = [{"act": "abilities", "kind": "divine", "outage": True}, *others]
+    fault = fault_of(
+        changed(lambda d: d["events"].append({"actor": "Wu", "round": 1, "acts": acts}))
+    )
+    assert fault.json_path.endswith(".acts")
+    assert "an outage is an event of its own" in fault.rule
+
+
+def test_equal_games_without_a_number_are_named(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    lake = str(tmp_path / "lake")
+    for name, numbers in (("equal", [{}] * 3), ("numbered", [{"game_index": n} for n in range(3)])):
+        games = [json.dumps(WEREWOLF | number) for number in numbers]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(games))
+        _, _, err = run(capfd, "ingest", str(tmp_path / f"{name}.jsonl"), "--lake", lake)
+        assert ("2 duplicates: " in err and "`game_index`" in err) is (name == "equal")
+
+
+def test_logs_that_are_wrapped_in_an_object_are_named() -> None:
+    """So are those of other formats, alone or in a list."""
+    for wrapped in ({"games": [WEREWOLF]}, {"n": 1, "games": [WEREWOLF, {}]}, {"games": WEREWOLF}):
+        why = why_ignored(json.dumps(wrapped).encode())
+        assert why.startswith(
+            "not read: logs of interchange at key `games` of an object: write each"
+        )
+    of_messages = why_ignored(b'{"<b>": %b}' % encode(chatarena()))
+    assert of_messages.startswith("not read: logs of chatarena at a key of an object")
+    assert "not read" not in why_ignored(b'{"games": [{"x": 1}], "n": 1}')
 
 
 def test_a_draw_of_werewolf_is_half_a_credit_for_both_sides() -> None:

@@ -213,6 +213,38 @@ def test_inspect_gives_no_seat_what_a_grader_used(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("called", "used"),
+    [
+        ([(None, None), ("green", None)], Usage(9, 2, 4.0, 0.5)),
+        ([(None, None), ("judge", None)], Usage(seconds=2.0)),
+        ([(None, None), ("judge", 9)], Usage(seconds=2.0)),
+        ([(None, None), ("judge", 10)], Usage(9, 2, 2.0, 0.5)),
+    ],
+)
+def test_inspect_without_usage_by_role_says_who_called(
+    called: list[tuple[str | None, int | None]], used: Usage, tmp_path: Path
+) -> None:
+    """A call of a role without a seat can be in the model's 9 tokens, unless it took more."""
+    calls = [
+        {
+            **{"event": "model", "role": role, "model": "mockllm/model", "working_time": 2},
+            "output": {"usage": tokens and {"input_tokens": tokens}},
+        }
+        for role, tokens in called
+    ]
+    usage = {"mockllm/model": USED | {"input_tokens": 9}}
+    assert sampled(tmp_path, model_usage=usage, events=calls).usage[2] == used
+
+
+def test_inspect_subtracts_what_a_role_used_of_the_model_that_it_called(tmp_path: Path) -> None:
+    """The header binds no model to the judge, so only its calls say whose tokens it used."""
+    calls = [{"event": "model", "role": "judge", "model": "mockllm/judge"}]
+    usage = {name: USED | {"input_tokens": 9} for name in ("mockllm/model", "mockllm/judge")}
+    found = sampled(tmp_path, model_usage=usage, role_usage={"judge": USED}, events=calls)
+    assert found.usage[2] == Usage(9, 2, None, 0.5)
+
+
+@pytest.mark.parametrize(
     ("total", "tokens"),
     [
         (1_100, 1_000),  # the 800 of the cache are among the input tokens

@@ -383,6 +383,28 @@ def test_seeds_of_64_bits_stay_apart() -> None:
     assert identified_setting("a", {"seed": 2**63}) == identified_setting("a", {"seed": 2.0**63})
 
 
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_whole_numbers_of_a_setting_keep_their_digits(engine: str, tmp_path: Path) -> None:
+    """Also those that a float is, which engines would write in different ways."""
+    wholes = [2**53, 2**53 + 1, 10**16, 2**62, 2**63, 2**64 - 2048, 2**64 - 1, -(2**63), -(2**53)]
+    seats = [{"player": name, "model": "m", "is_win": True} for name in "ab"]
+    game = {"magic_interchange": 1, "system": "s", "game_type": "prisoners_dilemma"}
+    game |= {"is_finished": True, "seats": seats}
+    games = [game | {"setting": {"seed": whole}} for whole in wholes]
+    (tmp_path / "games.jsonl").write_text("\n".join(map(json.dumps, games)))
+    ingest(tmp_path / "games.jsonl", tmp_path / "lake", jobs=1)
+    lake = pipeline.open_lake(tmp_path / "lake")
+    digits = sorted(map(str, wholes))
+    settings = [json.loads(row["setting"])["seed"] for row in lake.settings().to_dicts()]
+    assert sorted(settings) == sorted(wholes)
+    found = lake.metrics(metric="win_rate", by="setting.seed", engine=engine, confidence=None)
+    assert sorted(found["setting.seed"]) == digits
+    for whole in digits:
+        where = f"setting.seed = '{whole}'"
+        (row,) = lake.metrics(metric="win_rate", by="model", where=where, engine=engine).to_dicts()
+        assert row["counted"] == 2
+
+
 def test_a_source_whose_name_is_no_text_is_noted(tmp_path: Path) -> None:
     """Given by itself, and not found in its folder, it is told of in `ingests`."""
     log = tmp_path / os.fsdecode(b"caf\xe9.json")

@@ -28,7 +28,7 @@ def test_it_has_what_a_file_has(
 ) -> None:
     file = tmp_path_factory.mktemp("known") / "known.npy"
     table = pa.table({"game_id": sorted(held)}, pa.schema({"game_id": pa.string()}))
-    GameIds.save(len(held), table.to_batches(rows), file)
+    GameIds.save(table.to_batches(rows), file)
     assert GameIds.load(str(file)).has(asked).tolist() == [one in held for one in asked]
 
 

@@ -46,6 +46,48 @@ def refused(lake: Path) -> list[tuple[str, str, bool]]:
 # Whole documents
 
 
+def test_bytes_from_outside_of_the_source_are_not_kept(lab: Lab, tmp_path: Path) -> None:
+    """A link in a folder of logs may lead to any file of the system; games are read through it."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret").write_bytes(BROKEN)
+    (outside / "secrets.tar").write_bytes(tar({"0.json": BROKEN}))
+    (outside / "part").write_bytes(encode(faulty()))
+    (outside / "game").write_bytes(encode(GAME))
+    lab.write("blobs/torn", BROKEN + b" ")
+    links = {
+        "a.json": outside / "secret",
+        "b/c.json": Path("../a.json"),  # by another link
+        "b/d.tar": outside / "secrets.tar",
+        "e.json": outside / "part",
+        "f.json": outside / "game",
+        "g.json": Path("blobs/torn"),
+    }
+    for name, target in links.items():
+        (lab.root / name).parent.mkdir(exist_ok=True)
+        (lab.root / name).symlink_to(target)
+    assert lab.ingest().n_of_games == 2
+    found = table(lab.lake, "quarantine")
+    kept = dict(found.select("path", pl.col("raw").is_not_null()).iter_rows())
+    assert kept == {
+        "a.json": False,
+        "b/c.json": False,
+        "b/d.tar/0.json": False,
+        "blobs/torn": True,
+        "e.json": False,
+        "g.json": True,
+    }
+
+
+def test_bytes_of_a_linked_source_are_not_kept(lab: Lab, tmp_path: Path) -> None:
+    """As a pattern of the shell gives it."""
+    (tmp_path / "secret").write_bytes(BROKEN)
+    lab.root.mkdir(exist_ok=True)
+    (lab.root / "a.json").symlink_to(tmp_path / "secret")
+    ingest([lab.root / "a.json"], lab.lake)
+    assert table(lab.lake, "quarantine")["raw"].to_list() == [None]
+
+
 def test_what_a_row_tells(lab: Lab) -> None:
     """The bytes are kept as they are, and capped; of what cannot be read there are none."""
     data = encode(chameleon() | {"win_flag": "2"})

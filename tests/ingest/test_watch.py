@@ -69,6 +69,60 @@ def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
         next(settled([str(tmp_path / "none")], 1))
 
 
+def test_a_file_rewritten_with_the_same_size_and_time_is_read(tmp_path: Path) -> None:
+    """As `rsync --times` and archivers do: only the time of the inode's change tells."""
+    (file := tmp_path / "0.json").write_bytes(b"{1}")
+    times = file.stat().st_atime_ns, file.stat().st_mtime_ns
+
+    def rewriting() -> Iterator[None]:
+        yield
+        with file.open("r+b") as opened:
+            opened.write(b"{2}")
+        os.utime(file, ns=times)
+        yield from [None] * 3
+
+    readings = settled([str(tmp_path)], 1, steps(rewriting()))
+    contents: list[bytes] = []
+    with pytest.raises(Ended):
+        contents.extend(file.read_bytes() for _ in readings)
+    assert contents == [b"{1}", b"{2}"]
+
+
+def test_a_folder_that_is_moved_away_is_waited_for(tmp_path: Path) -> None:
+    """It is told once; back with another file it is read, and unchanged it is not."""
+    (folder := tmp_path / "logs").mkdir()
+    (folder / "0.json").write_bytes(b"{}")
+    away = tmp_path / "away"
+
+    def moving() -> Iterator[None]:
+        for is_changed in (False, True):
+            yield
+            folder.rename(away)
+            yield from [None] * 3
+            if is_changed:
+                (away / "1.json").write_bytes(b"{}")
+            away.rename(folder)
+            yield from [None] * 3
+
+    told: list[str] = []
+    n_files: list[int] = []
+    readings = settled([str(folder)], 1, steps(moving()), told.append)
+    with pytest.raises(Ended):
+        n_files.extend(len(list(folder.iterdir())) for _ in readings)
+    assert n_files == [1, 2]
+    assert len(told) == 2
+    assert all("no such path" in text for text in told)
+
+
+def test_what_could_not_be_read_is_given_again(tmp_path: Path) -> None:
+    (tmp_path / "0.json").write_bytes(b"{}")
+    readings = settled([str(tmp_path)], 1, steps(iter([None] * 3)))
+    next(readings)
+    readings.send(True)
+    with pytest.raises(Ended):
+        readings.send(None)
+
+
 @pytest.mark.slow
 def test_ctrl_c_between_two_readings_is_the_end(tmp_path: Path) -> None:
     (folder := tmp_path / "logs").mkdir()

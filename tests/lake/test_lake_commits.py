@@ -8,21 +8,27 @@ import os
 import pickle
 import shutil
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import polars as pl
 import pytest
+from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError
 from lakes import Rows, check, latest_version, nonzero, parquet_files, rows, statuses, table
 from rawlogs import chatarena, encode, prisoners_dilemma, write_logs
 
 from pipeline.cli import main
-from pipeline.errors import LakeError, SourceError, UsageError
+from pipeline.errors import LakeError, MachineError, SourceError, UsageError
 from pipeline.events.contracts import TABLES, VERSION, polars_schema
 from pipeline.ingest import ingest
 from pipeline.ingest.decode import decode
+from pipeline.ingest.resolve import known_games
 from pipeline.lake import StoredLake, create_lake, is_lake, open_lake
+from pipeline.lake.maintain import maintain
 from pipeline.lake.transaction import Transaction, transaction
 from pipeline.stores import location
 
@@ -628,3 +634,73 @@ def test_a_lake_within_its_own_source(tmp_path: Path, more: Path) -> None:
     assert report.statuses["unchanged"] == 5
     assert report.statuses["quarantined"] == 1
     check(lake)
+
+
+# What a store or another process does meanwhile
+
+
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_a_commit_whose_answer_is_lost_has_happened(
+    lake: Path, more: Path, monkeypatch: pytest.MonkeyPatch, is_stored: bool
+) -> None:
+    """A store writes a commit and answers by an error, for each table; or it writes none."""
+    commit = DeltaTable.create_write_transaction
+
+    def answer_lost(table: DeltaTable, *arguments: Any, **options: Any) -> None:
+        if is_stored:
+            commit(table, *arguments, **options)
+        raise CommitFailedError("Failed to commit transaction: 0")
+
+    before = open_lake(lake).ingest_id
+    monkeypatch.setattr(DeltaTable, "create_write_transaction", answer_lost)
+    if is_stored:
+        assert ingest(more, lake).ingest_id == before + 1
+    else:
+        with pytest.raises(LakeError, match="could not be written"):
+            ingest(more, lake)
+    monkeypatch.undo()
+    assert open_lake(lake).ingest_id == before + is_stored
+    ingest(more, lake)
+    check(lake)
+
+
+def test_upkeep_that_deletes_what_an_ingest_reads(
+    lake: Path, more: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ingest has opened a state whose files are then merged and deleted."""
+
+    def after_upkeep(*arguments: Any) -> Any:
+        maintain(lake, keep_days=0, older_than_hours=-1)
+        return known_games(*arguments)
+
+    ingest(more, lake)
+    (more / "new.json").write_bytes(encode(prisoners_dilemma(model="new")))
+    monkeypatch.setattr("pipeline.ingest.resolve.known_games", after_upkeep)
+    with pytest.raises(LakeError, match=r"deleted while it was being read.* run the command again"):
+        ingest(more, lake)
+    monkeypatch.undo()
+    ingest(more, lake)
+    check(lake)
+
+
+def test_a_full_temporary_folder_is_told(
+    lake: Path, more: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = duckdb.IOException('{"exception_type":"IO","message":"No space left on device"}')
+    monkeypatch.setattr("pipeline.ingest.resolve.answer", lambda *_: (_ for _ in ()).throw(full))
+    with pytest.raises(MachineError, match=r"^a disk is full: .* by TMPDIR$"):
+        ingest(more, lake)
+
+
+def test_a_clock_that_is_set_back_ends_no_ingest_before_its_beginning(
+    lake: Path, more: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Earlier(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> Any:
+            return datetime(2001, 1, 1, tzinfo=tz)
+
+    monkeypatch.setattr("pipeline.lake.transaction.datetime", Earlier)
+    ingest(more, lake)
+    row = table(lake, "ingests").sort("ingest_id").row(-1, named=True)
+    assert row["finished_at"] == row["started_at"]

@@ -1,8 +1,8 @@
 """A log in each of ChatArena's three forms, and of each game that is known in it.
 
 Chameleon: an accusation of the wrong one (1 for the chameleon, 0 for the others), a right guess and
-a tie (1/2 and 1/2 each): (2/3 + 1/3) / 2. Of the others' votes 0 of 2 are for the chameleon, 2 of 3
-(the third names two), and 2 of 4: 4 of 9.
+a tie (1/2 and 1/2 each): (2/3 + 1/3) / 2. Of the others' votes 0 of 2 are for the chameleon, 2 of 2
+(a third names two, so it is not counted), and 2 of 4: 4 of 8.
 
 Undercover: caught, so (0 + 1) / 2, by 3 of 3 votes.
 
@@ -30,7 +30,7 @@ LOGS = [
 FILE = ["{}.json", "{}.csv", "{}.txt", "{}.json", "{}.json", "{}.json"]
 ANSWERS = {
     ("win_rate", NAME, "chameleon"): 1 / 2,
-    ("judgement", NAME, "chameleon"): 4 / 9,
+    ("judgement", NAME, "chameleon"): 4 / 8,
     ("win_rate", NAME, "undercover"): 1 / 2,
     ("judgement", NAME, "undercover"): 1.0,
     ("win_rate", NAME, "prisoners_dilemma"): 1 / 3,

@@ -1,12 +1,14 @@
 """Corners in which the engines or the definitions part: each a table as small as can be."""
 
 import json
+from collections import Counter
 
 import oracle
 import polars as pl
 import pytest
 from cases import rationality
 from event_tables import ENGINES, assert_same, checked, lake_of, table
+from random_tables import EventTables
 
 from pipeline.metrics import metrics
 from pipeline.metrics.results import magic_json
@@ -42,6 +44,38 @@ def test_grouping_by_what_only_events_have_keeps_every_row(by, groups, engine, t
     lake = lake_of(tmp_path, JUDGEMENT)
     found = metrics(lake, metric="judgement", by=[by], engine=engine)
     assert found.select(by, "hits", "counted").rows() == groups
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("edition", ["paper", "release"])
+def test_judgement_counts_the_votes_that_are_known(edition, engine, tmp_path):
+    """As a plain loop does: some votes of these games are neither right nor wrong."""
+    tables = EventTables(range(1, 400), ())
+    hits, counted, undecided = Counter(), Counter(), Counter()
+    for row in tables["votes"].to_dicts():
+        index, model = row["game_index"], row["model"]
+        is_scoped = row["is_finished"] if edition == "paper" else index is not None and index < 21
+        if not (is_scoped and row["is_tested"] and row["side"] == "civilian"):
+            continue
+        if (
+            row["game_type"]
+            not in ("chameleon", "undercover", "werewolf")[: 2 + (edition == "paper")]
+        ):
+            continue
+        is_unclear = row["parse_status"] in ("ambiguous", "unreadable")
+        undecided[model] += row["is_correct"] is None and is_unclear
+        if row["is_correct"] is not None and (
+            edition == "release" or row["parse_status"] != "outage"
+        ):
+            hits[model] += row["is_correct"]
+            counted[model] += 1
+    found = metrics(
+        lake_of(tmp_path, tables), metric="judgement", edition=edition, engine=engine, by="model"
+    )
+    columns = ("hits", "counted", "n_undecided")
+    assert sum(undecided.values()) > 3
+    for model, *numbers in found.select("model", *columns).iter_rows():
+        assert numbers == [hits[model], counted[model], undecided[model]], model
 
 
 @pytest.mark.parametrize("engine", ENGINES)

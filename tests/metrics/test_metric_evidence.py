@@ -135,17 +135,19 @@ LAKE = Frames(
     tables=event_tables(),
     size=st.sampled_from([3, 7, 50]),
     most_by_polars=st.sampled_from([-1, 50_000]),
+    unclear=st.booleans(),
 )
-def test_pages_are_the_whole(asked, tables, size, most_by_polars):
+def test_pages_are_the_whole(asked, tables, size, most_by_polars, unclear):
     """Whatever rows and engine, and however many fit on a page, none is lost, and none twice."""
     edition, name = asked
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr("pipeline.metrics.evidence._FEW_GAMES", most_by_polars)
         lake = lake_of(Path(folder), tables | {"messages": NO_MESSAGES})
-        whole = evidence(lake, name, edition=edition)
-        assert_same(evidence(lake, name, edition=edition, engine="duckdb"), whole)
+        wanted = {"edition": edition, "unclear": unclear}
+        whole = evidence(lake, name, **wanted)
+        assert_same(evidence(lake, name, **wanted, engine="duckdb"), whole)
         parts = [
-            evidence_page(lake, name, edition=edition, offset=offset, limit=size)
+            evidence_page(lake, name, **wanted, offset=offset, limit=size)
             for offset in range(0, whole.height + 1, size)
         ]
         assert_same(pl.concat(parts), whole)
@@ -167,6 +169,36 @@ def test_hits_and_misses_are_all_and_share_nothing():
     assert (hits["hit"] > 0).all()
     assert (misses["hit"] == 0).all()
     assert_same(ordered(pl.concat([hits, misses])), ordered(everything))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_rows_that_are_not_clear_are_listed_whether_they_are_counted_or_not(
+    engine, edition, tmp_path
+):
+    """Of the votes of cases/judgement.py that Judgement looks at, counted here by a plain loop."""
+    lake = lake_of(tmp_path, TABLES | {"messages": NO_MESSAGES})
+    expected = [
+        (row["game_id"], row["seat"], row["model"], None if is_uncounted else row["is_correct"])
+        for row in TABLES["votes"].to_dicts()
+        if (edition == RELEASE and (row["game_index"] or 99) < 21)
+        or (edition != RELEASE and row["is_finished"])
+        if row["is_tested"] and row["side"] == "civilian"
+        if row["is_correct"] is None or row["parse_status"] != "ok"
+        for is_uncounted in [edition != RELEASE and row["parse_status"] == "outage"]
+    ]
+    asked = {"edition": edition, "engine": engine, "unclear": True}
+    found = evidence(lake, "judgement", **asked)
+    assert {None, True} <= {hit for *_, hit in expected}
+    by_row = found.select("game_id", "seat", "model", pl.col("hit").cast(pl.Boolean))
+    assert sorted(by_row.rows(), key=repr) == sorted(expected, key=repr)
+    pages = [evidence_page(lake, "judgement", **asked, offset=n, limit=2) for n in (0, 2, 4, 6)]
+    assert_same(pl.concat(pages), found)
+    totals = evidence_totals(lake, "judgement", **asked)
+    n_games = found["game_id"].n_unique()
+    assert totals.row(0) == (found["hit"].sum(), found.height, n_games)
+    with pytest.raises(UsageError, match="neither hits nor misses"):
+        evidence(lake, "judgement", hit=True, **asked)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

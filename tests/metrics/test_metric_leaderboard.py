@@ -33,8 +33,9 @@ RANKED = [
 def test_ties_share_the_better_rank_and_no_win_rate_is_last(engine, tmp_path):
     lake = lake_of(tmp_path, {"results": table("results", RESULTS, game_type="public_good")})
     answer = answered(lake, Request(game_types=(ALL,)), engine=engine)
-    rows = ranked(answer.rows, lacking(lake))
-    beside = [f"{name}{end}" for name in NAMES for end in ("", "_low", "_high", "_thin")]
+    rows = ranked(answer.rows, lacking(lake, "paper"))
+    ends = ("", "_low", "_high", "_thin", "_undecided")
+    beside = [f"{name}{end}" for name in NAMES for end in ends]
     counts = ["n_games", "n_missing", "n_expected", "n_self_play", "n_replays", "n_repeats"]
     counts += ["is_complete"]
     assert rows.columns == ["rank", "model", *counts, *beside, "lacks", "reasons"]

@@ -69,7 +69,7 @@ def looped(lake: StoredLake, question: Question) -> Records:
     """The same, by a loop over the rows of each metric: sums of fractions, and sets of games."""
     request, of_settings = question.request, question.clusters
     by_game = set(of_settings.by_game if of_settings else ())
-    sums = defaultdict(lambda: [Fraction(0), 0, 0, 0, 0])
+    sums = defaultdict(lambda: [Fraction(0), *[0] * 5])
     games = defaultdict(lambda: (set(), set()))
     for name, declared in question.metrics.items():
         for row in rows(declared, lake.table, request).collect().iter_rows(named=True):
@@ -81,10 +81,11 @@ def looped(lake: StoredLake, question: Question) -> Records:
             own = sums[(*group, *places, row["term"])]
             own[2] += row["parse_status"] != "ok"
             own[3] += is_unknown and row["parse_status"] != "outage"
+            own[4] += is_unknown and row["parse_status"] not in ("ok", "outage")
             if row["is_counted"]:
                 own[0] += Fraction(row["hit"] or 0)
                 own[1] += 1
-                own[4] += is_unknown
+                own[5] += is_unknown
                 games[group][0].add(row["game_id"])
                 games[group][1].update([row["game_id"]] * is_unknown)
     return (

@@ -1,6 +1,5 @@
 """A server of a lake, for tests: started, asked and stopped."""
 
-import asyncio
 import json
 import os
 import re
@@ -13,16 +12,14 @@ from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 from queue import SimpleQueue
-from threading import Lock, Thread
+from threading import Thread
 from typing import Any, NamedTuple
 from urllib.request import urlopen
 
 import pytest
 
-from pipeline.api import Lake, open_lake
-from pipeline.server import serve as serving, worker
-from pipeline.server.worker import Reply, Task
-from pipeline.server.workers import Workers
+from pipeline.api import open_lake
+from pipeline.server import serve as serving
 
 TOP = Path(__file__).resolve().parents[2]
 
@@ -100,27 +97,8 @@ def stop(served: Served) -> int:
     return code
 
 
-class Here(Workers):
-    """Makes each page in this process, one after the other: no other is started for it."""
-
-    def __init__(self, **_: object) -> None:
-        super().__init__()
-        self._one = Lock()
-        self._opened: dict[tuple[object, ...], Lake] = {}
-
-    def warm(self) -> None:
-        pass
-
-    async def reply(self, lake: Lake, task: Task, lane: str) -> Reply:
-        return await asyncio.to_thread(self._made, lake, task)
-
-    def _made(self, lake: Lake, task: Task) -> Reply:
-        with self._one:
-            return worker._answer(self._opened.setdefault(lake.state, lake), task)
-
-
 @contextmanager
-def here(lake: Path, host: str = "127.0.0.1", workers: type[Workers] = Here) -> Iterator[Served]:
+def here(lake: Path, host: str = "127.0.0.1") -> Iterator[Served]:
     """The same server in a thread: for what is on pages and in headers, not for processes."""
     said: SimpleQueue[str] = SimpleQueue()
     servers: list[serving._Server] = []
@@ -131,7 +109,6 @@ def here(lake: Path, host: str = "127.0.0.1", workers: type[Workers] = Here) -> 
             super().run(*arguments, **options)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(serving, "Workers", workers)
         patch.setattr(serving, "_Server", Kept)
         asked = {"name": str(lake), "host": host, "port": 0, "say": said.put}
         thread = Thread(target=serving.serve, args=(open_lake(lake),), kwargs=asked)

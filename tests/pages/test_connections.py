@@ -1,6 +1,5 @@
 """Clients that never end their requests, and malformed ones."""
 
-import asyncio
 import json
 import logging
 import signal
@@ -8,24 +7,31 @@ import socket
 import time
 from http.client import HTTPConnection
 from pathlib import Path
-from queue import SimpleQueue
 
 import pytest
-from servers import Here, Served, here, start, stop
+from servers import Served, start, stop
 
-from pipeline.api import Lake
 from pipeline.server import serve
 from pipeline.server.serve import OneLine
-from pipeline.server.worker import Reply, Task
 
 HALF = b"GET /leaderboard HTTP/1.1\r\nHost: x\r\nX-"
 
 
 @pytest.mark.slow
-def test_a_request_has_to_come_in_time(served: Served) -> None:
+@pytest.mark.parametrize(
+    "begun",
+    [
+        HALF,
+        b"GET /tables HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n",
+        b"GET /tables HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nffff\r\n",
+        b"GET /tables HTTP/1.1\r\nHost: x\r\n\r\n" + HALF,
+    ],
+    ids=["headers", "body", "chunks", "second request"],
+)
+def test_a_request_has_to_come_in_time(served: Served, begun: bytes) -> None:
     """Also where a byte comes now and then."""
     with socket.create_connection(("127.0.0.1", served.port)) as slow:
-        slow.sendall(HALF)
+        slow.sendall(begun)
         began = time.monotonic()
         slow.settimeout(1)
         while time.monotonic() - began < serve.REQUEST_SECONDS + 10:
@@ -58,27 +64,6 @@ def test_a_connection_can_be_used_again(served: Served) -> None:
         connection.request("GET", "/tables.json")
         assert json.loads(connection.getresponse().read())["rows"]
     connection.close()
-
-
-def test_a_closed_connection_ends_its_query(lake: Path) -> None:
-    said: SimpleQueue[str] = SimpleQueue()
-
-    class Endless(Here):
-        async def reply(self, lake: Lake, task: Task, lane: str) -> Reply:
-            if lane == "free":
-                said.put("begun")
-                try:
-                    await asyncio.sleep(60)
-                finally:
-                    said.put("ended")
-            return Reply(200, "", "")
-
-    with here(lake, workers=Endless) as served:
-        connection = HTTPConnection("127.0.0.1", served.port)
-        connection.request("GET", "/sql.json?query=SELECT+1")
-        assert said.get(timeout=10) == "begun"
-        connection.close()
-        assert said.get(timeout=10) == "ended"
 
 
 def test_a_message_is_said_once_a_minute_and_never_at_the_end() -> None:

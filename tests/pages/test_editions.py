@@ -12,7 +12,7 @@ from pipeline.api import Lake
 from pipeline.metrics.known import header, metric, names
 from pipeline.pages import NAMES, content, fragment, page, parameters
 from pipeline.pages.content import Content
-from pipeline.pages.render import links as server_links
+from pipeline.pages.render import page_link
 from pipeline.vocabulary import EDITIONS, PAPER
 
 WITH_EDITIONS = [name for name in NAMES if "edition" in page(name).parameters.__struct_fields__]
@@ -26,7 +26,7 @@ NEEDED = {
 
 def shown(lake: Lake, name: str, **given: str) -> str:
     asked = parameters(name, given)
-    return str(fragment(name, page(name).content(lake, asked), asked, server_links()))
+    return str(fragment(name, page(name).content(lake, asked), asked, page_link))
 
 
 def links(text: str) -> list[tuple[str, dict[str, str]]]:
@@ -75,7 +75,7 @@ def test_every_row_of_evidence_leads_to_its_mark(
     for name in names(edition):
         asked = parameters("evidence", {"metric": name, "edition": edition})
         found = page("evidence").content(opened, asked)
-        text = str(fragment("evidence", found, asked, server_links()))
+        text = str(fragment("evidence", found, asked, page_link))
         rows = found.rows
         targets = [to for to in links(text) if to[0] == "game"]
         by_game = {to["game"]: to for _, to in targets}

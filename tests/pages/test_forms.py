@@ -17,9 +17,8 @@ from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.pages import as_csv, content, csv_parts, parameters, render
 from pipeline.reports.schema import type_name
 from pipeline.reports.views import schemas
-from pipeline.server.app import Site, State, framed
-from pipeline.server.worker import Reply, Task, fault, reply
-from pipeline.server.workers import Workers
+from pipeline.server.app import Site, framed
+from pipeline.server.making import Reply, Task, answer, fault, reply
 
 
 def rows_of(text: str) -> list[dict[str, str]]:
@@ -53,7 +52,7 @@ def test_an_error_has_the_form_that_was_asked_for(served: Served, path: str, sta
 @pytest.mark.parametrize("form", ["html", "json", "csv"])
 def test_what_no_page_says_has_a_form_too(lake: Path, form: str) -> None:
     """Whatever its title and its first sign."""
-    site = Site(open_lake(lake), str(lake), Workers(), None)
+    site = Site(open_lake(lake), str(lake), None)
     for reason in (fault(504, "<it took longer", "Too slow"), fault(500, "ended", "Other")):
         answer = site._fault(form, reason)
         kind = {"html": "text/html", "json": "application/json", "csv": "text/plain"}[form]
@@ -139,6 +138,11 @@ def test_a_csv_is_the_whole_answer(lake: Path, served: Served) -> None:
     assert list(whole[0]) == expected.columns
     misses = rows_of(served.get(f"/evidence.csv?metric={metric}&hit=misses").text)
     assert len(misses) == opened.evidence(metric, hit=False).height
+    address = "/evidence{}?metric=judgement&hit=unclear"
+    unclear = rows_of(served.get(address.format(".csv")).text)
+    assert len(unclear) == opened.evidence("judgement", unclear=True).height > 0
+    assert "Rows that are not clear" in (page := served.get(address.format("")).text)
+    assert ">Parse status</th>" in page
     games = rows_of(served.get("/games.csv").text)
     assert [row["game_id"] for row in games] == opened.games()["game_id"].to_list()
     found = rows_of(served.get("/search.csv?words=I").text)
@@ -158,11 +162,30 @@ def test_a_csv_ignores_the_place_of_a_page(lake: Path, page: str) -> None:
 
 
 def test_a_csv_that_is_too_large_is_refused(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(render, "MOST_CSV", 1000)
+    monkeypatch.setattr(render, "MOST_CHARACTERS", 1000)
     opened = open_lake(lake)
     with pytest.raises(UsageError, match="ask for less"):
         as_csv(csv_parts("evidence", opened, parameters("evidence", {})))
     assert as_csv([pl.DataFrame({"a": [1]})]) == "a\n1\n"
+
+
+def test_json_that_is_too_large_is_refused(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One SELECT can return far more rows than a browser or the server has memory for."""
+    opened = open_lake(lake)
+    task = Task("sql", "json", {"query": "SELECT range AS n FROM range(10000)"})
+    assert len(json.loads(reply(opened, task).text)["rows"]) == 10_000
+    monkeypatch.setattr(render, "MOST_CHARACTERS", 50_000)
+    with pytest.raises(UsageError, match=r"the JSON has more than .* ask for less"):
+        reply(opened, task)
+
+
+def test_a_page_whose_extra_is_missing_says_what_to_install(
+    lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.extras.find_spec", lambda _: None)
+    shown = answer(open_lake(lake), Task("ratings", "html", {}))
+    assert (shown.status, shown.title) == (501, "Not installed")
+    assert "pip install 'magic-benchmark-pipeline[ratings]'" in shown.text
 
 
 @pytest.mark.slow
@@ -196,10 +219,10 @@ def test_too_many_expected_games_are_refused(lake: Path) -> None:
 
 def test_the_menu_keeps_edition_and_system(lake: Path) -> None:
     """Where a page has them: that of SQL has neither."""
-    state = State("lake", open_lake(lake), 1)
+    opened = open_lake(lake)
 
     def menu(**given: str) -> str:
-        html = framed(state, Reply(200, "Model", ""), Task("model", "html", given))
+        html = framed("lake", opened, Reply(200, "Model", ""), Task("model", "html", given))
         return html[html.index("<nav") : html.index("</nav>")]
 
     html = menu(system="a&b", edition="audited", model="m")

@@ -19,7 +19,7 @@ from pipeline.cells import UNSAFE
 from pipeline.ingest import ingest
 from pipeline.pages import NAMES
 from pipeline.pages.page import TEMPLATES
-from pipeline.server.worker import Task, reply
+from pipeline.server.making import Task, reply
 
 STATIC = TEMPLATES.parent / "static"
 # What our templates and plots are made of. Anything else comes from a log.

@@ -1,10 +1,10 @@
-"""Links for others: to a page, to a state of the lake, past the token, and to a plot."""
+"""Links for others: to a page, past the token, and to a plot."""
 
 import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 import pytest
 from servers import TOP, Served, here
@@ -30,27 +30,6 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 def types(served: Served, path: str) -> set[str]:
     return {row["game_type"] for row in served.json(path)["rows"]}
-
-
-def test_an_address_can_name_an_ingest(grown: Served) -> None:
-    assert types(grown, "/games.json") == {"chameleon", "undercover"}
-    assert types(grown, "/ingest/1/games.json") == {"undercover"}
-    assert grown.json("/ingest/1/leaderboard.json")["ingest"] == 1
-    page = grown.get("/ingest/1/games?model=x").text
-    assert "The lake as it was after ingest 1." in page
-    assert '<a href="/games?model=x">this page after ingest 2</a>' in page
-    links = re.findall(r'(?:href|action)="(/[^"]*)"', page.partition("<main")[2])
-    assert all(link.startswith("/ingest/1/") for link in links)
-    newest = grown.get("/ingest/2/games").text
-    assert "That is its newest state." in newest
-    assert "The lake as it was" not in grown.get("/games").text
-
-
-def test_an_ingest_among_the_parameters_leads_to_its_address(grown: Served) -> None:
-    led = grown.get("/games.json?ingest=1&model=a%20b")
-    assert (led.status, led.headers["location"]) == (303, "/ingest/1/games.json?model=a+b")
-    for wrong in ("", "x", "-1", "1" * 5_000):
-        assert grown.get(f"/games.json?ingest={wrong}").status == 400
 
 
 def test_the_root_leads_to_the_leaderboard_that_is_asked_for(grown: Served) -> None:
@@ -87,16 +66,6 @@ def test_an_act_without_words_leads_to_a_place_in_its_game(n_rounds: int, tmp_pa
             assert f'id="{at}"' in served.get(path.replace("&amp;", "&")).text
 
 
-@pytest.mark.parametrize("ingest_id", ["3", "99999999999999999999", "x", "-1"])
-def test_a_state_that_is_not_there_leads_to_the_newest(grown: Served, ingest_id: str) -> None:
-    answer = grown.get(f"/ingest/{ingest_id}/games?model=x")
-    assert answer.status == 404
-    if ingest_id.isdecimal():
-        assert "no ingest" in answer.text
-        assert '<a href="/games?model=x">Its newest state</a>' in answer.text
-        assert grown.get(f"/ingest/{ingest_id}/games.json").status == 404
-
-
 @pytest.mark.parametrize(
     ("address", "is_local"),
     [
@@ -126,24 +95,6 @@ def test_without_the_token_one_is_asked_for_it(beyond: tuple[Served, str]) -> No
         assert (led.status, led.headers["location"]) == (303, "/")
         again = served.get("/?" + urlencode({"next": other, "token": "wrong"}), **HTML)
         assert 'name="next" value="/"' in again.text
-
-
-def test_a_page_is_shared_with_and_without_the_token(beyond: tuple[Served, str]) -> None:
-    served, token = beyond
-    cookie = {"Cookie": f"magic-token-{served.port}={token}"}
-    page = served.get("/share?of=" + quote("/games?model=x&outcome=won"), **cookie).text
-    shown = re.findall(r'readonly value="([^"]*)"', page)
-    top = f"http://127.0.0.1:{served.port}"
-    query = "games?model=x&amp;outcome=won"
-    assert shown == [
-        f"{top}/{query}",
-        f"{top}/ingest/1/{query}",
-        f"{top}/{query}&amp;token={token}",
-        f"{top}/ingest/1/{query}&amp;token={token}",
-    ]
-    assert served.get("/share?of=//evil.example", **cookie).text.count("evil") == 0
-    assert token not in served.get("/games", **cookie).text
-    assert served.get("/share?of=/games").status == 401
 
 
 @pytest.mark.some(4)
@@ -177,16 +128,6 @@ def test_the_title_and_the_heading_say_the_slice(served: Served, path: str, show
         assert "50" not in title[1]
 
 
-def test_a_past_state_is_shared_beside_the_newest(grown: Served) -> None:
-    page = grown.get("/share?of=" + quote("/ingest/1/games?model=x#m2")).text
-    shown = re.findall(r'readonly value="[^/]*//[^/]*([^"]*)"', page)
-    assert shown == ["/games?model=x#m2", "/ingest/1/games?model=x#m2"]
-    assert '<a href="/ingest/1/leaderboard">' in page
-    gone = grown.get("/share?of=/ingest/99/games")
-    assert gone.status == 404
-    assert '<a href="/games">Its newest state</a>' in gone.text
-
-
 def test_what_changed_since_an_ingest_is_a_page(grown: Served) -> None:
     """The values of the state after it, and of the state that the address names."""
     answer = grown.json("/diff.json")
@@ -201,17 +142,10 @@ def test_what_changed_since_an_ingest_is_a_page(grown: Served) -> None:
     (row,) = every["shown"]
     assert (row["metric"], row["model"]) == ("judgement", "sim-atlas")
     assert f"{moved}." in grown.get("/diff").text
-    for past, wrong in (("", "2"), ("", "x"), ("/ingest/1", "1")):
-        refused = grown.get(f"{past}/diff?since={wrong}")
+    for wrong in ("2", "x"):
+        refused = grown.get(f"/diff?since={wrong}")
         assert refused.status == 400
-        assert past or 'id="fault-since" role="alert">no earlier ingest' in refused.text
-    assert "There is no earlier ingest" in grown.get("/ingest/1/diff").text
-
-
-def test_what_is_wrong_in_a_past_state_is_said_in_it(grown: Served) -> None:
-    page = grown.get("/ingest/1/game?game=nope").text
-    assert "The lake as it was after ingest 1." in page
-    assert '<a href="/ingest/1/games">' in page
+        assert 'id="fault-since" role="alert">no earlier ingest' in refused.text
 
 
 @pytest.mark.slow
@@ -255,8 +189,6 @@ def test_the_game_types_to_choose_from_are_those_of_the_lake(grown: Served, name
     """Any other leads nowhere; one that a link brings along stays what is chosen."""
     played = ["chameleon", "undercover"]
     assert grown.json(f"/{name}.json")["choices"]["game_type"][1:] == played
-    first = grown.json(f"/ingest/1/{name}.json")
-    assert first["choices"]["game_type"][1:] == ["undercover"]
     brought = f"/{name}.json?game_type=public_good"
     offered = grown.json(brought)["choices"]["game_type"][1:]
     assert sorted(offered) == [*played[:1], "public_good", *played[1:]]

@@ -1,139 +1,136 @@
-"""Pages in the making: made once, and late ones kept until they are fetched."""
+"""Pages in the making: each is made once, for as long as somebody waits for it."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import pytest
 
 from pipeline.api import Lake, open_lake
-from pipeline.server import workers as making_pages
-from pipeline.server.worker import Reply, Task, fault
-from pipeline.server.workers import Cache, Late, Making, Workers
+from pipeline.server import making as making_pages
+from pipeline.server.making import LANES, Making, Reply, Task, fault
 
 PAGE = Reply(200, "A page", "text")
+ENDLESS = "SELECT count(*) FROM range(100000000) a, range(100000) b"
+Asked = Callable[[Making, Lake], Coroutine[Any, Any, None]]
 
 
-class Slow(Workers):
-    """Makes each page when it is let."""
+class Slow:
+    """Makes each page when it is allowed to."""
 
-    def __init__(self, answer: Reply = PAGE) -> None:
+    def __init__(self, reply: Reply = PAGE) -> None:
         self.asked: list[Task] = []
-        self.n_ended = 0
-        self.is_let = asyncio.Event()
-        self._answer = answer
+        self.is_allowed = Event()
+        self.reply = reply
 
-    async def reply(self, lake: Lake, task: Task, lane: str) -> Reply:
+    def __call__(self, lake: Lake, task: Task) -> Reply:
         self.asked.append(task)
-        try:
-            await self.is_let.wait()
-        except asyncio.CancelledError:
-            self.n_ended += 1
-            raise
-        return self._answer
+        assert self.is_allowed.wait(10)
+        return self.reply
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
+    slow = Slow()
+    monkeypatch.setattr(making_pages, "answer", slow)
+    return slow
 
 
 def task(**given: str) -> Task:
     return Task("games", "html", given)
 
 
-@pytest.mark.parametrize("lane", ["long", "free"])
-def test_a_late_page_is_made_once_and_kept_until_it_is_fetched(lake: Path, lane: str) -> None:
-    async def asked() -> tuple[list[Reply | Late], int]:
-        workers = Slow()
-        making = Making(workers)
-        opened = open_lake(lake)
-        late = [await making.reply(opened, task(), lane, 0.01) for _ in range(2)]
-        workers.is_let.set()
-        await asyncio.sleep(0.05)
-        # A browser may drop its answer, and ask again.
-        ready = [await making.reply(opened, task(), lane, 0.01) for _ in range(2)]
-        return [*late, *ready], len(workers.asked)
+async def begun(slow: Slow, n: int) -> None:
+    async with asyncio.timeout(10):
+        while len(slow.asked) < n:
+            await asyncio.sleep(0.01)
 
-    (first, second, third, fourth), n_made = asyncio.run(asked())
-    assert isinstance(first, Late)
-    assert isinstance(second, Late)
-    assert 0 < first.seconds < second.seconds < 5
-    assert third == fourth == PAGE
-    assert n_made == 1
+
+def run(lake: Path, asked: Asked) -> None:
+    async def all_of_it() -> None:
+        await asked(Making(), open_lake(lake))
+
+    asyncio.run(all_of_it())
 
 
 @pytest.mark.parametrize(("lane", "n_made"), [("long", 1), ("free", 2)])
-def test_a_query_runs_again_when_it_is_asked_again(lake: Path, lane: str, n_made: int) -> None:
-    async def asked() -> int:
-        workers = Slow()
-        workers.is_let.set()
-        making = Making(workers)
-        for _ in range(2):
-            assert await making.reply(open_lake(lake), task(), lane) == PAGE
-        return len(workers.asked)
-
-    assert asyncio.run(asked()) == n_made
-
-
-def test_a_late_page_that_nobody_fetches_is_dropped(
-    lake: Path, monkeypatch: pytest.MonkeyPatch
+def test_readers_share_a_page_and_a_query_runs_again_later(
+    lake: Path, slow: Slow, lane: str, n_made: int
 ) -> None:
-    monkeypatch.setattr(making_pages, "KEPT_SECONDS", 0.05)
+    async def asked(making: Making, opened: Lake) -> None:
+        readers = [asyncio.create_task(making.reply(opened, task(), lane)) for _ in range(3)]
+        await begun(slow, 1)
+        readers.pop().cancel()  # one who leaves does not end it for the others
+        slow.is_allowed.set()
+        assert await asyncio.gather(*readers) == [PAGE, PAGE]
+        assert len(slow.asked) == 1
+        assert await making.reply(opened, task(), lane) == PAGE
 
-    async def asked() -> Mapping[object, object]:
-        workers = Slow(fault(504, "too slow"))
-        making = Making(workers)
-        assert isinstance(await making.reply(open_lake(lake), task(), "long", 0.01), Late)
-        workers.is_let.set()
-        await asyncio.sleep(0.2)
-        return making._begun
-
-    assert asyncio.run(asked()) == {}
-
-
-def test_readers_who_leave_do_not_end_a_page(lake: Path) -> None:
-    async def asked() -> Reply | Late:
-        workers = Slow()
-        making = Making(workers)
-        opened = open_lake(lake)
-        gone = asyncio.create_task(making.reply(opened, task(), "long"))
-        await asyncio.sleep(0.01)
-        gone.cancel()
-        workers.is_let.set()
-        return await making.reply(opened, task(), "long")
-
-    assert asyncio.run(asked()) == PAGE
+    run(lake, asked)
+    assert len(slow.asked) == n_made
 
 
-def test_a_query_that_nobody_waits_for_ends(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not between two looks at a late one, nor for one of two readers."""
-    monkeypatch.setattr(making_pages, "UNAWAITED_SECONDS", 0.2)
+def test_a_page_that_nobody_waits_for_is_not_begun(lake: Path, slow: Slow) -> None:
+    """At most so many of a lane run at once; one that waits is dropped when its reader leaves."""
 
-    async def asked() -> tuple[int, int, int]:
-        workers = Slow()
-        making = Making(workers)
-        opened = open_lake(lake)
-        for _ in range(5):  # longer than that in all
-            assert isinstance(await making.reply(opened, task(), "free", 0.01), Late)
-            await asyncio.sleep(0.05)
-        leaving = asyncio.create_task(asyncio.sleep(0))
-        stays = asyncio.create_task(making.reply(opened, task(), "free", 0.3))
-        await making.reply(opened, task(), "free", None, [leaving])
-        assert isinstance(await stays, Late)
-        n_ended = workers.n_ended
-        await asyncio.sleep(0.3)
-        again = asyncio.create_task(making.reply(opened, task(), "free"))
-        await asyncio.sleep(0.01)
-        workers.is_let.set()
-        assert await again == PAGE
-        return n_ended, workers.n_ended, len(workers.asked)
+    async def asked(making: Making, opened: Lake) -> None:
+        n = LANES["free"]
+        first = [
+            asyncio.create_task(making.reply(opened, task(n=str(i)), "free")) for i in range(n)
+        ]
+        await begun(slow, n)
+        leaving = asyncio.create_task(asyncio.sleep(0.05))
+        assert await making.reply(opened, task(n="left"), "free", [leaving]) is None
+        kept = asyncio.create_task(making.reply(opened, task(n="kept"), "free"))
+        other = asyncio.create_task(making.reply(opened, task(n="other"), "quick"))
+        await begun(slow, n + 1)  # the page of another lane does not wait
+        slow.is_allowed.set()
+        assert await asyncio.gather(*first, kept, other) == [PAGE] * (n + 2)
 
-    assert asyncio.run(asked()) == (0, 1, 2)
+    run(lake, asked)
+    assert "left" not in [one.query["n"] for one in slow.asked]
+    assert [one.query["n"] for one in slow.asked][-1] == "kept"
 
 
-def test_a_cache_drops_what_was_not_seen_for_longest() -> None:
-    pages = Cache(most=32)
-    for place in range(10):
-        pages.put((place,), PAGE)
-        assert pages.get((0,)) == PAGE
-    assert [place for place in range(10) if pages.get((place,))] == [0, *range(3, 10)]
-    pages.put(("large",), Reply(200, "A page", "12345"))
-    pages.put(("wrong",), Reply(400, "A page", ""))
-    assert pages.get(("large",)) is None
-    assert pages.get(("wrong",)) is None
+def test_pages_are_kept_up_to_a_size_and_not_if_they_failed(
+    lake: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(making_pages, "MOST_CHARACTERS", 8 * len(PAGE.text))
+    slow.is_allowed.set()
+
+    async def asked(making: Making, opened: Lake) -> None:
+        for n in range(10):
+            await making.reply(opened, task(n=str(n)), "long")
+            await making.reply(opened, task(n="0"), "long")  # always read again
+        assert [one.query["n"] for one in slow.asked] == [str(n) for n in range(10)]
+        await making.reply(opened, task(n="1"), "long")
+        assert len(slow.asked) == 11  # it was dropped
+        slow.reply = fault(500, "no")
+        for _ in range(2):
+            assert await making.reply(opened, task(n="wrong"), "long") == slow.reply
+        assert len(slow.asked) == 13
+
+    run(lake, asked)
+
+
+@pytest.mark.slow
+def test_endless_queries_leave_search_alone(lake: Path) -> None:
+    async def asked(making: Making, opened: Lake) -> None:
+        queries = [f"{ENDLESS} WHERE a.range > {i}" for i in range(4)]
+        endless = [
+            asyncio.create_task(making.reply(opened, Task("sql", "html", {"query": query}), "free"))
+            for query in queries
+        ]
+        await asyncio.sleep(1)
+        search = Task("search", "json", {"words": "I"})
+        async with asyncio.timeout(15):
+            made = await making.reply(opened, search, "search")
+        assert made is not None
+        assert made.status == 200
+        assert not any(one.done() for one in endless)
+        for one in endless:
+            one.cancel()
+
+    run(lake, asked)

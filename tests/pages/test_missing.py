@@ -16,7 +16,7 @@ from pipeline.ingest import ingest
 from pipeline.pages import content, csv_parts, fragment, parameters
 from pipeline.pages.content import ROWS
 from pipeline.pages.lists import MISSING_KEY as KEY
-from pipeline.pages.render import links
+from pipeline.pages.render import page_link
 from pipeline.reports.missing import missing
 from pipeline.simulate import simulate
 
@@ -57,7 +57,7 @@ def rows_at(lake: Lake, href: str) -> pl.DataFrame:
 
 def html(lake: Lake, name: str, **given: str) -> str:
     asked = parameters(name, given)
-    return str(fragment(name, content(name, lake, asked), asked, links()))
+    return str(fragment(name, content(name, lake, asked), asked, page_link))
 
 
 def test_every_number_leads_to_its_rows(lake: Lake) -> None:

@@ -12,7 +12,7 @@ from servers import Served
 from pipeline.api import Game, Lake, open_lake
 from pipeline.games import with_sides
 from pipeline.pages import as_csv, as_json, csv_parts, fragment, page, parameters
-from pipeline.pages.render import links
+from pipeline.pages.render import page_link
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES, Side
 
 # What all players of a game see; every other table is empty in an altered lake.
@@ -95,7 +95,7 @@ def forms(lake: Lake | Kept | Altered, **given: str) -> tuple[str, str, str]:
     """The page as HTML, JSON and CSV, with all that it is called."""
     asked = parameters("game", given)
     found = page("game").content(lake, asked)
-    html = found.title + str(fragment("game", found, asked, links()))
+    html = found.title + str(fragment("game", found, asked, page_link))
     return html, as_json(found, asked, 1), as_csv(csv_parts("game", lake, asked))
 
 

@@ -1,22 +1,12 @@
 """What scripts add to pages, in a browser: tools of tables, hints, copies, and what is said."""
 
-import asyncio
-import socket
 from collections.abc import Iterator
-from pathlib import Path
-from threading import Thread
 from urllib.parse import quote
 
 import pytest
-import uvicorn
 from accessibility import grave
-from servers import Here, Served
+from servers import Served
 from test_browser import Visit
-
-from pipeline.api import Lake, open_lake
-from pipeline.server import app
-from pipeline.server.app import Site
-from pipeline.server.worker import Reply, Task
 
 pytestmark = pytest.mark.slow
 
@@ -120,19 +110,6 @@ def test_each_table_is_copied(visit: Visit) -> None:
         assert copied.splitlines() == visit.served.get(address).text.splitlines()
 
 
-def test_the_page_is_shared_by_two_clicks(visit: Visit) -> None:
-    tab = visit.go("/games?game_type=chameleon")
-    tab.get_by_role("link", name="Share").click()
-    tab.locator(".share", has_text="after ingest 1").get_by_role("button", name="Copy").click()
-    tab.get_by_role("button", name="Copied").wait_for()
-    address = tab.evaluate("navigator.clipboard.readText()")
-    assert address == visit.served.url("/ingest/1/games?game_type=chameleon")
-    assert grave(tab) == []
-    tab.goto(address)
-    assert "The lake as it was after ingest 1." in tab.locator(".past").inner_text()
-    assert grave(tab) == []
-
-
 def test_a_link_opens_after_the_token(
     browser: "playwright.Browser", beyond: tuple[Served, str]
 ) -> None:
@@ -174,48 +151,6 @@ def test_a_busy_page_says_so(visit: Visit) -> None:
     tab.wait_for_selector("html.busy main[aria-busy=true]")
     assert tab.locator("#status").inner_text() == "Computing the page."
     tab.wait_for_selector("html:not(.busy) th[aria-sort=descending]")
-
-
-class Slow(Here):
-    """Makes each page a second late."""
-
-    async def reply(self, lake: Lake, task: Task, lane: str) -> Reply:
-        await asyncio.sleep(1)
-        return await super().reply(lake, task, lane)
-
-
-@pytest.fixture
-def impatient(lake: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    """The port of a slow server whose readers do not wait."""
-    monkeypatch.setattr(app, "PATIENCE_SECONDS", 0.2)
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port = listening.getsockname()[1]
-        site = Site(open_lake(lake), "lake", Slow(), None).app({f"127.0.0.1:{port}"})
-        server = uvicorn.Server(uvicorn.Config(site, log_config=None))
-        thread = Thread(target=server.run, args=([listening],))
-        thread.start()
-        yield port
-        server.should_exit = True
-        thread.join()
-
-
-@pytest.mark.some(1)
-@pytest.mark.parametrize("scripts", [True, False])
-def test_a_page_that_takes_long_comes_by_itself(
-    browser: "playwright.Browser", impatient: int, *, scripts: bool
-) -> None:
-    context = browser.new_context(java_script_enabled=scripts)
-    tab = context.new_page()
-    tab.goto(f"http://127.0.0.1:{impatient}/sql")
-    tab.get_by_label("Query").last.fill("SELECT 42 AS answer")
-    tab.get_by_role("button", name="Run").click()
-    tab.get_by_role("heading", name="Still computing").wait_for()
-    assert "Still computing" in tab.title()
-    assert tab.locator("main").get_attribute("aria-busy") == "true"
-    tab.locator("#result").wait_for(timeout=120_000)
-    assert tab.locator("#result td").all_inner_texts() == ["42"]
-    assert tab.locator("textarea").input_value() == "SELECT 42 AS answer"
-    context.close()
 
 
 def test_hints_are_for_the_keyboard_and_for_a_finger(
@@ -281,14 +216,14 @@ def test_a_print_names_the_lake_and_cuts_nothing(visit: Visit) -> None:
 def test_on_a_phone_nothing_is_tabbed_to_or_shrunk_that_cannot_be_seen(
     browser: "playwright.Browser", served: Served
 ) -> None:
-    """Headings are not shown where each row is a card; a plot is as large as its texts need."""
+    """Headings are not shown where each row is a card; a plot fits and can be read."""
     visit = Visit(browser, served, viewport={"width": 390, "height": 740})
     tab = visit.go("/radar")
     assert tab.locator("thead th").count()
     assert tab.evaluate(SEEN, "thead :is(th, a, button)") == 0
     drawn = "e => [e.getBoundingClientRect().width, Number(e.getAttribute('width'))]"
-    shown, made = tab.locator(".plot svg").evaluate(drawn)
-    assert shown == made > 390
+    shown, made = tab.locator(".plot svg").locator("visible=true").evaluate(drawn)
+    assert 0.8 * made < shown <= 390
     assert visit.fits()
     visit.context.close()
 

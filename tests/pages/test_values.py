@@ -18,7 +18,7 @@ from pipeline.metrics.declaration import Metric, Rows, Term
 from pipeline.metrics.known import knowing
 from pipeline.pages import fragment, page, parameters, query_of
 from pipeline.pages.content import ROWS
-from pipeline.reports.games import KEY as GAMES_KEY
+from pipeline.reports import games
 from pipeline.vocabulary import EDITIONS, GameType
 
 
@@ -309,7 +309,7 @@ def test_pages_of_evidence_and_games_follow_each_other(opened: Lake) -> None:
 
 @pytest.mark.parametrize(
     ("name", "given", "key"),
-    [("games", {}, GAMES_KEY), ("documents", {"path": "."}, ("source", "path"))],
+    [("games", {}, ()), ("documents", {"path": "."}, ("source", "path"))],
 )
 def test_pages_in_any_order_are_all_of_it(
     opened: Lake, name: str, given: dict[str, str], key: tuple[str, ...]
@@ -328,12 +328,40 @@ def test_pages_in_any_order_are_all_of_it(
         assert rows.equals(ordered), column
 
 
+def test_names_of_files_are_in_the_order_of_their_numbers() -> None:
+    paths = ["b/1.json", "a/10.json", "a/2.json", "a/1.json", "a2/1.json", "a/01.json"]
+    ordered = pl.DataFrame({"path": paths}).sort(games._COUNTING, "path")["path"].to_list()
+    assert ordered == ["a/01.json", "a/1.json", "a/2.json", "a/10.json", "a2/1.json", "b/1.json"]
+
+
+def test_a_game_says_where_the_log_registered_another_vote_than_the_text(opened: Lake) -> None:
+    """Also where a metric counted the vote, whose mark shows only the registered one."""
+    differing = opened.findings("stated_votes").row(0, named=True)
+    shown = page("game").content(opened, parameters("game", {"game": differing["game_id"]}))
+    (part,) = [one for one in shown.games[0].parts if one.place == f"m{differing['message_index']}"]
+    assert [mark.metric for mark in part.marks] == ["judgement"]
+    assert f"→ {differing['logged']}" in part.done[0].line
+    assert f"the text says {differing['says']}" in part.done[0].line
+
+
+def test_marks_are_quiet_until_a_metric_is_chosen(opened: Lake) -> None:
+    counted = opened.evidence("judgement").row(0, named=True)
+    quiet, chosen = (
+        html(opened, "game", game=counted["game_id"], **more)
+        for more in ({}, {"metric": "judgement"})
+    )
+    assert 'class="transcript"' in quiet
+    assert "next counted</a>" not in quiet
+    assert 'class="transcript chosen"' in chosen
+    assert "next counted</a>" in chosen
+
+
 def test_a_text_that_says_all_is_looked_for(opened: Lake) -> None:
     """Only of game types it means every one."""
-    games = opened.games(path="all")
-    assert games.height < opened.games().height
+    found = opened.games(path="all")
+    assert found.height < opened.games().height
     for name, given in (("games", {"path": "all"}), ("games", {"path": "all", "game_type": "all"})):
-        assert pages_of(opened, name, **given).equals(games)
+        assert pages_of(opened, name, **given).equals(found)
     assert pages_of(opened, "documents", path="all").equals(opened.documents(path="all"))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import duckdb
 import polars as pl
+import pyarrow.parquet as pq
 import pytest
 from damage import a_file, log_of, make_lake, replace_file, rewrite, rewrite_ingests
 from mutations import MODEL, mutants, shapes
@@ -219,6 +220,8 @@ DAMAGE: dict[str, tuple[str, Callable[[pl.DataFrame], pl.DataFrame], str]] = {
     ),
     "a vote for no seat": ("votes", first("target_seat", 9), "votes_targets"),
     "a vote by no seat": ("votes", first("seat", 9), "players_of_rows"),
+    "a vote not judged": ("votes", first("is_correct", None), "votes_targets"),
+    "a vote of unknown validity": ("votes", first("is_valid", None), "votes_targets"),
     "a vote judged wrongly": ("votes", first("is_correct", ~pl.col("is_correct")), "votes_targets"),
     "a vote by another model": ("votes", first("model", "somebody"), "players_of_rows"),
     "a result of another player": ("results", first_seated("nobody"), "players_of_rows"),
@@ -332,6 +335,19 @@ def test_damage_to_the_journal_is_found(
     assert found_by(check, lake, "ingests")
 
 
+def ended_early(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.with_columns(finished_at=pl.col("started_at") - pl.duration(seconds=1))
+
+
+def test_a_clock_that_was_set_back_is_no_damage(lake: Path) -> None:
+    """As lakes of earlier versions have it: a warning, with which the command ends well."""
+    rewrite_ingests(lake, ended_early)
+    assert found_by("times_of_ingests", lake, "ingests")
+    verification = verify(lake)
+    assert set(verification.faults["severity"]) == {"warning"}
+    assert main(["verify", "--lake", str(lake)]) == 0
+
+
 # Damage to files
 
 
@@ -369,8 +385,10 @@ def overwritten(lake: Path) -> None:
 
 def badly_written(lake: Path) -> None:
     """A file whose hash is right, and that cannot be read."""
-    data = bytearray(a_file(lake, "votes").read_bytes())
-    data[len(data) // 3] ^= 1
+    file = a_file(lake, "votes")
+    data = bytearray(file.read_bytes())
+    # The first byte of a page's header, which says of what kind its fields are.
+    data[pq.read_metadata(file).row_group(0).column(0).data_page_offset] ^= 0xFF
     replace_file(lake, "votes", bytes(data))
 
 
@@ -540,7 +558,7 @@ def test_an_ingest_that_the_table_of_ingests_lost(
 def test_every_check_is_planted_for() -> None:
     """None of the checks is there that no damage here sets off."""
     planted = {check for _, _, check in DAMAGE.values()} | {check for _, check in FILES.values()}
-    planted |= {"keys_of_ingests", "ingests_documents", "latest_version"}
+    planted |= {"keys_of_ingests", "times_of_ingests", "ingests_documents", "latest_version"}
     # In `test_refused_by_the_system`, and in `test_plugins`.
     planted |= {"denied", "not_installed"}
     # In `test_audit_rules`: no game of MAgIC has these.

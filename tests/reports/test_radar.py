@@ -89,7 +89,7 @@ def test_the_picture_has_every_model_and_axis(lake: pipeline.Lake) -> None:
 def test_the_outer_ring_is_100_and_a_value_above_is_marked(lake: pipeline.Lake) -> None:
     """Its number stands beside the dot, and the polygon of any other value ends within the ring."""
     rows = lake.radar().drop_nulls("area").head(1)
-    said = "a dot is a value above 100, which stands beside it; areas count all of it"
+    said = "a dot has its value, above 100, beside it"
     numbers = {"rationality": 1.7, "deception": 1.1249}
     for above in ({"rationality": 1.7}, numbers):
         changed = {name: above.get(name, 1.0) for name in numbers}

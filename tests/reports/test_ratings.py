@@ -266,12 +266,45 @@ NO_INTERVAL: dict[str, tuple[list[Any], dict[str, str | None]]] = {
         [*MIXED, *(("s0", ["c"], ["b"], float(n % 2)) for n in range(4))],
         {"a": None, "b": None, "c": module._ONE_SETTING},
     ),
+    "two settings that say the opposite": (
+        [(f"s{n % 2}", ["a"], ["b"], float(n % 2 == (n > 1))) for n in range(20)],
+        dict.fromkeys("ab", module._WIDE),
+    ),
     "draws alone": (swept("a", "b", 0.5), dict.fromkeys("ab", module._ALIKE)),
     "a win and a loss in each setting": (
         [*swept("a", "b", 1), *swept("a", "b", 0)],
         dict.fromkeys("ab", module._ALIKE),
     ),
 }
+
+
+TEAM = ["a", "b", "c"]
+# Tested models that are on one side in every game, beside those that are in no such game.
+TOGETHER: dict[str, list[Any]] = {
+    "the same seats": [(f"s{n % 9}", ["-x"], TEAM, float(n % 3 == 1)) for n in range(27)],
+    "one of them twice": [
+        (f"s{n % 9}", ["-x"], [*TEAM, TEAM[n % 3]], float(n % 4 == 1)) for n in range(36)
+    ],
+    "two hidden": [(f"s{n % 9}", TEAM, ["-x"], float(n % 2)) for n in range(27)],
+    "all on both sides": [(f"s{n % 9}", TEAM, TEAM, float(n % 3 == 1)) for n in range(27)],
+}
+
+
+@pytest.mark.parametrize("case", TOGETHER)
+def test_models_that_always_sat_together_have_no_rank(case: str) -> None:
+    found = rated(seats([*TOGETHER[case], *mixed("-x", "d")]), 0.95)
+    team = found.filter(pl.col("model").is_in(TEAM))
+    assert {*team["reason"]} == {module._TOGETHER}
+    assert team.select("pool", "rank", "odds", "ci_low", "ci_high").null_count().row(0) == (
+        *[team.height] * 5,
+    )
+    assert found.filter(model="d")["odds"].null_count() == 0
+
+
+def test_an_opponent_beside_the_model_under_test_is_no_reason() -> None:
+    """As in MAgIC, where each game has one model under test."""
+    games = [(f"s{n}", ["-x"], ["a", "-y"], float(n % 3 == 1)) for n in range(9)]
+    assert rated(seats(games), 0.95)["odds"].to_list() == [pytest.approx(2.0)]
 
 
 @pytest.mark.parametrize("case", NO_INTERVAL)

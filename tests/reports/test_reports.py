@@ -1,11 +1,13 @@
 """Comparisons, completeness, plans and differences, on lakes written by hand."""
 
 import sys
+from itertools import product
 from pathlib import Path
+from random import Random
 
 import polars as pl
 import pytest
-from event_tables import Frames, assert_same, lake_of, table
+from event_tables import ENGINES, Frames, assert_same, lake_of, table
 from hypothesis import HealthCheck, given, settings, strategies as st
 from random_tables import event_tables
 
@@ -257,10 +259,10 @@ def test_bounds_hold_the_value_of_all_games(name):
 
 
 def test_bounds_are_beside_the_model_that_finished_most():
-    """5 of 5 won where another has 10 games: 5/10 to 10/10, though the median is 5."""
+    """5 of 5 won where another has 10 games: 5/10 to 10/10; the median is 5, so none is missing."""
     lake = replayed(a=[10], b=[5], c=[5])
     row = readability(lake, model="b").filter(metric="win_rate").row(0, named=True)
-    assert (row["value_min"], row["value_max"], row["n_missing"]) == (0.5, 1.0, 5)
+    assert (row["value_min"], row["value_max"], row["n_missing"]) == (0.5, 1.0, 0)
     assert row["is_complete"] is True
 
 
@@ -331,6 +333,9 @@ def test_of_no_games_expected_no_model_would_lack_any(expected):
         completeness(Frames({}), expected=expected)
 
 
+AS_CIVILIAN = {"game_type": "undercover", "role": "civilian"}
+AS_UNDERCOVER = {"game_type": "undercover", "role": "undercover"}
+AS_NEGOTIATOR = {"game_type": "cost_sharing"}
 VOTES = """
 game | seat | role     | is_correct | parse_status
 1    | 1    | civilian | yes        | ok
@@ -357,6 +362,144 @@ def test_bounds_move_unreadable_misses_and_add_outages(tmp_path):
     assert (row["n_unreadable"], row["n_ambiguous"], row["n_outages"]) == (3, 1, 1)
     assert row["n_missing"] == 0
     assert metrics(lake, metric="judgement", by=())["n_unreadable"].to_list() == [3]
+
+
+UNDECIDED = """
+game | model | seat | role     | is_correct | parse_status
+1    | none  | 1    | civilian | -          | ambiguous
+1    | none  | 2    | civilian | -          | unreadable
+2    | some  | 1    | civilian | yes        | ok
+2    | some  | 2    | civilian | -          | ambiguous
+2    | some  | 3    | civilian | no         | ambiguous
+"""
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_bounds_add_votes_that_nobody_registered_and_no_text_decides(tmp_path, edition):
+    """None: 0 of 0 votes, two unknown: no value, at least 0 of 2 and at most 2 of 2. Some: 1 of 2,
+    one unknown: 1/3 to 2/3. The published script has no value without a vote in Chameleon."""
+    text = "game | model | role\n1 | none | civilian\n2 | some | civilian"
+    of_type = {"game_type": "undercover", "setting_id": "f" * 32}
+    tables = {
+        name: table(name, rows, **of_type)
+        for name, rows in (("votes", UNDECIDED), ("results", text))
+    }
+    found = readability(lake_of(tmp_path, tables), edition=edition).filter(metric="judgement")
+    columns = ("value", "value_min", "value_max", "counted", "n_unreadable", "n_unknown")
+    bounds = {"none": (None, 0, 1), "some": (1 / 2, 1 / 3, 2 / 3)}
+    if edition == "release":
+        bounds = dict.fromkeys(bounds, (None, None, None))
+    assert found.select("model", *columns).rows() == [
+        ("none", *bounds["none"], 0, 2, 2),
+        ("some", *bounds["some"], 2, 2, 1),
+    ]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_value_without_such_votes_is_marked(tmp_path, engine):
+    """Of `some` one vote is not counted, of `none` two; an audited analysis that nobody can judge
+    is unknown by its definition, and makes no mark."""
+    text = "game | model | role\n1 | none | civilian\n2 | some | civilian"
+    of_type = {"game_type": "undercover", "setting_id": "f" * 32}
+    analyses = "game | model | role | is_correct_as_read\n2 | some | civilian | -\n"
+    tables = {"votes": UNDECIDED, "results": text, "role_analyses": analyses}
+    lake = lake_of(tmp_path, {name: table(name, rows, **of_type) for name, rows in tables.items()})
+    whose = (
+        "no text decides: 2 of judgement of none, 1 of judgement of some; `magic evidence METRIC"
+    )
+    rows = metrics(lake, engine=engine, metric=["judgement"])
+    assert rows.select("model", "n_undecided").unique(maintain_order=True).rows() == [
+        ("none", 2),
+        ("some", 1),
+    ]
+    board = leaderboard(lake, engine=engine)
+    assert board.select("model", "judgement_undecided").sort("model").rows() == [
+        ("none", 2),
+        ("some", 1),
+    ]
+    for shown in (present("metrics", rows), present("leaderboard", board)):
+        assert sum(whose in note for note in shown.notes) == 1
+        (cells,) = (one.cells for one in shown.fields if one.name in ("value", "judgement"))
+        assert {str(cell).endswith("*") for cell in cells if cell.text == "0.500"} == {True}
+    audited = metrics(lake, engine=engine, edition="audited", metric=["reasoning"], by="model")
+    assert audited.filter(model="some").select("n_unknown", "n_undecided").row(0) == (1, 0)
+
+
+# By metric and edition: the table and column of its hits, what its rows have in common, and what
+# another term adds to the value, of which nothing is unknown.
+HITS = {
+    ("win_rate", "paper"): ("results", "win_credit", {"game_type": "public_good"}, 0),
+    ("judgement", "paper"): ("votes", "is_correct", AS_CIVILIAN, 0),
+    ("reasoning", "audited"): ("role_analyses", "is_correct_as_read", AS_CIVILIAN, 0),
+    ("self_awareness", "audited"): ("role_identifications", "is_correct_as_read", AS_CIVILIAN, 0),
+    ("deception", "paper"): ("results", "is_win", AS_UNDERCOVER, 1 / 4),
+    ("cooperation", "paper"): ("results", "agreed", AS_NEGOTIATOR, 0),
+    ("coordination", "paper"): (
+        "results",
+        "proposed_agreement",
+        {**AS_NEGOTIATOR, "agreed": True},
+        0,
+    ),
+    ("rationality", "paper"): ("contributions", "is_least", {"game_type": "public_good"}, 1),
+}
+
+
+@pytest.mark.parametrize(("name", "edition"), HITS)
+def test_bounds_are_the_least_and_the_most_of_all_that_could_be(name, edition):
+    """Of 40 models with up to five rows: what is unknown, an outage or unreadable is taken for a
+    miss and for a hit, in every combination."""
+    rows_of, column, common, more = HITS[name, edition]
+    dice = Random(name)
+    models = {
+        f"m{n}": [
+            (
+                dice.choice((1, 0, 0, None)),
+                dice.choice(("ok", "ok", "ambiguous", "unreadable", "outage")),
+            )
+            for _ in range(dice.randrange(1, 6))
+        ]
+        for n in range(40)
+    }
+    is_number = column == "win_credit"
+    cells = {None: "-", 1: "1" if is_number else "yes", 0: "0" if is_number else "no"}
+    header, lines, sides = f"game | model | {column} | parse_status", [], []
+    for model, rows in models.items():
+        for hit, status in rows:
+            game = 2 * len(lines) + 1
+            lines.append(f"{game} | {model} | {cells[hit]} | {status}")
+            sides.append(f"{game} | {model}")
+    tables = {rows_of: alone(table(rows_of, "\n".join([header, *lines]), **common))}
+    if rows_of != "results":
+        tables["results"] = alone(table("results", "\n".join(["game | model", *sides]), **common))
+    others = [f"{2 * n + 2} | {model}" for n, model in enumerate(models)]
+    if name == "rationality":
+        games = "\n".join(["game | model", *others])
+        of_type = {"game_type": "prisoners_dilemma"}
+        tables["decisions"] = alone(table("decisions", games, choice="defect", **of_type))
+    if name == "deception":
+        guessed = "\n".join(["game | model | guess_is_correct", *(f"{one} | no" for one in others)])
+        of_type = {"game_type": "chameleon", "role": "non_chameleon"}
+        tables["results"].extend(alone(table("results", guessed, **of_type)))
+    found = readability(Frames(tables), edition=edition).filter(metric=name)
+    assert found.height == len(models)
+    for row in found.iter_rows(named=True):
+        counted = [
+            hit for hit, status in models[row["model"]] if hit is not None and status != "outage"
+        ]
+        possible = [
+            (0, 1) if hit is None or status in ("outage", "unreadable") else (hit,)
+            for hit, status in models[row["model"]]
+        ]
+        values = [more + sum(hits) / len(hits) for hits in product(*possible)]
+        value = more + sum(counted) / len(counted) if counted else None
+        assert row["value"] == (value if value is None else pytest.approx(value)), row
+        bounds = (row["value_min"], row["value_max"])
+        assert bounds == pytest.approx((min(values), max(values))), row
+
+
+def alone(rows):
+    """Each game as a setting that nobody can repeat: no other model lacks it."""
+    return rows.with_columns(setting_id="game_id")
 
 
 # Each game is a setting of its own, but for the first two.
@@ -475,10 +618,11 @@ def test_bounds_of_the_release_edition_are_of_its_own_ratios():
 def test_a_value_lies_within_its_bounds_and_these_within_its_range(tables, edition):
     for row in readability(Frames(tables), edition=edition).iter_rows(named=True):
         least, value, most = row["value_min"], row["value"], row["value_max"]
-        if value is None:
-            assert (least, most) == (None, None)
-            continue
         declared = metric(row["metric"], edition)
+        if value is None:
+            is_unknown = row["n_unknown"] + row["n_outages"] > 0
+            assert least is most is None or (is_unknown and 0 <= least <= most <= declared.high)
+            continue
         assert -1e-12 <= least <= value + 1e-12
         assert value - 1e-12 <= most <= declared.high + 1e-12
 

@@ -187,7 +187,12 @@ def act(table: str, **facts: object) -> Act:
     ("done", "expected"),
     [
         (act("votes", target_seat=2, target="P2", is_valid=True, stated_target="P2"), "P1 → P2"),
-        (act("votes", target="P2", stated_target="P3"), "P1 → P2, stated target P3"),
+        (
+            act("votes", target=None, is_correct=False, is_valid=False),
+            "P1 → nobody, wrong, not valid",
+        ),
+        (act("votes", target=None), "P1 → unknown"),
+        (act("votes", target="P2", stated_target="P3"), "P1 → P2, the text says P3"),
         (act("abilities", kind="attack_vote", target=None), "P1 attack vote → nobody"),
         (act("decisions", choice="defect", payoff=3.0), "P1: defect, payoff 3"),
         (act("hares", is_white=True, is_old=False, weight=2), "P1: white, not old, weight 2"),

@@ -139,6 +139,7 @@ def test_every_view_and_table(spark, sample_lake):
 EVIDENCE = {
     "of all": {},
     "misses": {"hit": False},
+    "not clear": {"unclear": True},
     "the first": {"limit": 3},
     "of some": {"model": NAMED, "game_type": "undercover"},
 }

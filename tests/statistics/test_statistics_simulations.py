@@ -160,10 +160,19 @@ def test_a_fall_is_seen_as_often_as_is_said():
     assert share == pytest.approx(margins.POWER, abs=0.12)
 
 
-@pytest.mark.parametrize("shape", ["rationality, 100 + 2 games", "win rate, 7 × 5 games"])
-def test_a_plan_is_mostly_large_enough(shape):
-    """In .57 and .69 of pilots before. Of 100 draws, .12 is three standard errors."""
-    found = plans.plans(plans.SHAPES[shape], 0.5, 100)
+@pytest.mark.parametrize(
+    ("shape", "rate"),
+    [
+        ("rationality, 100 + 2 games", 0.5),
+        ("win rate, 7 × 5 games", 0.5),
+        ("cooperation, 200 games", 0.05),
+        ("judgement, 2 × 100 games", 0.9),
+    ],
+)
+@pytest.mark.parametrize("is_paired", [True, False])
+def test_a_plan_is_mostly_large_enough(shape, rate, is_paired):
+    """In .00 of pilots near 0 and 1 before. Of 100 draws, .12 is three standard errors."""
+    found = plans.plans(plans.SHAPES[shape], rate, 100, is_paired=is_paired)
     assert found.enough >= plans.PROMISED - 0.12
     assert found.without == 0
 

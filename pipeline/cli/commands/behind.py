@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+_ROWS = {
+    "--hits": "with a hit",
+    "--misses": "without a hit",
+    "--unclear": "not clear or of unknown hit",
+}
+
+
 def games(
     asked: Asked,
     *,
@@ -45,6 +52,10 @@ def evidence(
     game_type: Texts = None,
     hits: bool = flag("--hits", "Only hits, also partial ones."),
     misses: bool = flag("--misses", "Only misses."),
+    unclear: bool = flag(
+        "--unclear",
+        "The rows that are not clear (`parse_status`) or of unknown hit, counted or not.",
+    ),
     limit: int | None = option("N", "Only the first N rows.", min=0),
     where: str | None = None,
     form: Form = "table",
@@ -59,24 +70,29 @@ def evidence(
     \b
     Examples:
       magic evidence judgement --model gpt-4 --misses
+      magic evidence judgement --unclear
       magic evidence deception --game-type chameleon --limit 10
       magic evidence reasoning --format parquet > reasoning.parquet
       magic evidence judgement --limit 10 --engine spark
     """
-    if hits and misses:
-        raise UsageError("--misses cannot be combined with --hits: leave out both to see all rows")
+    words = {"--hits": hits, "--misses": misses, "--unclear": unclear}
+    if len(chosen := [word for word in words if words[word]]) > 1:
+        raise UsageError(
+            f"{chosen[-1]} cannot be combined with {chosen[0]}: choose one, or leave out both to "
+            "see all rows that were counted"
+        )
 
     from pipeline.metrics.known import metric as declared
     from pipeline.reports.evidence_sum import sentence
 
     hit = hits if hits or misses else None
     terminal.note(sentence(metric, asked.answer("reports.evidence_sum.evidence_sum")))
-    parts = asked.answer("metrics.evidence.evidence_parts", hit=hit)
+    parts = asked.answer("metrics.evidence.evidence_parts", hit=hit, unclear=unclear)
     has_terms = len(declared(metric, edition).terms) > 1
-    n_shown = asked.show_parts("evidence", parts, has_terms=has_terms)
-    if limit is not None or hit is not None:
-        wanted = "with a hit" if hits else "without a hit" if misses else "counted"
-        totals = asked.answer("metrics.evidence.evidence_totals", hit=hit)
+    n_shown = asked.show_parts("evidence", parts, has_terms=has_terms, unclear=unclear)
+    if limit is not None or chosen:
+        wanted = _ROWS[chosen[0]] if chosen else "counted"
+        totals = asked.answer("metrics.evidence.evidence_totals", hit=hit, unclear=unclear)
         terminal.note(_shown(totals, wanted, n_shown))
 
 

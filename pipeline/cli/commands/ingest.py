@@ -10,6 +10,7 @@ from pipeline.cells import counted
 from pipeline.cli import progress, terminal
 from pipeline.cli.changes import (
     WRITE_INTERCHANGE,
+    note_upgrade,
     renewing_catalog,
     show_report,
     why_ignored,
@@ -134,17 +135,23 @@ def _watch(sources: list[str], seconds: float, read: "Callable[[], IngestSummary
     """Reads the sources whenever they changed, until Ctrl-C comes while nothing is read."""
     from pipeline.ingest.watch import settled
 
-    changes = settled(sources, seconds)
+    def complain(text: str) -> None:
+        terminal.complain(f"{text}; waiting for it")
+
+    changes = settled(sources, seconds, on_missing=complain)
+    is_failed = None
     for n_readings in count():
         try:
             if n_readings:
                 terminal.note("waiting for logs that are new or changed; Ctrl-C ends it")
-            next(changes)
+            changes.send(is_failed)
         except KeyboardInterrupt:
             return
         try:
+            is_failed = None
             read()
-        except SourceError as error:  # somebody writes there: it will be seen to have changed
+        except SourceError as error:  # somebody writes there: it is read again
+            is_failed = True
             terminal.complain(str(error))
 
 
@@ -155,6 +162,7 @@ def _show_summary(
     # Where no document is a game, the error says so.
     for reason in why_ignored(report) if report.n_of_games else ():
         terminal.note(reason)
+    note_upgrade(report.upgraded_from)
     for left in report.left:
         terminal.note(f"the ingest is done, but {left}; `magic maintain` deletes it later")
     numbers = {"document": report.statuses["quarantined"], "part": report.n_faulty_parts}
@@ -168,6 +176,19 @@ def _show_summary(
         terminal.note(
             f"{counted(report.n_known_by_content, 'document')} without a model's name: their games "
             "are already in the lake, with the --model of an earlier ingest"
+        )
+    if report.n_undecided_votes:
+        terminal.note(
+            f"{report.n_undecided_votes:,} of {counted(report.n_read_votes, 'vote')} could not be "
+            "read from text and are not counted: state each vote's `target` in the log"
+            + "; `magic evidence judgement --unclear` lists those that Judgement looks at"
+            * (not dry_run)
+        )
+    if report.n_unnumbered:
+        terminal.note(
+            f"{counted(report.n_unnumbered, 'duplicate')}: interchange JSON that is equal to other "
+            "documents in every byte counts as one game; if they are games of their own, "
+            "state another `game_index` in each"
         )
     if dry_run:
         terminal.note("dry run: nothing was written")

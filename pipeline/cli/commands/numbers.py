@@ -49,6 +49,7 @@ def metrics(
     metric: Texts = None,
     game_type: Texts = GAME_TYPES,
     where: str | None = None,
+    expected: int | None = None,
     confidence: float = DEFAULT_CONFIDENCE,
     form: Literal[
         "table", "json", "csv", "markdown", "latex", "parquet", "magic-json"

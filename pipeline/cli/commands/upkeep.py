@@ -8,7 +8,7 @@ from click.exceptions import Exit
 
 from pipeline.cells import counted
 from pipeline.cli import options, progress, terminal
-from pipeline.cli.changes import renew_catalog
+from pipeline.cli.changes import note_upgrade, renew_catalog
 from pipeline.cli.command import Asked
 from pipeline.cli.exits import CHECK_FAILED, CONTRADICTED, FAILED
 from pipeline.cli.options import DEFAULT_LAKE, Form
@@ -129,8 +129,10 @@ def maintain(
       magic maintain --lake lake/ --dry-run
       magic maintain --keep-days 30
     """
+    from pipeline.lake import open_lake
     from pipeline.lake.maintain import maintain as maintain_lake
 
+    before = open_lake(lake).contract_version
     rows = maintain_lake(
         lake,
         keep_days=keep_days,
@@ -146,6 +148,8 @@ def maintain(
         return
     with terminal.reporting("the lake is maintained"):
         asked.show_rows("maintain", rows)
+    if open_lake(lake).contract_version != before:
+        note_upgrade(before)
 
 
 BRIEF = ("check", "severity", "table", "n_rows", "row")

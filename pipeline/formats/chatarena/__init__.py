@@ -61,7 +61,10 @@ def read(look: Look, model: str | None) -> GameRecord:
             built.faults += faults + unshown(talk.history.visible_to, seats, "$")
             return built
     known = ", ".join(game.title for game in GAMES)
-    rule = f"the moderator's words are those of a known game ({known})"
+    rule = (
+        f"the moderator's words are those of a known game ({known}): let a script write logs of "
+        "another one as interchange JSON (docs/interchange.md)"
+    )
     for place, row in enumerate(rows):
         if row.agent_name == MODERATOR:
             raise broken(f"$[{place}]", rule, f"the first are {row.content[:SHOWN]!r}")

@@ -92,10 +92,14 @@ class Act(
     forbid_unknown_fields=True,
     tag_field="act",
 ):
-    """Base of every act: `player` is the event's actor, `round` the event's, unless stated."""
+    """Base of every act: `player` is the event's actor, `round` the event's, unless stated.
+
+    `outage` says that the player's API failed, so that nobody did what the game registered.
+    """
 
     player: str | UnsetType = UNSET
     round: Round | UnsetType = UNSET
+    outage: bool = False
 
 
 def declared(

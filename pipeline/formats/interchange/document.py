@@ -146,9 +146,11 @@ _PAYOFFS = [keys[1] for keys in game.FIXED.values() if keys[0] == "payoffs"]
 _HELD: dict[str, Any] = {
     "rounds": Round,
     "multiplier": float,
+    game.VARIANT_KEYS: list[str],
     "payoffs": defstruct("Payoffs", [(name, float | None, None) for name in _PAYOFFS]),
 }
-_KEYS = ("code", "civilian_code", *dict.fromkeys(keys[0] for keys in game.FIXED.values()))
+_COLUMNS = dict.fromkeys(keys[0] for keys in game.FIXED.values())
+_KEYS = ("code", "civilian_code", game.VARIANT_KEYS, *_COLUMNS)
 Fixed = defstruct("Fixed", [(key, _HELD.get(key, str) | None, None) for key in _KEYS])
 # Where there is a secret word, the topic is what it is about; else it can be anything.
 OfWords = defstruct("OfWords", [("topic", str | None, None)], bases=(Fixed,))

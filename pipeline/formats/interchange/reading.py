@@ -32,11 +32,19 @@ from pipeline.formats.interchange.acts import (
 from pipeline.formats.interchange.derived import Around, derived
 from pipeline.formats.interchange.document import Document, End, Event, Seat, check_setting
 from pipeline.formats.kinds import check_end, check_start, check_winners
-from pipeline.formats.players import check_players, names_in, unseated, unshown
+from pipeline.formats.players import check_players, named, names_in, unseated, unshown
 from pipeline.formats.rows import EVERYONE, MODERATOR, is_thought
-from pipeline.game import Event as Row, Fault, GameRecord, Result, Seat as PlayedSeat, Usage
+from pipeline.game import (
+    OUTAGE_MARK,
+    Event as Row,
+    Fault,
+    GameRecord,
+    Result,
+    Seat as PlayedSeat,
+    Usage,
+)
 from pipeline.games.kind import GameKind
-from pipeline.vocabulary import AnalysisKind, GameType, Phase
+from pipeline.vocabulary import AnalysisKind, GameType, ParseStatus, Phase
 
 # Each table's rows, their fields by name, UNSET where the document leaves one out.
 Rows: TypeAlias = "dict[str, list[dict[str, Any]]]"
@@ -44,6 +52,11 @@ Rows: TypeAlias = "dict[str, list[dict[str, Any]]]"
 Order: TypeAlias = "list[str | None]"
 
 FORMAT = "interchange"
+OUT_ONCE = "a player leaves the game once"
+_REPEATED = (
+    ": if the game repeated it, as in a run-off, state the last, which the game counted, or give "
+    "the others a round of their own"
+)
 # What a text is by which somebody does this.
 _PHASE_OF = {
     ACTS["votes"]: Phase.VOTE,
@@ -78,7 +91,9 @@ def game_of(document: Document) -> GameRecord:
         end = replace(end, outcome=kind.endings[0].outcome)
     numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
     _place_eliminations(document.events)
-    rows, order = _rows(document, numbers, kind)
+    _mark_outages(document.events)
+    faults: list[Fault] = []
+    rows, order = _rows(document, numbers, kind, faults)
     n_rounds = document.n_rounds
     if n_rounds is UNSET:
         of_rows = (row["round"] for row in chain.from_iterable(rows.values()))
@@ -105,6 +120,7 @@ def game_of(document: Document) -> GameRecord:
         },
         messages=messages(_spoken(document.events), seats),
         order=order if any(order) else (),
+        faults=faults,
     )
     check_start(game, "$.started_at")
     check_end(game, "$.end.outcome")
@@ -260,9 +276,35 @@ def _place_eliminations(events: list[Event]) -> None:
                     waiting.setdefault(round_, []).append((event.acts, place))
 
 
-def _rows(document: Document, numbers: dict[str, int], kind: GameKind) -> tuple[Rows, Order]:
-    """The rows that acts are, by table, as far as they are stated, and the order of all events."""
+def _mark_outages(events: list[Event]) -> None:
+    """Make each outage a text of its player that begins as the benchmark's logs write one.
+
+    Raises BrokenDocument for an event in which somebody else, or the player too, did something.
+    """
+    for number, event in enumerate(events):
+        if not any(act.outage for act in event.acts):
+            continue
+        players = {event.actor if act.player is UNSET else act.player for act in event.acts}
+        if len(players) > 1 or not all(act.outage for act in event.acts):
+            rule = "an outage is an event of its own, of one player: every act in it has `outage`"
+            raise broken(f"$.events[{number}].acts", rule, "another act is in the event")
+        if event.text is None:
+            event.actor = players.pop()
+        if event.round is None:
+            event.round = next((act.round for act in event.acts if act.round is not UNSET), None)
+        if not (event.text or "").startswith(OUTAGE_MARK):
+            event.text = OUTAGE_MARK + (event.text or "")
+
+
+def _rows(
+    document: Document, numbers: dict[str, int], kind: GameKind, faults: list[Fault]
+) -> tuple[Rows, Order]:
+    """Return the rows that acts are, by table, as far as stated, and the order of all events.
+
+    An elimination of a player who is out already is a fault, and no row.
+    """
     rows: Rows = {}
+    eliminated = set[int]()
     order: Order = []
     n_texts = 0
     known = {*numbers, *document.unseated, None, UNSET}
@@ -284,9 +326,9 @@ def _rows(document: Document, numbers: dict[str, int], kind: GameKind) -> tuple[
             if (of_table := rows.get(table)) is None:
                 _check_table(table, kind, _at(number, place))
                 of_table = rows[table] = []
-            if index is None:
-                order.append(table)
             row = asdict(act)
+            if row.pop("outage") and "parse_status" in row:
+                row["parse_status"] = ParseStatus.OUTAGE
             player = row.pop("player")
             if player is UNSET:
                 player = event.actor
@@ -296,6 +338,13 @@ def _rows(document: Document, numbers: dict[str, int], kind: GameKind) -> tuple[
             if player != event.actor and index is not None and table != "eliminations":
                 raise broken(f"{_at(number, place)}.player", _BY_TEXT, repr(player))
             _check_act(table, row, player, known, (number, place))
+            if table == "eliminations":
+                if row["seat"] in eliminated:
+                    faults.append(Fault(_at(number, place), OUT_ONCE, f"{player!r} is out already"))
+                    continue
+                eliminated.add(row["seat"])
+            if index is None:
+                order.append(table)
             of_table.append(row)
     return rows, order
 
@@ -310,7 +359,12 @@ def _check_act(
         rule = "an act has a round, its own or its event's"
         raise broken(_at(*place), rule, "neither has one")
     for name in NAMING[table]:
-        if row[name] not in known and (strangers := set(names_in(row[name])) - known):
+        if row[name] in known:
+            continue
+        row[name] = (
+            named(row[name], {one: one for one in known if isinstance(one, str)}) or row[name]
+        )
+        if strangers := set(names_in(row[name])) - known:
             rule = "whoever is named has a seat, or is listed in `unseated`"
             listed = ", ".join(map(repr, sorted(strangers)))
             raise broken(f"{_at(*place)}.{name}", rule, listed)
@@ -376,6 +430,8 @@ def _check_distinct(table: str, of_table: list[dict[str, Any]], events: list[Eve
             second = rows[next(n for n, key in enumerate(keys) if key in keys[:n])]
             rule = f"no two rows have one {', '.join(names)}"
             has = f"{rule} ({', '.join(f'{name} {second[name]}' for name in names)})"
+            if "round" in names:
+                has += _REPEATED
             number = next(n for n, row in enumerate(of_table) if row is second)
             raise broken(_at_row(events, table, number), f"the contract of {table}: {rule}", has)
 
@@ -390,10 +446,10 @@ def _check_parties(of_table: list[dict[str, Any]], n_seats: int, events: list[Ev
 
 def _event(table: str, row: dict[str, Any]) -> Row:
     if table in REGISTERED:
-        named = REGISTERED[table]
-        row["is_logged"] = row[named] is not UNSET
+        registered = REGISTERED[table]
+        row["is_logged"] = row[registered] is not UNSET
         if not row["is_logged"]:
-            row[named] = None
+            row[registered] = None
     elif row.get("secret") is UNSET:
         rule = "a guess has its secret, or the setting has the word"
         raise broken("$.setting.code", rule, "neither has it")

@@ -59,15 +59,12 @@ document.addEventListener("htmx:finally:swap", () => {
   const same = new Map(controls()).get(used);
   (same ?? document.querySelector("main h1"))?.focus({ preventScroll: Boolean(same) });
   begin();
-  // A page that is not ready asks again by its header, but not where it was swapped in.
-  const again = document.querySelector("main[data-again]");
-  if (again) setTimeout(() => location.reload(), 1000 * again.dataset.again);
   setTimeout(() => say(`${document.title.split(" · ")[0]}: shown.`), 100);
 });
 
 document.addEventListener("htmx:finally:request", () => {
   pending -= 1;
-  busy(pending > 0 || document.querySelector("main[data-again]") !== null);
+  busy(pending > 0);
 });
 
 document.addEventListener("htmx:error", () => {
@@ -109,11 +106,6 @@ document.addEventListener("focusin", (event) => {
 });
 
 document.addEventListener("click", (event) => {
-  // Only the browser knows the place in the page.
-  const share = event.target.closest("a.share-page");
-  if (share) share.search = new URLSearchParams({ of: share.dataset.of + location.hash });
-  const button = event.target.closest("button.copy[data-of]");
-  if (button) copy(document.getElementById(button.dataset.of).value, button);
   const of = event.target.closest("[title]");
   const isOfControl = event.target.closest("a, button, input, select, summary");
   if (of && !isOfControl && !hint) show(of);

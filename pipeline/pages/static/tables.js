@@ -4,6 +4,8 @@ import { copy, say } from "./state.js";
 
 const FEW = 8; // of fewer rows one sees all: no filter
 const NONE = "–";
+const CARDS = 8; // a narrow window shows so many rows at first, as the style says
+const isNarrow = matchMedia("(max-width: 600px)");
 
 // What a cell is sorted by: its exact number, in a column of numbers the one that is written, or its
 // text. An id such as 1234e567 is no number.
@@ -135,10 +137,27 @@ function dress(table) {
   if (table.querySelector("td .cell .vh")) tools.append(details(table));
   if (table.dataset.frame) tools.append(copies(table.dataset.frame));
   region.before(tools);
+  if (table.matches(".cards") && isNarrow.matches && rows.length > CARDS) few(table, region, tools, rows.length);
+}
+
+// The other rows are shown when they are asked for, or filtered.
+function few(table, region, tools, n) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.textContent = `Show all ${n.toLocaleString("en")} rows`;
+  const show = () => {
+    table.classList.remove("few");
+    button.remove();
+  };
+  button.addEventListener("click", show);
+  tools.addEventListener("input", show, { once: true });
+  table.classList.add("few");
+  region.after(button);
 }
 
 function begin() {
   document.querySelectorAll("main table").forEach(dress);
+  if (isNarrow.matches) for (const one of document.querySelectorAll("main details.fold")) one.open = false;
 }
 
 document.addEventListener("htmx:finally:swap", begin);

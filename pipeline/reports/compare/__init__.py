@@ -48,6 +48,7 @@ def compare(
         ),
     ] = None,
     margin: float | None = None,
+    expected: int | None = None,
     edition: Edition = PAPER,
     confidence: float = DEFAULT_CONFIDENCE,
 ) -> pl.DataFrame:
@@ -117,6 +118,7 @@ def compare(
         models=models_of(pairs),
         game_types=several(game_type),
         where=condition_on(metrics, where),
+        expected=expected,
     )
 
     def answer_of(part: StoredLake, asked: Request) -> Answer:
@@ -152,6 +154,7 @@ def contrast(
     game_type: _GameTypes = None,
     where: str | None = None,
     margin: float | None = None,
+    expected: int | None = None,
     edition: Edition = PAPER,
     confidence: float = DEFAULT_CONFIDENCE,
 ) -> pl.DataFrame:
@@ -182,6 +185,7 @@ def contrast(
         models=(model,),
         game_types=several(game_type),
         where=condition_on(names, where),
+        expected=expected,
     )
     answer = answered(lake, request, names=names, confidence=confidence)
     answer = within(answer, lake.once(played))
@@ -207,6 +211,7 @@ def compare_with(
     game_type: _GameTypes = None,
     where: str | None = None,
     margin: float | None = None,
+    expected: int | None = None,
     edition: Edition = PAPER,
     confidence: float = DEFAULT_CONFIDENCE,
 ) -> pl.DataFrame:
@@ -229,6 +234,7 @@ def compare_with(
     """
     check_margin(margin, metric, edition)
     metrics = asked_for(metric, edition)
+    name, has_value, _ = method.partition("=")
 
     def ask(condition: str | None) -> Answer:
         request = Request(
@@ -236,10 +242,12 @@ def compare_with(
             by=("model",),
             game_types=several(game_type),
             where=condition_on(metrics, condition),
+            expected=expected,
+            varied=(name,) if has_value else (),
         )
         return answered(lake, request, names=metrics, confidence=confidence)
 
-    if "=" in method:
+    if has_value:
         condition_on(metrics, where)  # by itself, before it is part of another
         answer, pairs = by_value(ask, method, where, row_schema(metrics[0]))
     else:

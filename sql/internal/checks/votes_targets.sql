@@ -22,5 +22,10 @@ LEFT JOIN eliminations
     AND votes.target_seat = eliminations.seat
     AND eliminations.round + CAST(NOT eliminations.is_before_vote AS INTEGER) <= votes.round
 WHERE (votes.target_seat IS NOT NULL AND votes.target IS DISTINCT FROM accused.player)
-    OR votes.is_correct <> coalesce(roles.is_sought, FALSE)
-    OR votes.is_valid <> (coalesce(accused.seat <> votes.seat, FALSE) AND eliminations.seat IS NULL)
+    -- Both are null of a vote of which nobody knows whom it is for.
+    OR coalesce(votes.is_correct <> coalesce(roles.is_sought, FALSE), votes.target IS NOT NULL)
+    OR coalesce(
+        votes.is_valid
+            <> (coalesce(accused.seat <> votes.seat, FALSE) AND eliminations.seat IS NULL),
+        votes.target IS NOT NULL
+    )

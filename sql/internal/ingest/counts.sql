@@ -1,9 +1,16 @@
 -- How many documents have each status, their bytes, and how many of them do not name their model and are known
--- by bytes that were given one before.
+-- by bytes that were given one before; of new games the votes that only a text tells, and how many of these
+-- it does not decide; and how many duplicates are of interchange JSON without a number.
 SELECT
     status,
     count(*) AS n_documents,
     CAST(sum(n_bytes) AS BIGINT) AS n_bytes,
-    count(*) FILTER (found = 'known' AND assigned_model IS NOT NULL) AS n_known_by_content
+    count(*) FILTER (found = 'known' AND assigned_model IS NOT NULL) AS n_known_by_content,
+    CAST(sum(n_read_votes) FILTER (is_chosen) AS BIGINT) AS n_read_votes,
+    CAST(sum(n_undecided_votes) FILTER (is_chosen) AS BIGINT) AS n_undecided_votes,
+    count(*) FILTER (
+        status = 'duplicate' AND found = 'game' AND format = 'interchange'
+        AND stated_index IS NULL
+    ) AS n_unnumbered
 FROM resolved
 GROUP BY status

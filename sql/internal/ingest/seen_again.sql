@@ -15,5 +15,7 @@ SELECT
     CAST(NULL AS VARCHAR) AS game_type,
     CAST(NULL AS VARCHAR) AS content_id,
     CAST(NULL AS BIGINT) AS stated_index,
+    CAST(0 AS BIGINT) AS n_read_votes,
+    CAST(0 AS BIGINT) AS n_undecided_votes,
     CAST(0 AS INTEGER) AS worker
 FROM recalled

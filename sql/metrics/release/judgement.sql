@@ -10,9 +10,9 @@ WITH attempts AS (
     SELECT
         votes.*,
         competition AS term,
-        coalesce(target, 'nobody') AS what,
+        CASE WHEN is_correct IS NOT NULL THEN coalesce(target, 'nobody') END AS what,
         CAST(is_correct AS DOUBLE) AS hit,
-        TRUE AS is_counted
+        is_correct IS NOT NULL AS is_counted
     FROM votes
     CROSS JOIN shared.release_parameters
     WHERE is_tested

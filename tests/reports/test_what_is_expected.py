@@ -1,0 +1,292 @@
+"""One rule says which games are expected, missing and replays; every table counts by it.
+
+The rule is that of docs/metrics.md. Here it is counted again, game by game.
+"""
+
+from collections import defaultdict
+from pathlib import Path
+from statistics import median_high, median_low
+from typing import NamedTuple
+
+import pytest
+from event_tables import Frames, lake_of as written, table
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from pipeline.metrics import metrics
+from pipeline.metrics.results import MISSING
+from pipeline.present import present
+from pipeline.reports.compare import compare
+from pipeline.reports.completeness import completeness, readability
+from pipeline.reports.missing import missing
+from pipeline.reports.ranking import leaderboard
+
+CIVILIAN, HIDDEN = "undercover_as_civilian", "undercover_as_undercover"
+OF_ROLE = {
+    "civilian": ("undercover", CIVILIAN),
+    "undercover": ("undercover", HIDDEN),
+    "player": ("public_good", "public_good"),
+}
+COUNTED = {
+    "win_rate": {CIVILIAN, HIDDEN, "public_good"},
+    "judgement": {CIVILIAN},
+    "deception": {HIDDEN},
+}
+
+
+class Played(NamedTuple):
+    model: str
+    roles: tuple[str, ...]
+    setting: int | None  # None for a game that nobody can repeat
+    is_finished: bool
+
+    @property
+    def game_type(self) -> str:
+        return OF_ROLE[self.roles[0]][0]
+
+
+def lake_of(games: list[Played]) -> Frames:
+    """The games; each civilian votes, in unfinished games too."""
+    results = ["game | model | game_type | role | setting_id | is_finished | win_credit | is_win"]
+    votes = ["game | model | role | setting_id | is_finished | is_correct"]
+    for number, game in enumerate(games, start=1):
+        of_setting = f"{number:032x}" if game.setting is None else f"f{game.setting:031x}"
+        won, is_win = ("1", "yes") if game.is_finished else ("-", "-")
+        is_finished = "yes" if game.is_finished else "no"
+        for role in game.roles:
+            start = f"{number} | {game.model}"
+            results.append(
+                f"{start} | {game.game_type} | {role} | {of_setting} | {is_finished} | {won} | "
+                f"{is_win}"
+            )
+            if role == "civilian":
+                votes.append(f"{start} | {role} | {of_setting} | {is_finished} | yes")
+    return Frames(
+        {
+            "results": table("results", "\n".join(results)),
+            "votes": table("votes", "\n".join(votes), game_type="undercover"),
+        }
+    )
+
+
+Numbers = dict[tuple[str, str], tuple[int, int, int]]
+
+
+def counted(games: list[Played], expected: int | None = None) -> Numbers:
+    """Missing, expected and replayed games of each model and competition, counted one by one."""
+    there: dict[tuple[str, str, object], list[bool]] = defaultdict(list)
+    for number, game in enumerate(games):
+        for role in game.roles:
+            of = f"own {number}" if game.setting is None else game.setting
+            there[game.model, OF_ROLE[role][1], of].append(game.is_finished)
+    models = {model for model, _, _ in there}
+    found: Numbers = {}
+    wanted: dict[tuple[str, str, object], int] = {}
+    for competition in {competition for _, competition, _ in there}:
+        for model in models:
+            mine = {
+                of: games for (m, c, of), games in there.items() if (m, c) == (model, competition)
+            }
+            most = max((sum(games) for games in mine.values()), default=0)
+            for of in {of for _, c, of in there if c == competition}:
+                key = model, competition, of
+                if str(of).startswith("own"):
+                    if of in mine:
+                        wanted[key] = 1
+                    continue
+                others = {
+                    m: there[m, competition, of] for m in models if (m, competition, of) in there
+                }
+                finished = [n for games in others.values() if (n := sum(games))] or [1]
+                low, high = median_low(finished), median_high(finished)
+                wanted[key] = min(max(most, low), high)
+                begun = mine.get(of, [])
+                if sum(begun) == len(begun):
+                    continue
+                whole = [
+                    sum(one)
+                    for one in (
+                        *others.values(),
+                        *(g for o, g in mine.items() if isinstance(o, int)),
+                    )
+                    if all(one)
+                ]
+                is_played_again = max(whole, default=-1) >= sum(begun)
+                enough = max(high, most) if is_played_again else len(begun)
+                wanted[key] = max(wanted[key], min(len(begun), enough))
+    for model in models:
+        for competition in {competition for _, competition, _ in there}:
+            numbers = [0, 0, 0]
+            for (m, c, of), n in wanted.items():
+                if (m, c) != (model, competition):
+                    continue
+                done = sum(there.get((m, c, of), []))
+                often = median_low([wanted[o, c, of] for o in models if (o, c, of) in there])
+                numbers[0] += max(n - done, 0)
+                numbers[1] += n
+                numbers[2] += max(done - often, 0) if (m, c, of) in there else 0
+            if expected is not None:
+                done = sum(
+                    sum(g) for (m, c, _), g in there.items() if (m, c) == (model, competition)
+                )
+                numbers[:2] = max(expected - done, 0), expected
+            found[model, competition] = tuple(numbers)
+    return found
+
+
+def check(games: list[Played], expected: int | None = None) -> Numbers:
+    """Raises where a table has other numbers than those counted; returns these."""
+    lake, numbers = lake_of(games), counted(games, expected)
+    asked = {} if expected is None else {"expected": expected}
+    there = completeness(lake, **asked)
+    of_competition = {
+        (model, competition): (n_missing, n)
+        for model, competition, n_missing, n, is_complete in there.select(
+            "model", "competition", "n_missing", "expected", "is_complete"
+        ).iter_rows()
+        if is_complete == (n_missing == 0)
+    }
+    assert of_competition == {key: one[:2] for key, one in numbers.items() if any(one)}
+    models = {model for model, _ in numbers}
+
+    def total(model: str, metric: str) -> tuple[int, ...]:
+        some = [one for (m, c), one in numbers.items() if m == model and c in COUNTED[metric]]
+        return tuple(map(sum, zip(*some, strict=True))) or (0, 0, 0)
+
+    if expected is None:
+        listed = defaultdict(int)
+        for model, competition, n in (
+            missing(lake).select("model", "competition", "n_missing").rows()
+        ):
+            listed[model, competition] += n
+        assert listed == {key: n for key, (n, _, _) in numbers.items() if n}
+    columns = ("model", *MISSING, "n_replays", "is_complete")
+    for row in leaderboard(lake, **asked).select(columns).rows():
+        assert row[1:4] == total(row[0], "win_rate")
+        assert row[4] is (row[1] == 0)
+    there = {competition for _, competition in numbers}
+    for metric, of in COUNTED.items():
+        if not of & there:
+            continue
+        values = metrics(lake, metric=metric, by="model", **asked)
+        for one in models:
+            alone = metrics(lake, metric=metric, by="model", model=one, **asked)
+            for row in values.vstack(alone).select(columns).filter(model=one).rows():
+                assert row[1:4] == total(one, metric), metric
+                assert row[4] is (row[1] == 0)
+        for model, n, is_complete in (
+            readability(lake, **asked)
+            .filter(metric=metric)
+            .select("model", "n_missing", "is_complete")
+            .rows()
+        ):
+            assert n == total(model, metric)[0], metric
+            assert is_complete is (n == 0)
+    return numbers
+
+
+GAME = st.builds(
+    Played,
+    st.sampled_from("abc"),
+    st.sampled_from([("civilian",), ("undercover",), ("civilian", "undercover"), ("player",)]),
+    st.sampled_from([0, 0, 1, 1, 2, None]),
+    st.sampled_from([True, True, False]),
+)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=10)
+@given(games=st.lists(GAME, min_size=1, max_size=30), expected=st.sampled_from([None, None, 3]))
+def test_all_tables_count_by_one_rule(games: list[Played], expected: int | None) -> None:
+    check(games, expected)
+
+
+def games_of(model: str, role: str, *numbers: tuple[int, int]) -> list[Played]:
+    """So many games of each setting, of which so many are finished."""
+    return [
+        Played(model, (role,), setting, n < n_finished)
+        for setting, (n_games, n_finished) in enumerate(numbers)
+        for n in range(n_games)
+    ]
+
+
+def test_replays_are_told_by_competition() -> None:
+    """Each model has two games of each setting; b plays them in both roles, a in one role twice."""
+    games = [game for role in ("civilian", "undercover") for game in games_of("b", role, (1, 1))]
+    games += games_of("c", "civilian", (1, 1)) + games_of("c", "undercover", (1, 1))
+    games += games_of("a", "civilian", (2, 2))
+    numbers = check(games)
+    assert numbers["a", CIVILIAN] == (0, 1, 1)
+    assert numbers["a", HIDDEN] == (1, 1, 0)
+    assert leaderboard(lake_of(games)).filter(model="a")["n_replays"].item() == 1
+
+
+def test_a_value_lacks_only_games_of_competitions_that_it_counts() -> None:
+    """The model a lacks two games as the hidden player, which Judgement cannot count."""
+    games = [
+        game
+        for model, n in (("a", 1), ("b", 3))
+        for game in games_of(model, "undercover", *[(1, 1)] * n)
+        + games_of(model, "civilian", *[(1, 1)] * 3)
+    ]
+    check(games)
+    lake = lake_of(games)
+    for metric, lacks in (("win_rate", 2), ("judgement", 0), ("deception", 2)):
+        rows = metrics(lake, metric=metric, by="model").filter(model="a")
+        assert rows.select("n_missing", "is_complete").row(0) == (lacks, lacks == 0), metric
+        of_bounds = readability(lake, model="a").filter(metric=metric)
+        assert of_bounds.select("n_missing", "is_complete").row(0) == (lacks, lacks == 0), metric
+    of_roles = metrics(lake, metric="win_rate", by=["model", "role"]).filter(model="a")
+    assert of_roles.select("role", *MISSING).rows() == [("civilian", 0, 3), ("undercover", 2, 3)]
+    civilians = leaderboard(lake, metric="win_rate", where="side = 'civilian'").filter(model="a")
+    assert civilians.select(*MISSING).row(0) == (0, 3)
+
+
+def test_fewer_games_of_one_of_two_models_are_named(tmp_path: Path) -> None:
+    """Nobody knows whether some were lost, or the others are a second run: who knows states it."""
+    games = games_of("drop", "civilian", *[(2, 2)] * 4) + games_of(
+        "keep", "civilian", *[(5, 5)] * 4
+    )
+    assert check(games) == {("drop", CIVILIAN): (0, 8, 0), ("keep", CIVILIAN): (0, 20, 12)}
+    lake, of = written(tmp_path, lake_of(games).tables), {"metric": "win_rate"}
+    said = (
+        f"drop: 8 games where one has 20, in {CIVILIAN}; if games were lost, state `--expected 20`"
+    )
+    for name, rows in (
+        ("completeness", completeness(lake)),
+        ("readability", readability(lake)),
+        ("leaderboard", leaderboard(lake, **of)),
+        ("metrics", metrics(lake, **of)),
+        ("compare", compare(lake, ("drop", "keep"), **of)),
+    ):
+        assert said in present(name, rows, lake=lake).notes, name
+        assert said not in present(name, rows, lake=lake, expected=20).notes
+    assert check(games, 20)["drop", CIVILIAN] == (12, 20, 0)
+    compared = compare(lake, ("drop", "keep"), **of, expected=20)
+    assert compared.select("n_missing", "other_n_missing").row(0) == (12, 0)
+    alone = metrics(lake, **of, by="model", model="keep")
+    assert not any("where one has" in one for one in present("metrics", alone, lake=lake).notes)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "lacks"),
+    [
+        # Three games of each setting have no end.
+        ({"a": [(10, 7)] * 5, "b": [(10, 10)] * 5}, {"a": (15, 50)}),
+        ({"a": [(10, 7)] * 5}, {"a": (15, 50)}),
+        ({"a": [(10, 7)]}, {"a": (3, 10)}),
+        ({"a": [(10, 10), (10, 7), (10, 9)]}, {"a": (4, 30)}),
+        ({"a": [(10, 7)], "b": [(10, 8)]}, {"a": (3, 10), "b": (2, 10)}),
+        # Games that crashed and were played again.
+        ({"a": [(6, 5), (5, 5), (7, 5)]}, {}),
+        ({"a": [(6, 5)] * 3, "b": [(5, 5)] * 3}, {}),
+        ({"a": [(2, 1), (1, 1)], "b": [(1, 1), (2, 1)], "c": [(1, 1), (1, 1)]}, {}),
+        # One of the two that crashed was played again.
+        ({"a": [(6, 4), (5, 5)], "b": [(5, 5), (5, 5)]}, {"a": (1, 10)}),
+    ],
+)
+def test_unfinished_games_are_missing_unless_they_were_played_again(
+    numbers: dict[str, list[tuple[int, int]]], lacks: dict[str, tuple[int, int]]
+) -> None:
+    games = [game for model, of in numbers.items() for game in games_of(model, "civilian", *of)]
+    found = check(games)
+    assert {model: one[:2] for (model, _), one in found.items() if one[0]} == lacks
+    assert not any(n_replays for _, _, n_replays in found.values())
