@@ -1,11 +1,14 @@
 """Game logs of AIWolf's contests: one event a line, `day,event,` and the event's values.
 
 Each day begins with a line `status` for each player, and the last line is the `result`. Teams stand
-where models would: each builds its agent as it likes, so the model is the name of the team.
+where models would: each builds its agent as it likes, so the model is the name of the team. As the
+server does, the team is taken for the agent's name without the digits at its end.
 """
 
 import re
+import string
 from collections.abc import Callable, Collection, Iterator
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from pipeline.archives.splitting import Splitter, whole
@@ -17,9 +20,17 @@ from pipeline.game import BrokenDocument, Fault, GameRecord, Seat
 
 NAME = "aiwolf"
 NAMES_MODELS = True
+MODELS_NOTE = (
+    "the models of aiwolf logs are teams: an agent's name without the digits at its end, which "
+    "number the agents of a team"
+)
 
 _KEYS_BESIDE = {"game_id", "win_side", "agents", "entries"}
 _BEGINNING = re.compile(rb"\s*[0-9]{1,4},status,[0-9]{1,4},[A-Z]+,")
+# Before a record, or one of which a writer that was killed left only the beginning.
+_NEXT_RECORD = re.compile(r"\n(?=[0-9]{1,4},[A-Za-z]+,|[0-9]{1,4}(?:,[A-Za-z]*)?\Z)")
+_SPOKEN = re.compile(r"[0-9]{1,4},(?:talk|whisper),")
+_SENT_AT = re.compile(r",([12][0-9]{9})\Z")
 _NUMBER = re.compile(r"[0-9]{1,4}|-1")
 _NOBODY = -1
 # The values of a status without the player's name.
@@ -91,6 +102,7 @@ class _Play:
         self.seats = seats
         self.village = Village(seats)
         self.last_day = 0
+        self.started_at: datetime | None = None
         self.outcome: str | None = None
         self.ended_by: str | None = None
 
@@ -103,9 +115,15 @@ class _Play:
             self.doubt(line, "a player is DEAD once executed or attacked, and ALIVE before")
 
     def speak(self, line: _Line) -> None:
-        """Adds what a player says to all, or whispers to the werewolves."""
+        """Adds what a player says to all, or whispers to the werewolves.
+
+        Some servers add the time in seconds, of which the first stands for the start of the game.
+        """
         say = self.village.say if line.event == "talk" else self.village.whisper
-        say(self.actor(line, 2), line.values[3], line.day, line.number(1))
+        text, *sent_at = _SENT_AT.split(line.values[3])[:2]
+        if sent_at and self.started_at is None:
+            self.started_at = datetime.fromtimestamp(int(sent_at[0]), UTC)
+        say(self.actor(line, 2), text, line.day, line.number(1))
 
     def vote(self, line: _Line) -> None:
         self.village.vote(self.actor(line), self.target(line), line.day)
@@ -240,20 +258,17 @@ def _played(data: bytes) -> GameRecord:
             unknown.add(line.event)
             play.doubt(line, f"an event is one of {', '.join(_EVENTS)}")
     play.identify()
-    return play.village.game(
+    game = play.village.game(
         NAME, outcome=play.outcome, n_rounds=play.last_day, ended_by=play.ended_by
     )
+    game.started_at = play.started_at
+    return game
 
 
 def _lines_of(text: str, faults: list[Fault]) -> Iterator[_Line]:
-    """The lines, without blank ones, and without acts that lack a value: of each there is a fault.
-
-    Texts can hold signs that Python takes for ends of lines.
-    """
-    for at, written in enumerate(text.split("\n")):
-        if not written.strip():
-            continue
-        day, event, rest, *_ = [*written.removesuffix("\r").split(",", 2), "", ""]
+    """The lines, without acts that lack a value: of each there is a fault."""
+    for at, written in _records(text):
+        day, event, rest, *_ = [*written.split(",", 2), "", ""]
         n_values = _VALUES.get(event, 1)
         values = rest.split(",", n_values - 1)
         line = _Line(at, int(day) if _NUMBER.fullmatch(day) else _NOBODY, event, values)
@@ -267,6 +282,20 @@ def _lines_of(text: str, faults: list[Fault]) -> Iterator[_Line]:
             raise line.broken(f"`{event}` has {n_values} values")
 
 
+def _records(text: str) -> Iterator[tuple[int, str]]:
+    """Yield each record with the number of its line, from 0.
+
+    What a player says can have line breaks, and signs that Python takes for such.
+    """
+    at = 0
+    for block in _NEXT_RECORD.split(text):
+        is_one = _SPOKEN.match(block)
+        for n, written in enumerate([block] if is_one else block.split("\n")):
+            if written.strip():
+                yield at + n, written.rstrip("\r\n").replace("\r\n", "\n")
+        at += block.count("\n") + 1
+
+
 def _seats(lines: list[_Line]) -> list[Seat]:
     """The players, as the lines with which the first day begins list them."""
     seats: list[Seat] = []
@@ -278,7 +307,9 @@ def _seats(lines: list[_Line]) -> list[Seat]:
         role = role_of(line.values[1], line.broken)
         # Players without a name are called by their seats.
         name = [*line.values[_NAMELESS:], f"Agent[{len(seats) + 1:02}]"][0]
-        seats.append(Seat(name, line.values[3] or None, role, is_tested=True))
+        agent = line.values[3]
+        team = agent.rstrip(string.digits) or agent
+        seats.append(Seat(name, team or None, role, is_tested=True))
     check_players([seat.player for seat in seats], "$", MOST_PLAYERS)
     if len(seats) == len(lines):
         raise lines[-1].broken("a log goes on after its players")

@@ -1,6 +1,7 @@
 """AIWolf's logs: small ones line by line, and those of five contests against a naive reader."""
 
 from collections import Counter, defaultdict
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from logs.aiwolf import FIVE, SEVEN
 from wolves import Table, check
 
 from pipeline.archives import documents
+from pipeline.cli import main
 from pipeline.formats import read, splitter, why_ignored
 from pipeline.game import BrokenDocument, GameRecord
 from pipeline.ingest import IngestSummary, ingest
@@ -31,9 +33,9 @@ def rule_of(text: str) -> tuple[str, str]:
 
 def test_the_first_lines_are_the_players() -> None:
     assert [(s.player, s.model, s.role, s.is_tested) for s in game_of(SEVEN).seats][:3] == [
-        ("Ida", "Stork1", "werewolf", True),
-        ('Zoë "the Owl"', "Heron1", "bodyguard", True),
-        ("Bo", "Heron2", "werewolf", True),
+        ("Ida", "Stork", "werewolf", True),
+        ('Zoë "the Owl"', "Heron", "bodyguard", True),
+        ("Bo", "Heron", "werewolf", True),
     ]
     assert [s.player for s in game_of(FIVE).seats] == [f"Agent[0{n}]" for n in range(1, 6)]
     assert game_of(FIVE).setting == {
@@ -64,6 +66,50 @@ def test_messages_keep_commas_and_whispers_are_for_living_werewolves() -> None:
 def test_a_line_separator_in_a_text_ends_no_line() -> None:
     game = game_of(FIVE.replace("Good evening", "Good\u2028evening\x0b"))
     assert game.messages.content[0] == "Good\u2028evening\x0b to all of you."
+
+
+@pytest.mark.parametrize(
+    ("written", "text", "seconds"),
+    [
+        ("Good day.,1700000009", "Good day.", 1700000009),
+        (
+            "I am the seer.\n\n 4, you say?\nYes,1700000009",
+            "I am the seer.\n\n 4, you say?\nYes",
+            1700000009,
+        ),
+        ("First,\r\nthen\n,1700000009", "First,\nthen\n", 1700000009),
+        ("1700000009", "1700000009", None),
+        ("Two of us, 1700000009", "Two of us, 1700000009", None),
+        ("On day 1:\n1, 2 and\n1 more", "On day 1:\n1, 2 and\n1 more", None),
+    ],
+)
+def test_a_text_has_its_line_breaks_and_not_its_seconds(
+    written: str, text: str, seconds: int | None
+) -> None:
+    game = game_of(FIVE.replace("Agent[04] then.", written))
+    assert game.messages.content[-1] == text
+    assert game.started_at == (seconds and datetime.fromtimestamp(seconds, UTC))
+    assert (game.votes, game.outcome) == (game_of(FIVE).votes, "villagers_won")
+
+
+def test_a_game_starts_with_its_first_seconds() -> None:
+    game = game_of(
+        FIVE.replace("then.", "then.,1700000060").replace("of you.", "of you.,1700000050")
+    )
+    assert game.started_at == datetime.fromtimestamp(1700000050, UTC)
+
+
+def test_the_agents_of_a_team_are_one_model_and_ingest_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As the server has it, which takes all digits at the end of a name for a number."""
+    names = ["a-1", "a-12", "b2c", "7", "ü٣"]
+    lines = [f"0,status,{n},VILLAGER,ALIVE,{name}" for n, name in enumerate(names, start=1)]
+    log = "\n".join([*lines, "0,talk,0,0,1,Hello."])
+    assert [seat.model for seat in game_of(log).seats] == ["a-", "a-", "b2c", "7", "ü٣"]
+    (tmp_path / "1.log").write_text(FIVE, encoding="utf-8")
+    main(["ingest", str(tmp_path / "1.log"), "--lake", str(tmp_path / "lake")])
+    assert "aiwolf logs are teams" in capsys.readouterr().err
 
 
 def test_of_a_tie_voted_on_again_the_last_vote_counts() -> None:
@@ -113,11 +159,11 @@ def test_eliminations_and_the_end() -> None:
     assert (five.outcome, five.n_rounds) == ("villagers_won", 2)
     assert (seven.outcome, seven.n_rounds) == ("werewolves_won", 3)
     assert {(r.model, r.role): r.is_win for r in five.results} == {
-        ("Kestrel1", "villager"): True,
-        ("Heron2", "seer"): True,
-        ("Kestrel3", "possessed"): False,
-        ("Stork1", "werewolf"): False,
-        ("Heron1", "villager"): True,
+        ("Kestrel", "villager"): True,
+        ("Heron", "seer"): True,
+        ("Kestrel", "possessed"): False,
+        ("Stork", "werewolf"): False,
+        ("Heron", "villager"): True,
     }
 
 
@@ -195,7 +241,7 @@ class Naive:
     def __init__(self, text: str) -> None:
         rows = [line.split(",") for line in text.replace("\r", "").split("\n") if line]
         first = [row for row in rows if row[:2] == ["0", "status"]]
-        self.models = {row[2]: row[5] for row in first}
+        self.models = {row[2]: row[5].rstrip("0123456789") for row in first}
         self.roles = {row[2]: row[3].lower() for row in first}
         self.votes = [(int(row[0]), row[2], row[3]) for row in rows if row[1] == "vote"]
         self.executed = {int(row[0]): row[2] for row in rows if row[1] == "execute"}

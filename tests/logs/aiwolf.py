@@ -129,14 +129,15 @@ SEVEN = """\
 4,result,2,1,WEREWOLF
 """
 LOGS = [FIVE.replace("\n", "\r\n").encode(), SEVEN.encode()]
-# Heron1 as villager is right in one of two votes of the first game, and in both of the second; as
-# bodyguard in one of three: together 4 of 7.
+# The models are the teams. Heron's votes on the civilian side: as villager 1 of 2 and as seer 2 of
+# 2 in the first game, as bodyguard 1 of 3 and as villager 2 of 2 in the second, together 6 of 9.
+# Kestrel's: as villager 0 of 1, as medium 1 of 3 and as villager 1 of 3. Heron wins two of four
+# results of the civilian side and its only one of the hidden side: the mean of both is 3/4.
 ANSWERS = {
-    ("judgement", "Heron1", "werewolf"): 4 / 7,
-    ("judgement", "Heron2", "werewolf"): 2 / 2,
-    ("judgement", "Kestrel2", "werewolf"): 1 / 3,
-    ("win_rate", "Heron1", "werewolf"): 1 / 3,
-    ("win_rate", "Heron2", "werewolf"): 2 / 2,
-    ("deception", "Heron2", "werewolf"): 1.0,
-    ("deception", "Kestrel3", "werewolf"): 0.0,
+    ("judgement", "Heron", "werewolf"): 6 / 9,
+    ("judgement", "Kestrel", "werewolf"): 2 / 7,
+    ("win_rate", "Heron", "werewolf"): 3 / 4,
+    ("deception", "Heron", "werewolf"): 1.0,
+    ("deception", "Kestrel", "werewolf"): 0.0,
+    ("deception", "Stork", "werewolf"): 1 / 2,
 }

@@ -198,11 +198,15 @@ def _show_summary(
 
 def _note_counted(lake: str) -> None:
     """Says what of the lake is counted as it stands, and may not be meant so: names and replays."""
+    from pipeline.formats import formats
     from pipeline.lake import open_lake
     from pipeline.metrics.completeness import lake_notes
     from pipeline.reports.models import alike
 
     opened = open_lake(lake)
+    for format_ in formats():
+        if format_.NAME in opened.systems and (note := getattr(format_, "MODELS_NOTE", None)):
+            terminal.note(note)
     if groups := alike(opened):
         more = ", …" if len(groups) > 1 or len(groups[0]) > _LONGEST else ""
         terminal.note(
