@@ -10,11 +10,7 @@ HERE = Path(__file__).resolve().parent
 # The longest first, since two run at a time.
 NAMES = (
     *("false_alarms", "coverage", "differences", "margins"),
-<<<<<<< HEAD
-    *("plans", "rare_rates", "lost_games", "fewer_games", "areas"),
-=======
-    *("plans", "rare_rates", "lost_games", "areas", "variants"),
->>>>>>> m-stats
+    *("plans", "rare_rates", "lost_games", "fewer_games", "areas", "variants"),
 )
 
 
