@@ -50,6 +50,31 @@ def test_a_player_without_a_word() -> None:
     assert fault_of(rows, MODEL).message == "it gives no word to Player 3"
 
 
+@pytest.mark.parametrize(
+    ("said", "word"),
+    [
+        ("Tiger. Remember it for the next rounds.", "Tiger"),
+        ("Tiger. Remember it for the next rounds and do not say it. Good luck!", "Tiger"),
+        ("Tiger! Do not say it", "Tiger"),
+        ("Tiger.", "Tiger"),
+        ("Tiger\nRemember it.", "Tiger"),
+        ("St. Bernard. Remember it for the next rounds.", "St. Bernard"),
+        ("Dr. Martin Luther King. Remember it.", "Dr. Martin Luther King"),
+        ("J. K. Rowling", "J. K. Rowling"),
+        ("Dr. Pepper", "Dr. Pepper"),
+        ("U.S.A.", "U.S.A."),
+        ("ice cream 2.0", "ice cream 2.0"),
+    ],
+)
+def test_a_word_ends_before_the_next_sentence(said: str, word: str) -> None:
+    game = game_of(undercover((said, said, said.replace(word, "Lion"), said)), MODEL)
+    assert game.setting["civilian_code"] == word
+    assert game.setting["undercover_code"] in ("Lion", "Lion.")
+    rows = chatarena()
+    rows[1]["content"] = f"You are not chameleon. The word is: {said}"
+    assert game_of(rows, MODEL).setting["code"] == word
+
+
 def test_a_word_is_no_name_of_a_game() -> None:
     """Nor are the words of players."""
     game = game_of(undercover(("chameleon", "chameleon", "communal pool"), (3, 3, 1)), MODEL)
@@ -70,6 +95,69 @@ def test_prisoners_dilemma() -> None:
     ]
     assert [seat.final_score for seat in game.seats] == [1, 6, 1]
     assert [result.is_win for result in game.results] == [False, True, False]
+
+
+MATRIX = {
+    "cooperate": {"2_others_cooperate": 5, "1_others_cooperate": 3, "0_others_cooperate": -0.5},
+    "defect": {"0_others_cooperate": 1.5, "1_others_cooperate": 9, "2_others_cooperate": 7},
+}
+
+
+def printed(rows: list[Log], said: str, scores: dict[str, float] | None = None) -> list[Log]:
+    """The game as a moderator says it that prints Python's values."""
+    rows = [moderate("Now the game starts! There are 2 rounds."), moderate(said), *rows]
+    return rows if scores is None else [*rows, moderate(f"The scores are {scores}")]
+
+
+SCORES = [7.0 + 9, 3.0 + 9, 3.0 - 0.5]
+BY_PLAYER = {f"Player {n}": score for n, score in enumerate(SCORES, start=1)}
+
+
+@pytest.mark.parametrize("matrix", ["payout matrix is as follows", "payoff matrix is"])
+@pytest.mark.parametrize("scores", [None, BY_PLAYER])
+def test_a_dilemma_whose_payoffs_are_a_matrix(matrix: str, scores: dict[str, float] | None) -> None:
+    """One defects: it gets 7, and the others 3 each. Then two defect: 9 each and -0.5."""
+    rounds = (("Defect.", "Cooperate", "Cooperate"), ("Defect", "Defect", "Cooperate"))
+    game = game_of(printed(dilemma(rounds)[2:], f"The {matrix}: {MATRIX}", scores), MODEL)
+    payoffs = {"cooperate": 5, "defect": 1.5, "one_defect": 7, "two_defect": 9}
+    others = {"cooperate_one_defect": 3, "cooperate_two_defect": -0.5}
+    assert game.setting == {"payoffs": payoffs | others, "rounds": 2}
+    assert [d.payoff for d in game.decisions] == [7, 3, 3, 9, 9, -0.5]
+    assert [seat.final_score for seat in game.seats] == SCORES
+
+
+def test_a_matrix_for_others_than_three_is_refused() -> None:
+    two = {choice: {"1_others_cooperate": 3, "0_others_cooperate": 1} for choice in MATRIX}
+    fault = fault_of(printed(dilemma()[2:], f"The payout matrix is as follows: {two}"), MODEL)
+    assert "combination of three choices" in fault.message
+
+
+@pytest.mark.parametrize("points", ["100.0", "100", "62.5"])
+def test_public_good_of_points_at_the_beginning(points: str) -> None:
+    """Amounts have decimals, and numbers of rounds are none; the scores say who won."""
+    rounds = (("In round 1, I contribute 12.5 points.", "I contribute 40.0.", "20"),) * 2
+    said = f"Each player has {points} points at the beginning."
+    game = game_of(printed(pool(rounds)[1:], said), MODEL)
+    assert (game.game_type, game.is_finished) == ("public_good", True)
+    assert game.setting == {"starting_points": float(points), "rounds": 2}
+    assert [c.amount for c in game.contributions] == [12.5, 40, 20] * 2
+    assert [result.is_win for result in game.results] == [True, False, False]
+    assert {seat.final_score for seat in game.seats} == {None}
+
+
+def test_scores_that_the_moderator_says_decide_who_won() -> None:
+    rounds = (("I contribute what I can.", "I contribute 40.", "I contribute 20."),) * 2
+    scores = {"Player 1": 120.5, "Player 2": 90.0, "Player 3": 120.5}
+    rows = printed(pool(rounds)[1:], "Each player has 100 points at the beginning.", scores)
+    game = game_of(rows, MODEL)
+    assert [seat.final_score for seat in game.seats] == list(scores.values())
+    assert [result.is_win for result in game.results] == [True, False, True]
+    assert (game.is_finished, [fault.message for fault in game.faults]) == (True, ["2 do not"])
+
+
+def test_points_to_bid_are_no_contributions() -> None:
+    rows = printed(pool((("I bid 3.",) * 3,) * 2)[1:], "Each player has 9 points at the beginning.")
+    assert "no player tells it a contribution: 'I bid 3.'" in fault_of(rows, MODEL).message
 
 
 FIRST = [("cooperate", 0), ("defect", 5), ("cooperate", 0)]

@@ -22,10 +22,16 @@ from pipeline.formats.players import models_of
 from pipeline.game import GameRecord, JsonValue, Vote
 from pipeline.vocabulary import Phase
 
-_TOPIC = re.compile(r"The topic is: (.*)")
+# A word ends with its line, or with a sentence that another of several words follows. A title or an
+# initial, as in "Dr. Martin Luther King", ends no sentence.
+_NAMED = (
+    r"\s*(.+?)\s{0,9}"
+    r"(?:(?<!\b\w)(?<!\b(?:Dr|Mr|Ms|St))(?<!\bMrs)[.!](?:\s+[\w']+,?\s+\w.*|\s*)|\n.*|)\Z"
+)
+_TOPIC = re.compile(rf"The topic is:{_NAMED}", re.DOTALL)
 _IS_CHAMELEON = re.compile(r"(You are the chameleon!)")
-_CODE = re.compile(r"You are not (?:the )?chameleon\. The word is: (.*)", re.DOTALL)
-_WORD = re.compile(r"Your word is: (.*)", re.DOTALL)
+_CODE = re.compile(rf"You are not (?:the )?chameleon\. The word is:{_NAMED}", re.DOTALL)
+_WORD = re.compile(rf"Your word is:{_NAMED}", re.DOTALL)
 _VOTE = "Now vote which of the other players (excluding yourself) is the "
 _ENDINGS_OF_CHAMELEON = {
     "guessed the code wrong": 0,

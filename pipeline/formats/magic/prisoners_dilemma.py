@@ -15,13 +15,18 @@ N_PLAYERS = 3
 _COOPERATE, _DEFECT = Choice.COOPERATE, Choice.DEFECT
 
 
-class Payoffs(Struct):
-    """Points in a round: where all do alike, and to each defector where one or two defect."""
+class Payoffs(Struct, omit_defaults=True):
+    """Points in a round: where all do alike, and to each defector where one or two defect.
+
+    Who cooperates where others defect gets nothing, unless another system's log says what.
+    """
 
     cooperate: float
     defect: float
     one_defect: float
     two_defect: float
+    cooperate_one_defect: float | None = None
+    cooperate_two_defect: float | None = None
 
 
 class Setting(point_game.Opponents, kw_only=True):
@@ -86,5 +91,6 @@ def payoff(payoffs: Payoffs, choice: Choice, n_defectors: int) -> float:
     if n_defectors == N_PLAYERS:
         return payoffs.defect
     if choice is _COOPERATE:
-        return 0.0
+        one, two = payoffs.cooperate_one_defect, payoffs.cooperate_two_defect
+        return (one if n_defectors == 1 else two) or 0.0
     return payoffs.one_defect if n_defectors == 1 else payoffs.two_defect
