@@ -111,7 +111,10 @@ def _steps(episode: Episode, faults: list[Fault]) -> Iterator[Step]:
             for action, state in zip(actions, states, strict=True)
         ]
         failed = any(state.status in FAILED for state in states)
-        if failed or (not is_plain and registered == [None, None]):
+        # Whoever forfeits submits a number that is no choice; what was applied before can be left.
+        numbers = [one.submission for one in actions if isinstance(one.submission, int | float)]
+        forfeited = registered == [None, None] or not {0, 1}.issuperset(numbers)
+        if failed or (forfeited and not is_plain):
             yield Step(round_, actions, None, ())
             continue
         choices = [_choice(value, f"{at}[{n}]", faults) for n, value in enumerate(registered)]

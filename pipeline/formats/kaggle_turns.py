@@ -6,6 +6,7 @@ one turn of each player; who proposes in a negotiation says something in the sam
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgspec
 
@@ -13,6 +14,7 @@ from pipeline.formats.broken import decode
 from pipeline.formats.building import Spoken
 from pipeline.formats.kaggle_steps import (
     EPISODE,
+    FAILED,
     PLAYERS,
     Actions,
     Episode,
@@ -83,8 +85,9 @@ def _spoken(episode: Episode, steps: Sequence[Actions], faults: list[Fault]) -> 
     """What each player thought, which nobody is shown, and then did, which both are."""
     round_, before = 1, 0
     for number, (states, actions) in enumerate(zip(episode.steps, steps, strict=True)):
+        failed = any(state.status in FAILED for state in states)
         for seat, (state, action) in enumerate(zip(states, actions, strict=True)):
-            is_applied = state.info.action is not None
+            is_applied = not failed and _is_applied(action.submission, state.info.action)
             round_ += is_applied and seat < before
             before = seat if is_applied else before
             if action.thoughts:
@@ -96,6 +99,15 @@ def _spoken(episode: Episode, steps: Sequence[Actions], faults: list[Fault]) -> 
                 faults.append(
                     Fault(at, "an action that was applied has a text", repr(state.info.text)[:50])
                 )
+
+
+def _is_applied(submission: Any, applied: Any) -> bool:
+    """Whether a player did something at a step: its state can keep what was applied before.
+
+    So it is where the player waits or forfeits, and submits -1, or another number than was applied.
+    """
+    are_numbers = isinstance(submission, int | float) and isinstance(applied, int | float)
+    return applied is not None and not (are_numbers and submission != applied)
 
 
 def _phase(text: str) -> str:

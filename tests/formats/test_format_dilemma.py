@@ -105,6 +105,18 @@ def test_forfeits_and_timeouts(log: Log, ended_by: str | None, won: list[bool | 
     assert (game.n_rounds, len(game.decisions)) == (2, 4)
 
 
+@pytest.mark.parametrize("submission", [-1, 7])
+def test_a_forfeit_is_no_round(submission: int) -> None:
+    """The states of both keep what was applied in the round before."""
+    log = failed(("DONE", "DONE"), (1, -1), submission=submission)
+    for now, before in zip(log["steps"][-1], log["steps"][-2], strict=True):
+        now["info"] = before["info"]
+    log["steps"][-1][0]["action"] = log["steps"][-2][0]["action"]
+    game = game_of(log)
+    assert (game.ended_by, wins(game), game.faults) == ("forfeit", [True, False], [])
+    assert (game.n_rounds, len(game.decisions)) == (2, 4)
+
+
 def test_a_player_that_fails_in_ipd_leaves_the_game_unfinished() -> None:
     log = changed(ipd(), -1, 1, status="TIMEOUT", action=None, reward=None)
     game = game_of(log)

@@ -136,6 +136,32 @@ def test_forfeits_and_timeouts(
 
 
 @EACH
+@pytest.mark.parametrize(
+    ("submission", "status"),
+    [(-1, "DONE"), (-1.0, "DONE"), (999, "DONE"), (-1, "INVALID"), (None, "TIMEOUT")],
+)
+def test_at_a_forfeit_nothing_was_done(log: Log, submission: Any, status: str) -> None:
+    """The states of both keep what was applied at their turns before, which is done once."""
+    log = deepcopy(log)
+    done = acts_of(log)[:-1]
+    kept: list[Any] = [{}, {}]
+    for states in log["steps"][:-1]:
+        for seat, player in enumerate(states):
+            if player["info"]["actionApplied"] is None:
+                player["info"] |= kept[seat]
+            kept[seat] = dict(player["info"])
+    illegal = {"submission": submission, "failureCategory": "ILLEGAL"}
+    log["steps"][-1] = [
+        state({"submission": -1}, None, 1, "DONE") | {"info": kept[0]},
+        state(illegal, None, -1, status) | {"info": kept[1]},
+    ]
+    game = game_of(log)
+    assert said(game) == done
+    assert (game.is_finished, game.outcome == "agreed", game.faults) == (True, False, [])
+    assert [result.is_win for result in game.results] == [True, False]
+
+
+@EACH
 def test_what_calls_used_and_who_failed(log: Log) -> None:
     log, n_calls = json.loads(json.dumps(log)), 0  # no part is in two places
     for states in log["steps"][1:-1]:
