@@ -7,7 +7,7 @@ the extra `view`. Names from logs are data in a chart, never part of an expressi
 import math
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
@@ -19,8 +19,9 @@ import polars as pl
 from pipeline.cells import printable
 from pipeline.errors import MissingExtraError, UsageError
 from pipeline.extras import install_command
-from pipeline.metrics.known import metric, title, titles
+from pipeline.metrics.known import highest_value, title, titles
 from pipeline.reports.radar import AXES, LEAST_AXES, axes_of_areas
+from pipeline.vocabulary import ALL
 
 if TYPE_CHECKING:
     import altair as alt
@@ -46,31 +47,40 @@ NEEDED = f"plots and pages need the extra `view`: run `{install_command('view')}
 
 
 def plot_metric(
-    rows: pl.DataFrame, *, by: str | None = None, beside: int = PANELS_BESIDE
+    rows: pl.DataFrame,
+    *,
+    by: str | None = None,
+    beside: int = PANELS_BESIDE,
+    game_types: Collection[str] = (),
 ) -> "Chart":
     """A dot with its interval for each model, from rows of `lake.metrics` for one metric.
 
     With `by`, a column of the rows such as `game_type`, there is a panel for each of its values,
-    and at most `beside` of them in a line.
+    and at most `beside` of them in a line. The axis ends at the highest value that the rows' games
+    can reach; `game_types` are those that are counted, by default all of the metric.
 
     >>> rows = lake.metrics(metric="judgement", by=["model"])
     >>> type(plot_metric(rows)).__name__
     'LayerChart'
     """
-    name = _only(rows, "metric")
-    declared = metric(name, _only(rows, "edition"))
+    name, edition = _only(rows, "metric"), _only(rows, "edition")
+    row_types = rows["game_type"].unique() if "game_type" in rows.columns else [ALL]
+    highest = max(highest_value(name, edition, game_types, row_type) for row_type in row_types)
     data = _estimates(rows, "model", "value", by)
     best = data.group_by("name").agg(pl.col("value").mean())
     order = best.sort("value", "name", descending=[True, False], nulls_last=True)["name"]
-    axes = _axes(titles()[name], (0.0, declared.high), order.to_list())
+    axes = _axes(titles()[name], (0.0, highest), order.to_list())
     return _styled(_in_panels(_dots(axes), data, beside))
 
 
-def plot_profile(rows: pl.DataFrame, model: str | None) -> "Chart":
+def plot_profile(
+    rows: pl.DataFrame, model: str | None, *, game_types: Collection[str] = ()
+) -> "Chart":
     """A model's values over the metrics with their intervals; ticks are those of all models.
 
     The rows are those of `lake.metrics(by=["model"])`. A value is drawn at its place in the range
-    of its metric. Raises UsageError for a model without a row.
+    that its metric has in games of these types, by default of all. Raises UsageError for a model
+    without a row.
 
     >>> type(plot_profile(lake.metrics(by=["model"]), "sim-atlas")).__name__
     'LayerChart'
@@ -79,7 +89,8 @@ def plot_profile(rows: pl.DataFrame, model: str | None) -> "Chart":
         raise UsageError(f"no row of {model} to plot")
     alt = _altair()
     titled = rows.with_columns(title=pl.col("metric").replace_strict(titles()))
-    highest = [metric(*names).high for names in rows.select("metric", "edition").iter_rows()]
+    of_rows = rows.select("metric", "edition").iter_rows()
+    highest = [highest_value(name, edition, game_types) for name, edition in of_rows]
     of_range = pl.col("value", "low", "high") / pl.Series(highest)
     data = _estimates(titled, "title", "value").with_columns(of_range)
     order = data["name"].unique(maintain_order=True).to_list()
