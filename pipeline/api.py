@@ -8,6 +8,7 @@ from pipeline import lake as stored, plots
 from pipeline.answers import AnsweringLake, method, with_metrics
 from pipeline.errors import PipelineError
 from pipeline.metrics import DEFAULT_CONFIDENCE, DEFAULT_GAMES, PAPER
+from pipeline.metrics.request import several
 from pipeline.replacing import replacing
 from pipeline.reports.transcript import Transcript
 from pipeline.vocabulary import Edition
@@ -84,7 +85,8 @@ class Lake(AnsweringLake):
         """
         columns = list(dict.fromkeys(["model", by or "model"]))
         rows = self.metrics(metric=metric, by=columns, edition=edition, **options)
-        return plots.plot_metric(rows, by=by)
+        types = several(options.get("game_type")) or self.of_one_system().game_types
+        return plots.plot_metric(rows, by=by, game_types=types)
 
     @method
     def plot_profile(self, model: str, *, edition: Edition = PAPER) -> "plots.Chart":
@@ -96,7 +98,8 @@ class Lake(AnsweringLake):
         >>> type(lake.plot_profile("sim-atlas")).__name__
         'LayerChart'
         """
-        return plots.plot_profile(self.metrics(by=["model"], edition=edition), model)
+        rows = self.metrics(by=["model"], edition=edition)
+        return plots.plot_profile(rows, model, game_types=self.of_one_system().game_types)
 
     @method
     def plot_radar(self, **options: Any) -> "plots.Chart":

@@ -7,7 +7,7 @@ the extra `view`. Names from logs are data in a chart, never part of an expressi
 import math
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
@@ -19,8 +19,9 @@ import polars as pl
 from pipeline.cells import printable
 from pipeline.errors import MissingExtraError, UsageError
 from pipeline.extras import install_command
-from pipeline.metrics.known import metric, title, titles
-from pipeline.reports.radar import AXES
+from pipeline.metrics.known import highest_value, title, titles
+from pipeline.reports.radar import AXES, LEAST_AXES, axes_of_areas
+from pipeline.vocabulary import ALL
 
 if TYPE_CHECKING:
     import altair as alt
@@ -46,31 +47,40 @@ NEEDED = f"plots and pages need the extra `view`: run `{install_command('view')}
 
 
 def plot_metric(
-    rows: pl.DataFrame, *, by: str | None = None, beside: int = PANELS_BESIDE
+    rows: pl.DataFrame,
+    *,
+    by: str | None = None,
+    beside: int = PANELS_BESIDE,
+    game_types: Collection[str] = (),
 ) -> "Chart":
     """A dot with its interval for each model, from rows of `lake.metrics` for one metric.
 
     With `by`, a column of the rows such as `game_type`, there is a panel for each of its values,
-    and at most `beside` of them in a line.
+    and at most `beside` of them in a line. The axis ends at the highest value that the rows' games
+    can reach; `game_types` are those that are counted, by default all of the metric.
 
     >>> rows = lake.metrics(metric="judgement", by=["model"])
     >>> type(plot_metric(rows)).__name__
     'LayerChart'
     """
-    name = _only(rows, "metric")
-    declared = metric(name, _only(rows, "edition"))
+    name, edition = _only(rows, "metric"), _only(rows, "edition")
+    row_types = rows["game_type"].unique() if "game_type" in rows.columns else [ALL]
+    highest = max(highest_value(name, edition, game_types, row_type) for row_type in row_types)
     data = _estimates(rows, "model", "value", by)
     best = data.group_by("name").agg(pl.col("value").mean())
     order = best.sort("value", "name", descending=[True, False], nulls_last=True)["name"]
-    axes = _axes(titles()[name], (0.0, declared.high), order.to_list())
+    axes = _axes(titles()[name], (0.0, highest), order.to_list())
     return _styled(_in_panels(_dots(axes), data, beside))
 
 
-def plot_profile(rows: pl.DataFrame, model: str | None) -> "Chart":
+def plot_profile(
+    rows: pl.DataFrame, model: str | None, *, game_types: Collection[str] = ()
+) -> "Chart":
     """A model's values over the metrics with their intervals; ticks are those of all models.
 
     The rows are those of `lake.metrics(by=["model"])`. A value is drawn at its place in the range
-    of its metric. Raises UsageError for a model without a row.
+    that its metric has in games of these types, by default of all. Raises UsageError for a model
+    without a row.
 
     >>> type(plot_profile(lake.metrics(by=["model"]), "sim-atlas")).__name__
     'LayerChart'
@@ -79,7 +89,8 @@ def plot_profile(rows: pl.DataFrame, model: str | None) -> "Chart":
         raise UsageError(f"no row of {model} to plot")
     alt = _altair()
     titled = rows.with_columns(title=pl.col("metric").replace_strict(titles()))
-    highest = [metric(*names).high for names in rows.select("metric", "edition").iter_rows()]
+    of_rows = rows.select("metric", "edition").iter_rows()
+    highest = [highest_value(name, edition, game_types) for name, edition in of_rows]
     of_range = pl.col("value", "low", "high") / pl.Series(highest)
     data = _estimates(titled, "title", "value").with_columns(of_range)
     order = data["name"].unique(maintain_order=True).to_list()
@@ -118,7 +129,7 @@ def plot_radar(rows: pl.DataFrame, *, beside: int = PANELS_BESIDE) -> "Chart":
 
     The outer ring is 100 percent, as in the paper: a dot on it stands for a value above, with its
     number. In a panel the polygons of the other models are grey, and at most `beside` panels are in
-    a line. Bars have their intervals. Models without an area are left out; raises UsageError if
+    a line. Bars have their intervals. Models without an area are named below. Raises UsageError if
     none has one.
 
     >>> type(plot_radar(lake.radar())).__name__
@@ -126,22 +137,31 @@ def plot_radar(rows: pl.DataFrame, *, beside: int = PANELS_BESIDE) -> "Chart":
     """
     drawn = rows.drop_nulls("area")
     if drawn.is_empty():
-        raise UsageError("no model has all seven metrics, so there is no area to plot")
-    alt = _altair()
-    data = drawn.select(*AXES, "area", low="ci_low", high="ci_high")
+        valued = [name for name in AXES if rows[name].count()]
+        raise UsageError(
+            f"there is no area to plot: it needs at least {LEAST_AXES} metrics, and a model with a "
+            "value of each metric that any model has; metrics with a value here: "
+            f"{', '.join(valued) or 'none'}. `magic radar` says what each model lacks"
+        )
+    alt, axes = _altair(), axes_of_areas(rows)
+    data = drawn.select(*axes, "area", low="ci_low", high="ci_high")
     data = data.with_columns(name=_names(drawn["model"]))
-    return _styled(alt.vconcat(_polygons(data, beside), _areas(data), spacing=26))
+    without = _names(rows.filter(pl.col("area").is_null())["model"]).to_list()
+    lines = [f"without an area: {name}" for name in without[:MOST_NAMES]]
+    if len(without) > MOST_NAMES:
+        lines.append(f"and {len(without) - MOST_NAMES:,} more models without an area")
+    return _styled(alt.vconcat(_polygons(data, axes, beside, lines), _areas(data), spacing=26))
 
 
-def _polygons(data: pl.DataFrame, beside: int) -> Any:
+def _polygons(data: pl.DataFrame, axes: Sequence[str], beside: int, notes: Sequence[str]) -> Any:
     """The polygon of each model in a panel of its own, over those of all others."""
-    alt, n, corner = _altair(), data.height, len(AXES)
-    values = data.select(AXES).to_numpy() * 100
+    alt, n, corner = _altair(), data.height, len(axes)
+    values = data.select(axes).to_numpy() * 100
     # As in the paper, whose values end there: one axis to 200 would shrink all others.
     rings = (50, far := 100)
     # What lies on the axes, line by line: models, rings, and outside the names.
     reaches = [*values.clip(max=far), *([ring] * corner for ring in rings), [1.14 * far] * corner]
-    points = _corners(reaches, _RADIUS / far)
+    points = _corners(reaches, corner, _RADIUS / far)
     beside, (width, height) = min(beside, math.ceil(math.sqrt(n))), _PANEL
     panel = pl.int_range(n)
     panels = data.select(
@@ -149,7 +169,7 @@ def _polygons(data: pl.DataFrame, beside: int) -> Any:
         panel=panel,
         cx=(panel % beside + 0.5) * width,
         cy=-(panel // beside) * height - _ABOVE_CENTRE,
-        label=pl.Series([_polygon(row) for row in data.iter_rows(named=True)], dtype=pl.String),
+        label=pl.Series([_polygon(row, axes) for row in data.iter_rows(named=True)]),
     )
     placed = panels.join(points, how="cross").with_columns(
         x=pl.col("cx") + pl.col("dx"), y=pl.col("cy") + pl.col("dy"), value=pl.col("reach")
@@ -158,12 +178,12 @@ def _polygons(data: pl.DataFrame, beside: int) -> Any:
     line, is_corner = pl.col("line"), pl.col("at") < corner
     is_ring = line.is_between(n, n + len(rings) - 1)
     titled = pl.col("at").replace_strict(
-        {at: title(axis) for at, axis in enumerate(AXES)}, default=""
+        {at: title(axis) for at, axis in enumerate(axes)}, default=""
     )
     side = pl.when(pl.col("dx") > 1).then(1).when(pl.col("dx") < -1).then(-1).otherwise(0)
     below = (n - 1) // beside + 1
     ends = {"x": [0, beside * width], "y": [-below * height, 0]}
-    axes = {
+    channels = {
         name: getattr(alt, name.upper())(
             f"{name}:Q", axis=None, scale=alt.Scale(domain=end, nice=False)
         )
@@ -172,7 +192,7 @@ def _polygons(data: pl.DataFrame, beside: int) -> Any:
 
     def drawn(rows: pl.DataFrame, kind: str, style: dict[str, Any], **more: Any) -> Any:
         mark = getattr(alt.Chart(_inline(rows)), f"mark_{kind}")(**{"aria": False, **style})
-        return mark.encode(**axes, **more)
+        return mark.encode(**channels, **more)
 
     along = {"detail": "group:N", "order": "at:Q"}
     grey = {"color": FIELD, "strokeWidth": 1, "fill": None}
@@ -239,13 +259,12 @@ def _polygons(data: pl.DataFrame, beside: int) -> Any:
     lines = ["metrics in percent" + ("; grey: the other models" if n > 1 else "")]
     if numbers:
         lines += [f"a dot has its value, above {far}, beside it", "areas count all of it"]
-    what = alt.Title(lines, orient="bottom")
+    what = alt.Title([*lines, *notes], orient="bottom")
     return alt.layer(*layers).properties(width=beside * width, height=below * height, title=what)
 
 
-def _corners(reaches: Iterable[Sequence[float]], scale: float) -> pl.DataFrame:
-    """line, at, reach, dx, dy: how far from the point the corners of lines are; all are closed."""
-    n = len(AXES)
+def _corners(reaches: Iterable[Sequence[float]], n: int, scale: float) -> pl.DataFrame:
+    """line, at, reach, dx, dy: where the n corners of each line are; all lines are closed."""
     rows = [
         (
             line,
@@ -259,9 +278,9 @@ def _corners(reaches: Iterable[Sequence[float]], scale: float) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=["line", "at", "reach", "dx", "dy"], orient="row")
 
 
-def _polygon(row: Mapping[str, Any]) -> str:
+def _polygon(row: Mapping[str, Any], axes: Iterable[str]) -> str:
     """What a polygon shows in words."""
-    values = ", ".join(f"{title(name)} {100 * row[name]:.1f}" for name in AXES)
+    values = ", ".join(f"{title(name)} {100 * row[name]:.1f}" for name in axes)
     return f"{row['name']}: area {row['area']:,.0f}; {values}"
 
 

@@ -1,11 +1,13 @@
 """Plots: they show the values of the API, refer to nothing outside, and run nothing."""
 
+import json
 import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from importlib.util import find_spec
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -16,6 +18,7 @@ from pipeline.api import Lake
 from pipeline.errors import PipelineError, UsageError
 from pipeline.ingest import ingest
 from pipeline.metrics import NAMES, TITLES
+from pipeline.metrics.known import highest_value
 from pipeline.simulate import simulate
 
 EVIL = '<img src=x onerror="alert(1)">\x1b[2J\u202e ]]> {{7*7}} datum.x"\' javascript:alert(1)'
@@ -217,3 +220,44 @@ assert "rfc3987_syntax" in sys.modules
 """
     run = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, check=False)
     assert not run.returncode, run.stderr
+
+
+def test_the_scale_ends_at_what_the_games_of_the_lake_can_reach(tmp_path: Path) -> None:
+    """Without Chameleon, Deception is a share of wins: its value 1 is at the end of the scale."""
+    roles = {"Ann": "undercover", "Bob": "civilian", "Cid": "civilian"}
+    game = {
+        "magic_interchange": 1,
+        "system": "lab",
+        "game_type": "undercover",
+        "is_finished": True,
+        "seats": [{"player": name, "model": "m", "role": role} for name, role in roles.items()],
+        "end": {"outcome": "voted_wrong"},
+        "events": [{"actor": "Ann", "round": 1, "text": "It is red."}],
+    }
+    (tmp_path / "game.json").write_text(json.dumps(game))
+    ingest(tmp_path / "game.json", tmp_path / "lake")
+    lake = pipeline.open_lake(tmp_path / "lake")
+    assert lake.metrics(metric="deception", by=["model"])["value"].to_list() == [1]
+    spec = lake.plot_metric("deception").to_dict()
+    assert spec["layer"][1]["encoding"]["x"]["scale"]["domain"] == [0, 1]
+    svg = plots.svg(lake.plot_profile("m"))
+    assert "m, Deception: 1.0000" in svg
+    assert "0 to 1</dd>" in lake.page("metric", metric="deception").html
+    dots = re.findall(r'class="dot" cx="([0-9.]+)"', lake.page("model", model="m").html)
+    assert "85.0" in dots
+    with pytest.raises(UsageError, match=r"within 0\.\.1"):
+        lake.plan("deception", difference=1.2)
+
+
+def test_a_row_of_one_game_type_has_the_scale_of_its_terms(lake: Lake) -> None:
+    """Rationality reaches 2 with both games, and 1 in each of them."""
+    ends = [
+        highest_value("rationality", "paper", lake.game_types, row_type)
+        for row_type in ("all", "public_good", "prisoners_dilemma")
+    ]
+    assert ends == [2, 1, 1]
+    assert highest_value("deception", "paper", lake.game_types, "undercover") == 1
+    assert highest_value("deception", "paper", lake.game_types, "chameleon") == 1.25
+    types = lake.metrics(metric="rationality", game_type="public_good", by=["model", "game_type"])
+    spec = plots.plot_metric(types.filter(pl.col("game_type") != "all")).to_dict()
+    assert spec["layer"][1]["encoding"]["x"]["scale"]["domain"] == [0, 1]

@@ -19,7 +19,6 @@ from pipeline.cells import as_json, counted
 from pipeline.exports.exported import Exported, instant, write_json
 from pipeline.lake import StoredLake
 from pipeline.metrics import ALL, DEFAULT_CONFIDENCE, metrics
-from pipeline.metrics.declaration import Combine
 from pipeline.metrics.evidence import evidence_parts
 from pipeline.metrics.known import metric as declaration, names, title
 from pipeline.replacing import filling
@@ -199,11 +198,7 @@ def _result(row: Mapping[str, Any], record: _Record, confidence: float) -> dict[
 
 def _highest(metric: str, edition: Edition, game_type: str) -> float:
     """The largest value of a metric: of one game type, what the terms of that type can give."""
-    declared = declaration(metric, edition)
-    if game_type == ALL or declared.combine != Combine.SUM:
-        return declared.high
-    of_type = declared.among((game_type,))
-    return min(declared.high, sum(term.weight for term in of_type.terms))
+    return declaration(metric, edition).among(() if game_type == ALL else (game_type,)).high
 
 
 def _write_samples(

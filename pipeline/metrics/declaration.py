@@ -117,14 +117,19 @@ class Metric(Struct, frozen=True):
     def among(self, played: Collection[str]) -> "Metric":
         """The metric without the terms of games that are not among those played.
 
-        It is as declared where that leaves no term.
+        Its `high` is the most that the remaining terms can add up to. It is as declared where no
+        term would remain.
         """
         kept = tuple(
             replace(term, game_types=types)
             for term in self.terms
             if (types := tuple(name for name in term.game_types if name in played))
         )
-        return replace(self, terms=kept) if kept else self
+        if not kept:
+            return self
+        is_sum = self.combine == Combine.SUM
+        most = fsum(term.weight for term in kept) if is_sum else self.high
+        return replace(self, terms=kept, high=min(self.high, most))
 
 
 def types_of(

@@ -13,7 +13,7 @@ Besides these there are the metrics that a lake was given by `Lake.with_metric`.
 long as one of the lake's methods runs, or a command that was given them by `--metric-file`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -29,7 +29,7 @@ from pipeline.errors import MetricError, UsageError, choose
 from pipeline.events.contracts import TABLES
 from pipeline.metrics.declaration import Metric
 from pipeline.plugins import METRICS, OWN, Plugin, PluginError, each_once, plugins
-from pipeline.vocabulary import EDITIONS, PAPER, RELEASE, Edition
+from pipeline.vocabulary import ALL, EDITIONS, PAPER, RELEASE, Edition
 
 _NEEDED = ("title", "order", "row", "value", "range", "source")
 
@@ -121,6 +121,17 @@ def _own(name: str, edition: Edition) -> Added:
             f"sql/{file}.sql has no twin in Python: declare {wanted} in pipeline/metrics/{name}.py"
         )
     return Added(declared, TITLES[name], sqlfiles.text(file))
+
+
+def highest_value(
+    name: str, edition: Edition, game_types: Collection[str], row_type: str = ALL
+) -> float:
+    """Return the highest value of a metric that games of these types can reach.
+
+    `row_type` is the game type of a row, if the row has one that is not `all`.
+    """
+    counted_types = game_types if row_type == ALL else (row_type,)
+    return metric(name, edition).among(counted_types).high
 
 
 def names(edition: Edition) -> tuple[str, ...]:

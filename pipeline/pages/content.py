@@ -15,7 +15,7 @@ from pipeline.column import Column, schema, words
 from pipeline.declared import SHARED, names_in
 from pipeline.errors import OtherSystemError, UsageError, choose
 from pipeline.lake import StoredLake
-from pipeline.metrics.known import header, metric, names
+from pipeline.metrics.known import header, highest_value, names
 from pipeline.reports.declared import found
 from pipeline.vocabulary import ALL, EDITIONS, LOSS, PAPER, Edition, Failures
 
@@ -176,6 +176,7 @@ class Content(Struct, frozen=True, kw_only=True):
     default that of the address; "" if it compares two.
     `unknown` says what nothing counts, since a package is not installed, and `seen_as` how the lake
     is seen: which names of models are counted as one, and whether failures are losses.
+    `game_types` are those of the games that a page counts.
     """
 
     title: str
@@ -189,6 +190,7 @@ class Content(Struct, frozen=True, kw_only=True):
     systems: Mapping[str, int] = {}
     unknown: Sequence[str] = ()
     seen_as: Mapping[str, str] = {}
+    game_types: Sequence[str] = ()
 
     def __getattr__(self, name: str) -> Any:
         if name in self.parts:
@@ -258,12 +260,12 @@ def grouped(rows: pl.DataFrame, groups: Sequence[str]) -> pl.DataFrame:
     return rows.with_columns(missing)
 
 
-def head(name: str, edition: Edition) -> Head:
-    """What the metric is; raises UsageError for an unknown name."""
-    declared = metric(name, edition)
+def head(name: str, edition: Edition, game_types: Sequence[str]) -> Head:
+    """What the metric is in games of these types; raises UsageError for an unknown name."""
+    high = highest_value(name, edition, game_types)
     texts = {key: " ".join(lines) for key, lines in header(name, edition).items()}
     about = [texts[part] for part in ("row", "value", "source")]
-    return Head(name, texts["title"], declared.high, *about)
+    return Head(name, texts["title"], high, *about)
 
 
 def _said(error: UsageError) -> str:

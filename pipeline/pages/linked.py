@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from pipeline.cells import EMPTY_TEXT, NULL
 from pipeline.metrics import DEFAULT_CONFIDENCE
-from pipeline.metrics.known import metric, names
+from pipeline.metrics.known import highest_value, names
 from pipeline.metrics.request import row_schema
 from pipeline.present import html, present
 from pipeline.present.html import Around, Row, Sorting
@@ -122,12 +122,11 @@ def table(
         optional=[name for name in shown.optional if name not in always],
         headings={**shown.headings, **(headings or {})},
     )
-    edition: Edition = getattr(asked, "edition", PAPER)
     around = Around(
         links=_links(shown, context, groups, game_query or {}) | dict(links or {}),
         inner=inner or {},
         sorting=_sorting(shown, context) if sorts and context["is_interactive"] else None,
-        drawing=_drawing(shown, edition, ticks or {}, asked.metric if columns else ""),
+        drawing=_drawing(shown, context, ticks or {}, asked.metric if columns else ""),
         attributes=_attributes,
     )
     frames = getattr(context.get("page"), "frames", {})
@@ -201,24 +200,29 @@ def _sorting(shown: Table, context: Context) -> Callable[[str], Sorting]:
 
 
 def _drawing(
-    shown: Table, edition: Edition, ticks: Mapping[str, Sequence[float]], of: str
+    shown: Table, context: Context, ticks: Mapping[str, Sequence[float]], of: str
 ) -> Callable[[str, Row], str]:
-    """The picture of an interval on the range of its metric, which is `of` for all if it says."""
-    there = {name: metric(name, edition) for name in names(edition)}
-    highest = {name: one.high for name, one in there.items()}
+    """The picture of an interval on the range that its metric has in the games of the row.
+
+    The metric is `of` for all rows, if it is not empty.
+    """
+    edition: Edition = getattr(context["asked"], "edition", PAPER)
+    there = names(edition)
+    source = context.get("page") or context["report"]
+    game_types = source.game_types
     by_value = {one.value: one for one in shown.estimates if one.low}
 
     def drawing(name: str, row: Row) -> str:
         metric_name = str({"metric": of or name, **row}["metric"])
         estimate = by_value.get(name)
-        if estimate is None or metric_name not in highest:
+        if estimate is None or metric_name not in there:
             return ""
+        highest = highest_value(metric_name, edition, game_types, row.get("game_type") or ALL)
         ends = row.get(estimate.low or ""), row.get(estimate.high or "")
         if name == "difference":
-            span = -highest[metric_name], highest[metric_name]
-            return str(bar(row[name], *ends, span, field=[0.0]))
+            return str(bar(row[name], *ends, (-highest, highest), field=[0.0]))
         field = ticks.get(metric_name, ())
-        return str(bar(row[name], *ends, (0.0, highest[metric_name]), field=field))
+        return str(bar(row[name], *ends, (0.0, highest), field=field))
 
     return drawing
 

@@ -180,7 +180,11 @@ def evidence(lake: AnsweringLake, asked: Any) -> Content:
     `head` is the metric's, and `sum` are the rows of `evidence_sum`, on the first page alone.
     """
     in_edition = names(asked.edition)
-    metric_head = head(asked.metric if asked.metric in in_edition else in_edition[0], asked.edition)
+    metric_head = head(
+        asked.metric if asked.metric in in_edition else in_edition[0],
+        asked.edition,
+        lake.game_types,
+    )
     first = {"metric": {"metric": asked.metric, "edition": asked.edition}}
     last = {"hit": ROWS.get(asked.hit, {})}
     columns = evidence_rows.COLUMNS

@@ -178,7 +178,7 @@ def content(name: str, lake: Any, asked: Address) -> Content:
         common["faults"] = {**shown.faults, "failures": NO_LOSSES}
     if asked.IS_OF_SYSTEM:
         system = seen.system if shown.system is None else shown.system
-        common |= {"system": system, "unknown": unknown_notes(seen)}
+        common |= {"system": system, "unknown": unknown_notes(seen), "game_types": seen.game_types}
     return msgspec.structs.replace(shown, **common)
 
 

@@ -105,6 +105,7 @@ class Report(Struct, frozen=True, dict=True):
     documents: pl.DataFrame
     logs: pl.DataFrame
     games: list[Transcript]
+    game_types: tuple[str, ...]
 
     @cached_property
     def numbers(self) -> dict[str, int]:
@@ -160,7 +161,7 @@ def report(
         board=board,
         by_type=by_type.filter(pl.col("game_type") != ALL),
         values=values,
-        heads=[head(name, edition) for name in names(edition)],
+        heads=[head(name, edition, lake.game_types) for name in names(edition)],
         cells=cells,
         radar=lake.radar(edition=edition, confidence=confidence),
         comparisons=lake.compare(
@@ -174,6 +175,7 @@ def report(
         documents=_documents(lake),
         logs=_logs(lake),
         games=[one for one in sample if one.game["game_id"] in shown],
+        game_types=lake.game_types,
     )
 
 

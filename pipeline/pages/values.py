@@ -112,7 +112,10 @@ def one_metric(lake: AnsweringLake, asked: Any) -> Content:
 
     `rows` are those of `metrics` over all game types, `by_type` those of each game type.
     """
-    declared, shown = metric(asked.metric, asked.edition), head(asked.metric, asked.edition)
+    declared, shown = (
+        metric(asked.metric, asked.edition),
+        head(asked.metric, asked.edition, lake.game_types),
+    )
     groups = tuple(name for name in listed(asked.by) if name not in ("model", "game_type"))
 
     def values(where: str | None = None, by: Sequence[str] = ()) -> pl.DataFrame:

@@ -12,6 +12,7 @@ import polars as pl
 from pipeline.cells import NAMELESS, called, counted, is_next_to_zero
 from pipeline.lake import StoredLake
 from pipeline.metrics.completeness import smaller_notes
+from pipeline.metrics.known import title
 from pipeline.metrics.results import MISSING
 from pipeline.present import folds
 from pipeline.present.table import NO_ROWS, Estimate, Table, brief_id
@@ -343,10 +344,18 @@ def radar(rows: pl.DataFrame, **_: Any) -> Table:
     """Values in percent, of which areas are made."""
     values = (*radars.AXES, "win_rate")
     models = [
-        f"– {model or NAMELESS}: {'; '.join(why)}"
-        for model, why in rows.select("model", "reasons").rows()
+        f"– {model or NAMELESS}{': no area' if area is None else ''}: {'; '.join(why)}"
+        for model, area, why in rows.select("model", "area", "reasons").rows()
         if why
     ]
+    if len(axes := radars.axes_of_areas(rows)) < len(radars.AXES):
+        without = (
+            f"areas are of {', '.join(map(title, axes))}: no model has a value of the other metrics"
+            if axes
+            else f"no model has an area: it needs at least {radars.LEAST_AXES} metrics, and a "
+            "value of each metric that any model has"
+        )
+        models.insert(0, without)
     return Table(
         "radar",
         rows,

@@ -160,8 +160,9 @@ def diff(
     >>> lake.diff("lake/").select("n_gone", "n_new").unique().rows()
     [(0, 0)]
     """
-    check_margin(margin, metric, edition, may_be_0=True)
     asked = _asked(*_of_same_system(before, after), edition, model)
+    game_types = {name for lake, _ in asked for name in lake.game_types}
+    check_margin(margin, metric, edition, game_types, may_be_0=True)
     metrics = asked_for(metric, edition)
     answers = [
         answered(lake, request, names=metrics, confidence=confidence) for lake, request in asked

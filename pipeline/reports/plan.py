@@ -136,11 +136,11 @@ def plan(
         raise UsageError(
             f"the power must be less than 1 and greater than 1 - confidence, not {power:g}"
         )
-    declared = known.metric(metric, edition)
-    if difference is not None and not abs(difference) <= declared.high:
+    highest = known.highest_value(metric, edition, lake.game_types)
+    if difference is not None and not abs(difference) <= highest:
         raise UsageError(
             f"a difference of {difference:g} in {metric} is impossible: its values are within "
-            f"0..{declared.high:.3g}"
+            f"0..{highest:.3g}"
         )
     named = several(model) or ()
     if named and len(named) != 2:

@@ -1,5 +1,6 @@
 """The seven metrics around a point: as rows, as a picture, as a page and in the report."""
 
+import shutil
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -26,11 +27,13 @@ def lake(sample_lake: Path) -> pipeline.Lake:
     return pipeline.open_lake(sample_lake)
 
 
-@pytest.fixture(scope="module")
-def poor(tmp_path_factory: pytest.TempPathFactory) -> pipeline.Lake:
-    """One model with a game or two of each competition: some metrics have no value."""
-    top = tmp_path_factory.mktemp("poor")
-    ingest(simulate(top / "logs", models=1, games=1, seed=2).results, top / "lake")
+def _lake_of(top: Path, *kept: str, without: str = "-") -> pipeline.Lake:
+    """The lake of simulated games of two models, of these folders only."""
+    results = simulate(top / "logs", models=2, games=8, seed=2).results
+    for folder in results.glob("*/*"):
+        if (kept and folder.parent.name not in kept) or folder.match(without):
+            shutil.rmtree(folder)
+    ingest(results, top / "lake")
     return pipeline.open_lake(top / "lake")
 
 
@@ -56,15 +59,57 @@ def test_a_wider_confidence_is_a_wider_interval(lake: pipeline.Lake) -> None:
     assert lake.radar(model="sim-cedar").height == 1
 
 
-def test_without_a_metric_there_is_no_area(poor: pipeline.Lake) -> None:
-    rows = poor.radar()
-    assert rows.select("area", "ci_low", "ci_high").row(0) == (None, None, None)
-    assert rows["reasons"][0].to_list() != []
-    shown = poor.present("radar")
-    assert any(line.startswith("– sim-atlas: ") for line in shown.notes)
-    with pytest.raises(UsageError, match="no area to plot"):
-        poor.plot_radar()
-    assert "<svg" not in poor.page("radar").html.partition("<table")[0]
+def test_a_model_without_an_area_is_named(tmp_path: Path) -> None:
+    """One model lacks the games of two metrics: the other model's area has all seven metrics."""
+    lake = _lake_of(tmp_path, without="airportfee/sim-atlas*")
+    rows = lake.radar()
+    [other] = rows.drop_nulls("area")["model"]
+    assert other != "sim-atlas"
+    alone = lake.radar(model="sim-atlas")
+    assert alone.select("area", "ci_low", "ci_high").row(0) == (None, None, None)
+    assert alone["reasons"][0].to_list() != []
+    named = "– sim-atlas: no area: "
+    [note] = [note for note in lake.present("radar").notes if note.startswith(named)]
+    assert "cooperation: nothing to count: agreements" in note
+    assert "without an area: sim-atlas" in plots.svg(lake.plot_radar())
+    page = lake.page("radar").html
+    assert "without an area: sim-atlas" in page.partition("<table")[0]
+    assert named in page.partition("<table")[2]
+    with pytest.raises(UsageError, match="no area to plot: it needs at least 3 metrics"):
+        plots.plot_radar(alone)
+
+
+def test_an_area_is_made_of_the_metrics_that_the_lake_has(tmp_path: Path) -> None:
+    """Chameleon alone has four: their area is half of the product of both sums of opposite axes."""
+    lake = _lake_of(tmp_path, "chameleon")
+    axes = ["judgement", "reasoning", "deception", "self_awareness"]
+    rows = lake.radar().drop_nulls("area")
+    assert rows.height > 0
+    for row in rows.iter_rows(named=True):
+        first, second, third, fourth = (100 * row[name] for name in axes)
+        assert row["area"] == pytest.approx((first + third) * (second + fourth) / 2)
+        assert row["ci_low"] < row["area"] < row["ci_high"]
+    assert lake.radar(model=rows["model"][0])["area"][0] == rows["area"][0]
+    named = "areas are of Judgement, Reasoning, Deception, Self-Awareness: no model has"
+    assert any(note.startswith(named) for note in lake.present("radar").notes)
+    svg = plots.svg(plots.plot_radar(rows))
+    assert "Deception" in svg
+    assert "Rationality" not in svg
+
+
+def test_fewer_than_three_metrics_make_no_picture(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """Public Good alone has no metric over all types: values stay in the table."""
+    lake = _lake_of(tmp_path, "public_good")
+    assert lake.radar()["area"].null_count() == 2
+    notes = lake.present("radar").notes
+    assert any(note.startswith("no model has an area: it needs at least 3") for note in notes)
+    assert main(["radar", "--lake", str(tmp_path / "lake"), "--format", "svg"]) == 2
+    out, err = capfdbinary.readouterr()
+    assert out == b""
+    assert b"metrics with a value here: none" in err
+    assert "<svg" not in lake.page("radar").html
 
 
 def test_the_picture_has_every_model_and_axis(lake: pipeline.Lake) -> None:

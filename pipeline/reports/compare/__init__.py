@@ -102,7 +102,7 @@ def compare(
     36
     """
     check_pairs(pairs)
-    check_margin(margin, metric, edition)
+    check_margin(margin, metric, edition, lake.game_types)
     systems = {system_of(lake, name) or lake.system for pair in pairs for name in pair}
     is_of_several = len(systems) > 1
     if is_of_several:
@@ -178,7 +178,7 @@ def contrast(
         raise UsageError(f"cannot contrast by `{by}`: choose a column such as role or round")
     having = [n for n in known.names(edition) if is_of_game(by) or by in row_schema(n)]
     names = asked_for(metric or having or None, edition)
-    check_margin(margin, names, edition)
+    check_margin(margin, names, edition, lake.game_types)
     request = Request(
         edition=edition,
         by=("model", by),
@@ -232,7 +232,7 @@ def compare_with(
     >>> rows.select("model", pl.col("difference").round(3), "n_models").tail(2).rows()
     [('sim-delta, role civilian', 0.01, 1), (None, 0.021, 4)]
     """
-    check_margin(margin, metric, edition)
+    check_margin(margin, metric, edition, lake.game_types)
     metrics = asked_for(metric, edition)
     name, has_value, _ = method.partition("=")
 

@@ -3,14 +3,15 @@
 P-values are adjusted for their number, and with a margin there is a verdict.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
 from pipeline import column
 from pipeline.errors import UsageError
-from pipeline.metrics import Answer, metric
+from pipeline.metrics import Answer
+from pipeline.metrics.known import highest_value
 from pipeline.metrics.request import asked_for
 from pipeline.metrics.results import HIGH, IS_THIN, LACKS, LOW, METRIC, MISSING
 from pipeline.reports.compare.pairs import SIDES, entities
@@ -179,6 +180,7 @@ def check_margin(
     margin: float | None,
     names: str | Sequence[str] | None,
     edition: Edition,
+    game_types: Collection[str],
     *,
     may_be_0: bool = False,
 ) -> None:
@@ -188,8 +190,8 @@ def check_margin(
     if not (margin > 0 or (may_be_0 and margin == 0)):
         raise UsageError(f"the margin must be greater than 0, for example 0.05, not {margin:g}")
     metrics = asked_for(names, edition)
-    declared = [metric(name, edition) for name in metrics]
-    widest = max((metric.high for metric in declared), default=1.0)
+    highest = (highest_value(name, edition, game_types) for name in metrics)
+    widest = max(highest, default=1.0)
     if margin >= widest:
         raise UsageError(
             f"the margin must be less than {widest:g}, since no difference is larger, "
