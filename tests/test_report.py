@@ -199,6 +199,7 @@ def test_the_leaderboard_is_that_of_the_api(page: Page, lake: Lake) -> None:
         for cell, name in zip(cells[-len(NAMES) :], NAMES, strict=True):
             found = [float(one["at"]["value"]) for one in page.find("data", cell)]
             ends = [expected[name], expected[f"{name}_low"], expected[f"{name}_high"]]
+            ends += [expected[f"{name}_undecided"] or None]
             assert found == ([] if expected[name] is None else [e for e in ends if e is not None])
 
 
@@ -405,7 +406,7 @@ def test_thin_values_are_marked(page: Page, content: Report) -> None:
                 if one["at"].get("data-metric") == cell.metric
             )
             marks = thin_marks(row, page)
-            star = "*" if cell.value["n_missing"] else ""
+            star = "*" if cell.value["n_missing"] or cell.value["n_undecided"] else ""
             assert marks == [f"†{few(one)}{star}" for one in least[:1]]
             n_thin += len(marks)
     assert n_thin

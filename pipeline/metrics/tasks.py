@@ -29,9 +29,9 @@ def task_ids(lake: StoredLake, varied: Sequence[Sequence[str]] = ()) -> dict[str
     games = lake.table("games").filter(pl.col("setting_id") != pl.col("game_id"))
     if not varied:
         games = games.filter(pl.col(SETTING).str.contains(f'"{VARIANT_KEYS}":', literal=True))
-    settings = games.select("setting_id", "game_type", SETTING).unique().drop_nulls().collect()
+    settings = games.select("setting_id", "game_type", SETTING).unique().drop_nulls()
     ids = {}
-    for setting_id, game_type, text in settings.iter_rows():
+    for setting_id, game_type, text in settings.sort(pl.all()).collect().iter_rows():
         setting = msgspec.json.decode(text)
         named = setting.get(VARIANT_KEYS)
         # Formats other than interchange do not check what a setting has.
