@@ -258,7 +258,8 @@ def _usage(error: click.ClickException) -> str:
         # Click compares the dashes too, so that any two short names seem similar.
         name = error.option_name.lstrip("-")
         named = {one.lstrip("-"): one for one in error.possibilities or ()}
-        error.possibilities = [named[near] for near in get_close_matches(name, named)]
+        near = [named[close] for close in get_close_matches(name, named)]
+        error = click.NoSuchOption(error.option_name, possibilities=near, ctx=error.ctx)
     text = error.format_message().strip().rstrip(".")
     text = re.sub(r"\. \(?Did you mean (.*\?)\)?", r": did you mean \1", text)
     context = getattr(error, "ctx", None)
