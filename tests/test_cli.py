@@ -919,7 +919,7 @@ def test_of_a_model_that_is_not_there_others_are_named(magic: Magic, lake: Path)
     [
         ("model = gpt-4", "write it in single quotes: 'gpt-4'"),
         ("model <> gpt-3.5-turbo", "write it in single quotes: 'gpt-3.5-turbo'"),
-        ("role = civilian", "if it is a text, write it in single quotes: 'civilian'; else choose"),
+        ("role = civilian", "if it is a text, write it in single quotes: 'civilian'\n"),
         ("role IN (civilian)", "write it in single quotes: 'civilian'"),
         ('role = "civilian"', "write it in single quotes: 'civilian'"),
         ("model = gpt 4", "texts need single quotes, as in role = 'civilian'"),
@@ -1755,3 +1755,13 @@ def test_progress_is_for_terminals_only(magic: Magic, logs: Path, tmp_path: Path
     os.close(ours)
     assert seen.stdout == quiet.out
     assert f"{measure(logs)[0]} documents" in drawn
+
+
+def test_hints_name_only_what_can_be_meant(magic: Magic, lake: Path) -> None:
+    """An option that is like no other has no suggestion; roles are those of the lake's games."""
+    assert "did you mean" not in magic("metrics", "--percent", "--lake", lake).err
+    assert "did you mean '--model'" in magic("metrics", "--modle", "x", "--lake", lake).err
+    said = magic("games", "--role", "spy", "--lake", lake).err
+    assert "no role spy: choose from" in said
+    assert "chameleon" in said
+    assert "werewolf" not in said

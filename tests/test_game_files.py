@@ -368,3 +368,10 @@ def test_games_that_were_declared_otherwise_are_not_mixed(tmp_path: Path) -> Non
         )
         assert said.returncode == code
         assert "secret_hitler" in said.stderr and "new lake" in said.stderr
+
+
+def test_an_unknown_side_is_told_with_the_sides(tmp_path: Path) -> None:
+    file = tmp_path / "spies.toml"
+    file.write_text('name = "spies"\n[[roles]]\nname = "spy"\nside = "evil"\n')
+    with pytest.raises(PluginError, match="choose a side from hidden, civilian, none"):
+        kind_in(file)

@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from difflib import get_close_matches
 from importlib import import_module
 from inspect import isfunction
 from pathlib import Path
@@ -253,6 +254,12 @@ def _gone() -> str:
 
 def _usage(error: click.ClickException) -> str:
     """Click's complaint in our form: a fact, then a hint."""
+    if isinstance(error, click.NoSuchOption):
+        # Click compares the dashes too, so that any two short names seem similar.
+        name = error.option_name.lstrip("-")
+        named = {one.lstrip("-"): one for one in error.possibilities or ()}
+        near = [named[close] for close in get_close_matches(name, named)]
+        error = click.NoSuchOption(error.option_name, possibilities=near, ctx=error.ctx)
     text = error.format_message().strip().rstrip(".")
     text = re.sub(r"\. \(?Did you mean (.*\?)\)?", r": did you mean \1", text)
     context = getattr(error, "ctx", None)

@@ -6,7 +6,6 @@ games share. It has to be named whenever its lake is asked, as a package has to 
 
 import os
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -63,11 +62,12 @@ def kind_in(file: Path, others: Iterable[Source] = ()) -> GameKind:
         # Some editors begin a file with a byte order mark.
         game = msgspec.toml.decode(file.read_bytes().decode("utf-8-sig"), type=_Game)
     except (OSError, UnicodeDecodeError, msgspec.DecodeError) as error:
-        raise PluginError(f"{file}: it cannot be read as a game: {error}") from None
+        sides = f"; choose a side from {', '.join(Side)}" if "enum value" in str(error) else ""
+        raise PluginError(f"{file}: it cannot be read as a game: {error}{sides}") from None
     roles = tuple(_role(game.name, role) for role in game.roles)
     kind = GameKind(**msgspec.structs.asdict(game) | {"roles": roles})
-    for mistake in chain(mistakes(kind), clashes(kind, others)):
-        raise PluginError(f"{file}: the game `{kind.name}`: {mistake}")
+    if found := [*mistakes(kind), *clashes(kind, others)]:
+        raise PluginError(f"{file}: the game `{kind.name}`: {'; '.join(found)}")
     return kind
 
 

@@ -4,7 +4,7 @@ An engine counts (`tally`). Whichever it is, the rest is made of its counts in o
 how sure each is (`intervals`), and whether its model played all (`completeness`).
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple, Self
 
@@ -12,8 +12,10 @@ import polars as pl
 from msgspec.structs import replace
 
 from pipeline.column import listed
+from pipeline.errors import choose
 from pipeline.lake import StoredLake, by_system
 from pipeline.metrics.completeness import completeness, played
+from pipeline.metrics.condition import Condition, compared_texts
 from pipeline.metrics.declaration import Metric
 from pipeline.metrics.intervals import sums_by_cluster, terms_of, with_intervals
 from pipeline.metrics.known import NAMES, TITLES, metric
@@ -32,7 +34,7 @@ from pipeline.metrics.results import MISSING, REPLAYS, SYSTEM, VALUES, origin, s
 from pipeline.metrics.rows import in_scope
 from pipeline.metrics.tally import ENGINES, Clusters, Question, check_engine, clusters, count
 from pipeline.metrics.tasks import task_ids
-from pipeline.metrics.values import values
+from pipeline.metrics.values import UNMET, values
 from pipeline.metrics.views import check_installed
 from pipeline.vocabulary import ALL, DEFAULT_GAMES, MAGIC, PAPER, RELEASE, Edition, Engine, GameType
 
@@ -54,6 +56,8 @@ __all__ = [
 
 DEFAULT_CONFIDENCE = 0.95
 _SYSTEM = "system"
+_OF_PLAYERS = ("game_type", "model", "role", "side", "competition")
+"""Columns with few values, which a hint can list."""
 
 
 class Answer(NamedTuple):
@@ -174,6 +178,12 @@ def answered(
     )
     counts = count(lake, question, engine, master)
     rows = values(counts, declared, request)
+    if request.where is not None and rows["reason"].str.starts_with(UNMET).any():
+        hints = "".join(f"; {hint}" for hint in _unknown_values(lake, request.where))
+        hinted = pl.when(pl.col("reason").str.starts_with(UNMET)).then(
+            pl.col("reason") + pl.lit(hints)
+        )
+        rows = rows.with_columns(reason=hinted.otherwise("reason"))
     if confidence is None:
         return Answer(_in_order(rows, metric_names, request.by), request)
     sums, terms = sums_by_cluster(counts.sums, declared, request), terms_of(rows, declared, request)
@@ -187,6 +197,16 @@ def answered(
             pl.col(*MISSING, *REPLAYS).fill_null(0), pl.col("is_complete").fill_null(value=True)
         )
     return Answer(_in_order(rows, metric_names, request.by), request, terms, sums)
+
+
+def _unknown_values(lake: StoredLake, where: Condition) -> Iterator[str]:
+    """Yield a hint for each column of a condition whose value no player of the lake has."""
+    for column in _OF_PLAYERS:
+        if column in where.columns and (strangers := compared_texts(where, column)):
+            known = lake.table("players").select(pl.col(column).drop_nulls().unique().sort())
+            names = known.collect()[column].cast(pl.String).to_list()
+            if strangers := [name for name in strangers if name not in names]:
+                yield f"no {column} {', '.join(strangers)}: {choose(strangers, names)}"
 
 
 def clusters_of(lake: StoredLake, request: Request) -> Clusters:

@@ -48,6 +48,15 @@ class Condition(Struct, frozen=True):
     columns: tuple[str, ...]
 
 
+def compared_texts(where: Condition, column: str) -> list[str]:
+    """Return the texts that a condition compares a column with, by = or IN."""
+    text = r"'(?:[^']|'')*'"
+    one, several = f"= ({text})", rf"IN \(({text}(?:, {text})*)\)"
+    found = re.findall(rf"{re.escape(identifier(column))} (?:{one}|{several})", where.sql)
+    constants = [constant for pair in found for part in pair for constant in re.findall(text, part)]
+    return [constant[1:-1].replace("''", "'") for constant in constants]
+
+
 def is_key(column: str) -> bool:
     """Whether a column is a key of what was fixed before play, as in `setting.topic`: its text."""
     return _KEY.fullmatch(column) is not None
@@ -76,7 +85,10 @@ def condition(
         near = nearest(strangers, [*schema, *elsewhere])
         if having := elsewhere.get(strangers[0]):
             near = f"not all metrics have it; choose the metric from {', '.join(having)}"
-        hint = near or f"{in_quotes(strangers[0])}; else {choose(strangers, schema)}"
+        # Beside a column that there is, as in `role = civilian`, the name is a text.
+        is_text = any(name in schema for name in columns)
+        columns_hint = "" if is_text else f"; else {choose(strangers, schema)}"
+        hint = near or f"{in_quotes(strangers[0])}{columns_hint}"
         raise UsageError(f"no column {', '.join(strangers)} for a condition: {hint}")
     types = {name: schema[name] for name in columns} or {"none": pl.Null()}
     try:

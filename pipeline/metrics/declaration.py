@@ -128,8 +128,9 @@ class Metric(Struct, frozen=True):
         if not kept:
             return self
         is_sum = self.combine == Combine.SUM
-        most = fsum(term.weight for term in kept) if is_sum else self.high
-        return replace(self, terms=kept, high=min(self.high, most))
+        # A term of a fixed count can exceed its weight, so `high` keeps what it is above the sum.
+        dropped = fsum(term.weight for term in self.terms) - fsum(term.weight for term in kept)
+        return replace(self, terms=kept, high=self.high - dropped if is_sum else self.high)
 
 
 def types_of(

@@ -321,7 +321,7 @@ def check_of_roles(
 ) -> None:
     """Raises UsageError for a `competition` or `role` unknown to us and to the lake's own games.
 
-    With `game_types`, it must be one of these games.
+    With `game_types`, it must be one of these games. The error lists those of the lake's games.
     """
     if names is not None:
         field = {"competition": "competition", "role": "name"}[column]
@@ -329,7 +329,8 @@ def check_of_roles(
         known = [getattr(role, field) for kind in kinds for role in kind.roles]
         of_lake = lake.table("roles").filter(chosen(game_type=game_types)).collect()[column]
         where = f" of {', '.join(game_types)}" if game_types else ""
-        check_words(column, names, dict.fromkeys([*known, *of_lake]), where)
+        strangers = [name for name in several(names) or () if name not in known]
+        check_words(column, strangers, dict.fromkeys(of_lake) or dict.fromkeys(known), where)
 
 
 def check_models(lake: StoredLake, models: str | Sequence[str] | None) -> None:

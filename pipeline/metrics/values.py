@@ -49,6 +49,8 @@ _DECLARED = {
     "of_type": pl.String,
 }
 
+UNMET = "no row meets the condition"
+
 
 def rolled(
     counted: pl.LazyFrame, request: Request, *sums: pl.Expr, also: Sequence[str] = ()
@@ -148,7 +150,7 @@ def _dropped(
     if request.where is None:
         return
     columns = ", ".join(request.where.columns) or "the columns"
-    reason = f"no row meets the condition; `magic schema` explains {columns}"
+    reason = f"{UNMET}; `magic schema` explains {columns}"
     none = {"n_games": 0, **dict.fromkeys(_OF_ROWS, 0), "reason": reason}
     there = valued["metric"].unique()
     for name, declared in metrics.items():

@@ -409,3 +409,18 @@ def test_an_empty_lake_has_no_slices(tmp_path):
     for engine in ("polars", "duckdb"):
         found = metrics(lake_of(tmp_path, {}), by=list(GAME_COLUMNS)[:3], engine=engine)
         assert found.is_empty()
+
+
+def test_a_value_that_no_player_has_is_named_with_the_nearest_one(public_lake):
+    """A misspelt value leaves nothing: the reason names it, and the values of the column."""
+    found = metrics(public_lake, metric="judgement", by=[], where="role = 'Civilian'")
+    assert found["reason"].item().endswith("; no role Civilian: did you mean `civilian`?")
+    where = "role = 'civilian' AND side IN ('it''s', 'xyz')"
+    found = metrics(public_lake, metric="judgement", by=[], where=where)
+    reason = found["reason"].item()
+    assert "; no side it's, xyz: choose from civilian, hidden" in reason
+    assert "no role" not in reason
+    found = metrics(public_lake, metric="judgement", by=[], where="role = 'civilian' AND seat = 77")
+    assert found["reason"].item() == (
+        "no row meets the condition; `magic schema` explains role, seat"
+    )

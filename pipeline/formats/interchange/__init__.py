@@ -4,13 +4,17 @@
 magic does not know can write it, in place of a format.
 """
 
+from msgspec.structs import replace
+
 from pipeline.archives.splitting import Splitter, entries
+from pipeline.errors import choose
 from pipeline.formats.broken import decode
+from pipeline.formats.interchange.acts import ACTS
 from pipeline.formats.interchange.document import DECODER, schema
 from pipeline.formats.interchange.reading import FORMAT, game_of
 from pipeline.formats.interchange.writing import encoded
 from pipeline.formats.look import Look, begun
-from pipeline.game import GameRecord
+from pipeline.game import BrokenDocument, GameRecord
 
 __all__ = [
     "EXAMPLE",
@@ -66,4 +70,11 @@ def claims(look: Look) -> bool:
 
 
 def read(look: Look, model: str | None) -> GameRecord:
-    return game_of(decode(DECODER, look.data))
+    try:
+        return game_of(decode(DECODER, look.data))
+    except BrokenDocument as error:
+        fault = error.fault
+        if not fault.json_path.endswith(".act") or fault.message.count("'") != 2:
+            raise
+        hint = choose([fault.message.split("'")[1]], ACTS)
+        raise BrokenDocument(replace(fault, message=f"{fault.message}: {hint}")) from error
