@@ -110,11 +110,11 @@ def setting_sd(
     apart = abs(difference) / one.range
     down, up = max(0.0, high.rate - apart), min(1.0, low.rate + apart)
     both = 0.0
-    for rates in (
+    for rate_pair in (
         (min(low.rate, down), max(high.rate, min(1.0, down + apart))),
         (min(low.rate, max(0.0, up - apart)), max(high.rate, up)),
     ):
-        of_rates = variances(*rates)
+        of_rates = variances(*rate_pair)
         # What settings have in common does not grow because the models are further apart.
         shared = pilots[0].correlation * math.sqrt(min(observed, math.prod(of_rates)))
         total = sum(of_rates)
