@@ -452,7 +452,7 @@ def test_a_draw_of_werewolf_is_half_a_credit_for_both_sides() -> None:
         (
             lambda d: d["events"][2]["acts"][0].update(act="vote"),
             "$.events[2].acts[0].act",
-            "`act` cannot be 'vote'",
+            f"`act` cannot be 'vote': choose from {', '.join(ACTS)}",
         ),
         (
             lambda d: d.update(started_at="yesterday"),
