@@ -452,7 +452,7 @@ def test_a_draw_of_werewolf_is_half_a_credit_for_both_sides() -> None:
         (
             lambda d: d["events"][2]["acts"][0].update(act="vote"),
             "$.events[2].acts[0].act",
-            "`act` cannot be 'vote'",
+            f"`act` cannot be 'vote': choose from {', '.join(ACTS)}",
         ),
         (
             lambda d: d.update(started_at="yesterday"),
@@ -726,19 +726,16 @@ def test_schema_prints_the_json_schema(capfd: pytest.CaptureFixture[str]) -> Non
     assert run(capfd, "schema", "votes", "--interchange")[0] == 2
 
 
-@pytest.mark.parametrize(
-    ("act", "hint"),
-    [("vote", "did you mean `votes`?"), ("xyz", "choose from ")],
-)
-def test_an_unknown_act_is_told_with_those_there_are(act: str, hint: str) -> None:
+def test_an_unknown_act_is_told_with_those_there_are() -> None:
     document = {
         "magic_interchange": 1,
         "system": "lab",
         "game_type": "werewolf",
         "is_finished": False,
         "seats": [{"player": "Wu", "model": "m", "role": "werewolf"}],
-        "events": [{"actor": "Wu", "acts": [{"act": act, "target": "Wu"}]}],
+        "events": [{"actor": "Wu", "acts": [{"act": "vote", "target": "Wu"}]}],
     }
     fault = fault_of(document)
     assert fault.json_path == "$.events[0].acts[0].act"
-    assert f"`act` cannot be '{act}': {hint}" in fault.message
+    assert fault.message.startswith("`act` cannot be 'vote': choose from ")
+    assert "votes" in fault.message

@@ -7,7 +7,6 @@ magic does not know can write it, in place of a format.
 from msgspec.structs import replace
 
 from pipeline.archives.splitting import Splitter, entries
-from pipeline.errors import choose
 from pipeline.formats.broken import decode
 from pipeline.formats.interchange.acts import ACTS
 from pipeline.formats.interchange.document import DECODER, schema
@@ -74,7 +73,7 @@ def read(look: Look, model: str | None) -> GameRecord:
         return game_of(decode(DECODER, look.data))
     except BrokenDocument as error:
         fault = error.fault
-        if not fault.json_path.endswith(".act") or fault.message.count("'") != 2:
+        if not fault.json_path.endswith(".act"):
             raise
-        hint = choose([fault.message.split("'")[1]], ACTS)
-        raise BrokenDocument(replace(fault, message=f"{fault.message}: {hint}")) from error
+        message = f"{fault.message}: choose from {', '.join(ACTS)}"
+        raise BrokenDocument(replace(fault, message=message)) from error
