@@ -25,11 +25,13 @@ _DOUBTS = (
 )
 # Words that take an answer back.
 TAKES_BACK = (
-    rf"(?im)^[^\w\n]*(?:{CONDITION}|or\b)|\b(?:take\s+(?:it|that)\s+back|that\s+was\s+a\s+lie|jok(?:e|ing)|kidding)\b|(?:^|[,.;:—–-])\W*(?:no\s*(?:$|[,.!:;—–-]|wait)|(?:nope|wait|well|actually"
+    rf"(?im)^[^\w\n]*(?:{CONDITION}|or\b)|\b(?:take\s+(?:it|that)\s+back|that\s+was\s+a\s+lie|jok(?:e|ing)|kidding"
+    r"|chang(?:ed?|ing)\s+(?:my|it\s+to)|make\s+(?:that|it)|on\s+(?:reflection|second)|think(?:ing)?\s+again"
+    rf"|i(?:['’]d)?\s+(?:rather|prefer))\b|(?:^|[,.;:—–-])\W*(?:no\s*(?:$|[,.!:;—–-]|wait)|(?:nope|wait|well|actually"
     r"|sorry|hm+|oh|correction|scratch|on\s+second|oops|my\s+mistake)\b)"
 )
-# Behind a labelled answer only what votes once more is looked at.
-VOTES_AGAIN = r"(?im)^[^\n]*\b(?:vote|choose|pick)\b[^\n]*$"
+# Behind a labelled answer only what votes once more is looked at, and a line that is only a name.
+VOTES_AGAIN = rf"(?im)^[^\n]*\b(?:vote|choose|pick)\b[^\n]*$|^[^\w\x02\n]*{MARK}[^\w\n]*$"
 # Behind an answer, a name that nobody votes for: of whom a clue is compared.
 ASIDE = (
     rf"(?i)\b(?:while|whereas|unlike|both)\s+{MARK}|{MARK}(?:['’]s\s+(?:\w+\s+)?(?:clues?|responses?|"
