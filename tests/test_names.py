@@ -871,7 +871,7 @@ DIFFICULT = {
     "Vote: Bo\nChanged my mind, it is Cem.": UNDECIDED,
     "Vote: Bo\n\nAfter thinking again I prefer Cem.": UNDECIDED,
     "<vote>Bo</vote> Make that Cem.": UNDECIDED,
-    "Vote: Bo\nCem": UNDECIDED,
+    "Vote: Bo\nCem": "Bo",
     "I vote for Bo\n\nCem": UNDECIDED,
     "Bo\n\nCem": UNDECIDED,
     "Out: Cem": UNDECIDED,

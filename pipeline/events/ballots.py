@@ -30,8 +30,8 @@ TAKES_BACK = (
     rf"|i(?:['’]d)?\s+(?:rather|prefer))\b|(?:^|[,.;:—–-])\W*(?:no\s*(?:$|[,.!:;—–-]|wait)|(?:nope|wait|well|actually"
     r"|sorry|hm+|oh|correction|scratch|on\s+second|oops|my\s+mistake)\b)"
 )
-# Behind a labelled answer only what votes once more is looked at, and a line that is only a name.
-VOTES_AGAIN = rf"(?im)^[^\n]*\b(?:vote|choose|pick)\b[^\n]*$|^[^\w\x02\n]*{MARK}[^\w\n]*$"
+# Behind a labelled answer only what votes once more is looked at.
+VOTES_AGAIN = r"(?im)^[^\n]*\b(?:vote|choose|pick)\b[^\n]*$"
 # Behind an answer, a name that nobody votes for: of whom a clue is compared.
 ASIDE = (
     rf"(?i)\b(?:while|whereas|unlike|both)\s+{MARK}|{MARK}(?:['’]s\s+(?:\w+\s+)?(?:clues?|responses?|"
