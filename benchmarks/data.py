@@ -18,7 +18,7 @@ from pipeline.ingest import write_roles
 from pipeline.lake import StoredLake, create_lake, open_lake
 from pipeline.lake.files import TableWriter
 from pipeline.lake.transaction import transaction
-from pipeline.simulate.competitions import COMPETITIONS
+from pipeline.simulate.point_games import COMPETITIONS
 
 SCRATCH = Path(os.environ.get("MAGIC_BENCH", HERE / "data")).resolve()
 MODELS = 10

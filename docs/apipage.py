@@ -11,11 +11,11 @@ from plain import escaped, fence
 
 import pipeline
 from pipeline import errors
-from pipeline.pages.notebook import Shown
+from pipeline.pages.report import Shown
 from pipeline.present import Presented
 from pipeline.reports.cite import Citation
+from pipeline.reports.documents import Hits
 from pipeline.reports.ranking import Board
-from pipeline.reports.search import Hits
 from pipeline.reports.transcript import Transcript
 from pipeline.verify import Verification
 

@@ -11,16 +11,14 @@ import polars as pl
 
 from pipeline import lake as stored, warehouse
 from pipeline.catalog import write_catalog
-from pipeline.errors import MetricError, UsageError, choose
+from pipeline.errors import MetricError, UsageError, choose, may_be_of_a_file
 from pipeline.events.contracts import TABLES
 from pipeline.exports import export
 from pipeline.lake.opening import explanation
-from pipeline.library_errors import may_be_of_a_file
 from pipeline.metrics import metrics
 from pipeline.metrics.added import added, declared_in
-from pipeline.metrics.declaration import Metric
 from pipeline.metrics.evidence import evidence, evidence_page
-from pipeline.metrics.known import Added, knowing, known
+from pipeline.metrics.known import Added, Metric, knowing, known
 from pipeline.present import Presented, present, presented
 from pipeline.reports import (
     audit,
@@ -30,23 +28,23 @@ from pipeline.reports import (
     declared as declared_reports,
     diff,
     documents,
+    documents as search,
     evidence_sum,
     games,
-    missing,
-    models,
+    games as missing,
+    games as models,
     plan,
-    radar,
     ranking,
+    ranking as radar,
     ratings,
-    schema,
-    search,
     tables,
     transcript,
+    views as schema,
 )
-from pipeline.reports.compare.settings import settings_apart
+from pipeline.reports.compare import settings_apart
 from pipeline.reports.views import not_a_table, other_groups, views
 from pipeline.verify import LIMIT, Verification, verify
-from pipeline.warehouse.views import Views
+from pipeline.warehouse.statements import Views
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -15,7 +15,7 @@ from pipeline.vocabulary import Edition
 
 if TYPE_CHECKING:
     # The pages need libraries that not every installation has.
-    from pipeline.pages.notebook import Shown
+    from pipeline.pages.report import Shown
 
 
 class Game(Transcript, frozen=True, eq=False):
@@ -143,7 +143,7 @@ class Lake(AnsweringLake):
         8
         """
         try:
-            from pipeline.pages.notebook import shown
+            from pipeline.pages.report import shown
         except ModuleNotFoundError:
             raise PipelineError(plots.NEEDED) from None
         return shown(self, name, parameters)
@@ -188,7 +188,7 @@ class Lake(AnsweringLake):
     @method
     def _repr_html_(self) -> str | None:
         try:
-            from pipeline.pages.notebook import lake_html
+            from pipeline.pages.report import lake_html
         except ModuleNotFoundError:
             return None
         return lake_html(self)

@@ -11,16 +11,15 @@ from uuid import uuid4
 
 import polars as pl
 
-from pipeline.errors import DAMAGE_HINT, LakeError
+from pipeline.errors import DAMAGE_HINT, LakeError, one_line
 from pipeline.lake import StoredLake, open_lake
-from pipeline.lake.contents import CATALOG, DRAFT, delete_old_drafts
 from pipeline.lake.opening import explanation
-from pipeline.library_errors import one_line
+from pipeline.lake.tables import CATALOG, DRAFT, delete_old_drafts
 from pipeline.reports.views import views
 from pipeline.stores import Location, location
 from pipeline.version import __version__
 from pipeline.warehouse.database import write_database
-from pipeline.warehouse.views import Computed
+from pipeline.warehouse.statements import Computed
 
 # Metrics and leaderboard of so many games take a few seconds in all editions, and less memory than
 # the ingest before.

@@ -8,19 +8,12 @@ from typing import NamedTuple
 from pipeline import games
 from pipeline.archives import MAX_DOCUMENT, Document, Sources, documents
 from pipeline.events.frames import IdentifiedGame, frames
-from pipeline.events.identity import (
-    content_id,
-    document_sha256,
-    game_id,
-    game_index,
-    sha256,
-)
+from pipeline.events.readings import content_id, document_sha256, game_id, game_index, sha256
 from pipeline.formats import NO_MODEL, inspect, may_be_log, read, splitter, why_ignored
+from pipeline.formats.building import clear_cache
 from pipeline.formats.interchange import KEY, NAME, encoded
-from pipeline.formats.rows import clear_cache
 from pipeline.game import BrokenDocument, Fault, GameRecord
-from pipeline.games.files import kind_in
-from pipeline.games.mistakes import gaps
+from pipeline.games.kind import gaps, kind_in
 from pipeline.plugins import PluginError
 
 _GAMES_AT_ONCE = 1_000

@@ -3,7 +3,10 @@
 The command line turns a `PipelineError` into one line on stderr; anything else is a defect of ours.
 """
 
-from collections.abc import Iterable
+import errno
+import re
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 DAMAGE_HINT = (
     "run `magic verify` on this lake to list all damage; then restore the lake from a copy, or "
@@ -86,3 +89,168 @@ class QueryError(PipelineError):
 
     def __str__(self) -> str:
         return f"{self.message}\n{self.place}" if self.place else self.message
+
+
+# What a library's error says in one line, and whether a file of a lake may be at fault.
+#
+# `LIBRARIES` is all that is known of the libraries. Their errors are known by the modules of their
+# classes: to import the classes would load the libraries.
+
+# What no user needs: polars' advice to its developers, who would see the whole of a path; colours;
+# where in its code something written in Rust failed, and what that knows of a log's files.
+_NOT_FOR_USERS = re.compile(
+    r" *\(set POLARS_\w+=[^)]*\)|\x1b\[[0-9;]*m|\s+0: <unknown>.*|: ParsedLogPath \{.*", re.DOTALL
+)
+_CAUSE = "↳"
+
+
+def _plain(text: str) -> str:
+    """The first line, and the causes that a tree draws below it."""
+    lines = [line.strip() for line in _NOT_FOR_USERS.sub("", text).splitlines() if line.strip()]
+    causes = [line.lstrip(f" {_CAUSE}") for line in lines[1:] if line.startswith(_CAUSE)]
+    return ": ".join(dict.fromkeys(lines[:1] + causes))
+
+
+def _of_spark(text: str) -> str:
+    """Without the places in Spark's code; of Python on an executor, what that has raised."""
+    _, is_python, raised = text.rpartition("Traceback (most recent call last):\n")
+    lines = (line for line in raised.splitlines() if not (is_python and line[:1].isspace()))
+    plain = (line.strip(" :") for line in lines if "An error occurred while" not in line)
+    return next(filter(None, plain), "")
+
+
+class Library(NamedTuple):
+    """A library: where its errors are from, how a line is had from their text, and which of them
+    are about a query or a limit. All others may be about a file of a lake, if it reads them."""
+
+    modules: tuple[str, ...]
+    line: Callable[[str], str] = _plain
+    reads_lakes: bool = True
+    of_queries: tuple[str, ...] = ()
+
+
+LIBRARIES = (
+    Library(
+        ("polars",),
+        of_queries=(
+            *("ColumnNotFoundError", "DuplicateError"),
+            *("InvalidOperationError", "ShapeError"),
+        ),
+    ),
+    Library(
+        ("duckdb", "_duckdb"),
+        of_queries=(
+            *("BinderException", "CatalogException", "ParserException", "SyntaxException"),
+            *("ConversionException", "OutOfRangeException", "TypeMismatchException"),
+            *("InterruptException", "OutOfMemoryException", "PermissionException"),
+        ),
+    ),
+    Library(("pyarrow",)),
+    # `_internal` has the errors of deltalake, and `pyo3_runtime` a panic of any that is in Rust.
+    Library(("deltalake", "_internal", "pyo3_runtime")),
+    Library(("pyspark", "py4j"), line=_of_spark, reads_lakes=False),
+)
+_OTHER = Library((), reads_lakes=False)
+# How the system's and the stores' refusals of a user end up in the libraries' texts.
+_DENIED = re.compile(
+    r"permission ?denied|os error 13\b|access ?denied|lacked the necessary privileges",
+    re.IGNORECASE,
+)
+
+
+_MISSING = re.compile(r"no such file|no files found|not found", re.IGNORECASE)
+
+
+class _Lack(NamedTuple):
+    """What a machine can lack: the text for a user, the system's numbers of such errors, and how
+    the libraries' texts say it."""
+
+    text: str
+    numbers: tuple[int, ...]
+    words: re.Pattern[str]
+
+
+_LACKS = (
+    _Lack(
+        "not enough memory: process less at a time, raise `ulimit -v`, or use a larger machine",
+        (errno.ENOMEM, errno.EAGAIN),
+        re.compile(
+            r"cannot allocate memory|failed to map segment|alloc(?:ation)? of size|bad_alloc"
+            r"|not enough memory|out of memory|resource temporarily unavailable|os error 1[12]\b"
+            r"|can't start new thread",
+            re.IGNORECASE,
+        ),
+    ),
+    _Lack(
+        "a disk is full: free some room, or name a larger folder for temporary files by TMPDIR",
+        (errno.ENOSPC, errno.EDQUOT),
+        re.compile(r"no space left|quota exceeded|os error (?:28|122)\b", re.IGNORECASE),
+    ),
+    _Lack(
+        "too many files are open: raise `ulimit -n`",
+        (errno.EMFILE, errno.ENFILE),
+        re.compile(r"too many open files|os error 2[34]\b", re.IGNORECASE),
+    ),
+)
+
+
+def lack(error: BaseException) -> str | None:
+    """What the machine lacked and what to do, if that is why something failed; else None."""
+    if isinstance(error, PipelineError):
+        return str(error) if isinstance(error, MachineError) else None
+    if isinstance(error, MemoryError):
+        return _LACKS[0].text
+    number = getattr(error, "errno", None)
+    is_it = (number in one.numbers if number else one.words.search(str(error)) for one in _LACKS)
+    return next((one.text for one, is_one in zip(_LACKS, is_it, strict=True) if is_one), None)
+
+
+def check_machine(error: BaseException) -> None:
+    """Raises MachineError if the machine lacked something. For whoever would blame a file."""
+    if text := lack(error):
+        raise MachineError(text) from None
+
+
+def _library(error: BaseException) -> Library:
+    module = type(error).__module__.partition(".")[0]
+    return next((library for library in LIBRARIES if module in library.modules), _OTHER)
+
+
+def one_line(error: BaseException) -> str:
+    """What an error says, in one line; the name of its class if it says nothing.
+
+    Of the system's errors that is the file and the reason, without the number.
+    """
+    file = error.filename if isinstance(error, OSError) and error.strerror else None
+    return reason(error) if file is None else f"{file}: {reason(error)}"
+
+
+def reason(error: BaseException) -> str:
+    """The same; of the system's errors without the path, for texts that name it themselves."""
+    of_system = isinstance(error, OSError) and error.strerror
+    return of_system or _library(error).line(str(error)) or type(error).__name__
+
+
+def is_denied(error: BaseException) -> bool:
+    """Whether a user has no permission for what failed: that is no damage."""
+    is_known = isinstance(error, PermissionError | DeniedError)
+    return is_known or _DENIED.search(str(error)) is not None
+
+
+def is_missing(error: BaseException) -> bool:
+    """Whether a Parquet file was not there, as one of a lake that `magic maintain` has deleted."""
+    text = str(error)
+    return ".parquet" in text and _MISSING.search(text) is not None
+
+
+def may_be_of_a_file(error: BaseException) -> bool:
+    """Whether a library, or the system, may have failed to read a file of a lake.
+
+    Our own error, which a library's one was turned into, has that as its context.
+    """
+    if isinstance(error, PipelineError):
+        return error.__context__ is not None and may_be_of_a_file(error.__context__)
+    if isinstance(error, OSError):
+        return error.errno is None or ".parquet" in str(error)
+    library = _library(error)
+    return library.reads_lakes and type(error).__name__ not in library.of_queries

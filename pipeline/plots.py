@@ -18,9 +18,9 @@ import polars as pl
 
 from pipeline.cells import printable
 from pipeline.errors import MissingExtraError, UsageError
-from pipeline.extras import install_command
 from pipeline.metrics.known import highest_value, title, titles
-from pipeline.reports.radar import AXES, LEAST_AXES, axes_of_areas
+from pipeline.plugins import install_command
+from pipeline.reports.ranking import AXES, LEAST_AXES, axes_of_areas
 from pipeline.vocabulary import ALL
 
 if TYPE_CHECKING:

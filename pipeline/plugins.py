@@ -7,14 +7,35 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from pipeline.errors import PipelineError, choose
-from pipeline.library_errors import one_line
+from pipeline.errors import MissingExtraError, PipelineError, choose, one_line
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+
+# The optional parts of an installation: what they are called and how to get them.
+
+DISTRIBUTION = "magic-benchmark-pipeline"
+"""The name on the package index, where `magic-pipeline` is a different project."""
+
+
+def install_command(extra: str) -> str:
+    """The command that adds an extra to the installation.
+
+    pip takes an installed project as it is, also one from a checkout, and adds what is missing.
+    """
+    return f"pip install '{DISTRIBUTION}[{extra}]'"
+
+
+def check_extra(what: str, extra: str, modules: tuple[str, ...]) -> None:
+    """Raises MissingExtraError with the command to run if a module of the extra is missing."""
+    if missing := [name for name in modules if find_spec(name) is None]:
+        command = install_command(extra)
+        raise MissingExtraError(f"{what} needs {', '.join(missing)}: run `{command}`")
+
 
 FORMATS, GAMES, METRICS = GROUPS = (
     "magic_pipeline.formats",

@@ -22,7 +22,7 @@ PARTS = (
         "ingest",
         "lake",
     ),
-    *("library_errors", "plugins", "processes", "provenance", "sqlfiles", "stores"),
+    *("plugins", "processes", "provenance", "sqlfiles", "stores"),
     *("thoughts", "version", "vocabulary", "warehouse"),
 )
 """The parts of this package that `pipeline.ingest` imports, as a test checks.

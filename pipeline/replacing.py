@@ -6,8 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
-from pipeline.errors import PipelineError, UsageError
-from pipeline.library_errors import reason
+from pipeline.errors import PipelineError, UsageError, reason
 
 
 @contextmanager

@@ -13,22 +13,20 @@ import polars as pl
 from msgspec import Struct
 
 from pipeline.archives import Document
-from pipeline.archives.names import form_of
+from pipeline.archives.sources import form_of
 from pipeline.errors import PipelineError
 from pipeline.events.contracts import GAME_TABLES, TABLES
 from pipeline.events.frames import Frames, IdentifiedGame, frames
-from pipeline.events.identity import content_id, game_id, sha256
+from pipeline.events.readings import content_id, game_id, sha256
 from pipeline.formats import NO_ERROR, Format, formats, read
 from pipeline.formats.interchange import encoded
 from pipeline.formats.look import Look
 from pipeline.game import BrokenDocument, GameRecord
-from pipeline.ingest.decode import UNFORESEEN, Batch, decode, look
-from pipeline.ingest.ids import GameIds
-from pipeline.ingest.models import Models
+from pipeline.ingest.decode import UNFORESEEN, Batch, GameIds, Models, decode, look
 from pipeline.lake import StoredLake
 from pipeline.metrics.added import check_counts
 from pipeline.metrics.known import Added, has_sql, metric, sql, titles
-from pipeline.metrics.views import check_installed
+from pipeline.metrics.rows import check_installed
 from pipeline.vocabulary import PAPER
 
 N_MUTANTS = 200

@@ -13,7 +13,7 @@ import polars as pl
 from document import asked, markdown, write
 from shapes import Floats, Play, Shape, frame, of_metric, terms
 
-from pipeline.statistics.area import area, areas
+from pipeline.statistics.interval import area, areas
 
 AXES = (
     *("judgement", "reasoning", "deception", "cooperation"),

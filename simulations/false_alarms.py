@@ -34,8 +34,7 @@ from pairs_of_models import (
 )
 from shapes import METRICS, of_metric, of_settings
 
-from pipeline.statistics.contrast import p_fall
-from pipeline.statistics.families import holm, letter_groups
+from pipeline.statistics.contrast import holm, letter_groups, p_fall
 from pipeline.statistics.pairs import of_basis
 
 RATES = (0.05, 0.2, 0.5)

@@ -19,8 +19,7 @@ from shapes import UNEVEN, Floats, Shape, of_metric, of_settings, played, terms
 
 from pipeline.statistics.contrast import Rate
 from pipeline.statistics.interval import rates as rates_of
-from pipeline.statistics.pairs import Pilot, pilots_of
-from pipeline.statistics.planning import power_of, setting_sd, settings_needed
+from pipeline.statistics.pairs import Pilot, pilots_of, power_of, setting_sd, settings_needed
 
 DIFFERENCE = 0.2  # of the metric's range
 POWER, PROMISED, NEAR = 0.8, 0.8, 0.05

@@ -20,8 +20,7 @@ from scipy.stats import binom
 from shapes import Floats, Play, Shape, frame, of_metric, of_settings, played, terms
 
 from pipeline.statistics.contrast import Rate, wilson
-from pipeline.statistics.interval import rates
-from pipeline.statistics.midp import ends
+from pipeline.statistics.interval import ends, rates
 
 CONFIDENCE, Z = 0.95, NormalDist().inv_cdf(0.975)
 SHOWN_RATES = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)

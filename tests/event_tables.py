@@ -14,8 +14,7 @@ from typing import ClassVar
 import polars as pl
 from polars.testing import assert_frame_equal
 
-from pipeline.events.checks import broken
-from pipeline.events.contracts import TABLES, VERSION, OfGame, polars_schema, role_rows
+from pipeline.events.contracts import TABLES, VERSION, OfGame, broken, polars_schema, role_rows
 from pipeline.games import kind
 from pipeline.lake import StoredLake
 from pipeline.lake.files import TableWriter

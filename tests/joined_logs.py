@@ -7,7 +7,7 @@ from typing import Any
 
 from logs import interchange
 
-from pipeline.events.identity import sha256
+from pipeline.events.readings import sha256
 from pipeline.simulate import simulate
 
 NAMES = {"openai/sim-atlas": "sim-atlas", "a'\"z/gpt-4": "gpt-4", "Model-A": "model-a"}

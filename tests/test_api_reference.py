@@ -16,11 +16,11 @@ from pipeline.answers import AnsweringLake
 from pipeline.api import Game, Lake
 from pipeline.cli.app import app
 from pipeline.metrics.known import NAMES
-from pipeline.pages.notebook import Shown
+from pipeline.pages.report import Shown
 from pipeline.present import Presented
 from pipeline.reports.cite import Citation
+from pipeline.reports.documents import Hits
 from pipeline.reports.ranking import Board
-from pipeline.reports.search import Hits
 from pipeline.reports.transcript import Transcript
 from pipeline.verify import Verification
 
@@ -186,7 +186,7 @@ WITHOUT_PARAMETER = {
     "evidence --misses": "`hit=False`",
     "ingest --models-from": "a map as `model`",
     "ingest --master": "a Spark team",
-    "ingest --watch": "`pipeline.ingest.watch.settled`",
+    "ingest --watch": "`pipeline.ingest.settled`",
     "leaderboard --percent": "`present(..., percent=True)`",
     "quarantine --export": "`pipeline.ingest.export`",
     "schema --interchange": "the JSON Schema",

@@ -20,7 +20,7 @@ from pipeline.metrics import metrics
 from pipeline.metrics.evidence import evidence
 from pipeline.metrics.known import names
 from pipeline.reports.audit import KINDS, audit, findings
-from pipeline.reports.models import alike, models
+from pipeline.reports.games import alike, models
 from pipeline.simulate import simulate
 from pipeline.vocabulary import EDITIONS
 

@@ -26,8 +26,8 @@ from pipeline.errors import LakeError, MachineError
 from pipeline.events.contracts import TABLES
 from pipeline.ingest import ingest
 from pipeline.lake import create_lake
-from pipeline.lake.contents import CATALOG
 from pipeline.lake.maintain import maintain
+from pipeline.lake.tables import CATALOG
 from pipeline.reports.views import computed, views
 from pipeline.simulate import simulate
 from pipeline.verify import verify

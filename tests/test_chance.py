@@ -9,7 +9,7 @@ from event_tables import assert_same, grid, lake_of, table
 import pipeline
 from pipeline import warehouse
 from pipeline.ingest import ingest
-from pipeline.metrics.views import views
+from pipeline.metrics.rows import views
 from pipeline.simulate import simulate
 
 PLAYERS = """

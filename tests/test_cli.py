@@ -28,14 +28,14 @@ from rich.cells import cell_len
 import pipeline
 from pipeline import sandbox
 from pipeline.archives import measure
-from pipeline.cli import main, output, suggestions, terminal
+from pipeline.cli import main, options as suggestions, output, terminal
 from pipeline.cli.app import app
 from pipeline.cli.exits import CHECK_FAILED
 from pipeline.errors import LakeError
 from pipeline.events.contracts import TABLES
 from pipeline.formats.interchange import EXAMPLE
 from pipeline.ingest import ingest
-from pipeline.lake.contents import CATALOG
+from pipeline.lake.tables import CATALOG
 from pipeline.metrics import NAMES, TITLES
 from pipeline.metrics.known import names
 from pipeline.present.rows import NO_GAMES
@@ -691,7 +691,7 @@ def test_ingest_tells_what_came_of_it(
 ) -> None:
     """All is well, also for `--strict`; a long one says where it is, also where nobody looks."""
     monkeypatch.setenv("MAGIC_LAKE", str(tmp_path / "lake"))
-    monkeypatch.setattr("pipeline.cli.progress.SECONDS_BETWEEN_LINES", 0)
+    monkeypatch.setattr("pipeline.cli.terminal.SECONDS_BETWEEN_LINES", 0)
     result = magic("ingest", logs, "--strict")
     assert result.code == 0
     assert re.search(r"reading: 33 documents and 0 MiB in \d+ s$", result.err, re.MULTILINE)

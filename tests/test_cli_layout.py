@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 from pipeline import cells
 from pipeline.cli import output, terminal
-from pipeline.present import folds, layout
+from pipeline.present import table as folds, terminal as layout
 from pipeline.present.table import Estimate, Table
 
 TEXTS = st.text("ab c-_/.,é漢😀\n", max_size=60)

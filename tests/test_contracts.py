@@ -11,8 +11,17 @@ import pytest
 from hypothesis import given, strategies as st
 
 from pipeline import vocabulary
-from pipeline.events.checks import Column, Table, are_kept, broken, columns_of, rules
-from pipeline.events.contracts import TABLES, VERSION, own_contract
+from pipeline.events.contracts import (
+    TABLES,
+    VERSION,
+    Column,
+    Table,
+    are_kept,
+    broken,
+    columns_of,
+    own_contract,
+    rules,
+)
 from pipeline.lake.tables import RENAMED_WORDS
 
 

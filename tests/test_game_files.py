@@ -17,7 +17,7 @@ from pipeline import games as kinds
 from pipeline.cli import main
 from pipeline.events import contracts
 from pipeline.games import Ending, GameKind, Role
-from pipeline.games.files import VARIABLE, kind_in, of_files
+from pipeline.games.kind import VARIABLE, kind_in, of_files
 from pipeline.lake import lake as of_lake
 from pipeline.plugins import PluginError
 from pipeline.vocabulary import Side

@@ -19,7 +19,7 @@ from pipeline.cli import main
 from pipeline.errors import PipelineError, SourceError, UsageError
 from pipeline.events.contracts import GAME_TABLES
 from pipeline.ingest import ingest
-from pipeline.lake.joining import names_of
+from pipeline.lake.lake import names_of
 from pipeline.metrics.known import names as metric_names
 from pipeline.pages.report import report_file
 from pipeline.reports.views import views

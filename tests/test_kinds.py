@@ -12,7 +12,7 @@ from pipeline.acts import ACTS
 from pipeline.events.contracts import TABLES
 from pipeline.game import Event
 from pipeline.games import Ending, EventTable, GameKind, Role
-from pipeline.games.mistakes import check
+from pipeline.games.kind import check
 from pipeline.plugins import OWN, PluginError
 from pipeline.vocabulary import Side
 

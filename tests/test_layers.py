@@ -15,9 +15,9 @@ PACKAGE = Path(pipeline.__file__).parent
 # From the ground up; each may use those before it. What is in one set knows nothing of the other.
 LAYERS: list[set[str]] = [
     {"cells", "declared", "errors", "processes", "thoughts", "vocabulary", "version"},
-    {"library_errors", "stores"},
+    {"stores"},
     {"replacing", "plugins"},
-    {"column", "game", "sqlfiles", "archives", "simulate", "extras"},
+    {"column", "game", "sqlfiles", "archives", "simulate"},
     {"games", "provenance", "written"},
     {"acts"},
     {"formats"},
@@ -53,7 +53,7 @@ ONLY = {
     "stores": {"errors"},
     "archives": {"errors", "stores"},
     "lake": {
-        *("errors", "events", "games", "library_errors", "sqlfiles", "stores", "version"),
+        *("errors", "events", "games", "sqlfiles", "stores", "version"),
         "vocabulary",
     },
 }

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import pipeline
-from pipeline.extras import DISTRIBUTION
+from pipeline.plugins import DISTRIBUTION
 
 ROOT = Path(__file__).parent.parent
 JUDGE = """

@@ -10,7 +10,7 @@ from pipeline import provenance
 @pytest.mark.parametrize(
     ("file", "is_part"),
     [
-        ("formats/aiwolf.py", True),
+        ("formats/systems/aiwolf.py", True),
         ("formats/magic/log.py", True),
         ("game.py", True),
         ("pages/values.py", False),
@@ -23,7 +23,7 @@ def test_a_change_counts_if_it_decides_the_rows(
     file: str, is_part: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     package = Path(provenance.__file__).parent
-    for copied in ("formats/aiwolf.py", file):
+    for copied in ("formats/systems/aiwolf.py", file):
         (tmp_path / copied).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / copied).write_bytes((package / copied).read_bytes())
     monkeypatch.setattr(provenance, "__file__", str(tmp_path / "provenance.py"))

@@ -27,8 +27,8 @@ from pipeline.cli import main
 from pipeline.errors import UsageError
 from pipeline.ingest import ingest
 from pipeline.metrics import NAMES
-from pipeline.metrics.intervals import EXPLANATION
-from pipeline.metrics.results import ORIGIN
+from pipeline.metrics.known import ORIGIN
+from pipeline.metrics.values import EXPLANATION
 from pipeline.pages.report import LONGEST_TEXT, Report, report, report_html
 from pipeline.simulate import simulate
 

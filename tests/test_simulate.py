@@ -21,9 +21,8 @@ import pytest
 import zstandard
 
 from pipeline.errors import UsageError
-from pipeline.simulate import Summary, simulate
-from pipeline.simulate.dice import Dice
-from pipeline.simulate.work import encode
+from pipeline.simulate import Summary, encode, simulate
+from pipeline.simulate.settings import Dice
 
 SEATED = [(1, "Player 1"), (2, "Player 2"), (3, "Player 3")]
 OUTAGE = "<<<<<<END_OF_CONVERSATION>>>>>>"

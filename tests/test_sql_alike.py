@@ -17,16 +17,15 @@ from pipeline.cli import main
 from pipeline.errors import LakeError
 from pipeline.ingest import ingest
 from pipeline.lake import create_lake
-from pipeline.lake.contents import CATALOG
-from pipeline.metrics.views import LEADERBOARD, OF_ALL, in_schema
+from pipeline.lake.tables import CATALOG
+from pipeline.metrics.rows import LEADERBOARD, OF_ALL, in_schema
 from pipeline.reports import views as module
 from pipeline.reports.views import computed
 from pipeline.sandbox import Sandbox
 from pipeline.simulate import simulate
 from pipeline.vocabulary import EDITIONS, PAPER
 from pipeline.warehouse import connect, query
-from pipeline.warehouse.results import as_polars
-from pipeline.warehouse.views import Computed
+from pipeline.warehouse.statements import Computed, as_polars
 
 # A name that JSON and SQL have to quote.
 ODD = """it's "Zoë's" \\ 7B\n\U0001f600"""

@@ -12,7 +12,7 @@ import pytest
 import pipeline
 from pipeline.cli import main, output
 from pipeline.errors import PipelineError, QueryError, UsageError
-from pipeline.extras import install_command
+from pipeline.plugins import install_command
 
 TOP = Path(__file__).parent.parent
 MODEL = "SELECT count(*) AS n FROM votes WHERE model = $model"
@@ -247,7 +247,7 @@ def test_a_file_that_cannot_be_written_is_reported_first(
 def test_without_the_library_the_error_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("pipeline.extras.find_spec", lambda name: None)
+    monkeypatch.setattr("pipeline.plugins.find_spec", lambda name: None)
     assert main(["sql", "SELECT 1", "--lake", "none", "-o", str(tmp_path / "a.xlsx")]) == 1
     error = capsys.readouterr().err
     assert error == f"magic: an XLSX file needs xlsxwriter: run `{install_command('excel')}`\n"

@@ -15,7 +15,7 @@ from pipeline.cli import main
 from pipeline.errors import QueryError
 from pipeline.lake import create_lake
 from pipeline.sandbox import Sandbox
-from pipeline.server.making import Task, reply
+from pipeline.server.app import Task, reply
 
 SHOWN = {
     "time": ("TIME '23:59:59.999999'", "23:59:59.999999"),

@@ -21,8 +21,7 @@ from pipeline.errors import UsageError
 from pipeline.ingest import ingest
 from pipeline.lake.maintain import maintain
 from pipeline.pages.content import Content
-from pipeline.pages.page import content, parameters
-from pipeline.pages.render import fragment
+from pipeline.pages.render import content, fragment, parameters
 from pipeline.present import present
 from pipeline.simulate import simulate
 from pipeline.statistics.pairs import UNPAIRED

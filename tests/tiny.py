@@ -13,9 +13,8 @@ import pytest
 
 import pipeline.formats
 from pipeline.archives.splitting import Splitter, entries, rows, sections, whole
-from pipeline.formats.broken import broken
 from pipeline.formats.building import Spoken, contributions, messages, results
-from pipeline.formats.look import Look
+from pipeline.formats.look import Look, broken
 from pipeline.game import GameRecord, Seat
 from pipeline.vocabulary import PLAYER, GameType, Outcome, Phase
 

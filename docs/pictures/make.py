@@ -21,8 +21,8 @@ from playwright.sync_api import sync_playwright
 
 import pipeline
 from pipeline.ingest import ingest
-from pipeline.pages.page import TEMPLATES
-from pipeline.server.making import Task, reply
+from pipeline.pages.render import TEMPLATES
+from pipeline.server.app import Task, reply
 
 HERE = Path(__file__).resolve().parent
 SAMPLE = HERE.parent.parent / "data" / "sample" / "results"

@@ -13,12 +13,9 @@ from typing import BinaryIO
 import msgspec
 from msgspec import Struct
 
-from pipeline.archives.compression import Expansion
-from pipeline.archives.failures import UnfitError, check_size
-from pipeline.archives.members import Distinct, Member
-from pipeline.archives.names import label
+from pipeline.archives.members import Distinct, Expansion, Member, zip_members
+from pipeline.archives.sources import UnfitError, check_size, label
 from pipeline.archives.splitting import BYTE_ORDER_MARK, Cut, read_whole
-from pipeline.archives.zip import zip_members
 
 # The log's own header comes at its end: while a task runs, there is only the other.
 _HEADERS = ("header.json", "_journal/start.json")

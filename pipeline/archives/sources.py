@@ -1,15 +1,310 @@
 """What sources lead to on disk: every file once, in the same order on every machine."""
 
 import glob
+import lzma
 import os
+import re
+import struct
+import tarfile
+import zipfile
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.archives.failures import moved_on, why
-from pipeline.archives.names import form_of, is_hidden_folder, printable
-from pipeline.errors import EMPTY, SourceError, UsageError
+import zstandard
+
+from pipeline.errors import EMPTY as errors_EMPTY, SourceError, UsageError
 from pipeline.stores import is_remote, local_path, objects, size_of
+
+# What a file's name says: the form that it has, or why it is no log.
+
+_KINDS = {
+    **{".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl", ".tar": "tar", ".zip": "zip"},
+    # Of these a document is only what a format asks for.
+    **dict.fromkeys((".csv", ".tsv", ".txt", ".log"), "text"),
+    ".eval": "inspect",
+}
+_CODECS = {"": None, ".gz": "gz", ".zst": "zst", ".xz": "xz", ".bz2": "bz2"}
+_SHORT = {".tgz": ".tar.gz", ".tzst": ".tar.zst", ".txz": ".tar.xz", ".tbz2": ".tar.bz2"}
+# What people pack logs with, and we do not read.
+_PACKED_OTHERWISE = (".7z", ".rar", ".lz4", ".br", ".lz", ".lzma", ".z")
+_UNPACK = ", which is not read: unpack it, or pack it as .zip or .tar.zst"
+_HIDDEN = {"__MACOSX", "_delta_log"}
+_AGAIN = re.compile(r"( \([0-9]+\))+$")  # as `Distinct` has it
+_LONGEST_LABEL = 4096  # no file system's paths are longer
+
+
+class Form(NamedTuple):
+    """How a file holds its documents, and what it is compressed with; null where by nothing."""
+
+    kind: str | None
+    codec: str | None
+
+    @property
+    def is_archive(self) -> bool:
+        """Whether it has members with names of their own."""
+        return self.kind in ("tar", "zip", "inspect")
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether more comes out of it than its size."""
+        return self.is_archive or self.codec is not None
+
+    @property
+    def holds_many(self) -> bool:
+        """Whether it can hold any number of documents, by its kind."""
+        return self.is_archive or self.kind in ("jsonl", "text")
+
+
+PLAIN = Form("json", None)
+INSPECT = Form("inspect", None)
+NO_LOG = Form(None, None)
+# What it is, its content says.
+_NO_ENDING = Form("text", None)
+_FORMS = {kind + codec: Form(_KINDS[kind], _CODECS[codec]) for kind in _KINDS for codec in _CODECS}
+_FORMS |= {short: _FORMS[long] for short, long in _SHORT.items()}
+
+
+def form_of(name: str) -> Form:
+    """Return the form that the ending of a name stands for; its kind is null for what is no log."""
+    return _form_of_file(name[name.rfind("/") + 1 :])
+
+
+# A run's files have the same few names in each folder, and each is asked for several times.
+@lru_cache(maxsize=1024)
+def _form_of_file(name: str) -> Form:
+    if name and "." not in name:
+        return _NO_ENDING
+    before, last = _endings(name.lower())
+    return _FORMS.get(last) or _FORMS.get(before + last, NO_LOG)
+
+
+def why_passed_over(path: str) -> str | None:
+    """Return why a file, or member of an archive, is no log by its name; null if it is one."""
+    *folders, name = path.split("/")
+    if any(map(is_hidden_folder, folders)):
+        return "hidden folder"
+    if name.startswith("."):
+        return "hidden file"
+    if form_of(name).kind is None:
+        way_out = _UNPACK if name.lower().endswith(_PACKED_OTHERWISE) else ""
+        return f"not a log: {_ending(name)}{way_out}"
+    return None
+
+
+def unlike_a_part(path: str) -> str:
+    """Return the path of what is no log, marked where it reads like a part of one: `a.jsonl#1`.
+
+    Else two documents would have one path.
+    """
+    before, sign, number = path.rpartition("#")
+    form = form_of(before)
+    is_like = sign and number.isdecimal() and form.kind and not form.is_archive
+    return f"{path} (file)" if is_like else path
+
+
+def file_of(path: str) -> str:
+    """Return the path of the file that a part is of: `a.csv` for `a.csv#17`; else the path."""
+    before, sign, number = path.rpartition("#")
+    return before if sign and number.isdecimal() else path
+
+
+def document_form(path: str) -> Form:
+    """Return the form of the file that a document is in; its name can have a number added."""
+    return form_of(_AGAIN.sub("", file_of(path)))
+
+
+def document_ending(path: str) -> str:
+    """Return the ending for a file of this document alone: its own file's, if that is known.
+
+    A line and an entry are JSON; a row with its header is a table, and a section a text.
+    """
+    file = file_of(path)
+    before, last = _endings(_AGAIN.sub("", file).lower())
+    ending = last if last in _KINDS else before
+    kind = _KINDS.get(ending)
+    return ending if kind == "text" or (kind == "jsonl" and file == path) else ".json"
+
+
+def is_hidden_folder(name: str) -> bool:
+    """Say whether a folder holds what people do not look at: `.git`, a lake's own log."""
+    return name in _HIDDEN or (name.startswith(".") and name not in (".", ".."))
+
+
+def printable(name: str) -> str:
+    r"""Return a name that UTF-8 can hold: a byte that was none of it reads `\udce9`, say.
+
+    Escaped and not replaced by one sign, so that two such names stay two.
+    """
+    return name if name.isascii() else name.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def label(name: str) -> str:
+    """Return a member's name to call it by: printable, and without the middle of a very long one.
+
+    Its end stays, which has the game's index; a tar can hold names of any length.
+    """
+    if len(name) > _LONGEST_LABEL:
+        name = f"{name[: _LONGEST_LABEL // 2]}…{name[-_LONGEST_LABEL // 2 :]}"
+    return printable(name)
+
+
+def _endings(name: str) -> tuple[str, str]:
+    """Return the last two endings of the last name in a path, empty where it has fewer."""
+    _, *endings = name[name.rfind("/") + 1 :].lstrip(".").split(".")
+    if not endings or not endings[-1]:
+        return "", ""
+    before = endings[-2] if len(endings) > 1 else ""
+    return before and "." + before, "." + endings[-1]
+
+
+def _ending(name: str) -> str:
+    """Describe a name's ending, a compressed one with the ending before it."""
+    before, last = _endings(name)
+    ending = before + last if last.lower() in _CODECS else last
+    return f"the name ends in {printable(ending)}" if ending else "the name has no ending"
+
+
+# What is wrong with bytes, in few words: how reading fails, and what no format reads.
+#
+# An ingest counts the documents of each reason, so that many share one.
+
+# What the libraries raise on bytes that are cut short or damaged: each its own, and a few of
+# Python's where they trust a length or a number. Anything else is a defect of ours.
+UNREADABLE = (
+    OSError,
+    EOFError,
+    ValueError,
+    LookupError,
+    OverflowError,
+    RecursionError,
+    NotImplementedError,
+    struct.error,
+    zlib.error,
+    lzma.LZMAError,
+    zstandard.ZstdError,
+    tarfile.TarError,
+    zipfile.BadZipFile,
+)
+EMPTY = "not a log: it is empty"
+BINARY = "not a log: binary data"
+TEXT = "not a log: text that no format reads"
+POINTER = (
+    "a Git LFS pointer in place of the file: run `git lfs pull` in its repository, then ingest it"
+)
+_BEGIN_OF_POINTER = (b"version https://git-lfs", b"version https://hawser")
+_PACKED = {
+    b"\x1f\x8b": "gzip",
+    b"\x28\xb5\x2f\xfd": "Zstandard",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ": "xz",
+}
+_MARKS = {
+    b"\xff\xfe\0\0": "UTF-32",
+    b"\0\0\xfe\xff": "UTF-32",
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+}
+# Without a mark: which of the first four bytes are not zero, if two letters stand there, or one.
+_WIDE = {(0, 2): "UTF-16LE", (1, 3): "UTF-16BE", (0,): "UTF-32LE", (3,): "UTF-32BE"}
+
+
+def moved_on(file: str) -> SourceError:
+    """Return the error for a source that somebody changes or takes away while it is read."""
+    return SourceError(
+        f"{printable(file)}: it was changed or removed while it was being read; nothing was "
+        "ingested; run the same command again when no other program writes there"
+    )
+
+
+class LostArchiveError(Exception):
+    """An archive failed as a whole: what went wrong is no member's own, and nothing can follow."""
+
+
+class UnfitError(ValueError):
+    """What we refuse ourselves, in our own words."""
+
+
+# What these say is about the file. Of other errors the text is about Python's own functions.
+_OF_THE_FILE = (
+    OSError,
+    LostArchiveError,
+    UnfitError,
+    EOFError,
+    NotImplementedError,
+    lzma.LZMAError,
+    zstandard.ZstdError,
+    tarfile.TarError,
+    zipfile.BadZipFile,
+)
+
+
+def why(error: BaseException) -> str:
+    """Return what went wrong in a few words; an `OSError` without its path, which is a label's."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    if isinstance(error, _OF_THE_FILE) and str(error):
+        return str(error)
+    if isinstance(error, EOFError):
+        return "it is cut short"
+    if isinstance(error, zlib.error):
+        return "the compressed data is damaged"
+    return "a header in it is damaged"
+
+
+def check_size(n_bytes: int, limit: int) -> None:
+    """Refuse what would fill the memory: a few kilobytes can decompress to terabytes."""
+    if n_bytes > limit:
+        raise UnfitError(too_large(limit))
+
+
+def too_large(limit: int) -> str:
+    """Say that a document is larger than it may be, and what to do."""
+    return f"the document is larger than {size(limit)}; raise --max-document to read it"
+
+
+def size(n_bytes: int) -> str:
+    """Return a number of bytes in words."""
+    n_mib, rest = divmod(n_bytes, 1 << 20)
+    return f"{n_bytes:,} bytes" if rest else f"{n_mib:,} MiB"
+
+
+def is_pointer(head: bytes) -> bool:
+    """Say whether what begins so stands for a file that Git LFS has not fetched."""
+    return head.startswith(_BEGIN_OF_POINTER)
+
+
+def encoding_of(head: bytes) -> str | None:
+    """Return the encoding of a text that is not in UTF-8 but in one with zeros; else null."""
+    for mark, encoding in _MARKS.items():
+        if head.startswith(mark):
+            return encoding
+    first = head[:4]
+    letters = first.replace(b"\0", b"")
+    is_text = len(first) == 4 and letters.isascii() and letters.decode().isprintable()
+    return _WIDE.get(tuple(n for n, byte in enumerate(first) if byte)) if is_text else None
+
+
+def why_no_utf8(head: bytes) -> str | None:
+    """Return why what begins so cannot be read, and what to do; null where it may be UTF-8."""
+    if is_pointer(head):
+        return POINTER
+    if packed := next((name for sign, name in _PACKED.items() if head.startswith(sign)), None):
+        return f"still compressed with {packed}: unpack it, or name it so, then ingest it"
+    if encoding := encoding_of(head):
+        return f"text in {encoding}: convert it by `iconv -f {encoding} -t UTF-8`, then ingest it"
+    return None
+
+
+def why_unclaimed(head: bytes) -> str:
+    """Return why what begins so is no log, where it is not JSON."""
+    if not head.strip():
+        return EMPTY
+    if why := why_no_utf8(head):
+        return f"not a log: {why}"
+    return BINARY if b"\0" in head else TEXT
 
 
 class Unit(NamedTuple):
@@ -70,7 +365,7 @@ def units_in(root: str | Path) -> Iterator[Unit]:
 def _matches(source: str) -> list[str]:
     """Return the paths that a source stands for: itself if it exists, else as a pattern."""
     if not source:
-        raise UsageError(f"the path of a source {EMPTY}")
+        raise UsageError(f"the path of a source {errors_EMPTY}")
     if is_remote(source):
         return [source]  # patterns are of files on this machine
     if os.path.exists(source):  # noqa: PTH110 - of a long pattern `Path.exists` raises

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from pipeline.archives.failures import UnfitError, check_size, size
+from pipeline.archives.sources import UnfitError, check_size, size
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer

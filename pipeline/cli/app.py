@@ -14,16 +14,83 @@ from inspect import isfunction
 from pathlib import Path
 from pkgutil import iter_modules
 from threading import current_thread, main_thread
+from typing import Any
 
 import click
 from click.exceptions import Exit
+from click.shell_completion import get_completion_class
 
-from pipeline.cli import commands, reported, shells, terminal
+from pipeline.cli import command, commands, terminal
 from pipeline.cli.command import command_of
 from pipeline.cli.exits import FAILED, INTERRUPTED, WRONG_USAGE
-from pipeline.errors import DENIED_HINT, PipelineError, QueryError, UsageError
-from pipeline.library_errors import lack, one_line
+from pipeline.errors import DENIED_HINT, PipelineError, QueryError, UsageError, lack, one_line
+from pipeline.replacing import replacing
 from pipeline.version import __version__
+
+# Completion by the Tab key: the script for a shell, and where the shell finds it.
+
+VARIABLE = "_MAGIC_COMPLETE"
+"""In the environment where a shell asks what to offer after Tab."""
+
+_OF_A_FOLDER = Path(".config") / "magic"
+# The script, and the file that has to read it at the start of a shell; fish looks for it by itself.
+_FILES = {
+    "bash": (_OF_A_FOLDER / "completion.bash", Path(".bashrc")),
+    "zsh": (_OF_A_FOLDER / "completion.zsh", Path(".zshrc")),
+    "fish": (Path(".config/fish/completions/magic.fish"), None),
+}
+
+
+def completion(command: Any) -> Any:
+    """The program with the two options for completion."""
+    shown = "Show completion for the current shell, to copy it or customize the installation."
+    installed = "Install completion for the current shell."
+    for name, done, text in (("show", _show, shown), ("install", _install, installed)):
+        option = click.option(
+            f"--{name}-completion", is_flag=True, expose_value=False, callback=done, help=text
+        )
+        command = option(command)
+    return command
+
+
+def _show(context: click.Context, _param: click.Parameter, is_wanted: bool) -> None:
+    if is_wanted:
+        terminal.out(_script(context, _shell()))
+        raise Exit
+
+
+def _install(context: click.Context, _param: click.Parameter, is_wanted: bool) -> None:
+    if not is_wanted:
+        return
+    shell = _shell()
+    script, start = _FILES[shell]
+    script = Path.home() / script
+    script.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(script) as draft:
+        draft.write_text(_script(context, shell))
+    if start is not None:
+        file, line = Path.home() / start, f"source '{script}'"
+        lines = file.read_text().splitlines() if file.exists() else []
+        if line not in lines:
+            file.write_text("\n".join([*lines, line, ""]))
+    terminal.note(f"{shell} completion is in {script}: start a new shell to use it")
+    raise Exit
+
+
+def _shell() -> str:
+    """The user's shell; says which are known, and exits, if it is another."""
+    name = Path(os.environ.get("SHELL", "")).name
+    if name in _FILES:
+        return name
+    terminal.complain(f"$SHELL is none of {', '.join(_FILES)}: name one, as in SHELL=bash magic …")
+    raise Exit(FAILED)
+
+
+def _script(context: click.Context, shell: str) -> str:
+    found = get_completion_class(shell)
+    assert found is not None
+    return found(context.command, {}, "magic", VARIABLE).source()
+
 
 TASKS = {
     "Logs": ("ingest", "documents", "quarantine", "convert", "validate", "simulate"),
@@ -58,13 +125,13 @@ class _Group(click.Group):
     """The commands, which the help lists by task; those of reports are made when asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted([*self.commands, *reported.found()])
+        return sorted([*self.commands, *command.found()])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        is_known = cmd_name in self.commands or cmd_name in reported.found()
-        for name in [cmd_name] if is_known else reported.found():  # all, to suggest one of them
+        is_known = cmd_name in self.commands or cmd_name in command.found()
+        for name in [cmd_name] if is_known else command.found():  # all, to suggest one of them
             if name not in self.commands:
-                self.commands[name] = reported.command(name)
+                self.commands[name] = command.command(name)
         return self.commands.get(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -82,14 +149,14 @@ class _Group(click.Group):
         listed = {name for of_task in tasks.values() for name in of_task}
         for name in names:
             if name not in listed:
-                task = reported.found()[name].task if name in reported.found() else "More"
+                task = command.found()[name].task if name in command.found() else "More"
                 tasks.setdefault(task, []).append(name)
         return tasks
 
     def _short(self, name: str, room: int) -> str:
         """The first sentence of its help, as far as there is room; reports are not imported."""
-        is_report = name in reported.found()
-        text = reported.found()[name].help if is_report else self.commands[name].help
+        is_report = name in command.found()
+        text = command.found()[name].help if is_report else self.commands[name].help
         return click.Command(name, help=text).get_short_help_str(room)
 
 
@@ -102,7 +169,7 @@ class _Group(click.Group):
 @click.version_option(
     __version__, message="%(prog)s %(version)s", help="Print the version and exit."
 )
-@shells.completion
+@completion
 @click.pass_context
 def app(ctx: click.Context) -> None:
     """Turn raw logs of multi-agent games into tables and metrics.
@@ -127,8 +194,8 @@ for _found in iter_modules(commands.__path__):
     _module = import_module(f"{commands.__name__}.{_found.name}")
     for _name, _function in vars(_module).items():
         if isfunction(_function) and _function.__module__ == _module.__name__ and _name[0] != "_":
-            if _name in reported.found():
-                reported.ACTIONS[_name] = _function
+            if _name in command.found():
+                command.ACTIONS[_name] = _function
             else:
                 app.add_command(command_of(_function))
 
@@ -204,7 +271,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 def _called(arguments: list[str]) -> int:
     """The exit code of the command; click's `main` would take an EOFError for Ctrl-C."""
     _check_text(arguments)
-    if shells.VARIABLE in os.environ:
+    if VARIABLE in os.environ:
         app.main(arguments, prog_name="magic")
     try:
         with app.make_context("magic", arguments) as context:

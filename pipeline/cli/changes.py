@@ -122,7 +122,7 @@ def renew_catalog(lake: str) -> None:
 
     Not without being asked: many users need none, and it takes a second.
     """
-    from pipeline.lake.contents import CATALOG
+    from pipeline.lake.tables import CATALOG
     from pipeline.stores import location
 
     if CATALOG not in location(lake).names():

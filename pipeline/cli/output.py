@@ -12,11 +12,10 @@ from pipeline.cells import bold_parts, printable
 from pipeline.cli import terminal
 from pipeline.cli.options import SAFE_CSV
 from pipeline.errors import PipelineError, UsageError
-from pipeline.extras import check_extra
+from pipeline.plugins import check_extra
 from pipeline.present import DOCUMENTS, markdown
-from pipeline.present.layout import wrapped
 from pipeline.present.table import Table
-from pipeline.present.terminal import laid_out
+from pipeline.present.terminal import laid_out, wrapped
 from pipeline.replacing import replacing
 from pipeline.written import (
     csv_texts,

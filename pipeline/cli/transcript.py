@@ -6,11 +6,11 @@ import polars as pl
 
 from pipeline.cells import printable, printable_line, unbroken
 from pipeline.cli import output, terminal
-from pipeline.present import layout
+from pipeline.present import terminal as layout
 from pipeline.present.markdown import escaped
 from pipeline.reports.parts import Part, parts_seen, seats, title
 from pipeline.reports.transcript import Transcript
-from pipeline.statistics.sums import exact_sum
+from pipeline.statistics.interval import exact_sum
 from pipeline.written import json_text
 
 _INDENT = "    "

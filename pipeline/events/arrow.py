@@ -7,7 +7,7 @@ loads it for a Series of an Arrow array, and not for a frame.
 import polars as pl
 import pyarrow as pa
 
-from pipeline.events import checks
+from pipeline.events import contracts
 from pipeline.events.contracts import TABLES, polars_schema
 
 _TYPES: dict[pl.DataType, pa.DataType] = {
@@ -52,7 +52,7 @@ def arrow_schema(table: str) -> pa.Schema:
 
 def _arrow_type(dtype: pl.DataType) -> pa.DataType:
     if isinstance(dtype, pl.List):
-        return pa.list_(pa.field("element", _arrow_type(checks.instance(dtype.inner))))
+        return pa.list_(pa.field("element", _arrow_type(contracts.instance(dtype.inner))))
     if isinstance(dtype, pl.Struct):
-        return pa.struct([(f.name, _arrow_type(checks.instance(f.dtype))) for f in dtype.fields])
+        return pa.struct([(f.name, _arrow_type(contracts.instance(f.dtype))) for f in dtype.fields])
     return _TYPES[dtype]

@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import astuple, fields
 
 from pipeline.acts import ACTS
-from pipeline.events import amounts, arrow, checks, prose
+from pipeline.events import arrow, contracts, prose, readings
 from pipeline.events.contracts import (
     GAME_ROW,
     GAME_TABLES,
@@ -29,8 +29,13 @@ from pipeline.events.contracts import (
     polars_schema,
     role_rows,
 )
-from pipeline.events.identity import Setting, identified_setting
-from pipeline.events.readings import IS_NUMBERED, read_analyses, read_identifications
+from pipeline.events.readings import (
+    IS_NUMBERED,
+    Setting,
+    identified_setting,
+    read_analyses,
+    read_identifications,
+)
 from pipeline.game import (
     FIXED,
     QUESTION_MARK,
@@ -163,7 +168,7 @@ class _Batch:
             rows = self._own(table)
             if rows.select(_are_kept(table)).item():
                 continue
-            breaks = checks.broken(own_contract(table), rows)
+            breaks = contracts.broken(own_contract(table), rows)
             if breaks:
                 whose = games.gather(rows[GAME_ROW]) if GAME_ROW in rows else rows["game_id"]
                 broken |= _faults(table, rows, whose, breaks)
@@ -275,14 +280,14 @@ class _Batch:
 
 @cache
 def _are_kept(table: str) -> pl.Expr:
-    return checks.are_kept(own_contract(table))
+    return contracts.are_kept(own_contract(table))
 
 
 def _faults(
     table: str, rows: pl.DataFrame, whose: pl.Series, breaks: Mapping[str, pl.Series]
 ) -> dict[str, Fault]:
     """By game that has rows which break rules: these rules, and a value that breaks each."""
-    columns = checks.columns_of(own_contract(table))
+    columns = contracts.columns_of(own_contract(table))
     contract = f"the contract of {table}"
     faults = {}
     is_invalid = pl.select(pl.any_horizontal(*breaks.values())).to_series()
@@ -494,10 +499,10 @@ def _decisions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
 def _contributions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     answer = pl.col("answer")
     rows = rows.with_columns(batch.text_of(rows), batch.answer_of(rows, Phase.CONTRIBUTION))
-    rows = rows.with_columns(own=amounts.own(rows["answer"]))
-    written = pl.when(~prose.is_outage(answer)).then(amounts.written_amount(pl.col("own")))
+    rows = rows.with_columns(own=readings.own(rows["answer"]))
+    written = pl.when(~prose.is_outage(answer)).then(readings.written_amount(pl.col("own")))
     rows = _with_read(rows, ["answer", "own"], written=written)
-    rows = _with_read(rows, ["written"], stated_amount=amounts.amount(pl.col("written")))
+    rows = _with_read(rows, ["written"], stated_amount=readings.amount(pl.col("written")))
     status = prose.amount_status(pl.col("amount"), pl.col("written"), pl.col("stated_amount"))
     return rows.with_columns(parse_status=_silent_or("amount", prose.outage_or(answer, status)))
 

@@ -9,9 +9,22 @@ message_index, round, player and content; `rows` are the rows of a table without
 are read here, and `players` has game, player and side.
 """
 
-import polars as pl
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from operator import attrgetter
+from typing import NamedTuple
 
+import msgspec
+import polars as pl
+from msgspec.structs import fields
+
+from pipeline.acts import ACTS
+from pipeline.column import ID_LENGTH
 from pipeline.events.contracts import GAME_ROW, role_rows
+from pipeline.events.prose import HYPHENS, has_any
+from pipeline.game import Course, GameRecord, JsonValue
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES, AnalysisKind, GameType, Side
 
 # The questions and the forms of their answers are for players with such names.
@@ -208,3 +221,246 @@ def _lowered(spoken: pl.DataFrame) -> pl.DataFrame:
 def _with(rows: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
     """The rows in their order, each with what was read of its message."""
     return rows.join(read, on=_MESSAGE, how="left", maintain_order="left")
+
+
+# The amount that a text states: a number as people write it, of which only one thing is meant.
+#
+# What can mean two things is given no value: "1.000", "50%", "10-20", "1/3". The number as written
+# is null only where there is none, so that the two can be told apart.
+
+# What has a number and is no amount: "round 3", "Player 2", "Agent-2".
+_LABEL = (
+    r"(?i)\b(?:round|turn|day|player|seat|agent)[\s_]*(?:\"\s*:\s*)?(?:#|number\s|no\.\s?)?\s*\d+\b"
+    rf"|\b[^\W\d]+[_{HYPHENS}]\d+\b"
+)
+_BLANK = r"[ \x{a0}\x{2009}\x{202f}]"
+_WRITTEN = (
+    rf"[{HYPHENS}]?\d[\d.,'’_]*(?:{_BLANK}\d{{3}}\b)*(?:[.,]\d+)?"
+    r"(?:e[+-]?\d+\b|\s?(?:%|percent\b|k\b|thousand\b|hundred\b|m\b|million\b)"
+    r"|\s*(?:[/+*x\x{d7}"
+    rf"{HYPHENS}]|\b(?:to|or|plus|minus|times)\b)\s*\d[\d.,]*)?"
+)
+_BOUND = r"(?:(?:at\s(?:least|most)|(?:no\s)?(?:more|less)\sthan|up\sto|between)\s)"
+_PUT = rf"[^\d\n.]{{0,80}}?({_BOUND}?(?:\B\.)?{_WRITTEN})"
+_HELPERS = (
+    r"(?:(?:am|be|going|to|will|would|like|want|wish|choose|decided?|have|can|shall|should|must"
+    r"|only|just|now|also|again|still|then|therefore|happily|gladly)\s+){0,5}"
+)
+# What oneself contributes comes first: "They contributed 30, I contribute 10".
+_BEFORE_OWN = (
+    rf"(?is)^.*?(\b(?:I|I['’](?:ll|d|m))\s+{_HELPERS}contribut(?:e|ing)\b{_PUT}"
+    rf"|\bmy\s+contribution\b{_PUT})"
+)
+_AFTER = rf"(?i)contribut\w*{_PUT}"
+# What the speaker does not contribute, or not alone: "The total contribution was 90".
+_OTHERS = ["not ", "n't ", "n’t ", "never ", "Never ", "he total ", "he average "]
+_OF_OTHERS = (
+    rf"(?i)(?:(?:\b(?:not|never|cannot)|n['’]t)\s+{_HELPERS}|\bthe\s(?:total|average)\s)"
+    rf"contribut\w*{_PUT}"
+)
+_NUMBER_amounts = rf"(?i){_WRITTEN}"
+_UNIT = r"(?i)\s?(k|thousand|hundred|m|million)$"
+_TIMES = {"k": 1e3, "thousand": 1e3, "hundred": 1e2, "m": 1e6, "million": 1e6}
+
+# By its separators: the thousands' are taken out, and the decimals' is made a point.
+_DECIMAL = r"^(?:\.\d+|\d+(?:[.,]\d{1,2}|[.,]\d{4,})?|0[.,]\d+|\d{4,}[.,]\d+)$"
+_THOUSANDS = (
+    (r"^[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?$", ","),
+    (r"^[1-9]\d{0,2}(?:(?:\.\d{3}){2,}(?:,\d+)?|\.\d{3},\d+)$", r"\."),
+    (rf"^[1-9]\d{{0,2}}(?:(?:'|’|_|{_BLANK})\d{{3}})+(?:[.,]\d{{1,2}})?$", rf"['’_]|{_BLANK}"),
+)
+
+_ONES = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen"),
+    "nineteen",
+)
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_HUNDREDS = ("", *(f"{one} hundred" for one in _ONES[1:10]))
+_BELOW_100 = (
+    *_ONES,
+    *(f"{ten} {one}".removesuffix(" zero") for ten in _TENS for one in _ONES[:10]),
+)
+_WORDS = {
+    f"{hundred} {rest}".removesuffix(" zero").strip() or "zero": 100 * hundreds + number
+    for hundreds, hundred in enumerate(_HUNDREDS)
+    for number, rest in enumerate(_BELOW_100)
+}
+# In words only with what it is an amount of: "one" is a pronoun as well. All words of numbers that
+# stand there are one number, or none, as in "ten or twenty points".
+_IN_ONE_WORD = "|".join((*_TENS, *reversed(_ONES), "hundred", "thousand", "million"))
+_BETWEEN_WORDS = rf"[\s{HYPHENS}]+"
+_IN_WORDS = (
+    rf"(?i)\b((?:a\s+)?(?:{_IN_ONE_WORD})(?:{_BETWEEN_WORDS}(?:and|or|to|{_IN_ONE_WORD}))*)"
+    rf"{_BETWEEN_WORDS}(?:points?|tokens?|coins?|dollars?|credits?|units?)\b"
+)
+
+
+def own(texts: pl.Series) -> pl.Series:
+    """The texts without what others contribute before the speaker does, and what it does not."""
+    # Few texts have such words, and to look for them takes as long as to read the amount.
+    is_long = texts.str.count_matches("ontribut", literal=True) > 1
+    is_asked = (is_long | has_any(texts, _OTHERS)).fill_null(value=False)
+    if not is_asked.any():
+        return texts
+    said = texts.filter(is_asked).str.replace_all(_OF_OTHERS, "").str.replace(_BEFORE_OWN, "$1")
+    return texts.clone().scatter(is_asked.arg_true(), said)
+
+
+def written_amount(text: pl.Expr) -> pl.Expr:
+    """The number after `contribute` (or `contribution`) as written, or all numbers that there are.
+
+    Where there is none in digits, one in words with its unit, as in "twenty points".
+    """
+    said = text.str.replace_all(_LABEL, "")
+    numbers = said.str.extract_all(_NUMBER_amounts)
+    alone = pl.when(numbers.list.len() > 0).then(numbers.list.join("|"))
+    in_words = said.str.extract(_IN_WORDS).str.to_lowercase()
+    in_words = in_words.str.replace_all(_BETWEEN_WORDS, " ")
+    in_words = in_words.str.replace("hundred and ", "hundred ", literal=True).str.replace(
+        "^a ", "one "
+    )
+    as_digits = in_words.replace_strict(_WORDS, default=None, return_dtype=pl.String)
+    return pl.coalesce(said.str.extract(_AFTER), alone, as_digits)
+
+
+def amount(written: pl.Expr) -> pl.Expr:
+    """What a number as written is, null where it can mean two things, or none."""
+    times = written.str.extract(_UNIT).str.to_lowercase().replace_strict(_TIMES, default=None)
+    digits = written.str.normalize("NFKC").str.replace(_UNIT, "").str.strip_chars_end(".,'’_")
+    plain = pl.when(digits.str.contains(_DECIMAL)).then(digits)
+    grouped = [
+        pl.when(digits.str.contains(form)).then(digits.str.replace_all(separator, ""))
+        for form, separator in _THOUSANDS
+    ]
+    number = pl.coalesce(plain, *grouped).str.replace(",", ".", literal=True)
+    value = number.cast(float, strict=False) * times.fill_null(1.0)
+    return pl.when(value.is_finite()).then(value)
+
+
+# The identities of documents, games and settings: hashes that are the same on every machine.
+
+_PACKED = r"(?:\.(?:gz|zst|xz|bz2))?"
+_INDEXED = re.compile(rf"(?:.*/)?([0-9]{{1,9}})\.json{_PACKED}", re.IGNORECASE | re.DOTALL)
+# A part that a format cuts out of a file; lines are numbered in their files too.
+_PART = re.compile(r".*#([0-9]{1,9})", re.DOTALL)
+_LINE_identity = re.compile(rf".*\.(?:jsonl|ndjson){_PACKED}(?: \([0-9]+\))*#[0-9]+", re.I | re.S)
+# Keys sorted, no spaces, text in UTF-8, so that equal values are equal bytes.
+_ENCODER = msgspec.json.Encoder(order="sorted")
+# Half as dear as JSON, for what only this code reads.
+_PACKER = msgspec.msgpack.Encoder(order="deterministic")
+_LEAST_WHOLE, _MOST_WHOLE = -(2**63), 2**64 - 1
+_ROUND_AND_SEAT = attrgetter("round", "seat")
+_all_events = attrgetter(*ACTS)
+# What is no content of a game: where the same is said in another form.
+_NO_CONTENT = {
+    *("messages", "events", "format", "format_version", "game_index", "assigned_model", "faults"),
+    *("order", "failures", "usage", "log_id"),
+}
+_facts = attrgetter(
+    *(field.name for field in fields(GameRecord) if field.name not in {*ACTS, *_NO_CONTENT})
+)
+
+
+def sha256(data: bytes) -> str:
+    """The hash of a document's bytes, 64 hexadecimal digits."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def document_sha256(data: bytes, game: GameRecord, content: str) -> str:
+    """Return the hash by which a game's document is known: of its bytes, or of its id and content.
+
+    A log that Inspect writes again, as with other scores, has other bytes and the same samples.
+    """
+    return sha256(data if game.log_id is None else f"{game.log_id} {content}".encode())
+
+
+def game_index(path: str) -> int | None:
+    """The game's number in its competition: the stem of its file, or the part of it that it is.
+
+    A row or a section is in its place in the file, as a file in its folder: equal ones are repeats.
+    A line of a file of many logs has no number, as lines are put together in any order; the file's
+    stem is the same for all of them.
+    """
+    found = _INDEXED.fullmatch(path) or (
+        not _LINE_identity.fullmatch(path) and _PART.fullmatch(path)
+    )
+    return int(found[1]) if found else None
+
+
+def game_id(document_sha256: str, index: int | None, assigned_model: str | None) -> str:
+    """The game's id: of its bytes and index, and of the model where the bytes name none.
+
+    Neither folder nor archive enters, so a file is the same game wherever it is found.
+    """
+    return _digest(_ENCODER.encode([document_sha256, index, assigned_model]))
+
+
+def content_id(game: GameRecord) -> str:
+    """The id of all that was read of a game; neither spaces, escapes nor the order of keys matter.
+
+    It is no identity: `game_id` is. Two games of one content are one log in two forms: of JSON, or
+    of formats. So neither the format enters, nor the order in which it lists events, nor what of it
+    could not be used, nor whether the log or the ingest names the models.
+    """
+    messages = game.messages
+    events = [rows and sorted(rows, key=_ROUND_AND_SEAT) for rows in _all_events(game)]
+    of_kind = {
+        name: sorted(rows, key=_ROUND_AND_SEAT) for name, rows in game.events.items() if rows
+    }
+    said = [_course_digest(messages.course), messages.content]
+    return _digest(_PACKER.encode([said, _facts(game), events, of_kind]))
+
+
+# Games go the same few ways, and a course is as long as a game.
+@lru_cache(maxsize=1024)
+def _course_digest(course: Course) -> str:
+    return _digest(_PACKER.encode(course))
+
+
+def clear_cache() -> None:
+    """Lets go of the courses known, which the games of one batch have in common."""
+    _course_digest.cache_clear()
+
+
+class Setting(NamedTuple):
+    """What was fixed before play, as JSON, and the id of it and of the game type."""
+
+    setting_id: str
+    setting: str
+
+
+def identified_setting(game_type: str, setting: Mapping[str, JsonValue]) -> Setting:
+    """The setting with its id; equal numbers are equal however they are written."""
+    return _identified(_ENCODER.encode([game_type, setting]))
+
+
+# Games of one setting come by the hundred.
+@lru_cache(maxsize=4096)
+def _identified(setting: bytes) -> Setting:
+    played, fixed = msgspec.json.decode(setting)
+    setting_id = _digest(_ENCODER.encode([played, _each_number(fixed, float)]))
+    # Settings of one id have one text, which is for people: 10, not 10.0. Engines read the digits
+    # of a whole number alike, but write one as a float in different ways.
+    return Setting(setting_id, _ENCODER.encode(_each_number(fixed, _plain)).decode())
+
+
+def _each_number(value: JsonValue, write: Callable[[float], JsonValue]) -> JsonValue:
+    if isinstance(value, dict):
+        return {key: _each_number(inner, write) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_each_number(inner, write) for inner in value]
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return value
+    number = float(value)
+    # A seed of 64 bits can be a whole number that no float is: the next one is another setting.
+    return write(number) if number == value else value
+
+
+def _plain(number: float) -> JsonValue:
+    is_whole = number.is_integer() and _LEAST_WHOLE <= number <= _MOST_WHOLE
+    return int(number) if is_whole else number
+
+
+def _digest(data: bytes) -> str:
+    return sha256(data)[:ID_LENGTH]

@@ -15,13 +15,14 @@ from pipeline.column import words
 from pipeline.events.contracts import GAME_TABLES, TABLES, row_meaning
 from pipeline.exports.exported import (
     Exported,
+    Redaction,
     content,
     grouped,
     instant,
+    redaction,
     sorted_parts,
     write_json,
 )
-from pipeline.exports.redaction import Redaction, redaction
 from pipeline.lake import StoredLake
 from pipeline.present import markdown
 from pipeline.replacing import filling

@@ -1,16 +1,21 @@
 """What an export wrote, and what several kinds of exports do likewise."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 from msgspec import Struct, json
 
-from pipeline.errors import UsageError
+from pipeline.errors import UsageError, choose
+from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.lake import StoredLake
 from pipeline.lake.stream import are_long, with_texts
+from pipeline.lake.tables import COMMITS
 
 GROUP_ROWS = 100_000
 GROUP_BYTES = 2**25
@@ -93,3 +98,100 @@ def whole(parts: Iterable[pl.DataFrame], keys: Sequence[str]) -> Iterator[pl.Dat
         yield together.filter(~is_last)
         held = [together.filter(is_last)]
     yield from held
+
+
+# What is left out of published tables, and what is replaced in them.
+#
+# A file's folder is never published. Columns go when asked. Models get pseudonyms, and what repeats
+# their names: `model` as a whole, and in texts each occurrence that stands between signs which are
+# no letters and no digits. Spellings that differ in any way stay.
+
+# A folder of somebody's machine, often with a user's name.
+ALWAYS = ("games.source",)
+# What says models in ways that cannot be replaced name by name.
+WITH_NAMES = ("games.path", "games.assigned_model")
+
+
+class Redaction(Struct, frozen=True, dict=True):
+    """The columns to leave out, as `table.column`, and the pseudonyms of models."""
+
+    columns: tuple[str, ...]
+    pseudonyms: Mapping[str, str] = {}
+
+    @cached_property
+    def _in_texts(self) -> dict[str, str]:
+        """The pseudonym by each name to look for in texts, also as JSON spells it."""
+        named = {name: known for name, known in self.pseudonyms.items() if name.strip()}
+        return named | {json.encode(name)[1:-1].decode(): known for name, known in named.items()}
+
+    @cached_property
+    def _names(self) -> list[str]:
+        """The names to look for in texts, the longest first."""
+        return sorted(self._in_texts, key=len, reverse=True)
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        return re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, self._names))})(?![^\W_])")
+
+    def kept(self, table: str) -> list[str]:
+        """The columns that are published of a table."""
+        return [name for name in polars_schema(table) if f"{table}.{name}" not in self.columns]
+
+    def applied(self, table: str, rows: pl.DataFrame) -> pl.DataFrame:
+        """The rows of a table's `kept` columns with the names replaced."""
+        declared = TABLES[table].columns()
+        free = [
+            name
+            for name in self.kept(table)
+            if declared[name].dtype in (pl.String, pl.List(pl.String))
+            and name != "model"
+            and not declared[name].words
+            and not declared[name].regex
+        ]
+        model = pl.col("^model$").replace(dict(self.pseudonyms))
+        return rows.select(self.kept(table)).with_columns(
+            model, *(self._replaced(rows[name]) for name in free if self._names)
+        )
+
+    def in_text(self, text: str) -> str:
+        """A text with the names in it replaced."""
+        pseudonym = self._in_texts.__getitem__
+        return self._pattern.sub(lambda name: pseudonym(name[0]), text) if self._names else text
+
+    def _replaced(self, texts: pl.Series) -> pl.Series:
+        """Texts, or lists of texts, with the names in them replaced."""
+        is_list = isinstance(texts.dtype, pl.List)
+        each = (texts.explode() if is_list else texts).drop_nulls().unique()
+        # To look for any name is quick, and few texts have one. Equal ones are replaced once.
+        named = each.filter(each.str.contains_any(self._names))
+        again = {text: self.in_text(text) for text in named}
+        if not is_list or not again:
+            return texts.replace(again) if again else texts
+        lists = [one and [again.get(text, text) for text in one] for one in texts.to_list()]
+        return pl.Series(texts.name, lists, texts.dtype)
+
+
+def redaction(lake: StoredLake, columns: Sequence[str], *, has_pseudonyms: bool) -> Redaction:
+    """What is left out and replaced. Raises UsageError for a column that is unknown, or a key.
+
+    Pseudonyms are numbers in an order that only the lake knows, the same in each of its exports.
+    """
+    known = [f"{table}.{name}" for table in TABLES for name in polars_schema(table)]
+    if strangers := [name for name in columns if name not in known]:
+        table, _, _ = strangers[0].partition(".")
+        own = ", ".join(name for name in known if name.startswith(f"{table}."))
+        hint = f"choose from {own}" if own else choose([table], TABLES)
+        raise UsageError(f"no column {', '.join(strangers)}: {hint}")
+    keys = {f"{table}.{name}" for table in TABLES for name in TABLES[table].primary_key()}
+    if kept := [name for name in columns if name in keys or name.endswith(".game_id")]:
+        raise UsageError(f"{', '.join(kept)} tells rows apart: choose other columns to leave out")
+    if not has_pseudonyms:
+        return Redaction(tuple(dict.fromkeys((*ALWAYS, *columns))))
+    models = lake.table("players").select(pl.col("model").unique()).drop_nulls().collect()["model"]
+    # Of names alone, whoever guesses them would have the order.
+    secret = lake.delta(COMMITS).metadata().id
+    shuffled = sorted(models, key=lambda name: sha256(f"{secret}/{name}".encode()).digest())
+    names = {name: f"model-{number}" for number, name in enumerate(shuffled, start=1)}
+    # Texts have the names of the logs, also where these are counted as others.
+    names |= {name: names[joined] for name, joined in lake.names.items() if joined in names}
+    return Redaction(tuple(dict.fromkeys((*ALWAYS, *WITH_NAMES, *columns))), names)

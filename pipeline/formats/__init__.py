@@ -1,17 +1,18 @@
 """Log formats, one module each: what one document says, as a typed `GameRecord`.
 
-A format is any module or package in here that has `NAME`, `NAMES_MODELS`, `claims` and `read`, or
-each of its `FORMATS` that has them; there is no list of them to keep. Where a file of its logs is
-not one game, it has `splitter` too; where its program also logs what is not read, `describes` says
-of such a document what it is. A package outside adds one by an entry point of the group
-`magic_pipeline.formats` that leads to a module, or an object, with the same. `SHAPE` spares one in
-here whose logs have few keys a second pass over them (see `Look`); every format then trusts these
-keys, so no package outside has it.
+A format is any module or package in here, or in `systems`, that has `NAME`, `NAMES_MODELS`,
+`claims` and `read`, or each of its `FORMATS` that has them; there is no list of them to keep. Where
+a file of its logs is not one game, it has `splitter` too; where its program also logs what is not
+read, `describes` says of such a document what it is. A package outside adds one by an entry point
+of the group `magic_pipeline.formats` that leads to a module, or an object, with the same. `SHAPE`
+spares one in here whose logs have few keys a second pass over them (see `Look`); every format then
+trusts these keys, so no package outside has it.
 """
 
 import importlib
 import pkgutil
 import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
@@ -21,14 +22,11 @@ from typing import Any, Protocol, cast
 
 import msgspec
 
-from pipeline.archives.failures import TEXT, UnfitError, is_pointer, why_unclaimed
-from pipeline.archives.names import document_form
+from pipeline.archives.sources import TEXT, UnfitError, document_form, is_pointer, why_unclaimed
 from pipeline.archives.splitting import BYTE_ORDER_MARK, Cut, Splitter, begins_json, whole
-from pipeline.formats.broken import broken, decode
-from pipeline.formats.building import side_results
-from pipeline.formats.kinds import check_kind, check_winners
-from pipeline.formats.look import Look, Shapes
-from pipeline.formats.players import untested
+from pipeline.formats import systems
+from pipeline.formats.building import side_results, untested
+from pipeline.formats.look import Look, Shapes, broken, check_kind, check_winners, decode
 from pipeline.game import BrokenDocument, GameRecord
 from pipeline.plugins import FORMATS, OWN, PluginError, each_once, plugins
 
@@ -84,7 +82,11 @@ def package_of(name: str) -> str | None:
 
 @cache
 def _own() -> tuple[Any, ...]:
-    names = [f"{__name__}.{found.name}" for found in pkgutil.iter_modules(__path__)]
+    names = [
+        f"{package.__name__}.{found.name}"
+        for package in (sys.modules[__name__], systems)
+        for found in pkgutil.iter_modules(package.__path__)
+    ]
     of_modules = [
         getattr(module, "FORMATS", (module,)) for module in map(importlib.import_module, names)
     ]

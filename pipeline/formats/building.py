@@ -3,19 +3,368 @@
 A format whose log says what each message is needs nothing else of how messages are stored.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+import json
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import compress
+from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar
 
-from msgspec import Struct
+import msgspec
+from msgspec import Meta, Raw, Struct, UnsetType
 from msgspec.structs import astuple
 
 from pipeline import games
-from pipeline.formats.players import opponents
-from pipeline.formats.rows import EVERYONE, History, Timeline, course, is_thought, once
-from pipeline.game import Contribution, Fault, GameRecord, Messages, Result, Seat, Usage
+from pipeline.formats.look import broken, not_json
+from pipeline.game import Contribution, Course, Fault, GameRecord, Messages, Result, Seat, Usage
 from pipeline.games.kind import Ending, GameKind
 from pipeline.vocabulary import ParseStatus, Phase
+
+# The message rows that ChatArena writes, and MAgIC after it, made into typed messages.
+
+MODERATOR = "Moderator"
+EVERYONE = "all"
+# What `visible_to` holds in a row that everybody, or the moderator alone, was shown.
+PUBLIC = (EVERYONE, (EVERYONE,))
+TO_MODERATOR = (MODERATOR, (MODERATOR,))
+MOST_COURSES = 1_000
+MOST_RESULTS = 10_000
+
+T = TypeVar("T")
+Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+
+
+class Row(Struct, gc=False):
+    """One message as logged. Its timestamp is the process's and says nothing, so it is not read."""
+
+    agent_name: str
+    content: str
+    turn: Int64 | None = None
+    visible_to: str | tuple[str, ...] = EVERYONE
+    msg_type: str | None = None
+
+
+class History(NamedTuple):
+    """A log's rows, column by column; without its texts, it is that of many games."""
+
+    player: tuple[str, ...]
+    content: tuple[str, ...]
+    turn: tuple[int | None, ...]
+    visible_to: tuple[str | tuple[str, ...], ...]
+    msg_type: tuple[str | None, ...]
+
+
+class Timeline(NamedTuple):
+    """Each row's phase and round, column by column."""
+
+    phase: list[str]
+    round: list[int | None]
+
+
+# Of the moderator's texts, in order, the phase that each begins.
+Prompted = tuple[Phase | None, ...]
+Timing = Callable[[History, Prompted], Timeline]
+# The words by which the moderator begins a phase; of several in one text the first here decides.
+Prompts = Mapping[str, Phase]
+_NO_PROMPTS: Prompts = {}
+
+
+def history(rows: Sequence[Row]) -> History:
+    """The rows, column by column: of both, the fields are in one order."""
+    return History(*zip(*map(astuple, rows), strict=True)) if rows else History((), (), (), (), ())
+
+
+def row_messages(
+    logged: History, seats: Iterable[str], timing: Timing, prompts: Prompts = _NO_PROMPTS
+) -> Messages:
+    """The rows as messages of the players at the seats, each where `timing` has it."""
+    without_texts = logged._replace(content=())
+    prompted = _prompted(logged, prompts)
+    return Messages(_course(timing, without_texts, prompted, tuple(seats)), logged.content)
+
+
+def _prompted(logged: History, prompts: Prompts) -> Prompted:
+    if not prompts:
+        return ()
+    phases: list[Phase | None] = []
+    for text in compress(logged.content, map(MODERATOR.__eq__, logged.player)):
+        for words, phase in prompts.items():
+            if words in text:
+                phases.append(phase)
+                break
+        else:
+            phases.append(None)
+    return tuple(phases)
+
+
+# Among the benchmark's 1,430 public games there are 67 courses, so few have to be worked out.
+@lru_cache(MOST_COURSES)
+def _course(timing: Timing, logged: History, prompted: Prompted, seats: tuple[str, ...]) -> Course:
+    return course(logged, _of_heard(timing, logged, prompted), seats)
+
+
+def is_thought(player: str, visible_to: str | tuple[str, ...]) -> bool:
+    """Whether nobody hears what a player says: it is then no act in the game, and no turn.
+
+    Nobody's name is empty.
+    """
+    # The first is asked by itself, since this is done for each message.
+    is_heard = visible_to and (visible_to[0] or any(visible_to))
+    return not is_heard and player != MODERATOR
+
+
+def _of_heard(timing: Timing, logged: History, prompted: Prompted) -> Timeline:
+    """Each row's phase and round: thoughts, which do not move the game on, in the round so far."""
+    is_heard = [not thought for thought in map(is_thought, logged.player, logged.visible_to)]
+    if all(is_heard):
+        return timing(logged, prompted)
+    heard = History._make(tuple(compress(column, is_heard)) for column in logged)
+    known = zip(*timing(heard, prompted), strict=True)
+    found, round_ = Timeline([], []), None
+    for is_said in is_heard:
+        phase, of_row = next(known) if is_said else (Phase.REFLECTION, round_)
+        round_ = of_row or round_
+        found.phase.append(phase)
+        found.round.append(of_row)
+    return found
+
+
+def course(logged: History, timeline: Timeline, seats: Iterable[str]) -> Course:
+    """The rows as a course: each with its seat, phase and round."""
+    phases, rounds = timeline
+    numbers = {player: number for number, player in enumerate(seats, start=1)}
+    spoken: defaultdict[str, list[int]] = defaultdict(list)
+    answers: dict[str, dict[str, list[int]]] = {}
+    for index, (player, phase) in enumerate(zip(logged.player, phases, strict=True)):
+        if player == MODERATOR:
+            continue
+        if player in numbers:
+            spoken[phase].append(index)
+        # `setdefault` would make a list and a dictionary for each message.
+        if (of_phase := answers.get(phase)) is None:
+            of_phase = answers[phase] = {}
+        if (said := of_phase.get(player)) is None:
+            of_phase[player] = [index]
+        else:
+            said.append(index)
+    return Course(
+        player=logged.player,
+        seat=tuple(map(numbers.get, logged.player)),
+        round=tuple(rounds),
+        phase=tuple(phases),
+        turn=logged.turn,
+        visible_to=logged.visible_to,
+        msg_type=logged.msg_type,
+        spoken=spoken,
+        answers=answers,
+    )
+
+
+@lru_cache(MOST_RESULTS)
+def once(work: Callable[..., T], *known: Hashable) -> T:
+    """What a function makes of what many games have alike: worked out once, and never changed."""
+    return work(*known)
+
+
+def clear_cache() -> None:
+    """Lets go of what is known, so that it holds no more than one batch of documents does."""
+    _course.cache_clear()
+    once.cache_clear()
+
+
+# The players of any game: what has to hold to tell each by its name, and who they are.
+
+ModelName = Annotated[str, Meta(min_length=1)]
+_NUMBERED = re.compile(r"Player ([1-9][0-9]{0,8})")
+_MODELS = msgspec.json.Decoder(dict[str, str])
+
+MOST_PLAYERS = 1_000
+LONGEST_NAME = 1_000
+NOT_NAMES = frozenset({MODERATOR, EVERYONE})
+# What stands between the words of a name, or is not seen, and what an answer has around it.
+_AROUND = re.compile(
+    r"""[\s_\u00ad\u200b-\u200f\u202a-\u202e\u2060\ufeff]+|^[\s"'“”‘’`*(<\[「]+|[\s"'“”‘’`*)>\]」.。,!]+$"""
+)
+_HYPHENS = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-"))
+# What programs write for an answer that named nobody.
+_NOBODY = frozenset(
+    (
+        *("", "null", "none", "nil", "nan", "undefined", "n/a", "-", "-1", "nobody", "no one"),
+        *("no_one", "noone", "abstain", "abstained", "skip", "pass", "no vote", "no_vote"),
+        *("no lynch", "no_lynch", "no_elimination", "弃权", "棄權", "棄権", "기권"),
+    )
+)
+
+
+@lru_cache
+def player_number(name: str) -> int | None:
+    """The N of a name that is just `Player N`, else None."""
+    match = _NUMBERED.fullmatch(name)
+    return int(match[1]) if match else None
+
+
+def check_number(n_players: int, at: str, most: int = MOST_PLAYERS) -> None:
+    """Raises BrokenDocument where there are more players than a table seats."""
+    if n_players > most:
+        raise broken(at, f"a game has at most {most:,} players", f"{n_players:,} players")
+
+
+def check_players(players: Collection[str], at: str, most: int = MOST_PLAYERS) -> None:
+    """Raises BrokenDocument where there are more than a table seats, or one has no name of its own.
+
+    `at` is where the log lists them. What is made of a game grows with its players, in places with
+    their square.
+    """
+    check_number(len(players), at, most)
+    _check_each_once(players, at)
+    if NOT_NAMES.isdisjoint(players) and max(map(len, players), default=0) <= LONGEST_NAME:
+        return
+    wrong = next(name for name in players if name in NOT_NAMES or len(name) > LONGEST_NAME)
+    taken = f", which is not {' or '.join(map(repr, sorted(NOT_NAMES)))}"
+    rule = f"every player has a name of at most {LONGEST_NAME:,} characters{taken}"
+    raise broken(at, rule, repr(wrong[:50]))
+
+
+def check_distinct(part: Raw | bytes | UnsetType, at: str) -> None:
+    """Raises BrokenDocument where an object of players has a name twice: decoders keep the last."""
+    listed = b"" if isinstance(part, UnsetType) else bytes(part)
+    try:
+        pairs = json.loads(listed, object_pairs_hook=list, parse_int=str)
+    except (ValueError, RecursionError) as error:  # msgspec does not look into what it skips
+        raise not_json(error, listed, at) from error
+    _check_each_once([name for name, _ in pairs], at)
+
+
+def _check_each_once(names: Collection[str], at: str) -> None:
+    if len(set(names)) < len(names):
+        alike = next(name for name, n in Counter(names).items() if n > 1)
+        raise broken(at, "no two players have the same name", repr(alike[:50]))
+
+
+def in_seats(players: dict[str, T]) -> dict[str, T]:
+    """An object whose keys are players, in the order of their seats.
+
+    Players that are numbered sit by their numbers, since the order of keys in JSON says nothing.
+    Others sit as they are listed.
+    """
+    numbers = {name: player_number(name) for name in players}
+    if None in numbers.values():
+        return players
+    return {name: players[name] for name in sorted(players, key=lambda name: numbers[name] or 0)}
+
+
+def is_nobody(name: object) -> bool:
+    """Whether a log writes this in the place of a player's name where there is no player."""
+    is_name = isinstance(name, str | int) and not isinstance(name, bool)
+    return name is None or (is_name and str(name).strip().lower() in _NOBODY)
+
+
+def named(value: object, known: Mapping[Any, str]) -> str | None:
+    """The player that a value names, by all that a log may call players; None for no player."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    player = known.get(value)
+    return _alike(value, known) if player is None and isinstance(value, str) else player
+
+
+def _alike(value: str, known: Mapping[Any, str]) -> str | None:
+    """The only player whose name differs in form: capitals, blanks, hyphens, what is around."""
+    plain = _plain(value)
+    players = {player for name, player in known.items() if _plain(str(name)) == plain}
+    return players.pop() if plain and len(players) == 1 else None
+
+
+@lru_cache(4_096)
+def _plain(name: str) -> str:
+    return _AROUND.sub("", unicodedata.normalize("NFKC", name).translate(_HYPHENS)).casefold()
+
+
+def target(value: object, known: Mapping[Any, str], at: str, faults: list[Fault]) -> str | None:
+    """The player at whom an act is aimed, by all that a log may call players; None for nobody.
+
+    For a value that is neither there is a fault: the act is for nobody, and the game is kept.
+    """
+    player = named(value, known)
+    if player is None and not is_nobody(value):
+        faults.append(Fault(at, "an act is aimed at a player, or at nobody", repr(value)[:50]))
+    return player
+
+
+def unseated(
+    course: Course, at: str = "$.history", places: Sequence[int] | None = None
+) -> list[Fault]:
+    """A fault for each player who speaks and has no seat, at the first message in the list `at`.
+
+    The message is in the tables, and what the player does in it is not. `places` are the messages'
+    own in the list, where it has more than them.
+    """
+    if course.seat.count(None) == course.player.count(MODERATOR):
+        return []
+    first: dict[str, int] = {}
+    for index, (player, seat) in enumerate(zip(course.player, course.seat, strict=True)):
+        if seat is None and player != MODERATOR:
+            first.setdefault(player, index)
+    rule = "every player who speaks has a seat"
+    places = range(len(course.player)) if places is None else places
+    return [Fault(f"{at}[{places[i]}]", rule, repr(player)) for player, i in first.items()]
+
+
+def unshown(shown: Sequence[str | tuple[str, ...]], known: Collection[str], at: str) -> list[Fault]:
+    """A fault for each name that a text is shown to and nobody has, at the first such text.
+
+    `shown` are the readers of each text in the list `at`, `known` the names of the seats.
+    """
+    names = {name for readers in set(shown) for name in names_in(readers)}
+    rule = f"a text is shown to players who have seats, or to {' or '.join(sorted(NOT_NAMES))}"
+    faults = []
+    for name in sorted(names.difference(known, NOT_NAMES, {""})):
+        first = next(n for n, readers in enumerate(shown) if name in names_in(readers))
+        faults.append(Fault(f"{at}[{first}].visible_to", rule, repr(name)))
+    return faults
+
+
+def names_in(named: str | tuple[str, ...]) -> tuple[str, ...]:
+    """One name or several, as several."""
+    return (named,) if isinstance(named, str) else named
+
+
+def untested(game: GameRecord) -> list[Fault]:
+    """A fault for a game in which nobody is tested: its rows are kept, but count nowhere."""
+    if any(seat.is_tested for seat in game.seats):
+        return []
+    rule = "at least one player is tested"
+    return [
+        Fault(
+            "$", rule, f"none of {len(game.seats)} players is tested, so no metric counts the game"
+        )
+    ]
+
+
+def opponents(seats: Iterable[Seat]) -> str | None:
+    """The models of the seats not tested, sorted and joined with ', '; None where all are."""
+    models = {seat.model or "?" for seat in seats if not seat.is_tested}
+    return ", ".join(sorted(models)) or None
+
+
+def models_of(players: Collection[str], given: str | None) -> dict[str, str | None]:
+    """Each player's model, in their order, in a log that names none.
+
+    Whoever ingests it gives the name of a model, which all players are, or a JSON object of players
+    and their models. Raises BrokenDocument where only some are given one.
+    """
+    try:
+        by_player = _MODELS.decode(given) if given and given.startswith("{") else None
+    except (msgspec.DecodeError, RecursionError, UnicodeError):  # a name that begins so
+        by_player = None
+    if by_player is None:
+        return dict.fromkeys(players, given)
+    if without := [player for player in players if player not in by_player]:
+        rule = "the log or --models-from names each player's model"
+        raise broken("$", rule, f"nothing names that of {', '.join(without)[:200]}")
+    return {player: by_player[player] for player in players}
+
 
 # Sums of decimals are a little off: scores that differ by less are equal, as in audit/scores.sql.
 _SUMS_OFF = 1e-6

@@ -16,12 +16,11 @@ from msgspec.structs import astuple, replace
 
 from pipeline.archives.inspect_log import Eval, samples
 from pipeline.archives.splitting import Splitter
-from pipeline.formats.broken import decode
 from pipeline.formats.building import amount, usage
 from pipeline.formats.interchange import KEY
 from pipeline.formats.interchange.document import DECODER, Document, End
 from pipeline.formats.interchange.reading import derived_results, game_of
-from pipeline.formats.look import Look, begun, object_of
+from pipeline.formats.look import Look, begun, decode, object_of
 from pipeline.game import BrokenDocument, Fault, GameRecord, Seat, Usage
 
 T = TypeVar("T")

@@ -1,4 +1,4 @@
-"""The kinds of games: one module each, found by its `KIND`. There is no list of them.
+"""The kinds of games, found in the modules here. There is no list of them.
 
 A package outside adds one by an entry point of the group `magic_pipeline.games` that leads to a
 `GameKind`; a TOML document that `MAGIC_GAMES` names adds one without a package.
@@ -11,9 +11,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 from types import MappingProxyType
 
-from pipeline.games.files import of_files
-from pipeline.games.kind import Ending, EventTable, GameKind, Role
-from pipeline.games.mistakes import Source, check, refusal
+from pipeline.games.kind import Ending, EventTable, GameKind, Role, Source, check, of_files, refusal
 from pipeline.plugins import GAMES, OWN, PluginError, each_once, plugins
 from pipeline.vocabulary import GameType, Phase
 
@@ -53,7 +51,8 @@ def own_tables(shared: Collection[str]) -> dict[str, EventTable]:
 @cache
 def _in_code() -> tuple[Source, ...]:
     modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
-    own = [(OWN, module.KIND) for module in modules if hasattr(module, "KIND")]
+    found = (one for module in modules for one in vars(module).values())
+    own = [(OWN, one) for one in found if isinstance(one, GameKind)]
     known: list[Source] = []
     for package, kind in (*own, *_of_plugins()):
         check(kind, package, known)

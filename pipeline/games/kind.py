@@ -1,12 +1,18 @@
 """What a kind of game is, as data: its roles and sides, how it ends, what is done in it."""
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from pathlib import Path
+from typing import TypeAlias
 
+import msgspec
 from msgspec import Struct
 
 from pipeline.column import Column
 from pipeline.game import Event
-from pipeline.vocabulary import PLAYER, Side
+from pipeline.plugins import LETTERS, NAME, OWN, PluginError
+from pipeline.vocabulary import ALL, PLAYER, Side
 
 # Fields of an event that name a player, whose seat is another column.
 SEATED = ("target", "leader")
@@ -122,3 +128,169 @@ def of_players(
     """A game without roles: each player plays for itself, and all compete in one."""
     roles = (Role(PLAYER, Side.NONE, name),)
     return GameKind(name, roles, endings, phases, order=order, most_points_win=most_points_win)
+
+
+# What makes a kind of game unusable, alone or beside others, or a metric of it.
+
+Source: TypeAlias = tuple[str, GameKind]
+"""The package or the file that a kind is of, and the kind."""
+_COUNTED = {
+    Side.HIDDEN: "Deception, which counts its wins, is",
+    Side.CIVILIAN: "Judgement, which counts its votes, is",
+}
+_TUPLES = {"roles": Role, "endings": Ending, "phases": str, "order": str, "secret_phases": str}
+
+
+def _is_name(name: object) -> bool:
+    return isinstance(name, str) and NAME.fullmatch(name) is not None
+
+
+def check(kind: GameKind, package: str, others: Iterable[Source] = ()) -> None:
+    """Raises PluginError for the first mistake of the kind, alone or beside others."""
+    for mistake in chain(mistakes(kind), clashes(kind, others)):
+        raise refusal(kind, package, mistake)
+
+
+def refusal(kind: GameKind, package: str, mistake: str) -> PluginError:
+    """The error for a mistake of a kind, which names it and its package."""
+    of_package = "" if package == OWN else f" of the package {package}"
+    return PluginError(f"the game `{kind.name}`{of_package}: {mistake}")
+
+
+def mistakes(kind: GameKind) -> Iterator[str]:
+    """What is wrong with a kind."""
+    if not _is_name(kind.name) or kind.name == ALL:
+        yield f"the name of a game has {LETTERS}, and is not `{ALL}`"
+    for field, of in _TUPLES.items():
+        values = getattr(kind, field)
+        if not isinstance(values, tuple) or not all(isinstance(one, of) for one in values):
+            yield f"`{field}` is a tuple of {of.__name__}: mind the comma in one of a single member"
+    for role in kind.roles:
+        texts: list[object] = [role.name, role.competition]
+        if not all(isinstance(text, str) and text for text in texts):
+            yield "a role has a name and a competition"
+    yield from _twice("roles", "name", [role.name for role in kind.roles])
+    yield from _twice("endings", "outcome", [ending.outcome for ending in kind.endings])
+    for ending in kind.endings:
+        for credit in (ending.hidden, ending.civilian):
+            if credit is not None and not 0 <= credit <= 1:
+                yield f"a credit is from 0 to 1, and one of `{ending.outcome}` is {credit}"
+    for name, table in kind.tables.items():
+        if not _is_name(name):
+            yield f"the name of a table has {LETTERS}, and `{name}` has others"
+        yield from _of_table(name, table)
+
+
+def clashes(kind: GameKind, others: Iterable[Source]) -> Iterator[str]:
+    """What others have already that only one game can have: its name, and its competitions."""
+    for source, other in others:
+        if kind.name == other.name:
+            yield f"{source} has a game of this name too: rename this one, or leave it out"
+        for competition in kind.competitions:
+            if competition in other.competitions:
+                yield (
+                    f"its competition `{competition}` is one of the game `{other.name}`, and Win "
+                    "Rate would count the two as one: give it another name"
+                )
+
+
+def gaps(kind: GameKind) -> Iterator[str]:
+    """What in a kind with sides leaves a metric without a value, though nothing is wrong."""
+    sides = [side for side in _COUNTED if any(role.side == side for role in kind.roles)]
+    for side, of_side in _COUNTED.items() if sides else ():
+        if side not in sides:
+            yield f"no role is on the {side} side: {of_side} without a value"
+    if sides and not kind.has_sought_roles:
+        yield "no role has `is_sought = true`, so no vote is right: Judgement is without a value"
+    for ending in kind.endings if kind.has_sides else ():
+        for side in sides:
+            if ending.credit(side) is None:
+                yield (
+                    f"`{ending.outcome}` does not say what the {side} side is credited with: games "
+                    "that end so are refused"
+                )
+
+
+def _twice(what: str, their: str, names: list[str]) -> Iterator[str]:
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            yield f"no two {what} have one {their}, and two have `{name}`"
+
+
+def _of_table(name: str, table: EventTable) -> Iterator[str]:
+    event = table.event.__name__
+    fields = [field for field in table.event.__struct_fields__ if field not in _OF_EVENT]
+    derived = [f"{field}_seat" for field in SEATED if field in fields]
+    for column in table.columns:
+        if column not in [*fields, *derived]:
+            yield f"a column of `{name}` is a field of {event}, and `{column}` is none"
+    for field in fields:
+        if field not in table.columns:
+            yield f"a field of {event} is a column of `{name}`, and `{field}` is none"
+
+
+_OF_EVENT = Event.__struct_fields__
+
+# Kinds of games as data: TOML documents that the environment variable `MAGIC_GAMES` names.
+#
+# Such a game has roles, sides, endings and phases; what is done in it is told by the tables that
+# all games share. It has to be named whenever its lake is asked, as a package has to be installed.
+
+VARIABLE = "MAGIC_GAMES"
+
+
+class _Role(Struct, forbid_unknown_fields=True):
+    """A role; those of one side count for one competition, unless they name another."""
+
+    name: str
+    side: Side = Side.NONE
+    competition: str = ""
+    is_sought: bool = False
+
+
+class _Game(Struct, forbid_unknown_fields=True):
+    name: str
+    roles: list[_Role]
+    endings: tuple[Ending, ...]
+    phases: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
+    secret_phases: tuple[str, ...] = ()
+    most_points_win: bool = False
+
+
+def of_files(others: Iterable[Source]) -> Iterator[Source]:
+    """Each file that the variable names, with its game; several are separated as in PATH.
+
+    Raises PluginError for a file that is named twice, and for a game that cannot be used, alone or
+    beside those of the other files and `others`.
+    """
+    known, places = [*others], set()
+    for name in filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)):
+        if (place := Path(name).resolve()) in places:
+            raise PluginError(f"{VARIABLE} names the file {name} twice: leave one out")
+        places.add(place)
+        known.append((name, kind_in(Path(name), known)))
+        yield known[-1]
+
+
+def kind_in(file: Path, others: Iterable[Source] = ()) -> GameKind:
+    """The game in a file; raises PluginError with what is wrong, and at which place of it.
+
+    So it does where one of the `others` has its name or a competition of it.
+    """
+    try:
+        # Some editors begin a file with a byte order mark.
+        game = msgspec.toml.decode(file.read_bytes().decode("utf-8-sig"), type=_Game)
+    except (OSError, UnicodeDecodeError, msgspec.DecodeError) as error:
+        sides = f"; choose a side from {', '.join(Side)}" if "enum value" in str(error) else ""
+        raise PluginError(f"{file}: it cannot be read as a game: {error}{sides}") from None
+    roles = tuple(_role(game.name, role) for role in game.roles)
+    kind = GameKind(**msgspec.structs.asdict(game) | {"roles": roles})
+    if found := [*mistakes(kind), *clashes(kind, others)]:
+        raise PluginError(f"{file}: the game `{kind.name}`: {'; '.join(found)}")
+    return kind
+
+
+def _role(game: str, role: _Role) -> Role:
+    of_side = game if role.side == Side.NONE else f"{game}_as_{role.side}"
+    return Role(role.name, role.side, role.competition or of_side, role.is_sought)

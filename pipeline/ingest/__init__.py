@@ -6,11 +6,13 @@ end decides what each document is and makes the files part of the lake.
 
 import errno
 import tempfile
+import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,31 +21,84 @@ import pyarrow as pa
 from msgspec import Struct
 
 from pipeline.archives import MAX_DOCUMENT, Document, Unit, units
-from pipeline.archives.names import printable
-from pipeline.archives.sources import resolved
-from pipeline.errors import DENIED_HINT, LakeError, PipelineError, UsageError
+from pipeline.archives.sources import printable, resolved
+from pipeline.errors import (
+    DENIED_HINT,
+    LakeError,
+    PipelineError,
+    SourceError,
+    UsageError,
+    check_machine,
+    is_denied,
+    is_missing,
+    one_line,
+)
 from pipeline.events.contracts import GAME_TABLES, role_rows
-from pipeline.ingest.ids import GameIds
-from pipeline.ingest.models import Models, ModelsOf
-from pipeline.ingest.pool import Team, processes
-from pipeline.ingest.tasks import deal
-from pipeline.ingest.worker import Findings, Job, Staged
+from pipeline.ingest.decode import GameIds, Models, ModelsOf
+from pipeline.ingest.worker import Findings, Job, Staged, Team, deal, processes
 from pipeline.lake import StoredLake, create_lake, is_lake, open_lake
 from pipeline.lake.files import discard
 from pipeline.lake.opening import deleted_error
-from pipeline.lake.removal import Mask, Removal
-from pipeline.lake.tables import ROLES
-from pipeline.lake.transaction import Transaction, check_writable, transaction
-from pipeline.lake.writing import writing
-from pipeline.library_errors import check_machine, is_denied, is_missing, one_line
+from pipeline.lake.tables import ROLES, writing
+from pipeline.lake.transaction import Mask, Removal, Transaction, check_writable, transaction
 from pipeline.processes import cores
-from pipeline.stores import location
+from pipeline.stores import location, version
 from pipeline.version import __version__
 
 if TYPE_CHECKING:
-    from pipeline.ingest.database import Collected
     from pipeline.ingest.recall import Recall
-    from pipeline.ingest.resolve import Resolution
+    from pipeline.ingest.resolve import Collected, Resolution
+
+# When to read what a benchmark still writes: whenever it has changed and then stood still.
+#
+# A file that is read half written is quarantined, and replaced as soon as it is whole: to wait only
+# spares that. Nothing is kept between the readings, since an ingest knows what the lake has.
+
+
+def settled(
+    sources: Sequence[str],
+    seconds: float,
+    sleep: Callable[[float], None] = time.sleep,
+    on_missing: Callable[[str], None] = lambda text: None,
+) -> Generator[None, bool | None]:
+    """Yield None once there are files, and each time that some changed and stood still for so long.
+
+    It does not end. What changes while it is read is given again, and so is what could not be read:
+    send True after such a reading. `on_missing` is called once each time that the sources are gone;
+    they may come back. Raises SourceError for sources that are not there at the beginning.
+    """
+    read, before, is_missing = b"", None, False
+    while True:
+        try:
+            now, is_missing = _state(sources), False
+        except SourceError as error:
+            if before is None:
+                raise
+            if not is_missing:
+                on_missing(str(error))
+            now, is_missing = b"", True
+        if now and now != read and (not read or now == before):
+            read = read if (yield) else now
+        before = now
+        sleep(seconds)
+
+
+def _state(sources: Sequence[str]) -> bytes:
+    """A hash of the files: names, sizes and, on this machine, times of the last change.
+
+    It is empty where there are folders and no file yet.
+    """
+    digest = sha256()
+    try:
+        for unit in units(sources):
+            seen = None if unit.file is None else version(unit.file)
+            digest.update(repr((unit.source, unit.path, unit.n_bytes, seen)).encode())
+    except SourceError:
+        if all(Path(source).is_dir() for source in sources):
+            return b""
+        raise
+    return digest.digest()
+
 
 MEMORY = 2 * 2**30
 LEAST_MEMORY = 2**29
@@ -123,7 +178,7 @@ def ingest(
     all together; a document of more than `max_document` bytes is quarantined unread, and so is what
     is left of a compressed file or an archive once `max_expanded` bytes came out of it (by default
     200 times its size, at least 1 GiB). A `team` are other workers than processes of this machine,
-    as `pipeline.spark.cluster` gives them. Only with `reread` a large archive that has not changed
+    as `pipeline.spark` gives them. Only with `reread` a large archive that has not changed
     is read again, and so is a game of which a part is in quarantine: it takes its own place.
     `on_progress` is called with the numbers of documents seen and of bytes read on disk, as they
     come. With `dry_run` nothing is written.
@@ -131,9 +186,8 @@ def ingest(
     written.
     """
     # Here, since workers import this module and not what decides: that loads DuckDB.
-    from pipeline.ingest.database import Collected, IngestDatabase
     from pipeline.ingest.recall import Recall
-    from pipeline.ingest.resolve import known_games, resolution
+    from pipeline.ingest.resolve import Collected, IngestDatabase, known_games, resolution
 
     if memory < LEAST_MEMORY:
         raise UsageError(f"an ingest needs at least {LEAST_MEMORY >> 20} MiB of memory")

@@ -1,28 +1,153 @@
 """A batch of documents decoded: games, and the faults of the others."""
 
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from itertools import compress
 from operator import attrgetter
+from pathlib import Path
+from typing import Self
 
+import msgspec
+import numpy as np
 import polars as pl
 import pyarrow as pa
 from msgspec import Struct, field
+from numpy.typing import NDArray
 
 from pipeline.archives import Document, OutsideDocument
-from pipeline.events import identity
+from pipeline.archives.sources import file_of
+from pipeline.errors import SourceError, UsageError
+from pipeline.events import arrow, readings
 from pipeline.events.contracts import polars_schema
 from pipeline.events.frames import Frames, IdentifiedGame, frames
-from pipeline.events.identity import (
-    content_id,
-    document_sha256,
-    game_id,
-    game_index,
-    sha256,
-)
-from pipeline.formats import described, read, rows as message_rows, why_ignored
+from pipeline.events.readings import content_id, document_sha256, game_id, game_index, sha256
+from pipeline.formats import building as message_rows, described, read, why_ignored
 from pipeline.game import BrokenDocument, Fault
-from pipeline.ingest.ids import GameIds
-from pipeline.ingest.models import Models
+
+# Games known by their ids alone: 16 bytes each, where a set of texts would take 120.
+
+_ID = np.dtype("S16")
+"""An id as bytes, which NumPy compares and sorts as such."""
+
+
+class GameIds:
+    """A set of ids that grows, or one in a file, which several processes share."""
+
+    def __init__(self, *runs: NDArray[np.bytes_]) -> None:
+        self._runs = list(runs)
+
+    @classmethod
+    def save(cls, batches: Iterable[pa.Table], file: Path) -> None:
+        """Writes the file from batches of one column: ids in order, as text."""
+        with file.open("wb") as opened:
+            for batch in batches:
+                opened.write(_run(batch.column(0).to_pylist()).tobytes())
+
+    @classmethod
+    def load(cls, file: str | Path) -> Self:
+        """The ids in such a file, at least one, which has to stay as long as they are used."""
+        return cls(np.memmap(file, _ID, mode="r"))
+
+    def __len__(self) -> int:
+        return sum(map(len, self._runs))
+
+    def has(self, ids: Sequence[str]) -> NDArray[np.bool_]:
+        """Whether each of the ids is there. Only what is asked for is read of a file."""
+        wanted, found = _run(ids), np.zeros(len(ids), np.bool_)
+        for run in self._runs:
+            found |= run[np.searchsorted(run, wanted).clip(max=len(run) - 1)] == wanted
+        return found
+
+    def has_each(self, column: pa.ChunkedArray) -> NDArray[np.bool_]:
+        """The same of a column of ids, kept as a dictionary and the number of each row's id."""
+        parts = [np.zeros(0, np.bool_)]
+        for chunk in column.chunks:
+            # By polars, since Arrow would import pandas, where it is there.
+            numbers = arrow.series("id", chunk.indices).to_numpy()
+            parts.append(self.has(chunk.dictionary.to_pylist())[numbers])
+        return np.concatenate(parts)
+
+    def add(self, ids: Sequence[str]) -> None:
+        """Takes in ids that are not there."""
+        new = np.sort(_run(ids))
+        # Each id is merged with others but a few times, however many come.
+        while self._runs and len(self._runs[-1]) < 2 * len(new):
+            new = np.sort(np.concatenate([self._runs.pop(), new]))
+        self._runs += [new] if len(new) else []
+
+
+def _run(ids: Sequence[str]) -> NDArray[np.bytes_]:
+    return np.frombuffer(bytes.fromhex("".join(ids)), _ID)
+
+
+# Who played, where a log does not say: one model for all documents, or others by their paths.
+#
+# What is given to a document is one text, a model's name or players' models in JSON, since it is
+# part of what identifies its game.
+
+ModelsOf = Mapping[str, str | Mapping[str, str]]
+
+_EVERY_PATH = "*"
+_ENCODER = msgspec.json.Encoder(order="sorted")
+
+
+class Models(Struct, frozen=True):
+    """What documents are given by the pattern of their path; the first that matches decides."""
+
+    given: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, model: str | ModelsOf | None) -> Self:
+        """Those of a model for all, or by pattern. Raises UsageError where one has no name."""
+        by_pattern = {_EVERY_PATH: model} if isinstance(model, str) else model or {}
+        return cls(tuple((pattern, _text(by_pattern[pattern])) for pattern in by_pattern))
+
+    def at(self, path: str) -> str | None:
+        """What the document at a path is given, None for nothing."""
+        file = file_of(path)
+        return next((text for pattern, text in self.given if fnmatchcase(file, pattern)), None)
+
+    @property
+    def text(self) -> str | None:
+        """All of it as one text; a name where all are given the same, None for nothing."""
+        if [pattern for pattern, _ in self.given] == [_EVERY_PATH]:
+            return self.given[0][1]
+        return msgspec.json.encode(dict(self.given)).decode() if self.given else None
+
+
+def given(model: str | None, file: str | Path | None) -> str | ModelsOf | None:
+    """What logs are given; the model is for those that no pattern of the file is for."""
+    if file is None:
+        return model
+    by_pattern = read_models(file)
+    return by_pattern if model is None else {**by_pattern, "*": by_pattern.get("*", model)}
+
+
+def read_models(file: str | Path) -> ModelsOf:
+    """The models by pattern in a TOML or JSON file.
+
+    Raises UsageError for what is none, and SourceError for a file that cannot be read.
+    """
+    try:
+        # Some editors begin a file with a byte order mark.
+        data = Path(file).read_bytes().decode("utf-8-sig")
+        if Path(file).suffix == ".toml":
+            return msgspec.convert(tomllib.loads(data), dict[str, str | dict[str, str]])
+        return msgspec.json.decode(data, type=dict[str, str | dict[str, str]])
+    except OSError as error:
+        raise SourceError(f"{file}: {error.strerror}") from error
+    except (ValueError, msgspec.DecodeError, RecursionError) as error:
+        hint = "it has to map patterns of paths to a model, or to players with a model each"
+        raise UsageError(f"{file}: {hint} ({error})") from error
+
+
+def _text(model: str | Mapping[str, str]) -> str:
+    names = [model] if isinstance(model, str) else list(model.values())
+    if not names or not all(name.strip() for name in names):
+        raise UsageError("the model's name is empty; leave it out if the logs say who played")
+    return model if isinstance(model, str) else _ENCODER.encode(dict(model)).decode()
+
 
 RAW_LIMIT = 64 * 2**10
 # The faults of one document must not take more memory than a good document does.
@@ -136,7 +261,7 @@ def decode(
             games.setdefault(identified.game_id, identified)
     is_new = ~decoded.has(list(games))
     rows = _frames(list(compress(games.values(), is_new)))
-    for module in (identity, message_rows):
+    for module in (readings, message_rows):
         module.clear_cache()
     batch.tables = rows.tables
     for one in seen if rows.read_votes else ():

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
-from pipeline.archives.names import document_ending
+from pipeline.archives.sources import document_ending
 from pipeline.errors import UsageError
 from pipeline.lake import StoredLake, open_lake
 from pipeline.lake.stream import stream

@@ -14,9 +14,9 @@ import polars as pl
 from msgspec import Struct
 
 from pipeline.archives import Document, Unit, named
-from pipeline.archives.names import form_of
+from pipeline.archives.sources import form_of
 from pipeline.events.contracts import polars_schema
-from pipeline.ingest.database import IngestDatabase, statement
+from pipeline.ingest.resolve import IngestDatabase, statement
 from pipeline.ingest.worker import Findings, Job
 from pipeline.lake import StoredLake
 from pipeline.stores import is_regular, version

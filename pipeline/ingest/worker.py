@@ -5,27 +5,103 @@ it found goes back as columns in Arrow's format, the rows of the games only into
 """
 
 import gc
+import os
+import pickle
+import subprocess
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from itertools import compress, starmap
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from itertools import chain, compress, starmap
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
+from typing import NamedTuple, Protocol, cast
 
 import polars as pl
 from msgspec import Struct, field
 
 from pipeline.archives import Document, OutsideDocument, Unit, read_unit
+from pipeline.errors import PipelineError
 from pipeline.events.contracts import GAME_TABLES
-from pipeline.events.identity import game_id
+from pipeline.events.readings import game_id
 from pipeline.formats import splitter
-from pipeline.ingest.decode import KNOWN, Seen, decode, fault_frame, look, seen_frame
-from pipeline.ingest.ids import GameIds
-from pipeline.ingest.models import Models
-from pipeline.ingest.tasks import Task
+from pipeline.ingest.decode import (
+    KNOWN,
+    GameIds,
+    Models,
+    Seen,
+    decode,
+    fault_frame,
+    look,
+    seen_frame,
+)
 from pipeline.lake.files import DataFile, TableWriter, staged_kind
 from pipeline.lake.tables import of_each
+from pipeline.processes import cores, how_it_ended, start, theirs
 from pipeline.provenance import code_sha256
 from pipeline.stores import location
+
+# The work of an ingest cut into tasks, each small enough for one process to hold.
+#
+# Plain files are only named, and read where they are decoded; so are archives, unless they are
+# large: those are read here, while others decode what was read of them so far.
+
+TASK_BYTES = 8 * 2**20
+TASK_UNITS = 1000
+# It may hold more than a task: while one process decoded all of it, others might be idle.
+LARGE_ARCHIVE_BYTES = 2**20
+
+
+class Task(NamedTuple):
+    """A piece of work: things to read, or documents that were read already, never both.
+
+    Tasks are numbered in the order of the sources.
+    """
+
+    number: int
+    units: tuple[Unit, ...] = ()
+    documents: tuple[Document, ...] = ()
+
+
+Read = Callable[[Unit], Iterable[Document]]
+
+
+def deal(units: Iterable[Unit], read: Read | None) -> Iterator[Task]:
+    """The tasks of an ingest. `read` reads large archives; without it they are named as well."""
+    for number, part in enumerate(_parts(units, read)):
+        yield part._replace(number=number)
+
+
+def _parts(units: Iterable[Unit], read: Read | None) -> Iterator[Task]:
+    named: list[Unit] = []
+    n_bytes = 0
+    for unit in units:
+        if unit.n_bytes >= LARGE_ARCHIVE_BYTES and unit.holds_many:
+            if named:
+                yield Task(0, units=tuple(named))
+                named, n_bytes = [], 0
+            yield from _read(read(unit)) if read else [Task(0, units=(unit,))]
+            continue
+        named.append(unit)
+        n_bytes += unit.n_bytes
+        if n_bytes >= TASK_BYTES or len(named) >= TASK_UNITS:
+            yield Task(0, units=tuple(named))
+            named, n_bytes = [], 0
+    if named:
+        yield Task(0, units=tuple(named))
+
+
+def _read(documents: Iterable[Document]) -> Iterator[Task]:
+    held: list[Document] = []
+    n_bytes = 0
+    for document in documents:
+        held.append(document)
+        n_bytes += len(document.data or b"")
+        if n_bytes >= TASK_BYTES or len(held) >= TASK_UNITS:
+            yield Task(0, documents=tuple(held))
+            held, n_bytes = [], 0
+    if held:
+        yield Task(0, documents=tuple(held))
+
 
 BATCH_DOCUMENTS = 20_000
 
@@ -190,3 +266,202 @@ def _no_collector() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+# Processes that each run a worker, and what passes between them and the ingest.
+#
+# They are started anew, not forked, and import only what a worker needs. Interrupting and failing
+# are the ingest's to handle: a worker whose ingest is gone takes its files away and ends.
+
+TASKS_AHEAD = 1
+_SECONDS_TO_END = 5
+_FINISH = None
+# What polars and Arrow free after a batch, the next one needs again; to give it back meanwhile and
+# have it cleared anew takes the system a twentieth of all processor time.
+_KEEPING = {
+    "_RJEM_MALLOC_CONF": "dirty_decay_ms:-1",
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+}
+# Modules are no garbage: to search them for some as they come takes Python 35 ms.
+_PROGRAM = "import gc; gc.disable(); from pipeline.ingest.worker import main; main()"
+
+
+# A process takes a second to start, in which another decodes as much as this; archives hold more
+# than their size. So for less than twice as much, one process is quicker than two.
+_BYTES_OF_PROCESS = 48 * 2**20
+_EXPANSION = 8
+
+
+class Workers(Protocol):
+    """Workers in any kind of process: takes tasks, yields what they find as it comes.
+
+    `takes_documents` says whether large archives are to be read for them.
+    """
+
+    takes_documents: bool
+
+    def run(self, tasks: Iterable[Task]) -> Iterator[Findings]:
+        """Has the tasks done, each by one worker, and tells what was found in the meantime."""
+
+    def finish(self) -> list[Staged]:
+        """What each worker leaves behind, in the order of their numbers."""
+
+    def stop(self) -> None:
+        """Ends the workers at once."""
+
+
+# Opens the workers for a job; gives them with the units; they may have seen some of those.
+Team = Callable[[Job, Iterator[Unit]], AbstractContextManager[tuple[Workers, Iterator[Unit]]]]
+
+
+@contextmanager
+def processes(
+    n_most: int, job: Job, units: Iterator[Unit]
+) -> Iterator[tuple[Workers, Iterator[Unit]]]:
+    """A team of at most so many processes, as many as the work is worth; for little this one."""
+    first: list[Unit] = []
+    n_bytes = 0
+    for unit in units if n_most > 1 else ():
+        first.append(unit)
+        n_bytes += unit.n_bytes * (_EXPANSION if unit.is_packed else 1)
+        if n_bytes >= n_most * _BYTES_OF_PROCESS:
+            break
+    n_workers = min(n_most, n_bytes // _BYTES_OF_PROCESS)
+    team: Workers = Pool(job, n_workers) if n_workers > 1 else Here(job)
+    try:
+        yield team, chain(first, units)
+    finally:
+        team.stop()
+
+
+class Here:
+    """One worker in this process."""
+
+    takes_documents = True
+
+    def __init__(self, job: Job) -> None:
+        self._worker = Worker(job, 0)
+
+    def run(self, tasks: Iterable[Task]) -> Iterator[Findings]:
+        return map(self._worker.take, tasks)
+
+    def finish(self) -> list[Staged]:
+        return [self._worker.finish()]
+
+    def stop(self) -> None:
+        self._worker.stop()
+
+
+class Pool:
+    """Workers in processes of their own."""
+
+    takes_documents = True
+
+    def __init__(self, job: Job, n_workers: int) -> None:
+        self._workers = [_Process(job, number, n_workers) for number in range(n_workers)]
+
+    def run(self, tasks: Iterable[Task]) -> Iterator[Findings]:
+        for task in tasks:
+            while (free := self._free()) is None:
+                yield from self._answers()
+            free.send(task)
+        while any(worker.n_tasks for worker in self._workers):
+            yield from self._answers()
+
+    def finish(self) -> list[Staged]:
+        for worker in self._workers:
+            worker.send(_FINISH)
+        return [cast(Staged, worker.answer()) for worker in self._workers]
+
+    def stop(self) -> None:
+        for worker in self._workers:
+            worker.stop()
+
+    def _free(self) -> "_Process | None":
+        least = min(self._workers, key=lambda worker: worker.n_tasks)
+        return least if least.n_tasks < TASKS_AHEAD else None
+
+    def _answers(self) -> Iterator[Findings]:
+        of_connection = {worker.connection: worker for worker in self._workers if worker.n_tasks}
+        for connection in wait(list(of_connection)):
+            yield cast(Findings, of_connection[cast(Connection, connection)].answer())
+
+
+class _Process:
+    def __init__(self, job: Job, number: int, n_workers: int) -> None:
+        self.n_tasks = 0
+        threads = str(max(1, cores() // n_workers))
+        # What a worker leaves behind, however it ends, goes with the ingest's own folder.
+        self._process, self.connection = start(
+            _PROGRAM,
+            POLARS_MAX_THREADS=threads,
+            OMP_NUM_THREADS=threads,
+            TMPDIR=job.scratch,
+            **_KEEPING,
+        )
+        self.connection.send((job, number))
+
+    def send(self, task: Task | None) -> None:
+        try:
+            self.connection.send(task)
+        except OSError:
+            raise self._lost() from None
+        self.n_tasks += 1
+
+    def answer(self) -> Findings | Staged:
+        try:
+            answer = self.connection.recv()
+        except (EOFError, OSError):
+            raise self._lost() from None
+        self.n_tasks -= 1
+        if isinstance(answer, BaseException):
+            raise answer
+        return cast(Findings | Staged, answer)
+
+    def stop(self) -> None:
+        self.connection.close()
+        self._process.terminate()
+        try:
+            self._process.wait(_SECONDS_TO_END)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _lost(self) -> PipelineError:
+        how = how_it_ended(self._process.wait())
+        return PipelineError(
+            f"a worker process ended {how}; nothing was changed. If memory ran out, use a "
+            "smaller --memory or fewer --jobs, and run the same command again"
+        )
+
+
+def main() -> None:
+    """Runs one worker; its tasks come through the connection that the first argument names."""
+    gc.freeze()  # nor are they later, with every batch
+    gc.enable()
+    connection = theirs()
+    job, number = connection.recv()
+    worker = Worker(job, number)
+    try:
+        is_over = False
+        while not is_over:
+            task = connection.recv()
+            connection.send(_done(worker, task))
+            is_over = task is _FINISH
+    except (EOFError, OSError):
+        pass  # nobody is there any more to make use of its files
+    finally:
+        worker.stop()
+    os._exit(0)  # at once: Python would take all modules apart first, which takes it 0.1 s
+
+
+def _done(worker: Worker, task: Task | None) -> object:
+    """The worker's answer; an error that it met is one, too, for the ingest to raise."""
+    try:
+        return worker.finish() if task is _FINISH else worker.take(task)
+    except Exception as error:
+        try:
+            pickle.loads(pickle.dumps(error))
+        except Exception:
+            return RuntimeError(f"{type(error).__name__}: {error}")
+        return error

@@ -16,8 +16,7 @@ from msgspec import Struct
 
 from pipeline.events import arrow
 from pipeline.events.arrow import arrow_schema
-from pipeline.lake.contents import SUFFIX, named
-from pipeline.lake.tables import COMMITS
+from pipeline.lake.tables import COMMITS, SUFFIX, named
 from pipeline.stores import Location, location
 
 MAX_FILE_BYTES = 256 * 2**20

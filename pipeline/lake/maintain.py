@@ -15,7 +15,6 @@ from msgspec import Struct
 
 from pipeline.errors import UsageError
 from pipeline.events.contracts import polars_schema
-from pipeline.lake.contents import CATALOG, delete_old_drafts
 from pipeline.lake.files import (
     MAX_FILE_BYTES,
     MAX_FILE_ROWS,
@@ -27,9 +26,18 @@ from pipeline.lake.files import (
 )
 from pipeline.lake.lake import StoredLake
 from pipeline.lake.opening import open_lake
-from pipeline.lake.tables import COMMITS, TableState, opened_at, scan, table_states
+from pipeline.lake.tables import (
+    CATALOG,
+    COMMITS,
+    TableState,
+    delete_old_drafts,
+    opened_at,
+    scan,
+    table_states,
+    tokens,
+    writing,
+)
 from pipeline.lake.transaction import locked, naming, transaction
-from pipeline.lake.writing import tokens, writing
 from pipeline.stores import File, Location
 from pipeline.version import __version__
 

@@ -1,20 +1,38 @@
 """Where lakes are: opened at a state, made anew, or refused with a reason; the same of reading."""
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import wraps
 from pathlib import Path
-from typing import TypeVar, overload
+from typing import Concatenate, ParamSpec, TypeVar, overload
 
 import polars as pl
 
-from pipeline.errors import DENIED_HINT, DeniedError, LakeError, MachineError, PipelineError
+from pipeline.errors import (
+    DENIED_HINT,
+    DeniedError,
+    LakeError,
+    MachineError,
+    PipelineError,
+    is_denied,
+    lack,
+    one_line,
+    reason,
+)
 from pipeline.events.contracts import OLDEST_VERSION, TABLES, VERSION, row_meaning
-from pipeline.lake.contents import CATALOG, WRITING, has_log
-from pipeline.lake.damage import damage
 from pipeline.lake.lake import StoredLake
-from pipeline.lake.tables import COMMITS, VERSION_KEY, OpenTable, of_each, refuse_forked
-from pipeline.lake.writing import check_clock
-from pipeline.library_errors import is_denied, lack, one_line, reason
+from pipeline.lake.tables import (
+    CATALOG,
+    COMMITS,
+    VERSION_KEY,
+    WRITING,
+    OpenTable,
+    check_clock,
+    damage,
+    has_log,
+    of_each,
+    refuse_forked,
+)
 from pipeline.stores import Location, location
 
 LOCK = ".lock"
@@ -273,4 +291,29 @@ def explanation(error: BaseException, states: Iterable[StoredLake]) -> BaseExcep
         return error
     return LakeError(
         f"the lake's files are as they were committed, but this failed: {one_line(error)}"
+    )
+
+
+# Games are counted within one system: a mean over several harnesses means nothing.
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def of_one_system(
+    function: Callable[Concatenate[L, P], R],
+) -> Callable[Concatenate[L, P], R]:
+    """The function, given the lake of one system: the lake's own, or else the largest."""
+
+    @wraps(function)
+    def run(lake: L, /, *given: P.args, **options: P.kwargs) -> R:
+        return function(lake.of_one_system(), *given, **options)
+
+    return run
+
+
+def by_system(lake: L, rows: Callable[[L], pl.DataFrame]) -> pl.DataFrame:
+    """The function's rows for each system by itself, concatenated, with `system` added."""
+    return pl.concat(
+        rows(part).with_columns(system=pl.lit(part.system, pl.String)) for part in lake.by_system()
     )

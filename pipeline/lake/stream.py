@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from pipeline.events.contracts import polars_schema
-from pipeline.lake.joining import renamed
+from pipeline.lake.lake import renamed
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,21 +1,295 @@
 """The Delta tables of a lake, each opened at one version and held against what was recorded."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from functools import cache
+from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import polars as pl
+from msgspec import Struct
 
-from pipeline.errors import DAMAGE_HINT, DENIED_HINT, DeniedError, LakeError
+from pipeline.errors import (
+    DAMAGE_HINT,
+    DENIED_HINT,
+    DeniedError,
+    LakeError,
+    check_machine,
+    is_denied,
+    one_line,
+    reason,
+)
 from pipeline.events.contracts import polars_schema
-from pipeline.lake.contents import Contents, contents_of, empty_commits, has_log
-from pipeline.library_errors import check_machine, is_denied, one_line
-from pipeline.stores import Location
+from pipeline.stores import File, Location
+from pipeline.stores.local import STALE_SECONDS
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
+
+# What a table consists of, as an ingest records it and as the table's log says.
+#
+# A Delta log has no checksum: if a line of it is lost, the table still opens, with other rows. So
+# each ingest records what every table consists of, and whoever opens a table compares. A data
+# file's name ends in the hash of its bytes, so whatever names the file also has its hash: the log,
+# its checkpoints, and the commits of a merge or a cluster. `sha256sum` gives the same 64 digits.
+
+# A commit is written under another name, `NUMBER.json#1`, and takes its own when it is whole.
+_LOGGED = re.compile(r"\d{20}\.(json|checkpoint[^#]*)")
+SUFFIX = ".parquet"
+CATALOG = "magic.duckdb"
+"""A DuckDB database beside the tables, for other tools. No reader of the lake opens it."""
+DRAFT = ".draft"
+# A draft of a catalogue that is older was left by a process that was killed.
+_DRAFT_HOURS = 1
+WRITING = ".writing"
+"""A folder of locks, held by processes that write files which no commit names yet."""
+_BLOCK_BYTES = 2**20
+_HASH = re.compile(rf"-([0-9a-f]{{64}}){re.escape(SUFFIX)}$")
+
+
+def delete_old_drafts(folder: Location, name: str) -> None:
+    """Delete the drafts of a catalogue of this name that killed processes left in a folder."""
+    if not folder.is_local:
+        return
+    since = datetime.now(UTC) - timedelta(hours=_DRAFT_HOURS)
+    for file in folder.files():
+        is_draft = file.name.startswith(f".{name}.") and DRAFT in file.name
+        if is_draft and file.modified_at < since:
+            (folder / file.name).unlink(missing_ok=True)
+
+
+class Contents(Struct, frozen=True):
+    """A table's files at one version: how many, their rows, and a hash of their names.
+
+    A file's name has the hash of its bytes, so equal hashes of names mean equal tables. `n_rows` is
+    null where a log has no counts: another tool can leave them out of a checkpoint.
+    """
+
+    n_files: int
+    n_rows: int | None
+    files_sha256: str
+
+    def agrees(self, recorded: "Contents") -> bool:
+        """Whether a log with these contents is the log of the recorded table."""
+        is_same = self.files_sha256 == recorded.files_sha256
+        return is_same and self.n_rows in (None, recorded.n_rows)
+
+    def __str__(self) -> str:
+        rows = "" if self.n_rows is None else f" with {self.n_rows:,} rows"
+        return f"{self.n_files:,} files{rows}"
+
+
+def contents_of(counts: Mapping[str, int | None]) -> Contents:
+    """What a table of files with these rows consists of."""
+    known = [n_rows for n_rows in counts.values() if n_rows is not None]
+    return Contents(
+        n_files=len(counts),
+        n_rows=sum(known) if len(known) == len(counts) else None,
+        files_sha256=sha256("\n".join(sorted(counts)).encode()).hexdigest(),
+    )
+
+
+EMPTY = contents_of({})
+
+
+def has_log(folder: Location) -> bool:
+    """Whether a table's log names a version: what a writer that was killed had begun names none."""
+    return any(not _is_empty(file) for file in _logged(folder))
+
+
+def empty_commits(folder: Location, version: int | None = None) -> list[str]:
+    """The names of a log's commits up to the version without an action, as a power loss leaves.
+
+    Delta takes such a file for a commit that changes nothing.
+    """
+    names = [file.name for file in _logged(folder) if _is_empty(file)]
+    return [name for name in names if version is None or int(name[:20]) <= version]
+
+
+def _logged(folder: Location) -> list[File]:
+    """The commits and the checkpoints of a table's log."""
+    return [file for file in (folder / "_delta_log").files() if _LOGGED.fullmatch(file.name)]
+
+
+def _is_empty(file: File) -> bool:
+    return file.n_bytes <= 1
+
+
+def named(begun: str, file: Path) -> str:
+    """The final name of a file that was written under the name `begun`."""
+    return f"{begun.removesuffix(SUFFIX)}-{hashed(file)}{SUFFIX}"
+
+
+def hash_of(name: str) -> str | None:
+    """The hash in a file's name, None for a file that another tool wrote."""
+    match = _HASH.search(name)
+    return match[1] if match else None
+
+
+def hashed(file: Location | Path) -> str:
+    """The hash of the bytes that the file has now."""
+    digest = sha256()
+    with file.open("rb") if isinstance(file, Path) else file.open() as opened:
+        while block := opened.read(_BLOCK_BYTES):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+# How a table's files differ from its log.
+
+DENIED = "denied"
+_LAST_BYTES = b"PAR1"  # of a Parquet file
+# To say which file is damaged, so many bytes are read; the rest is left to `magic verify`.
+_MOST_READ = 2**30
+
+
+class Difference(NamedTuple):
+    """How a file differs from its log: the check that finds it, in words, and as columns."""
+
+    check: str
+    text: str
+    columns: dict[str, object]
+
+
+def difference(
+    folder: Location, name: str, n_bytes: int | None, logged: int, *, read: bool
+) -> Difference | None:
+    """How a file of `n_bytes` (None: no such file) differs from its log; None if it does not.
+
+    Only with `read` all its bytes are read, and their hash is compared with the one in its name.
+    """
+    if n_bytes is None:
+        return Difference("file_missing", "is missing", {})
+    if n_bytes != logged:
+        sizes: dict[str, object] = {"n_bytes": n_bytes, "logged": logged}
+        return Difference("file_size", f"has {n_bytes:,} bytes, not {logged:,}", sizes)
+    try:
+        return _changed(folder / name, hash_of(name)) if read else _cut(folder / name, logged)
+    except OSError as error:
+        check_machine(error)
+        why = reason(error)
+        if is_denied(error):
+            return Difference(DENIED, f"may not be read: {why}", {"error": why})
+        return Difference("file_damaged", f"cannot be read: {why}", {"error": why})
+
+
+def _changed(file: Location, committed: str | None) -> Difference | None:
+    if committed is None or (sha256 := hashed(file)) == committed:
+        return None
+    text = "has changed: its SHA-256 is not the one in its name"
+    return Difference("file_hash", text, {"sha256": sha256})
+
+
+def _cut(file: Location, n_bytes: int) -> Difference | None:
+    last = file.read_range(n_bytes - len(_LAST_BYTES), len(_LAST_BYTES))
+    if last == _LAST_BYTES:
+        return None
+    return Difference("file_damaged", "is not a Parquet file", {"error": "it does not end as one"})
+
+
+def damaged(folder: Location, logged: Mapping[str, int], *, read: bool) -> Iterator[Difference]:
+    """The difference of each file that is not as logged; its text names the file and the table."""
+    table = str(folder).rpartition("/")[2]
+    sizes = {file.name: file.n_bytes for file in folder.files()}
+    for name, n_bytes in logged.items():
+        if unlike := difference(folder, name, sizes.get(name), n_bytes, read=read):
+            text = f"the file {name} of the table `{table}` {unlike.text}"
+            yield unlike._replace(text=text)
+
+
+def damage(tables: Mapping[Location, Mapping[str, int]]) -> LakeError | None:
+    """The error that names the damaged files of these tables, None if none is found.
+
+    `tables` has the bytes of each file as the log has them, by the table's folder. A DeniedError
+    where all that is wrong is that this user may not read some.
+
+    At first only sizes and last bytes are compared. If those are right, files are read whole, up to
+    a bound, until one is found that has changed.
+    """
+    differences = [
+        unlike
+        for folder, logged in tables.items()
+        for unlike in damaged(folder, logged, read=False)
+    ] or _first_changed(tables)
+    if broken := [text for check, text, _ in differences if check != DENIED]:
+        more = f", and {len(broken) - 1:,} more are damaged" if broken[1:] else ""
+        return LakeError(f"the lake is damaged: {broken[0]}{more}; {DAMAGE_HINT}")
+    if differences:
+        more = f", nor {len(differences) - 1:,} more" if differences[1:] else ""
+        return DeniedError(f"{differences[0].text}{more}; {DENIED_HINT}")
+    return None
+
+
+def _first_changed(tables: Mapping[Location, Mapping[str, int]]) -> list[Difference]:
+    n_read = 0
+    for folder, logged in tables.items():
+        for name, n_bytes in logged.items():
+            n_read += n_bytes
+            if n_read > _MOST_READ:
+                return []
+            if differences := list(damaged(folder, {name: n_bytes}, read=True)):
+                return differences
+    return []
+
+
+# Which processes write files that no commit names yet.
+#
+# Such a process holds a lock in the lake for as long as it writes, and its files' names have the
+# lock's name in them. So `maintain` knows them from files that a killed process left behind,
+# without comparing the clocks of two machines.
+
+_LOCK_SECONDS = 2 * STALE_SECONDS
+
+
+@contextmanager
+def writing(
+    lake: Location, token: str, on_left: Callable[[str], None] = lambda text: None
+) -> Iterator[None]:
+    """Shows, until it ends, that the files with this token in their names are being written.
+
+    `on_left` is called with what to say if the lock's file cannot be deleted: what was done in the
+    meantime is done all the same, and `maintain` deletes the file later.
+    """
+    check_clock()
+    folder = lake / WRITING
+    folder.make()
+    with (folder / token).lock(_LOCK_SECONDS):
+        try:
+            yield
+        finally:
+            try:
+                (folder / token).unlink(missing_ok=True)
+            except OSError as error:
+                on_left(f"{folder / token}: could not be deleted: {reason(error)}")
+
+
+def check_clock() -> None:
+    """Raises LakeError where no commit can be dated: a log counts milliseconds since 1970."""
+    if time.time() < 0:
+        raise LakeError("the clock of this machine shows a time before 1970: set it")
+
+
+def tokens(lake: Location) -> set[str]:
+    """The tokens of the processes that are writing; removes the locks of those that were killed."""
+    return {file.name for file in (lake / WRITING).files() if _is_held(lake / WRITING / file.name)}
+
+
+def _is_held(lock: Location) -> bool:
+    # A killed process's lock on an object store is only known by not changing for a while.
+    seconds = 0 if lock.is_local else 1.5 * STALE_SECONDS
+    try:
+        with lock.lock(seconds):
+            lock.unlink(missing_ok=True)
+    except TimeoutError:
+        return True
+    return False
+
 
 VERSION_KEY = "magic.contractVersion"
 COMMITS = "ingests"

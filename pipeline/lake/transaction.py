@@ -11,37 +11,104 @@ from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 from uuid import uuid4
 
 import msgspec
+import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Schema
 from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 from msgspec.structs import asdict
+from numpy.typing import NDArray
 
-from pipeline.errors import DENIED_HINT, LakeError
+from pipeline.errors import DAMAGE_HINT, DENIED_HINT, LakeError, is_denied, is_missing, one_line
 from pipeline.events.arrow import arrow_schema
 from pipeline.events.contracts import OF_KINDS, TABLES, VERSION, polars_schema
-from pipeline.lake.contents import EMPTY, Contents, contents_of
-from pipeline.lake.files import DataFile, TableWriter, remove_action
+from pipeline.lake.files import TEXTS, DataFile, TableWriter, remove_action
 from pipeline.lake.lake import StoredLake
 from pipeline.lake.opening import LOCK, LOCK_SECONDS, create_tables, deleted_error, open_lake
-from pipeline.lake.removal import Removal, rewritten
 from pipeline.lake.tables import (
     COMMITS,
+    EMPTY,
     VERSION_KEY,
+    Contents,
     TableState,
     by_others,
+    check_clock,
+    contents_of,
     foreign_commits,
     of_each,
     scan,
 )
-from pipeline.lake.writing import check_clock
-from pipeline.library_errors import is_denied, is_missing, one_line
-from pipeline.stores import Location, location
+from pipeline.stores import Location, location, open_file
+
+# Rows taken out of a table: what a file keeps is written to a new one, a row group at a time.
+
+Mask = NDArray[np.bool_]
+
+
+class Removal(NamedTuple):
+    """Which rows to remove: `mask` marks them, given these columns, texts as dictionaries."""
+
+    columns: tuple[str, ...]
+    mask: Callable[[pa.Table], Mask]
+
+
+def rewritten(
+    folder: Location, table: str, files: Iterable[str], removal: Removal
+) -> tuple[list[str], list[DataFile]]:
+    """The files that have rows to remove, and new files with their other rows.
+
+    Raises LakeError for a file that is damaged.
+    """
+    schema = arrow_schema(table)
+    encoded = [f.name for f in schema if f.type == pa.string() and f.name not in TEXTS]
+    changed = []
+    with TableWriter(folder, table).whole() as writer:
+        for file in files:
+            with _opened(file, encoded) as parquet:
+                groups = range(parquet.num_row_groups)
+                masks = [
+                    removal.mask(parquet.read_row_group(n, list(removal.columns))) for n in groups
+                ]
+                if not any(mask.any() for mask in masks):
+                    continue
+                changed.append(file)
+                for number, mask in enumerate(masks):
+                    if not mask.all():
+                        rows = _filled(parquet.read_row_group(number), schema)
+                        writer.write(_without(rows, mask, schema) if mask.any() else rows)
+    return changed, writer.files
+
+
+@contextmanager
+def _opened(file: str, encoded: Sequence[str]) -> Iterator[pq.ParquetFile]:
+    try:
+        with open_file(file) as opened:
+            metadata = pq.read_metadata(opened)
+            known = metadata.schema.to_arrow_schema().names
+            dictionaries = [name for name in encoded if name in known]
+            yield pq.ParquetFile(opened, metadata=metadata, read_dictionary=dictionaries)
+    except pa.ArrowInvalid as error:
+        why = f"{file}: {one_line(error)}; {DAMAGE_HINT}"
+        raise LakeError(why) from None
+
+
+def _without(rows: pa.Table, mask: Mask, schema: pa.Schema) -> pa.Table:
+    # Decoded, so that no dictionary keeps what only those rows had that are gone.
+    return rows.filter(pl.Series(~mask).to_arrow()).cast(schema)
+
+
+def _filled(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The rows with null in columns that an older file lacks."""
+    lacking = pa.schema([field for field in schema if field.name not in rows.column_names])
+    nothing = pa.Table.from_batches([], lacking)
+    return pa.concat_tables([rows, nothing], promote_options="default").select(schema.names)
+
 
 _APPEND_ONLY = "delta.appendOnly"
 

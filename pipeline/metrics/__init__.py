@@ -15,27 +15,42 @@ from pipeline.column import listed
 from pipeline.errors import choose
 from pipeline.lake import StoredLake, by_system
 from pipeline.metrics.completeness import completeness, played
-from pipeline.metrics.condition import Condition, compared_texts
-from pipeline.metrics.declaration import Metric
-from pipeline.metrics.intervals import sums_by_cluster, terms_of, with_intervals
-from pipeline.metrics.known import NAMES, TITLES, metric
+from pipeline.metrics.known import (
+    MISSING,
+    NAMES,
+    REPLAYS,
+    SYSTEM,
+    TITLES,
+    VALUES,
+    Metric,
+    metric,
+    origin,
+    seen_as,
+)
 from pipeline.metrics.request import (
     DEFAULT_BY,
+    Condition,
     Request,
     asked_for,
     check,
     check_confidence,
     check_models,
+    compared_texts,
     condition_on,
     several,
     tested,
 )
-from pipeline.metrics.results import MISSING, REPLAYS, SYSTEM, VALUES, origin, seen_as
-from pipeline.metrics.rows import in_scope
-from pipeline.metrics.tally import ENGINES, Clusters, Question, check_engine, clusters, count
-from pipeline.metrics.tasks import task_ids
-from pipeline.metrics.values import UNMET, values
-from pipeline.metrics.views import check_installed
+from pipeline.metrics.rows import check_installed, in_scope
+from pipeline.metrics.tally import (
+    ENGINES,
+    Clusters,
+    Question,
+    check_engine,
+    clusters,
+    count,
+    task_ids,
+)
+from pipeline.metrics.values import UNMET, sums_by_cluster, terms_of, values, with_intervals
 from pipeline.vocabulary import ALL, DEFAULT_GAMES, MAGIC, PAPER, RELEASE, Edition, Engine, GameType
 
 __all__ = [
@@ -110,7 +125,7 @@ def metrics(
     default all. With `game_type` in `by`, rows with the game type `all` cover all types. If `by` is
     None or empty, there is one group. Only games of one system are counted, see `Lake.of_system`;
     with `system` in `by`, those of each system, as if the lake had no others. `where` is a SQL
-    condition on the rows: see `pipeline.metrics.condition.condition`. The engines polars, duckdb
+    condition on the rows: see `pipeline.metrics.request.condition`. The engines polars, duckdb
     and spark give the same rows; `master` is for spark: see `pipeline.spark.open_session`.
     `num_of_game` is for the edition release: only games with a lower number count. `expected` is
     that of `completeness`. The columns of `by` follow the metric.

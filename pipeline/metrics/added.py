@@ -14,14 +14,12 @@ import polars as pl
 from pipeline.errors import MetricError, QueryError
 from pipeline.lake import StoredLake
 from pipeline.metrics import metrics
-from pipeline.metrics.declaration import Metric
-from pipeline.metrics.known import Added, knowing, names, sql_beside, written
+from pipeline.metrics.known import Added, Metric, knowing, names, sql_beside, written
 from pipeline.metrics.request import Request
-from pipeline.metrics.rows import rows
+from pipeline.metrics.rows import check_declared, rows, shared
 from pipeline.metrics.tally import Question, count
 from pipeline.metrics.values import BEYOND
-from pipeline.metrics.views import check_declared, shared
-from pipeline.statistics.sums import ROUNDING
+from pipeline.statistics.interval import ROUNDING
 from pipeline.vocabulary import PAPER, Engine
 
 _SUMS = ("hits", "counted", "n_unreadable", "n_unknown")

@@ -18,10 +18,8 @@ from msgspec.structs import replace
 from pipeline.cells import NAMELESS
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
-from pipeline.metrics.declaration import Metric, types_of
-from pipeline.metrics.known import metric
+from pipeline.metrics.known import MISSING, REPLAYS, Metric, metric, types_of
 from pipeline.metrics.request import Request
-from pipeline.metrics.results import MISSING, REPLAYS
 from pipeline.metrics.rows import frames
 from pipeline.vocabulary import ALL, Edition, Side
 

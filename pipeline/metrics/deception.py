@@ -3,7 +3,7 @@
 import polars as pl
 
 from pipeline.games import with_sides
-from pipeline.metrics.declaration import Metric, Rows, Term, as_hit, either
+from pipeline.metrics.known import Metric, Rows, Term, as_hit, either
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES, GameType, Side
 
 GUESS_WEIGHT = 0.25  # the paper's lambda

@@ -10,19 +10,59 @@ from typing import TypedDict, Unpack
 import polars as pl
 
 from pipeline.column import Column
-from pipeline.errors import UsageError
+from pipeline.errors import UsageError, choose
 from pipeline.events.contracts import GAME_TABLES, TABLES
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.lake.stream import looked_up, texts, with_texts
-from pipeline.metrics import known, views
-from pipeline.metrics.declaration import Tables
-from pipeline.metrics.paging import check_limit
+from pipeline.metrics import known, rows
+from pipeline.metrics.known import METRIC, Tables, counted_in
 from pipeline.metrics.request import Request, check, condition_on, several
-from pipeline.metrics.results import METRIC, counted_in
-from pipeline.metrics.rows import COMPARED, HITS, rows, rows_where, with_compared
+from pipeline.metrics.rows import COMPARED, HITS, rows as rows_rows, rows_where, with_compared
 from pipeline.metrics.tally import check_engine
 from pipeline.sqlfiles import identifier, literal
 from pipeline.vocabulary import DEFAULT_GAMES, PAPER, Edition, Engine
+
+# Pages of sorted rows: so many rows from a place on.
+#
+# Rows that are alike in the columns that they are sorted by must come in the same order each time.
+
+MOST_ROWS = 2**40
+"""Lakes are smaller."""
+
+
+def check_limit(limit: int | None, offset: int = 0) -> None:
+    """Raises UsageError for a limit below 0, and for an offset that no row has."""
+    if limit is not None and limit < 0:
+        raise UsageError(f"the limit must be 0 or more, not {limit}")
+    if not 0 <= offset < MOST_ROWS:
+        raise UsageError(f"the offset must be 0 or more, and a number of rows, not {offset}")
+
+
+def page_of(
+    rows: pl.LazyFrame,
+    columns: Mapping[str, Column],
+    key: Sequence[str],
+    *,
+    offset: int,
+    limit: int | None,
+    sort: str | None,
+    descending: bool,
+) -> pl.LazyFrame:
+    """The rows sorted by the column `sort`, then by the key, without the first `offset`, at most
+    `limit`; nulls come last.
+
+    With `descending`, the first column is. Raises UsageError for a column that is not of these, or
+    that has no order, and for a limit or offset below 0.
+    """
+    check_limit(limit, offset)
+    types = {name: one.dtype for name, one in columns.items()}
+    known = [name for name, one in types.items() if one == pl.String or one.is_numeric()]
+    if sort and sort not in known:
+        raise UsageError(f"cannot sort by {sort}: {choose([sort], known)}")
+    order = list(dict.fromkeys([sort, *key] if sort else key))
+    is_down = [descending, *[False] * (len(order) - 1)]
+    return rows.sort(order, descending=is_down, nulls_last=True).slice(offset, limit)
+
 
 _OF_ROW = (
     *("term", "game_id", "game_type", "setting_id", "game_index", "model", "role", "competition"),
@@ -30,7 +70,7 @@ _OF_ROW = (
     "content",
 )
 _MESSAGE = TABLES["messages"].columns()
-_KNOWN = {**_MESSAGE, **views.COLUMNS, "game_type": _MESSAGE["game_type"]}
+_KNOWN = {**_MESSAGE, **rows.COLUMNS, "game_type": _MESSAGE["game_type"]}
 COLUMNS: Mapping[str, Column] = {"metric": METRIC, **{name: _KNOWN[name] for name in _OF_ROW}}
 # What is looked up for the rows that are shown, since for all it is most of the work.
 _LOOKED_UP = (COMPARED, "content")
@@ -83,7 +123,7 @@ def evidence(
 ) -> pl.DataFrame:
     """The rows that the metric counted, sorted by model and game. Their hits sum to the metric's.
 
-    `where` is a SQL condition: see `pipeline.metrics.condition.condition`. With `hit`, only hits
+    `where` is a SQL condition: see `pipeline.metrics.request.condition`. With `hit`, only hits
     (true) or misses (false). With `unclear`, the rows whose `parse_status` is not `ok` or whose hit
     is unknown: the `hit` of those that are not counted is null. With `limit`, only so many rows.
     The engines polars, duckdb and spark give the same rows; `master` is for spark: see
@@ -159,7 +199,7 @@ ORDER BY {_ORDER_BY} LIMIT {"ALL" if limit is None else int(limit)}"""
     # Imported here, so that polars does not wait for it.
     from pipeline.warehouse import bounded, parts
 
-    with bounded(lake, views.shared(request.num_of_game), select, sorts_texts=True) as connection:
+    with bounded(lake, rows.shared(request.num_of_game), select, sorts_texts=True) as connection:
         yield from with_texts(lake, parts(connection, select))
 
 
@@ -167,7 +207,7 @@ def _on_spark(lake: StoredLake, request: Request, select: str, choices: Choices)
     # Imported here: it is an extra, and slow to import.
     from pipeline.spark import Views, open_session
 
-    named = views.shared(request.num_of_game)
+    named = rows.shared(request.num_of_game)
     return Views(open_session(choices.get("master")), lake, named).query(select)
 
 
@@ -218,7 +258,7 @@ ORDER BY {_ORDER_BY} LIMIT {int(limit)} OFFSET {int(offset)}"""
     # Without the hit, which may depend on other games.
     keys = [column for column in _ORDER if column != "hit"]
     declared = known.metric(name, request.edition)
-    about = with_compared(name, request.edition, rows(declared, table, request), table)
+    about = with_compared(name, request.edition, rows_rows(declared, table, request), table)
     found = (
         counted.lazy()
         .join(
@@ -281,7 +321,7 @@ def _selected(
     # Imported here, so that polars does not wait for it.
     from pipeline.warehouse import few
 
-    return few(lake, views.shared(request.num_of_game), with_rows)
+    return few(lake, rows.shared(request.num_of_game), with_rows)
 
 
 def _has_few_games(lake: StoredLake) -> bool:
@@ -334,5 +374,5 @@ def of_tables(
 
 
 def _rows_where(condition: str, tables: Tables, name: str, request: Request) -> pl.LazyFrame:
-    of_metric = rows(known.metric(name, request.edition), tables, request)
+    of_metric = rows_rows(known.metric(name, request.edition), tables, request)
     return of_metric.filter(pl.sql_expr(condition))

@@ -4,7 +4,7 @@ import polars as pl
 from msgspec.structs import replace
 
 from pipeline.games import with_sought_roles
-from pipeline.metrics.declaration import Combine, Metric, Rows, Term, as_hit, one
+from pipeline.metrics.known import Combine, Metric, Rows, Term, as_hit, one
 from pipeline.vocabulary import GameType, Side
 
 PAPER = Metric(

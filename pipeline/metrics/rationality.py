@@ -4,7 +4,7 @@ import polars as pl
 from msgspec.structs import replace
 
 from pipeline.events.prose import answer, has_thoughts
-from pipeline.metrics.declaration import Combine, Metric, Rows, Tables, Term, as_hit, either, one
+from pipeline.metrics.known import Combine, Metric, Rows, Tables, Term, as_hit, either, one
 from pipeline.vocabulary import Choice, GameType
 
 _TERMS = (

@@ -5,22 +5,68 @@ The engines polars, DuckDB and Spark run one text over the rows that each knows 
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import msgspec
 import polars as pl
 
-from pipeline.errors import QueryError, UsageError, choose
+from pipeline.errors import QueryError, UsageError, choose, one_line
+from pipeline.events.readings import identified_setting
+from pipeline.game import VARIANT_KEYS
 from pipeline.lake import StoredLake
-from pipeline.library_errors import one_line
-from pipeline.metrics.declaration import Metric, types_of
-from pipeline.metrics.known import is_added, package_of
-from pipeline.metrics.request import Request
-from pipeline.metrics.rows import HITS, RESULTS, frames, literals, selects
-from pipeline.metrics.tasks import in_tasks
-from pipeline.metrics.views import shared
+from pipeline.metrics.known import Metric, is_added, package_of, types_of
+from pipeline.metrics.request import SETTING, Request
+from pipeline.metrics.rows import HITS, RESULTS, frames, literals, selects, shared
 from pipeline.plugins import PluginError
 from pipeline.sqlfiles import identifier, literal
 from pipeline.vocabulary import RELEASE, Engine
+
+# The tasks that settings are variants of: the same setting, but for some keys, such as a prompt.
+#
+# Games of one task are one cluster of an interval and a pair of a comparison. A key varies a task
+# if a setting names it in `variant_keys`, or if the request compares its values.
+
+
+def task_ids(lake: StoredLake, varied: Sequence[Sequence[str]] = ()) -> dict[str, str]:
+    """Return the task's id for each setting that has a key that varies it.
+
+    The id is that of the setting without these keys. A game that nobody can repeat has no task.
+
+    Args:
+        lake: The lake, of one system.
+        varied: Keys that vary a task, each as the path to it in the setting, beside those that
+            settings name in `variant_keys`.
+    """
+    games = lake.table("games").filter(pl.col("setting_id") != pl.col("game_id"))
+    if not varied:
+        games = games.filter(pl.col(SETTING).str.contains(f'"{VARIANT_KEYS}":', literal=True))
+    settings = games.select("setting_id", "game_type", SETTING).unique().drop_nulls()
+    ids = {}
+    for setting_id, game_type, text in settings.sort(pl.all()).collect().iter_rows():
+        setting = msgspec.json.decode(text)
+        named = setting.get(VARIANT_KEYS)
+        # Formats other than interchange do not check what a setting has.
+        keys = [str(key).split(".") for key in named] if isinstance(named, list) else []
+        removed = [_remove(setting, path) for path in (*varied, *keys, [VARIANT_KEYS])]
+        if any(removed):
+            ids[setting_id] = identified_setting(game_type, setting).setting_id
+    return ids
+
+
+def in_tasks(column: str, ids: Mapping[str, str]) -> pl.Expr:
+    """The column of setting ids, with the ids of tasks in their place."""
+    return pl.col(column).cast(pl.String).replace(ids)
+
+
+def _remove(setting: Any, path: Sequence[str]) -> bool:
+    """Remove a key from a setting, and return whether it was there."""
+    for key in path[:-1]:
+        setting = setting.get(key) if isinstance(setting, dict) else None
+    is_there = isinstance(setting, dict) and path[-1] in setting
+    if is_there:
+        del setting[path[-1]]
+    return is_there
+
 
 GAMES = ("n_games", "n_games_unknown")
 CLUSTER = ("stratum", "cluster")

@@ -3,7 +3,7 @@
 import polars as pl
 
 from pipeline.games import competitions, type_of
-from pipeline.metrics.declaration import Combine, Metric, Rows, Term
+from pipeline.metrics.known import Combine, Metric, Rows, Term
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES
 
 MOST_GAMES = 20

@@ -6,14 +6,19 @@ that the Python interface does not give.
 """
 
 from pipeline.pages.content import Page
-from pipeline.pages.page import MENU, NAMES, content, csv_parts, page, parameters
 from pipeline.pages.render import (
+    MENU,
+    NAMES,
     Link,
     address,
     as_csv,
     as_json,
+    content,
+    csv_parts,
     fragment,
+    page,
     page_link,
+    parameters,
     picture,
     query_of,
 )

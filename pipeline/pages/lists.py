@@ -1,21 +1,22 @@
 """The pages of long lists, a page at a time: games, the rows behind a value, what is missing."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Literal
 
 import polars as pl
+from msgspec import Struct
 from msgspec.structs import replace
 
 from pipeline.answers import AnsweringLake
 from pipeline.cells import spelt
 from pipeline.column import schema
-from pipeline.errors import UsageError
-from pipeline.games import competitions, roles
+from pipeline.errors import PipelineError, UsageError
+from pipeline.events.contracts import TABLES
+from pipeline.games import competitions, kinds, roles
 from pipeline.metrics import evidence as evidence_rows
-from pipeline.metrics.evidence import evidence_parts
-from pipeline.metrics.known import names
-from pipeline.metrics.paging import page_of
+from pipeline.metrics.evidence import evidence_parts, page_of
+from pipeline.metrics.known import names, titles
 from pipeline.metrics.request import check_of_roles
 from pipeline.metrics.win_rate import RESULTS
 from pipeline.pages.content import (
@@ -23,20 +24,32 @@ from pipeline.pages.content import (
     EDITION,
     GAME_TYPE,
     METRIC,
+    ROWS as content_ROWS,
     SAME_EDITION,
     Content,
     Faults,
     Field,
     Page,
     address,
+    first_rows,
     given,
     head,
     listing,
     sort_of,
     sorting,
 )
-from pipeline.reports import documents as document_rows, games as game_rows, missing as missing_rows
+from pipeline.plots import plot_columns
+from pipeline.present.table import ID_SHOWN
+from pipeline.reports import documents as document_rows, games as game_rows
+from pipeline.reports.audit import TITLES, findings_parts
+from pipeline.reports.documents import SEARCH_COLUMNS as COLUMNS, Hits
 from pipeline.reports.evidence_sum import COLUMNS as SUM_COLUMNS, sum_of
+from pipeline.reports.parts import EVERYBODY, Part, parts, seats, title
+from pipeline.reports.tables import unknown_notes
+from pipeline.reports.transcript import Transcript
+from pipeline.reports.views import known_views, meaning, schemas
+from pipeline.sandbox import Sandbox
+from pipeline.vocabulary import Phase
 
 # --- games --------------------------------------------------------------------------------------
 
@@ -117,7 +130,7 @@ def _refused(lake: AnsweringLake, documents: pl.DataFrame) -> pl.DataFrame:
 # --- missing games ------------------------------------------------------------------------------
 
 MISSING_KEY = ("model", "competition", "game_index", "setting_id")
-FIXED = tuple(name for name in missing_rows.SETTING if name != "setting")
+FIXED = tuple(name for name in game_rows.SETTING if name != "setting")
 """What was fixed in a setting, as columns; `setting` is the same as JSON."""
 
 
@@ -145,7 +158,7 @@ def missing(lake: AnsweringLake, asked: Any) -> Content:
             rows = rows.filter(competition=competition)
         return page_of(
             rows.lazy(),
-            missing_rows.COLUMNS,
+            game_rows.MISSING_COLUMNS,
             MISSING_KEY,
             offset=offset,
             limit=limit,
@@ -154,7 +167,7 @@ def missing(lake: AnsweringLake, asked: Any) -> Content:
         ).collect()
 
     wanted, title = ("model", "competition"), "Missing games"
-    shown = listing(asked, missing_rows.COLUMNS, found, wanted, title=title)
+    shown = listing(asked, game_rows.MISSING_COLUMNS, found, wanted, title=title)
     parts = {"competitions": counts, "fixed": FIXED}
     return replace(shown, parts=parts, choices={"competition": tuple(counts)})
 
@@ -290,4 +303,331 @@ PAGES = {
         evidence,
         whole=all_evidence,
     ),
+}
+
+# The pages of what a lake has: tables, SQL over them, words in messages, gaps in its games.
+
+# --- tables -------------------------------------------------------------------------------------
+
+SAMPLE = 20
+_VIEW_COLUMNS = ("column", "type", "description")
+
+
+def tables(lake: AnsweringLake, asked: Any) -> Content:
+    """The tables with their sizes, and one of them, or a view, in detail.
+
+    `rows` is a row for each table, or the sample of the table that is asked for. Of a view there is
+    no sample, which could take long: `rows` are its `columns`.
+    """
+    name, sizes = asked.table, lake.tables()
+    if not name:
+        parts = {"sizes": sizes, "columns": None, "meaning": None, "is_view": False}
+        return Content(title="Tables", rows=sizes, parts=parts)
+    views = known_views([name])
+    columns = lake.schema(name)
+    return Content(
+        title=f"{'View' if views else 'Table'} {name}",
+        rows=columns.select(_VIEW_COLUMNS) if views else lake.table(name).head(SAMPLE).collect(),
+        parts={
+            "sizes": sizes,
+            "columns": columns,
+            "meaning": meaning(name, views).rstrip("."),
+            "is_view": name not in TABLES,
+        },
+    )
+
+
+# --- SQL ----------------------------------------------------------------------------------------
+
+SQL_SECONDS = 20.0
+SQL_MEMORY = 2**30
+SHOWN = 1000
+"""A page shows so many rows; `.csv` and `.json` have all."""
+
+
+def sql(lake: AnsweringLake, asked: Any) -> Content:
+    """The result of the query, from a process of its own; nothing before there is one.
+
+    The plot is of two of its columns, `place` is where the query fails. `columns` are those of the
+    tables, and `schemas` those of the views.
+    """
+    faults, rows, place, notes = Faults(), pl.DataFrame(), "", []
+    has_query = bool(asked.query.strip())
+    try:
+        if has_query:
+            with Sandbox(timeout=SQL_SECONDS, memory=SQL_MEMORY) as sandbox:
+                rows = sandbox.sql(lake, asked.query)
+    except PipelineError as error:
+        faults["query"] = getattr(error, "message", str(error))
+        place = getattr(error, "place", "")
+    is_plotted = bool(asked.x and asked.y and not faults)
+    try:
+        if is_plotted:
+            plot_columns(rows, asked.x, asked.y)
+    except UsageError as error:  # the columns may be those of the query before
+        is_plotted, notes = False, [f"no plot: {error}"]
+    return Content(
+        title="SQL",
+        rows=rows,
+        parts={
+            "columns": lake.schema(),
+            "schemas": tuple(schemas()),
+            "place": place,
+            "has_run": has_query and not faults,
+            "is_plotted": is_plotted,
+            "shown": SHOWN,
+            "timeout": SQL_SECONDS,
+        },
+        notes=notes,
+        faults=faults,
+    )
+
+
+# --- search -------------------------------------------------------------------------------------
+
+SEARCH_SECONDS = 10.0
+MOST_FOUND = 100_000
+"""A CSV has at most so many messages."""
+
+
+def search(lake: AnsweringLake, asked: Any) -> Content:
+    """The messages that have all of the words; nothing before there is anything to search for."""
+    faults, hits = Faults(), Hits(pl.DataFrame(schema=schema(COLUMNS)), 0, 0, "", None)
+    if asked.words or asked.secret:
+        with faults.of("words"):
+            hits = _hits(lake, asked, content_ROWS, asked.after or None)
+    parts = {
+        "n_searched": hits.n_searched,
+        "n_messages": hits.n_messages,
+        "stopped": hits.stopped or None,
+        "timeout": SEARCH_SECONDS,
+    }
+    return Content(title="Search", rows=hits.rows, after=hits.key, parts=parts, faults=faults)
+
+
+def all_found(lake: AnsweringLake, asked: Any) -> Iterable[pl.DataFrame]:
+    """All messages found, whatever the page; raises UsageError where they take too long."""
+    if not (asked.words or asked.secret):
+        return [search(lake, asked).rows]
+    hits = _hits(lake, asked, MOST_FOUND, None)
+    if hits.stopped != "end":
+        raise UsageError(
+            f"the search stopped after {hits.n_searched:,} of {hits.n_messages:,} messages: ask "
+            "for less, or use `magic search --format csv`"
+        )
+    return [hits.rows]
+
+
+def _hits(lake: AnsweringLake, asked: Any, limit: int, after: str | None) -> Hits:
+    flags = {name: getattr(asked, name) for name in ("secret", "aloud", "tested")}
+    more = given(asked, "model", "game_type") | flags
+    return lake.search(asked.words, **more, limit=limit, timeout=SEARCH_SECONDS, after=after)
+
+
+# --- gaps and contradictions --------------------------------------------------------------------
+
+
+def completeness(lake: AnsweringLake, asked: Any) -> Content:
+    """The games of each model and competition, and the bounds of values."""
+    readability = lake.readability(edition=asked.edition, expected=asked.expected)
+    rows = lake.completeness(expected=asked.expected)
+    return Content(title="Completeness", rows=rows, parts={"readability": readability})
+
+
+def audit(lake: AnsweringLake, asked: Any) -> Content:
+    """How often logs contradict themselves, and the first findings of the kind asked for."""
+    rows, findings = lake.audit(**given(asked, "model")), None
+    if asked.kind:
+        findings = first_rows(all_findings(lake, asked), content_ROWS)
+    parts = {
+        "findings": None if findings is None else findings.head(content_ROWS),
+        "finding": TITLES[asked.kind] if asked.kind else None,
+        "is_cut": findings is not None and findings.height > content_ROWS,
+    }
+    return Content(title="Audit", rows=rows, parts=parts)
+
+
+def all_findings(lake: AnsweringLake, asked: Any) -> Iterator[pl.DataFrame]:
+    """All findings of the kind that is asked for."""
+    return findings_parts(lake, asked.kind, **given(asked, "model"))
+
+
+LOOKUPS = {
+    "tables": Page(address(Field("table")), tables, lane="quick"),
+    "sql": Page(address(Field("query"), Field("x"), Field("y")), sql, lane="free"),
+    "search": Page(
+        address(
+            Field("words", "Words", hint="all of these words", size=30),
+            Field("model", "Speaker’s model", hint="any", size=16),
+            GAME_TYPE,
+            Field("secret", "says the secret word", bool, False),
+            Field("aloud", "said to other players", bool, False),
+            Field("tested", "tested players only", bool, False),
+            Field("roles", kind=bool, default=True),
+            SAME_EDITION,
+            AFTER,
+        ),
+        search,
+        lane="search",
+        whole=all_found,
+    ),
+    "completeness": Page(
+        address(
+            Field("expected", "Games expected", int | None, None, hint="as others played", size=14),
+            EDITION,
+            is_of_system=True,
+            report="completeness",
+        ),
+        completeness,
+    ),
+    "audit": Page(
+        address(Field("kind"), Field("model")), audit, whole=all_findings, frame="findings"
+    ),
+}
+
+# The page of one whole game, or of two side by side.
+#
+# As long as roles are hidden, messages stay, since they are the game. Whatever else depends on who
+# has which role goes: columns, rows of events, and what metrics counted, since a metric of roles
+# counts only those of one side.
+
+
+class OneGame(Struct, frozen=True):
+    """One game as it is shown.
+
+    `counted` are the places of the parts in which something was counted, and `private` those of
+    messages that may say a role, which are hidden.
+    """
+
+    game: Mapping[str, Any]
+    players: tuple[Mapping[str, Any], ...]
+    parts: tuple[Part, ...]
+    counted: tuple[str, ...]
+    private: tuple[str, ...]
+
+
+def content(lake: AnsweringLake, asked: Any) -> Content:
+    """The game, and the one beside it.
+
+    `rows` are the messages of the first game; `games` are one or two. `are_roles_hidden` says that
+    the game has roles and that they are not shown, and so neither is what was counted in it.
+    """
+    if not asked.game:
+        raise UsageError("this page needs a game: choose one on the page of games")
+    ids = [asked.game, *([asked.beside] if asked.beside else [])]
+    whole = [lake.game(one, edition=asked.edition) for one in ids]
+    hides = [has_roles(one.game) and not asked.roles for one in whole]
+    transcripts = [without_roles(one) if h else one for one, h in zip(whole, hides, strict=True)]
+    shown = tuple(
+        _one_game(one, asked, hides_roles=h) for one, h in zip(transcripts, hides, strict=True)
+    )
+    counted = pl.concat([one.counted for one in transcripts])
+    marked = counted["metric"].unique(maintain_order=True)
+    return Content(
+        title=" beside ".join(map(_title, transcripts)),
+        rows=transcripts[0].tables["messages"],
+        parts={
+            "games": shown,
+            "counted": counted,
+            "metrics": {name: titles()[name] for name in marked},
+            "are_roles_hidden": any(hides),
+        },
+        unknown=unknown_notes(lake, {str(one.game["game_type"]) for one in transcripts}),
+    )
+
+
+def _title(one: Transcript) -> str:
+    return f"{title(one.game).capitalize()} {str(one.game['game_id'])[:ID_SHOWN]}"
+
+
+def _one_game(transcript: Transcript, asked: Any, *, hides_roles: bool) -> OneGame:
+    is_wanted = pl.lit(value=True) if not asked.metric else pl.col("metric") == asked.metric
+    shown = parts(transcript.tables, transcript.counted.filter(is_wanted), transcript.sources)
+    return OneGame(
+        game=transcript.game,
+        players=tuple(seats(transcript.tables).to_dicts()),
+        parts=tuple(shown),
+        counted=tuple(part.place for part in shown if part.is_counted),
+        private=tuple(part.place for part in shown if hides_roles and _may_say_role(part)),
+    )
+
+
+def _may_say_role(part: Part) -> bool:
+    """Whether it is a private message, other than a vote for a player: it is often about a role."""
+    is_private = part.message is not None and part.to != EVERYBODY
+    return is_private and part.message["phase"] != Phase.VOTE  # type: ignore[index]
+
+
+# --- hidden roles -------------------------------------------------------------------------------
+
+_PLAYER_COLUMNS = ("role", "side", "competition")
+# A path has the role that its model was tested in, and an outcome says who of the voted was hidden.
+_GAME_COLUMNS = (
+    *("path", "source", "outcome", "outcome_code", "word", "other_word", "hidden_player"),
+    *("tested_player", "setting", "ended_by"),
+)
+# What all players see of a game, and in it the columns that only one who knows the roles can fill.
+# A cause is that of a side: werewolves attack only others.
+_SHOWN: Mapping[str, tuple[str, ...]] = {
+    "games": _GAME_COLUMNS,
+    "players": (),
+    "messages": (),
+    "votes": ("is_correct",),
+    "eliminations": ("cause",),
+    "team_proposals": (),
+    "team_votes": (),
+}
+_SPEAKER_COLUMNS = ("player", "seat", "model", "is_tested")
+_IS_NOTE = pl.col("seat").is_null() & ~pl.col("visible_to").list.contains(pl.lit(EVERYBODY))
+
+
+def has_roles(game: Mapping[str, object]) -> bool:
+    """Whether the players of the game have hidden roles."""
+    kind = kinds().get(str(game["game_type"]))
+    # Of a game whose package is gone nobody knows it.
+    return kind is None or kind.has_sides
+
+
+def without_roles(transcript: Transcript) -> Transcript:
+    """The game without whatever says a role, but for the texts of messages.
+
+    Whoever was sent a private note of the moderator is left out too, and so is whoever spoke where
+    only some roles speak."""
+    tables = {
+        name: _without(
+            rows if name in _SHOWN else rows.clear(), *_PLAYER_COLUMNS, *_SHOWN.get(name, ())
+        )
+        for name, rows in transcript.tables.items()
+    }
+    tables["messages"] = _messages(tables["messages"], str(transcript.game["game_type"]))
+    return replace(transcript, tables=tables, counted=transcript.counted.clear())
+
+
+def _messages(messages: pl.DataFrame, game_type: str) -> pl.DataFrame:
+    known = kinds().get(game_type)
+    is_secret = pl.col("phase").is_in(known.secret_phases if known else [])
+    nobody = pl.when(_IS_NOTE | is_secret).then(pl.lit([], pl.List(pl.String)))
+    return messages.with_columns(
+        nobody.otherwise("visible_to").alias("visible_to"),
+        *(pl.when(~is_secret).then(name).alias(name) for name in _SPEAKER_COLUMNS),
+    )
+
+
+def _without(rows: pl.DataFrame, *columns: str) -> pl.DataFrame:
+    known = [name for name in columns if name in rows.columns]
+    return rows.with_columns(pl.lit(None, rows.schema[name]).alias(name) for name in known)
+
+
+OF_GAME = {
+    "game": Page(
+        address(
+            Field("game"),
+            Field("beside"),
+            Field("metric"),
+            SAME_EDITION,
+            Field("roles", kind=bool, default=True),
+        ),
+        content,
+        lane="quick",
+    )
 }

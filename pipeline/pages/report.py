@@ -5,11 +5,13 @@ games, chosen by their ids, which are hashes, so that no result decides what is 
 """
 
 import hashlib
+import re
 import shlex
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache, cached_property, partial
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -21,21 +23,47 @@ from pipeline.answers import AnsweringLake
 from pipeline.cells import NULL
 from pipeline.column import schema, words
 from pipeline.errors import UsageError
+from pipeline.events.contracts import TABLES, row_meaning
 from pipeline.metrics import ALL, DEFAULT_CONFIDENCE, PAPER
 from pipeline.metrics.evidence import COLUMNS as EVIDENCE
 from pipeline.metrics.known import names
-from pipeline.pages import style
 from pipeline.pages.content import Head, head
-from pipeline.pages.page import TEMPLATES
-from pipeline.pages.render import environment
+from pipeline.pages.render import TEMPLATES, content, environment, fragment, parameters
 from pipeline.present import DOCUMENTS, present
 from pipeline.present.table import Table
 from pipeline.reports.cite import Citation
 from pipeline.reports.evidence_sum import sum_of
 from pipeline.reports.parts import seats
 from pipeline.reports.transcript import Transcript
-from pipeline.statistics.families import reaches
+from pipeline.statistics.contrast import reaches
 from pipeline.vocabulary import Edition
+
+# The style of `magic view` in parts, for what is shown elsewhere: in a notebook, in one file.
+
+_FILE = Path(__file__).parent / "static" / "style.css"
+_PART = re.compile(r"^/\* --- (.*?) --- \*/$", re.MULTILINE)
+
+
+def colours() -> str:
+    """The variables of all colours, each a pair for light and dark."""
+    return _split()[0].partition(":root {")[2].partition("}")[0]
+
+
+def lines(*beginnings: str) -> str:
+    """The rules of the frame that begin so."""
+    return "\n".join(line for line in _split()[0].splitlines() if line.startswith(beginnings))
+
+
+def parts(*names: str) -> str:
+    """The rules of these parts of the style, such as `tables`."""
+    return "".join(_split()[1][name] for name in names)
+
+
+@cache
+def _split() -> tuple[str, dict[str, str]]:
+    frame, *named = _PART.split(_FILE.read_text(encoding="utf-8"))
+    return frame, dict(zip(named[::2], named[1::2], strict=True))
+
 
 TITLE = "Games of language models: results"
 GAMES_PER_CELL = 1
@@ -287,8 +315,8 @@ def _link(models: Mapping[str | None, int], page: str, **parameters: Any) -> str
 def _style() -> str:
     """The tables and texts of `magic view`, and the style of what is in the file alone."""
     own = (TEMPLATES / "one_file.css").read_text("utf-8")
-    shared = style.parts(*_PARTS)
-    return f":root {{{style.colours()}}}\n{style.lines(*_FRAME)}\n{shared}\n{own}"
+    shared = parts(*_PARTS)
+    return f":root {{{colours()}}}\n{lines(*_FRAME)}\n{shared}\n{own}"
 
 
 def _matrix(report: Report) -> Iterator[tuple[str, list[tuple[str, list[dict[str, Any] | None]]]]]:
@@ -353,3 +381,92 @@ def report_text(report: Report, form: str) -> Iterator[str]:
             *report.citation.text.splitlines(),
         ]
     )
+
+
+# Pages for a notebook: their content and HTML, with a style that stays within the cell.
+
+# The parts of the style of `magic view` that what is shown in a cell needs.
+_PARTS_notebook = ("texts", "tables", "a value with its interval", "facts and plots", "transcripts")
+_FRAME_notebook = ("a ", "a:hover", ".vh ", ".none ", ".id ")
+_OWN = """
+color-scheme: light;
+--paper: var(--jp-layout-color0, light-dark(#fff, #1e1e1e));
+color: var(--ink);
+font: 13px/1.45 system-ui, sans-serif;
+font-variant-numeric: tabular-nums;
+overflow-wrap: break-word;
+[data-jp-theme-light="false"] &, .vscode-dark & { color-scheme: dark; }
+table { margin: 0; font: inherit; font-variant-numeric: inherit; color: inherit; }
+tr:nth-child(n) { background: none; }
+dt, dd { float: none; width: auto; padding: 0; font-weight: inherit; }
+h4 { font: 620 1.05em/1.3 system-ui, sans-serif; margin: 1.2rem 0 .4rem; }
+ul.notes { padding: 0; }
+thead th { position: static; }
+.scroll, .scroll:not(.wide) { overflow-x: auto; }
+.board th, .board td { padding-inline: .35rem; }
+h3.title { margin-top: .3rem; }
+"""
+
+
+class Shown(Struct, frozen=True):
+    """A page of `magic view` as a notebook shows it. `rows` is its frame, `html` the page."""
+
+    rows: pl.DataFrame
+    html: str
+
+    def __repr__(self) -> str:
+        return repr(self.rows)
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+
+def shown(lake: AnsweringLake, name: str, given: dict[str, object]) -> Shown:
+    """The page of this name with these parameters.
+
+    Raises UsageError for an unknown page or parameter, and for whatever is wrong with a value.
+    """
+    texts = {
+        key: str(value).lower() if isinstance(value, bool) else str(value)
+        for key, value in given.items()
+        if value is not None
+    }
+    asked = parameters(name, texts)
+    contents = content(name, lake, asked)
+    if contents.faults:
+        raise UsageError("; ".join(contents.faults.values()))
+    html = fragment(
+        name,
+        contents,
+        asked,
+        lambda *_, **__: None,  # a notebook has no other page
+        level=3,
+        is_interactive=False,
+        # So that a notebook can show several games.
+        prefix_of=lambda one, _: f"g{one.game['game_id'][:12]}-",
+    )
+    return Shown(contents.rows, framed(html))
+
+
+def lake_html(lake: AnsweringLake) -> str:
+    """The lake's state, and its tables with their rows."""
+    sizes = [
+        (name, row_meaning(name).rstrip("."), sum(lake.counts(name).values())) for name in TABLES
+    ]
+    # Its last part alone: what is shown is often sent to others.
+    name = str(lake.path).rpartition("/")[2]
+    text = environment().get_template("lake.html").render(name=name, lake=lake, sizes=sizes)
+    return framed(Markup(text))
+
+
+def framed(html: Markup) -> str:
+    """The HTML in a frame with its style, which does not reach what is around it."""
+    return f'<div class="magic-page"><style>{_style_notebook()}</style>\n{html}</div>'
+
+
+@cache
+def _style_notebook() -> str:
+    """What the cell needs of the style of `magic view`, for what is within the frame alone."""
+    own = "".join([colours(), lines(*_FRAME_notebook), parts(*_PARTS_notebook), _OWN])
+    # The name is doubled, so that our rules win over those of the notebook itself.
+    return f".magic-page.magic-page {{{own}}}"

@@ -12,9 +12,18 @@ from pipeline.column import schema, words
 from pipeline.errors import LakeError, UsageError, choose
 from pipeline.lake import reopened
 from pipeline.metrics.completeness import smaller_notes
-from pipeline.metrics.known import has_sql, metric, names, sql, title
+from pipeline.metrics.known import (
+    ESTIMATE,
+    REPLAYS,
+    has_sql,
+    metric,
+    names,
+    origin,
+    sql,
+    title,
+    wide,
+)
 from pipeline.metrics.request import check_models, several
-from pipeline.metrics.results import ESTIMATE, REPLAYS, origin, wide
 from pipeline.pages.content import (
     BY,
     EDITION,
@@ -39,9 +48,8 @@ from pipeline.pages.content import (
 from pipeline.present import present
 from pipeline.present.values import lacks_note, missing_note, undecided_note
 from pipeline.reports import diff as changes
-from pipeline.reports.compare.across import bare, full, system_of
+from pipeline.reports.compare import APART, bare, full, system_of
 from pipeline.reports.compare.differences import SCHEMA
-from pipeline.reports.compare.settings import APART
 from pipeline.vocabulary import ALL, RELEASE
 
 MODEL_COLUMNS = (

@@ -9,7 +9,7 @@ import polars as pl
 
 from pipeline.cells import bold_parts
 from pipeline.column import words
-from pipeline.metrics.results import ORIGIN, SEEN_AS
+from pipeline.metrics.known import ORIGIN, SEEN_AS
 from pipeline.present import html, latex, markdown
 from pipeline.present.table import Table
 from pipeline.present.terminal import laid_out

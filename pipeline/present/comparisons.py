@@ -12,16 +12,14 @@ import polars as pl
 from pipeline.cells import NAMELESS, called, counted, is_next_to_zero
 from pipeline.lake import StoredLake
 from pipeline.metrics.completeness import smaller_notes
-from pipeline.metrics.known import title
-from pipeline.metrics.results import MISSING
-from pipeline.present import folds
+from pipeline.metrics.known import MISSING, title
+from pipeline.present import table as folds
 from pipeline.present.table import NO_ROWS, Estimate, Table, brief_id
 from pipeline.present.values import group_columns, missing_note, thin_note
-from pipeline.reports import diff as changes, plan as plans, radar as radars
+from pipeline.reports import diff as changes, plan as plans, ranking as radars
+from pipeline.reports.compare import APART
 from pipeline.reports.compare.differences import EVERY
-from pipeline.reports.compare.settings import APART
-from pipeline.statistics.common import REPLAYED
-from pipeline.statistics.pairs import PAIRED, UNPAIRED
+from pipeline.statistics.pairs import PAIRED, REPLAYED, UNPAIRED
 
 _DECIMALS = EVERY["difference"].decimals or 0
 _THIN, _NEW_THIN = ("thin", "other_thin"), ("thin", "new_thin")
@@ -359,7 +357,7 @@ def radar(rows: pl.DataFrame, **_: Any) -> Table:
     return Table(
         "radar",
         rows,
-        radars.COLUMNS,
+        radars.RADAR_COLUMNS,
         estimates=[
             Estimate("area", "ci_low", "ci_high", ("thin",)),
             *(Estimate(name) for name in values),

@@ -11,17 +11,17 @@ from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
 from pipeline.metrics import evidence as evidence_rows
 from pipeline.metrics.completeness import smaller_notes
-from pipeline.present import folds
+from pipeline.present import table
 from pipeline.present.table import NO_ROWS, Estimate, Table, brief_id, brief_texts, first_game
 from pipeline.present.values import group_columns
 from pipeline.reports import (
     audit as audits,
     completeness as games_there,
     documents as listed,
+    documents as searches,
     games as games_list,
-    missing as lacking,
-    models as named,
-    search as searches,
+    games as lacking,
+    games as named,
     tables as catalog,
 )
 
@@ -30,7 +30,7 @@ _BRIEF = (
     *("parse_status", "message_index", "content"),
 )
 _FINDING_COLUMNS = ("model", "player", "round", "logged", "says", "message_index", "content")
-_SEARCH = {**searches.COLUMNS, "text": column.text("the text around the hit")}
+_SEARCH = {**searches.SEARCH_COLUMNS, "text": column.text("the text around the hit")}
 
 
 def evidence(rows: pl.DataFrame, has_terms: bool = False, unclear: bool = False, **_: Any) -> Table:
@@ -56,7 +56,7 @@ def audit(rows: pl.DataFrame, lake: StoredLake | None = None, **_: Any) -> Table
         {**group_columns(rows), **audits.COLUMNS},
         hidden=("title", "effect"),
         also=("title", "effect"),
-        folds=(folds.titled("kind", "metric"),),
+        folds=(table.titled("kind", "metric"),),
         hints=_audit_hints(rows, [] if lake is None or lake.system else [*lake.systems]),
     )
 
@@ -121,9 +121,9 @@ def games(rows: pl.DataFrame, **_: Any) -> Table:
         optional=("role", "result", "score", "winners"),
         brief=_brief_games,
         folds=(
-            folds.titled("game_type"),
-            folds.alike("models", "role", "score", "outcome"),
-            folds.titled("role"),
+            table.titled("game_type"),
+            table.alike("models", "role", "score", "outcome"),
+            table.titled("role"),
         ),
         hints=first_game(rows),
         nothing="no game in the lake matches",
@@ -183,9 +183,9 @@ def completeness(
         games_there.COLUMNS,
         hidden=("game_type", "n_missing"),
         folds=(
-            folds.alike(*_GAME_COLUMNS),
-            folds.titled("model"),
-            folds.starred("is_complete", "competition", note="not complete", where=False),
+            table.alike(*_GAME_COLUMNS),
+            table.titled("model"),
+            table.starred("is_complete", "competition", note="not complete", where=False),
         ),
         notes=[
             _complete(rows, model),
@@ -229,11 +229,11 @@ def readability(
         games_there.READABILITY,
         estimates=[Estimate(low="value_min", high="value_max", heading="bounds")],
         folds=(
-            folds.alike(
+            table.alike(
                 "n_unreadable", "n_unknown", "n_ambiguous", "n_outages", "n_missing", "is_complete"
             ),
-            folds.titled("model"),
-            folds.starred("is_complete", "metric", note="not complete", where=False),
+            table.titled("model"),
+            table.starred("is_complete", "metric", note="not complete", where=False),
         ),
         notes=smaller_notes(lake, rows, expected),
     )
@@ -248,14 +248,14 @@ def missing(rows: pl.DataFrame, **_: Any) -> Table:
     return Table(
         "missing",
         rows,
-        lacking.COLUMNS,
+        lacking.MISSING_COLUMNS,
         hidden=("game_type", "setting"),
         optional=[name for name in rows.columns if name not in kept],
         folds=(
-            folds.begun("setting_id"),
-            folds.alike("game_index", "n_missing", "n_expected", "n_unfinished", "paths"),
-            folds.titled("model"),
-            folds.titled("competition"),
+            table.begun("setting_id"),
+            table.alike("game_index", "n_missing", "n_expected", "n_unfinished", "paths"),
+            table.titled("model"),
+            table.titled("competition"),
         ),
     )
 
@@ -303,7 +303,7 @@ PLAIN = (
     Table(
         "models",
         NO_ROWS,
-        named.COLUMNS,
+        named.MODELS_COLUMNS,
         brief=lambda rows: rows.with_columns(pl.col("is_bot").replace({False: None})),
         optional=("is_bot", "looks_like"),
         hints=["to count several names as one model, give commands a map of them: --names FILE"],
@@ -313,7 +313,7 @@ PLAIN = (
         "usage",
         NO_ROWS,
         named.USAGE,
-        folds=(folds.titled("model"),),
+        folds=(table.titled("model"),),
         hints=["cost is in US dollars; a game counts where its log says it of the model's seats"],
         nothing="no log in the lake says what a model used",
     ),
@@ -331,14 +331,14 @@ PLAIN = (
         also=("format", "n_bytes", "ingest_id"),
         brief=lambda one: one.with_columns(brief_id()),
         optional=("detail", "n_faulty_parts", "game_id"),
-        folds=(folds.titled("source"), folds.titled("status")),
+        folds=(table.titled("source"), table.titled("status")),
         nothing="no document in the lake matches",
     ),
     Table(
         "document_counts",
         NO_ROWS,
         listed.COUNT_COLUMNS,
-        folds=(folds.titled("source"), folds.titled("status")),
+        folds=(table.titled("source"), table.titled("status")),
         hints=["use `--status`, `--source`, `--reason` or `--path` to list documents"],
     ),
     Table("schema", NO_ROWS, brief=_contract),

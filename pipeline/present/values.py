@@ -13,11 +13,18 @@ from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE
 from pipeline.metrics.completeness import replay_notes, self_play, self_play_notes, smaller_notes
-from pipeline.metrics.intervals import EXPLANATION
-from pipeline.metrics.known import metric as declaration, title
+from pipeline.metrics.known import (
+    ESTIMATE,
+    MISSING,
+    REPLAYS,
+    VALUES,
+    leaderboard_columns,
+    metric as declaration,
+    title,
+)
 from pipeline.metrics.request import several
-from pipeline.metrics.results import ESTIMATE, MISSING, REPLAYS, VALUES, leaderboard_columns
-from pipeline.present import folds
+from pipeline.metrics.values import EXPLANATION
+from pipeline.present import table
 from pipeline.present.table import Estimate, Table
 from pipeline.reports import evidence_sum as evidence_sums, ratings as rated
 from pipeline.vocabulary import ALL
@@ -69,10 +76,10 @@ def metrics(
         hidden=_PROGRAM_COLUMNS,
         optional=("n_unfinished", "n_unreadable", "n_unknown", "reason"),
         folds=(
-            folds.below("reason"),
-            folds.by_label,
-            folds.by_label,
-            folds.merged("hits, counted", "hits", "counted"),
+            table.below("reason"),
+            table.by_label,
+            table.by_label,
+            table.merged("hits, counted", "hits", "counted"),
         ),
         notes=notes,
         hints=["no game of a tested model matches"] if is_none else (),
@@ -111,7 +118,7 @@ def ratings(rows: pl.DataFrame, **_: Any) -> Table:
         rated.COLUMNS,
         estimates=[Estimate("odds", "ci_low", "ci_high")],
         optional=("left_out", "opponent", "reason"),
-        folds=(folds.titled("side"), folds.below("reason")),
+        folds=(table.titled("side"), table.below("reason")),
         notes=notes,
         nothing="no finished game between models has a hidden side",
     )
@@ -208,8 +215,8 @@ def lacks_note(rows: pl.DataFrame) -> list[str]:
         f"{model or NAMELESS} lacks {', '.join(lacks)}"
         for model, lacks in apart.unique().sort("model", "lacks").rows()
     ]
-    more = [f"{len(named) - folds.MOST_NAMED} more"] if len(named) > folds.MOST_NAMED else []
-    listed = "; ".join([*named[: folds.MOST_NAMED], *more])
+    more = [f"{len(named) - table.MOST_NAMED} more"] if len(named) > table.MOST_NAMED else []
+    listed = "; ".join([*named[: table.MOST_NAMED], *more])
     return (
         [f"* the value covers fewer competitions than others beside it: {listed}"] if named else []
     )

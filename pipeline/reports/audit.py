@@ -15,10 +15,9 @@ from pipeline.errors import UsageError, choose
 from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.lake import StoredLake
 from pipeline.lake.stream import texts, with_texts
+from pipeline.metrics.known import SYSTEM, origin
 from pipeline.metrics.request import check_players, check_words, several
-from pipeline.metrics.results import SYSTEM, origin
-from pipeline.metrics.rows import literals
-from pipeline.metrics.views import COLUMNS as OF_ROWS
+from pipeline.metrics.rows import COLUMNS as OF_ROWS, literals
 from pipeline.reports.declared import report
 from pipeline.vocabulary import EXCLUDE
 from pipeline.warehouse import bounded, parts

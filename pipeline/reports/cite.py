@@ -6,10 +6,10 @@ import polars as pl
 from msgspec import Struct
 
 from pipeline.cells import counted, latex, printable_line
-from pipeline.extras import DISTRIBUTION
 from pipeline.lake import StoredLake, of_one_system
 from pipeline.metrics.known import names
 from pipeline.metrics.request import check_losses
+from pipeline.plugins import DISTRIBUTION
 from pipeline.version import __version__
 from pipeline.vocabulary import EXCLUDE, LOSS, PAPER, Edition, Failures
 

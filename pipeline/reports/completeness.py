@@ -20,8 +20,7 @@ from pipeline.metrics.completeness import (
     expected_of,
     played,
 )
-from pipeline.metrics.declaration import Metric
-from pipeline.metrics.known import names
+from pipeline.metrics.known import METRIC, MISSING, MODEL, VALUES, Metric, counted_in, names
 from pipeline.metrics.request import (
     Request,
     check_expected,
@@ -29,12 +28,11 @@ from pipeline.metrics.request import (
     check_models,
     chosen,
 )
-from pipeline.metrics.results import METRIC, MISSING, MODEL, VALUES, counted_in
 from pipeline.metrics.rows import in_scope
 from pipeline.metrics.tally import Clusters, Question, count, n_games, n_rows, sum_of
 from pipeline.metrics.values import combined, values
 from pipeline.reports.declared import report
-from pipeline.statistics.sums import exact_sum
+from pipeline.statistics.interval import exact_sum
 from pipeline.vocabulary import RELEASE, Edition
 
 _COMPETITION = column.text("the competition")

@@ -15,8 +15,8 @@ import polars as pl
 from pipeline import column, games, reports
 from pipeline.declared import REPEATED, Parameter, parameters
 from pipeline.errors import UsageError
+from pipeline.metrics.known import counted_in
 from pipeline.metrics.request import check_words, several
-from pipeline.metrics.results import counted_in
 from pipeline.vocabulary import ALL
 
 F = TypeVar("F", bound=Callable[..., Any])

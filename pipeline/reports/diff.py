@@ -20,20 +20,18 @@ from pipeline.metrics import (
     clusters_of,
     declarations,
 )
-from pipeline.metrics.known import names
+from pipeline.metrics.known import IS_THIN, METRIC, ORIGIN, names, origin
 from pipeline.metrics.request import Request, asked_for, check_models, several, tested
-from pipeline.metrics.results import IS_THIN, METRIC, ORIGIN, origin
 from pipeline.metrics.tally import GAME_MARK, Question, count
 from pipeline.reports.compare.differences import (
     COLUMNS as COMPARED,
     adjusted,
     check_margin,
     compared,
+    of_models,
 )
-from pipeline.reports.compare.pairs import of_models
 from pipeline.reports.declared import report
-from pipeline.statistics.contrast import fall_seen, p_fall
-from pipeline.statistics.families import reaches
+from pipeline.statistics.contrast import fall_seen, p_fall, reaches
 from pipeline.statistics.pairs import of_basis
 from pipeline.vocabulary import Edition
 

@@ -10,10 +10,9 @@ from pipeline import column
 from pipeline.cells import counted, ends, texts
 from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE, known, metrics
-from pipeline.metrics.declaration import POOLED, Combine
 from pipeline.metrics.evidence import Choices
+from pipeline.metrics.known import MISSING, POOLED, VALUES, Combine, counted_in
 from pipeline.metrics.request import check_models, several
-from pipeline.metrics.results import MISSING, VALUES, counted_in
 from pipeline.vocabulary import PAPER, Edition
 
 COLUMNS: Mapping[str, column.Column] = {

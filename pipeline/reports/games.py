@@ -8,12 +8,23 @@ import polars as pl
 from pipeline import column, declared
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES
+from pipeline.game import Usage
 from pipeline.games import outcomes
 from pipeline.lake import StoredLake
-from pipeline.metrics.paging import page_of
-from pipeline.metrics.request import check_of_roles, check_players, check_words, chosen, several
+from pipeline.metrics.completeness import expected, played
+from pipeline.metrics.evidence import page_of
+from pipeline.metrics.known import MODEL, counted_in
+from pipeline.metrics.request import (
+    check_models,
+    check_of_roles,
+    check_players,
+    check_words,
+    chosen,
+    several,
+)
 from pipeline.metrics.win_rate import RESULT, RESULTS
 from pipeline.reports.declared import report
+from pipeline.statistics.interval import scaled_sum
 
 _OF_SEATS = "of the seats of the model asked for, else of the tested ones"
 _BY_SEATS: Mapping[str, column.Column] = {
@@ -211,3 +222,220 @@ def _joined(name: str) -> pl.Expr:
     values = pl.col(name).filter("is_asked")
     is_known = (values.len() > 0) & (values.null_count() == 0)
     return pl.when(is_known).then(values.unique().sort().str.join(", "))
+
+
+# The models in a lake: how many games each name has, which look alike, and what each used.
+
+MODELS_COLUMNS: Mapping[str, column.Column] = {
+    "model": column.text("the name of a model, as logs write it"),
+    "n_games": column.count("games in which it is under test").shown("games"),
+    "n_other_games": column.count("games in which it has a seat that is not under test").shown(
+        "other seats"
+    ),
+    "is_bot": column.flag(
+        "whether a log says of it that it follows rules and is no language model; null if unknown",
+        nullable=True,
+    ).shown("bot"),
+    "looks_like": column.text(
+        "every name under test that looks like it, its own too, with lengths and games; or that it "
+        "stands for no model; null for a name like no other, or not under test",
+        nullable=True,
+    ),
+}
+_MEASURES = Usage.__struct_fields__
+USAGE: Mapping[str, column.Column] = {
+    "model": column.text("the name of a model"),
+    "measure": column.word(
+        _MEASURES, "what is measured: tokens in and out, seconds of its calls, or US dollars"
+    ),
+    "n_games": column.count("games whose logs say it of all seats of the model").shown("games"),
+    "n_played": column.count("all games that the model has a seat in").shown("of"),
+    "total": column.amount("the sum over these games, in the measure's unit"),
+    "per_game": column.amount("the mean of these games; seats of the model are added up"),
+}
+_NOBODY = "no model"
+_NAMES_OF_NOBODY = ("", "none", "null", "nan", "unknown", "undefined")
+# Blanks, hyphens, and signs that nobody sees.
+_NOT_READ = r"[\s\p{Z}\p{C}\p{Pd}_\x{FE00}-\x{FE0F}]"
+
+
+@report("Numbers", columns=MODELS_COLUMNS, is_of_system=False)
+def models(lake: StoredLake) -> pl.DataFrame:
+    """List the names of models: how many games each has, and which look alike.
+
+    Names look alike that differ in case, blanks, hyphens, a provider before a slash or signs that
+    nobody sees. Nothing is joined by guess: each name is counted by itself. To count several as one
+    model, write a map of names, and give it to any command that counts, as --names FILE, or to
+    `open_lake`. The lake does not change.
+
+    \b
+    A map, such as names.toml:
+      [models]
+      "openai/gpt-4o" = "gpt-4o"
+      "GPT-4o" = "gpt-4o"
+
+    \b
+    Examples:
+      magic models
+      magic models --format csv
+
+    >>> lake.models().filter(model="sim-atlas").rows()
+    [('sim-atlas', 28, 0, False, None)]
+    """
+    return _named(lake).select(*MODELS_COLUMNS)
+
+
+@report("Numbers", columns=USAGE, is_of_system=False)
+def usage(lake: StoredLake, *, model: str | Sequence[str] | None = None) -> pl.DataFrame:
+    """List what each model used, where logs say it: tokens, seconds and US dollars.
+
+    The sum and the mean of a game are over the games whose logs say what the model used in all of
+    its seats: others are left out of the measure. Nothing is ranked by it. Without any such game
+    there is no row.
+
+    \b
+    Examples:
+      magic usage
+      magic usage --model gpt-4 --format json
+
+    Raises UsageError for an unknown model.
+
+    >>> lake.usage().rows()
+    []
+    """
+    check_players(lake, model)
+    players = lake.table("players").filter(pl.col("model").is_not_null(), chosen(model=model))
+    measures = pl.col(_MEASURES)
+    of_game = players.group_by("model", "game_id").agg(
+        pl.when(measures.is_not_null().all()).then(scaled_sum(measures)).cast(pl.Float64)
+    )
+    used, n_games = pl.col("used"), pl.col("used").count().cast(pl.Int64)
+    order = pl.col("measure").replace_strict({name: n for n, name in enumerate(_MEASURES)})
+    return (
+        of_game.unpivot(_MEASURES, index="model", variable_name="measure", value_name="used")
+        .group_by("model", "measure")
+        .agg(
+            n_games=n_games,
+            n_played=pl.len().cast(pl.Int64),
+            total=scaled_sum(used),
+        )
+        .filter(pl.col("n_games") > 0)
+        .with_columns(per_game=pl.col("total") / pl.col("n_games"))
+        .sort("model", order)
+        .collect(engine="streaming")
+    )
+
+
+def alike(lake: StoredLake) -> list[str]:
+    """The names that look alike, a text for each group; those that stand for no model are one."""
+    groups = _named(lake).drop_nulls("looks_like").group_by("looks_like", maintain_order=True)
+    return groups.agg(pl.col("spelling").str.join(", "))["spelling"].sort().to_list()
+
+
+def _named(lake: StoredLake) -> pl.DataFrame:
+    """`sql/shared/alike_names.sql` says the same: without DuckDB, an ingest need not start it."""
+    model, bare, n_games = pl.col("model"), pl.col("bare"), pl.col("n_games")
+    is_tested, is_alone = pl.col("is_tested"), n_games.ge(1).sum().over("bare") < 2
+    game, players = pl.col("game_id"), lake.table("players").filter(model.is_not_null())
+    named = players.group_by(model.cast(pl.String)).agg(
+        n_games=game.filter(is_tested).n_unique().cast(pl.Int64),
+        n_other_games=game.filter(~is_tested).n_unique().cast(pl.Int64),
+        is_bot=pl.col("is_bot").any(ignore_nulls=False),
+    )
+    plural = pl.when(n_games > 1).then(pl.lit("s")).otherwise(pl.lit(""))
+    text = pl.format(
+        '"{}" ({} characters, {} game{})', model, model.str.len_chars(), n_games, plural
+    )
+    without_provider = model.str.replace("^.*/([^/]+)$", "$1").str.normalize("NFC")
+    is_nobody = bare.is_in(_NAMES_OF_NOBODY) | (model.str.strip_chars().str.to_lowercase() == "n/a")
+    all_like_it = pl.col("spelling").filter(n_games > 0).str.join(", ").over("bare")
+    of_several = pl.when(is_nobody).then(pl.lit(_NOBODY)).when(~is_alone)
+    return (
+        named.collect(engine="streaming")
+        .sort("model")
+        .with_columns(
+            spelling=text, bare=without_provider.str.to_lowercase().str.replace_all(_NOT_READ, "")
+        )
+        .with_columns(looks_like=pl.when(n_games > 0).then(of_several.then(all_like_it)))
+        .sort("looks_like", "model", nulls_last=True)
+    )
+
+
+# The games that are missing: what each model has still to play or to finish.
+
+SETTING = (
+    *("topic", "word", "other_word", "hidden_player", "tested_player", "n_rounds_fixed"),
+    *("multiplier", "payoff_cooperate", "payoff_defect", "payoff_one_defect", "payoff_two_defect"),
+    "setting",
+)
+_OF_SIDE = ["model", "competition", "setting_id"]
+_OF_GAMES = TABLES["games"].columns()
+MISSING_COLUMNS: Mapping[str, column.Column] = {
+    "model": MODEL,
+    "competition": column.text("what the game counts for"),
+    "game_type": _OF_GAMES["game_type"],
+    "setting_id": _OF_GAMES["setting_id"],
+    "game_index": column.count("the lowest number of a game of this setting and competition"),
+    "n_missing": column.count("games of it that the model has still to finish").shown("missing"),
+    "n_expected": column.count("how many were expected: as in `completeness`").shown("expected"),
+    "n_unfinished": column.count("the model's games of it without an end").shown("unfinished"),
+    "paths": column.texts("the logs of these"),
+    **{name: _OF_GAMES[name] for name in SETTING},
+}
+
+
+@counted_in(MISSING_COLUMNS, has_edition=False)
+def missing(
+    lake: StoredLake,
+    *,
+    model: str | Sequence[str] | None = None,
+    competition: str | Sequence[str] | None = None,
+) -> pl.DataFrame:
+    """The missing games: a row for each model and setting of which it finished fewer than expected.
+
+    The settings are those that any model played; of each the median of what the models that
+    finished one have is expected. A game that cannot be repeated is a setting of its
+    own, and is missing only if the model began it and did not finish it.
+
+    Raises UsageError for a model without games, and for an unknown competition.
+
+    >>> lake.missing(model="sim-atlas").height
+    0
+    """
+    check_models(lake, model)
+    check_of_roles(lake, "competition", competition)
+    number = (
+        lake.table("results")
+        .filter("is_tested")
+        .group_by("competition", "setting_id")
+        .agg(pl.col("game_index").min())
+    )
+    # What was fixed before play is the same in all games of a setting.
+    fixed = lake.table("games").group_by("setting_id").agg(pl.col(*SETTING).first())
+    n_missing = pl.col("n_expected") - pl.col("n_finished")
+    return (
+        expected(lake.once(played))
+        .lazy()
+        .filter(chosen(model=model, competition=competition), n_missing > 0)
+        .with_columns(n_missing=n_missing)
+        .join(number, on=["competition", "setting_id"], how="left")
+        .join(_unfinished(lake), on=_OF_SIDE, how="left", nulls_equal=True)
+        .join(fixed, on="setting_id", how="left")
+        .with_columns(pl.col("n_unfinished").fill_null(0), pl.col("paths").fill_null([]))
+        .select(*MISSING_COLUMNS)
+        .sort("model", "competition", "game_index", "setting_id", nulls_last=True)
+        .collect()
+    )
+
+
+def _unfinished(lake: StoredLake) -> pl.LazyFrame:
+    """The games without an end, with their paths, of each model, competition and setting."""
+    cut_off = lake.table("results").filter("is_tested", ~pl.col("is_finished"))
+    games = lake.table("games").select("game_id", "path")
+    return (
+        cut_off.select(*_OF_SIDE, "game_id")
+        .unique()
+        .join(games, on="game_id", how="left")
+        .group_by(_OF_SIDE)
+        .agg(n_unfinished=pl.len().cast(pl.Int64), paths=pl.col("path").drop_nulls().sort())
+    )

@@ -12,16 +12,13 @@ from pipeline.errors import UsageError
 from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered, known
 from pipeline.metrics.completeness import lacking
+from pipeline.metrics.known import IS_THIN, METRIC, MODEL
 from pipeline.metrics.request import Request, check_confidence, several
-from pipeline.metrics.results import IS_THIN, METRIC, MODEL
-from pipeline.reports.compare.differences import compared
-from pipeline.reports.compare.pairs import check_pairs, models_of, of_models
+from pipeline.reports.compare.differences import check_pairs, compared, models_of, of_models
 from pipeline.reports.declared import report
 from pipeline.statistics.contrast import Rate
-from pipeline.statistics.interval import rates
-from pipeline.statistics.pairs import Pilot, pilots_of
-from pipeline.statistics.planning import MOST_SETTINGS, setting_sd, settings_needed
-from pipeline.statistics.sums import DIGITS
+from pipeline.statistics.interval import DIGITS, rates
+from pipeline.statistics.pairs import MOST_SETTINGS, Pilot, pilots_of, setting_sd, settings_needed
 from pipeline.vocabulary import Edition
 
 COLUMNS: Mapping[str, column.Column] = {

@@ -10,11 +10,11 @@ from functools import partial
 import polars as pl
 
 from pipeline import column, games
-from pipeline.extras import check_extra
 from pipeline.lake import StoredLake
+from pipeline.metrics.known import MODEL
 from pipeline.metrics.request import check_confidence, chosen
-from pipeline.metrics.results import MODEL
-from pipeline.metrics.tasks import in_tasks, task_ids
+from pipeline.metrics.tally import in_tasks, task_ids
+from pipeline.plugins import check_extra
 from pipeline.reports.declared import report
 from pipeline.vocabulary import EXCLUDE, Side
 

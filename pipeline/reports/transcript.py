@@ -15,8 +15,7 @@ from pipeline.metrics.evidence import COLUMNS, of_tables
 from pipeline.metrics.known import metric, names
 from pipeline.metrics.request import Request, check_number_of_games
 from pipeline.processes import cores
-from pipeline.reports.acts import Sources, sources_of
-from pipeline.reports.parts import EVERYBODY, Part, as_text, parts, title
+from pipeline.reports.parts import EVERYBODY, Part, Sources, as_text, parts, sources_of, title
 from pipeline.sqlfiles import identifier, literal
 from pipeline.vocabulary import DEFAULT_GAMES, PAPER, Edition
 from pipeline.warehouse import few

@@ -4,25 +4,34 @@ Python computes views with intervals. `magic sql` and `Lake.sql` compute such a 
 reads it; in `magic.duckdb` it is a table.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
+from polars.datatypes import DataTypeClass
 
 from pipeline import sqlfiles
-from pipeline.column import schema
-from pipeline.errors import choose, nearest
-from pipeline.events.contracts import TABLES, polars_schema
+from pipeline.column import schema as column_schema
+from pipeline.errors import UsageError, choose, nearest
+from pipeline.events.contracts import TABLES, polars_schema, row_meaning
 from pipeline.lake import StoredLake, by_system
-from pipeline.metrics import DEFAULT_CONFIDENCE, metrics, views as in_sql
-from pipeline.metrics.known import names
+from pipeline.metrics import DEFAULT_CONFIDENCE, metrics, rows as in_sql
+from pipeline.metrics.known import (
+    GAME_TYPE,
+    MODEL,
+    ORIGIN,
+    SYSTEM,
+    VALUES,
+    leaderboard_columns,
+    names,
+)
 from pipeline.metrics.request import GAME_COLUMNS, row_schema
-from pipeline.metrics.results import GAME_TYPE, MODEL, ORIGIN, SYSTEM, VALUES, leaderboard_columns
-from pipeline.metrics.views import LEADERBOARD, OF_ALL, in_schema
+from pipeline.metrics.rows import LEADERBOARD, OF_ALL, in_schema
 from pipeline.reports.ranking import leaderboard
 from pipeline.vocabulary import AUDITED, EDITIONS, PAPER, Edition
-from pipeline.warehouse.views import Computed, Views
+from pipeline.warehouse import columns
+from pipeline.warehouse.statements import Computed, Views, descriptions, no_table
 
 _OF_ALL_METRICS = {*polars_schema("players"), *GAME_COLUMNS}
 """The columns that all metrics can be grouped by."""
@@ -102,16 +111,16 @@ def computed() -> dict[str, Computed]:
     one_value = "the value of one metric for one model and game type"
     views_of = {}
     for edition in EDITIONS:
-        for name, compute, columns, row in (
+        for name, compute, shown, row in (
             (OF_ALL, metrics, of_metrics, one_value),
             (LEADERBOARD, leaderboard, of_models, "one model with all metrics"),
         ):
             rows = partial(compute, edition=edition)
             views_of[in_schema("", edition, name)] = Computed(
-                partial(_by_system, rows, list(columns)),
-                schema(columns),
+                partial(_by_system, rows, list(shown)),
+                column_schema(shown),
                 f"{row}, edition {edition}, with {_LEVEL} confidence intervals",
-                {column: declared.description for column, declared in columns.items()},
+                {column: declared.description for column, declared in shown.items()},
             )
     return views_of
 
@@ -142,3 +151,91 @@ def _hint(metric: str | None, edition: Edition, column: str) -> str:
         f"for values grouped by it, run `magic metrics {options}--by model,{column}` "
         f'(in Python: `lake.metrics({arguments}by=["model", "{column}"])`)'
     )
+
+
+# The columns of tables and views, as contracts and the headers of SQL files describe them.
+
+_SCHEMA: dict[str, pl.DataType | DataTypeClass] = {
+    "table": pl.String,
+    "column": pl.String,
+    "type": pl.String,
+    "is_nullable": pl.Boolean,
+    "is_key": pl.Boolean,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "words": pl.List(pl.String),
+    "pattern": pl.String,
+    "description": pl.String,
+}
+
+
+def schema(names: Sequence[str]) -> pl.DataFrame:
+    """A row for each column of the tables or views with these names; without names, of all tables.
+
+    The columns are those of `Lake.schema`. Raises UsageError for an unknown name.
+    """
+    wanted = list(dict.fromkeys(names or TABLES))
+    known = known_views(wanted)
+    return pl.concat([_view(name, known) if name in known else _table(name) for name in wanted])
+
+
+def known_views(names: list[str]) -> Views:
+    """All views; none if all names are tables. Raises UsageError for an unknown name."""
+    if TABLES.keys() >= set(names):
+        return {}
+    known = views()
+    everything = [*TABLES, *known]
+    if strangers := [name for name in names if name not in everything]:
+        raise UsageError("; ".join(no_table(name, everything) for name in strangers))
+    return known
+
+
+def meaning(name: str, known: Views) -> str:
+    """What a row of the table or view is, as a sentence."""
+    return f"A row is {known[name].row}." if name in known else row_meaning(name)
+
+
+def _table(table: str) -> pl.DataFrame:
+    declared = TABLES[table].columns()
+    rows = [
+        {
+            "table": table,
+            "column": name,
+            "type": type_name(dtype),
+            "is_nullable": declared[name].nullable,
+            "is_key": declared[name].primary_key,
+            "low": declared[name].min,
+            "high": declared[name].max,
+            "words": declared[name].words,
+            "pattern": declared[name].regex,
+            "description": declared[name].description,
+        }
+        for name, dtype in polars_schema(table).items()
+    ]
+    return pl.DataFrame(rows, schema=_SCHEMA)
+
+
+def _view(name: str, known: Views) -> pl.DataFrame:
+    """The rows of a view, whose columns have no range and no list of values."""
+    described = descriptions(name, known)
+    rows: list[dict[str, Any]] = [
+        {
+            "table": name,
+            "column": column,
+            "type": type_name(dtype),
+            "description": described.get(column),
+        }
+        for column, dtype in columns(name, known).items()
+    ]
+    return pl.DataFrame(rows, schema=_SCHEMA)
+
+
+def type_name(dtype: pl.DataType | DataTypeClass) -> str:
+    """A type in a word or two."""
+    if isinstance(dtype, pl.List):
+        return f"list of {type_name(dtype.inner)}"
+    if isinstance(dtype, pl.Struct):
+        return f"struct of {', '.join(f'{f.name} {type_name(f.dtype)}' for f in dtype.fields)}"
+    if isinstance(dtype, pl.Datetime):
+        return f"timestamp, {dtype.time_zone}"
+    return str(dtype).lower()

@@ -1,1 +1,194 @@
 """`magic view`: a server of the pages, for a browser on this machine."""
+
+import asyncio
+import errno
+import logging
+import secrets
+import signal
+import socket
+import time
+import webbrowser
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Timer
+from types import FrameType
+from urllib.parse import quote
+
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from pipeline.api import Lake
+from pipeline.errors import PipelineError, UsageError
+from pipeline.server.app import HEADERS, LONGEST_ADDRESS, Site, Token
+
+# Starts and stops the server, and says how long each connection may keep it waiting.
+
+MOST = 400
+"""Of more connections at once, those that are too many are refused."""
+REQUEST_SECONDS = 10.0
+"""A connection without a complete request is closed after this time, and one that is over."""
+_QUIET_SECONDS = 60.0
+
+
+class Connection(H11Protocol):
+    """A connection that is closed if a request is not complete in time, with its body."""
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._set_deadline()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._set_deadline()
+
+    def _set_deadline(self) -> None:
+        """Starts the time of a request at its first byte, and stops it when all of it is there."""
+        is_complete = self.conn.their_state not in (h11.IDLE, h11.SEND_BODY)
+        if self._deadline is None and not is_complete:
+            self._deadline = self.loop.call_later(REQUEST_SECONDS, self.transport.abort)
+        elif self._deadline is not None and is_complete:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+class OneLine(logging.Handler):
+    """Says what the server's library reports, each message once a minute, and nothing at the end.
+
+    A defect comes with its traceback, an error of the system without.
+    """
+
+    def __init__(self, say: Callable[[str], object]) -> None:
+        super().__init__(logging.ERROR)
+        self.is_over = False
+        self._say = say
+        self._said: dict[str, float] = {}
+
+    def emit(self, record: logging.LogRecord) -> None:
+        message = record.getMessage().strip().partition("\n")[0]
+        now = time.monotonic()
+        if self.is_over or now - self._said.get(message, -_QUIET_SECONDS) < _QUIET_SECONDS:
+            return
+        self._said[message] = now
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, OSError) or error is None:
+            self._say(f"{message}: {error}" if error else message)
+        else:
+            self._say(self.format(record))
+
+
+# --- the server -------------------------------------------------------------------------------
+
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+def serve(
+    lake: Lake,
+    *,
+    name: str,
+    host: str = "127.0.0.1",
+    port: int = 8765,
+    opens_browser: bool = False,
+    say: Callable[[str], object] = print,
+) -> None:
+    """Serves the pages of the lake, called by its name, until Ctrl-C; says the address first.
+
+    Port 0 is any that is free.
+
+    Beyond this machine, the address has a token that a browser needs. Raises PipelineError if
+    the port is taken.
+    """
+    with _listening(host, port) as listening:
+        taken = listening.getsockname()[1]
+        token = None if host in LOOPBACK else Token(secrets.token_urlsafe(24), taken)
+        shown = reachable(host)
+        shown = f"[{shown}]" if ":" in shown else shown
+        address = f"http://{shown}:{taken}/" + (f"?token={quote(token.text)}" if token else "")
+        app = Site(lake, name, token).app(_hosts(taken))
+        log = OneLine(say)
+        for logger in ("uvicorn.error", "asyncio"):
+            logging.getLogger(logger).addHandler(log)
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            http=Connection,
+            headers=[*HEADERS.items()],
+            limit_concurrency=MOST,
+            timeout_keep_alive=int(REQUEST_SECONDS),
+            ws="none",
+            h11_max_incomplete_event_size=4 * LONGEST_ADDRESS,
+            timeout_graceful_shutdown=0,
+        )
+        say(f"{name}: {address}  (Ctrl-C ends)")
+        if opens_browser:
+            Timer(0.5, webbrowser.open, [address]).start()
+        try:
+            _Server(config, log).run(sockets=[listening])
+        except KeyboardInterrupt:
+            pass  # how uvicorn ends by Ctrl-C
+        finally:
+            for logger in ("uvicorn.error", "asyncio"):
+                logging.getLogger(logger).removeHandler(log)
+
+
+class _Server(uvicorn.Server):
+    """A server that reports nothing of what it cuts off when it is to end."""
+
+    def __init__(self, config: uvicorn.Config, log: OneLine) -> None:
+        super().__init__(config)
+        self._log = log
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Ends by SIGHUP as by SIGTERM; as a Ctrl-C it would come in the midst of anything."""
+        with super().capture_signals():
+            if signal.getsignal(signal.SIGHUP) is signal.default_int_handler:
+                signal.signal(signal.SIGHUP, self.handle_exit)
+            yield
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._log.is_over = True  # what is cut off now is no news
+        super().handle_exit(sig, frame)
+
+
+def _hosts(port: int) -> set[str]:
+    """What a request from this machine can name as its host."""
+    names = ("127.0.0.1", "localhost", "[::1]")
+    return {f"{name}:{port}" for name in names} | ({*names} if port == 80 else set())
+
+
+def reachable(host: str) -> str:
+    """An address that a browser can open: for "all addresses", the one that leads to a network."""
+    family, elsewhere = {
+        "0.0.0.0": (socket.AF_INET, "192.0.2.1"),
+        "": (socket.AF_INET, "192.0.2.1"),
+        "::": (socket.AF_INET6, "2001:db8::1"),
+    }.get(host, (None, ""))
+    if family is None:
+        return host
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((elsewhere, 9))  # sends nothing: the system only chooses a way
+            return str(probe.getsockname()[0])
+    except OSError:
+        return "127.0.0.1" if family == socket.AF_INET else "::1"
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """A socket that takes connections; raises PipelineError if the port is taken."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+    try:  # whoever reads the address may ask at once
+        return socket.create_server((host, port), family=family, dualstack_ipv6=both)
+    except OverflowError:
+        raise UsageError(f"the port must be between 0 and 65535, not {port}") from None
+    except OSError as error:
+        is_of_port = error.errno in (errno.EADDRINUSE, errno.EACCES)
+        hint = "choose another --port, or 0 for any that is free" if is_of_port else "check --host"
+        why, _, _ = str(error.strerror).partition(" (while")
+        raise PipelineError(f"cannot listen on {host}, port {port}: {why}; {hint}") from None

@@ -1,26 +1,376 @@
 """The application: addresses, and the frame around each page."""
 
 import asyncio
+import hmac
+import json
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Collection, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from datetime import datetime
+from threading import Thread
+from typing import Literal, NamedTuple
+from urllib.parse import quote, urlencode, urlsplit
 
 from markupsafe import Markup
+from msgspec import Struct
 from starlette.applications import Starlette
+from starlette.datastructures import Headers, QueryParams
 from starlette.middleware import Middleware
-from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.requests import Request, cookie_parser
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pipeline.api import Lake, reopened
-from pipeline.errors import LakeError, PipelineError
+from pipeline.errors import LakeError, MissingExtraError, PipelineError, UsageError
 from pipeline.pages import MENU, NAMES, address, page, page_link
-from pipeline.pages.page import TEMPLATES
-from pipeline.pages.render import carrying, environment
-from pipeline.server.making import USER_LANES, Form, Making, Reply, Task, fault
-from pipeline.server.security import Guard, Token, fault_answer, may_be_foreign
+from pipeline.pages.render import TEMPLATES, carrying, environment
 from pipeline.version import __version__
+
+# What a browser may send here, and what it may do with an answer.
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+HEADERS: Mapping[str, str] = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "x-frame-options": "DENY",
+}
+LONGEST_ADDRESS = 16_000
+NO_TOKEN = "Open the address that the server printed: it has the token."
+WRONG_TOKEN = f"The token is wrong: each start of the server has another. {NO_TOKEN}"
+_OWN = ("same-origin", "none")
+
+
+class Refusal(NamedTuple):
+    """Why a request is refused, with the status of the answer."""
+
+    status: int
+    reason: str
+
+
+class Token(NamedTuple):
+    """What a browser has to know beyond this machine. Servers of a host have cookies apart."""
+
+    text: str
+    port: int
+
+    @property
+    def cookie(self) -> str:
+        return f"magic-token-{self.port}"
+
+    def is_in(self, headers: Headers) -> bool:
+        """Whether the request has it: in its cookie, or as what a program sends."""
+        sent = cookie_parser(headers.get("cookie", "")).get(self.cookie, "")
+        return matches(sent, self.text) or self.is_of_program(headers)
+
+    def is_of_program(self, headers: Headers) -> bool:
+        """Whether it is in a header that no link makes a browser send."""
+        return matches(headers.get("authorization", ""), f"Bearer {self.text}")
+
+
+class Guard:
+    """The application behind checks of each request."""
+
+    def __init__(self, app: ASGIApp, hosts: Collection[str], token: Token | None) -> None:
+        """`hosts` are those that a request can be for; with a token, it can be for any."""
+        self._app = app
+        self._hosts = hosts
+        self._token = token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        sent = QueryParams(scope["query_string"]).get("token") if self._token else None
+        if refusal := self._refusal(scope, Headers(scope=scope), sent):
+            await _refused(scope, refusal)(scope, receive, send)
+        elif self._token and sent is not None:
+            await _with_cookie(scope, self._token)(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+    def _refusal(self, scope: Scope, headers: Headers, sent: str | None) -> Refusal | None:
+        if scope["method"] not in ("GET", "HEAD"):
+            return Refusal(405, "This server only shows pages: use GET.")
+        if len(scope["raw_path"]) + len(scope["query_string"]) > LONGEST_ADDRESS:
+            return Refusal(414, f"The address is longer than {LONGEST_ADDRESS:,} characters.")
+        if self._token is None and headers.get("host", "").lower() not in self._hosts:
+            return Refusal(421, "This server has another name: use the address that it printed.")
+        if not _is_own(headers):
+            return Refusal(403, "The request comes from a page of another site.")
+        # The address has the token, or the cookie or a header has it.
+        if self._token is not None and sent is None and not self._token.is_in(headers):
+            return Refusal(401, NO_TOKEN)
+        if self._token is not None and sent is not None and not matches(sent, self._token.text):
+            return Refusal(401, WRONG_TOKEN)
+        return None
+
+
+def is_foreign(headers: Headers) -> bool:
+    """Whether the browser says that a page of another site led here."""
+    return headers.get("sec-fetch-site", "none") not in _OWN
+
+
+def may_be_foreign(headers: Headers, token: Token | None) -> bool:
+    """Whether a page of another site can have led here.
+
+    To another machine without encryption, browsers send only where the user comes from, and for
+    pages of other sites perhaps not even that: only what comes from a page here is surely wanted.
+    """
+    if token is None or "sec-fetch-site" in headers:
+        return is_foreign(headers)
+    return not (token.is_of_program(headers) or _is_here(headers.get("referer", ""), headers))
+
+
+def matches(text: str, token: str) -> bool:
+    """Whether it is the token; the time taken does not depend on how similar they are."""
+    return hmac.compare_digest(text.encode(), token.encode())
+
+
+def _is_here(address: str, headers: Headers) -> bool:
+    """Whether an address that a browser sends is of this server."""
+    host = headers.get("host", "").lower()
+    try:
+        return bool(host) and urlsplit(address).netloc.lower() == host
+    except ValueError:
+        return False
+
+
+def _is_own(headers: Headers) -> bool:
+    """Whether one of our pages or the user sends it; another site can only lead here by a link."""
+    origin = headers.get("origin")
+    if origin is not None and not _is_here(origin, headers):
+        return False
+    is_led = (
+        headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+    )
+    return not is_foreign(headers) or is_led
+
+
+def local(address: str) -> str:
+    """The address if it is of this server, and that of the first page if it leads elsewhere.
+
+    Browsers take `//host`, `/\\host` and signs that they skip before these for another host.
+    """
+    is_path = address.startswith("/") and not address.startswith("//")
+    is_plain = all("!" <= sign <= "~" and sign != "\\" for sign in address)
+    return address if is_path and is_plain else "/"
+
+
+def fault_answer(form: str, status: int, title: str, reason: str) -> Response:
+    """Why there is no page, in the requested form; it has no content of the lake."""
+    headers = {"cache-control": "no-store"} | ({"allow": "GET, HEAD"} if status == 405 else {})
+    if form == "json":
+        body = json.dumps({"error": reason, "title": title, "status": status}) + "\n"
+        return Response(body, status, headers, "application/json; charset=utf-8")
+    return PlainTextResponse(f"{reason}\n", status, headers)
+
+
+def _refused(scope: Scope, refusal: Refusal) -> Response:
+    accepted = Headers(scope=scope).get("accept", "")
+    if refusal.status == 401 and "text/html" in accepted:
+        from pipeline.pages.render import environment
+
+        page = environment().get_template("token.html")
+        body = page.render(reason=refusal.reason, next=_target(scope))
+        return HTMLResponse(body, refusal.status, {"cache-control": "no-store"})
+    form = "json" if scope["path"].endswith(".json") else "text"
+    return fault_answer(form, refusal.status, "Refused", refusal.reason)
+
+
+def _target(scope: Scope) -> str:
+    """The address that a request with a token leads to, or that one without it was for."""
+    query = QueryParams(scope["query_string"])
+    if "next" in query:
+        return local(query["next"])
+    rest = urlencode([(name, value) for name, value in query.multi_items() if name != "token"])
+    path = "/" + quote(scope["path"].lstrip("/\\"))  # `//host` would be another host
+    return path + (f"?{rest}" if rest else "")
+
+
+def _with_cookie(scope: Scope, token: Token) -> Response:
+    """To the same address without the token, which the browser keeps."""
+    answer = RedirectResponse(_target(scope), 303)
+    answer.set_cookie(token.cookie, token.text, httponly=True, samesite="lax")
+    return answer
+
+
+# Make pages in threads of the server process, and keep the latest ones.
+#
+# The application (`pipeline.server.app`) asks `Making` for a page. A query of the SQL page runs in
+# a process of its own (`pipeline.sandbox`), with limits of time and memory.
+
+Form = Literal["html", "json", "csv", "svg", "png"]
+LANES: Mapping[str, int] = {"quick": 4, "long": 2, "search": 2, "free": 2}
+"""The number of pages of each lane that are made at once, so that slow pages of one lane do not
+delay the others."""
+USER_LANES = ("search", "free")
+"""The lanes of searches and queries. Their pages are not kept."""
+MOST_CHARACTERS = 64 * 2**20
+"""The size of all pages that are kept."""
+
+
+class Task(Struct, frozen=True):
+    """The name, form and parameters of a page to make."""
+
+    page: str
+    form: Form
+    query: Mapping[str, str]
+
+
+class Reply(Struct, frozen=True):
+    """The text of a page, or its `data`. HTML is a fragment, with the page's title and slice.
+
+    If `is_fault`, the text says why there is no page.
+    """
+
+    status: int
+    title: str
+    text: str
+    is_fault: bool = False
+    data: bytes = b""
+    slice: tuple[str, ...] = ()
+
+
+def fault(status: int, text: str, title: str = "Not shown") -> Reply:
+    """Return the reply that says why a page is not shown."""
+    return Reply(status, title, text, is_fault=True)
+
+
+@dataclass(eq=False)
+class _Page:
+    """A page that is waited for, in the making, or made."""
+
+    task: "asyncio.Task[Reply]"
+    n_readers: int = 0
+    is_started: bool = False
+
+    @property
+    def size(self) -> int:
+        reply = self.task.result()
+        return len(reply.text) + len(reply.data)
+
+
+class Making:
+    """Makes pages. Several requests for the same page share one computation."""
+
+    def __init__(self) -> None:
+        self._free = {lane: asyncio.Semaphore(n) for lane, n in LANES.items()}
+        self._pages: OrderedDict[tuple[object, ...], _Page] = OrderedDict()
+
+    async def reply(
+        self,
+        lake: "Lake",
+        task: Task,
+        lane: str,
+        leaving: Collection["asyncio.Task[None]"] = (),
+    ) -> Reply | None:
+        """Return the page, or None if a task of `leaving` is done first: its reader is gone.
+
+        A page without readers is not begun any more. One that has begun is completed, because
+        polars cannot be interrupted.
+        """
+        key = (lake.state, task.page, task.form, *sorted(task.query.items()))
+        if key not in self._pages:
+            self._pages[key] = page = _Page(asyncio.create_task(self._make(key, lake, task, lane)))
+            page.task.add_done_callback(lambda made: self._keep(key, made, lane))
+        page = self._pages[key]
+        self._pages.move_to_end(key)
+        page.n_readers += 1
+        try:
+            await asyncio.wait([page.task, *leaving], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            page.n_readers -= 1
+            if not page.n_readers and not page.is_started and not page.task.done():
+                page.task.cancel()
+                del self._pages[key]
+        return page.task.result() if page.task.done() else None
+
+    async def _make(self, key: tuple[object, ...], lake: "Lake", task: Task, lane: str) -> Reply:
+        loop = asyncio.get_running_loop()
+        made: asyncio.Future[Reply] = loop.create_future()
+
+        def make() -> None:
+            reply = answer(lake, task)
+            with suppress(RuntimeError):  # the server has ended
+                loop.call_soon_threadsafe(made.set_result, reply)
+
+        async with self._free[lane]:
+            self._pages[key].is_started = True
+            # As a daemon, it does not keep the server from ending.
+            Thread(target=make, daemon=True).start()
+            return await made
+
+    def _keep(self, key: tuple[object, ...], made: "asyncio.Task[Reply]", lane: str) -> None:
+        """Keep a page that was made without an error; drop those that were not read for longest."""
+        if made.cancelled():
+            return
+        page = self._pages[key]
+        if lane in USER_LANES or made.result().status != 200 or page.size > MOST_CHARACTERS // 8:
+            del self._pages[key]
+        sizes = {key: page.size for key, page in self._pages.items() if page.task.done()}
+        while sum(sizes.values()) > MOST_CHARACTERS:
+            oldest = next(iter(sizes))
+            del sizes[oldest], self._pages[oldest]
+
+
+def answer(lake: "Lake", task: Task) -> Reply:
+    """Return the page in its form, or the reason why it cannot be shown."""
+    from pipeline.answers import metrics_of
+
+    try:
+        with metrics_of(lake):
+            return reply(lake, task)
+    except MissingExtraError as error:
+        return fault(501, str(error), "Not installed")
+    except PipelineError as error:
+        return fault(400 if isinstance(error, UsageError) else 500, str(error))
+    except MemoryError:
+        return fault(500, "memory ran out: ask for less")
+    except Exception as error:
+        return fault(500, f"{type(error).__name__}: {error}")
+
+
+def reply(lake: "Lake", task: Task) -> Reply:
+    """Return the page in its form; raise PipelineError for what cannot be shown."""
+    from pipeline.pages import (
+        address,
+        as_csv,
+        as_json,
+        content,
+        csv_parts,
+        fragment,
+        page_link,
+        parameters,
+        picture,
+    )
+    from pipeline.pages.content import slice_of
+
+    values = parameters(task.page, task.query)
+    if task.form == "csv":
+        return Reply(200, task.page, as_csv(csv_parts(task.page, lake, values)))
+    page = content(task.page, lake, values)
+    status = 400 if page.faults else 200
+    if task.form == "json":
+        return Reply(status, page.title, as_json(page, values, lake.ingest_id))
+    if task.form in ("svg", "png"):
+        return Reply(status, page.title, "", data=picture(task.page, page, values, task.form))
+
+    def picture_at(form: str) -> str:
+        return address(f"{task.page}.{form}", task.query)
+
+    text = fragment(task.page, page, values, page_link, picture_at=picture_at)
+    return Reply(status, page.title, str(text), slice=slice_of(page, values))
+
 
 STATIC = TEMPLATES.parent / "static"
 _TYPES: Mapping[Form, str] = {

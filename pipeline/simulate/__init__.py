@@ -4,19 +4,222 @@ For tests, demonstrations and measurements of speed: the benchmark's forms and q
 any number of games, and the truth behind them in `truth.json`.
 """
 
+import codecs
+import gc
+import gzip
+import io
 import json
-from collections.abc import Callable
-from contextlib import nullcontext
+import multiprocessing
+import tarfile
+import zipfile
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
+from itertools import product
+from operator import itemgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, Any, NamedTuple, TypeVar
+
+import zstandard
+from msgspec.json import Encoder, format
 
 from pipeline.errors import UsageError
-from pipeline.processes import cores
+from pipeline.processes import cores, no_interrupt
 from pipeline.replacing import replacing
-from pipeline.simulate.competitions import COMPETITIONS
-from pipeline.simulate.players import roster
-from pipeline.simulate.work import Plan
-from pipeline.simulate.writer import ARCHIVES, into_folder
+from pipeline.simulate.point_games import COMPETITIONS, Competition, setting_files
+from pipeline.simulate.settings import Model, roster
+
+# The work of a run, cut into pieces of fifty games and done in order by one process or several.
+
+T = TypeVar("T")
+
+PIECE = 50
+
+
+class Plan(NamedTuple):
+    """What determines every byte of a run."""
+
+    seed: int
+    n_games: int
+    models: tuple[Model, ...]
+
+
+class Piece(NamedTuple):
+    """Some files of one folder: logs of a model in a competition; settings where there is none."""
+
+    directory: str
+    names: tuple[str, ...]
+    competition: Competition | None = None
+    model: Model | None = None
+
+
+def pieces(plan: Plan) -> list[Piece]:
+    """All work of a plan, in the order of the files' paths."""
+    all_pieces = []
+    for path in setting_files(plan.seed, plan.n_games):
+        directory, _, name = path.rpartition("/")
+        all_pieces.append(Piece(directory, (name,)))
+    names = sorted(f"{index}.json" for index in range(plan.n_games))
+    for competition, model in product(COMPETITIONS, plan.models):
+        all_pieces += [
+            Piece(
+                competition.directory(model),
+                tuple(names[start : start + PIECE]),
+                competition,
+                model,
+            )
+            for start in range(0, len(names), PIECE)
+        ]
+    return sorted(all_pieces, key=itemgetter(0, 1))
+
+
+def members(plan: Plan, piece: Piece) -> Iterator[tuple[str, bytes]]:
+    """The files of a piece, played and encoded: the path of each within `out`, and its bytes."""
+    for name in piece.names:
+        path = f"{piece.directory}/{name}"
+        if piece.competition and piece.model:
+            index = int(name.removesuffix(".json"))
+            yield path, encode(piece.competition.log(plan.seed, piece.model, index))
+        else:
+            yield path, encode(setting_files(plan.seed, plan.n_games)[path])
+
+
+def in_order(
+    plan: Plan, task: Callable[[Plan, Piece], T], n_jobs: int
+) -> Iterator[tuple[Piece, T]]:
+    """Every piece with what the task made of it; few pieces are under way at any time."""
+    work = pieces(plan)
+    if n_jobs == 1:
+        for piece in work:
+            yield piece, task(plan, piece)
+        return
+    context = multiprocessing.get_context("spawn")
+    # Logs hold no reference cycles: the collector would only look through them again and again.
+    with ProcessPoolExecutor(n_jobs, mp_context=context, initializer=gc.disable) as pool:
+        waiting: deque[tuple[Piece, Future[T]]] = deque()
+        for piece in work:
+            with no_interrupt():  # processes are started when there is work for them
+                waiting.append((piece, pool.submit(task, plan, piece)))
+            if len(waiting) > 4 * n_jobs:
+                done, future = waiting.popleft()
+                yield done, future.result()
+        for done, future in waiting:
+            yield done, future.result()
+
+
+_encode = Encoder().encode
+
+
+def encode(document: object) -> bytes:
+    """The document as `json.dumps(document, indent=4)` would write it, an order quicker.
+
+    Not for numbers of very large or small size, which msgspec writes in another notation.
+    """
+    data = format(_encode(document), indent=4)
+    if not data.isascii():
+        data = data.decode().encode("ascii", _ESCAPE)
+    return data.replace(b"\x7f", b"\\u007f")
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    """JSON's escapes for the characters that ASCII lacks, which Python's own are not."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    units = error.object[error.start : error.end].encode("utf-16-be").hex()
+    return "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4)), error.end
+
+
+_ESCAPE = "pipeline.simulate.json"
+codecs.register_error(_ESCAPE, _escaped)
+
+# Where the logs go: a folder, or one archive. Each way yields what it has written, piece by piece.
+#
+# An archive's bytes depend on its members only.
+
+MODIFIED = 1_700_000_000
+LEVEL = 1
+"""Of deflate, which is slow: these archives are for trials, not for keeping."""
+
+Written = Iterator[tuple[Piece, list[int]]]
+"""Each piece with the number of bytes of each of its files."""
+
+
+Add = Callable[[str, bytes], None]
+"""Puts a file into an archive."""
+
+
+def into_folder(plan: Plan, results: Path, n_jobs: int) -> Written:
+    """Files, written by the processes that play."""
+    return in_order(plan, partial(_files, results.parent), n_jobs)
+
+
+def _files(out: Path, plan: Plan, piece: Piece) -> list[int]:
+    (out / piece.directory).mkdir(parents=True, exist_ok=True)
+    return [(out / path).write_bytes(data) for path, data in members(plan, piece)]
+
+
+def into_archive(
+    opened: Callable[[Path], AbstractContextManager[Add]], plan: Plan, results: Path, n_jobs: int
+) -> Written:
+    """An archive, written and compressed by this process."""
+    with opened(results) as add:
+        for piece, files in in_order(plan, _members, n_jobs):
+            for path, data in files:
+                add(path, data)
+            yield piece, [len(data) for _, data in files]
+
+
+def _members(plan: Plan, piece: Piece) -> list[tuple[str, bytes]]:
+    return list(members(plan, piece))
+
+
+@contextmanager
+def _tar(
+    compressed: Callable[[IO[bytes]], AbstractContextManager[Any]], out: Path
+) -> Iterator[Add]:
+    def add(path: str, data: bytes) -> None:
+        header = tarfile.TarInfo(path)
+        header.size = len(data)
+        header.mtime = MODIFIED
+        archive.addfile(header, io.BytesIO(data))
+
+    with (
+        out.open("wb") as file,
+        compressed(file) as stream,
+        tarfile.open(fileobj=stream, mode="w|", format=tarfile.USTAR_FORMAT) as archive,
+    ):
+        yield add
+
+
+@contextmanager
+def _zip(out: Path) -> Iterator[Add]:
+    def add(path: str, data: bytes) -> None:
+        entry = zipfile.ZipInfo(path)
+        entry.compress_type = zipfile.ZIP_DEFLATED
+        entry.create_system = 3
+        entry.external_attr = 0o100644 << 16
+        archive.writestr(entry, data)
+
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=LEVEL) as archive:
+        yield add
+
+
+def _gz(file: IO[bytes]) -> AbstractContextManager[Any]:
+    return gzip.GzipFile("", "wb", compresslevel=LEVEL, fileobj=file, mtime=MODIFIED)
+
+
+def _zst(file: IO[bytes]) -> AbstractContextManager[Any]:
+    return zstandard.ZstdCompressor(level=3).stream_writer(file)
+
+
+ARCHIVES: dict[str, Callable[[Plan, Path, int], Written]] = {
+    "tar": partial(into_archive, partial(_tar, nullcontext)),
+    "tar.gz": partial(into_archive, partial(_tar, _gz)),
+    "tar.zst": partial(into_archive, partial(_tar, _zst)),
+    "zip": partial(into_archive, _zip),
+}
 
 __all__ = ["Summary", "simulate"]
 

@@ -7,9 +7,39 @@ just that: the first player *in seat order* named anywhere in the text.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pipeline.simulate.dice import Dice, fallen
-from pipeline.simulate.players import OPPONENT, PLAYERS, SEATED, SEATS, Model, Skill, others
-from pipeline.simulate.sentences import MORE, ROLLS, SAID, WHY, asides, ended, rambling
+from pipeline.simulate.settings import (
+    HINTS,
+    LESS,
+    MODERATOR,
+    MORE,
+    OPPONENT,
+    PLAYERS,
+    ROLLS,
+    SAID,
+    SAME,
+    SEATED,
+    SEATS,
+    STATEMENTS,
+    TOPICS,
+    VAGUE_CLUES,
+    VERDICTS,
+    WHY,
+    Deal,
+    Dice,
+    Document,
+    Model,
+    Pair,
+    Secret,
+    Skill,
+    Transcript,
+    asides,
+    ended,
+    fallen,
+    others,
+    pair,
+    rambling,
+    secret,
+)
 
 NUMERALS = ("One", "Two", "Three")
 
@@ -143,3 +173,428 @@ def role_answers(
         metric[player] = int(is_right)
         texts.append((player, ended(dice, rambling(dice, text, 0.13))))
     return metric, texts
+
+
+# Chameleon: one of three does not know the word, gives a clue all the same, and may be caught.
+#
+# What players make of a clue is decided beforehand, right or wrong, and then put into words.
+
+RIGHT = ((MORE, SAME), (MORE, LESS))
+WRONG = ((SAME, SAME), (LESS, SAME), (SAME, MORE), (LESS, MORE), (MORE, MORE))
+"""What a civilian thinks of the chameleon and of the other civilian."""
+
+ASIDE = 0.22
+
+
+class Opinions(NamedTuple):
+    """After one clue: whose analyses are right, and what the civilians think of the others.
+
+    `gold`: against the truth, which for the chameleon is the word. `inter`: of what others think.
+    """
+
+    gold: dict[int, bool]
+    inter: dict[int, bool]
+    verdicts: dict[int, dict[int, str]]
+
+    def metric(self) -> dict[str, list[int]]:
+        """One part of `pgm_metric`."""
+        return {
+            "gold": [int(self.gold[seat]) for seat in SEATS],
+            "inter": [int(self.inter[seat]) for seat in SEATS],
+        }
+
+
+def play_chameleon(deal: Deal, *, as_hidden: bool) -> Document:
+    """The log of one game."""
+    dice, model = deal.dice, deal.model
+    setting = secret(deal.seed, deal.place)
+    game = cast(setting.hidden, model, as_hidden=as_hidden)
+    log = Transcript(deal.instant, 4 if model.is_pgm else 0)
+    consistency, pgm = _clues(dice, log, setting, game)
+    votes, win_flag = _votes(dice, log, setting, game)
+    return {
+        "chameleon": PLAYERS[setting.hidden - 1],
+        "game_setting": {
+            "topic": setting.topic,
+            "code": setting.word,
+            "chameleon_name": PLAYERS[setting.hidden - 1],
+        },
+        "player_backends": game.backends(),
+        "history": log.history,
+        "win_flag": win_flag,
+        "player_votes": votes,
+        "result": "non-chameleon" if win_flag == 0 else "chameleon",
+        "consistency_metric": consistency,
+        "pgm_metric": pgm,
+    }
+
+
+def _clues(
+    dice: Dice, log: Transcript, setting: Secret, game: Cast
+) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, list[int]]]]:
+    """The metrics, after all has been said up to the vote."""
+    civilians = [PLAYERS[seat - 1] for seat in others(setting.hidden)]
+    new = " This is a totally new game. Don't take content from the above exmaples into the current"
+    log.moderate(
+        f"Now the game starts!{f'{new} game.' if game.model.is_pgm else ''} "
+        f"The topic is: {setting.topic}"
+    )
+    log.say(MODERATOR, f"You are not chameleon. The word is: {setting.word}", civilians)
+    log.say(MODERATOR, "You are the chameleon!", PLAYERS[setting.hidden - 1])
+    consistency, pgm = {}, {}
+    for seat, player in SEATED:
+        consistency[str(seat - 1)], answers = role_answers(dice, game, "chameleon")
+        log.analyses(answers, "metric_consistency")
+        if seat == 1:
+            log.moderate(
+                "Now everyone gives one clue (but never include the secret word). "
+                "You cannot repeat what others has said. We will start with Player 1."
+            )
+        clue = _clue(dice, setting, game, seat)
+        log.say(player, clue, msg_type="clue")
+        beliefs = _opinions(dice, game)
+        pgm[str(seat - 1)] = beliefs.metric()
+        if game.model.is_pgm:
+            for s in game.tested:
+                me = PLAYERS[s - 1]
+                text = _analysis(dice, setting, s, beliefs, True)
+                is_good = beliefs.gold[s] and s != game.hidden
+                log.say(me, text, [me], "pgm", is_good_pgm=is_good)
+        for s in SEATS:
+            text = _analysis(dice, setting, s, beliefs, False)
+            log.say(PLAYERS[s - 1], text, msg_type="metric_pgm")
+    return consistency, pgm
+
+
+def _analysis(dice: Dice, setting: Secret, seat: int, beliefs: Opinions, is_pgm: bool) -> str:
+    if seat == setting.hidden:
+        return _by_chameleon(dice, setting, beliefs, is_pgm=is_pgm)
+    return _by_civilian(dice, setting.hidden, seat, beliefs)
+
+
+def _clue(dice: Dice, setting: Secret, game: Cast, seat: int) -> str:
+    """The setting's clue of a fixed opponent until the tested player's turn, a fresh one after."""
+    if seat < game.tested[0]:
+        clue = setting.clues[seat - 1]
+    else:
+        known = VAGUE_CLUES if seat == setting.hidden else TOPICS[setting.topic][setting.word]
+        clue = dice.pick(known)
+    roll = dice.random()
+    if roll < 0.35:
+        clue = f"My clue: {clue}"
+    elif roll < 0.5:
+        clue = f"My clue is: {clue[0].lower()}{clue[1:]}"
+    return ended(dice, clue)
+
+
+def _votes(dice: Dice, log: Transcript, setting: Secret, game: Cast) -> tuple[dict[str, str], int]:
+    """The votes as logged, and the `win_flag` that follows from them."""
+    is_pgm = game.model.is_pgm
+    gap, end = ("", "\n") if is_pgm else (" ", "")
+    log.moderate(
+        f"Now vote which of the other players (excluding yourself) is the chameleon.{gap}"
+        f'You cannot vote for yourself. You must use the template "I vote for Player xx."{end}'
+    )
+    votes = {}
+    for seat, player in SEATED:
+        chosen = target(dice, game, seat, may_stray=not is_pgm)
+        text = vote_text(dice, seat, chosen, "chameleon")
+        votes[player] = registered(text)
+        if game.is_pgm(seat) and dice.chance(0.45):
+            text = vote_text(dice, seat, dice.pick(others(seat)), "chameleon")
+        log.say(player, text, [player], "accuse", step=int(is_pgm))
+    return votes, _verdict(dice, log, setting, game, accused(votes))
+
+
+def _verdict(dice: Dice, log: Transcript, setting: Secret, game: Cast, voted: str | None) -> int:
+    hidden = PLAYERS[setting.hidden - 1]
+    is_pgm = game.model.is_pgm
+    if voted is None:
+        log.moderate(
+            f"There are even notes. The chameleon {hidden} wins."
+            if is_pgm
+            else "There are even votes. The accusation does not stand. "
+            f"{hidden} is the chameleon. {hidden} won the game!"
+        )
+        return 3
+    if voted != hidden:
+        log.moderate(
+            f"The most-voted player is {voted}. The accusation is incorrect. "
+            f"{hidden} is the chameleon. {hidden} won the game!"
+        )
+        return 2
+    log.moderate(
+        f"The accusation is correct! {hidden} is the chameleon! Now {hidden} can guess the secret "
+        'code. You should say: I guess the code is "..."'
+    )
+    as_hidden = setting.hidden in game.tested
+    skill = game.model.skill
+    is_right = dice.chance(skill.guessing if as_hidden else 1 - skill.secrecy)
+    word = setting.word if is_right else _other_word(dice, setting)
+    guess = _guess(dice, setting, word)
+    log.say(hidden, guess, hidden, "guess" if is_pgm else "text", step=int(is_pgm))
+    if is_right:
+        log.moderate(
+            f"{hidden} guessed the code correctly! The secret word is {setting.word}. {hidden} won!"
+        )
+        return 1
+    winners = [PLAYERS[seat - 1] for seat in others(setting.hidden)]
+    log.moderate(
+        f"{hidden} guessed the code wrong! The secret word is {setting.word}. {winners} won!"
+    )
+    return 0
+
+
+def _guess(dice: Dice, setting: Secret, word: str) -> str:
+    roll = dice.random()
+    text = fallen(roll, ROLLS["guesses"]).format(topic=setting.topic, word=word)
+    return text if roll < 0.97 else rambling(dice, text, 0.3)
+
+
+def _opinions(dice: Dice, game: Cast) -> Opinions:
+    """Opinions as good as the skills of those who hold them."""
+    gold = {seat: dice.chance(game.skill(seat).reasoning_gold) for seat in SEATS}
+    inter = {seat: dice.chance(game.skill(seat).reasoning_inter) for seat in SEATS}
+    verdicts = {}
+    for seat in others(game.hidden):
+        of_hidden, of_other = dice.pick(RIGHT if gold[seat] else WRONG)
+        verdicts[seat] = {game.hidden: of_hidden, 6 - seat - game.hidden: of_other}
+    return Opinions(gold, inter, verdicts)
+
+
+def _by_civilian(dice: Dice, hidden: int, seat: int, beliefs: Opinions) -> str:
+    """What a civilian writes about the two others, and about what they think."""
+    lines = [f"As {PLAYERS[seat - 1]},", "I think:"]
+    verdicts = beliefs.verdicts[seat]
+    lines += [dice.pick(STATEMENTS[other, verdicts[other]]) for other in others(seat)]
+    if more := asides(dice, ASIDE):
+        lines.append(more)
+    lines.append("As for other players' thoughts:")
+    lines += _reports(dice, hidden, seat, beliefs, "thinks")
+    return "\n".join(lines)
+
+
+def _by_chameleon(dice: Dice, setting: Secret, beliefs: Opinions, *, is_pgm: bool) -> str:
+    """What the chameleon writes: its guess of the word, and what the others think."""
+    seat = setting.hidden
+    word = setting.word if beliefs.gold[seat] else _other_word(dice, setting)
+    opening = "I think now the secret code is" if is_pgm else "I guess the secret code is"
+    lines = [
+        f'{opening} "{word}", because {dice.pick(WHY[LESS])}.',
+        "\nAs for other players's views:" if is_pgm else "As for other players' view now:",
+        *_reports(dice, seat, seat, beliefs, "thinks" if is_pgm else "think"),
+    ]
+    if is_pgm:
+        lines.append(f'Next I will give a clue about "{word}".')
+    return "\n".join(lines)
+
+
+def _other_word(dice: Dice, setting: Secret) -> str:
+    """A wrong guess: another word of the topic."""
+    return dice.pick([word for word in TOPICS[setting.topic] if word != setting.word])
+
+
+def _reports(dice: Dice, hidden: int, seat: int, beliefs: Opinions, thinks: str) -> list[str]:
+    lines = []
+    for other in others(seat):
+        lines.append(f"I think now {PLAYERS[other - 1]} {thinks}:")
+        report = _report(dice, hidden, seat, other, beliefs)
+        lines += [dice.pick(STATEMENTS[third]) for third in report.items()]
+    if more := asides(dice, ASIDE):
+        lines.append(more)
+    return lines
+
+
+def _report(dice: Dice, hidden: int, seat: int, other: int, beliefs: Opinions) -> dict[int, str]:
+    """What a player believes that another thinks of the two besides."""
+    if other == hidden:
+        return {third: dice.pick(VERDICTS) for third in others(other)}
+    report = {third: beliefs.verdicts[other][third] for third in others(other)}
+    if not beliefs.inter[seat]:
+        third = dice.pick(others(other))
+        report[third] = dice.pick([v for v in VERDICTS if v != report[third]])
+    return report
+
+
+# Undercover: one of three holds a near word and none knows who; two rounds of hints, one vote.
+
+CULPRITS = [f"{the}undercover, because {why}." for the in ("", "the ") for why in WHY[MORE]]
+
+Suspicions = dict[int, int]
+"""Seat -> the seat that it takes for the undercover."""
+
+
+def play_undercover(deal: Deal, *, as_hidden: bool) -> Document:
+    """The log of one game."""
+    dice, model = deal.dice, deal.model
+    setting = pair(deal.seed, deal.place)
+    game = cast(setting.hidden, model, as_hidden=as_hidden)
+    log = Transcript(deal.instant, 0 if model.is_pgm else 1)
+    hidden = PLAYERS[setting.hidden - 1]
+    log.moderate("Now the game starts!", step=0)
+    log.say(MODERATOR, f"Your word is: {setting.hidden_word}", hidden, step=0)
+    for seat in others(setting.hidden):
+        log.say(MODERATOR, f"Your word is: {setting.civilian_word}", PLAYERS[seat - 1], step=0)
+    log.moderate(
+        "Now everyone gives one clue (but never include the secret word). "
+        "You cannot repeat what others has said. We will start with Player 1."
+    )
+    consistency, pgm = {}, {}
+    for n in ("0", "1"):
+        if n == "1":
+            log.moderate(
+                "Now we starting another round of giving clue, we still start from Player 1"
+            )
+        suspicions = _clues_undercover(dice, log, setting, game, is_first=n == "0")
+        consistency[n], answers = role_answers(
+            dice, game, "undercover", unsure=0.6, reasons=SAID["why_role"]
+        )
+        log.analyses(answers, "metric_consistency")
+        pgm[n] = _analyses(dice, log, game, suspicions)
+    votes, win_flag = _votes_undercover(dice, log, game)
+    return {
+        "undercover": hidden,
+        "game_setting": {
+            "undercover_code": setting.hidden_word,
+            "non_undercover_code": setting.civilian_word,
+            "undercover_name": hidden,
+        },
+        "player_backends": game.backends(),
+        "history": log.history,
+        "win_flag": win_flag,
+        "result": "undercover" if win_flag else "non-undercover",
+        "player_vote": votes,
+        "consistency_metric": consistency,
+        "pgm_metric": pgm,
+    }
+
+
+def _clues_undercover(
+    dice: Dice, log: Transcript, setting: Pair, game: Cast, *, is_first: bool
+) -> Suspicions:
+    """Whom each seat suspects after a round of hints. A PGM player thinks before and after it."""
+    for seat, player in SEATED:
+        if game.is_pgm(seat) and seat > 1:
+            _think(dice, log, setting, game, seat)
+        log.say(
+            player, _clue_undercover(dice, setting, game, seat, is_first=is_first), msg_type="clue"
+        )
+    for seat in SEATS:
+        if game.is_pgm(seat):
+            _think(dice, log, setting, game, seat)
+    return _suspicions(dice, game)
+
+
+def _clue_undercover(dice: Dice, setting: Pair, game: Cast, seat: int, *, is_first: bool) -> str:
+    """The setting's hint of a fixed opponent until the tested player's first turn, then its own."""
+    if is_first and seat < game.tested[0]:
+        hint = setting.clues[seat - 1]
+    else:
+        word = setting.hidden_word if seat == setting.hidden else setting.civilian_word
+        hint = dice.pick(HINTS[word])
+    return ended(dice, dice.pick(SAID["hint_forms"]).format(hint))
+
+
+def _suspicions(dice: Dice, game: Cast) -> Suspicions:
+    """Each seat's suspect: the undercover as often as the seat's skill says."""
+    suspects = {}
+    for seat in SEATS:
+        if dice.chance(game.skill(seat).reasoning_gold):
+            suspects[seat] = game.hidden
+        else:
+            suspects[seat] = dice.pick(others(game.hidden))
+    return suspects
+
+
+def _analyses(
+    dice: Dice, log: Transcript, game: Cast, suspicions: Suspicions
+) -> dict[str, list[int]]:
+    """One part of `pgm_metric`, after the three analyses that it was read from."""
+    inter = [dice.chance(game.skill(seat).reasoning_inter) for seat in SEATS]
+    for seat, player in SEATED:
+        log.say(
+            player,
+            _analysis_undercover(dice, seat, suspicions, inter[seat - 1]),
+            msg_type="metric_pgm",
+        )
+    gold = [int(suspicions[seat] == game.hidden) for seat in SEATS]
+    return {"gold": gold, "inter": list(map(int, inter))}
+
+
+def _analysis_undercover(
+    dice: Dice, seat: int, suspicions: Suspicions, inter: bool, first: int = 1
+) -> str:
+    """Whom a seat suspects, and whom it believes the others suspect: rightly, where `inter`."""
+    believed = {other: suspicions[other] for other in others(seat)}
+    if not inter:
+        wrong = dice.pick(others(seat))
+        believed[wrong] = dice.pick(others(suspicions[wrong]))
+    thoughts = [f"I think {PLAYERS[suspicions[seat] - 1]} is "]
+    for other, suspect in believed.items():
+        thoughts.append(f"I think {PLAYERS[other - 1]} thinks {PLAYERS[suspect - 1]} is ")
+    is_numbered = first > 1 or dice.chance(0.85)
+    lines = [
+        f"{n}. {thought}{dice.pick(CULPRITS)}" if is_numbered else thought + dice.pick(CULPRITS)
+        for n, thought in enumerate(thoughts, start=first)
+    ]
+    if more := asides(dice, 0.3):
+        lines.append(more)
+    return "\n".join(lines)
+
+
+def _think(dice: Dice, log: Transcript, setting: Pair, game: Cast, seat: int) -> None:
+    """The two private messages of a PGM player: its own role, then everybody's."""
+    me, (one, other) = PLAYERS[seat - 1], others(seat)
+    own_word = setting.hidden_word if seat == setting.hidden else setting.civilian_word
+    described, role = dice.pick(
+        (
+            (own_word, "a non-undercover"),
+            ("some other word", "the undercover"),
+            (own_word, "not sure of my role"),
+        )
+    )
+    number = "1. " if dice.chance(0.6) else ""
+    text = (
+        f"{number}Based on the clues, {PLAYERS[one - 1]} and {PLAYERS[other - 1]} seem to be "
+        f"describing something related to {described}. Therefore I am {role}."
+    )
+    log.say(me, rambling(dice, text, 0.7), me, "pgm")
+    text = _analysis_undercover(dice, seat, _suspicions(dice, game), dice.chance(0.5), first=2)
+    if dice.chance(0.5):
+        text += (
+            f"\n5. With my next clue I will hint at {dice.pick(SAID['plans'])} and watch who nods."
+        )
+    log.say(me, text, me, "pgm")
+
+
+def _votes_undercover(dice: Dice, log: Transcript, game: Cast) -> tuple[dict[str, str], int]:
+    """The votes as logged, and the `win_flag` that follows from them."""
+    is_pgm, hidden = game.model.is_pgm, PLAYERS[game.hidden - 1]
+    template = ' You must use the template "I vote for Player xx."' if is_pgm else ""
+    log.moderate(
+        "Now vote which of the other players (excluding yourself) is the undercover. "
+        f"You cannot vote for yourself.{template}"
+    )
+    votes = {}
+    for seat, player in SEATED:
+        text = vote_text(dice, seat, target(dice, game, seat), "undercover")
+        votes[player] = registered(text) or (player if is_pgm else "")
+        log.say(player, text, [player], "text" if is_pgm else "accuse", step=int(is_pgm))
+    voted = accused(votes)
+    log.moderate(_verdict_undercover(voted, hidden, is_pgm=is_pgm))
+    return votes, 2 if voted is None else int(voted != hidden)
+
+
+def _verdict_undercover(voted: str | None, hidden: str, *, is_pgm: bool) -> str:
+    """The moderator's last words; in plain games they call the undercover the winner regardless."""
+    if voted is None and is_pgm:
+        return f"There are even notes. The undercover {hidden} wins."
+    if voted == hidden and is_pgm:
+        winners = [player for player in PLAYERS if player != hidden]
+        return f"The accusation is correct! {hidden} is the undercover! {winners} won!"
+    if voted is None:
+        verdict = "There are even votes. The accusation does not stand."
+    else:
+        word = "correct" if voted == hidden else "incorrect"
+        verdict = f"The most-voted player is {voted}. The accusation is {word}."
+    return f"{verdict} {hidden} is the undercover. {hidden} won the game!"

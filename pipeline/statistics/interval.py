@@ -41,12 +41,145 @@ docs/statistics.md. MOVER: G. Y. Zou and A. Donner, Statistics in Medicine 27 (2
 the wider of both ends counts is this project's choice, too.
 """
 
+import math
 from collections.abc import Sequence
+from statistics import NormalDist
 
 import polars as pl
 
-from pipeline.statistics.midp import ENDS, ends
-from pipeline.statistics.sums import exact_sum, scaled_sum
+# The ends of mid-p Clopper–Pearson intervals; numbers of hits and items need not be whole.
+#
+# The upper end p for x hits of n items solves P(X < x) + ½ P(X = x) = (1 − confidence) / 2. X is
+# binomial; the incomplete beta function I continues its distribution. With q = 1 − p and a = n − x,
+#
+#     P(X = x) = Γ(n+1) / (Γ(x+1) Γ(a+1)) · p^x q^a
+#     P(X ≤ x) = I_q(a, x+1) = P(X = x) · p / F,    F = 1 + k₁q / (1 + k₂q / (1 + …))
+#     k₂ₘ₊₁ = −(a+m)(n+1+m) / ((a+2m)(a+2m+1)),    k₂ₘ = m (x+1−m) / ((a+2m−1)(a+2m))
+#
+# The lower end is 1 − the upper end for the misses. For 0 hits the upper end is
+# 1 − (1 − confidence)^(1/n).
+#
+# Example: 1 hit of 2 items. q² + ½ · 2pq = q is to be .025: the ends are .025 and .975.
+#
+# Sources: G. Berry and P. Armitage, The Statistician 44 (1995) 417–423, for mid-p intervals; NIST
+# Digital Library of Mathematical Functions, 8.17.22, for the fraction. All ends are found at once,
+# by a few operations on whole columns. Neither scipy nor numpy is used: importing them would take
+# longer than all the rest.
+
+ENDS = ("low", "high")
+# From Wilson's end, three steps of the third order come to the last digit.
+_STEPS = 3
+_MOST_LEVELS = 500
+
+
+def ends(rate: pl.Expr, items: pl.Expr, confidence: float) -> pl.Expr:
+    """The interval of each rate in 0..1 over so many items, at least about one: low and high.
+
+    They are right to 1e-11 for confidences from .5 on. At a rate of 0 or 1 they are exactly that.
+    """
+
+    def of_all(columns: Sequence[pl.Series]) -> pl.Series:
+        y, n = columns
+        hits, misses = y * n, (1 - y) * n
+        q = _missing(pl.concat([hits, misses]), pl.concat([misses, hits]), 1 - confidence)
+        high, low = 1 - q.head(len(y)), q.tail(len(y))
+        # At low confidence and less than one hit an end would be beyond the rate.
+        return pl.select(
+            low=pl.when(y > 0).then(pl.min_horizontal(low, y)).otherwise(0.0),
+            high=pl.when(y < 1).then(pl.max_horizontal(high, y)).otherwise(1.0),
+        ).to_struct()
+
+    return pl.map_batches(
+        [rate, items], of_all, return_dtype=pl.Struct(dict.fromkeys(ENDS, pl.Float64))
+    )
+
+
+def _missing(x: pl.Series, a: pl.Series, level: float) -> pl.Series:
+    """1 − the upper end of each, by Halley's method for the logarithm of the tail in t = log q.
+
+    Next to an end that is almost a straight line. With ρ = p / F − ½, the tail's share of P(X = x),
+
+        g = log P(X = x) + log ρ − log (level / 2),    g' = (x q/p + a) / 2ρ
+        g'' = g' (a + (1 − x) q/p − (a − x) q / (xq + ap) − g')
+    """
+    n, z = x + a, NormalDist().inv_cdf(1 - level / 2)
+    # The logarithm of the number of ways to choose x of n, less that of the tail.
+    log = math.lgamma
+    terms = zip(n.to_list(), x.to_list(), a.to_list(), strict=True)
+    choose = [log(n + 1) - log(x + 1) - log(a + 1) for n, x, a in terms]
+    constant = pl.Series(choose, dtype=pl.Float64) - math.log(level / 2)
+    # Many items and low confidence need more levels.
+    levels = min(_MOST_LEVELS, int(16 + 8 * math.log2(max([2.0, *n.top_k(1)])) / z))
+    fraction = _fraction(x, a, levels)
+    # Wilson's end, written so that it loses no digits where there are few misses.
+    t = (a**2 / (n * (a + z**2 / 2 + z * (a * x / n + z**2 / 4).sqrt()))).log()
+    for _ in range(_STEPS):
+        q = t.exp()
+        p = 1 - q
+        odds = q / p
+        rho = p * a / _value(fraction, a, q) - 0.5
+        g, slope = constant + x * p.log() + a * t + rho.log(), (x * odds + a) / (2 * rho)
+        step, bend = g / slope, a + (1 - x) * odds - (a - x) * q / (x * q + a * p) - slope
+        t = t - step / (1 - step * bend / 2)
+    return t.exp()
+
+
+def _fraction(x: pl.Series, a: pl.Series, levels: int) -> list[tuple[pl.Series, pl.Series]]:
+    """N and the denominators of a·F = a + N₁q / (a+1 + N₂q / (a+2 + …)), which has no divisions."""
+    n = x + a
+    return [
+        ((x + (1 - m)) * m if j == 2 * m else -(a + m) * (n + (1 + m)), a + j)
+        for j in range(1, levels + 1)
+        for m in [j // 2]
+    ]
+
+
+def _value(
+    fraction: Sequence[tuple[pl.Series, pl.Series]], a: pl.Series, q: pl.Series
+) -> pl.Series:
+    """a·F at q, from its last level up."""
+    numerator, value = fraction[-1]
+    for above, denominator in reversed(fraction[:-1]):
+        value = denominator + numerator * q / value
+        numerator = above
+    return a + numerator * q / value
+
+
+# Sums of floats that are the same in whatever order their rows come.
+#
+# Adding floats rounds, and rounding depends on the order, which threads and files change. So equal
+# lakes would give values that differ in their last digit.
+
+GRAIN = 2**26
+DIGITS = 12
+"""So many digits of a value tell values apart: 1/5 + 2/5 is not 3/5 to the last one."""
+ROUNDING = 10.0**-DIGITS
+_FINEST = 2**60
+
+
+def exact_sum(x: pl.Expr) -> pl.Expr:
+    """The sum of many numbers of about 1, such as hits, whatever their order.
+
+    Each is split into a multiple of 1 / GRAIN and a small rest. Both parts have so few digits that
+    the sums of millions of them are exact; the result is rounded once. `sql/exact_sum.sql` is the
+    same in SQL.
+    """
+    coarse = (x * GRAIN).round() / GRAIN
+    return coarse.sum() + (x - coarse).sum()
+
+
+def scaled_sum(x: pl.Expr) -> pl.Expr:
+    """The sum of few numbers of any size, whatever their order.
+
+    As shares of the largest they are split like above, the rests to 60 bits. To sort them first
+    would not do: polars takes out a sort before a sum.
+    """
+    largest = x.abs().max()
+    share = x / largest
+    coarse = (share * GRAIN).round() / GRAIN
+    rest = ((share - coarse) * _FINEST).round() / _FINEST
+    return pl.when(largest > 0).then(largest * (coarse.sum() + rest.sum())).otherwise(0.0)
+
 
 INTERVAL = pl.Schema(
     {
@@ -205,3 +338,69 @@ def _groups(
     )
     observed = pl.when("is_mixed").then(pl.col("V") / (_Y * (1 - _Y))).otherwise(0.0)
     return of_group.join(spread, on="group").with_columns(n=1 / (observed + pl.col("K")))
+
+
+# The area of a polygon of values on axes around a point, and its interval by the delta method.
+#
+# With n values m in percent, each beside the next one and the last beside the first,
+#
+#     A = ½ · sin(2π/n) · Σ m_i m_(i+1),   g_i = ∂A/∂m_i = ½ · sin(2π/n) · (m_(i−1) + m_(i+1))
+#
+# Near the values that were found, A moves like Σ g_i m_i, which is 2A there, since A is of degree
+# two. That is a weighted sum of the ratios of all values together, as a metric of several terms is.
+# So `interval` makes its interval, from what each setting adds to it over all values: a setting
+# whose games count for several of them adds their covariances. With its ends low and high,
+#
+#     A in (low − A, high − A), and 0 at least
+#
+# Example: four values of 50 % have ½ · 4 · 50² = 5,000, half of the diagonals' product 100 · 100.
+#
+# Source of the formula: arXiv 2311.08562, which draws seven metrics so. Coverage: simulated in
+# `simulations/areas.py`, see docs/statistics.md.
+
+PERCENT = 100.0
+
+
+def area(axes: Sequence[str]) -> pl.Expr:
+    """The area of the polygon of these columns, in square percent; null if one is null."""
+    products = [pl.col(one) * pl.col(other) for one, other in zip(axes, _next(axes), strict=True)]
+    return _scale(axes) * pl.sum_horizontal(products, ignore_nulls=False)
+
+
+def areas(
+    values: pl.DataFrame,
+    sums: pl.DataFrame,
+    terms: pl.DataFrame,
+    by: Sequence[str],
+    confidence: float,
+    *,
+    axes: Sequence[str],
+) -> pl.DataFrame:
+    """A row for each group of `by`: area, ci_low, ci_high; the ends are null where all are 0.
+
+    `values` has a column for each axis. `sums` and `terms` are those of `intervals`, with a
+    column `metric` that names the axis.
+    """
+    slopes = [
+        (_scale(axes) * (pl.col(before) + pl.col(after))).alias(one)
+        for one, before, after in zip(axes, _next(axes, -1), _next(axes), strict=True)
+    ]
+    found = values.select(*by, *slopes, area=area(axes)).drop_nulls("area")
+    slope = found.unpivot(axes, index=by, variable_name="metric", value_name="slope")
+    term = pl.format("{}: {}", "metric", "term")
+    linear = terms.join(slope.filter(pl.col("slope") > 0), on=[*by, "metric"], nulls_equal=True)
+    of_terms = linear.with_columns(term=term, weight=pl.col("weight") * pl.col("slope"))
+    of_sums = sums.with_columns(term=term)
+    ends = intervals(of_sums.lazy(), of_terms.lazy(), by, confidence).collect()
+    joined = found.join(ends, on=by, how="left", nulls_equal=True, maintain_order="left")
+    low, high = pl.col("ci_low") - pl.col("area"), pl.col("ci_high") - pl.col("area")
+    return joined.select(*by, "area", ci_low=low.clip(0), ci_high=high)
+
+
+def _scale(axes: Sequence[str]) -> float:
+    return math.sin(2 * math.pi / len(axes)) / 2 * PERCENT**2
+
+
+def _next(axes: Sequence[str], step: int = 1) -> list[str]:
+    """Of each axis the one so many steps on, around the point."""
+    return [axes[(at + step) % len(axes)] for at in range(len(axes))]

@@ -18,25 +18,245 @@ other not. Then the end next to 0 is moved to 0 or just beyond, and `ci_method` 
 end stays.
 """
 
+import math
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from pipeline.statistics.common import Common, Counted
 from pipeline.statistics.contrast import (
+    Floats,
     Interval,
     Rate,
     effective_settings,
     mover,
     p_of,
+    reaches,
     shrunk_correlation,
+    sign_flip_p,
     z_at,
 )
-from pipeline.statistics.families import reaches
-from pipeline.statistics.flips import sign_flip_p
-from pipeline.statistics.interval import RATE, rates
+from pipeline.statistics.interval import LEAST_BESIDE, RATE, TIMES_AS_MANY, exact_sum, rates
+
+# What models counted by cell, and what two of them have in common: their contributions by setting.
+#
+# A cell is a term, a stratum and a cluster. Of each that both models have, h_A of c_A and h_B of
+# c_B:
+#
+#     w = (c_A + c_B) / 2,   h'_A = w h_A / c_A,   h'_B = w h_B / c_B
+#
+# so that both models have the same number of items w in each, however often either played it.
+# Setting s adds to the difference, over its cells of terms k, of share a_k of the metric's range,
+#
+#     x_s = Σ a_k · (h'_A − h'_B) / Σ_k w
+#
+# and a model's own contribution, about its ratio r_k and the mean of the stratum, is
+#
+#     u_s = Σ a_k · (e − mean e) / Σ_k w,   e = h' − r_k w
+#
+# Two states of one lake can hold the very same games. Their cells tell of no change, so they are
+# left out of what is common. But they tie the whole values to one another: if items are equally
+# variable, these correlate by √(p_A p_B), p being the share of a term's items that are the same in
+# both.
+
+Ints = NDArray[np.int64]
+REPLAYED = 1.5
+"""So many times as many games of common settings as the other model: it replayed them."""
+_CELL = ("term", "stratum", "cluster")
+_C = pl.col("c")
+
+
+class Own(NamedTuple):
+    """What one model counted: its cells, in order, the weight and all items of each term, and how
+    many items a game has."""
+
+    cell: Ints
+    h: Floats
+    c: Floats
+    weight: Floats
+    counted: Floats
+    length: float
+
+
+class Counted:
+    """What models counted, from the `sums` and `terms` of `intervals` by model, and `n_games`.
+
+    `sums` may have `is_same`: whether the cell holds the same games for all models that have it.
+    `cells` has model, term, stratum, cluster, h, c, and of the term its weight and `counted`, all
+    that the cells have.
+    """
+
+    def __init__(
+        self, sums: pl.LazyFrame, terms: pl.LazyFrame, n_games: Mapping[str, int] | None = None
+    ) -> None:
+        known = sums if "is_same" in sums.collect_schema() else sums.with_columns(is_same=False)
+        by_cell = known.group_by("model", *_CELL).agg(
+            pl.col("is_same").any(), h=exact_sum(pl.col("h")), c=_C.sum()
+        )
+        total = _C.sum().over("model", "term")
+        # In this order, since total and counted are mostly the same: their ratio is then 1 exactly.
+        weight = pl.col("weight") * (total / pl.col("counted"))
+        joined = by_cell.filter(_C > 0).join(terms, on=["model", "term"])
+        self.cells = joined.with_columns(weight=weight, counted=total).collect()
+        numbered = self.cells.with_columns(_numbers(self.cells[name]) for name in _CELL)
+        of_cell = numbered.group_by(_CELL).agg(pl.col("is_same").any()).sort(_CELL)
+        every = of_cell.with_row_index("cell")
+        self._every = _Keys(*(every[name].to_numpy() for name in _CELL))
+        self._is_same = every["is_same"].to_numpy()
+        parts = numbered.join(every, on=_CELL).sort("cell").partition_by("model", as_dict=True)
+        self._own = {
+            str(model): self._of_model(part, (n_games or {}).get(str(model)))
+            for (model,), part in parts.items()
+        }
+        self._spread: tuple[str | None, Floats] = (None, np.zeros(0))
+
+    def _of_model(self, part: pl.DataFrame, n_games: int | None) -> Own:
+        of_terms = np.zeros((2, self._every.term[-1] + 1))
+        of_terms[:, part["term"]] = part.select("weight", "counted").to_numpy().T
+        cell, h, c = (part[name].to_numpy() for name in ("cell", "h", "c"))
+        weight, counted = of_terms
+        return Own(cell, h, c, weight, counted, counted.sum() / n_games if n_games else 1.0)
+
+    def common(self, one: str, other: str) -> "Common":
+        """What the two have in common."""
+        own, others = self._own[one], self._own[other]
+        every, n_cells = self._every, len(self._every.term)
+        if len(own.cell) == len(others.cell) == n_cells and not self._is_same.any():
+            h, c = np.stack([own.h, others.h]), np.stack([own.c, others.c])
+            return Common((own, others), every, h, c)
+        if self._spread[0] != one:
+            # Over every cell: pairs come sorted by the first model.
+            self._spread = one, np.zeros((2, n_cells))
+            self._spread[1][:, own.cell] = own.h, own.c
+        both = np.stack([self._spread[1][:, others.cell], [others.h, others.c]], axis=1)
+        of_both, is_same = both[1, 0] > 0, self._is_same[others.cell]
+        is_common, same = of_both & ~is_same, of_both & is_same
+        cell, (h, c) = others.cell[is_common], both[:, :, is_common]
+        keys = _Keys(every.term[cell], every.stratum[cell], every.cluster[cell])
+        tie = 0.0  # as of all but two states of a lake, so nothing is added up for them
+        if same.any():
+            tie = _tie((own, others), every.term[others.cell[same]], both[1][:, same])
+        return Common((own, others), keys, h, c, tie)
+
+
+def _tie(own: tuple[Own, Own], term: Ints, c: Floats) -> float:
+    """How both values go together by the cells that are the same: the mean over their terms."""
+    counted = np.stack([one.counted for one in own])
+    items = np.stack([np.bincount(term, of_one, counted.shape[1]) for of_one in c])
+    shares = np.divide(items, counted, out=np.zeros_like(counted), where=counted > 0)
+    return float(np.average(np.sqrt(shares.prod(axis=0)), weights=own[0].weight + own[1].weight))
+
+
+def _numbers(names: pl.Series) -> pl.Series:
+    """Numbers in the order of the names, which are sorted and joined much faster; 0 for null."""
+    texts = names.cast(pl.String)
+    number = texts.cast(pl.Enum(texts.drop_nulls().unique().sort())).to_physical()
+    return (number.cast(pl.Int64) + 1).fill_null(0)
+
+
+class Common:
+    """What two models have in common, cell by cell: `h` of both, evened, of `w` items.
+
+    `tie` is the correlation of their whole values by games that are the same.
+    """
+
+    def __init__(
+        self, own: tuple[Own, Own], keys: "_Keys", h: Floats, c: Floats, tie: float = 0.0
+    ) -> None:
+        self.tie = tie
+        self._keys, self._terms, self.n_settings = keys, keys.terms, keys.n_settings
+        self.w = c.sum(axis=0) / 2
+        self.h = self.w * h / c
+        of_term = keys.term[self._terms.starts]
+        self.total = self._terms.sums(self.w)
+        self.weight = (own[0].weight + own[1].weight)[of_term] / 2
+        items = np.zeros((2, len(own[0].counted)))
+        items[:, of_term] = self._terms.sums(c)
+        shares = [
+            part[of.counted > 0] / of.counted[of.counted > 0]
+            for part, of in zip(items, own, strict=True)
+        ]
+        self.share_paired = float(np.concatenate(shares).min())
+        """The least share of a term's items that either model counted in common settings."""
+        is_whole = self.share_paired == 1 and (own[0].weight == own[1].weight).all()
+        self.is_all = bool(is_whole and (c[0] == c[1]).all())
+        """Whether both models counted just this, so that evening changes nothing."""
+        # To count games takes as long as all the sums, so their number is that of items, over those
+        # of a mean game of the model.
+        games = items[:, of_term] / [[one.length] for one in own]
+        self.is_replayed = bool((games.max(axis=0) >= REPLAYED * games.min(axis=0)).any())
+
+    @property
+    def is_uneven(self) -> bool:
+        """Whether one replayed, or a term has few settings beside another's.
+
+        Then signs are no fair test of the values. The mean of ten games is rarely as far from the
+        truth as a single game is; and models that differ in two terms, in opposite directions, have
+        equal values, which few settings of one of the terms seldom show.
+        """
+        n = self.total**2 / self._terms.sums(self.w**2)
+        is_thin = n.min() < LEAST_BESIDE and n.max() >= TIMES_AS_MANY * n.min()
+        return self.is_replayed or bool(is_thin)
+
+    @property
+    def x(self) -> Floats:
+        """What each setting adds to the difference."""
+        return self._by_setting(self.h[0] - self.h[1])
+
+    @cached_property
+    def u(self) -> tuple[Floats, Floats]:
+        """Each model's own contributions by setting."""
+        terms, strata = self._terms, self._keys.strata
+        e = self.h - terms.spread(terms.sums(self.h) / self.total) * self.w
+        one, other = e - strata.spread(strata.sums(e) / strata.sizes)
+        return self._by_setting(one), self._by_setting(other)
+
+    def _by_setting(self, values: Floats) -> Floats:
+        share = self._terms.spread(self.weight / self.total)
+        return np.bincount(self._keys.cluster, share * values)[self._keys.is_there].astype(
+            np.float64
+        )
+
+    def cells(self) -> pl.DataFrame:
+        """Its cells, with those of each term its weight and all of its items, as `counted`."""
+        spread = self._terms.spread
+        return pl.DataFrame(
+            {
+                **{name: getattr(self._keys, name) for name in _CELL},
+                **{"h_one": self.h[0], "h_other": self.h[1], "c": self.w},
+                **{"weight": spread(self.weight), "counted": spread(self.total)},
+            }
+        )
+
+
+class _Keys:
+    """Cells in order: those of a term are next to each other, and in it those of a stratum."""
+
+    def __init__(self, term: Ints, stratum: Ints, cluster: Ints) -> None:
+        self.term, self.stratum, self.cluster = term, stratum, cluster
+        self.terms, self.strata = _Runs(term), _Runs(term, stratum)
+        self.is_there = np.bincount(cluster) > 0
+        self.n_settings = int(self.is_there.sum())
+
+
+class _Runs:
+    """Runs of equal keys."""
+
+    def __init__(self, *keys: Ints) -> None:
+        is_new = np.any([np.diff(key, prepend=-1) != 0 for key in keys], axis=0)
+        self.starts = np.flatnonzero(is_new)
+        self.sizes = np.diff(self.starts, append=len(is_new))
+
+    def sums(self, values: Floats) -> Floats:
+        return np.add.reduceat(values, self.starts, axis=-1) if len(self.starts) else values
+
+    def spread(self, values: Floats) -> Floats:
+        return np.repeat(values, self.sizes, axis=-1)
+
 
 # Where less is common, too much of what was played would not be in the difference.
 LEAST_PAIRED = 0.5
@@ -212,3 +432,127 @@ def _even_rates(commons: Sequence[Common], confidence: float) -> Iterator[list[d
     sides = pl.concat(cells.with_columns(side=pl.lit(side), h=f"h_{side}") for side in _PAIR)
     rates_of = _rates(sides, ["pair", "side"], confidence)
     return ([rates_of[n, side] for side in _PAIR] for n in range(len(commons)))
+
+
+# How many settings it takes to see a difference.
+
+MOST_SETTINGS = 1_000_000
+
+
+def settings_needed(
+    difference: float,
+    sd: float,
+    *,
+    power: float = 0.8,
+    level: float = 0.05,
+    is_paired: bool = True,
+) -> int | None:
+    """Settings that each of two models has to play for a test to see the difference.
+
+    `sd` is the standard deviation of a setting's difference if both play the same settings, else
+    that of a setting of one model; in the metric's unit, as is `difference`. By the power of the
+    t-test, paired or of two samples, two-sided; None past a million settings.
+    """
+    if sd == 0:
+        return 2
+    effect = abs(difference) / sd
+
+    def is_enough(n: int) -> bool:
+        return power_of(n, effect, level, is_paired=is_paired) >= power
+
+    needed = bisect_left(range(MOST_SETTINGS + 1), x=True, lo=2, key=is_enough)
+    return needed if needed <= MOST_SETTINGS else None
+
+
+def power_of(n: int, effect: float, level: float, *, is_paired: bool) -> float:
+    """The power of a two-sided t-test of n settings a model, an effect in standard deviations.
+
+    Less the other tail, a false alarm of the wrong sign: scipy's is NaN at many places, so that a
+    solver that adds it (such as that of statsmodels) ends anywhere at small levels.
+    """
+    from scipy.stats import nct, t
+
+    df, shift = (n - 1, math.sqrt(n)) if is_paired else (2 * n - 2, math.sqrt(n / 2))
+    return float(nct.sf(t.isf(level / 2, df), df, effect * shift))
+
+
+def cautious_variance(variance: float, degrees: float, *, assurance: float = 0.8) -> float:
+    """A variance seen with so many degrees of freedom, raised to be mostly above the true one.
+
+    variance × df / χ²₍₁₋assurance₎(df), with the probability `assurance`: a pilot's own variance
+    is too low in half of them (R. H. Browne, Statistics in Medicine 14 (1995) 1933–1940).
+    """
+    from scipy.stats import chi2
+
+    return variance * degrees / float(chi2.ppf(1 - assurance, degrees))
+
+
+def degrees_of_freedom(pilot: Pilot) -> float:
+    """How well a pilot of n settings shows its variance: min(n − 1, 2 / (Σ v² − 1/n)).
+
+    v is a setting's share of the sum of squares. That sum has the squared coefficient of variation
+    Σ v² − 1/n, and χ² with d degrees of freedom has 2/d (F. E. Satterthwaite, Biometrics Bulletin 2
+    (1946) 110–114): n of them for normal differences, where Σ v² is about 3/n, and fewer for rare
+    ones. Settings that differ in nothing count in full.
+    """
+    n = pilot.n_settings
+    excess = 1 / pilot.n_effective - 1 / n if pilot.n_effective else 0.0
+    return min(n - 1, 2 / excess) if excess > 0 else n - 1
+
+
+def setting_sd(
+    one: Rate,
+    other: Rate,
+    n_settings: tuple[int, int],
+    pilots: Sequence[Pilot],
+    *,
+    difference: float,
+    is_paired: bool,
+) -> float | None:
+    """Return the cautious standard deviation of a setting's difference, or of one model's setting.
+
+    The rates of a pilot's models can be closer to each other than the difference to detect, and
+    then vary less than rates that are so far apart: near 0 or 1 far less. So the lower rate is
+    moved down or the higher one up, whichever gives the larger variance.
+
+    Args:
+        one: The rate of one model in the pilot.
+        other: The rate of the other model.
+        n_settings: The number of settings of each rate.
+        pilots: What the models have in common, or if unpaired what each has with itself.
+        difference: The difference to detect, in the metric's unit.
+        is_paired: Whether both models will play the same settings.
+
+    Returns:
+        The standard deviation in the metric's unit; None if a pilot has fewer than two settings.
+    """
+    if min(pilot.n_settings for pilot in pilots) < 2:
+        return None
+    sides = sorted(zip((one, other), n_settings, strict=True), key=lambda side: side[0].rate)
+
+    def variances(*rates: float) -> list[float]:
+        moved = zip(sides, rates, strict=True)
+        return [n * _smoothed_variance(value._replace(rate=rate)) for (value, n), rate in moved]
+
+    (low, _), (high, _) = sides
+    observed = math.prod(variances(low.rate, high.rate))
+    apart = abs(difference) / one.range
+    down, up = max(0.0, high.rate - apart), min(1.0, low.rate + apart)
+    both = 0.0
+    for rate_pair in (
+        (min(low.rate, down), max(high.rate, min(1.0, down + apart))),
+        (min(low.rate, max(0.0, up - apart)), max(high.rate, up)),
+    ):
+        of_rates = variances(*rate_pair)
+        # What settings have in common does not grow because the models are further apart.
+        shared = pilots[0].correlation * math.sqrt(min(observed, math.prod(of_rates)))
+        total = sum(of_rates)
+        both = max(both, total - 2 * shared if is_paired else total / 2)
+    return math.sqrt(cautious_variance(both, sum(map(degrees_of_freedom, pilots))))
+
+
+def _smoothed_variance(value: Rate) -> float:
+    """A value's variance, at its rate with a hit and a miss more: at a ceiling it shows none."""
+    n = value.effective_items
+    rate = (value.rate * n + 1) / (n + 2)
+    return value.range**2 * rate * (1 - rate) / n

@@ -20,7 +20,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from pipeline.statistics.flips import Floats
+from pipeline.statistics.contrast import Floats
 from pipeline.vocabulary import Side
 
 _NODE = ["side", "model"]

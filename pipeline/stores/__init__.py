@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from pipeline.errors import EMPTY, UsageError
 from pipeline.stores import local
-from pipeline.stores.base import ChangedError, Draft, File, Location
+from pipeline.stores.local import ChangedError, Draft, File, Location
 
 if TYPE_CHECKING:
     from pipeline.stores.remote import RemoteLocation

@@ -16,9 +16,7 @@ import obstore
 from obstore.exceptions import BaseError, NotFoundError
 from obstore.store import ObjectStore, from_url
 
-from pipeline.stores.base import Draft, File
-from pipeline.stores.leases import Lease, holding
-from pipeline.stores.local import temporary
+from pipeline.stores.local import Draft, File, Lease, holding, temporary
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer

@@ -3,20 +3,418 @@
 Everything is looked at, a part at a time, so that memory stays bounded. Nothing is changed.
 """
 
-from collections.abc import Callable
+import json
+import operator
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, NamedTuple
 
+import duckdb
 import msgspec
 import polars as pl
-from msgspec import Struct
+import pyarrow as pa
+import pyarrow.parquet as pq
+from msgspec import Struct, field
 
-from pipeline.errors import UsageError
-from pipeline.lake import open_lake
-from pipeline.lake.damage import DENIED
+from pipeline import sqlfiles, warehouse
+from pipeline.cells import counted
+from pipeline.errors import LakeError, UsageError, check_machine, is_denied, one_line
+from pipeline.events import contracts
+from pipeline.events.contracts import GAME_TABLES, TABLES, OfPlayer, OfSeat, polars_schema
+from pipeline.lake import StoredLake, open_lake
+from pipeline.lake.files import statistics
+from pipeline.lake.stream import batches
+from pipeline.lake.tables import DENIED, OpenTable, difference, empty_commits, scan
+from pipeline.sqlfiles import filled, identifier, whole
 from pipeline.stores import Location
-from pipeline.verify import checks, files
-from pipeline.verify.finding import CONTRADICTION, ERROR, LIMIT, Finding
-from pipeline.verify.unseen import UNSEEN, unseen
+
+# What a check found.
+
+# An error is damage; a contradiction is in what a log says, and was there before it was ingested.
+ERROR, CONTRADICTION, WARNING = "error", "contradiction", "warning"
+LIMIT = 20
+
+
+class Finding(NamedTuple):
+    """What one check found in one table, or in several: `rows` are the first of `n_rows`."""
+
+    check: str
+    severity: str
+    finds: str
+    table: str | None
+    n_rows: int
+    rows: list[dict[str, object]]
+
+
+# Ingests that other tables have, and the table `ingests` has not: no number counts their games.
+
+UNSEEN = "ingest_unseen"
+UNSEEN_FINDS = "an ingest that is not in the numbers: the table `ingests` does not have it"
+_TO_DO = (
+    "unless it is still running, it was interrupted, or the table `ingests` lost its last commit: "
+    "run the same `magic ingest` again"
+)
+
+
+def unseen(lake: StoredLake) -> Finding | None:
+    """What the newest version of `documents` has of ingests after the lake's last.
+
+    An ingest that was killed in its commit leaves the same as a lost commit of `ingests`.
+    """
+    folder = lake.folder("documents")
+    try:
+        logged = OpenTable(folder).logged("modification_time")
+        new = logged.keys() - lake.sizes("documents").keys()
+        rows = _ingests(lake, [str(folder / name) for name in new]) if new else []
+    except (LakeError, OSError, pl.exceptions.PolarsError):
+        return None  # what cannot be read is found by other checks
+    if not rows:
+        return None
+    ended = datetime.fromtimestamp(max(logged[name] for name in new) / 1000, UTC)
+    n_games = int(pl.DataFrame(rows)["n_games"].sum())
+    one = len(rows) == 1
+    what = f"{'an ingest of' if one else f'{len(rows):,} ingests up to'} {ended:%Y-%m-%d %H:%M} UTC"
+    verb = "is" if one else "are"
+    finds = f"{what} with {counted(n_games, 'game')} {verb} not in the numbers; {_TO_DO}"
+    return Finding(UNSEEN, ERROR, finds, "ingests", len(rows), rows)
+
+
+def _ingests(lake: StoredLake, files: list[str]) -> list[dict[str, object]]:
+    """The ingests after the lake's last that these files of `documents` have rows of."""
+    later = scan("documents", files).filter(pl.col("ingest_id") > lake.ingest_id)
+    is_game = pl.col("status").is_in(["ingested", "replacing"])
+    counts = later.group_by("ingest_id").agg(pl.len().alias("n_documents"), n_games=is_game.sum())
+    return counts.sort("ingest_id").collect().to_dicts()
+
+
+# A table's files against its log and its contract, read a batch of rows at a time.
+
+BATCH_ROWS = 2**14
+_BUFFER_BYTES = 2**22
+
+# What is looked for in the files of a table, by the name of the check.
+FILES_FIND = {
+    "log": "a table whose log cannot be read, or names other files than the ingest left",
+    "log_empty": "a commit of a table's log that is empty, as a power loss can leave it",
+    "latest_version": "a version newer than the lake's state: from an ingest that is running or "
+    "was killed, or from another tool",
+    "file_missing": "a file that the log names, but that is missing",
+    "file_size": "a file whose size differs from the log",
+    "file_hash": "a file whose bytes have changed since it was committed",
+    "file_damaged": "a file that cannot be read",
+    "file_statistics": "a file whose footer differs from the log's statistics",
+    DENIED: "a log or a file that this user may not read: it was not checked",
+    "contract": "rows that break the contract of their table",
+    "not_installed": "rows of games of a package that is not installed: their contract is unknown",
+}
+WARNINGS = ("latest_version", "log_empty", "not_installed")
+_SEVERITIES = dict.fromkeys(FILES_FIND, ERROR) | dict.fromkeys(WARNINGS, WARNING)
+
+# How reading a damaged file fails, and how any file where the machine lacks something.
+_DAMAGED = (OSError, EOFError, ValueError, pa.ArrowException, pl.exceptions.PolarsError)
+
+
+class Looked(Struct):
+    """What was found in the files of a table. `foreign` are game types unknown here."""
+
+    table: str
+    foreign: frozenset[str] = frozenset()
+    n_files: int = 0
+    n_rows: int = 0
+    is_readable: bool = True
+    counts: Counter[str] = field(default_factory=Counter)
+    rows: dict[str, list[dict[str, object]]] = field(default_factory=dict)
+
+    def add(self, check: str, row: Mapping[str, object], limit: int, n: int = 1) -> None:
+        """Notes what a check found, the first of it with the row."""
+        self.counts[check] += n
+        rows = self.rows.setdefault(check, [])
+        if len(rows) < limit:
+            rows.append(dict(row))
+
+    @property
+    def findings(self) -> list[Finding]:
+        return [
+            Finding(check, _SEVERITIES[check], FILES_FIND[check], self.table, n, self.rows[check])
+            for check, n in self.counts.items()
+        ]
+
+
+def look(lake: StoredLake, table: str, limit: int) -> Looked:
+    """Looks at every file of a table, and at every row."""
+    looked = Looked(table, _foreign(lake))
+    try:
+        logged = pl.DataFrame(lake.delta(table).get_add_actions(flatten=True))
+        latest = lake.latest_version(table)
+    except (LakeError, OSError) as error:
+        check_machine(error)
+        looked.is_readable = False
+        looked.add(DENIED if is_denied(error) else "log", {"error": str(error)}, limit)
+        return looked
+    if latest != lake.delta(table).version():
+        row = {"version": lake.delta(table).version(), "latest": latest}
+        looked.add("latest_version", row, limit)
+    folder, schema = lake.folder(table), pl.Schema(lake.file_schema(table))
+    for name in empty_commits(folder):
+        looked.add("log_empty", {"commit": name}, limit)
+    sizes = {file.name: file.n_bytes for file in folder.files()}
+    for entry in logged.iter_rows(named=True):
+        name = entry["path"]
+        looked.n_files += 1
+        if unlike := difference(folder, name, sizes.get(name), entry["size_bytes"], read=True):
+            looked.is_readable = False
+            looked.add(unlike.check, {"file": name, **unlike.columns}, limit)
+        else:
+            _look_into(folder / name, entry, looked, limit, schema)
+    return looked
+
+
+def _foreign(lake: StoredLake) -> frozenset[str]:
+    """The game types whose roles the lake has, of packages that are not installed."""
+    try:
+        return frozenset(lake.unknown_types)
+    except (LakeError, *_DAMAGED) as error:
+        check_machine(error)
+        return frozenset()  # the table `roles` is itself looked at
+
+
+def _look_into(
+    file: Location, logged: dict[str, Any], looked: Looked, limit: int, schema: pl.Schema
+) -> None:
+    """Looks at the rows of one file, which are to have these columns."""
+    name = logged["path"]
+    try:
+        for rows in _batches(file):
+            if rows.schema != schema:
+                looked.is_readable = False
+                looked.add("contract", {"file": name, "columns": _types(rows)}, limit)
+                return
+            looked.n_rows += rows.height
+            _look_at(_whole(rows, looked.table), looked, limit)
+        with file.open() as opened:
+            unlike = list(_unlike(pq.read_metadata(opened), logged))
+    except _DAMAGED as error:
+        check_machine(error)
+        looked.is_readable = False
+        looked.add("file_damaged", {"file": name, "error": one_line(error)}, limit)
+        return
+    for row in unlike:
+        looked.add("file_statistics", {"file": name, **row}, limit)
+
+
+def _batches(file: Location) -> Iterator[pl.DataFrame]:
+    with file.open() as opened:
+        parquet = pq.ParquetFile(
+            opened,
+            pre_buffer=False,
+            buffer_size=_BUFFER_BYTES,
+            page_checksum_verification=True,
+        )
+        yield from map(pl.DataFrame, batches(parquet, BATCH_ROWS))
+
+
+def _whole(rows: pl.DataFrame, table: str) -> pl.DataFrame:
+    """The rows with all columns of the contract: null where an older lake has none."""
+    return rows.match_to_schema(pl.Schema(polars_schema(table)), missing_columns="insert")
+
+
+def _look_at(rows: pl.DataFrame, looked: Looked, limit: int) -> None:
+    """Holds rows against their contract, but those of games that only another package knows."""
+    contract = TABLES[looked.table]
+    key = [name for name in _KEYS if name in rows.columns]
+    if looked.foreign and "game_id" in rows.columns and "game_type" in rows.columns:
+        is_foreign = pl.col("game_type").is_in(looked.foreign)
+        foreign = rows.filter(is_foreign).select("game_type", *key)
+        rows = rows.filter(~is_foreign)
+        if foreign.height:
+            looked.add("not_installed", foreign.row(0, named=True), limit, foreign.height)
+    for rule, breaks in contracts.broken(contract, rows).items():
+        of_rule = rows.filter(breaks).select(key)
+        (first,) = of_rule.head(1).to_dicts()
+        looked.add("contract", {"rule": rule, **first}, limit, of_rule.height)
+
+
+# The columns by which a row is found again.
+_KEYS = ("ingest_id", "game_id", "seat", "round", "message_index", "source", "path")
+
+
+def _unlike(footer: pq.FileMetaData, logged: dict[str, Any]) -> Iterator[dict[str, object]]:
+    """The statistics of a file's footer that differ from the log's; ranges there are bounds."""
+    of_file = json.loads(statistics(footer))
+    if of_file["numRecords"] != (expected := logged["num_records"]) and expected is not None:
+        yield {"statistic": "num_records", "found": of_file["numRecords"], "logged": expected}
+    for kind, by_column, agree in (
+        ("null_count", of_file["nullCount"], operator.eq),
+        ("min", of_file["minValues"], operator.le),
+        ("max", of_file["maxValues"], operator.ge),
+    ):
+        for name, value in by_column.items():
+            expected = logged.get(f"{kind}.{name}")
+            if expected is not None and not agree(expected, value):
+                yield {"statistic": f"{kind}.{name}", "found": value, "logged": expected}
+
+
+def _types(rows: pl.DataFrame) -> str:
+    return ", ".join(f"{name} {dtype}" for name, dtype in rows.schema.items())
+
+
+# The checks in `sql/internal/checks`: each is a SELECT of the rows that should not be there.
+#
+# A check's header says what it `finds` and its `severity`. `by` says what its rows have in common:
+# a check by game or by location (of a document) can run on a part of them at a time. `tables` names
+# the kind of tables that the check runs on one by one, as `${table}`: the contracts say which these
+# are. What a log says against itself, the kinds of `sql/audit` find: those with a `severity` are
+# checks too.
+
+FOLDER = "internal/checks"
+AUDIT = "audit"
+SLICE_ROWS = 4 * 2**20
+_WORD = re.compile(r"\w+")
+_OF_DOCUMENTS = {"documents", "quarantine"}
+# By what the rows of a check have in common: the key that cuts tables into parts, and those tables.
+_BY = {
+    "game": ("game_id", {*GAME_TABLES, *_OF_DOCUMENTS}),
+    "location": ("source || '/' || path", _OF_DOCUMENTS),
+}
+
+
+class Check(NamedTuple):
+    """A check as its file's header declares it, made for one table where `table` is not null."""
+
+    name: str
+    severity: str
+    finds: str
+    by: str
+    table: str | None
+
+    @property
+    def query(self) -> str:
+        if self.name.startswith(f"{AUDIT}."):
+            rows = whole(self.name.replace(".", "/"))
+            return f"SELECT game_id, seat, round, logged, says FROM ({rows}) AS rows WHERE is_found"
+        key = ", ".join(map(identifier, TABLES[self.table].primary_key())) if self.table else ""
+        return filled(f"{FOLDER}/{self.name}", table=self.table or "", key=key)
+
+
+def all_checks() -> list[Check]:
+    """Every check there is, for every table that it is made for."""
+    return [*(check for name in sqlfiles.names(FOLDER) for check in _declared(name)), *_of_logs()]
+
+
+def _declared(name: str) -> Iterator[Check]:
+    header = sqlfiles.header(f"{FOLDER}/{name}")
+    tables = _TABLES[header["tables"][0]]() if "tables" in header else [None]
+    severity, finds, by = (header[key][0] for key in ("severity", "finds", "by"))
+    for table in tables:
+        yield Check(name, severity, finds, by, table)
+
+
+def _of_logs() -> Iterator[Check]:
+    """The kinds of `magic audit` by which a log contradicts itself."""
+    for kind in sqlfiles.names(AUDIT):
+        header = sqlfiles.header(f"{AUDIT}/{kind}")
+        for severity in header.get("severity", ()):
+            yield Check(f"{AUDIT}.{kind}", severity, header["title"][0], "game", None)
+
+
+def _of_games() -> list[str]:
+    return [name for name in GAME_TABLES if name != "games"]
+
+
+def _of_players() -> list[str]:
+    """The tables whose rows repeat what `players` says of the seat."""
+    seated = [name for name in _of_games() if "seat" in TABLES[name].columns()]
+    return [name for name in seated if issubclass(TABLES[name], OfPlayer) and name != "players"]
+
+
+def _of_seats() -> list[str]:
+    """The tables whose rows were read from something that their seat said."""
+    acts = [name for name in GAME_TABLES if issubclass(TABLES[name], OfSeat)]
+    return [name for name in acts if name != "eliminations"]
+
+
+def _with_a_key() -> list[str]:
+    """The tables with a primary key; some have a check of it that is their own."""
+    files = sqlfiles.names(FOLDER)
+    keyed = [name for name, table in TABLES.items() if table.primary_key()]
+    return [name for name in keyed if f"keys_of_{name}" not in files]
+
+
+_TABLES: dict[str, Callable[[], list[str]]] = {
+    "of games": _of_games,
+    "of players": _of_players,
+    "of seats": _of_seats,
+    "with a key": _with_a_key,
+}
+
+
+def title(check: Check) -> str:
+    """The check's name, with its table where it has one."""
+    return f"{check.name} of {check.table}" if check.table else check.name
+
+
+def tables_of(check: Check) -> set[str]:
+    """The lake's tables that a check reads."""
+    return set(_WORD.findall(check.query)) & set(TABLES)
+
+
+def run(
+    lake: StoredLake, chosen: Iterable[Check], limit: int, on_progress: Callable[[str], None]
+) -> list[Finding]:
+    """The findings of the checks; a check without rows has none."""
+    findings = []
+    chosen = list(chosen)
+    # Only the tables that are read: others may be unreadable.
+    read = sorted({table for check in chosen for table in tables_of(check)})
+    n_rows = {table: sum(lake.counts(table).values()) for table in read}
+    with warehouse.bounded(lake, {}, " ".join(read)) as connection:
+        for check in chosen:
+            on_progress(title(check))
+            if check.table and not n_rows[check.table]:
+                continue  # such a check gives rows of its table
+            if finding := _finding(connection, check, _n_slices(n_rows, check), limit):
+                findings.append(finding)
+    return findings
+
+
+def _finding(
+    connection: duckdb.DuckDBPyConnection, check: Check, n_slices: int, limit: int
+) -> Finding | None:
+    n_rows = 0
+    rows: list[dict[str, object]] = []
+    for number in range(n_slices):
+        sliced = _sliced(check, number, n_slices)
+        n_wanted = max(limit - len(rows), 1)
+        page = warehouse.answer(connection, f"{sliced}\nLIMIT {n_wanted}")
+        n_found = page.height
+        if n_found == n_wanted:
+            (n_found,) = warehouse.answer(connection, f"SELECT count(*) FROM ({sliced})").row(0)
+        rows += page.to_dicts()
+        n_rows += n_found
+    if not n_rows:
+        return None
+    return Finding(check.name, check.severity, check.finds, check.table, n_rows, rows[:limit])
+
+
+def _n_slices(n_rows: dict[str, int], check: Check) -> int:
+    """In how many parts to run a check, so that each reads a bounded number of rows."""
+    _, sliced = _BY.get(check.by, ("", set()))
+    most = max((n_rows[table] for table in tables_of(check) & sliced), default=0)
+    return -(-most // SLICE_ROWS) or 1
+
+
+def _sliced(check: Check, number: int, n_slices: int) -> str:
+    """The check's query on one part of the tables: the parts take the names of the whole tables."""
+    query = f"SELECT * FROM (\n{check.query}\n) AS found"
+    key, sliced = _BY.get(check.by, ("", set()))
+    tables = tables_of(check) & sliced if n_slices > 1 else ()
+    rows = f"WHERE hash({key}) % {n_slices} = {number}"
+    parts = [f"{t} AS NOT MATERIALIZED (SELECT * FROM main.{t} {rows})" for t in sorted(tables)]
+    return f"WITH {', '.join(parts)}\n{query}" if parts else query
+
 
 __all__ = ["CONTRADICTION", "ERROR", "FAULT_SCHEMA", "LIMIT", "Verification", "verify"]
 
@@ -85,18 +483,18 @@ def verify(
     unreadable = set()
     for table in lake.own_tables:
         on_progress(f"files of {table}")
-        looked = files.look(lake, table, limit)
+        looked = look(lake, table, limit)
         findings += looked.findings
         n_files += looked.n_files
         n_rows += looked.n_rows
         if not looked.is_readable:
             unreadable.add(table)
-    known = checks.all_checks()
-    possible = [check for check in known if not checks.tables_of(check) & unreadable]
-    findings += checks.run(lake, possible, limit, on_progress)
+    known = all_checks()
+    possible = [check for check in known if not tables_of(check) & unreadable]
+    findings += run(lake, possible, limit, on_progress)
     # Of the newest state, since an ingest may have ended meanwhile.
     findings += filter(None, [unseen(open_lake(path))])
-    left_out = [checks.title(check) for check in known if check not in possible]
+    left_out = [title(check) for check in known if check not in possible]
     rows = [
         (
             *(finding.check, finding.severity, finding.table, finding.finds, finding.n_rows),
@@ -107,7 +505,7 @@ def verify(
     ]
     return Verification(
         faults=pl.DataFrame(rows, FAULT_SCHEMA, orient="row"),
-        n_checks=len(known) + len(files.FINDS) + len((UNSEEN,)),
+        n_checks=len(known) + len(FILES_FIND) + len((UNSEEN,)),
         n_files=n_files,
         n_rows=n_rows,
         left_out=left_out,

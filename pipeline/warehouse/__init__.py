@@ -24,36 +24,41 @@ from pipeline.processes import uninterrupted
 with uninterrupted():  # it ends Python by itself where its loading is broken off
     import duckdb
 
-from pipeline.errors import DAMAGE_HINT, LakeError, MachineError, QueryError
+from pipeline.errors import (
+    DAMAGE_HINT,
+    LakeError,
+    MachineError,
+    QueryError,
+    check_machine,
+    is_missing,
+)
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
 from pipeline.lake.opening import deleted_error
 from pipeline.lake.tables import of_each
-from pipeline.library_errors import check_machine, is_missing
 from pipeline.plugins import PluginError
 from pipeline.processes import cores
 from pipeline.sqlfiles import View, identifier, literal
-from pipeline.warehouse.columns import Advise, missing_column
-from pipeline.warehouse.results import as_polars
 from pipeline.warehouse.statements import (
-    check_values,
-    lines_above,
-    plain_message,
-    query_error,
-    reading,
-)
-from pipeline.warehouse.views import (
     SCHEME,
+    Advise,
     Computed,
     Views,
+    as_polars,
+    check_values,
     comment,
     create_computed_view,
     create_lake_view,
     create_table_view,
     create_view,
+    lines_above,
     lists_names,
     meanings,
+    missing_column,
+    plain_message,
+    query_error,
     quoted,
+    reading,
     referenced,
 )
 

@@ -5,14 +5,12 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
-from pipeline.errors import LakeError
+from pipeline.errors import LakeError, check_machine
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
-from pipeline.library_errors import check_machine
 from pipeline.warehouse import new_database, register
 from pipeline.warehouse.filesystem import OwnUrls
-from pipeline.warehouse.statements import plain_message
-from pipeline.warehouse.views import (
+from pipeline.warehouse.statements import (
     Computed,
     Views,
     comment,
@@ -20,6 +18,7 @@ from pipeline.warehouse.views import (
     create_schema,
     create_view,
     meanings,
+    plain_message,
     quoted,
 )
 

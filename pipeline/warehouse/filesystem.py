@@ -9,10 +9,10 @@ from typing import Any
 
 from fsspec import AbstractFileSystem
 
+from pipeline.errors import reason
 from pipeline.lake import StoredLake
-from pipeline.library_errors import reason
 from pipeline.stores import Location
-from pipeline.warehouse.views import SCHEME
+from pipeline.warehouse.statements import SCHEME
 
 # DuckDB keeps what it read of a file for as long as this stays the same: they never change.
 _MODIFIED_AT = datetime.fromtimestamp(0, UTC)

@@ -4,12 +4,23 @@ This gives clear refusals. The real protection is that DuckDB can see only the l
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import date
+from typing import NamedTuple
 
 import duckdb
+import polars as pl
+import pyarrow as pa
+from duckdb.sqltypes import DuckDBPyType
 
-from pipeline.errors import QueryError, nearest
-from pipeline.events.contracts import TABLES
+from pipeline.errors import QueryError, in_quotes, nearest
+from pipeline.events.arrow import arrow_schema
+from pipeline.events.contracts import TABLES, polars_schema, row_meaning
+from pipeline.lake import StoredLake
+from pipeline.lake.lake import failed_results, joined_select
+from pipeline.lake.tables import ROLES, renamed_words
+from pipeline.sqlfiles import View, identifier, literal
+from pipeline.vocabulary import LOSS
 
 # DuckDB makes several statements of a PIVOT; the last one reads.
 _KINDS = {duckdb.StatementType.SELECT, duckdb.StatementType.MULTI}
@@ -192,3 +203,436 @@ def no_table(name: str, names: Collection[str]) -> str:
         f"no table or view `{name}`: the tables are {', '.join(TABLES)}; run `SHOW TABLES` to "
         "list the views too"
     )
+
+
+# The error for a column that a query names and that does not exist.
+
+Advise = Callable[[str, Collection[str]], str | None]
+"""What somebody should do who asks for a column of these tables and views, none of which has it."""
+
+_MISSING = re.compile(
+    r'Binder Error: (?:(?:Values list|Table) "[^"]*" does not have a column named|'
+    r'(?:Referenced column|Column)(?= "[^"]*" (?:in \w+ list )?(?:not found|does not exist))) '
+    r'"(?P<name>[^"]+)"'
+)
+_CANDIDATES = re.compile(r"Candidate bindings: ([^\n]*)")
+_DOTTED = re.compile(r"\w+(?:\.\w+)*")
+_COLUMNS = """SELECT DISTINCT concat_ws('.', nullif(schema_name, 'main'), table_name), column_name
+FROM duckdb_columns()
+WHERE database_name = current_database() AND NOT internal"""
+
+
+def missing_column(
+    connection: duckdb.DuckDBPyConnection,
+    error: duckdb.Error,
+    statement: str,
+    advise: Advise | None = None,
+) -> str | None:
+    """What is wrong, and what may be meant, if a column does not exist; else None.
+
+    DuckDB's own message lists columns that are hardly alike, and none for a column after a point.
+    """
+    if not (match := _MISSING.match(str(error))):
+        return None
+    name = match["name"]
+    columns = _columns(connection, statement)
+    advice = advise(name.lower(), columns) if advise else None
+    known = {column for names_of in columns.values() for column in names_of} | _candidates(error)
+    hint = advice or nearest([name.lower()], sorted(known))
+    if hint is None and columns:
+        quotes = f"; {in_quotes(name)}" if f'"{name}"' in statement else ""
+        hint = f"run `magic schema {' '.join(sorted(columns))}` to list those there are{quotes}"
+    return f"no column `{name}`: {hint}" if hint else None
+
+
+def _candidates(error: duckdb.Error) -> set[str]:
+    """The columns that DuckDB names, which may be those of a subquery, without their tables."""
+    match = _CANDIDATES.search(str(error))
+    names = re.findall(r'"([^"]+)"', match[1]) if match else []
+    return {name.rpartition(".")[2] for name in names}
+
+
+def _columns(connection: duckdb.DuckDBPyConnection, statement: str) -> dict[str, list[str]]:
+    """The tables and views that the statement names, with their columns."""
+    plain = code(statement).replace('"', "")
+    named = {name.removeprefix("main.") for name in _DOTTED.findall(plain)}
+    columns: dict[str, list[str]] = {}
+    for table, column in connection.execute(_COLUMNS).fetchall():
+        if table.lower() in named:
+            columns.setdefault(table, []).append(column)
+    return columns
+
+
+# The views that a query needs: of the tables, and of other views.
+
+# How the names begin under which DuckDB is shown a lake's files.
+SCHEME = "lake"
+_WORD = re.compile(r"\w+")
+# Words by which a query asks what there is.
+_LISTINGS = {"show", "information_schema", "pg_catalog", "duckdb_views", "duckdb_columns"}
+_COLUMNS_views = """SELECT schema_name, table_name, column_name
+FROM duckdb_columns()
+WHERE database_name = current_database() AND NOT internal"""
+# Functions that take a name, or a whole query, as a text.
+_RUNNING = {"query", "query_table"}
+
+
+class Computed(NamedTuple):
+    """A view whose rows Python computes from the lake, which is done when a query reads them.
+
+    `schema` has its columns with their types. `row` and `columns` are those of a `View`.
+    """
+
+    rows: Callable[[StoredLake], pl.DataFrame]
+    schema: pl.Schema
+    row: str
+    columns: Mapping[str, str]
+
+
+Views = Mapping[str, View | Computed]
+
+
+def referenced(query: str | None, views: Views) -> tuple[list[str], dict[str, View | Computed]]:
+    """The tables and views that a query can name, and those that they use; None: all."""
+    reached = {*TABLES, *views} if lists_names(query) else _reached(_words_in(query or ""), views)
+    return (
+        [table for table in TABLES if table in reached],
+        {name: view for name, view in views.items() if name in reached},
+    )
+
+
+def lists_names(query: str | None) -> bool:
+    """Whether the query lists tables and views; without a query, it may."""
+    return query is None or bool(_LISTINGS & _words_in(query))
+
+
+def _reached(words: set[str], views: Views) -> set[str]:
+    existing, reached = {*TABLES, *views}, set[str]()
+    while unread := {name for name in existing - reached if words.issuperset(name.split("."))}:
+        reached |= unread
+        made_of = [view.select for name in unread if isinstance(view := views.get(name), View)]
+        words = {word for select in made_of for word in _words(select)}
+    return reached
+
+
+def descriptions(name: str, views: Views) -> dict[str, str]:
+    """What the columns of a view mean: its own descriptions, and those of what it uses.
+
+    A column that tables describe differently is left out.
+    """
+    tables, made_of = referenced(quoted(name), views)
+    alike: dict[str, set[str]] = {}
+    # A view of rows of players asks `roles` only which games are meant.
+    for table in [table_or_view for table_or_view in tables if table_or_view != ROLES] or tables:
+        for column, declared in TABLES[table].columns().items():
+            alike.setdefault(column, set()).add(declared.description or "")
+    texts_of = {column: texts.pop() for column, texts in alike.items() if len(texts) == 1}
+    for table_or_view in (
+        *(table_or_view for table_or_view in made_of if table_or_view.startswith("shared.")),
+        name,
+    ):
+        texts_of |= views[table_or_view].columns
+    return texts_of
+
+
+def create_view(connection: duckdb.DuckDBPyConnection, name: str, view: View) -> None:
+    """Makes a view, and its schema."""
+    create_schema(connection, name)
+    connection.execute(f"CREATE VIEW {quoted(name)} AS {view.select}")
+
+
+def create_computed_view(
+    connection: duckdb.DuckDBPyConnection, name: str, view: Computed, file: str
+) -> None:
+    """Makes a view of the rows in a file, a JSON object on each line, and its schema.
+
+    The view names the columns, so that DuckDB opens the file only to read its rows.
+    """
+    types = connection.from_arrow(view.schema.to_frame().to_arrow()).types
+    of_columns = zip(view.schema, map(str, types), strict=True)
+    columns = ", ".join(f"{identifier(name)}: {literal(dtype)}" for name, dtype in of_columns)
+    options = f"format = 'newline_delimited', columns = {{{columns}}}"
+    create_schema(connection, name)
+    connection.execute(
+        f"CREATE VIEW {quoted(name)} AS SELECT * FROM read_json({literal(file)}, {options})"
+    )
+
+
+def create_schema(connection: duckdb.DuckDBPyConnection, name: str) -> None:
+    """Makes the schema of a table or view of this name, if it has one."""
+    for schema in name.split(".")[:-1]:
+        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {identifier(schema)}")
+
+
+def quoted(name: str) -> str:
+    """The name with its schema, if it has one, as SQL."""
+    return ".".join(map(identifier, name.split(".")))
+
+
+class Meaning(NamedTuple):
+    """What a row of a table or view is, in a sentence, and what its columns are."""
+
+    row: str
+    columns: Mapping[str, str]
+    kind: str = "VIEW"
+
+
+def meanings(tables: Iterable[str], views: Views) -> dict[str, Meaning]:
+    """The meaning of each of these tables, which are views here, and of each of the views."""
+    of_tables = {
+        table: Meaning(
+            row_meaning(table),
+            {name: column.description for name, column in TABLES[table].columns().items()},
+        )
+        for table in tables
+    }
+    return of_tables | {
+        name: Meaning(f"A row is {view.row}.", descriptions(name, views))
+        for name, view in views.items()
+    }
+
+
+def comment(connection: duckdb.DuckDBPyConnection, known: Mapping[str, Meaning]) -> None:
+    """Stores the meanings as comments, at once: there are a thousand columns."""
+    comments = [
+        f"COMMENT ON {meaning.kind} {quoted(name)} IS {literal(meaning.row)}"
+        for name, meaning in known.items()
+    ]
+    for schema, table, column in connection.execute(_COLUMNS_views).fetchall():
+        name = table if schema == "main" else f"{schema}.{table}"
+        text = known[name].columns.get(column) if name in known else None
+        if text:
+            place = f"{quoted(name)}.{identifier(column)}"
+            comments.append(f"COMMENT ON COLUMN {place} IS {literal(text)}")
+    connection.execute(";\n".join(comments))
+
+
+def _words_in(query: str) -> set[str]:
+    """The words that can be names: not those in comments, nor in texts unless these are run."""
+    words = _words(code(query))
+    return words | _words(query) if words & _RUNNING else words
+
+
+def _words(query: str) -> set[str]:
+    return set(_WORD.findall(query.lower()))
+
+
+def create_lake_view(
+    connection: duckdb.DuckDBPyConnection,
+    lake: StoredLake,
+    table: str,
+    files: Callable[[str], Sequence[str]],
+) -> None:
+    """Makes the view of one of the lake's tables; `files` gives the names of their files here."""
+    rows = seen(lake, table, lambda one: _stored(connection, lake, one, files))
+    connection.execute(f"CREATE VIEW {identifier(table)} AS {rows}")
+
+
+def seen(lake: StoredLake, table: str, stored: Callable[[str], str]) -> str:
+    """The SELECT of a table's rows as the lake is seen; `stored` gives that of a stored table."""
+
+    def named(one: str) -> str:
+        if not lake.names or "model" not in polars_schema(one):
+            return stored(one)
+        return joined_select(one, stored(one), stored("players"), lake.names)
+
+    if table != "results" or lake.failures != LOSS:
+        return named(table)
+    columns = ", ".join(map(identifier, polars_schema(table)))
+    return f"SELECT {columns} FROM ({failed_results(named)}) AS failed"
+
+
+def _stored(
+    connection: duckdb.DuckDBPyConnection,
+    lake: StoredLake,
+    table: str,
+    files: Callable[[str], Sequence[str]],
+) -> str:
+    """The SELECT of the rows of one of the lake's tables as they are stored."""
+    is_own = f"system = {literal(str(lake.system))}"
+    wanted = is_own if lake.is_mixed(table) else None
+    if lake.has_others(table):
+        own = f"SELECT game_id FROM {_parquet(files('games'))} WHERE {is_own}"
+        wanted = f"game_id IS NULL OR game_id IN ({own})"
+    return _rows(connection, files(table), table, wanted, lake.file_schema(table))
+
+
+def create_table_view(
+    connection: duckdb.DuckDBPyConnection, files: Sequence[str], table: str
+) -> None:
+    """Makes the view of a table, which are these files."""
+    rows = _rows(connection, files, table)
+    connection.execute(f"CREATE VIEW {identifier(table)} AS {rows}")
+
+
+def _rows(
+    connection: duckdb.DuckDBPyConnection,
+    files: Sequence[str],
+    table: str,
+    wanted: str | None = None,
+    known: Collection[str] | None = None,
+) -> str:
+    """The SELECT of a table, which are these files, or the rows in them that are `wanted`.
+
+    `known` are the columns of the files where they lack some: the others are null.
+    """
+    schema = arrow_schema(table)
+    read = {name: identifier(name) for name in schema.names}
+    for name, words in renamed_words(table).items():
+        cases = [f"WHEN {literal(old)} THEN {literal(new)}" for old, new in words.items()]
+        column = identifier(name)
+        read[name] = f"CASE {column} {' '.join(cases)} ELSE {column} END AS {column}"
+    if lacking := [name for name in read if not files or (known is not None and name not in known)]:
+        # Not its own `empty_table`, which would load pandas.
+        nothing = pa.Table.from_batches([], schema).select(lacking)
+        types = connection.from_arrow(nothing).types
+        for name, dtype in zip(lacking, types, strict=True):
+            read[name] = f"CAST(NULL AS {dtype}) AS {identifier(name)}"
+    rows = f"SELECT {', '.join(read.values())} {f'FROM {_parquet(files)}' if files else 'LIMIT 0'}"
+    if wanted is not None:
+        rows = f"FROM ({rows}) WHERE {wanted}"
+    return rows
+
+
+def _parquet(files: Iterable[str]) -> str:
+    # Without the option a folder such as `model=x` above the lake would become a column.
+    return f"read_parquet([{', '.join(map(literal, files))}], hive_partitioning = false)"
+
+
+# What DuckDB gives back as polars has it, or why polars cannot.
+#
+# A sum of integers is a HUGEINT in DuckDB, and `0.5` is a DECIMAL. Polars takes both for decimals,
+# in which one sum divided by another is rounded to as many places as they have: 71 / 80 is 1. So
+# they are Int64 and Float64.
+
+_INTEGER, _FLOAT = "BIGINT", "DOUBLE"
+# A type of wide numbers, in the text of a type. Names and words of it are in quotes, or a name that
+# needs none stands before its type.
+_WIDE = re.compile(
+    r""""(?:[^"]|"")*"|'(?:[^']|'')*'|\b(?P<wide>U?HUGEINT(?! )|DECIMAL\(\d+,(?P<places>\d+)\))"""
+)
+_NESTED = {"list", "array", "struct", "tuple", "map"}
+_NOT_IN_POLARS = {"interval", "union", "bignum", "bit", "geometry", "time with time zone"}
+_FIRST_DAY, _LAST_DAY = ((day - date(1970, 1, 1)).days for day in (date.min, date.max))
+_OF_DAY = {unit: 86_400 * 1_000**power for power, unit in enumerate(("s", "ms", "us", "ns"))}
+DEEPEST = 32
+"""Lists and structs can be nested so deep; what reads a result allows about twice as much."""
+
+
+def as_polars(rows: duckdb.DuckDBPyRelation) -> pl.DataFrame:
+    """The rows; HUGEINT and whole DECIMAL as Int64, or as Float64 if one value does not fit.
+
+    DECIMAL with places after the point is Float64. The same holds within lists, structs and maps;
+    there, one value that does not fit makes every number of the column that was wide a Float64.
+    Raises QueryError for a column or a value that cannot be displayed.
+    """
+    types = dict(zip(rows.columns, rows.types, strict=True))
+    for name, dtype in types.items():
+        _refuse_unshowable(name, dtype)
+    if not any(map(_is_wide, types.values())):
+        return _fetched(rows)
+    columns = [column for n, entry in enumerate(types.items()) for column in _projected(n, *entry)]
+    fetched = _fetched(rows.project(", ".join(columns)))
+    return pl.DataFrame([_chosen(fetched, n).alias(name) for n, name in enumerate(types)])
+
+
+def _fetched(rows: duckdb.DuckDBPyRelation) -> pl.DataFrame:
+    table = rows.to_arrow_table()
+    _refuse_far_dates(table)
+    return pl.DataFrame(table)
+
+
+def _is_wide(dtype: DuckDBPyType) -> bool:
+    """Whether polars would take the type, or one nested in it, for a decimal."""
+    return any(match["wide"] for match in _WIDE.finditer(str(dtype)))
+
+
+def _projected(number: int, name: str, dtype: DuckDBPyType) -> Iterator[str]:
+    """The column with integers, and if it is wide with floats, and whether the integers do."""
+    column = identifier(name)
+    if not _is_wide(dtype):
+        yield f"{column} AS whole{number}"
+        return
+    whole = f"TRY_CAST({column} AS {_cast(dtype, _INTEGER)})"  # null for what does not fit
+    floats = f"CAST({column} AS {_cast(dtype, _FLOAT)})"
+    yield f"{whole} AS whole{number}"
+    yield f"{floats} AS float{number}"
+    yield f"CAST({whole} AS {_cast(dtype, _FLOAT)}) IS NOT DISTINCT FROM {floats} AS fits{number}"
+
+
+def _chosen(fetched: pl.DataFrame, number: int) -> pl.Series:
+    fits = f"fits{number}" not in fetched.columns or fetched[f"fits{number}"].all()
+    return fetched[f"whole{number}" if fits else f"float{number}"]
+
+
+def _cast(dtype: DuckDBPyType, integer: str) -> str:
+    """The type in SQL, with `integer` in place of whole numbers of any size."""
+
+    def narrow(match: re.Match[str]) -> str:
+        return _FLOAT if int(match["places"] or 0) else integer if match["wide"] else match[0]
+
+    return _WIDE.sub(narrow, str(dtype))
+
+
+def _refuse_unshowable(name: str, dtype: DuckDBPyType) -> None:
+    """Raises QueryError for a column that polars has no type for: some make it panic."""
+    nested = list(_nested(dtype))
+    if max(level for _, level in nested) > DEEPEST:
+        raise QueryError(
+            f"the column `{name}` is nested more than {DEEPEST} levels deep, which cannot be "
+            "displayed: select what is within it, or cast it to JSON or VARCHAR"
+        )
+    if kinds := [inner.id.upper() for inner, _ in nested if inner.id in _NOT_IN_POLARS]:
+        raise QueryError(
+            f"the column `{name}` has the type {kinds[0]}, which cannot be displayed: cast it, "
+            "for example `CAST(.. AS VARCHAR)`"
+        )
+
+
+def _nested(dtype: DuckDBPyType, level: int = 1) -> Iterator[tuple[DuckDBPyType, int]]:
+    """The type and those in it, each with how deep it is, at most one more than is allowed."""
+    yield dtype, level
+    # The name of an array type also has its size.
+    for _, inner in dtype.children if dtype.id in _NESTED and level <= DEEPEST else ():
+        if isinstance(inner, DuckDBPyType):
+            yield from _nested(inner, level + 1)
+
+
+def _refuse_far_dates(table: pa.Table) -> None:
+    """Raises QueryError for a date outside of Python's years, and for a time that ends a day.
+
+    DuckDB's dates go as far as infinity, and its times to 24:00:00, which polars takes for null.
+    """
+    for name, cells in zip(table.column_names, table.columns, strict=True):
+        for values in (leaf for chunk in cells.chunks for leaf in _leaves(chunk)):
+            if what := _beyond_python(values):
+                raise QueryError(
+                    f"the column `{name}` has {what}, which cannot be displayed: cast it, for "
+                    "example `CAST(.. AS VARCHAR)`"
+                )
+
+
+def _leaves(values: pa.Array) -> Iterator[pa.Array]:
+    """The values themselves, or those within their lists, structs and maps."""
+    if not pa.types.is_nested(values.type):
+        yield values
+        return
+    inner = [values.keys, values.items] if pa.types.is_map(values.type) else values.flatten()
+    for node in inner if isinstance(inner, list) else [inner]:
+        yield from _leaves(node)
+
+
+def _beyond_python(values: pa.Array) -> str | None:
+    is_date, is_time = pa.types.is_date32(values.type), pa.types.is_time64(values.type)
+    if not (is_date or is_time or pa.types.is_timestamp(values.type)):
+        return None
+    # Imported here: most results have no dates, and it takes its time.
+    import pyarrow.compute as pc
+
+    of_day = 1 if is_date else _OF_DAY[values.type.unit]
+    low, high = (0, 1) if is_time else (_FIRST_DAY, _LAST_DAY + 1)
+    whole = values.cast(pa.int32() if is_date else pa.int64())
+    least, most = pc.min_max(whole).as_py().values()
+    if least is None or (low * of_day <= least and most < high * of_day):
+        return None
+    return "the time 24:00:00" if is_time else "a date outside of the years 1 to 9999"

@@ -16,7 +16,7 @@ import pipeline
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES
 from pipeline.exports import exported as shared
-from pipeline.exports.redaction import Redaction
+from pipeline.exports.exported import Redaction
 from pipeline.lake.stream import are_long
 
 TYPES = {

@@ -11,7 +11,7 @@ from rawlogs import Game, encode, game_of, games_of
 from test_format_keys import json_logs
 
 from pipeline.formats import formats, read
-from pipeline.formats.players import named
+from pipeline.formats.building import named
 
 ODD = (None, "", "null", "N/A", "no idea", -7, 99, 0.5, True, [], ["x"], {})
 TEXTS = {"content", "message"}

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, strategies as st
 from rawlogs import OUTAGE
 
-from pipeline.events import amounts, prose
+from pipeline.events import prose, readings
+from pipeline.formats.building import player_number
 from pipeline.formats.hidden_roles import stated_guess
-from pipeline.formats.players import player_number
 from pipeline.vocabulary import ParseStatus
 
 OK = ParseStatus.OK
@@ -44,9 +44,9 @@ def shares(texts: Sequence[str | None]) -> list[Reading]:
 
 def stated_amounts(texts: Sequence[str], registered: float = 8) -> list[Reading]:
     """The amounts, and how surely each text states what the game registered."""
-    written = amounts.written_amount(TEXT)
-    stated = amounts.amount(written)
-    own = amounts.own(pl.Series(texts)).to_list()
+    written = readings.written_amount(TEXT)
+    stated = readings.amount(written)
+    own = readings.own(pl.Series(texts)).to_list()
     return read_in(own, stated, prose.amount_status(pl.lit(registered), written, stated))
 
 

@@ -15,7 +15,7 @@ from event_tables import ENGINES
 from rawlogs import encode
 from reallogs import files
 
-from pipeline.events.identity import content_id
+from pipeline.events.readings import content_id
 from pipeline.formats import read
 from pipeline.game import BrokenDocument, GameRecord
 from pipeline.ingest import ingest

@@ -8,7 +8,8 @@ from hypothesis import given, strategies as st
 from rawlogs import MODEL, chatarena, encode, moderate, say
 
 from pipeline.formats import read
-from pipeline.formats.chatarena import reprs, splitter
+from pipeline.formats.systems import chatarena as reprs
+from pipeline.formats.systems.chatarena import splitter
 from pipeline.game import BrokenDocument, Fault, GameRecord
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake

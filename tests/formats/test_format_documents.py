@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given, strategies as st
 from rawlogs import GAMES, MODEL, chameleon, chatarena, encode, fault_of, game_of
 
-from pipeline.events.checks import broken
-from pipeline.events.contracts import GAME_TABLES, TABLES, polars_schema
+from pipeline.events.contracts import GAME_TABLES, TABLES, broken, polars_schema
 from pipeline.events.frames import Frames, IdentifiedGame, frames
-from pipeline.events.identity import content_id, game_id, sha256
+from pipeline.events.readings import content_id, game_id, sha256
 from pipeline.formats import read, shapes, why_ignored
 from pipeline.formats.look import Look
 from pipeline.game import BrokenDocument, GameRecord

@@ -20,7 +20,7 @@ from test_archives import zipped
 from pipeline.archives import Document, documents, inspect_log
 from pipeline.cli import main
 from pipeline.conversion import validate
-from pipeline.events.identity import content_id
+from pipeline.events.readings import content_id
 from pipeline.formats import read, splitter, why_ignored
 from pipeline.game import BrokenDocument, GameRecord
 from pipeline.ingest import ingest

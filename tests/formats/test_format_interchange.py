@@ -22,10 +22,10 @@ from pipeline.cli.exits import CHECK_FAILED
 from pipeline.conversion import convert, validate
 from pipeline.events.contracts import GAME_TABLES
 from pipeline.events.frames import IdentifiedGame, frames
-from pipeline.events.identity import content_id, game_id, sha256
+from pipeline.events.readings import content_id, game_id, sha256
 from pipeline.formats import read, splitter, why_ignored
 from pipeline.formats.interchange import encoded, schema
-from pipeline.formats.interchange.acts import ACTS, OF_EVENT, TABLES
+from pipeline.formats.interchange.document import ACTS, OF_EVENT, TABLES
 from pipeline.game import BrokenDocument, Fault, GameRecord
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake

@@ -17,7 +17,7 @@ from format_logs import logs_in_files
 from test_format_contract import EVERY_FORMAT, model_of
 
 from pipeline.archives import documents
-from pipeline.events.identity import content_id
+from pipeline.events.readings import content_id
 from pipeline.formats import Format, read, splitter, why_ignored
 from pipeline.game import BrokenDocument
 

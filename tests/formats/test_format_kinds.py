@@ -10,7 +10,7 @@ from rawlogs import encode, public_good
 import pipeline.formats
 from pipeline.events.frames import SEAT_OF_NOBODY, IdentifiedGame, frames
 from pipeline.formats import read
-from pipeline.formats.kinds import check_kind
+from pipeline.formats.look import check_kind
 from pipeline.game import BrokenDocument, GameRecord
 
 

@@ -7,7 +7,7 @@ import pytest
 from poollogs import PUNISHING, Event, event, final, init, lines, punish, put, say
 from rawlogs import Game, fault_of, game_of
 
-from pipeline.archives.containers import HEAD_BYTES
+from pipeline.archives import HEAD_BYTES
 from pipeline.archives.splitting import whole
 from pipeline.formats import splitter
 from pipeline.vocabulary import Outcome, ParseStatus

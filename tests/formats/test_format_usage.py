@@ -12,7 +12,7 @@ from poollogs import PUNISHING, final, init, lines, punish, put, say
 from rawlogs import encode
 
 from pipeline.archives import documents
-from pipeline.events.identity import content_id
+from pipeline.events.readings import content_id
 from pipeline.formats import read, splitter
 from pipeline.formats.building import total
 from pipeline.formats.interchange import EXAMPLE, encoded, schema

@@ -15,7 +15,7 @@ import pytest
 
 from pipeline.archives import documents
 from pipeline.conversion import convert
-from pipeline.formats import read, rows, shapes
+from pipeline.formats import building, read, shapes
 from pipeline.formats.look import Look
 from pipeline.game import BrokenDocument
 from pipeline.simulate import simulate
@@ -52,7 +52,7 @@ def with_another_key(data: bytes) -> bytes:
 
 
 def alone(data: bytes) -> bytes:
-    rows.clear_cache()
+    building.clear_cache()
     return told(data)
 
 
@@ -132,13 +132,13 @@ def test_what_games_have_alike_does_not_pile_up(
     monkeypatch.setattr("pipeline.conversion._BYTES_AT_ONCE", max(map(len, logs)))
     for number, data in enumerate(logs):
         (tmp_path / f"{number}.json").write_bytes(data)
-    rows.clear_cache()
+    building.clear_cache()
     most = 0
     for converted in convert(tmp_path):
         assert converted.line
-        most = max(most, rows.once.cache_info().currsize)
+        most = max(most, building.once.cache_info().currsize)
     alone(logs[0])
-    assert 0 < most < 5 * rows.once.cache_info().currsize
+    assert 0 < most < 5 * building.once.cache_info().currsize
 
 
 def test_public_games(shared: Path) -> None:

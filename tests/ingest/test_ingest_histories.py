@@ -14,7 +14,7 @@ import polars as pl
 from lakes import Lab, nonzero, table
 from rawlogs import chameleon, chatarena, encode, prisoners_dilemma
 
-from pipeline.events.identity import sha256
+from pipeline.events.readings import sha256
 from pipeline.ingest import ingest
 from pipeline.verify import verify
 

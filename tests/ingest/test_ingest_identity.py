@@ -27,7 +27,7 @@ from rawlogs import (
 from test_archives import tar, zipped
 
 import pipeline
-from pipeline.events.identity import identified_setting
+from pipeline.events.readings import identified_setting
 from pipeline.game import FIXED
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
-from pipeline.ingest.ids import GameIds
+from pipeline.ingest.decode import GameIds
 
 # Few halves, so that ids often differ in the second alone; the last is the largest number there is.
 HALVES = st.sampled_from(["0" * 16, "0" * 15 + "1", "8" + "0" * 15, "f" * 16])

@@ -20,7 +20,7 @@ from lakes import check
 from rawlogs import chameleon, encode, prisoners_dilemma, undercover
 from test_archives import tar
 
-from pipeline.events.identity import sha256
+from pipeline.events.readings import sha256
 from pipeline.ingest import ingest
 from pipeline.lake import create_lake, open_lake
 

@@ -10,7 +10,7 @@ from rawlogs import chatarena, encode, prisoners_dilemma
 from pipeline.cli import main
 from pipeline.errors import SourceError, UsageError
 from pipeline.ingest import IngestSummary, ingest, worker
-from pipeline.ingest.models import Models, ModelsOf, read_models
+from pipeline.ingest.decode import Models, ModelsOf, read_models
 from pipeline.lake import open_lake
 
 SEATED = {"Player 1": "a", "Player 2": "b", "Player 3": "a"}

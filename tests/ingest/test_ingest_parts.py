@@ -8,10 +8,9 @@ import tiny
 import zstandard
 from lakes import Lab, games_at, nonzero, rows, statuses, table
 
-import pipeline.ingest.tasks
+import pipeline.ingest.worker
 from pipeline.archives.splitting import rows as table_rows
-from pipeline.formats.broken import WELL_FORMED
-from pipeline.formats.look import Look
+from pipeline.formats.look import WELL_FORMED, Look
 from pipeline.ingest import ingest
 
 SECTIONS = b"""
@@ -105,7 +104,7 @@ def test_a_part_that_was_too_large_is_read_with_a_higher_limit(lab: Lab) -> None
 def test_a_large_file_of_parts_that_has_not_changed_is_not_cut_again(
     lab: Lab, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr(pipeline.ingest.tasks, "LARGE_ARCHIVE_BYTES", 0)
+    monkeypatch.setattr(pipeline.ingest.worker, "LARGE_ARCHIVE_BYTES", 0)
     (lab.root / name).write_bytes(FILES[name])
     # Its name reads like a part of the other, which it is not.
     (lab.root / f"{name}#1").write_bytes(b"")

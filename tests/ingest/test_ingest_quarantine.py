@@ -17,9 +17,7 @@ from test_archives import tar
 
 from pipeline.archives import Document
 from pipeline.ingest import ingest
-from pipeline.ingest.decode import RAW_LIMIT, decode, look
-from pipeline.ingest.ids import GameIds
-from pipeline.ingest.models import Models
+from pipeline.ingest.decode import RAW_LIMIT, GameIds, Models, decode, look
 from pipeline.lake import open_lake
 from pipeline.reports.documents import documents
 
@@ -323,7 +321,7 @@ def test_a_report_has_the_faults_of_what_was_seen(
     report = lab.ingest("one")
     assert report.faults.select("ingest_id", "path").rows() == [(1, "a.json"), (1, "b.json")]
     assert report.n_faulty_parts == 1
-    monkeypatch.setattr("pipeline.ingest.quarantine.REPORTED", 1)
+    monkeypatch.setattr("pipeline.ingest.resolve.REPORTED", 1)
     report = lab.ingest("one")
     assert (report.faults["path"].to_list(), report.n_faulty_parts) == (["a.json"], 1)
     assert report.statuses["quarantined"] == 1

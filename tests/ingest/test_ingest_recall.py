@@ -15,10 +15,9 @@ from lakes import Lab, nonzero, rows, table
 from rawlogs import chameleon, chatarena, prisoners_dilemma, public_good
 from test_archives import tar, zipped
 
-import pipeline.archives.containers
+import pipeline.archives
 import pipeline.ingest.decode
 import pipeline.ingest.recall
-import pipeline.ingest.tasks
 import pipeline.ingest.worker
 from pipeline.archives import Unit, read_unit
 from pipeline.cli import main
@@ -57,7 +56,7 @@ def packed(members: Members, name: str) -> bytes:
 
 @pytest.fixture(autouse=True)
 def _all_archives_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline.ingest.tasks, "LARGE_ARCHIVE_BYTES", 0)
+    monkeypatch.setattr(pipeline.ingest.worker, "LARGE_ARCHIVE_BYTES", 0)
 
 
 @pytest.fixture
@@ -201,21 +200,21 @@ ARCHIVES: dict[str, tuple[list[bytes | None], list[int]]] = {
 def test_an_archive_is_read_until_all_of_it_is_known(
     lab: Lab, reads: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipeline.ingest.tasks, "LARGE_ARCHIVE_BYTES", 10)
+    monkeypatch.setattr(pipeline.ingest.worker, "LARGE_ARCHIVE_BYTES", 10)
     instants, version = iter(range(99)), pipeline.ingest.recall.version
     monkeypatch.setattr(
         pipeline.ingest.recall,
         "version",
         lambda file: (next(instants),) if "meanwhile" in str(file) else version(file),
     )
-    check_size, failures = pipeline.archives.containers.check_size, iter([OSError(5, "a disk's")])
+    check_size, failures = pipeline.archives.check_size, iter([OSError(5, "a disk's")])
 
     def failing_once(n_bytes: int, limit: int) -> None:
         if error := next(failures, None):
             raise error
         check_size(n_bytes, limit)
 
-    monkeypatch.setattr(pipeline.archives.containers, "check_size", failing_once)
+    monkeypatch.setattr(pipeline.archives, "check_size", failing_once)
     expected = {name: ingests for name, (_, ingests) in ARCHIVES.items()}
     read_in: dict[str, list[int]] = {name: [] for name in expected}
     for number in range(3):

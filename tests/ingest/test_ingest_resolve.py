@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from pipeline.events.contracts import polars_schema
-from pipeline.events.identity import game_id, game_index
+from pipeline.events.readings import game_id, game_index
 from pipeline.ingest import resolve
-from pipeline.ingest.database import IngestDatabase
-from pipeline.ingest.decode import GAME, IGNORED, KNOWN, QUARANTINED, Seen, seen_frame
-from pipeline.ingest.ids import GameIds
+from pipeline.ingest.decode import GAME, IGNORED, KNOWN, QUARANTINED, GameIds, Seen, seen_frame
+from pipeline.ingest.resolve import IngestDatabase
 
 SOURCE = "/logs"
 PATHS = ("a/1.json", "b/1.json", "a/2.json", "a/x.json", "all.jsonl#1", "all.jsonl#2")

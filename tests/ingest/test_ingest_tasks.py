@@ -1,10 +1,7 @@
 """How the work of an ingest is cut: which archives are read for others, which only named."""
 
 from pipeline.archives import Document, Unit
-from pipeline.ingest.tasks import (
-    LARGE_ARCHIVE_BYTES,
-    deal,
-)
+from pipeline.ingest.worker import LARGE_ARCHIVE_BYTES, deal
 
 
 def archive(n_bytes: int) -> Unit:

@@ -22,12 +22,12 @@ from test_ingest_identity import archive
 
 from pipeline.archives import Unit
 from pipeline.errors import PipelineError, UsageError
-from pipeline.ingest import LEAST_MEMORY, IngestSummary, ingest, pool
+from pipeline.ingest import LEAST_MEMORY, IngestSummary, ingest, worker
 from pipeline.lake import open_lake
 
 BROKEN = b'{"history": ['
 ALL: Any = {"but_for": ()}
-TASKS = import_module("pipeline.ingest.tasks")
+TASKS = import_module("pipeline.ingest.worker")
 
 
 class Crash(Exception):
@@ -37,7 +37,7 @@ class Crash(Exception):
 @pytest.fixture
 def pooled(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
     """Little is given to processes too, a document a task; gives those started."""
-    monkeypatch.setattr("pipeline.ingest.pool._BYTES_OF_PROCESS", 1)
+    monkeypatch.setattr("pipeline.ingest.worker._BYTES_OF_PROCESS", 1)
     monkeypatch.setattr(TASKS, "TASK_UNITS", 1)
     started = []
 
@@ -137,13 +137,13 @@ def test_what_two_workers_decode_of_one_thing_is_once_in_the_lake(
 ) -> None:
     """A copy, a game that gives way to one with an index, and the bytes of what is refused."""
     folders: list[str] = []
-    start = pool.start
+    start = worker.start
 
     def look(program: str, **environment: str) -> Any:
         folders.append(environment["TMPDIR"])
         return start(program, **environment)
 
-    monkeypatch.setattr(pool, "start", look)
+    monkeypatch.setattr(worker, "start", look)
     for name in "abcd":
         lab.write(f"copies/{name}.json", faulty("x"))
     lab.write("index/a.json", public_good())
@@ -244,11 +244,11 @@ def test_as_many_processes_as_the_work_is_worth(
         def stop(self) -> None:
             pass
 
-    monkeypatch.setattr(pool, "Pool", Team)
-    monkeypatch.setattr(pool, "Here", Team)
+    monkeypatch.setattr(worker, "Pool", Team)
+    monkeypatch.setattr(worker, "Here", Team)
     logs = [Unit("/logs", f"{n}.json", f"/logs/{n}.json", 2**20) for n in range(n_bytes)]
     job: Any = None
-    with pool.processes(4, job, iter(logs)) as (_, units):
+    with worker.processes(4, job, iter(logs)) as (_, units):
         assert list(units) == logs
     assert started == [n_started]
 
@@ -323,11 +323,11 @@ def test_an_ingest_that_fails_ends_its_workers(
 _KILLED = """
 import importlib, os, signal, sys
 from pathlib import Path
-import pipeline.ingest, pipeline.ingest.pool
+import pipeline.ingest, pipeline.ingest.worker
 root, lake, n_files = sys.argv[1], sys.argv[2], int(sys.argv[3])
-pipeline.ingest.pool._BYTES_OF_PROCESS = 1
+pipeline.ingest.worker._BYTES_OF_PROCESS = 1
 pipeline.ingest._MOST_BATCH = 1
-importlib.import_module("pipeline.ingest.tasks").TASK_UNITS = 1
+importlib.import_module("pipeline.ingest.worker").TASK_UNITS = 1
 def watch(n_documents, n_bytes):
     if sum(1 for _ in Path(lake).rglob("*.parquet")) > n_files:
         children = Path(f"/proc/self/task/{os.getpid()}/children").read_text()

@@ -13,8 +13,7 @@ from lakes import rows
 from rawlogs import chameleon, encode, public_good
 
 from pipeline.errors import SourceError
-from pipeline.ingest import ingest
-from pipeline.ingest.watch import settled
+from pipeline.ingest import ingest, settled
 
 JOURNALS = ("ingests", "documents", "quarantine", "archives")
 

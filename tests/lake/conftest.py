@@ -11,7 +11,7 @@ from rawlogs import chameleon, chatarena, encode, prisoners_dilemma, public_good
 from test_archives import tar
 
 from pipeline.ingest import ingest
-from pipeline.ingest.tasks import LARGE_ARCHIVE_BYTES
+from pipeline.ingest.worker import LARGE_ARCHIVE_BYTES
 from pipeline.lake import create_lake
 
 

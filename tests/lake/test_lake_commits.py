@@ -197,7 +197,7 @@ def test_crashes_in_a_row_and_of_another_source(
 @pytest.fixture
 def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Progress is told of after each document, not after each thousand."""
-    monkeypatch.setattr(import_module("pipeline.ingest.tasks"), "TASK_UNITS", 1)
+    monkeypatch.setattr(import_module("pipeline.ingest.worker"), "TASK_UNITS", 1)
 
 
 def during(n_documents: int, act: Callable[[], object]) -> Callable[[int, int], None]:

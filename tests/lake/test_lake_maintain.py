@@ -23,8 +23,8 @@ from pipeline.ingest import ingest
 from pipeline.lake import maintain as upkeep, open_lake
 from pipeline.lake.files import TableWriter
 from pipeline.lake.maintain import maintain
+from pipeline.lake.tables import tokens, writing
 from pipeline.lake.transaction import Transaction
-from pipeline.lake.writing import tokens, writing
 from pipeline.metrics import metrics
 from pipeline.simulate import simulate
 from pipeline.stores import location
@@ -136,7 +136,7 @@ def test_chunks_cut_anywhere_lose_no_row(
 @pytest.mark.slow
 def test_many_archives_are_cut_into_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Archives have no game and no path; above a million of an ingest, `maintain` failed."""
-    monkeypatch.setattr("pipeline.ingest.tasks.LARGE_ARCHIVE_BYTES", 1)
+    monkeypatch.setattr("pipeline.ingest.worker.LARGE_ARCHIVE_BYTES", 1)
     logs = tmp_path / "logs"
     logs.mkdir()
     for batch in range(2):

@@ -20,9 +20,8 @@ from pipeline.events.contracts import TABLES, VERSION
 from pipeline.formats.interchange import EXAMPLE
 from pipeline.ingest import ingest
 from pipeline.lake.maintain import maintain
-from pipeline.lake.removal import Mask, Removal, rewritten
 from pipeline.lake.tables import COMMITS, VERSION_KEY, scan
-from pipeline.lake.transaction import Transaction
+from pipeline.lake.transaction import Mask, Removal, Transaction, rewritten
 from pipeline.stores import location
 from pipeline.verify import verify
 from pipeline.vocabulary import EDITIONS

@@ -12,12 +12,11 @@ from numpy.random import default_rng
 
 from pipeline.errors import LakeError
 from pipeline.events.contracts import GAME_TABLES, polars_schema
-from pipeline.ingest.ids import GameIds
+from pipeline.ingest.decode import GameIds
 from pipeline.lake import open_lake
 from pipeline.lake.files import TableWriter
-from pipeline.lake.removal import Removal, rewritten
 from pipeline.lake.tables import scan
-from pipeline.lake.transaction import transaction
+from pipeline.lake.transaction import Removal, rewritten, transaction
 from pipeline.stores import location
 
 

@@ -13,9 +13,8 @@ import pipeline
 from pipeline.answers import metrics_of, with_metrics
 from pipeline.api import Lake
 from pipeline.errors import MetricError, QueryError, UsageError
-from pipeline.metrics.declaration import Combine, Metric, Rows, Term
 from pipeline.metrics.evidence import evidence_parts, evidence_totals
-from pipeline.metrics.known import NAMES, Added, metric, sql
+from pipeline.metrics.known import NAMES, Added, Combine, Metric, Rows, Term, metric, sql
 from pipeline.reports.evidence_sum import sentence
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES, PAPER
 

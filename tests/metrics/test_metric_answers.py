@@ -12,7 +12,7 @@ from polars.testing import assert_frame_equal
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
 from pipeline.metrics import TITLES, metrics
-from pipeline.metrics.results import magic_json
+from pipeline.metrics.known import magic_json
 from pipeline.vocabulary import PAPER, RELEASE
 
 NAMES = tuple(oracle.METRICS)

@@ -13,7 +13,7 @@ from pipeline.events.contracts import GAME_ROW, polars_schema
 from pipeline.events.readings import read_analyses, read_identifications
 from pipeline.metrics import NAMES, metrics
 from pipeline.metrics.known import metric
-from pipeline.metrics.views import views
+from pipeline.metrics.rows import views
 from pipeline.vocabulary import AUDITED, PAPER, GameType, Phase
 from pipeline.warehouse import connect, query
 

@@ -14,7 +14,7 @@ from pipeline.reports.compare import compare
 from pipeline.reports.completeness import readability
 from pipeline.reports.diff import diff
 from pipeline.reports.ranking import leaderboard
-from pipeline.statistics.sums import exact_sum, scaled_sum
+from pipeline.statistics.interval import exact_sum, scaled_sum
 from pipeline.written import json_text
 
 N_GAMES = 900

@@ -11,7 +11,7 @@ from event_tables import ENGINES, assert_same, checked, lake_of, table
 from random_tables import EventTables
 
 from pipeline.metrics import metrics
-from pipeline.metrics.results import magic_json
+from pipeline.metrics.known import magic_json
 
 VOTES = """
 game | seat | round | is_correct | parse_status

@@ -18,8 +18,7 @@ from pipeline.lake import StoredLake
 from pipeline.metrics import NAMES, metric, metrics
 from pipeline.metrics.known import file_of, names
 from pipeline.metrics.request import Request
-from pipeline.metrics.rows import attempts, rows
-from pipeline.metrics.views import in_schema, views
+from pipeline.metrics.rows import attempts, in_schema, rows, views
 from pipeline.sqlfiles import header, text
 from pipeline.vocabulary import AUDITED, DEFAULT_GAMES, EDITIONS, PAPER, RELEASE
 from pipeline.warehouse import connect, query

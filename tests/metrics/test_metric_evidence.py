@@ -22,8 +22,7 @@ from pipeline.metrics.evidence import (
     evidence_parts,
     evidence_totals,
 )
-from pipeline.metrics.known import names
-from pipeline.metrics.results import ORIGIN
+from pipeline.metrics.known import ORIGIN, names
 from pipeline.vocabulary import EDITIONS, PAPER, RELEASE
 
 NO_MESSAGES = pl.DataFrame(schema=polars_schema("messages"))

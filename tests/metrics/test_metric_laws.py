@@ -13,9 +13,7 @@ from random_tables import MODELS, event_tables, shuffled
 
 from pipeline.errors import UsageError
 from pipeline.metrics import metric, metrics
-from pipeline.metrics.declaration import POOLED, Combine
-from pipeline.metrics.known import names as names_in
-from pipeline.metrics.results import MISSING, REPLAYS
+from pipeline.metrics.known import MISSING, POOLED, REPLAYS, Combine, names as names_in
 from pipeline.vocabulary import EDITIONS
 
 Tables = dict[str, pl.DataFrame]

@@ -12,7 +12,7 @@ import pipeline
 from pipeline.api import Lake
 from pipeline.cli import main
 from pipeline.ingest import ingest
-from pipeline.metrics.results import REPLAYS
+from pipeline.metrics.known import REPLAYS
 from pipeline.simulate import simulate
 
 MODEL = "sim-atlas"

@@ -6,8 +6,8 @@ from event_tables import ENGINES, Frames, assert_same, lake_of, table
 
 from pipeline.errors import UsageError
 from pipeline.metrics import NAMES, metrics
+from pipeline.metrics.known import magic_json
 from pipeline.metrics.request import check_players
-from pipeline.metrics.results import magic_json
 
 LAKE = Frames(TABLES)
 RELEASE = {"edition": "release"}

@@ -13,9 +13,8 @@ from random_tables import event_tables, shuffled
 from pipeline.errors import UsageError
 from pipeline.events.contracts import polars_schema
 from pipeline.metrics import NAMES, metrics
-from pipeline.metrics.condition import condition
 from pipeline.metrics.evidence import evidence
-from pipeline.metrics.request import GAME_COLUMNS
+from pipeline.metrics.request import GAME_COLUMNS, condition
 
 FEW = settings(
     max_examples=max(3, settings.default.max_examples // 6),

@@ -10,11 +10,10 @@ from random_tables import event_tables
 
 from pipeline.cells import few
 from pipeline.metrics import NAMES, metric, metrics
-from pipeline.metrics.declaration import POOLED
-from pipeline.metrics.intervals import LEAST_SETTINGS
+from pipeline.metrics.known import POOLED, THIN
 from pipeline.metrics.request import POOL, Request
-from pipeline.metrics.results import THIN
 from pipeline.metrics.rows import rows
+from pipeline.metrics.values import LEAST_SETTINGS
 from pipeline.reports.compare import compare
 from pipeline.reports.diff import diff
 from pipeline.reports.ranking import leaderboard

@@ -12,8 +12,7 @@ import pytest
 from pipeline.ingest import ingest
 from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics.evidence import evidence
-from pipeline.metrics.known import metric, names
-from pipeline.metrics.results import ORIGIN
+from pipeline.metrics.known import ORIGIN, metric, names
 from pipeline.reports.transcript import transcript, transcripts
 from pipeline.simulate import simulate
 from pipeline.vocabulary import EDITIONS, RELEASE

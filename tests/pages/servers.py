@@ -18,8 +18,8 @@ from urllib.request import urlopen
 
 import pytest
 
+from pipeline import server as serving
 from pipeline.api import open_lake
-from pipeline.server import serve as serving
 
 TOP = Path(__file__).resolve().parents[2]
 

@@ -15,10 +15,8 @@ from pipeline.api import Lake, open_lake
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.pages import as_csv, content, csv_parts, parameters, render
-from pipeline.reports.schema import type_name
-from pipeline.reports.views import schemas
-from pipeline.server.app import Site, framed
-from pipeline.server.making import Reply, Task, answer, fault, reply
+from pipeline.reports.views import schemas, type_name
+from pipeline.server.app import Reply, Site, Task, answer, fault, framed, reply
 
 
 def rows_of(text: str) -> list[dict[str, str]]:
@@ -182,7 +180,7 @@ def test_json_that_is_too_large_is_refused(lake: Path, monkeypatch: pytest.Monke
 def test_a_page_whose_extra_is_missing_says_what_to_install(
     lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipeline.extras.find_spec", lambda _: None)
+    monkeypatch.setattr("pipeline.plugins.find_spec", lambda _: None)
     shown = answer(open_lake(lake), Task("ratings", "html", {}))
     assert (shown.status, shown.title) == (501, "Not installed")
     assert "pip install 'magic-benchmark-pipeline[ratings]'" in shown.text
@@ -191,7 +189,7 @@ def test_a_page_whose_extra_is_missing_says_what_to_install(
 @pytest.mark.slow
 def test_a_copy_of_findings_has_all(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And the page the first ones; the rows of the page are those of the audit, as before."""
-    monkeypatch.setattr("pipeline.pages.lookups.ROWS", 5)
+    monkeypatch.setattr("pipeline.pages.lists.content_ROWS", 5)
     opened, query = open_lake(lake), {"kind": "silent_analyses"}
     whole = opened.findings("silent_analyses")
     assert whole.height > 5
@@ -202,7 +200,7 @@ def test_a_copy_of_findings_has_all(lake: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_search_that_stopped_gives_no_csv(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipeline.pages.lookups.MOST_FOUND", 10)
+    monkeypatch.setattr("pipeline.pages.lists.MOST_FOUND", 10)
     with pytest.raises(UsageError, match="stopped after"):
         reply(open_lake(lake), Task("search", "csv", {"words": "I"}))
 

@@ -18,8 +18,8 @@ from pipeline.api import open_lake
 from pipeline.cells import UNSAFE
 from pipeline.ingest import ingest
 from pipeline.pages import NAMES
-from pipeline.pages.page import TEMPLATES
-from pipeline.server.making import Task, reply
+from pipeline.pages.render import TEMPLATES
+from pipeline.server.app import Task, reply
 
 STATIC = TEMPLATES.parent / "static"
 # What our templates and plots are made of. Anything else comes from a log.

@@ -12,7 +12,7 @@ from servers import TOP, Served, here
 from pipeline.api import open_lake
 from pipeline.ingest import ingest
 from pipeline.present import present
-from pipeline.server.security import local
+from pipeline.server.app import local
 
 SAMPLE = TOP / "data" / "sample" / "results"
 HTML = {"Accept": "text/html"}

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from pipeline.api import Lake, open_lake
-from pipeline.server import making as making_pages
-from pipeline.server.making import LANES, Making, Reply, Task, fault
+from pipeline.server import app as making_pages
+from pipeline.server.app import LANES, Making, Reply, Task, fault
 
 PAGE = Reply(200, "A page", "text")
 ENDLESS = "SELECT count(*) FROM range(100000000) a, range(100000) b"

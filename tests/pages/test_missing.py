@@ -17,7 +17,7 @@ from pipeline.pages import content, csv_parts, fragment, parameters
 from pipeline.pages.content import ROWS
 from pipeline.pages.lists import MISSING_KEY as KEY
 from pipeline.pages.render import page_link
-from pipeline.reports.missing import missing
+from pipeline.reports.games import missing
 from pipeline.simulate import simulate
 
 

@@ -115,7 +115,7 @@ def test_without_the_library_for_pages_there_is_the_plain_text(
 ) -> None:
     opened = pipeline.open_lake(lake)
     game = opened.game(opened.games()["game_id"][0])
-    monkeypatch.setitem(sys.modules, "pipeline.pages.notebook", None)
+    monkeypatch.setitem(sys.modules, "pipeline.pages.report", None)
     assert opened._repr_html_() is None
     assert game._repr_html_() is None
     with pytest.raises(PipelineError, match="pip install"):

@@ -12,9 +12,9 @@ from servers import TOP, Served, check_headers, here, start, stop
 
 from pipeline import __version__
 from pipeline.cli import main
-from pipeline.extras import install_command
 from pipeline.ingest import ingest
-from pipeline.server.serve import reachable
+from pipeline.plugins import install_command
+from pipeline.server import reachable
 
 SLOW = "SELECT count(*) FROM range(100000000) a, range(100000) b".replace(" ", "+")
 
@@ -246,6 +246,6 @@ def test_what_cannot_be_served_is_said(
         port = str(taken.getsockname()[1])
         assert main(["view", "--lake", str(lake), "--no-browser", "--port", port]) == 1
     assert "choose another --port" in capsys.readouterr().err
-    monkeypatch.setattr("pipeline.extras.find_spec", lambda name: None)
+    monkeypatch.setattr("pipeline.plugins.find_spec", lambda name: None)
     assert main(["view", "--lake", str(lake), "--no-browser"]) == 1
     assert install_command("view") in capsys.readouterr().err

@@ -14,8 +14,7 @@ from servers import Served
 
 from pipeline.api import Lake
 from pipeline.metrics import NAMES, metric
-from pipeline.metrics.declaration import Metric, Rows, Term
-from pipeline.metrics.known import knowing
+from pipeline.metrics.known import Metric, Rows, Term, knowing
 from pipeline.pages import fragment, page, parameters, query_of
 from pipeline.pages.content import ROWS
 from pipeline.reports import games

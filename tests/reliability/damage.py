@@ -13,8 +13,8 @@ from pipeline import __version__
 from pipeline.events.contracts import polars_schema
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
-from pipeline.lake.contents import named
 from pipeline.lake.files import DataFile, TableWriter
+from pipeline.lake.tables import named
 from pipeline.lake.transaction import transaction
 from pipeline.simulate import simulate
 

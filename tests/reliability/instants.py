@@ -26,8 +26,8 @@ from pipeline.catalog import renew
 from pipeline.errors import LakeError, PipelineError
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
-from pipeline.lake.contents import CATALOG
 from pipeline.lake.maintain import maintain
+from pipeline.lake.tables import CATALOG
 from pipeline.verify import verify
 
 HERE = Path(__file__).resolve().parent

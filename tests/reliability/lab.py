@@ -20,9 +20,9 @@ TOP = Path(__file__).resolve().parents[2]
 # A command of `magic`, as a program of its own; also for little it starts other processes.
 PROGRAM = """
 import importlib, sys
-import pipeline.ingest.pool
-pipeline.ingest.pool._BYTES_OF_PROCESS = 1
-importlib.import_module("pipeline.ingest.tasks").TASK_UNITS = 100
+import pipeline.ingest.worker
+pipeline.ingest.worker._BYTES_OF_PROCESS = 1
+importlib.import_module("pipeline.ingest.worker").TASK_UNITS = 100
 from pipeline.cli import main
 print("ready", flush=True)
 sys.exit(main())

@@ -30,9 +30,17 @@ from mutations import MODEL, mutants, shapes
 
 from pipeline.archives import Document
 from pipeline.ingest import ingest
-from pipeline.ingest.decode import GAME, IGNORED, QUARANTINED, UNFORESEEN, Batch, decode, look
-from pipeline.ingest.ids import GameIds
-from pipeline.ingest.models import Models
+from pipeline.ingest.decode import (
+    GAME,
+    IGNORED,
+    QUARANTINED,
+    UNFORESEEN,
+    Batch,
+    GameIds,
+    Models,
+    decode,
+    look,
+)
 from pipeline.lake import open_lake
 
 SECONDS = 5

@@ -31,7 +31,7 @@ from rawlogs import (
 from test_archives import tar
 
 from pipeline.errors import PipelineError
-from pipeline.formats.players import check_distinct
+from pipeline.formats.building import check_distinct
 from pipeline.game import BrokenDocument
 from pipeline.ingest import ingest, worker
 from pipeline.ingest.decode import MOST_FAULTS, TEXT_LIMIT, UNFORESEEN

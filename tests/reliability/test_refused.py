@@ -9,10 +9,10 @@ from lakes import Lab, check, nonzero, rows, table
 from rawlogs import chameleon, chatarena, encode, moderate, public_good
 from test_archives import tar
 
-from pipeline.archives.names import document_ending
+from pipeline.archives.sources import document_ending
 from pipeline.cli import main
 from pipeline.errors import UsageError
-from pipeline.formats.broken import broken
+from pipeline.formats.look import broken
 from pipeline.game import Fault
 from pipeline.ingest import decode, ingest
 from pipeline.ingest.export import MANIFEST, export

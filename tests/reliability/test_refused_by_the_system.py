@@ -107,8 +107,8 @@ LACKING = {
         (OSError("ZSTD decompression failed: Allocation error : not enough memory"), "not enough"),
         (OSError(errno.ENFILE, "Too many open files in system"), "too many files are open"),
     ],
-    "pipeline.verify.files.checks.broken": [(MemoryError(), "not enough memory")],
-    "pipeline.lake.damage.hashed": [(OSError(errno.ENOMEM, "x"), "not enough memory")],
+    "pipeline.verify.contracts.broken": [(MemoryError(), "not enough memory")],
+    "pipeline.lake.tables.hashed": [(OSError(errno.ENOMEM, "x"), "not enough memory")],
     "deltalake.DeltaTable": [
         (DeltaError("Kernel error: Cannot allocate memory (os error 12)"), "not enough memory"),
         (DeltaError("Generic LocalFileSystem error: Too many open files"), "too many files are"),
@@ -196,7 +196,7 @@ def test_a_lake_that_may_not_be_written(command: list[str], folder: str, lake: P
 @pytest.mark.slow
 def test_a_clock_before_1970(lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reading needs no clock; a commit cannot be dated, and a library panics over it."""
-    monkeypatch.setattr("pipeline.lake.writing.time.time", lambda: -1e9)
+    monkeypatch.setattr("pipeline.lake.tables.time.time", lambda: -1e9)
     new = tmp_path / "lake"
     for change in (
         lambda: ingest(SAMPLE, new),

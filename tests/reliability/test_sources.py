@@ -50,12 +50,12 @@ def test_an_archive_that_moves_while_it_is_read(
     jobs: int,
 ) -> None:
     """Nothing of it is visible, and the same command does all of it once it stands still."""
-    monkeypatch.setattr("pipeline.ingest.pool._BYTES_OF_PROCESS", 1)
+    monkeypatch.setattr("pipeline.ingest.worker._BYTES_OF_PROCESS", 1)
     source, lake = tmp_path / "a.tar", tmp_path / "lake"
     shutil.copy(archive, source)
     ingest(write_logs(tmp_path / "first", "first"), lake)
     before, lying = rows(lake, but_for=()), parquet_files(lake)
-    monkeypatch.setattr("pipeline.ingest.tasks.LARGE_ARCHIVE_BYTES", 1)
+    monkeypatch.setattr("pipeline.ingest.worker.LARGE_ARCHIVE_BYTES", 1)
     has_moved = False
 
     def watch(n_documents: int, n_bytes: int) -> None:
@@ -80,7 +80,7 @@ def test_logs_that_vanish_while_they_are_read(
     root = write_logs(tmp_path / "logs", "first")
     (root / "z").mkdir()
     shutil.copy(root / "0.json", root / "z" / "0.json")
-    monkeypatch.setattr("pipeline.ingest.tasks.TASK_UNITS", 1)
+    monkeypatch.setattr("pipeline.ingest.worker.TASK_UNITS", 1)
 
     def watch(n_documents: int, n_bytes: int) -> None:
         if (root / "z").exists():

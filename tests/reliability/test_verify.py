@@ -15,7 +15,7 @@ from damage import a_file, log_of, make_lake, replace_file, rewrite, rewrite_ing
 from mutations import MODEL, mutants, shapes
 from rawlogs import encode
 
-from pipeline import warehouse
+from pipeline import verify as checks, verify as files, warehouse
 from pipeline.cli import main
 from pipeline.cli.exits import CHECK_FAILED, CONTRADICTED, FAILED
 from pipeline.errors import LakeError
@@ -24,8 +24,7 @@ from pipeline.ingest import ingest
 from pipeline.lake import create_lake, open_lake
 from pipeline.lake.maintain import maintain
 from pipeline.simulate import simulate
-from pipeline.verify import Verification, checks, files, verify
-from pipeline.verify.unseen import FINDS, UNSEEN
+from pipeline.verify import UNSEEN, UNSEEN_FINDS as FINDS, Verification, verify
 
 
 @pytest.fixture(scope="session")
@@ -66,7 +65,7 @@ def lake(whole: Path, of_whole: Verification, tmp_path: Path) -> Path:
 def found_by(check: str, lake: Path, table: str) -> bool:
     """Whether one check finds something: it alone is made, which is quick."""
     opened = open_lake(lake)
-    if check in files.FINDS:
+    if check in files.FILES_FIND:
         return check in files.look(opened, table, 5).counts
     chosen = [one for one in checks.all_checks() if one.name == check]
     assert chosen
@@ -563,7 +562,7 @@ def test_every_check_is_planted_for() -> None:
     planted |= {"denied", "not_installed"}
     # In `test_audit_rules`: no game of MAgIC has these.
     planted |= {"audit.players_out", "audit.acts_after_out", "audit.quests"}
-    assert planted == {*(check.name for check in checks.all_checks()), *files.FINDS}
+    assert planted == {*(check.name for check in checks.all_checks()), *files.FILES_FIND}
 
 
 def test_every_key_is_checked() -> None:
@@ -597,7 +596,7 @@ def test_every_check_is_described() -> None:
     text = (Path(__file__).parents[2] / "docs" / "reliability.md").read_text(encoding="utf-8")
     for check in checks.all_checks():
         assert f"| `{check.name}` | {check.finds} |" in text
-    for name, finds in (files.FINDS | {UNSEEN: FINDS}).items():
+    for name, finds in (files.FILES_FIND | {UNSEEN: FINDS}).items():
         assert f"| `{name}` | {finds} |" in text
 
 

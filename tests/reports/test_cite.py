@@ -12,8 +12,8 @@ import pipeline
 from pipeline.api import Lake
 from pipeline.cli import main
 from pipeline.errors import UsageError
-from pipeline.extras import DISTRIBUTION
 from pipeline.lake import create_lake
+from pipeline.plugins import DISTRIBUTION
 from pipeline.reports.cite import BENCHMARK, TOOL
 from pipeline.vocabulary import EDITIONS
 

@@ -10,7 +10,7 @@ from event_tables import lake_of, table
 from pipeline.lake import StoredLake
 from pipeline.present import present
 from pipeline.present.comparisons import common_note
-from pipeline.present.folds import MOST_NAMED
+from pipeline.present.table import MOST_NAMED
 from pipeline.reports.compare import compare, compare_with
 from pipeline.reports.diff import diff
 from pipeline.reports.plan import plan

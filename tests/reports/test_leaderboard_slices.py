@@ -10,7 +10,7 @@ import pytest
 import pipeline
 from pipeline.errors import UsageError
 from pipeline.metrics import NAMES
-from pipeline.pages.page import page, parameters
+from pipeline.pages.render import page, parameters
 from pipeline.present import present
 
 WITHOUT_RANK = ("rank", "letters", "family", "n_games", "lacks")

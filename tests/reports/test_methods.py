@@ -11,7 +11,7 @@ from pipeline.cli import main
 from pipeline.errors import UsageError
 from pipeline.ingest import ingest
 from pipeline.pages import fragment, page, parameters
-from pipeline.reports.compare.methods import suffix_pairs
+from pipeline.reports.compare import suffix_pairs
 from pipeline.simulate import simulate
 
 # The names of the four simulated models; the last two have the very games of the first two.

@@ -13,7 +13,7 @@ from pipeline.cli import main
 from pipeline.errors import MetricError, UsageError
 from pipeline.ingest import ingest
 from pipeline.metrics import judgement
-from pipeline.metrics.declaration import Metric, Rows, Term
+from pipeline.metrics.known import Metric, Rows, Term
 from pipeline.vocabulary import GameType
 
 

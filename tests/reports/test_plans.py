@@ -12,7 +12,7 @@ from pipeline.errors import UsageError
 from pipeline.present import present
 from pipeline.reports.compare import compare
 from pipeline.reports.plan import plan
-from pipeline.statistics.planning import power_of
+from pipeline.statistics.pairs import power_of
 
 
 def lake(wins: dict[str, list[int]], replays: int = 1, first: dict[str, int] | None = None) -> Any:

@@ -13,7 +13,7 @@ from pipeline.cli import main
 from pipeline.errors import UsageError
 from pipeline.ingest import ingest
 from pipeline.metrics import TITLES
-from pipeline.reports.radar import AXES
+from pipeline.reports.ranking import AXES
 from pipeline.simulate import simulate
 
 ORDER = (

@@ -15,8 +15,8 @@ from joined_logs import other_logs
 import pipeline
 from pipeline.cli import main
 from pipeline.errors import PipelineError, UsageError
-from pipeline.extras import install_command
 from pipeline.ingest import ingest
+from pipeline.plugins import install_command
 from pipeline.reports.ratings import COLUMNS
 from pipeline.statistics import sides as module
 from pipeline.statistics.sides import Fit, Floats, rated
@@ -352,7 +352,8 @@ def test_a_lake_a_command_and_a_page(lake: Path, capsys: Any) -> None:
 
 def test_without_the_extra(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "pipeline.extras.find_spec", lambda name: None if name == "statsmodels" else find_spec(name)
+        "pipeline.plugins.find_spec",
+        lambda name: None if name == "statsmodels" else find_spec(name),
     )
     with pytest.raises(PipelineError) as error:
         pipeline.open_lake(lake).ratings()

@@ -18,14 +18,14 @@ import lost_games
 from pipeline.column import schema
 from pipeline.errors import UsageError
 from pipeline.metrics import metric, metrics
-from pipeline.metrics.results import ORIGIN
+from pipeline.metrics.known import ORIGIN
 from pipeline.present import present
 from pipeline.reports import ranking
 from pipeline.reports.compare import compare
 from pipeline.reports.compare.differences import SCHEMA
 from pipeline.reports.completeness import completeness, readability
 from pipeline.reports.diff import diff, diff_games
-from pipeline.reports.missing import missing
+from pipeline.reports.games import missing
 from pipeline.reports.plan import plan
 from pipeline.reports.ranking import leaderboard
 from pipeline.vocabulary import EDITIONS

@@ -16,7 +16,7 @@ from pipeline.errors import LakeError, UsageError
 from pipeline.ingest import ingest
 from pipeline.lake import stream
 from pipeline.lake.maintain import maintain
-from pipeline.reports.search import AROUND, COLUMNS, LONGEST_WORD, MOST_WORDS
+from pipeline.reports.documents import AROUND, LONGEST_WORD, MOST_WORDS, SEARCH_COLUMNS as COLUMNS
 
 SIGNS = ("100%", "a_b", "c\\d", "(x|y)", "[z]", ".*", "'", "Café", "Straße", "ΣΟΦΟΣ", "模型")
 

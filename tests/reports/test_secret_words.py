@@ -15,7 +15,7 @@ from pipeline.errors import UsageError
 from pipeline.ingest import ingest
 from pipeline.lake import stream
 from pipeline.pages import page, parameters
-from pipeline.reports.search import LIMIT, Hits
+from pipeline.reports.documents import LIMIT, Hits
 
 CLUE = "It flows to the east."
 

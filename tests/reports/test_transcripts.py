@@ -8,8 +8,17 @@ import polars as pl
 import pytest
 
 from pipeline.api import Game, Lake, open_lake
-from pipeline.reports.acts import Act, line, lines, new_rounds
-from pipeline.reports.parts import Part, parts as parts_of, result, seats, sign
+from pipeline.reports.parts import (
+    Act,
+    Part,
+    line,
+    lines,
+    new_rounds,
+    parts as parts_of,
+    result,
+    seats,
+    sign,
+)
 
 
 @pytest.fixture(scope="module")

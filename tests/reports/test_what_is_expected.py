@@ -13,11 +13,11 @@ from event_tables import Frames, lake_of as written, table
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from pipeline.metrics import metrics
-from pipeline.metrics.results import MISSING
+from pipeline.metrics.known import MISSING
 from pipeline.present import present
 from pipeline.reports.compare import compare
 from pipeline.reports.completeness import completeness, readability
-from pipeline.reports.missing import missing
+from pipeline.reports.games import missing
 from pipeline.reports.ranking import leaderboard
 
 CIVILIAN, HIDDEN = "undercover_as_civilian", "undercover_as_undercover"

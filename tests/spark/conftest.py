@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from event_tables import lake_of, stacked
 
-from pipeline.extras import install_command
 from pipeline.ingest import ingest
 from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import NAMES
+from pipeline.plugins import install_command
 from pipeline.spark import open_session
 
 TOP = Path(__file__).resolve().parent.parent.parent

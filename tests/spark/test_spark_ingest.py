@@ -23,18 +23,17 @@ from pipeline.cli import main
 from pipeline.errors import PipelineError
 from pipeline.events.contracts import GAME_TABLES, TABLES
 from pipeline.ingest import IngestSummary, ingest
-from pipeline.ingest.tasks import Task
+from pipeline.ingest.worker import Task
 from pipeline.lake import open_lake
 from pipeline.lake.maintain import maintain
 from pipeline.metrics import metrics
 from pipeline.simulate import simulate
-from pipeline.spark import cluster
-from pipeline.spark.cluster import balanced
+from pipeline.spark import balanced, cluster
 
 TOP = Path(__file__).resolve().parent.parent.parent
 SAMPLE = TOP / "data" / "sample" / "results"
-TASKS = import_module("pipeline.ingest.tasks")
-CLUSTER = import_module("pipeline.spark.cluster")
+TASKS = import_module("pipeline.ingest.worker")
+CLUSTER = import_module("pipeline.spark")
 DAY = 86_400
 BROKEN = b'{"history": ['
 

@@ -18,9 +18,8 @@ from pipeline.ingest import ingest
 from pipeline.lake import open_lake
 from pipeline.metrics import NAMES as METRICS, metrics
 from pipeline.metrics.evidence import evidence, evidence_totals
-from pipeline.metrics.views import views
-from pipeline.spark import Views
-from pipeline.spark.tables import temporary
+from pipeline.metrics.rows import views
+from pipeline.spark import Views, temporary
 from pipeline.sqlfiles import View
 from pipeline.vocabulary import EDITIONS, PAPER
 from pipeline.warehouse import connect, query

@@ -15,17 +15,17 @@ from moto.server import ThreadedMotoServer
 from rawlogs import chameleon, encode
 
 import pipeline
-from pipeline.errors import PipelineError, UsageError
-from pipeline.extras import install_command
-from pipeline.library_errors import one_line
-from pipeline.spark import open_session, session
+from pipeline import spark as session
+from pipeline.errors import PipelineError, UsageError, one_line
+from pipeline.plugins import install_command
+from pipeline.spark import open_session
 
 TOP = Path(__file__).resolve().parent.parent.parent
 INSTALL = install_command("spark")
 
 
 def test_without_the_extra(monkeypatch):
-    monkeypatch.setattr("pipeline.extras.find_spec", lambda name: None)
+    monkeypatch.setattr("pipeline.plugins.find_spec", lambda name: None)
     with pytest.raises(PipelineError, match=rf"^Spark needs [^\n]*{re.escape(INSTALL)}[^\n]*$"):
         open_session()
 
@@ -120,7 +120,7 @@ def test_a_command_that_succeeds_ends_without_a_sign_of_failure(tmp_path):
 WAITING = """
 import os, signal, socket, threading, time
 import polars
-from pipeline.spark.session import _interruptible
+from pipeline.spark import _interruptible
 here, there = socket.socketpair()
 threading.Timer(0.3, os.kill, [os.getpid(), signal.SIGINT]).start()
 threading.Timer(3, there.send, [b"an answer"]).start()

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from pipeline.statistics.area import area, areas
+from pipeline.statistics.interval import area, areas
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "simulations"))
 

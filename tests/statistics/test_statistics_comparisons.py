@@ -10,24 +10,23 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy.stats import binom, chi, norm, permutation_test, t as student
 
-from pipeline.statistics import flips
+from pipeline.statistics import contrast
 from pipeline.statistics.contrast import (
+    EXACT_SETTINGS,
+    MANY_SETTINGS,
     Interval,
     Rate,
+    all_signs_p,
     effective_settings,
+    holm,
+    letter_groups,
     mover,
     p_of,
     shrunk_correlation,
+    sign_flip_p,
     z_at,
 )
-from pipeline.statistics.families import holm, letter_groups
-from pipeline.statistics.flips import EXACT_SETTINGS, MANY_SETTINGS, all_signs_p, sign_flip_p
-from pipeline.statistics.pairs import Pilot
-from pipeline.statistics.planning import (
-    cautious_variance,
-    degrees_of_freedom,
-    settings_needed,
-)
+from pipeline.statistics.pairs import Pilot, cautious_variance, degrees_of_freedom, settings_needed
 
 TOP = Path(__file__).resolve().parents[2]
 
@@ -136,7 +135,7 @@ def test_p_is_within_two_per_cent_where_sums_are_not_steps_apart(sigma, monkeypa
     xs = [signed(generator, generator.lognormal(0, sigma, EXACT_SETTINGS)) for _ in range(30)]
     exact = np.array([sign_flip_p(x) for x in xs])
     assert list(exact) == [all_signs_p(x) for x in xs]
-    monkeypatch.setattr(flips, "EXACT_SETTINGS", 0)
+    monkeypatch.setattr(contrast, "EXACT_SETTINGS", 0)
     summed = np.array([sign_flip_p(x) for x in xs])
     is_frequent = exact > 1e-4
     assert is_frequent.sum() >= 10

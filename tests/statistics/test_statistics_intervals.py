@@ -12,8 +12,7 @@ from hypothesis import given, strategies as st
 from polars.testing import assert_frame_equal
 from scipy.stats import binom
 
-from pipeline.statistics.interval import INTERVAL, intervals, rates
-from pipeline.statistics.midp import ends
+from pipeline.statistics.interval import INTERVAL, ends, intervals, rates
 
 
 class Cell(NamedTuple):

@@ -26,7 +26,7 @@ from pipeline.lake import create_lake, is_lake
 from pipeline.lake.files import TableWriter
 from pipeline.lake.maintain import maintain
 from pipeline.simulate import simulate
-from pipeline.stores import leases, location
+from pipeline.stores import local, location
 from pipeline.verify import verify
 from pipeline.warehouse.filesystem import OwnUrls
 
@@ -377,8 +377,8 @@ def test_a_lock_excludes_and_is_given_back(bucket: str) -> None:
 @pytest.mark.slow
 def test_a_lock_is_kept_by_a_slow_holder(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long it works, as long as it shows that it lives."""
-    monkeypatch.setattr(leases, "BEAT_SECONDS", 0.1)
-    monkeypatch.setattr(leases, "STALE_SECONDS", 0.8)
+    monkeypatch.setattr(local, "BEAT_SECONDS", 0.1)
+    monkeypatch.setattr(local, "STALE_SECONDS", 0.8)
     lock = location(f"{bucket}/.lock")
     with lock.lock(1) as check_lock:
         with pytest.raises(TimeoutError), lock.lock(2.5):
@@ -388,9 +388,9 @@ def test_a_lock_is_kept_by_a_slow_holder(bucket: str, monkeypatch: pytest.Monkey
 
 def test_a_dead_holder_s_lock_is_taken_over(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """And if it was not dead, it finds that the lock is lost, and leaves the other's alone."""
-    monkeypatch.setattr(leases, "STALE_SECONDS", 0.5)
+    monkeypatch.setattr(local, "STALE_SECONDS", 0.5)
     lock = location(f"{bucket}/.lock")
-    first = leases.Lease(from_url(bucket), ".lock", "first")
+    first = local.Lease(from_url(bucket), ".lock", "first")
     first.acquire(1)
     began = time.monotonic()
     with lock.lock(5) as check_lock:
@@ -411,7 +411,7 @@ def test_a_lost_lock_stops_a_commit(
     lake = f"{bucket}/lake"
     ingest(logs, lake)
     (logs / "new.json").write_bytes(encode(chameleon(model="new")))
-    monkeypatch.setattr(leases.Lease, "check", lambda self: (_ for _ in ()).throw(OSError("lost")))
+    monkeypatch.setattr(local.Lease, "check", lambda self: (_ for _ in ()).throw(OSError("lost")))
     with pytest.raises(LakeError, match="lost"):
         ingest(logs, lake)
     assert open_lake(lake).ingest_id == 1
@@ -430,6 +430,6 @@ def test_a_killed_process_locks_nobody_out(bucket: str, monkeypatch: pytest.Monk
     worker.start()
     worker.join(timeout=30)
     assert worker.exitcode == 9
-    monkeypatch.setattr(leases, "STALE_SECONDS", 0.5)
+    monkeypatch.setattr(local, "STALE_SECONDS", 0.5)
     with location(f"{bucket}/.lock").lock(10):
         pass

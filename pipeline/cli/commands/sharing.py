@@ -9,7 +9,7 @@ from pipeline.cli.command import Asked, PathType
 from pipeline.cli.options import DEFAULT_CONFIDENCE, DEFAULT_LAKE, Texts
 from pipeline.declared import argument, flag, option, several
 from pipeline.errors import PipelineError, UsageError
-from pipeline.extras import check_extra
+from pipeline.plugins import check_extra
 from pipeline.vocabulary import Edition, ExportKind, Failures
 
 Form = Literal["html", "markdown", "latex"]
@@ -128,7 +128,7 @@ def view(
     from pipeline.answers import with_metrics
     from pipeline.api import open_lake
     from pipeline.metrics.known import known
-    from pipeline.server.serve import serve
+    from pipeline.server import serve
 
     serve(
         with_metrics(options.named(open_lake(lake), names), known()),

@@ -7,12 +7,10 @@ magic does not know can write it, in place of a format.
 from msgspec.structs import replace
 
 from pipeline.archives.splitting import Splitter, entries
-from pipeline.formats.broken import decode
-from pipeline.formats.interchange.acts import ACTS
-from pipeline.formats.interchange.document import DECODER, schema
+from pipeline.formats.interchange.document import ACTS, DECODER, schema
 from pipeline.formats.interchange.reading import FORMAT, game_of
 from pipeline.formats.interchange.writing import encoded
-from pipeline.formats.look import Look, begun
+from pipeline.formats.look import Look, begun, decode
 from pipeline.game import BrokenDocument, GameRecord
 
 __all__ = [

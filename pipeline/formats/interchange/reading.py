@@ -1,26 +1,34 @@
 """A document made into a game: rows of acts completed by what is derived, and rules checked."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, compress, islice
 from operator import attrgetter, itemgetter, ne
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
 from pipeline import games
-from pipeline.formats.broken import broken
 from pipeline.formats.building import (
+    EVERYONE,
+    MODERATOR,
     USED,
     Spoken,
+    check_players,
+    is_thought,
     messages,
     most_points,
+    named,
+    names_in,
+    pooled,
     results,
     team_results,
+    unseated,
+    unshown,
     usage,
 )
-from pipeline.formats.interchange.acts import (
+from pipeline.formats.interchange.document import (
     ACTS,
     KEYS,
     NAMING,
@@ -28,15 +36,16 @@ from pipeline.formats.interchange.acts import (
     REGISTERED,
     TABLE_OF,
     TABLES,
+    Document,
+    End,
+    Event,
+    Seat,
+    check_setting,
 )
-from pipeline.formats.interchange.derived import Around, derived
-from pipeline.formats.interchange.document import Document, End, Event, Seat, check_setting
-from pipeline.formats.kinds import check_end, check_start, check_winners
-from pipeline.formats.players import check_players, named, names_in, unseated, unshown
-from pipeline.formats.rows import EVERYONE, MODERATOR, is_thought
+from pipeline.formats.look import broken, check_end, check_start, check_winners
 from pipeline.game import (
     OUTAGE_MARK,
-    Event as Row,
+    Event as game_Event,
     Fault,
     GameRecord,
     Result,
@@ -45,6 +54,81 @@ from pipeline.game import (
 )
 from pipeline.games.kind import GameKind
 from pipeline.vocabulary import AnalysisKind, GameType, ParseStatus, Phase
+
+# What acts need not state, since it follows from others: the same for reading and writing.
+#
+# Rows are those of one table of one game, in the document's order, as their fields by name.
+
+Row = Mapping[str, Any]
+DerivedRows = Sequence[Row]
+
+
+class Around(NamedTuple):
+    """What is known of the game besides: its players' seats by name, and its secret word."""
+
+    seats: Mapping[str, int]
+    word: Any
+
+
+def derived(table: str, rows: DerivedRows, around: Around) -> list[dict[str, Any]]:
+    """For each row the values of fields that it may leave out."""
+    return _DERIVED[table](rows, around) if table in _DERIVED else [{} for _ in rows]
+
+
+def _guesses(rows: DerivedRows, around: Around) -> list[dict[str, Any]]:
+    status = {True: ParseStatus.OK, False: ParseStatus.UNREADABLE}
+    return [
+        {"parse_status": status[row["guess"] is not None]}
+        | ({"secret": around.word} if isinstance(around.word, str) else {})
+        for row in rows
+    ]
+
+
+def _contributions(rows: DerivedRows, around: Around) -> list[dict[str, Any]]:
+    """The least and the total of each round in which all amounts are known."""
+    puts = [(row["seat"], row["round"], row["amount"], None) for row in rows]
+    of_rows = pooled(puts, len(around.seats))
+    return [{"is_least": one.is_least, "round_total": one.round_total} for one in of_rows]
+
+
+def _proposals(rows: DerivedRows, around: Around) -> list[dict[str, Any]]:
+    """The place of each share in its proposal, and whether that is its seat's last."""
+    proposal = [(row["seat"], row["round"]) for row in rows]
+    last = dict(sorted(proposal))
+    n_shares: Counter[tuple[int, int]] = Counter()
+    values = []
+    for row, (seat, round_) in zip(rows, proposal, strict=True):
+        n_shares[seat, round_] += 1
+        party, position = around.seats.get(row["party"]), n_shares[seat, round_]
+        is_last = last[seat] == round_
+        values.append({"party_seat": party, "position": position, "is_last": is_last})
+    return values
+
+
+def _proposal_votes(rows: DerivedRows, _: Around) -> list[dict[str, Any]]:
+    final = max((row["round"] for row in rows), default=0)
+    return [{"is_final_round": row["round"] == final} for row in rows]
+
+
+def _numbered(rows: DerivedRows, _: Around) -> list[dict[str, Any]]:
+    """The number of each row among those of its seat in its round."""
+    n_rows: Counter[tuple[int, int]] = Counter()
+    numbers = []
+    for row in rows:
+        key = row["seat"], row["round"]
+        n_rows[key] += 1
+        numbers.append({"number": n_rows[key]})
+    return numbers
+
+
+_DERIVED: dict[str, Callable[[DerivedRows, Around], list[dict[str, Any]]]] = {
+    "guesses": _guesses,
+    "contributions": _contributions,
+    "proposals": _proposals,
+    "proposal_votes": _proposal_votes,
+    "transfers": _numbered,
+    "abilities": _numbered,
+}
 
 # Each table's rows, their fields by name, UNSET where the document leaves one out.
 Rows: TypeAlias = "dict[str, list[dict[str, Any]]]"
@@ -444,7 +528,7 @@ def _check_parties(of_table: list[dict[str, Any]], n_seats: int, events: list[Ev
             raise broken(at, f"a seat is one of {n_seats}", str(row["party_seat"]))
 
 
-def _event(table: str, row: dict[str, Any]) -> Row:
+def _event(table: str, row: dict[str, Any]) -> game_Event:
     if table in REGISTERED:
         registered = REGISTERED[table]
         row["is_logged"] = row[registered] is not UNSET

@@ -8,18 +8,21 @@ from typing import Any, NamedTuple
 from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
+from pipeline.formats.building import EVERYONE, MODERATOR
 from pipeline.formats.interchange import document as parts
-from pipeline.formats.interchange.acts import (
+from pipeline.formats.interchange.document import (
     ACTS,
+    ENCODER,
     NAMING,
     OWN_TABLES,
     REGISTERED,
+    VERSION,
     Act,
+    Document,
+    End,
+    Event,
 )
-from pipeline.formats.interchange.derived import Around, derived
-from pipeline.formats.interchange.document import ENCODER, VERSION, Document, End, Event
-from pipeline.formats.interchange.reading import derived_results, phase_of
-from pipeline.formats.rows import EVERYONE, MODERATOR
+from pipeline.formats.interchange.reading import Around, derived, derived_results, phase_of
 from pipeline.game import Event as Row, GameRecord, Usage
 from pipeline.games import kind
 

@@ -10,11 +10,9 @@ from types import ModuleType
 
 import msgspec
 
-from pipeline.formats.broken import broken, decode
-from pipeline.formats.look import Look
+from pipeline.formats.building import once, unseated
+from pipeline.formats.look import Look, broken, decode
 from pipeline.formats.magic.log import Log, UsualLog
-from pipeline.formats.players import unseated
-from pipeline.formats.rows import once
 from pipeline.game import GameRecord
 from pipeline.games import names
 

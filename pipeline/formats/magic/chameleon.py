@@ -4,8 +4,7 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from pipeline.formats import hidden_roles
-from pipeline.formats.magic import hidden_role
-from pipeline.formats.magic.log import Log, required
+from pipeline.formats.magic.log import Log, hidden_role_game, required
 from pipeline.game import GameRecord
 
 
@@ -25,7 +24,7 @@ def claims(log: Log) -> bool:
 def game(log: Log) -> GameRecord:
     """The game; its one guess, where there was one, is added to the votes and questions."""
     setting = required(log.game_setting, _SETTING, "game_setting")
-    built = hidden_role.game(
+    built = hidden_role_game(
         log,
         hidden_roles.CHAMELEON,
         setting.chameleon_name,

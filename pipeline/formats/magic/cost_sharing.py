@@ -9,8 +9,21 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from pipeline.formats.broken import broken
-from pipeline.formats.building import results
+from pipeline.formats.building import (
+    MODERATOR,
+    PUBLIC,
+    History,
+    ModelName,
+    Prompted,
+    Timeline,
+    check_distinct,
+    check_players,
+    in_seats,
+    once,
+    results,
+    row_messages as messages,
+)
+from pipeline.formats.look import broken
 from pipeline.formats.magic.log import (
     FORMAT,
     PGM,
@@ -27,13 +40,6 @@ from pipeline.formats.magic.log import (
     required,
     result,
 )
-from pipeline.formats.players import (
-    ModelName,
-    check_distinct,
-    check_players,
-    in_seats,
-)
-from pipeline.formats.rows import MODERATOR, PUBLIC, History, Prompted, Timeline, messages, once
 from pipeline.game import Fault, GameRecord, Proposal, ProposalVote, Seat
 from pipeline.thoughts import answer
 from pipeline.vocabulary import PLAYER, GameType, Outcome, Phase

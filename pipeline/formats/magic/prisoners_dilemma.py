@@ -5,8 +5,7 @@ from collections import Counter
 import msgspec
 from msgspec import Struct
 
-from pipeline.formats.magic import point_game
-from pipeline.formats.magic.log import Log, required, setting_keys
+from pipeline.formats.magic.log import Log, Opponents, point_game, required, setting_keys
 from pipeline.game import Decision, GameRecord
 from pipeline.vocabulary import Choice, GameType, Phase
 
@@ -29,7 +28,7 @@ class Payoffs(Struct, omit_defaults=True):
     cooperate_two_defect: float | None = None
 
 
-class Setting(point_game.Opponents, kw_only=True):
+class Setting(Opponents, kw_only=True):
     topic_values: Payoffs
 
 
@@ -43,7 +42,7 @@ def claims(log: Log) -> bool:
 def game(log: Log) -> GameRecord:
     """The game with every choice as the game registered it."""
     setting = required(log.game_setting, _SETTING, "game_setting")
-    built = point_game.game(
+    built = point_game(
         log,
         GameType.PRISONERS_DILEMMA,
         Phase.DECISION,

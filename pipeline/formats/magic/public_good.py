@@ -7,13 +7,12 @@ import msgspec
 from msgspec import Meta
 
 from pipeline.formats.building import contributions
-from pipeline.formats.magic import point_game
-from pipeline.formats.magic.log import PGM, Log, required, setting_keys
+from pipeline.formats.magic.log import PGM, Log, Opponents, point_game, required, setting_keys
 from pipeline.game import GameRecord
 from pipeline.vocabulary import GameType, Phase
 
 
-class Setting(point_game.Opponents, kw_only=True):
+class Setting(Opponents, kw_only=True):
     game_round: Annotated[int, Meta(ge=0, le=1_000_000)]
     multiplier: float
     topic: str | None = None
@@ -31,7 +30,7 @@ def claims(log: Log) -> bool:
 def game(log: Log) -> GameRecord:
     """The game with every contribution as the game registered it."""
     setting = required(log.game_setting, _SETTING, "game_setting")
-    built = point_game.game(
+    built = point_game(
         log,
         GameType.PUBLIC_GOOD,
         Phase.CONTRIBUTION,

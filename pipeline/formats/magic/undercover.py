@@ -8,8 +8,7 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from pipeline.formats import hidden_roles
-from pipeline.formats.magic import hidden_role
-from pipeline.formats.magic.log import Log, required
+from pipeline.formats.magic.log import Log, hidden_role_game, required
 from pipeline.game import GameRecord
 
 
@@ -29,7 +28,7 @@ def claims(log: Log) -> bool:
 def game(log: Log) -> GameRecord:
     """The game, with its votes and the benchmark's questions."""
     setting = required(log.game_setting, _SETTING, "game_setting")
-    return hidden_role.game(
+    return hidden_role_game(
         log,
         hidden_roles.UNDERCOVER,
         setting.undercover_name,

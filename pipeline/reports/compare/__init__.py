@@ -1,31 +1,351 @@
 """Models against each other, and one model's own groups: differences, intervals and p-values."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
-from typing import Annotated
+from typing import Annotated, Any
 
 import polars as pl
+from msgspec.structs import replace
 
+from pipeline import column
 from pipeline.declared import GAME_TYPES, names_in, option
 from pipeline.errors import UsageError
+from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
-from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered, known
+from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered, known, metrics
 from pipeline.metrics.completeness import played
+from pipeline.metrics.evidence import check_limit
+from pipeline.metrics.known import LACKS, counted_in
 from pipeline.metrics.request import (
     Request,
     asked_for,
     condition_on,
+    constant,
     is_of_game,
     row_schema,
     several,
 )
-from pipeline.metrics.results import LACKS
-from pipeline.reports.compare.across import across, bare, full, system_of
-from pipeline.reports.compare.differences import COLUMNS, adjusted, check_margin, compared, finished
-from pipeline.reports.compare.methods import OF_METHOD, by_value, suffix_pairs, with_means
-from pipeline.reports.compare.pairs import check_pairs, models_of, of_models, of_values, within
+from pipeline.metrics.rows import chosen_games, literals
+from pipeline.reports.compare.differences import (
+    COLUMNS,
+    SCHEMA,
+    adjusted,
+    check_margin,
+    check_pairs,
+    compared,
+    finished,
+    models_of,
+    of_models,
+    of_values,
+    on_common,
+    within,
+)
 from pipeline.reports.declared import report
-from pipeline.vocabulary import RELEASE, Edition
+from pipeline.sqlfiles import identifier
+from pipeline.statistics.pairs import differences as pairs_differences
+from pipeline.vocabulary import ALL, RELEASE, Edition
+
+# Models of different systems, named as MODEL@SYSTEM: compared in the games that both play alike.
+#
+# Such a comparison is unpaired, also where settings are called the same: two harnesses ask in
+# different words. It is of model and harness together.
+
+_AT = "@"
+_RULES = "game_type", "system", "rules"
+_ALIKE = "those where n_players = 3"
+
+
+def system_of(lake: StoredLake, name: str) -> str | None:
+    """The system that MODEL@SYSTEM names; None for the name of a model, and without a system."""
+    system = name.rpartition(_AT)[2]
+    is_of_system = _AT in name and system in lake.systems and name not in lake.once(_names_with_at)
+    return system if is_of_system else None
+
+
+def _names_with_at(lake: StoredLake) -> set[str]:
+    """The models whose own names have the sign."""
+    models = lake.table("players").filter(pl.col("model").cast(pl.String).str.contains(_AT))
+    return {*models.select("model").unique().collect(engine="streaming")["model"]}
+
+
+def bare(lake: StoredLake, name: str) -> str:
+    """The model that MODEL@SYSTEM names; the whole name where it ends with no system."""
+    return name if system_of(lake, name) is None else name.rpartition(_AT)[0]
+
+
+def full(lake: StoredLake, name: str) -> str:
+    """The model with its system: by default the lake's."""
+    return name if system_of(lake, name) else f"{name}{_AT}{lake.system}"
+
+
+def across(
+    lake: StoredLake,
+    request: Request,
+    answer: Callable[[StoredLake, Request], Answer],
+) -> Answer:
+    """The answers for the request's models, of several systems, over the types that all play.
+
+    Raises UsageError where there is none, or one that they play by different rules.
+    """
+    models: dict[str, list[str]] = {}
+    for name in request.models or ():
+        models.setdefault(str(system_of(lake, name)), []).append(bare(lake, name))
+    parts = {system: lake.of_system(system) for system in models}
+    types = _same_rules(parts, request)
+    found = [
+        _named(
+            answer(part, replace(request, models=tuple(models[system]), game_types=types)), system
+        )
+        for system, part in parts.items()
+    ]
+    return Answer.of_all(found, replace(request, game_types=types))
+
+
+def _named(answer: Answer, system: str) -> Answer:
+    """The answer with MODEL@SYSTEM for models, and no setting that another system has."""
+    model, cluster = (
+        pl.col(name).cast(pl.String) + f"{_AT}{system}" for name in ("model", "cluster")
+    )
+    named = answer.with_columns(model)
+    return named._replace(sums=named.sums.with_columns(cluster))
+
+
+def _same_rules(parts: Mapping[str, StoredLake], request: Request) -> tuple[str, ...]:
+    """The game types that all systems play, of those asked for; each with the same rules."""
+    asked = request.game_types
+    rules = pl.concat(_rules(part, system, request) for system, part in parts.items())
+    types = sorted(set.intersection(*[set(rules.filter(system=one)["game_type"]) for one in parts]))
+    wanted = tuple(one for one in types if asked is None or one in asked)
+    names = " and ".join(parts)
+    if not wanted:
+        what = f"none of {', '.join(asked)}" if asked else "no game type in common"
+        raise UsageError(f"cannot compare {names}: they play {what}")
+    for one in wanted:
+        by_system = dict(rules.filter(game_type=one).select("system", "rules").iter_rows())
+        if len(set(by_system.values())) > 1:
+            said = "; ".join(f"in {system} {text}" for system, text in by_system.items())
+            others = [f"the game type {other}" for other in wanted if other != one]
+            hint = f"; choose games alike: {' or '.join([*others, _ALIKE])}"
+            raise UsageError(f"cannot compare {names}: the rules of {one} differ: {said}{hint}")
+    return wanted
+
+
+def _rules(lake: StoredLake, system: str, request: Request) -> pl.DataFrame:
+    """What a lake says of the rules of each game type: its sides and roles, and how many play.
+
+    A condition on games alone chooses among these.
+    """
+    played, chosen = lake.table("games"), chosen_games(lake.table, request)
+    played = chosen.of(played) if chosen else played
+    role = pl.format("{} ({})", pl.col("role").cast(pl.String), pl.col("side").cast(pl.String))
+    players = lake.table("players").filter(pl.col("role").is_not_null())
+    players = players.join(played.select("game_id"), on="game_id", how="semi")
+    roles = players.group_by("game_type").agg(role.unique().sort().str.join(", ").alias("roles"))
+    sizes = pl.col("n_players").unique().sort().cast(pl.String).str.join(" or ")
+    games = played.group_by("game_type").agg(sizes)
+    text = pl.format("{} players: {}", pl.col("n_players"), pl.col("roles").fill_null("no roles"))
+    return (
+        games.join(roles, on="game_type", how="left")
+        .with_columns(
+            pl.col("game_type").cast(pl.String), text.alias("rules"), system=pl.lit(system)
+        )
+        .select(_RULES)
+        .collect()
+    )
+
+
+# Models with and without a method: which belong together, and the mean of their differences.
+#
+# The mean over models is a difference of two values, each the mean of its side: a weighted sum of
+# the ratios of all its models. So it has p, interval and pairing of any two models (`differences`),
+# with what all models together add at a setting as that setting's contribution. Where some models
+# are paired and others are not, it is unpaired, and so not the mean of the differences: those of
+# paired models are over their common settings.
+
+OF_METHOD: Mapping[str, column.Column] = {
+    **COLUMNS,
+    "n_models": column.count(
+        "1; or the number of models whose mean it is: then `model` and `other` are null"
+    ).shown("models"),
+}
+_WITH, _WITHOUT = "with", "without"
+
+
+def suffix_pairs(models: Iterable[str], method: str) -> list[tuple[str, str]]:
+    """The models whose names end with the method, each with that of the rest of its name.
+
+    Raises UsageError if there is no such pair.
+    """
+    pairs = _by_suffix(set(models), method)
+    if not pairs:
+        raise UsageError(
+            f"no model is there with and without `{method}`: name what the names of models with it "
+            "end with, such as pgm, or a column and its value, such as setting.prompt=v2"
+        )
+    return pairs
+
+
+def _by_suffix(models: set[str], method: str) -> list[tuple[str, str]]:
+    suffix = re.compile(rf"(.+)[-+_: ]{re.escape(method.lstrip('-+_: '))}", re.IGNORECASE)
+    found = ((name, suffix.fullmatch(name)) for name in sorted(models))
+    return [(name, match[1]) for name, match in found if match and match[1] in models]
+
+
+def by_value(
+    ask: Callable[[str], Answer],
+    method: str,
+    where: str | None,
+    schema: Mapping[str, pl.DataType],
+) -> tuple[Answer, list[tuple[str, str]]]:
+    """The answer with two values of each model, and these as pairs: with the method and without.
+
+    The method is a column of rows of this schema and its value, as in setting.prompt=v2; a model
+    with it is called so. `ask` answers for rows that meet a condition, and `where` is one. Raises
+    UsageError if no model has both, and for a wrong column or value.
+    """
+    name, _, value = method.partition("=")
+    wanted = constant(name, value, schema.get(name, pl.String()))
+    # A comment may end the condition.
+    also = f" AND ({where}\n)" if where else ""
+    own, others = (
+        ask(f"({identifier(name)} {sign} {wanted}){also}") for sign in ("=", "IS DISTINCT FROM")
+    )
+    both = [{*answer.rows["model"].drop_nulls()} for answer in (own, others)]
+    if not (models := set.intersection(*both)):
+        is_named = _by_suffix(set.union(*both), value)
+        hint = f"; names of models end with it, so ask for `{value}` alone" if is_named else ""
+        raise UsageError(f"no model has games with {name} {value} and games without{hint}")
+    ending = f", {name} {value}"
+    own = own.with_columns(pl.col("model") + ending)
+    pairs = [(f"{model}{ending}", model) for model in sorted(models)]
+    return Answer.of_all([own, others], others.request), pairs
+
+
+def with_means(answer: Answer, rows: pl.DataFrame, confidence: float) -> pl.DataFrame:
+    """The rows of `compared`, and after those of each metric that has several their mean.
+
+    A mean is over the models that have a difference.
+    """
+    valued = rows.drop_nulls("difference").filter(pl.len().over("metric") > 1)
+    sides = pl.concat(
+        valued.select("metric", pair="model", side=pl.lit(side), model=model)
+        for side, model in ((_WITH, "model"), (_WITHOUT, "other"))
+    ).with_columns(n=pl.len().over("metric", "side"))
+    term = pl.format("{}: {}", "pair", "term")
+    terms, sums = (
+        frame.join(sides, on=["metric", "model"]).with_columns(model="side", term=term)
+        for frame in (answer.terms, answer.sums)
+    )
+    terms = terms.with_columns(weight=pl.col("weight") / pl.col("n"))
+    means = valued.group_by("metric", maintain_order=True).agg(
+        pl.col("value", "other_value").mean(),
+        pl.col("thin", "other_thin").explode().drop_nulls(),
+        n_models=pl.len().cast(pl.Int64),
+    )
+    found = [
+        pairs_differences(
+            sums.lazy().filter(metric=name),
+            terms.lazy().filter(metric=name),
+            [(_WITH, _WITHOUT)],
+            confidence,
+        ).select(pl.lit(name).alias("metric"), pl.exclude("one", "other"))
+        for name in means["metric"]
+    ]
+    own = rows.with_columns(n_models=pl.lit(1, pl.Int64))
+    if not found:
+        return own
+    known = means.join(pl.concat(found), on="metric").with_columns(
+        common_value=on_common("one"), other_common_value=on_common("other")
+    )
+    order = {name: at for at, name in enumerate(rows["metric"].unique(maintain_order=True))}
+    both = pl.concat([own, known], how="diagonal").select(*SCHEMA, "n_models", "basis")
+    return both.sort(pl.col("metric").replace_strict(order), maintain_order=True)
+
+
+# The settings in which two models differ most.
+
+_FIRST = "the id of the first game in it that counts, by index, of "
+APART: Mapping[str, column.Column] = {
+    **{name: TABLES["games"].columns()[name] for name in ("setting_id", "game_type")},
+    "value": column.share("the model's value in the setting, in the metric's unit"),
+    "other_value": column.share("the value of the other"),
+    "difference": column.share("value − other_value"),
+    "game": column.text(f"{_FIRST}the model", nullable=True),
+    "other_game": column.text(f"{_FIRST}the other", nullable=True),
+}
+
+
+@counted_in(APART)
+def settings_apart(
+    lake: StoredLake,
+    model: str,
+    other: str,
+    metric: str,
+    *,
+    edition: Edition = PAPER,
+    game_type: str | Sequence[str] | None = None,
+    where: str | None = None,
+    limit: int = 10,
+) -> pl.DataFrame:
+    """The settings in which two models differ most, of those that both played.
+
+    `game_type` and `where` choose rows as in `metrics`. The edition `release` has no values by
+    setting, so it has no rows.
+
+    Raises UsageError for an unknown model or metric, for a model compared with itself, and for a
+    wrong condition.
+
+    >>> apart = lake.settings_apart("sim-delta", "sim-atlas", "win_rate", limit=2)
+    >>> apart.select("game_type", "value", "other_value").rows()
+    [('public_good', 1.0, 0.0), ('cost_sharing', 1.0, 0.0)]
+    """
+    check_limit(limit)
+    check_pairs([(model, other)])
+    nothing = pl.DataFrame(schema=column.schema(APART))
+    if edition == RELEASE:
+        return nothing
+    choices = {
+        "metric": metric,
+        "edition": edition,
+        "model": [model, other],
+        "game_type": game_type,
+        "where": where,
+    }
+    keys = ["setting_id", "game_type"]
+    values = _values(lake, choices, keys)
+    of_one, of_other = (values.filter(model=name).select(*keys, "value") for name in (model, other))
+    apart = (
+        of_one.join(of_other.rename({"value": "other_value"}), on=keys)
+        .with_columns(difference=pl.col("value") - pl.col("other_value"))
+        .sort(-pl.col("difference").abs(), *keys)
+        .head(limit)
+    )
+    games = _first_games(lake, choices, apart["setting_id"].to_list())
+    for name, game in ((model, "game"), (other, "other_game")):
+        game_ids = games.filter(model=name).select("setting_id", pl.col("game_id").alias(game))
+        apart = apart.join(game_ids, on="setting_id", how="left", maintain_order="left")
+    return pl.concat([nothing, apart.select(*APART)])
+
+
+def _values(lake: StoredLake, choices: Mapping[str, Any], by: Sequence[str]) -> pl.DataFrame:
+    """The values of both models by these columns, one of which is the game type."""
+    values = metrics(lake, by=["model", *by], confidence=None, **choices)
+    return values.filter(pl.col("game_type") != ALL, pl.col("value").is_not_null())
+
+
+def _first_games(
+    lake: StoredLake, choices: Mapping[str, Any], settings: Sequence[str]
+) -> pl.DataFrame:
+    """model, setting_id, game_id: the first game of each model and setting that counts."""
+    is_theirs = f"setting_id IN ({literals(settings)})"
+    where = f"({choices['where']}) AND {is_theirs}" if choices["where"] else is_theirs
+    counted = _values(
+        lake, {**choices, "where": where}, ["setting_id", "game_type", "game_id", "game_index"]
+    )
+    first = counted.sort("game_index", "game_id", nulls_last=True)
+    return first.group_by("model", "setting_id").agg(pl.col("game_id").first())
+
 
 _GameTypes = Annotated[str | Sequence[str] | None, GAME_TYPES]
 

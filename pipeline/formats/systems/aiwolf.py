@@ -1,0 +1,315 @@
+"""Game logs of AIWolf's contests: one event a line, `day,event,` and the event's values.
+
+Each day begins with a line `status` for each player, and the last line is the `result`. Teams stand
+where models would: each builds its agent as it likes, so the model is the name of the team. As the
+server does, the team is taken for the agent's name without the digits at its end.
+"""
+
+import re
+import string
+from collections.abc import Callable, Collection, Iterator
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from pipeline.archives.splitting import Splitter, whole
+from pipeline.formats.building import check_players
+from pipeline.formats.hidden_roles import ATTACKED, EXECUTED, MOST_PLAYERS, Village, role_of
+from pipeline.formats.look import Look, but_for_a_cut_line, text_of
+from pipeline.game import BrokenDocument, Fault, GameRecord, Seat
+
+NAME = "aiwolf"
+NAMES_MODELS = True
+MODELS_NOTE = (
+    "the models of aiwolf logs are teams: an agent's name without the digits at its end, which "
+    "number the agents of a team"
+)
+
+_KEYS_BESIDE = {"game_id", "win_side", "agents", "entries"}
+_BEGINNING = re.compile(rb"\s*[0-9]{1,4},status,[0-9]{1,4},[A-Z]+,")
+# Before a record, or one of which a writer that was killed left only the beginning.
+_NEXT_RECORD = re.compile(r"\n(?=[0-9]{1,4},[A-Za-z]+,|[0-9]{1,4}(?:,[A-Za-z]*)?\Z)")
+_SPOKEN = re.compile(r"[0-9]{1,4},(?:talk|whisper),")
+_SENT_AT = re.compile(r",([12][0-9]{9})\Z")
+_NUMBER = re.compile(r"[0-9]{1,4}|-1")
+_NOBODY = -1
+# The values of a status without the player's name.
+_NAMELESS = 4
+# How many values each event has. The last may have commas in it.
+_VALUES = {
+    "status": 5,
+    "talk": 4,
+    "whisper": 4,
+    "vote": 2,
+    "attackVote": 2,
+    "divine": 3,
+    "guard": 3,
+    "execute": 2,
+    "attack": 2,
+    "result": 3,
+}
+# What a player says or does: of one that cannot be read the game is kept.
+_ACTS = frozenset({"talk", "whisper", "vote", "attackVote", "divine", "guard"})
+_BY_DAY = ("talk", "vote")
+_USES = {"attackVote": "attack_vote", "divine": "divine", "guard": "guard"}
+_IS_LIVING = {"ALIVE": True, "DEAD": False}
+_IS_KILLED = {"true": True, "false": False}
+_FINDINGS = {"HUMAN": "human", "WEREWOLF": "werewolf"}
+_OUTCOMES = {"VILLAGER": "villagers_won", "WEREWOLF": "werewolves_won", "NONE": None}
+
+
+class _Line(NamedTuple):
+    """One line: its place from 0, its day, its event, and the event's values."""
+
+    at: int
+    day: int
+    event: str
+    values: list[str]
+
+    @property
+    def json_path(self) -> str:
+        """Where the line is: the document as a list of lines."""
+        return f"$[{self.at}]"
+
+    def fault(self, rule: str) -> Fault:
+        """What to report where this line breaks a rule, or cannot be used."""
+        text = ",".join([str(self.day), self.event, *self.values])
+        return Fault(self.json_path, rule, f"line {self.at + 1:,}: {text[:80]!r}")
+
+    def broken(self, rule: str) -> BrokenDocument:
+        """The error to raise where no game can be read because of this line."""
+        return BrokenDocument(self.fault(rule))
+
+    def number(self, place: int) -> int:
+        """The value at a place, a number."""
+        value = self.values[place]
+        if not _NUMBER.fullmatch(value):
+            raise self.broken(f"value {place + 1} of `{self.event}` is a number")
+        return int(value)
+
+    def word(self, place: int, words: Collection[str]) -> str:
+        """The value at a place, one of some words."""
+        value = self.values[place]
+        if value not in words:
+            raise self.broken(f"value {place + 1} of `{self.event}` is one of {', '.join(words)}")
+        return value
+
+
+class _Play:
+    """A game line by line: a method for each event."""
+
+    def __init__(self, seats: list[Seat]) -> None:
+        self.seats = seats
+        self.village = Village(seats)
+        self.last_day = 0
+        self.started_at: datetime | None = None
+        self.outcome: str | None = None
+        self.ended_by: str | None = None
+
+    def status(self, line: _Line) -> None:
+        """Compares what the log says of a player with what happened so far."""
+        is_living = _IS_LIVING.get(line.values[2])
+        if is_living is None:
+            self.doubt(line, "a status is ALIVE or DEAD")
+        elif is_living is not self.village.is_in(self.actor(line)):
+            self.doubt(line, "a player is DEAD once executed or attacked, and ALIVE before")
+
+    def speak(self, line: _Line) -> None:
+        """Adds what a player says to all, or whispers to the werewolves.
+
+        Some servers add the time in seconds, of which the first stands for the start of the game.
+        """
+        say = self.village.say if line.event == "talk" else self.village.whisper
+        text, *sent_at = _SENT_AT.split(line.values[3])[:2]
+        if sent_at and self.started_at is None:
+            self.started_at = datetime.fromtimestamp(int(sent_at[0]), UTC)
+        say(self.actor(line, 2), text, line.day, line.number(1))
+
+    def vote(self, line: _Line) -> None:
+        self.village.vote(self.actor(line), self.target(line), line.day)
+
+    def use(self, line: _Line) -> None:
+        """Adds a use of an ability; a guard's role is the log's remark: nobody learns it."""
+        finding = _FINDINGS[line.word(2, _FINDINGS)] if line.event == "divine" else None
+        kind = _USES[line.event]
+        self.village.use(self.actor(line), kind, self.target(line), line.day, finding)
+
+    def attack(self, line: _Line) -> None:
+        is_killed = _IS_KILLED[line.word(1, _IS_KILLED)]
+        target = self.player(line, 0)
+        if target is not None:
+            self.village.attack(target, line.day, line.json_path)
+            if is_killed:
+                self.eliminate(line, ATTACKED)
+
+    def result(self, line: _Line) -> None:
+        winner = line.word(2, _OUTCOMES)
+        self.outcome = _OUTCOMES[winner]
+        self.ended_by = None if self.outcome else winner
+        living = [self.village.n_living(wolves=wolves) for wolves in (False, True)]
+        if [line.number(0), line.number(1)] != living:
+            self.doubt(line, f"{living[0]} villagers and {living[1]} werewolves are left")
+
+    def eliminate(self, line: _Line, cause: str = EXECUTED) -> None:
+        if not self.village.is_in(self.actor(line)):
+            raise line.broken("a player is executed or attacked once")
+        self.village.eliminate(self.actor(line), line.day, cause, line.json_path)
+
+    def identify(self) -> None:
+        """Adds what a medium learns as the next day breaks: whether the executed was a werewolf.
+
+        The log has no line for it, and the server tells it to every medium still in the game.
+        """
+        last = self.last_day
+        out = {one.seat: one.round for one in self.village.eliminations}
+        executed = {
+            one.round: one.seat for one in self.village.eliminations if one.cause == EXECUTED
+        }
+        for day, number in executed.items():
+            target = self.seats[number - 1]
+            finding = "werewolf" if target.role == "werewolf" else "human"
+            for medium, seat in enumerate(self.seats, start=1):
+                if seat.role == "medium" and day < min(out.get(medium, last), last):
+                    self.village.use(seat.player, "identify", target.player, day, finding)
+
+    def doubt(self, line: _Line, rule: str) -> None:
+        self.village.faults.append(line.fault(rule))
+
+    def act(self, line: _Line) -> None:
+        """Adds what a player says or does; where the line cannot be read, a fault in its place."""
+        if line.event in _BY_DAY:
+            self.last_day = max(self.last_day, line.day)
+        try:
+            _EVENTS[line.event](self, line)
+        except BrokenDocument as error:
+            self.village.faults.append(error.fault)
+
+    def target(self, line: _Line) -> str | None:
+        """The player at whom an act is aimed; None for nobody, also where that cannot be read."""
+        try:
+            return self.player(line, 1)
+        except BrokenDocument as error:
+            self.village.faults.append(error.fault)
+            return None
+
+    def player(self, line: _Line, place: int) -> str | None:
+        """The player whose seat is the value at a place; None for nobody."""
+        number = line.number(place)
+        if number == _NOBODY:
+            return None
+        if not 1 <= number <= len(self.seats):
+            raise line.broken(f"a seat is a number from 1 to {len(self.seats)}")
+        return self.seats[number - 1].player
+
+    def actor(self, line: _Line, place: int = 0) -> str:
+        """The player who does what the line says, or to whom it happens."""
+        player = self.player(line, place)
+        if player is None:
+            raise line.broken(f"value {place + 1} of `{line.event}` is a player's seat")
+        return player
+
+
+_EVENTS: dict[str, Callable[[_Play, _Line], None]] = {
+    "status": _Play.status,
+    "talk": _Play.speak,
+    "whisper": _Play.speak,
+    "vote": _Play.vote,
+    "attackVote": _Play.use,
+    "divine": _Play.use,
+    "guard": _Play.use,
+    "execute": _Play.eliminate,
+    "attack": _Play.attack,
+    "result": _Play.result,
+}
+
+
+def splitter(path: str, head: bytes) -> Splitter | None:
+    """A file is one game."""
+    return whole if _BEGINNING.match(head) else None
+
+
+def claims(look: Look) -> bool:
+    return _BEGINNING.match(look.data) is not None
+
+
+def describes(look: Look) -> str | None:
+    """Return what the server's JSON of a game is, which stands beside the log; None for others."""
+    is_beside = look.has(_KEYS_BESIDE, len(_KEYS_BESIDE))
+    return "AIWolf's JSON of requests: ingest the `.log` of this game" if is_beside else None
+
+
+def read(look: Look, model: str | None) -> GameRecord:
+    """The game; without a result it is unfinished."""
+    return but_for_a_cut_line(_played, look.data)
+
+
+def _played(data: bytes) -> GameRecord:
+    faults: list[Fault] = []
+    lines = list(_lines_of(text_of(data, "the document is text in UTF-8", may_be_cut=True), faults))
+    play = _Play(_seats(lines))
+    play.village.faults += faults
+    unknown: set[str] = set()
+    for line in lines:
+        if line.event in _ACTS:
+            play.act(line)
+        elif line.event in _EVENTS:
+            _EVENTS[line.event](play, line)
+        elif line.event not in unknown:
+            unknown.add(line.event)
+            play.doubt(line, f"an event is one of {', '.join(_EVENTS)}")
+    play.identify()
+    game = play.village.game(
+        NAME, outcome=play.outcome, n_rounds=play.last_day, ended_by=play.ended_by
+    )
+    game.started_at = play.started_at
+    return game
+
+
+def _lines_of(text: str, faults: list[Fault]) -> Iterator[_Line]:
+    """The lines, without acts that lack a value: of each there is a fault."""
+    for at, written in _records(text):
+        day, event, rest, *_ = [*written.split(",", 2), "", ""]
+        n_values = _VALUES.get(event, 1)
+        values = rest.split(",", n_values - 1)
+        line = _Line(at, int(day) if _NUMBER.fullmatch(day) else _NOBODY, event, values)
+        if line.day < 0 or not event:
+            raise line.broken("every line begins with a day and an event")
+        if len(values) >= n_values or (event, len(values)) == ("status", _NAMELESS):
+            yield line
+        elif event in _ACTS:
+            faults.append(line.fault(f"`{event}` has {n_values} values"))
+        else:
+            raise line.broken(f"`{event}` has {n_values} values")
+
+
+def _records(text: str) -> Iterator[tuple[int, str]]:
+    """Yield each record with the number of its line, from 0.
+
+    What a player says can have line breaks, and signs that Python takes for such.
+    """
+    at = 0
+    for block in _NEXT_RECORD.split(text):
+        is_one = _SPOKEN.match(block)
+        for n, written in enumerate([block] if is_one else block.split("\n")):
+            if written.strip():
+                yield at + n, written.rstrip("\r\n").replace("\r\n", "\n")
+        at += block.count("\n") + 1
+
+
+def _seats(lines: list[_Line]) -> list[Seat]:
+    """The players, as the lines with which the first day begins list them."""
+    seats: list[Seat] = []
+    for line in lines:
+        if (line.day, line.event) != (lines[0].day, "status"):
+            break
+        if line.number(0) != len(seats) + 1:
+            raise line.broken("the players' seats are 1, 2, 3 and so on")
+        role = role_of(line.values[1], line.broken)
+        # Players without a name are called by their seats.
+        name = [*line.values[_NAMELESS:], f"Agent[{len(seats) + 1:02}]"][0]
+        agent = line.values[3]
+        team = agent.rstrip(string.digits) or agent
+        seats.append(Seat(name, team or None, role, is_tested=True))
+    check_players([seat.player for seat in seats], "$", MOST_PLAYERS)
+    if len(seats) == len(lines):
+        raise lines[-1].broken("a log goes on after its players")
+    return seats

@@ -1,0 +1,266 @@
+"""Logs of the multi-round Avalon agents: games of five to ten players of one model, in JSON.
+
+What players think back on after a game, for the next, is not read. One fail is enough to fail any
+quest, also the fourth of seven players.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from pipeline.formats.building import EVERYONE, Int64, Spoken, check_players, messages, target
+from pipeline.formats.look import Look, decode
+from pipeline.game import Event, Fault, GameRecord, Seat
+from pipeline.games.of_systems import (
+    AVALON as KIND,
+    Assassination,
+    QuestPlay,
+    TeamProposal,
+    TeamVote,
+)
+from pipeline.vocabulary import Side
+
+NAME = "avalon"
+SYSTEM = "multi_round_avalon"
+NAMES_MODELS = True
+
+# All but one, as logs of other systems have players, missions and a winner, too.
+_KEYS = {"config", "players", "missions", "winner", "assassin_phase"}
+# The log's words for roles that have another name here.
+_ROLES = {"good": "servant", "evil": "minion"}
+_FAILED = 3  # quests by which evil wins
+_VOTES, _PLAYS = ("approve", "reject"), ("success", "fail")
+
+
+class Config(Struct, frozen=True):
+    model: str | None = None
+    mission_team_sizes: list[Int64] | None = None
+    num_messages_per_player: Int64 | None = None
+    reasoning_effort: str | None = None
+
+
+class Player(Struct):
+    name: str
+    role: Literal["assassin", "morgana", "mordred", "oberon", "evil", "merlin", "percival", "good"]
+
+
+class Speech(Struct):
+    player: str
+    content: str | None
+
+
+class Ballot(Struct):
+    player: str
+    vote: Any
+    comment: str | None = None
+
+
+class Proposal(Struct):
+    leader: str
+    team_members: list[str]
+    vote_result: Literal["approved", "rejected"] | None = None
+    votes: list[Ballot] | None = None
+    reasoning: str | None = None
+
+
+class Play(Struct):
+    player: str
+    action: Any
+
+
+class Mission(Struct):
+    mission_number: Annotated[int, Meta(ge=1, le=1_000_000)]
+    discussion: list[Speech] | None = None
+    proposals: list[Proposal] | None = None
+    quest_actions: list[Play] | None = None
+    mission_result: Literal["success", "fail"] | None = None
+
+
+class Choice(Struct):
+    assassin: str
+    correct: bool
+    evil_discussion: list[Speech] | None = None
+    guess: Any = None
+    reasoning: str | None = None
+
+
+class Log(Struct):
+    players: list[Player]
+    missions: list[Mission]
+    config: Config = Config()
+    winner: Literal["good", "evil"] | None = None
+    assassin_phase: Choice | None = None
+
+
+_LOG = msgspec.json.Decoder(Log)
+
+
+def claims(look: Look) -> bool:
+    return look.has(_KEYS, len(_KEYS) - 1)
+
+
+def read(look: Look, model: str | None) -> GameRecord:
+    """The game in a document of its own; a file of all games of a tournament has other keys."""
+    log = decode(_LOG, look.data)
+    names = [player.name for player in log.players]
+    check_players(names, "$.players")
+    seats = [
+        Seat(
+            player.name,
+            log.config.model or None,
+            _ROLES.get(player.role, player.role),
+            is_tested=True,
+        )
+        for player in log.players
+    ]
+    sizes = log.config.mission_team_sizes
+    acts = Acts(seats)
+    for place, mission in enumerate(log.missions):
+        acts.add_mission(mission, f"$.missions[{place}]")
+    n_rounds = max((mission.mission_number for mission in log.missions), default=0)
+    if log.assassin_phase is not None:
+        acts.add_assassination(log.assassin_phase, max(n_rounds, 1))
+    return GameRecord(
+        game_type=KIND.name,
+        system=SYSTEM,
+        format=NAME,
+        setting={
+            "players": len(seats),
+            "roles": [*sorted(seat.role for seat in seats)],
+            "team_sizes": [*sizes] if sizes else None,
+            "messages_per_player": log.config.num_messages_per_player,
+            "reasoning_effort": log.config.reasoning_effort,
+        },
+        is_finished=log.winner is not None,
+        outcome=_outcome(log),
+        n_rounds=n_rounds,
+        seats=seats,
+        messages=messages(acts.spoken, seats),
+        events=acts.events,
+        faults=acts.faults,
+    )
+
+
+def _outcome(log: Log) -> str | None:
+    """How the game ended: evil wins by an assassination or by quests that failed."""
+    if log.winner != "evil":
+        return None if log.winner is None else "good_won"
+    if log.assassin_phase is not None and log.assassin_phase.correct:
+        return "merlin_found"
+    n_failed = sum(mission.mission_result == "fail" for mission in log.missions)
+    return "quests_failed" if n_failed >= _FAILED else "evil_won"
+
+
+class Acts:
+    """The messages of a game, as `spoken`, and its events by table."""
+
+    def __init__(self, seats: list[Seat]) -> None:
+        self.spoken: list[Spoken] = []
+        self.events: dict[str, list[Event]] = {name: [] for name in KIND.tables}
+        self._numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
+        self.faults: list[Fault] = []
+        self._evil = tuple(seat.player for seat in seats if KIND.side(seat.role) is Side.HIDDEN)
+
+    def add_mission(self, mission: Mission, at: str) -> None:
+        """A quest: all discuss once, leaders propose teams until one goes, its players play."""
+        number = mission.mission_number
+        has_failed = None if mission.mission_result is None else mission.mission_result == "fail"
+        self._discuss(mission.discussion, "talk", number, EVERYONE, f"{at}.discussion")
+        for attempt, proposal in enumerate(mission.proposals or (), start=1):
+            path = f"{at}.proposals[{attempt - 1}]"
+            if self._is_seated(proposal.leader, f"{path}.leader"):
+                self._add_proposal(proposal, number, attempt, path, has_failed=has_failed)
+        for place, play in enumerate(mission.quest_actions or ()):
+            path = f"{at}.quest_actions[{place}]"
+            is_read = self._is_read(play.action, _PLAYS, f"{path}.action")
+            if self._is_seated(play.player, f"{path}.player") and is_read:
+                seat, is_fail = self._numbers[play.player], play.action == "fail"
+                self.events["quest_plays"].append(
+                    QuestPlay(seat, number, None, is_fail, has_failed)
+                )
+
+    def _discuss(
+        self,
+        speeches: Sequence[Speech] | None,
+        phase: str,
+        number: int,
+        visible_to: str | tuple[str, ...],
+        at: str,
+    ) -> None:
+        for place, said in enumerate(speeches or ()):
+            if self._is_seated(said.player, f"{at}[{place}].player"):
+                self._say(said.player, said.content or "", phase, number, visible_to)
+
+    def _is_seated(self, name: str, at: str) -> bool:
+        """Whether whoever is named has a seat; if not, it is a fault."""
+        if name not in self._numbers:
+            self.faults.append(Fault(at, "every player named has a seat", repr(name[:50])))
+        return name in self._numbers
+
+    def _is_read(self, word: object, words: tuple[str, ...], at: str) -> bool:
+        """Whether an act is one of these words; if not, it is a fault and has no row."""
+        if word not in words:
+            self.faults.append(Fault(at, f"it is {' or '.join(words)}", repr(word)[:50]))
+        return word in words
+
+    def _add_proposal(
+        self, proposal: Proposal, number: int, attempt: int, at: str, *, has_failed: bool | None
+    ) -> None:
+        leader, named = proposal.leader, proposal.team_members
+        team = tuple(one for one in named if self._is_seated(one, f"{at}.team_members"))
+        result = proposal.vote_result
+        is_approved = None if result is None else result == "approved"
+        index = self._say(leader, proposal.reasoning, "team", number)
+        self.events["team_proposals"].append(
+            TeamProposal(
+                self._numbers[leader],
+                number,
+                index,
+                attempt,
+                team,
+                is_voted_on=bool(proposal.votes),
+                is_approved=is_approved,
+                is_quest_failed=has_failed if is_approved else None,
+            )
+        )
+        for place, ballot in enumerate(proposal.votes or ()):
+            if not self._is_seated(ballot.player, f"{at}.votes[{place}].player"):
+                continue
+            # What a vote was given for is shown to nobody else.
+            index = self._say(ballot.player, ballot.comment, "team_vote", number, ballot.player)
+            if not self._is_read(ballot.vote, _VOTES, f"{at}.votes[{place}].vote"):
+                continue
+            seat, approves = self._numbers[ballot.player], ballot.vote == "approve"
+            vote = TeamVote(seat, number, index, attempt, leader, team, approves, is_approved)
+            self.events["team_votes"].append(vote)
+
+    def add_assassination(self, choice: Choice, number: int) -> None:
+        """After the last quest, the evil players discuss, and the assassin chooses."""
+        at, phase = "$.assassin_phase", "assassination"
+        self._discuss(choice.evil_discussion, phase, number, self._evil, f"{at}.evil_discussion")
+        assassin = choice.assassin
+        if not self._is_seated(assassin, f"{at}.assassin"):
+            return
+        index = self._say(assassin, choice.reasoning, phase, number, assassin)
+        chosen = target(
+            choice.guess, {name: name for name in self._numbers}, f"{at}.guess", self.faults
+        )
+        self.events["assassinations"].append(
+            Assassination(self._numbers[assassin], number, index, chosen, choice.correct)
+        )
+
+    def _say(
+        self,
+        player: str,
+        text: str | None,
+        phase: str,
+        number: int,
+        visible_to: str | tuple[str, ...] = EVERYONE,
+    ) -> int | None:
+        """Adds a message, and returns its index; None where the act has no words."""
+        if text is None:
+            return None
+        self.spoken.append(Spoken(player, text, phase, number, visible_to))
+        return len(self.spoken) - 1

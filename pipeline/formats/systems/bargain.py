@@ -1,0 +1,350 @@
+"""Logs of joie-zhang/bargain: agents divide items, each by proposals on which all vote.
+
+See docs/formats/bargain.md, also for what the logs leave out. Every agent accepts or rejects every
+proposal; one that all accept is agreed, the first if there are several. Single votes are not
+logged, but a proposal that all accepted has the vote of each. The oldest games log them: there all
+vote on the first proposal of the round, and on no other.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct, field
+from msgspec.structs import replace
+
+from pipeline.formats.building import (
+    EVERYONE,
+    MODERATOR,
+    Spoken,
+    amount,
+    check_players,
+    messages,
+    results,
+    unseated,
+    usage,
+)
+from pipeline.formats.look import Look, broken, decode
+from pipeline.game import Fault, GameRecord, JsonValue, Proposal, ProposalVote, Seat, Usage
+from pipeline.vocabulary import PLAYER, GameType, Outcome, Phase
+
+NAME = SYSTEM = "bargain"
+NAMES_MODELS = True
+WITHOUT_TALLY, WITH_TALLY = "1", "2"
+
+_KEYS = {
+    *("config", "consensus_reached", "conversation_logs"),
+    *("agent_performance", "final_round", "final_utilities"),
+}
+_FEWEST_KEYS = 4
+_USED = {"seconds": "avg_response_time", "cost": "total_cost"}
+_PHASES: dict[str, str] = {
+    "discussion": "talk",
+    "proposal": Phase.PROPOSAL,
+    "proposal_enumeration": Phase.MODERATION,
+    "voting": Phase.PROPOSAL_VOTE,
+    "vote_tabulation": Phase.MODERATION,
+    "individual_reflection": Phase.REFLECTION,
+}
+SYSTEM_NAME = "system"
+ROWS = "$.conversation_logs"
+# How the reason begins of what the system puts in where it could not read an agent's answer.
+FALLBACK = "Failed to parse"
+ACCEPT = "accept"
+_TALLY = re.compile(r"^Proposal #(\d{1,6}): (\d{1,6}) accept, (\d{1,6}) reject\s*$", re.MULTILINE)
+
+Count = Annotated[int, Meta(ge=1, le=1_000_000)]
+Instant = Annotated[float, Meta(ge=0, le=2**32)]
+
+
+class Item(Struct, gc=False):
+    name: str
+
+
+class Experiment(Struct, gc=False):
+    start_time: Instant | None = None
+
+
+class Config(Struct, gc=False):
+    """The settings; older games list neither agents nor items here."""
+
+    n_agents: Count
+    m_items: Count
+    t_rounds: Count
+    gamma_discount: float | None = None
+    competition_level: float | None = None
+    agents: list[str] | None = None
+    items: list[Item] | None = None
+    start_time: Instant | None = None
+    experiment_metadata: Experiment | None = None
+
+
+class Performance(Struct, gc=False):
+    """What is known of an agent in the end; older games call its model a type."""
+
+    model: str | None = None
+    model_type: str | None = None
+    final_utility: float | None = None
+    total_cost: Any = None
+    avg_response_time: Any = None
+    total_requests: Any = None
+
+
+class Proposed(Struct, gc=False):
+    """Who would get which items: a list of their numbers from 0, if the agent kept to that."""
+
+    allocation: dict[str, Any] | None
+    reasoning: str | None = None
+
+
+class Enumerated(Struct, gc=False):
+    proposal_number: int
+    proposer: str
+
+
+class Ballot(Struct, gc=False):
+    vote: str | None
+
+
+class Row(Struct, gc=False):
+    """One row of the conversation. `reflection_content` is what stands behind a summary."""
+
+    phase: str
+    round: Count
+    content: str | None
+    player: str = field(name="from")
+    to: str | None = None
+    reflection_content: str | None = None
+    proposal: Proposed | None = None
+    enumerated_proposals: Sequence[Enumerated] = ()
+    vote: Ballot | None = None
+
+
+class Log(Struct, gc=False):
+    config: Config
+    consensus_reached: bool
+    final_round: Annotated[int, Meta(ge=0, le=1_000_000)]
+    conversation_logs: list[Row]
+    agent_performance: dict[str, Performance]
+    final_utilities: dict[str, float] = {}
+
+
+_LOG = msgspec.json.Decoder(Log)
+
+
+def claims(look: Look) -> bool:
+    return look.has(_KEYS, _FEWEST_KEYS)
+
+
+def read(look: Look, model: str | None) -> GameRecord:
+    """The game; raises BrokenDocument for one that breaks a rule."""
+    log = decode(_LOG, look.data)
+    seats = _seats(log)
+    is_finished = log.consensus_reached or log.final_round >= log.config.t_rounds
+    agreed = log.consensus_reached if is_finished else None
+    outcomes = {True: Outcome.AGREED, False: Outcome.NOT_AGREED, None: None}
+    numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
+    faults: list[Fault] = []
+    built = GameRecord(
+        game_type=GameType.COST_SHARING,
+        system=SYSTEM,
+        format=NAME,
+        format_version=WITHOUT_TALLY if log.config.agents is None else WITH_TALLY,
+        setting=_setting(log.config),
+        is_finished=is_finished,
+        outcome=outcomes[agreed],
+        n_rounds=log.final_round,
+        started_at=_started_at(log.config),
+        seats=seats,
+        messages=messages(_spoken(log), seats),
+        proposals=_proposals(log, numbers, faults),
+        proposal_votes=_votes(log, numbers),
+        usage=_usage(log, seats, faults),
+        faults=faults,
+    )
+    built.results = [
+        replace(result, agreed=agreed)
+        for result in results(built, dict.fromkeys(numbers.values(), agreed))
+    ]
+    built.faults += unseated(built.messages.course, ROWS) + _unknown_phases(log)
+    return built
+
+
+def _seats(log: Log) -> list[Seat]:
+    """The agents, all of them tested; a model is null where the log does not name it."""
+    names = list(log.agent_performance) if log.config.agents is None else log.config.agents
+    at = "$.agent_performance" if log.config.agents is None else "$.config.agents"
+    check_players(names, at)
+    if SYSTEM_NAME in names:
+        raise broken(at, "no agent is called as the system is", repr(SYSTEM_NAME))
+    if len(names) != log.config.n_agents:
+        rule = "there are as many agents as the settings say"
+        raise broken(at, rule, f"{len(names)} agents, and not {log.config.n_agents}")
+    ends = [log.agent_performance.get(name, Performance()) for name in names]
+    return [
+        Seat(
+            player=name,
+            model=end.model or end.model_type or None,
+            role=PLAYER,
+            is_tested=True,
+            final_score=log.final_utilities.get(name, end.final_utility),
+        )
+        for name, end in zip(names, ends, strict=True)
+    ]
+
+
+def _usage(log: Log, seats: list[Seat], faults: list[Fault]) -> list[Usage]:
+    """What each agent cost, and its seconds: the mean of its requests is logged."""
+    of_seats = []
+    for seat in seats:
+        end, at = log.agent_performance.get(seat.player), f"$.agent_performance.{seat.player}"
+        found = usage(end, _USED, at, faults) if end else Usage()
+        n_requests = amount(end and end.total_requests, f"{at}.total_requests", faults)
+        is_known = None not in (found.seconds, n_requests)
+        seconds = found.seconds * n_requests if is_known else None
+        of_seats.append(replace(found, seconds=seconds))
+    return of_seats
+
+
+def _setting(config: Config) -> dict[str, JsonValue]:
+    return {
+        "rounds": config.t_rounds,
+        "agents": config.n_agents,
+        "items": config.m_items,
+        "item_names": None if config.items is None else [item.name for item in config.items],
+        "gamma_discount": config.gamma_discount,
+        "competition_level": config.competition_level,
+    }
+
+
+def _started_at(config: Config) -> datetime | None:
+    experiment = config.experiment_metadata or Experiment()
+    seconds = experiment.start_time if config.start_time is None else config.start_time
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+
+
+def _spoken(log: Log) -> Iterator[Spoken]:
+    """Every row, so that a message's index is that of its row. What is private has one reader."""
+    for row in log.conversation_logs:
+        is_system = row.player == SYSTEM_NAME
+        reader = row.to if row.reflection_content is None else row.player
+        yield Spoken(
+            player=MODERATOR if is_system else row.player,
+            content=row.reflection_content or row.content or "",
+            phase=_PHASES.get(row.phase, Phase.OTHER),
+            round=None if is_system else row.round,
+            visible_to=EVERYONE if reader is None else reader,
+            msg_type=row.phase,
+        )
+
+
+def _unknown_phases(log: Log) -> list[Fault]:
+    """A fault for each phase that is none of the known ones, at its first row."""
+    first: dict[str, int] = {}
+    for index, row in enumerate(log.conversation_logs):
+        if row.phase not in _PHASES:
+            first.setdefault(row.phase, index)
+    rule = f"a phase is one of {', '.join(_PHASES)}"
+    return [Fault(f"{ROWS}[{index}].phase", rule, repr(phase)) for phase, index in first.items()]
+
+
+def _proposals(log: Log, numbers: Mapping[str, int], faults: list[Fault]) -> list[Proposal]:
+    """A row for each party of each proposal, its share by the number of items that it would get."""
+    proposed: dict[tuple[int, int], tuple[int, Proposed]] = {}
+    for index, row in enumerate(log.conversation_logs):
+        if row.phase != "proposal" or row.player not in numbers:
+            continue
+        key = numbers[row.player], row.round
+        if key in proposed:
+            raise broken(f"{ROWS}[{index}]", "an agent proposes once a round", f"round {row.round}")
+        if row.proposal is None or row.proposal.allocation is None:
+            faults.append(
+                Fault(f"{ROWS}[{index}].proposal", "a proposal says who gets what", "it is missing")
+            )
+            continue
+        proposed[key] = index, row.proposal
+    last = {seat: max(round_ for one, round_ in proposed if one == seat) for seat, _ in proposed}
+    return [
+        Proposal(
+            seat,
+            round_,
+            index,
+            party,
+            numbers.get(party),
+            position,
+            share_text=None if items is None else str(items),
+            is_last=round_ == last[seat],
+            share=_share(proposal, items, log.config.m_items),
+            is_logged=True,
+        )
+        for (seat, round_), (index, proposal) in proposed.items()
+        for position, (party, items) in enumerate((proposal.allocation or {}).items(), start=1)
+    ]
+
+
+def _share(proposal: Proposed, items: object, n_items: int) -> float | None:
+    """The part of all items that these are, None unless each is one of them and given once.
+
+    So it is where the agent itself proposed nothing that could be read.
+    """
+    is_fallback = (proposal.reasoning or "").startswith(FALLBACK)
+    if is_fallback or not isinstance(items, list) or any(type(item) is not int for item in items):
+        return None
+    is_whole = len(set(items)) == len(items) and all(0 <= item < n_items for item in items)
+    return len(items) / n_items if is_whole else None
+
+
+def _votes(log: Log, seats: Mapping[str, int]) -> list[ProposalVote]:
+    """The votes for a proposal; a rejection is none."""
+    rounds: dict[int, list[Row]] = {}
+    for row in log.conversation_logs:
+        rounds.setdefault(row.round, []).append(row)
+    final = rounds.get(log.final_round, [])
+    author = _agreed_author(final, len(seats)) if log.consensus_reached else None
+    if author in seats:
+        return [
+            ProposalVote(seat, log.final_round, None, author, True, is_final_round=True)
+            for seat in seats.values()
+        ]
+    first = {
+        number: next((row.player for row in rows if row.proposal), None)
+        for number, rows in rounds.items()
+    }
+    return _logged(log, seats, first)
+
+
+def _agreed_author(rows: Sequence[Row], n_agents: int) -> str | None:
+    """Whose proposal all accepted by the tally, the first in it.
+
+    The tally's last line names the last proposal, whichever was accepted.
+    """
+    proposers = {
+        one.proposal_number: one.proposer for row in rows for one in row.enumerated_proposals
+    }
+    tallies = [row.content or "" for row in rows if row.phase == "vote_tabulation"]
+    accepted = [
+        int(number)
+        for tally in tallies
+        for number, accepts, rejects in _TALLY.findall(tally)
+        if int(accepts) == n_agents and int(rejects) == 0
+    ]
+    return proposers.get(accepted[0]) if accepted else None
+
+
+def _logged(
+    log: Log, seats: Mapping[str, int], first: Mapping[int, str | None]
+) -> list[ProposalVote]:
+    """The single votes of the oldest games, each for the first proposal of its round."""
+    last = max((row.round for row in log.conversation_logs if row.vote), default=0)
+    cast: dict[tuple[int, int], ProposalVote] = {}
+    for index, row in enumerate(log.conversation_logs):
+        candidate = first[row.round]
+        if not row.vote or row.vote.vote != ACCEPT or row.player not in seats or not candidate:
+            continue
+        seat = seats[row.player]
+        cast[seat, row.round] = ProposalVote(
+            seat, row.round, index, candidate, True, is_final_round=row.round == last
+        )
+    return list(cast.values())

@@ -1,0 +1,704 @@
+"""Messages as Python writes them: `Message(agent_name='Player 1', turn=1, visible_to=['A', 'B'])`.
+
+Read by patterns and never run. They know what `repr` writes, and nothing else of Python.
+"""
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, NamedTuple, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct, field, to_builtins
+from msgspec.structs import replace
+
+from pipeline.archives.splitting import Splitter, sections, whole
+from pipeline.formats.building import (
+    EVERYONE,
+    MODERATOR,
+    NOT_NAMES,
+    Row as building_Row,
+    check_players,
+    contributions,
+    history,
+    is_nobody,
+    models_of,
+    most_points,
+    names_in,
+    player_number,
+    results,
+    row_messages as building_row_messages,
+    unshown,
+)
+from pipeline.formats.hidden_roles import (
+    CHAMELEON,
+    UNDERCOVER,
+    Rules,
+    guesses,
+    messages,
+    n_rounds,
+    seats,
+)
+from pipeline.formats.look import UNDECODABLE, Look, broken, decode, mistyped, text_of
+from pipeline.formats.magic.log import TIMELINES
+from pipeline.formats.magic.prisoners_dilemma import N_PLAYERS, Payoffs, decisions
+from pipeline.formats.magic.public_good import registered
+from pipeline.game import BrokenDocument, Fault, GameRecord, JsonValue, Seat, Vote
+from pipeline.vocabulary import PLAYER, GameType, Outcome, Phase
+
+# Possessive, so that no text makes a search slow. Half a surrogate pair is no character.
+_CODE = r"x[0-9a-f]{2}|u(?!d[89a-f])[0-9a-f]{4}|U00(?:0[1-9a-f]|10)[0-9a-f]{4}"
+_ESCAPE = rf"\\(?:[\\'\"nrt]|{_CODE})"
+_TEXT = rf"(?:'(?:[^'\\\n]++|{_ESCAPE})*+'|\"(?:[^\"\\\n]++|{_ESCAPE})*+\")"
+_ITEMS = rf"{_TEXT}(?:, {_TEXT})*+"
+_LIST = rf"\[(?:{_ITEMS})?\]|\((?:{_ITEMS},?)?\)|\{{{_ITEMS}\}}|set\(\)"
+_OTHER = r"True|False|None|-?[0-9]{1,20}(?:\.[0-9]{1,20})?(?:e[-+]?[0-9]{1,3})?"
+_FIELD = re.compile(rf"(?P<name>[a-z_]{{1,50}})=(?P<value>{_TEXT}|{_LIST}|{_OTHER})(, |\)$)")
+_TEXTS = re.compile(_TEXT)
+_ESCAPES = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|(.))")
+IS_LIST = re.compile(_LIST)
+_CONSTANTS = {"True": True, "False": False, "None": None}
+_CONTROLS = {"n": "\n", "r": "\r", "t": "\t"}
+_RULE = "each message is written as Python's repr of a Message"
+
+
+def message(line: str, at: str) -> dict[str, object]:
+    """The fields of a message by name. Raises BrokenDocument for a line that is not all of one."""
+    fields: dict[str, object] = {}
+    position, end = len("Message("), ", "
+    while end == ", ":
+        field = _FIELD.match(line, position)
+        if field is None:
+            where = f"cannot be read from character {position + 1:,} on"
+            raise broken(at, _RULE, f"{where}: {line[position : position + 30]!r}")
+        name, value, end = field["name"], field["value"], field[3]
+        if name in fields:
+            raise broken(
+                f"{at}.{name}", "each field of a message is there once", "it is there twice"
+            )
+        fields[name] = _value(value)
+        position = field.end()
+    return fields
+
+
+def texts(written: str, at: str) -> list[str]:
+    """The texts in a list; raises BrokenDocument for anything else."""
+    if IS_LIST.fullmatch(written) is None:
+        raise broken(at, "a list of names is written as Python's repr of it", repr(written[:50]))
+    return list(map(_text, _TEXTS.findall(written)))
+
+
+def _value(written: str) -> object:
+    if written[0] in "'\"":
+        return _text(written)
+    if written[0] in "[({s":
+        return list(map(_text, _TEXTS.findall(written)))
+    if written in _CONSTANTS:
+        return _CONSTANTS[written]
+    return float(written) if "." in written or "e" in written else int(written)
+
+
+def _text(written: str) -> str:
+    inner = written[1:-1]
+    return _ESCAPES.sub(_character, inner) if "\\" in inner else inner
+
+
+def _character(escape: re.Match[str]) -> str:
+    *codes, sign = escape.groups()
+    return _CONTROLS.get(sign, sign) if sign else chr(int("".join(filter(None, codes)), 16))
+
+
+# The three forms of a log, each as message rows: a JSON list, a table, a section of a transcript.
+#
+# A position such as `$[3].turn` is in the message of that number, counted from 0.
+
+
+class _Row(building_Row, gc=False):
+    """A row in which null stands for nobody as well."""
+
+    visible_to: str | tuple[str, ...] | None = EVERYONE  # type: ignore[assignment]
+
+
+_ROWS = msgspec.json.Decoder(list[_Row])
+_EMPTY = {"[]", "()", "{}", "set()"}
+_COLUMNS = {"agent_name", "content", "turn", "visible_to", "msg_type"}
+_LONGEST_HEADER = 400
+_BANNER = re.compile(rb"={3,200}\r?\n[ \t]{0,20}GAME [0-9]{1,9}/[0-9]{1,9}[ \t]{0,20}\r?(?:\n|$)")
+_OF_BANNER = re.compile(rb"={3,}|[ \t]*GAME [0-9]+/[0-9]+")
+_IN_UTF_8 = "the document is in UTF-8"
+_TRANSCRIPT = re.compile(rb"\s*" + _BANNER.pattern + rb"={3,200}\s{0,99}(?:Message\(|===|$)")
+
+
+def form_splitter(path: str, head: bytes) -> Splitter | None:
+    """Each game of a transcript, and the whole of a table; known by how the file begins."""
+    if _is_table(head):
+        return whole
+    return sections(_BANNER) if _TRANSCRIPT.match(head) else None
+
+
+def claims_form(look: Look) -> bool:
+    """Whether a document is in one of the forms: by its keys, its columns or its banner."""
+    if look.first == "[":
+        return look.lists("agent_name", "visible_to", "msg_type")
+    if look.first == "=":
+        return _TRANSCRIPT.match(look.data) is not None
+    return look.first != "{" and _is_table(look.data)
+
+
+def rows(look: Look) -> tuple[list[building_Row], list[Fault]]:
+    """The messages of a document that is claimed, and a fault for what is none of them."""
+    if look.first == "[":
+        return _heard(decode(_ROWS, look.data)), []
+    if look.first == "=":
+        return _of_transcript(look.data)
+    return _converted(list(_of_table(look.data))), []
+
+
+def _heard(rows: list[_Row]) -> list[building_Row]:
+    """The rows, those that are shown to nobody written alike: what stands for it is no name."""
+    speakers = {row.agent_name for row in rows}
+    for row in rows:
+        names = row.visible_to if isinstance(row.visible_to, tuple) else (row.visible_to,)
+        if speakers.isdisjoint(names) and all(is_nobody(one) or one in _EMPTY for one in names):
+            row.visible_to = ()
+    return [*rows]
+
+
+def _is_table(head: bytes) -> bool:
+    header, end, _ = head[:_LONGEST_HEADER].partition(b"\n")
+    if not end or b"agent_name" not in header:
+        return False
+    return set(next(csv.reader([header.rstrip(b"\r").decode("latin-1")]))) >= _COLUMNS
+
+
+def _of_table(data: bytes) -> Iterator[dict[str, object]]:
+    """A table's rows, as what `Row` is converted from."""
+    records = _records(data)
+    header = next(records)
+    if len(set(header)) < len(header) or not set(header) >= _COLUMNS:
+        raise broken("$", "the table has each of its columns once", ", ".join(header)[:200])
+    for number, fields in enumerate(records):
+        if len(fields) != len(header):
+            rule = "each row of the table has a value for each column"
+            counts = f"{len(fields)} values for {len(header)} columns"
+            raise broken(f"$[{number}]", rule, counts)
+        yield _of_row(dict(zip(header, fields, strict=True)), f"$[{number}]")
+
+
+def _records(data: bytes) -> Iterator[list[str]]:
+    """The header of a table and its rows, without blank lines."""
+    # The module's own limit is less than a document's.
+    csv.field_size_limit(max(csv.field_size_limit(), len(data)))
+    table = csv.reader(io.StringIO(text_of(data, _IN_UTF_8), newline=""), strict=True)
+    try:
+        yield from filter(None, table)
+    except csv.Error as error:
+        rule = "the table is well-formed CSV (RFC 4180)"
+        raise broken("$", rule, f"line {table.line_num:,}: {error}") from error
+
+
+def _of_row(fields: dict[str, str], at: str) -> dict[str, object]:
+    """A row's values: numbers and lists are written as texts."""
+    turn, visible_to = fields["turn"], fields["visible_to"]
+    if turn and not re.fullmatch(r"-?[0-9]{1,18}", turn):
+        raise broken(f"{at}.turn", "the turn is a whole number", repr(turn[:50]))
+    return {
+        **fields,
+        "turn": int(turn) if turn else None,
+        "visible_to": texts(visible_to, f"{at}.visible_to")
+        if visible_to.startswith("[") or IS_LIST.fullmatch(visible_to)
+        else visible_to or EVERYONE,
+        "msg_type": fields["msg_type"] or None,
+    }
+
+
+def _of_transcript(data: bytes) -> tuple[list[building_Row], list[Fault]]:
+    """The messages of a section; a fault for the lines that are none, if there are such."""
+    lines = [line.rstrip(b"\r") for line in data.split(b"\n")]
+    messages = [line for line in lines if line.startswith(b"Message(")]
+    others = [
+        number
+        for number, line in enumerate(lines, start=1)
+        if not (line.startswith(b"Message(") or _OF_BANNER.fullmatch(line) or not line.strip())
+    ]
+    rule = "each line is of the banner, or a message"
+    faults = [Fault("$", rule, _lines(others))] if others else []
+    texts = [text_of(line, _IN_UTF_8) for line in messages]
+    parsed = [message(text, f"$[{n}]") for n, text in enumerate(texts)]
+    return _converted(parsed), faults
+
+
+def _lines(numbers: Sequence[int]) -> str:
+    return f"{len(numbers):,} other lines, the first of them line {numbers[0]:,}"
+
+
+def _converted(rows: list[dict[str, object]]) -> list[building_Row]:
+    """The rows with their types checked; raises BrokenDocument."""
+    try:
+        return _heard(msgspec.convert(rows, list[_Row]))
+    except msgspec.ValidationError as error:
+        raise BrokenDocument(mistyped(error)) from error
+
+
+# What is said in a log, and to whom: what all its games are read from.
+
+SYSTEM = FORMAT = "chatarena"
+SHOWN = 200
+
+
+class Talk:
+    """The rows of a game. Only the moderator's decide what the game is and how it ends."""
+
+    def __init__(self, rows: list[building_Row]) -> None:
+        self.history = history(rows)
+        moderated = [row for row in rows if row.agent_name == MODERATOR]
+        # What the moderator says, in order, and what of it is not for all, with its readers.
+        self.sentences = [row.content for row in moderated]
+        self._private = [
+            (row.content, names_in(row.visible_to))
+            for row in moderated
+            if row.visible_to != EVERYONE
+        ]
+
+    def last(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """The last match of a pattern anywhere in what the moderator says."""
+        matches = map(pattern.search, reversed(self.sentences))
+        return next(filter(None, matches), None)
+
+    def by_player(self, pattern: re.Pattern[str]) -> dict[str, str]:
+        """What the moderator says by a pattern's group to players of their own, by player."""
+        return {
+            player: match[1].strip()
+            for text, readers in self._private
+            if (match := pattern.fullmatch(text))
+            for player in readers
+            if player not in NOT_NAMES
+        }
+
+    def players(self, named: Iterable[str] = ()) -> list[str]:
+        """Those who speak or are named, by their numbers. Raises BrokenDocument for nobody."""
+        names = {*self.history.player, *named} - {MODERATOR}
+        if not names:
+            raise broken("$", "at least one player speaks", "only the moderator does")
+        check_players(names, "$")
+        return sorted(names, key=lambda name: (player_number(name) or 0, name))
+
+    def ending(self, words: Mapping[str, int]) -> int | None:
+        """The number of the ending that the moderator announced last, None for none."""
+        match = self.last(re.compile("|".join(map(re.escape, words))))
+        return words[match[0]] if match else None
+
+
+def lacking(title: str, what: str, sentence: str | None = None) -> BrokenDocument:
+    """The error for a game that is known, and whose rows do not say what is needed.
+
+    `sentence` is what should say it, and cannot be read.
+    """
+    why = what if sentence is None else f"{what}: {sentence[:SHOWN]!r}"
+    return broken("$", f"the moderator's words say all that a game of {title} needs", why)
+
+
+# Chameleon and Undercover, as MAgIC plays them in ChatArena: who hides the moderator's words say.
+#
+# Each player is told alone that it is the chameleon, or is given a word. Votes are as the texts say
+# them, and the ending is the one that is announced.
+
+# A word ends with its line, or with a sentence that another of several words follows. A title or an
+# initial, as in "Dr. Martin Luther King", ends no sentence.
+_NAMED = (
+    r"\s*(.+?)\s{0,9}"
+    r"(?:(?<!\b\w)(?<!\b(?:Dr|Mr|Ms|St))(?<!\bMrs)[.!](?:\s+[\w']+,?\s+\w.*|\s*)|\n.*|)\Z"
+)
+_TOPIC = re.compile(rf"The topic is:{_NAMED}", re.DOTALL)
+_IS_CHAMELEON = re.compile(r"(You are the chameleon!)")
+_CODE_hidden_roles = re.compile(
+    rf"You are not (?:the )?chameleon\. The word is:{_NAMED}", re.DOTALL
+)
+_WORD = re.compile(rf"Your word is:{_NAMED}", re.DOTALL)
+_VOTE = "Now vote which of the other players (excluding yourself) is the "
+_ENDINGS_OF_CHAMELEON = {
+    "guessed the code wrong": 0,
+    "guessed the code correctly": 1,
+    "The accusation is incorrect": 2,
+    "There are even votes": 3,
+    "There are even notes": 3,
+}
+_ENDINGS_OF_UNDERCOVER = {
+    "The accusation is correct": 0,
+    "The accusation is incorrect": 1,
+    "There are even votes": 2,
+    "There are even notes": 2,
+}
+
+
+def is_chameleon(sentence: str) -> bool:
+    return bool(
+        _IS_CHAMELEON.fullmatch(sentence)
+        or _CODE_hidden_roles.fullmatch(sentence)
+        or sentence.startswith(f"{_VOTE}chameleon")
+    )
+
+
+def chameleon(talk: Talk, model: str | None, title: str) -> GameRecord:
+    """The game; raises BrokenDocument where the roles or the word are not in it."""
+    hidden = list(talk.by_player(_IS_CHAMELEON))
+    if len(hidden) != 1:
+        raise lacking(title, f"it tells {len(hidden)} players that they are the chameleon")
+    word = talk.last(_CODE_hidden_roles)
+    if word is None:
+        raise lacking(title, "it gives the word to nobody")
+    topic, code = talk.last(_TOPIC), word[1].strip()
+    players = talk.players([*hidden, *talk.by_player(_CODE_hidden_roles)])
+    setting: dict[str, JsonValue] = {"topic": topic[1].strip() if topic else None, "code": code}
+    models = models_of(players, model)
+    endings = _ENDINGS_OF_CHAMELEON
+    built = _game(talk, CHAMELEON, hidden[0], models, setting=setting, endings=endings)
+    built.guesses = guesses(built, CHAMELEON, code)
+    return built
+
+
+def is_undercover(sentence: str) -> bool:
+    return bool(_WORD.fullmatch(sentence) or sentence.startswith(f"{_VOTE}undercover"))
+
+
+def undercover(talk: Talk, model: str | None, title: str) -> GameRecord:
+    """The game; raises BrokenDocument where the words do not say who the undercover is."""
+    words = talk.by_player(_WORD)
+    players = talk.players(words)
+    if without := [player for player in players if player not in words]:
+        raise lacking(title, f"it gives no word to {', '.join(without)[:200]}")
+    counts = Counter(words.values()).most_common()
+    if len(counts) != 2 or counts[1][1] != 1 or counts[0][1] == 1:
+        what = f"it gives {len(words)} players {len(counts)} different words"
+        raise lacking(title, f"{what}, and not all but one of them the same")
+    civilian = counts[0][0]
+    hidden = next(player for player, word in words.items() if word != civilian)
+    setting: dict[str, JsonValue] = {"undercover_code": words[hidden], "civilian_code": civilian}
+    models = models_of(players, model)
+    endings = _ENDINGS_OF_UNDERCOVER
+    return _game(talk, UNDERCOVER, hidden, models, setting=setting, endings=endings)
+
+
+def _game(
+    talk: Talk,
+    rules: Rules,
+    hidden: str,
+    models: dict[str, str | None],
+    *,
+    setting: dict[str, JsonValue],
+    endings: Mapping[str, int],
+) -> GameRecord:
+    """The game without its results. All of its players are under test."""
+    spoken = messages(rules, talk.history, models)
+    course, flag = spoken.course, talk.ending(endings)
+    outcome = rules.outcome(flag)
+    return GameRecord(
+        game_type=rules.kind.name,
+        system=SYSTEM,
+        format=FORMAT,
+        setting={**setting, "hidden": hidden},
+        is_repeatable=True,
+        is_finished=outcome is not None,
+        outcome=outcome,
+        outcome_code=flag,
+        n_rounds=n_rounds(rules, course),
+        seats=seats(rules, hidden, models, set(models)),
+        messages=spoken,
+        votes=[
+            Vote(course.seat[index] or 0, course.round[index] or 1, index, None, is_logged=False)
+            for index in course.said(Phase.VOTE)
+        ],
+    )
+
+
+# The Prisoner's Dilemma and Public Good, as MAgIC and its derivatives play them in ChatArena.
+#
+# A player decides by what it tells the moderator alone, and each plays for itself. In the dilemma
+# the moderator says what choices pay: in sentences, or as a matrix that Python printed. In Public
+# Good it does not say the pool's multiplier; but all get an equal part of the pool, so whoever puts
+# in least in all ends with the most points. Some moderators say the scores at the end.
+
+T = TypeVar("T")
+
+_NUMBER = r"[0-9]{1,9}(?:\.[0-9]{1,9})?"
+_POINTS = r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s{1,9}points?"
+_SCORING = re.compile(
+    rf"If all three choose to cooperate, they each get\s{{1,9}}{_POINTS}\.\s{{1,9}}"
+    rf"- If all three choose to defect, they each get\s{{1,9}}{_POINTS}\.\s{{1,9}}"
+    rf"- If one chooses to defect and the others choose to cooperate, the betrayer gets\s{{1,9}}"
+    rf"{_POINTS} and the collaborators each get 0 points\.\s{{1,9}}"
+    r"- If two choose to defect and the other chooses to cooperate, the betrayers each get"
+    rf"\s{{1,9}}{_POINTS}, and the collaborator gets 0 points\.\s{{1,9}}"
+    r"The game is played for ([0-9]{1,6}) rounds"
+)
+_BACKGROUND = re.compile(
+    r"You have ([0-9]{1,9}) starting points to contribute to the communal pool each round\."
+    r"[^\n]{1,200}? points in ([0-9]{1,6}) rounds"
+)
+_START = re.compile(r"You have [0-9]+ starting points to contribute to the communal pool")
+_ROUNDS = re.compile(r"There (?:are|is) ([0-9]{1,6}) rounds?\b")
+_MATRIX = re.compile(
+    r"\s*The pay(?:out|off)s? matrix is(?: as follows)?:?\s*(\{.{0,999}\})\W{0,9}", re.DOTALL
+)
+_BEGINNING = re.compile(
+    rf"Each player (?:has|starts with)\s{{1,9}}{_POINTS} at the (?:beginning|start)"
+)
+_SCORES = re.compile(r"The (?:final )?scores are\b[^{]{0,50}(\{[^{}]*\})")
+_CONTRIBUTED = re.compile(
+    rf"\bcontribut[a-z]{{0,5}}[:\s]{{1,9}}(?:[a-z]{{1,20}}\s{{1,9}}){{0,2}}({_NUMBER})",
+    re.IGNORECASE,
+)
+_NUMBERS = re.compile(_NUMBER)
+_END = re.compile(r"([0-9]{1,6}) rounds of decisions have been completed\.?")
+
+
+Points = Annotated[float, Meta(ge=-1e9, le=1e9)]
+
+
+class Row(Struct, forbid_unknown_fields=True):
+    """What a choice pays, by how many of the two others cooperate."""
+
+    none: Points = field(name="0_others_cooperate")
+    one: Points = field(name="1_others_cooperate")
+    two: Points = field(name="2_others_cooperate")
+
+
+class Matrix(Struct, forbid_unknown_fields=True):
+    cooperate: Row
+    defect: Row
+
+
+_MATRICES = msgspec.json.Decoder(Matrix)
+_SCORE_LISTS = msgspec.json.Decoder(dict[str, Points])
+
+
+def _parse_printed(decoder: msgspec.json.Decoder[T], match: re.Match[str] | None) -> T | None:
+    """Return what is in a dictionary that Python printed; None where there is none such."""
+    try:
+        return decoder.decode(match[1].replace("'", '"')) if match else None
+    except UNDECODABLE:
+        return None
+
+
+def is_dilemma(sentence: str) -> bool:
+    is_scoring = sentence.lstrip().startswith("The scoring is as follows:")
+    return (is_scoring and "to defect" in sentence) or (
+        _MATRIX.fullmatch(sentence) is not None and "defect" in sentence
+    )
+
+
+def _payoffs(talk: Talk) -> tuple[Payoffs, int] | None:
+    """Return what choices pay, and the number of rounds; None where one of both is not said."""
+    if scoring := talk.last(_SCORING):
+        return Payoffs(*map(float, scoring.groups()[:4])), int(scoring[5])
+    matrix, rounds = _parse_printed(_MATRICES, talk.last(_MATRIX)), talk.last(_ROUNDS)
+    if matrix is None or rounds is None:
+        return None
+    both, own = matrix.cooperate, matrix.defect
+    return Payoffs(both.two, own.none, own.two, own.one, both.one or None, both.none or None), int(
+        rounds[1]
+    )
+
+
+def dilemma(talk: Talk, model: str | None, title: str) -> GameRecord:
+    """The game with every choice as MAgIC registers it; raises BrokenDocument."""
+    if (known := _payoffs(talk)) is None:
+        what = "it does not say the rounds, or what every combination of three choices pays"
+        raise lacking(title, what, next(filter(is_dilemma, talk.sentences)))
+    payoffs, n_rounds = known
+    setting: dict[str, JsonValue] = {"payoffs": to_builtins(payoffs), "rounds": n_rounds}
+    kind, phase = GameType.PRISONERS_DILEMMA, Phase.DECISION
+    built = _game_points(talk, kind, phase, model, setting=setting, n_rounds=n_rounds)
+    if len(built.seats) != N_PLAYERS:
+        raise lacking(title, f"it says what three players get, and {len(built.seats)} play")
+    built.decisions = decisions(built, payoffs)
+    points = [0.0] * N_PLAYERS
+    for decision in built.decisions:
+        points[decision.seat - 1] += decision.payoff or 0
+    _add_results(built, _scores(talk, built) or points)
+    return built
+
+
+def is_public_good(sentence: str) -> bool:
+    return bool(_START.search(sentence) or _BEGINNING.search(sentence))
+
+
+def public_good(talk: Talk, model: str | None, title: str) -> GameRecord:
+    """The game with every contribution as MAgIC registers it; raises BrokenDocument."""
+    if (pool := _pool(talk)) is None:
+        what = "it does not say how many rounds are played"
+        raise lacking(title, what, next(filter(is_public_good, talk.sentences)))
+    start, n_rounds = pool
+    setting: dict[str, JsonValue] = {"starting_points": start, "rounds": n_rounds}
+    kind, phase = GameType.PUBLIC_GOOD, Phase.CONTRIBUTION
+    built = _game_points(talk, kind, phase, model, setting=setting, n_rounds=n_rounds)
+    indices = built.messages.course.said(phase)
+    amounts = _amounts(talk, [built.messages.content[index] for index in indices], title)
+    built.contributions = contributions(built, amounts)
+    scores = _scores(talk, built)
+    if unread := [index for index, amount in zip(indices, amounts, strict=True) if amount is None]:
+        rule = "each contribution states an amount"
+        built.faults.append(Fault(f"$[{unread[0]}]", rule, f"{len(unread)} do not"))
+        if scores is None:  # who won is not known
+            built.is_finished, built.outcome = False, None
+    paid = [0.0] * len(built.seats)
+    for contribution in built.contributions:
+        paid[contribution.seat - 1] -= contribution.amount or 0
+    _add_results(built, scores or paid, are_scores=scores is not None)
+    return built
+
+
+def _pool(talk: Talk) -> tuple[float, int] | None:
+    """Return the starting points and the number of rounds; None where one of both is not said."""
+    if background := talk.last(_BACKGROUND):
+        return int(background[1]), int(background[2])
+    beginning, rounds = talk.last(_BEGINNING), talk.last(_ROUNDS)
+    if beginning is None or rounds is None:
+        return None
+    start = float(beginning[1])
+    return int(start) if start.is_integer() else start, int(rounds[1])
+
+
+def _amounts(talk: Talk, texts: Sequence[str], title: str) -> list[float | None]:
+    """Return the amount that each text contributes, None where it states none.
+
+    MAgIC's games register whole numbers. Raises BrokenDocument where it is another game.
+    """
+    if talk.last(_START):
+        # MAgIC's PGM games, in which amounts are read otherwise, ask for private reflections.
+        rows = zip(talk.history.player, talk.history.visible_to, strict=True)
+        is_pgm = any(readers in (player, (player,)) for player, readers in rows)
+        return [registered(text, is_pgm) for text in texts]
+    if texts and not any("contribut" in text.lower() for text in texts):
+        raise lacking(title, "no player tells it a contribution", texts[0])
+    return list(map(_amount, texts))
+
+
+def _amount(text: str) -> float | None:
+    """Return the number after a form of "contribute", else the only number of a text."""
+    if stated := _CONTRIBUTED.search(text):
+        return float(stated[1])
+    numbers = set(map(float, _NUMBERS.findall(text)))
+    return numbers.pop() if len(numbers) == 1 else None
+
+
+def _game_points(
+    talk: Talk,
+    game_type: GameType,
+    phase: Phase,
+    model: str | None,
+    *,
+    setting: dict[str, JsonValue],
+    n_rounds: int,
+) -> GameRecord:
+    """The game without decisions and winners; it is finished if the moderator says so.
+
+    Raises BrokenDocument where a decision is missing in a game that is.
+    """
+    players = talk.players()
+    spoken = building_row_messages(talk.history, players, TIMELINES[phase])
+    ended = talk.last(_END)
+    if ended and int(ended[1]) != n_rounds:
+        rule = f"the game ends after its {n_rounds} rounds"
+        raise broken("$", rule, f"it ends after {int(ended[1])}")
+    decided = Counter(spoken.course.round[index] for index in spoken.course.said(phase))
+    if ended and (set(decided.values()) != {len(players)} or len(decided) != n_rounds):
+        rule = f"each player decides in each of the {n_rounds} rounds"
+        raise broken("$", rule, f"{decided.total()} decisions of {len(players)} players")
+    return GameRecord(
+        game_type=game_type,
+        system=SYSTEM,
+        format=FORMAT,
+        setting=setting,
+        is_repeatable=True,
+        is_finished=ended is not None,
+        outcome=Outcome.COMPLETED if ended else None,
+        n_rounds=n_rounds,
+        seats=[
+            Seat(player, name, PLAYER, is_tested=True)
+            for player, name in models_of(players, model).items()
+        ],
+        messages=spoken,
+    )
+
+
+def _scores(talk: Talk, built: GameRecord) -> list[float] | None:
+    """Return the scores of a finished game that the moderator says; None where one is missing."""
+    said = _parse_printed(_SCORE_LISTS, talk.last(_SCORES)) or {}
+    scores = [said[seat.player] for seat in built.seats if seat.player in said]
+    return scores if built.is_finished and len(scores) == len(built.seats) else None
+
+
+def _add_results(built: GameRecord, points: Sequence[float], *, are_scores: bool = True) -> None:
+    """Adds who won: each with the most points of all, if the game is finished; and the scores."""
+    known = points if built.is_finished else [None] * len(built.seats)
+    built.results = results(built, dict(enumerate(most_points(known), start=1)))
+    if are_scores:
+        scored = zip(built.seats, known, strict=True)
+        built.seats = [replace(seat, final_score=score) for seat, score in scored]
+
+
+# Logs of ChatArena: the message rows of one game, with nothing around them.
+#
+# See docs/formats/chatarena.md. Roles, words and outcome are in what the moderator says; its
+# sentences also say which game it is.
+
+NAME = "chatarena"
+NAMES_MODELS = False
+
+splitter = form_splitter
+claims = claims_form
+
+
+class Game(NamedTuple):
+    """A game: its title, whether a sentence of the moderator's is of it, and what reads it."""
+
+    title: str
+    claims: Callable[[str], bool]
+    read: Callable[[Talk, str | None, str], GameRecord]
+
+
+def _is_cost_sharing(sentence: str) -> bool:
+    return sentence.startswith("Now everyone propose the cost distribution")
+
+
+def _cost_sharing(talk: Talk, model: str | None, title: str) -> GameRecord:
+    """Raises BrokenDocument: rows lack what was registered."""
+    what = "the shares and votes that the game registered are not among the messages"
+    raise lacking(title, what)
+
+
+# In the order of the game types.
+GAMES = (
+    Game("Chameleon", is_chameleon, chameleon),
+    Game("Undercover", is_undercover, undercover),
+    Game("Cost Sharing", _is_cost_sharing, _cost_sharing),
+    Game("Prisoner's Dilemma", is_dilemma, dilemma),
+    Game("Public Good", is_public_good, public_good),
+)
+
+
+def read(look: Look, model: str | None) -> GameRecord:
+    """The game; raises BrokenDocument for one that breaks a rule, or that is none of these."""
+    rows, faults = _the_rows(look)
+    talk = Talk(rows)
+    for game in GAMES:
+        if any(map(game.claims, talk.sentences)):
+            built = game.read(talk, model, game.title)
+            seats = [seat.player for seat in built.seats]
+            built.faults += faults + unshown(talk.history.visible_to, seats, "$")
+            return built
+    known = ", ".join(game.title for game in GAMES)
+    rule = (
+        f"the moderator's words are those of a known game ({known}): let a script write logs of "
+        "another one as interchange JSON (docs/interchange.md)"
+    )
+    for place, row in enumerate(rows):
+        if row.agent_name == MODERATOR:
+            raise broken(f"$[{place}]", rule, f"the first are {row.content[:SHOWN]!r}")
+    raise broken("$", rule, "the moderator says nothing")
+
+
+_the_rows = rows

@@ -1,0 +1,219 @@
+"""CK-Arena's logs: Undercover with several undercovers, who are out one by one.
+
+After each round of statements the players vote one of them out, in some games an audience does it
+alone, and judges put out whoever makes a poor statement. What the judges score is not read.
+"""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+
+from pipeline.formats.building import Int64, Spoken, check_players, messages, named, target
+from pipeline.formats.look import Look, broken, decode, each
+from pipeline.game import Elimination, Fault, GameRecord, Seat, Vote
+from pipeline.games.of_magic import UNDERCOVER as KIND
+from pipeline.vocabulary import Phase
+
+NAME = SYSTEM = "ck_arena"
+NAMES_MODELS = True
+
+T = TypeVar("T")
+
+RoundNumber = Annotated[int, Meta(ge=1, le=1_000_000)]
+# What stands in the place of a model where a person played, and of a vote that names nobody.
+HUMAN = "human"
+NOBODY = 0
+_SEATED = "every player named has a seat"
+_OUTCOMES = {"civilian": "caught", "undercover": "parity"}
+
+
+class Words(Struct):
+    concept_a: str
+    concept_b: str
+
+
+class Player(Struct):
+    player_id: Int64
+    role: Literal["civilian", "undercover"]
+    llm_id: str | None = None
+
+
+class Statement(Struct):
+    player_id: Int64
+    content: str | None
+    statement_round: RoundNumber
+
+
+class Ballot(Struct):
+    """A vote; what the voter's answer named can be anything."""
+
+    voter_id: Any
+    voted_for: Any = None
+
+
+class Out(Struct):
+    player_id: Any
+
+
+class Vetting(Struct):
+    """An elimination by the judges, in the midst of a round of statements."""
+
+    player_id: Any
+    elimination_round: RoundNumber
+
+
+class Decision(Struct):
+    """Whom the players' votes, or an audience, put out after a round of statements.
+
+    Of acts, here and below, each is read alone: one that is broken leaves the others.
+    """
+
+    after_statement_round: RoundNumber
+    eliminated: Any = None
+    votes: Any = []
+
+
+class Process(Struct):
+    statements: list[Statement]
+    voting_rounds: list[Decision] | None = None
+    audience_decisions: list[Decision] | None = None
+    metric_eliminations: Any = []
+
+
+class Summary(Struct):
+    winner_role: Literal["civilian", "undercover"] | None = None
+
+
+class Record(Struct):
+    topic_category: str
+    concept_pair: Words
+    players: list[Player]
+    game_process: Process
+    game_summary: Summary | None = None
+
+
+_RECORD = msgspec.json.Decoder(Record)
+_KEY = "game_record"
+_AT = f"$.{_KEY}"
+_PARTS = frozenset(Record.__struct_fields__)
+_FEWEST_PARTS = 3
+
+
+def claims(look: Look) -> bool:
+    """Whether the document has a record with most of the parts of a game."""
+    is_record = look.first == "{" and _KEY in look.keys
+    return is_record and len(_PARTS & look.within(_KEY)) >= _FEWEST_PARTS
+
+
+def read(look: Look, model: str | None) -> GameRecord:
+    """The game in the document's record."""
+    record = decode(_RECORD, look.top[_KEY], _AT)
+    process = record.game_process
+    winner = record.game_summary.winner_role if record.game_summary else None
+    names = [_name(player.player_id) for player in record.players]
+    check_players(names, f"{_AT}.players")
+    seats = [
+        Seat(
+            name,
+            None if player.llm_id == HUMAN else player.llm_id or None,
+            player.role,
+            is_tested=player.llm_id != HUMAN,
+        )
+        for name, player in zip(names, record.players, strict=True)
+    ]
+    spoken = [
+        Spoken(
+            _name(statement.player_id),
+            statement.content or "",
+            Phase.CLUE,
+            statement.statement_round,
+        )
+        for statement in process.statements
+    ]
+    game = GameRecord(
+        game_type=KIND.name,
+        system=SYSTEM,
+        format=NAME,
+        setting={
+            "topic": record.topic_category,
+            "civilian_code": record.concept_pair.concept_a,
+            "undercover_code": record.concept_pair.concept_b,
+            "players": len(seats),
+            "undercovers": sum(seat.role == "undercover" for seat in seats),
+            "decided_by": "players" if process.audience_decisions is None else "audience",
+        },
+        is_finished=winner is not None,
+        outcome=None if winner is None else _OUTCOMES[winner],
+        n_rounds=max((statement.statement_round for statement in process.statements), default=0),
+        seats=seats,
+        messages=messages(spoken, seats),
+    )
+    known = {player.player_id for player in record.players}
+    for place, statement in enumerate(process.statements):
+        if statement.player_id not in known:
+            at = f"{_AT}.game_process.statements[{place}].player_id"
+            raise broken(at, _SEATED, f"player {statement.player_id}")
+    acts = _Acts([player.player_id for player in record.players], game.faults)
+    game.votes = list(_votes(process, acts))
+    game.eliminations = list(_eliminations(process, acts))
+    return game
+
+
+def _name(player_id: int) -> str:
+    """A player's name, as the others read it before each of its statements."""
+    return f"Player_{player_id}"
+
+
+class _Acts:
+    """Reads acts by all that a log may call players; of one that is broken there is a fault."""
+
+    def __init__(self, players: list[int], faults: list[Fault]) -> None:
+        self.known: dict[int | str, str] = {}
+        for player in players:
+            self.known |= dict.fromkeys((player, str(player), _name(player)), _name(player))
+        self.seats = {_name(player): seat for seat, player in enumerate(players, start=1)}
+        self.faults = faults
+
+    def of(self, listed: Any, kind: type[T], key: str, at: str) -> Iterator[tuple[str, int, T]]:
+        """Each act in the list `at`, with its place and the seat of the player at its key."""
+        for place, act in each(listed, kind, f"{_AT}.game_process.{at}", self.faults):
+            player = getattr(act, key)
+            if name := named(player, self.known):
+                yield place, self.seats[name], act
+            else:
+                self.faults.append(Fault(f"{place}.{key}", _SEATED, repr(player)[:50]))
+
+
+def _votes(process: Process, acts: _Acts) -> Iterator[Vote]:
+    """The votes as cast: silent, in the round of the statements before them."""
+    for number, decision in enumerate(process.voting_rounds or ()):
+        listed = acts.of(decision.votes, Ballot, "voter_id", f"voting_rounds[{number}].votes")
+        for at, voter, ballot in listed:
+            of = None if ballot.voted_for == NOBODY else ballot.voted_for
+            voted_for = target(of, acts.known, f"{at}.voted_for", acts.faults)
+            yield Vote(voter, decision.after_statement_round, None, voted_for)
+
+
+def _eliminations(process: Process, acts: _Acts) -> Iterator[Elimination]:
+    """Who is out, and by what: the players' `vote`, the `audience`, or the judges' `metric`."""
+    yield from _decided("vote", process.voting_rounds, "voting_rounds", acts)
+    yield from _decided("audience", process.audience_decisions, "audience_decisions", acts)
+    spoken: dict[tuple[str | None, int], int] = {
+        (_name(statement.player_id), statement.statement_round): index
+        for index, statement in enumerate(process.statements)
+    }
+    listed = acts.of(process.metric_eliminations, Vetting, "player_id", "metric_eliminations")
+    for _, seat, vetting in listed:
+        index = spoken.get((named(vetting.player_id, acts.known), vetting.elimination_round))
+        yield Elimination(seat, vetting.elimination_round, index, "metric", is_before_vote=True)
+
+
+def _decided(
+    cause: str, decisions: list[Decision] | None, key: str, acts: _Acts
+) -> Iterator[Elimination]:
+    for number, decision in enumerate(decisions or ()):
+        at = f"{key}[{number}].eliminated"
+        for _, seat, _ in acts.of(decision.eliminated, Out, "player_id", at):
+            yield Elimination(seat, decision.after_statement_round, None, cause)

@@ -1,0 +1,285 @@
+"""Episodes that kaggle-environments saves, one JSON object a game.
+
+`kaggle_dilemma` reads the Prisoner's Dilemma, `kaggle_turns` what two players play in turn. All
+that happens in Werewolf is in `info.MODERATOR_OBSERVATION`, a list of entries for each step; each
+entry is JSON in a text. A night is of the day before it, and the first one of day 0, as in our
+tables.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any, NamedTuple, TypeVar
+
+import msgspec
+from msgspec import Meta, Raw, Struct, field
+from msgspec.structs import replace
+
+from pipeline.formats.building import Int64, check_players
+from pipeline.formats.hidden_roles import (
+    ATTACKED,
+    EXECUTED,
+    MOST_DAYS,
+    MOST_PLAYERS,
+    Village,
+    role_of,
+)
+from pipeline.formats.look import Look, broken, decode
+from pipeline.formats.systems.kaggle import turns as kaggle_turns
+from pipeline.game import BrokenDocument, Fault, GameRecord, JsonValue, Seat
+
+NAME = "kaggle"
+NAMES_MODELS = True
+
+T = TypeVar("T")
+
+_KEYS = {"configuration", "info", "steps"}
+_WEREWOLF = '"werewolf"'
+_WORD = re.compile(r'"([A-Za-z0-9_]{1,60})"')
+_OUTCOMES = {"Villagers": "villagers_won", "Werewolves": "werewolves_won"}
+# The agents that come with the package and are no language models.
+_BOTS = ("random", "deterministic")
+# What is fixed before play, besides the roles.
+_SETTING = (
+    "discussion_protocol",
+    "day_voting_protocol",
+    "werewolf_night_vote_protocol",
+    "night_elimination_reveal_level",
+    "day_exile_reveal_level",
+)
+
+
+Day = Annotated[int, Meta(ge=0, le=MOST_DAYS)]
+
+
+class Model(Struct, gc=False):
+    model_name: str
+
+
+class Agent(Struct, gc=False):
+    """Who plays; the harness compares agents by their `display_name`."""
+
+    role: str
+    agent_id: str | None = None
+    display_name: str | None = None
+    llms: list[Model] | None = None
+
+    @property
+    def model(self) -> str | None:
+        """The agent's name, else that of its only language model."""
+        names = {model.model_name for model in self.llms or ()}
+        return self.display_name or (names.pop() if len(names) == 1 else None) or None
+
+
+class ConfiguredAgent(Agent, gc=False):
+    id: str = ""
+
+
+class Player(Struct, gc=False):
+    id: str
+    agent: Agent
+
+
+class End(Struct, gc=False):
+    """How the game ended: little is there if an agent failed."""
+
+    winner_team: str | None = None
+    all_players: list[Player] | None = None
+    terminated_with_agent_error: bool | None = None
+
+
+class Entry(Struct, gc=False):
+    data_type: str
+    json_str: str
+
+
+class Info(Struct, gc=False):
+    entries: list[list[Entry]] = field(name="MODERATOR_OBSERVATION")
+    end: End | None = field(name="GAME_END", default=None)
+
+
+class Episode(Struct, gc=False):
+    info: Info
+    configuration: dict[str, Raw]
+
+
+class Data(Struct, gc=False):
+    """What the entries that are read have between them."""
+
+    actor_id: str | None = None
+    target_id: Any = None  # whatever an agent's answer was taken for
+    player_id: str | None = None
+    role: str | None = None
+    team: str | None = None
+    message: str | None = None
+    elected_player_id: str | None = None
+    elected_target_player_id: str | None = None
+    eliminated_player_id: str | None = None
+
+
+class Event(Struct, gc=False):
+    day: Day
+    data: Data
+    public: bool = False
+
+
+class Protocol(Struct, gc=False, omit_defaults=True):
+    name: str
+    params: dict[str, str | Int64 | float | bool | None] = {}
+
+
+_EPISODE = msgspec.json.Decoder(Episode)
+_EVENT = msgspec.json.Decoder(Event)
+_RULE = msgspec.json.Decoder(str | Protocol)
+_FLAG = msgspec.json.Decoder(bool)
+_AGENTS = msgspec.json.Decoder(list[ConfiguredAgent])
+
+
+# By the type of an entry, the ability that a player uses, and what a player leaves the game by.
+_USES = {
+    "WerewolfNightVoteDataEntry": "attack_vote",
+    "DoctorHealActionDataEntry": "heal",
+    "SeerInspectResultDataEntry": "inspect",
+}
+_LEAVES = {
+    "WerewolfNightEliminationDataEntry": ("eliminated_player_id", ATTACKED),
+    "DayExileElectedDataEntry": ("elected_player_id", EXECUTED),
+}
+_CHAT, _VOTE, _START = "ChatDataEntry", "DayExileVoteDataEntry", "GameStartRoleDataEntry"
+_ATTACK = "WerewolfNightEliminationElectedDataEntry"
+# Other entries are requests, announcements, and what repeats these.
+_READ = {*_USES, *_LEAVES, _CHAT, _VOTE, _START, _ATTACK}
+_BY_DAY = (_CHAT, _VOTE, "DayExileElectedDataEntry")
+
+
+class Act(NamedTuple):
+    """One entry: its type, its day, what it says, and where it is in the log."""
+
+    kind: str
+    event: Event
+    at: str
+
+
+def _add(village: Village, act: Act) -> None:
+    """Adds what a player does, or what the night or the vote does to one."""
+    kind, event, at = act
+    data, day, actor = event.data, event.day, event.data.actor_id or ""
+    if kind in _LEAVES:
+        name, cause = _LEAVES[kind]
+        if (player := getattr(data, name)) is not None:
+            village.eliminate(player, day, cause, at)
+    elif kind == _ATTACK:
+        if data.elected_target_player_id is not None:
+            village.attack(data.elected_target_player_id, day, at)
+    elif kind == _START or not village.is_player(actor, at):
+        return
+    elif kind == _CHAT:
+        say = village.say if event.public else village.whisper
+        say(actor, data.message or "", day)
+    elif kind == _VOTE:
+        village.vote(actor, village.target(data.target_id, at), day)
+    else:  # what a seer learns is a role, or only a team
+        finding = (data.role or data.team or "").lower() if _USES[kind] == "inspect" else ""
+        village.use(actor, _USES[kind], village.target(data.target_id, at), day, finding or None)
+
+
+def claims(look: Look) -> bool:
+    return _is_episode(look) and (
+        _name(look) in {_WEREWOLF, *kaggle_turns.GAMES} or kaggle_turns.is_dilemma(look)
+    )
+
+
+def describes(look: Look) -> str | None:
+    """An episode of a game that is not read; null for what is no episode."""
+    name = _WORD.fullmatch(_name(look)) if _is_episode(look) else None
+    return f"a Kaggle episode of {name[1]}" if name else None
+
+
+def _is_episode(look: Look) -> bool:
+    return look.has(_KEYS, len(_KEYS) - 1)
+
+
+def _name(look: Look) -> str:
+    """The name of the environment as it is in the JSON, with quotes; empty if there is none."""
+    return bytes(look.top.get("name", b"")).decode(errors="replace")
+
+
+def read(look: Look, model: str | None) -> GameRecord:
+    """The game; without a winner, or with an agent that failed, it is unfinished."""
+    if (name := _name(look)) == _WEREWOLF:
+        return _werewolf(look)
+    game_of = kaggle_turns.turns_of if name in kaggle_turns.GAMES else kaggle_turns.dilemma_of
+    return game_of(look)
+
+
+def _werewolf(look: Look) -> GameRecord:
+    episode = decode(_EPISODE, look.data)
+    end = episode.info.end or End()
+    faults: list[Fault] = []
+    acts = list(_acts(episode.info.entries, faults))
+    village = Village(_seats(end.all_players or _players_at_the_start(episode, acts)))
+    village.faults += faults
+    for act in acts:
+        _add(village, act)
+    if end.winner_team is not None and end.winner_team not in _OUTCOMES:
+        rule = "the winning team is Villagers or Werewolves"
+        raise broken("$.info.GAME_END.winner_team", rule, repr(end.winner_team[:50]))
+    is_valid = end.winner_team is not None and not end.terminated_with_agent_error
+    return village.game(
+        NAME,
+        outcome=_OUTCOMES[end.winner_team or ""] if is_valid else None,
+        n_rounds=max((act.event.day for act in acts if act.kind in _BY_DAY), default=0),
+        setting=_setting(episode),
+        ended_by="agent error" if end.terminated_with_agent_error else None,
+    )
+
+
+def _acts(steps: list[list[Entry]], faults: list[Fault]) -> Iterator[Act]:
+    """The entries that say what is done, or who has which role; a fault for one that is neither."""
+    for number, entries in enumerate(steps):
+        for place, entry in enumerate(entries):
+            if entry.data_type in _READ:
+                at = f"$.info.MODERATOR_OBSERVATION[{number}][{place}].json_str"
+                try:
+                    yield Act(entry.data_type, decode(_EVENT, entry.json_str.encode(), at), at)
+                except BrokenDocument as error:
+                    faults.append(error.fault)
+
+
+def _players_at_the_start(episode: Episode, acts: list[Act]) -> list[Player]:
+    """The players of a game without an end, as they were told their roles.
+
+    Which agent a player is, the configuration says, unless names were dealt out by chance.
+    """
+    is_shuffled = _configured(episode, "randomize_ids", _FLAG) or False
+    listed = _configured(episode, "agents", _AGENTS) or []
+    agents = {} if is_shuffled else {agent.id: agent for agent in listed}
+    players = []
+    for act in acts:
+        name, role = act.event.data.player_id, act.event.data.role
+        if act.kind == _START and name is not None and role is not None:
+            agent = replace(agents.get(name, Agent(role)), role=role)
+            players.append(Player(name, agent))
+    return players
+
+
+def _configured(episode: Episode, key: str, decoder: msgspec.json.Decoder[T]) -> T | None:
+    """What the configuration says at a key, None where it is not there."""
+    value = episode.configuration.get(key)
+    return None if value is None else decode(decoder, value, f"$.configuration.{key}")
+
+
+def _seats(players: list[Player]) -> list[Seat]:
+    check_players([player.id for player in players], "$.info.GAME_END.all_players", MOST_PLAYERS)
+    return [_seat(player.id, player.agent) for player in players]
+
+
+def _seat(name: str, agent: Agent) -> Seat:
+    at, has = "$.info.GAME_END.all_players", repr(agent.role[:50])
+    role = role_of(agent.role, lambda rule: broken(at, rule, has))
+    is_bot = agent.agent_id in _BOTS
+    return Seat(name, agent.model, role, is_tested=not is_bot, is_bot=is_bot)
+
+
+def _setting(episode: Episode) -> dict[str, JsonValue]:
+    rules = {key: _configured(episode, key, _RULE) for key in _SETTING}
+    return {key: msgspec.to_builtins(rule) for key, rule in rules.items() if rule is not None}

@@ -1,0 +1,433 @@
+"""What episodes of two players have in common: what both do at each step, and how it all ends.
+
+`steps` has the states of both players, the first of them before play. A reward is the points that a
+player has; in OpenSpiel's games it comes at the end, and is 1 and -1 if a player forfeits.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+from msgspec import Meta, Struct, field
+
+from pipeline.formats.building import Spoken, messages, most_points, results, total, usage
+from pipeline.formats.look import Look, broken, decode, mistyped, object_of
+from pipeline.game import Decision, Fault, GameRecord, JsonValue, Result, Seat, Usage
+from pipeline.vocabulary import PLAYER, Choice, GameType, Outcome, Phase
+
+SYSTEM = "kaggle"
+PLAYERS = ("Player 1", "Player 2")
+# The first that a player has: where one fails, the other can be left with an error.
+FAILED = {"TIMEOUT": "timeout", "INVALID": "invalid action", "ERROR": "error"}
+_OVER = {"DONE", *FAILED}
+_USED = {
+    "input_tokens": "prompt_tokens",
+    "output_tokens": "generation_tokens",
+    "seconds": "duration_secs",
+}
+
+
+class Call(Struct, gc=False):
+    model: str | None = None
+    prompt_tokens: Any = None
+    generation_tokens: Any = None
+    duration_secs: Any = None
+
+
+class Action(Struct, gc=False):
+    submission: Any = None
+    thoughts: str | None = None
+    calls: list[Call] = field(name="call_details", default=[])
+    failure: str | None = field(name="failureCategory", default=None)
+
+
+class Observation(Struct, gc=False):
+    is_terminal: bool | None = field(name="isTerminal", default=None)
+
+
+class Applied(Struct, frozen=True, gc=False):
+    """What OpenSpiel took from a player at a step, and its words for that."""
+
+    action: Any = field(name="actionApplied", default=None)
+    text: Any = field(name="actionSubmittedToString", default=None)
+
+
+class State(Struct, gc=False):
+    """A player at one step."""
+
+    status: str
+    action: Any = None
+    reward: float | None = None
+    info: Applied = Applied()
+    observation: Observation | None = None
+
+
+class StepsInfo(Struct, gc=False):
+    teams: list[str | None] | None = field(name="TeamNames", default=None)
+    loaded: str | None = field(name="openSpielGameStringResolved", default=None)
+
+
+class Configuration(Struct, frozen=True, gc=False):
+    steps: int | None = field(name="episodeSteps", default=None)
+
+
+class StepsEpisode(Struct, gc=False):
+    name: str
+    steps: Annotated[list[tuple[State, State]], Meta(min_length=1)]
+    configuration: Configuration = Configuration()
+    info: StepsInfo | None = None
+
+    @property
+    def loaded(self) -> str:
+        """The game as OpenSpiel loaded it, with its parameters; empty if the log lacks it."""
+        return (self.info and self.info.loaded) or ""
+
+
+EPISODE = msgspec.json.Decoder(StepsEpisode)
+
+Scores = Sequence[float | None]
+Actions = Sequence[Action]
+"""What both players answered at a step."""
+
+
+def actions_of(states: Sequence[State], at: str, faults: list[Fault]) -> Actions:
+    """What both answered at a step; what cannot be read of it is a fault."""
+    return [_action(state.action, f"{at}[{n}].action", faults) for n, state in enumerate(states)]
+
+
+def _action(action: Any, at: str, faults: list[Fault]) -> Action:
+    """What a player answered: an object, or the action by itself."""
+    if not isinstance(action, dict):
+        return Action(action)
+    try:
+        return msgspec.convert(action, Action)
+    except msgspec.ValidationError as error:
+        faults.append(mistyped(error, at))
+        return Action(action.get("submission"))
+
+
+def played(
+    episode: StepsEpisode,
+    actions: Sequence[Actions],
+    faults: list[Fault],
+    *,
+    before: Sequence[Actions] = (),
+    spoken: Iterable[Spoken],
+    outcome: Outcome,
+    **own: Any,
+) -> GameRecord:
+    """The game; unfinished where a player failed and nobody was credited for it.
+
+    `actions` are those of the steps after the first, and `before` that of the first if it counts;
+    `outcome` is how the game ended if it did, `own` what else it has.
+    """
+    steps = [*before, *actions]
+    is_finished, scores, wins, ended_by, failures = _end(episode, steps[-1] if steps else ())
+    seats = list(_seats(episode, steps, scores))
+    game = GameRecord(
+        system=SYSTEM,
+        format=SYSTEM,
+        is_finished=is_finished,
+        outcome=outcome if is_finished else None,
+        ended_by=ended_by,
+        seats=seats,
+        failures=failures,
+        usage=_usage(actions, faults),
+        messages=messages(spoken, seats),
+        faults=faults,
+        **own,
+    )
+    game.results = results(game, dict(enumerate(wins, start=1)))
+    return game
+
+
+def _end(
+    episode: StepsEpisode, last: Actions
+) -> tuple[bool, Scores, Sequence[bool | None], str | None, dict[int, str]]:
+    """Whether it ended, the points, and who won, by seat; why it ended, and who failed and how.
+
+    By both players' states at the last step, and what they answered; null where it is not known.
+    """
+    states = episode.steps[-1]
+    rewards, statuses = [state.reward for state in states], {state.status for state in states}
+    failed = next((word for status, word in FAILED.items() if status in statuses), None)
+    failures = {
+        n: failed
+        for n, state in enumerate(states, start=1)
+        if failed and FAILED.get(state.status) == failed
+    }
+    is_over = statuses <= _OVER and rewards != [None, None]
+    if is_over and any(
+        state.observation and state.observation.is_terminal is False for state in states
+    ):
+        # Whoever failed has -1 or nothing, the other 1: no numbers of points.
+        why = [action.failure for action in last if action.failure]
+        wins = [(reward or 0) > 0 for reward in rewards]
+        forfeit = ": ".join(["forfeit", *why[:1]])
+        losers = (number for number, won in enumerate(wins, start=1) if not won)
+        failures = failures or dict.fromkeys(losers, forfeit)
+        return True, [None, None], wins, failed or forfeit, failures
+    if is_over and None not in rewards:
+        return True, rewards, most_points(rewards), failed, failures
+    return False, [None, None], [None, None], failed, failures
+
+
+def _seats(episode: StepsEpisode, actions: Sequence[Actions], scores: Scores) -> Iterator[Seat]:
+    """The players by team, which is mostly called as its model; else by the only model called."""
+    teams = episode.info.teams if episode.info else None
+    if teams and len(teams) != len(PLAYERS):
+        raise broken("$.info.TeamNames", "each player has a team", f"{len(teams)} names")
+    for number, player in enumerate(PLAYERS):
+        called = {call.model or "" for step in actions for call in step[number].calls}
+        model = teams[number] if teams else min(called) if len(called) == 1 else None
+        yield Seat(
+            player,
+            model or None,
+            PLAYER,
+            is_tested=True,
+            final_score=scores[number],
+            is_bot=False if called else None,
+        )
+
+
+def _usage(actions: Sequence[Actions], faults: list[Fault]) -> list[Usage]:
+    """What the calls of each player took together, by the actions of the steps after the first."""
+    at = "$.steps[{}][{}].action.call_details[{}]"
+    return [
+        total(
+            usage(call, _USED, at.format(number, player, place), faults)
+            for number, step in enumerate(actions, start=1)
+            for place, call in enumerate(step[player].calls)
+        )
+        for player in range(len(PLAYERS))
+    ]
+
+
+# Episodes of the iterated Prisoner's Dilemma: `ipd`, and OpenSpiel's repeated game `matrix_pd`.
+#
+# In `ipd` each step after the first is a round, and `reward` is what a player has so far. In
+# OpenSpiel's, a step is a round if what both submitted was applied.
+
+PLAIN, OPEN_SPIEL = b'"ipd"', b'"open_spiel_repeated_game"'
+# OpenSpiel repeats any game of a matrix. Which one it loaded older versions do not log: then the
+# text and the parameters of the configuration both have to say it, since either can be the default.
+_STAGE, _NAME = b"stage_game=matrix_pd()", b'"matrix_pd"'
+_REPEATED = re.compile(r"num_repetitions=([0-9]{1,6})\b")
+_CHOICES = (Choice.COOPERATE, Choice.DEFECT)
+_PAYOFFS: dict[str, JsonValue] = {"cooperate": 5.0, "defect": 1.0, "one_defect": 10.0}
+_POINTS = ((5.0, 0.0), (10.0, 1.0))  # by a player's own choice, then by the other's
+
+
+class Step(NamedTuple):
+    """What both players did at a step: `choices` is null if that was no round, and one of them is
+    null if it could not be read. `points` are those of the round.
+    """
+
+    round: int
+    actions: Actions
+    choices: Sequence[int | None] | None
+    points: Sequence[float | None]
+
+
+def is_dilemma(look: Look) -> bool:
+    """Whether an episode is of this game, by its name; of a repeated game, by what is repeated."""
+    name = look.top.get("name", b"")
+    if bytes(name) != OPEN_SPIEL:
+        return bytes(name) == PLAIN
+    info, configuration = (
+        object_of(bytes(look.top.get(k, b""))) for k in ("info", "configuration")
+    )
+    if loaded := info.get("openSpielGameStringResolved"):
+        return _STAGE in bytes(loaded)
+    parameters = object_of(bytes(configuration.get("openSpielGameParameters", b"")))
+    text = bytes(configuration.get("openSpielGameString", b""))
+    return _STAGE in text and _NAME in bytes(parameters.get("stage_game", _NAME))
+
+
+def dilemma_of(look: Look) -> GameRecord:
+    """The game. Choices are made without a word: what a player wrote nobody was shown."""
+    episode = decode(EPISODE, look.data)
+    faults: list[Fault] = []
+    steps = list(_steps(episode, faults))
+    return played(
+        episode,
+        [step.actions for step in steps],
+        faults,
+        spoken=[
+            Spoken(player, action.thoughts, Phase.REFLECTION, step.round, ())
+            for step in steps
+            for player, action in zip(PLAYERS, step.actions, strict=True)
+            if action.thoughts
+        ],
+        outcome=Outcome.COMPLETED,
+        game_type=GameType.PRISONERS_DILEMMA,
+        setting=_setting(episode),
+        n_rounds=sum(step.choices is not None for step in steps),
+        decisions=[
+            Decision(seat, step.round, None, _CHOICES[choice], points)
+            for step in steps
+            for seat, (choice, points) in enumerate(
+                zip(step.choices or (), step.points, strict=True), start=1
+            )
+            if choice is not None
+        ],
+    )
+
+
+def _is_plain(episode: StepsEpisode) -> bool:
+    return episode.name == "ipd"
+
+
+def _setting(episode: StepsEpisode) -> dict[str, JsonValue]:
+    if _is_plain(episode):
+        return {"rounds": episode.configuration.steps}
+    loaded = _REPEATED.search(episode.loaded)
+    return {"payoffs": _PAYOFFS, "rounds": int(loaded[1]) if loaded else None}
+
+
+def _steps(episode: StepsEpisode, faults: list[Fault]) -> Iterator[Step]:
+    """The steps after the first, in order."""
+    is_plain, round_ = _is_plain(episode), 1
+    for number, states in enumerate(episode.steps[1:], start=1):
+        at = f"$.steps[{number}]"
+        actions = actions_of(states, at, faults)
+        registered = [
+            action.submission if is_plain else state.info.action
+            for action, state in zip(actions, states, strict=True)
+        ]
+        failed = any(state.status in FAILED for state in states)
+        # Whoever forfeits submits a number that is no choice; what was applied before can be left.
+        numbers = [one.submission for one in actions if isinstance(one.submission, int | float)]
+        forfeited = registered == [None, None] or not {0, 1}.issuperset(numbers)
+        if failed or (forfeited and not is_plain):
+            yield Step(round_, actions, None, ())
+            continue
+        choices = [_choice(value, f"{at}[{n}]", faults) for n, value in enumerate(registered)]
+        points: Sequence[float | None]
+        if is_plain:  # a reward is what a player has in all
+            points = [
+                None if now.reward is None or before.reward is None else now.reward - before.reward
+                for now, before in zip(states, episode.steps[number - 1], strict=True)
+            ]
+        else:
+            points = [
+                None if own is None or other is None else _POINTS[own][other]
+                for own, other in zip(choices, choices[::-1], strict=True)
+            ]
+        yield Step(round_, actions, choices, points)
+        round_ += 1
+
+
+def _choice(value: Any, at: str, faults: list[Fault]) -> int | None:
+    """The choice that was registered; null, and a fault, for what is none."""
+    if type(value) is int and value in (0, 1):
+        return value
+    rule = "a choice is 0, to cooperate, or 1, to defect"
+    faults.append(Fault(at, rule, repr(value)[:50]))
+    return None
+
+
+# Episodes of OpenSpiel's games of two players in turn: negotiation, bargaining, the coin game.
+#
+# An action is a message in OpenSpiel's own words, at the step at which it was applied. A round has
+# one turn of each player; who proposes in a negotiation says something in the same turn.
+
+GAMES = {f'"open_spiel_{name}"': name for name in ("negotiation", "bargaining", "coin_game")}
+"""The game types by the names of their episodes, as these are in the JSON."""
+
+# A seed is chance, and no rule of the game.
+_PARAMETER = re.compile(
+    r"\b(?!rng_seed)([a-z_]+)=(True|False|(?:0|[1-9][0-9]{0,9})(?:\.[0-9]{1,9})?)(?=[,)])"
+)
+# What an action is in its game, by how its words begin; any other is a move.
+_PHASES = {
+    "Agree": Phase.PROPOSAL_VOTE,
+    "Proposal: Agreement reached!": Phase.PROPOSAL_VOTE,
+    "Proposal:": Phase.PROPOSAL,
+    "Offer:": Phase.PROPOSAL,
+    ", Utterance:": "talk",
+}
+
+
+def turns_of(look: Look) -> GameRecord:
+    """The game, by what both players did at each step."""
+    episode = decode(EPISODE, look.data)
+    faults: list[Fault] = []
+    steps = [
+        actions_of(states, f"$.steps[{number}]", faults)
+        for number, states in enumerate(episode.steps)
+    ]
+    spoken = list(_spoken(episode, steps, faults))
+    acts = [one for one in spoken if one.phase != Phase.REFLECTION]
+    game_type = GAMES[f'"{episode.name}"']
+    game = played(
+        episode,
+        steps[1:],
+        faults,
+        before=steps[:1],
+        spoken=spoken,
+        outcome=_outcome(game_type, acts),
+        game_type=game_type,
+        setting=_setting_kaggle_turns(episode),
+        n_rounds=max((one.round or 0 for one in acts), default=0),
+    )
+    game.results = _drawn(game.results)
+    return game
+
+
+def _outcome(game_type: str, acts: Sequence[Spoken]) -> Outcome:
+    if game_type == "coin_game":
+        return Outcome.COMPLETED
+    is_agreed = any(one.phase == Phase.PROPOSAL_VOTE for one in acts)
+    return Outcome.AGREED if is_agreed else Outcome.NOT_AGREED
+
+
+def _setting_kaggle_turns(episode: StepsEpisode) -> dict[str, JsonValue]:
+    """The parameters of the game as it was loaded, by their names there."""
+    parameters = _PARAMETER.findall(episode.loaded)
+    return {name: msgspec.json.decode(value.lower()) for name, value in parameters}
+
+
+def _spoken(
+    episode: StepsEpisode, steps: Sequence[Actions], faults: list[Fault]
+) -> Iterator[Spoken]:
+    """What each player thought, which nobody is shown, and then did, which both are."""
+    round_, before = 1, 0
+    for number, (states, actions) in enumerate(zip(episode.steps, steps, strict=True)):
+        failed = any(state.status in FAILED for state in states)
+        for seat, (state, action) in enumerate(zip(states, actions, strict=True)):
+            is_applied = not failed and _is_applied(action.submission, state.info.action)
+            round_ += is_applied and seat < before
+            before = seat if is_applied else before
+            if action.thoughts:
+                yield Spoken(PLAYERS[seat], action.thoughts, Phase.REFLECTION, round_, ())
+            if is_applied and isinstance(state.info.text, str):
+                yield Spoken(PLAYERS[seat], state.info.text, _phase(state.info.text), round_)
+            elif is_applied:
+                at = f"$.steps[{number}][{seat}].info.actionSubmittedToString"
+                faults.append(
+                    Fault(at, "an action that was applied has a text", repr(state.info.text)[:50])
+                )
+
+
+def _is_applied(submission: Any, applied: Any) -> bool:
+    """Whether a player did something at a step: its state can keep what was applied before.
+
+    So it is where the player waits or forfeits, and submits -1, or another number than was applied.
+    """
+    are_numbers = isinstance(submission, int | float) and isinstance(applied, int | float)
+    return applied is not None and not (are_numbers and submission != applied)
+
+
+def _phase(text: str) -> str:
+    return next(
+        (phase for start, phase in _PHASES.items() if text.startswith(start)), Phase.DECISION
+    )
+
+
+def _drawn(of_both: list[Result]) -> list[Result]:
+    """The results, of which two that share the highest score are a draw: half of it each."""
+    if not all(one.is_win for one in of_both):
+        return of_both
+    return [msgspec.structs.replace(one, is_win=False, win_credit=0.5) for one in of_both]

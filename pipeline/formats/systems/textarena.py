@@ -1,0 +1,316 @@
+"""TextArena's logs of Avalon: who sat where, the result, and every row that the engine wrote.
+
+Who did what is read from the rows: the moderator writes the state of the game before each phase.
+`vote_events` is not read: it was sampled, so that most of its entries repeat an older vote under a
+newer team or mission. What is played on quests, and who guessed Merlin, is secret.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import Annotated, Literal, NamedTuple
+
+import msgspec
+from msgspec import Meta, Struct, field
+
+from pipeline.formats.building import EVERYONE, MODERATOR, Int64, Spoken, check_number, messages
+from pipeline.formats.look import Look, broken, decode
+from pipeline.game import Event, Fault, GameRecord, Seat
+from pipeline.games.of_systems import AVALON as KIND, TeamProposal, TeamVote
+from pipeline.thoughts import answer
+from pipeline.vocabulary import Phase, Side
+
+NAME = SYSTEM = "textarena"
+NAMES_MODELS = True
+
+_KEYS = {"agent", "game_info", "logs"}
+# TextArena has other environments.
+_ENVIRONMENT = b'"Avalon'
+_NAME = re.compile(rb'"([A-Za-z0-9_-]{1,60})"')
+# Agents that follow rules: what they say is one of four lines.
+BOTS = frozenset({"deeprole", "deeprole-llm"})
+# What stands for the agent of a table at which several sit.
+MIXED = "mixed"
+# How evil won, by what the reason begins with.
+_HOW = {"3 missions failed": "quests_failed", "Evil correctly guessed Merlin": "merlin_found"}
+_INVALID = re.compile(r"attempted an invalid move\. Reason: (.+?)(?: Please resubmit|$)")
+ENGINE = -1
+_PHASES = {
+    "Discussion": "talk",
+    "Team-Proposal": "team",
+    "Voting": "team_vote",
+    "Guess-Merlin": "assassination",
+}
+_QUESTS = {"Mission Failed": True, "Mission Succeeded": False}
+_WRITTEN = re.compile(r"<game_state>(.*)</game_state>", re.DOTALL)
+_VOTE = re.compile(r"<vote>\s*(approve|reject)\s*</vote>", re.IGNORECASE)
+_OWN = re.compile(r'<player_state>\{"pid": (\d{1,3}),|Player (\d{1,3}) attempted an invalid move')
+
+
+class Row(Struct):
+    sender: Int64 = field(name="from")
+    logged: str | None = field(name="message", default=None)
+
+    @property
+    def message(self) -> str:
+        return self.logged or ""
+
+
+class State(Struct):
+    """The game as the moderator writes it down, before a phase begins."""
+
+    phase: str
+    mission_index: Annotated[int, Meta(ge=0, le=1_000_000)]
+    leader_pid: int
+    team_proposal: list[int]
+    consecutive_failed_team_proposals: Annotated[int, Meta(ge=0, le=1_000_000)]
+    votes: dict[str, str]
+    num_discussion_rounds: Int64 | None = None
+
+    @property
+    def round(self) -> int:
+        return self.mission_index + 1
+
+    @property
+    def attempt(self) -> int:
+        return self.consecutive_failed_team_proposals + 1
+
+
+class Moment(NamedTuple):
+    """A row with its place, the state that holds then, and the one that follows it."""
+
+    place: int
+    row: Row
+    state: State | None
+    later: State | None
+
+
+class Info(Struct):
+    role: Literal["Merlin", "Percival", "Servant", "Minion", "Morgana", "Mordred", "Oberon"]
+    invalid_move: bool = False
+    reason: str | None = None
+
+
+class Log(Struct):
+    game_info: dict[str, Info]
+    logs: list[Row]
+    agent: str | None = None
+    seat_agents: list[str | None] | None = None
+    rewards: dict[str, float] | None = None
+    special_roles: list[str] | None = None
+    seed: Int64 | None = None
+
+
+_LOG, _STATE = msgspec.json.Decoder(Log), msgspec.json.Decoder(State)
+
+
+def claims(look: Look) -> bool:
+    return _environment(look).startswith(_ENVIRONMENT)
+
+
+def describes(look: Look) -> str | None:
+    """A log of an environment that is not read; null for what is no log."""
+    name = _NAME.fullmatch(_environment(look))
+    return f"a TextArena log of {name[1].decode()}" if name else None
+
+
+def _environment(look: Look) -> bytes:
+    """The environment of a log as it is in the JSON, with quotes; empty for what is no log."""
+    return bytes(look.top.get("env_id", b"")) if look.has(_KEYS, len(_KEYS) - 1) else b""
+
+
+def read(look: Look, model: str | None) -> GameRecord:
+    """The game of a log of the environment Avalon."""
+    log = decode(_LOG, look.data)
+    seats = list(_seats(log))
+    for place, row in enumerate(log.logs):
+        if not ENGINE <= row.sender < len(seats):
+            rule = "every row is from a player, or from the moderator, -1"
+            raise broken(f"$.logs[{place}].from", rule, str(row.sender))
+    moments = _moments(log.logs)
+    players = [moment for moment in moments if moment.row.sender != ENGINE]
+    first = next((moment.state for moment in moments if moment.state), None)
+    faults: list[Fault] = []
+    return GameRecord(
+        game_type=KIND.name,
+        system=SYSTEM,
+        format=NAME,
+        setting={
+            "players": len(seats),
+            "special_roles": [*sorted(role.lower() for role in log.special_roles or ())],
+            "discussion_rounds": first.num_discussion_rounds if first else None,
+            "seed": log.seed,
+        },
+        is_finished=_outcome(log) is not None,
+        outcome=_outcome(log),
+        ended_by=_ended_by(log),
+        n_rounds=max((moment.state.round for moment in players if moment.state), default=0),
+        seats=seats,
+        messages=messages((_spoken(moment, seats) for moment in moments), seats),
+        events={
+            "team_proposals": list(_proposals(moments)),
+            "team_votes": list(_votes(players, faults)),
+        },
+        faults=faults,
+    )
+
+
+def _seats(log: Log) -> Iterator[Seat]:
+    """The seats; an agent is a model unless it is a known bot, one name for several, or none."""
+    check_number(len(log.game_info), "$.game_info")
+    agents = log.seat_agents or [log.agent] * len(log.game_info)
+    if len(agents) != len(log.game_info):
+        raise broken("$.seat_agents", "every player has an agent", f"{len(agents)} agents")
+    for number, agent in enumerate(agents):
+        info = log.game_info.get(str(number))
+        if info is None:
+            raise broken("$.game_info", "players are numbered from 0", f"there is no {number}")
+        is_known = bool(agent) and agent != MIXED
+        yield Seat(
+            _player(number),
+            agent if is_known else None,
+            info.role.lower(),
+            is_tested=is_known and agent not in BOTS,
+            is_bot=agent in BOTS if is_known else None,
+        )
+
+
+def _outcome(log: Log) -> str | None:
+    """How the game ended: the rewards say who won, the reason how; None if nobody did."""
+    rewards = log.rewards or {}
+    won = {
+        KIND.side(info.role.lower()) is Side.HIDDEN
+        for key, info in log.game_info.items()
+        if rewards.get(key, 0) > 0
+    }
+    if len(won) != 1:
+        return None
+    if won == {False}:
+        return "good_won"
+    how = [word for begin, word in _HOW.items() if (_reason(log) or "").startswith(begin)]
+    return how[0] if how else "evil_won"
+
+
+def _reason(log: Log) -> str | None:
+    return log.game_info["0"].reason if log.game_info else None
+
+
+def _ended_by(log: Log) -> str | None:
+    """The move that was not valid, where there was one: the engine then made it by itself."""
+    if not any(info.invalid_move for info in log.game_info.values()):
+        return None if _outcome(log) else _reason(log)
+    moderated = (row.message for row in log.logs if row.sender == ENGINE)
+    why = next(filter(None, map(_INVALID.search, moderated)), None)
+    return f"invalid move: {why[1]}" if why else "invalid move"
+
+
+def _player(number: int) -> str:
+    """A player's name, as the moderator writes it."""
+    return f"Player {number}"
+
+
+def _moments(rows: Sequence[Row]) -> list[Moment]:
+    """Each row with what surrounds it."""
+    states = [_state(place, row) for place, row in enumerate(rows)]
+    # A row without a state has that of the row before it, or behind it.
+    before = list(accumulate(states, _last_known))
+    after = [*accumulate(reversed(states), _last_known)][::-1]
+    # What follows a row is not a state that the row itself gives.
+    later = [*after, None][1:]
+    around = zip(rows, before, later, strict=True)
+    return [Moment(place, *each) for place, each in enumerate(around)]
+
+
+def _last_known(known: State | None, state: State | None) -> State | None:
+    return state or known
+
+
+def _state(place: int, row: Row) -> State | None:
+    """The state in a row of the moderator, None if it has none."""
+    match = _WRITTEN.fullmatch(row.message) if row.sender == ENGINE else None
+    if match is None:
+        return None
+    return decode(_STATE, match[1].encode(), f"$.logs[{place}].message")
+
+
+def _spoken(moment: Moment, seats: Sequence[Seat]) -> Spoken:
+    row, state = moment.row, moment.state
+    if row.sender == ENGINE:
+        shown_to = _shown_to(moment, seats)
+        return Spoken(MODERATOR, row.message, Phase.MODERATION, visible_to=shown_to)
+    phase = _PHASES.get(state.phase, Phase.OTHER) if state else Phase.OTHER
+    return Spoken(_player(row.sender), row.message, phase, state.round if state else None)
+
+
+def _shown_to(moment: Moment, seats: Sequence[Seat]) -> str | tuple[str, ...]:
+    """Whom the moderator addresses: the log does not say it, but its texts do.
+
+    The first rows are each player's instructions, in order; Merlin's are empty.
+    """
+    text, state = moment.row.message, moment.state
+    if moment.place < len(seats):
+        return seats[moment.place].player
+    if own := _OWN.match(text):
+        return _player(int(own[1] or own[2]))
+    if state and "\nYou are the leader" in text:
+        return _player(state.leader_pid)
+    if state and "\nYou are on the mission team" in text:
+        return tuple(map(_player, state.team_proposal))
+    if "\nEvil team, you have one chance" in text:
+        return tuple(seat.player for seat in seats if KIND.side(seat.role) is Side.HIDDEN)
+    return EVERYONE
+
+
+def _proposals(moments: Sequence[Moment]) -> Iterator[Event]:
+    """The leaders' teams, as the state after them has it: without one, the log is cut off."""
+    # By round and attempt, whether the vote was for the team, whose players then play.
+    approved = {
+        (state.round, state.attempt): later.phase == "Mission"
+        for _, row, state, later in moments
+        if row.sender != ENGINE and state and state.phase == "Voting" and later
+    }
+    # By round, whether the quest failed.
+    failed = {
+        state.round: has_failed
+        for _, row, state, _ in moments
+        for begin, has_failed in _QUESTS.items()
+        if row.sender == ENGINE and state and row.message.startswith(begin)
+    }
+    for place, row, state, later in moments:
+        if row.sender == ENGINE or not state or state.phase != "Team-Proposal" or not later:
+            continue
+        is_voted_on = later.phase == "Voting"
+        is_approved = approved.get((state.round, state.attempt)) if is_voted_on else True
+        yield TeamProposal(
+            row.sender + 1,
+            state.round,
+            place,
+            state.attempt,
+            tuple(map(_player, later.team_proposal)),
+            is_voted_on,
+            is_approved,
+            failed.get(state.round) if is_approved else None,
+        )
+
+
+def _votes(players: Sequence[Moment], faults: list[Fault]) -> Iterator[Event]:
+    """The votes: as the state after them has it, or as they say where the log is cut off."""
+    for place, row, state, later in players:
+        if state is None or state.phase != "Voting":
+            continue
+        stated = _VOTE.search(answer(row.message))
+        vote = later.votes.get(str(row.sender)) if later else stated and stated[1].lower()
+        if vote not in ("approve", "reject"):
+            rule = "a vote is registered as `approve` or `reject`"
+            faults.append(Fault(f"$.logs[{place}]", rule, repr(vote)))
+            continue
+        yield TeamVote(
+            row.sender + 1,
+            state.round,
+            place,
+            state.attempt,
+            _player(state.leader_pid),
+            tuple(map(_player, state.team_proposal)),
+            vote == "approve",
+            later.phase == "Mission" if later else None,
+        )

@@ -1,0 +1,139 @@
+"""Games of Google's Werewolf Arena: one JSON object a game, in files `game_complete.json`.
+
+A round of the log is a night and the day after it. A day of ours has its night after it, so the
+night of the log's first round belongs to round 0, and its day is round 1.
+"""
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Raw, Struct
+
+from pipeline.formats.building import check_distinct, check_players
+from pipeline.formats.hidden_roles import (
+    ATTACKED,
+    EXECUTED,
+    MOST_DAYS,
+    MOST_PLAYERS,
+    Village,
+    role_of,
+)
+from pipeline.formats.look import Look, broken, decode
+from pipeline.game import Fault, GameRecord, Seat
+
+NAME = "werewolf_arena"
+NAMES_MODELS = True
+
+_KEYS = {
+    *("players", "rounds", "winner", "session_id"),
+    *("villagers", "werewolves", "seer", "doctor"),
+}
+_FEWEST_KEYS = 6
+_OUTCOMES = {"Villagers": "villagers_won", "Werewolves": "werewolves_won"}
+
+
+class Player(Struct, gc=False):
+    """A player. What it observed, the log's rounds say too."""
+
+    role: str
+    model: str | None = None
+
+
+class Round(Struct, gc=False):
+    """A night and its day; `success` is false for a round that was interrupted.
+
+    There can be a tally after each turn of the debate, and the last one decides.
+    """
+
+    eliminated: str | None = None
+    protected: str | None = None
+    unmasked: str | None = None
+    exiled: str | None = None
+    debate: list[tuple[str, str | None]] | None = None
+    votes: list[dict[str, Any]] | None = None
+    success: bool | None = None
+
+
+class Log(Struct, gc=False):
+    players: Raw
+    rounds: Annotated[list[Round], Meta(max_length=MOST_DAYS)]
+    winner: str | None = None
+    error_message: str | None = None
+
+
+_LOG = msgspec.json.Decoder(Log)
+_PLAYERS = msgspec.json.Decoder(dict[str, Player])
+
+
+def claims(look: Look) -> bool:
+    return look.has(_KEYS, _FEWEST_KEYS)
+
+
+def read(look: Look, model: str | None) -> GameRecord:
+    """The game; without a winner it is unfinished."""
+    log = decode(_LOG, look.data)
+    if log.winner and log.winner not in _OUTCOMES:
+        raise broken("$.winner", "the winner is Villagers or Werewolves", repr(log.winner[:50]))
+    village = Village(_seats(log.players))
+    for number, one in enumerate(log.rounds):
+        _night(village, one, number, f"$.rounds[{number}]")
+        _day(village, one, number + 1, f"$.rounds[{number}]")
+    # A game can end in the night.
+    days = [number for number, one in enumerate(log.rounds, 1) if one.debate or one.votes]
+    return village.game(
+        NAME,
+        outcome=_OUTCOMES[log.winner] if log.winner else None,
+        n_rounds=max(days, default=0),
+        ended_by=log.error_message or None,
+    )
+
+
+def _seats(listed: Raw) -> list[Seat]:
+    players = decode(_PLAYERS, listed, "$.players")
+    # Each has a role. With no more roles than players, no name comes twice.
+    if bytes(listed).count(b'"role"') != len(players):
+        check_distinct(listed, "$.players")
+    check_players(players, "$.players", MOST_PLAYERS)
+    return [_seat(name, player) for name, player in players.items()]
+
+
+def _seat(name: str, player: Player) -> Seat:
+    at, has = f"$.players.{name}.role", repr(player.role[:50])
+    role = role_of(player.role, lambda rule: broken(at, rule, has))
+    return Seat(name, player.model or None, role, is_tested=True)
+
+
+def _night(village: Village, one: Round, day: int, at: str) -> None:
+    """Adds a night: its attack kills nobody if the doctor protects its target."""
+    eliminated = village.somebody(one.eliminated)
+    if eliminated is not None:
+        village.attack(eliminated, day, f"{at}.eliminated")
+    for kind, role, target in (
+        ("protect", "doctor", one.protected),
+        ("unmask", "seer", one.unmasked),
+    ):
+        players = village.living(role)
+        if target is not None and players:
+            aim = village.target(target, f"{at}.{kind}ed")
+            finding = village.role(aim) if aim and kind == "unmask" else None
+            village.use(players[0], kind, aim, day, finding)
+        elif target is not None:
+            rule = f"a {role} is in the game to {kind} a player"
+            village.faults.append(Fault(f"{at}.{kind}ed", rule, repr(target[:50])))
+    if eliminated is not None and eliminated != one.protected:
+        village.eliminate(eliminated, day, ATTACKED, f"{at}.eliminated")
+
+
+def _day(village: Village, one: Round, day: int, at: str) -> None:
+    for number, (player, text) in enumerate(one.debate or ()):
+        if village.is_player(player, f"{at}.debate[{number}]"):
+            village.say(player, text or "", day)
+    # In an interrupted round the last tally decided nothing.
+    tallies = [] if one.success is False else one.votes or []
+    for player, target in tallies[-1].items() if tallies else ():
+        tally = f"{at}.votes[{len(tallies) - 1}]"
+        if village.is_player(player, tally):
+            named = None if target is None else str(target)
+            village.vote(player, village.target(named, f"{tally}.{player}"), day)
+    if (exiled := village.somebody(one.exiled)) is not None:
+        village.eliminate(exiled, day, EXECUTED, f"{at}.exiled")
