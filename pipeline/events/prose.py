@@ -43,7 +43,7 @@ _DOUBTS = (
 # Words that take an answer back.
 TAKES_BACK = (
     rf"(?im)^[^\w\n]*(?:{CONDITION}|or\b)|\b(?:take\s+(?:it|that)\s+back|that\s+was\s+a\s+lie|jok(?:e|ing)|kidding"
-    r"|chang(?:ed?|ing)\s+(?:my|it\s+to)|make\s+(?:that|it)|on\s+(?:reflection|second)|think(?:ing)?\s+again"
+    r"|changed\s+my|change\s+(?:my\s+vote|it\s+to)|make\s+(?:that|it)|on\s+(?:reflection|second)|think(?:ing)?\s+again"
     rf"|i(?:['’]d)?\s+(?:rather|prefer))\b|(?:^|[,.;:—–-])\W*(?:no\s*(?:$|[,.!:;—–-]|wait)|(?:nope|wait|well|actually"
     r"|sorry|hm+|oh|correction|scratch|on\s+second|oops|my\s+mistake)\b)"
 )
