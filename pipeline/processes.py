@@ -64,8 +64,8 @@ def uninterrupted() -> Iterator[None]:
 
     In all threads: where several run, any of them may be the one that gets the signal.
     """
-    # None is a handler that is not Python's own, as where R runs Python.
-    if current_thread() is not main_thread() or signal.getsignal(signal.SIGINT) is None:
+    # A handler that is not Python's own, as where R runs Python, is None.
+    if current_thread() is not main_thread() or not callable(signal.getsignal(signal.SIGINT)):
         yield
         return
     came: list[int] = []

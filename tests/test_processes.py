@@ -64,6 +64,21 @@ for handler in (signal.SIG_IGN, lambda *_: handled.append("handled"), signal.def
 print(*handled)
 """
 
+END = """
+import os, signal
+from pipeline.cli.app import _interrupt
+from pipeline.processes import uninterrupted
+signal.signal(signal.SIGTERM, _interrupt)
+for handler in (signal.SIG_IGN, lambda *_: print("handled"), signal.default_int_handler):
+    signal.signal(signal.SIGINT, handler)
+    try:
+        with uninterrupted():
+            os.kill(os.getpid(), signal.SIGTERM)
+            print("held")
+    except KeyboardInterrupt:
+        print("interrupted")
+"""
+
 TAKE = """
 import mmap
 from pipeline.processes import limit_memory, theirs
@@ -164,6 +179,13 @@ def test_ctrl_c_that_waited_is_handled_as_it_would_have_been() -> None:
     command = [sys.executable, "-c", HOLD]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert printed == "held held handled held interrupted\n"
+
+
+def test_a_signal_to_end_does_what_ctrl_c_would() -> None:
+    """Also in a command in the background, which a shell lets ignore Ctrl-C itself."""
+    command = [sys.executable, "-c", END]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert printed.split() == ["interrupted", "held", "handled", "held", "interrupted"]
 
 
 @pytest.mark.some(3)

@@ -6,14 +6,13 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from inspect import isfunction
 from pathlib import Path
 from pkgutil import iter_modules
-from threading import current_thread, main_thread
+from types import FrameType
 from typing import Any
 
 import click
@@ -201,63 +200,42 @@ for _found in iter_modules(commands.__path__):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line and returns its exit code; a user's mistake is one line on stderr.
+    """Run the command line and return its exit code; a user's mistake is one line on stderr.
 
-    Without arguments it is the program itself, and stdout is kept for results until it ends.
+    Without arguments it is the program itself: stdout is kept for results until it ends, and
+    SIGTERM and SIGHUP end it as Ctrl-C does, so that it cleans up.
     """
     terminal.prepare()
     codes: list[int] = []
     if arguments is None:
         terminal.guard()
-        atexit.register(_end_at_once, codes)  # before all others, so that it is called after them
-    with _ended_as_by_ctrl_c():
-        codes.append(_run(arguments))
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is signal.SIG_DFL:  # else it is ignored, as by `nohup`
+                signal.signal(number, _interrupt)
+        # Python would first tear down all modules: 0.15 s of a command that takes 0.8 s. Registered
+        # before all others, so that it is called last; after a bug, without a code, Python goes on.
+        atexit.register(lambda: os._exit(*codes) if codes else None)
+    codes.append(_run(sys.argv[1:] if arguments is None else arguments))
     return codes[0]
 
 
-def _end_at_once(codes: Sequence[int]) -> None:
-    """Ends the process with its exit code; without one, after a bug, Python ends it.
-
-    Python would first tear down all modules: 0.15 s of a command that takes 0.8 s.
-    """
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):
-            stream.flush()
-    if codes:
-        os._exit(codes[0])
+def _interrupt(_number: int, frame: FrameType | None) -> None:
+    """Do what Ctrl-C would: the server, Spark and `uninterrupted` have handlers of their own."""
+    handler = signal.getsignal(signal.SIGINT)
+    # A shell lets commands in the background ignore Ctrl-C, and not this.
+    (handler if callable(handler) else signal.default_int_handler)(signal.SIGINT, frame)
 
 
-@contextmanager
-def _ended_as_by_ctrl_c() -> Iterator[None]:
-    """Lets SIGTERM and SIGHUP end the command like Ctrl-C, so that it cleans up.
-
-    A signal that is already handled, or ignored as by `nohup`, is left alone.
-    """
-    signals = [
-        number
-        for number in (signal.SIGTERM, signal.SIGHUP)
-        if current_thread() is main_thread() and signal.getsignal(number) is signal.SIG_DFL
-    ]
-    for number in signals:
-        signal.signal(number, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        for number in signals:
-            signal.signal(number, signal.SIG_DFL)
-
-
-def _run(arguments: Sequence[str] | None) -> int:
+def _run(arguments: Sequence[str]) -> int:
     # What a command imports and plans is no garbage; a collection would search it for 50 ms. An
     # ingest has the most such objects: 124,000.
     gc.set_threshold(200_000)
     try:
-        code = _called([*(sys.argv[1:] if arguments is None else arguments)])
+        code = _called([*arguments])
         terminal.flush()
-    except BrokenPipeError:
-        terminal.silence()
+    except BrokenPipeError:  # nobody reads the rest, as behind `| head`
         return 0
-    except (KeyboardInterrupt, click.Abort) as error:
+    except KeyboardInterrupt as error:
         terminal.complain(": ".join(["interrupted", *error.args]))
         return INTERRUPTED
     except BaseException as error:  # where a thread cannot be started, what is in Rust panics

@@ -1,7 +1,5 @@
 """What commands that change a lake say and do at their end: the counts, and its catalogue."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from pipeline.cells import as_json, counted
@@ -108,15 +106,6 @@ def why_no_game(report: "IngestSummary") -> str:
 # --- the lake's catalogue, renewed after each command that changes the lake --------------------
 
 
-@contextmanager
-def renewing_catalog(lake: str) -> Iterator[None]:
-    """After the block, renews `magic.duckdb` if `magic catalog` was run once."""
-    try:
-        yield
-    finally:
-        renew_catalog(lake)
-
-
 def renew_catalog(lake: str) -> None:
     """Renews `magic.duckdb` if `magic catalog` was run once.
 
@@ -130,10 +119,5 @@ def renew_catalog(lake: str) -> None:
     # Imported here: a command that fails before does not wait for it.
     from pipeline.catalog import renewed_after_ingest
 
-    try:
-        note = renewed_after_ingest(lake)
-    except KeyboardInterrupt:
-        message = f"the lake has all changes, but {CATALOG} was not renewed"
-        raise KeyboardInterrupt(message) from None
-    if note:
+    if note := renewed_after_ingest(lake):
         terminal.note(note)

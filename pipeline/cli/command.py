@@ -5,7 +5,7 @@ A function's signature has the options, its docstring is the help.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
 from functools import cache, cached_property, partial
 from importlib import import_module
 from inspect import cleandoc, signature
@@ -162,7 +162,11 @@ class Command(click.Command):
             given["form"] = options.SAFE_CSV
         if ctx.get_parameter_source("lake") is click.core.ParameterSource.COMMANDLINE:
             terminal.of_lake(given["lake"])
-        with _naming_damage(**given), terminal.for_results_alone(), _metrics(**given):
+        with (
+            _naming_damage(**given),
+            redirect_stdout(terminal.stream_of_others()),
+            _metrics(**given),
+        ):
             asked = [Asked(**given)] if "asked" in signature(function).parameters else []
             ctx.invoke(function, *asked, **given)
 

@@ -12,13 +12,13 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, TextIO
 
 from pipeline.cells import printable, unbroken
-from pipeline.errors import PipelineError
+from pipeline.errors import PipelineError, reason
 
 # Replacements of our signs for a terminal without UTF-8; each is as wide as the sign.
 _PLAIN = str.maketrans("─│–−†…×·⏎“”‘’\N{NO-BREAK SPACE}", "-|--!.x./\"\"'' ")
@@ -63,13 +63,12 @@ def guard() -> None:
 
     They know it as file descriptor 1. Results go through a copy that no other process inherits.
     """
-    stdout, stderr = sys.stdout, sys.stderr
-    stdout.flush()
-    copy = os.dup(stdout.fileno())
-    os.dup2(stderr.fileno(), 1)
-    results = open(copy, "w", encoding=stdout.encoding, errors=LACKING)  # noqa: PTH123, SIM115
+    global _results  # noqa: PLW0603 - a process has one terminal
+    copy = os.dup(sys.stdout.fileno())
+    os.dup2(sys.stderr.fileno(), 1)
+    _results = open(copy, "w", encoding=sys.stdout.encoding, errors=LACKING)  # noqa: PTH123, SIM115
     for name in ("stdout", "__stdout__"):  # the terminal's size is read from the second
-        setattr(sys, name, results)
+        setattr(sys, name, _results)
 
 
 # The lake that the commands in notes have to name, as this one was given it; empty for none.
@@ -86,25 +85,18 @@ def _with_lake(text: str) -> str:
     return _COMMAND.sub(lambda to_run: f"{to_run[0]} --lake {shlex.quote(_lake)}", text)
 
 
-# Where results go while a command runs, when `sys.stdout` is for what others print.
+# Where the program's results go, when `sys.stdout` is for what others print.
 _results: TextIO | None = None
 
 
-@contextmanager
-def for_results_alone() -> Iterator[None]:
-    """Sends to stderr what Python code other than this module's prints."""
-    global _results  # noqa: PLW0603 - a process has one terminal
-    before, _results = _results, stream()
-    try:
-        with redirect_stdout(sys.stderr):
-            yield
-    finally:
-        _results = before
-
-
 def stream() -> TextIO:
-    """Where results are written."""
+    """The stream that results are written to."""
     return _results or sys.stdout
+
+
+def stream_of_others() -> TextIO:
+    """The stream for what libraries and packages print while a command runs."""
+    return sys.stderr if _results else sys.stdout
 
 
 def is_out_terminal() -> bool:
@@ -156,9 +148,8 @@ def _or_explain(write: Callable[..., Any], *data: str | bytes) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        is_closed = error.errno == errno.EBADF
-        reason = "it is closed" if is_closed else error.strerror or str(error)
-        raise OutputError(f"the result cannot be written to stdout: {reason}") from None
+        why = "it is closed" if error.errno == errno.EBADF else reason(error)
+        raise OutputError(f"the result cannot be written to stdout: {why}") from None
 
 
 @contextmanager
@@ -177,6 +168,10 @@ def note(*texts: str, is_wrapped: bool = True) -> None:
     On a terminal it is broken between words, if `is_wrapped`.
     """
     flush()
+    _to_stderr(texts, is_wrapped=is_wrapped)
+
+
+def _to_stderr(texts: Iterable[str], *, is_wrapped: bool) -> None:
     # A name with a line break makes no line of its own, which could say anything.
     said = map(_with_lake, texts) if _lake else texts
     lines = [unbroken(printable(text)) for text in said]
@@ -186,10 +181,8 @@ def note(*texts: str, is_wrapped: bool = True) -> None:
 
         width = shutil.get_terminal_size().columns
         lines = [part for line in lines for part in wrapped(line, width)]
-    try:
+    with suppress(OSError):
         print("\n".join(lines), file=sys.stderr, flush=True)
-    except OSError:
-        silence(sys.stderr)
 
 
 def complain(text: str, place: str = "") -> None:
@@ -197,20 +190,10 @@ def complain(text: str, place: str = "") -> None:
 
     `place` is shown below as it is: the line of a query, with a mark.
     """
-    try:
+    with suppress(OSError, OutputError):
         flush()
-    except (OSError, OutputError):
-        silence()
     line = " ".join(text.split()) or "an error without a message; please report it"
-    note("magic: " + line, *place.splitlines(), is_wrapped=False)
-
-
-def silence(output: TextIO | None = None) -> None:
-    """Drops the rest of the output, by default of results, since nobody reads it."""
-    try:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), (output or stream()).fileno())
-    except (OSError, ValueError):  # no file behind it
-        return
+    _to_stderr(["magic: " + line, *place.splitlines()], is_wrapped=False)
 
 
 # Progress on stderr: a bar where that is a terminal, else a line now and then of an ingest.

@@ -4,12 +4,10 @@ import asyncio
 import errno
 import logging
 import secrets
-import signal
 import socket
 import time
 import webbrowser
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from threading import Timer
 from types import FrameType
 from urllib.parse import quote
@@ -142,14 +140,6 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, log: OneLine) -> None:
         super().__init__(config)
         self._log = log
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Ends by SIGHUP as by SIGTERM; as a Ctrl-C it would come in the midst of anything."""
-        with super().capture_signals():
-            if signal.getsignal(signal.SIGHUP) is signal.default_int_handler:
-                signal.signal(signal.SIGHUP, self.handle_exit)
-            yield
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self._log.is_over = True  # what is cut off now is no news

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from contextlib import nullcontext
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -15,7 +14,7 @@ from pipeline.cli import options, terminal
 from pipeline.cli.changes import (
     WRITE_INTERCHANGE,
     note_upgrade,
-    renewing_catalog,
+    renew_catalog,
     show_report,
     why_ignored,
     why_no_game,
@@ -123,11 +122,14 @@ def ingest(
         is_given = bool(model or models_from)
         try:
             report = read()
-            with nullcontext() if dry_run else renewing_catalog(lake):
+            try:
                 _show_summary(report, lake, form, is_given=is_given, dry_run=dry_run)
-        except KeyboardInterrupt as error:
-            told = error.args or ("the lake is intact; run the same command again",)
-            raise KeyboardInterrupt(*told) from None
+            finally:  # also where the summary cannot be written: the ingest is committed
+                if not dry_run:
+                    renew_catalog(lake)
+        except KeyboardInterrupt:
+            done = "the lake is intact; run the same command again"
+            raise KeyboardInterrupt(done) from None
         return report
 
     if watch is not None:
