@@ -1,12 +1,13 @@
 """What a model writes before its answer is a thought, and only the answer says anything.
 
 The marks of thought and the fields of an answer in JSON are listed here, and nowhere else but in
-`sql/shared/answers.sql`. The patterns mean the same to Python and to polars, which reads many texts
-at once (`pipeline.events.prose`), so they look neither ahead nor behind.
+`sql/shared/answers.sql`. Python reads the answers. Polars finds which of many texts hold thoughts
+(`pipeline.events.prose`), so the patterns look neither ahead nor behind and mean the same to both.
 """
 
-import json
 import re
+
+import msgspec
 
 _NAME = r"[a-z0-9_:.-]{0,30}?"
 _THOUGHT = (
@@ -128,7 +129,6 @@ def _of_object(written: str, fields: tuple[str, ...]) -> str:
 def _plain(value: str) -> str:
     """A value of JSON as a text; as written where it is none."""
     try:
-        read = json.loads(value)
-    except ValueError:
+        return msgspec.json.decode(value, type=str)
+    except msgspec.DecodeError:
         return value
-    return read if isinstance(read, str) else value

@@ -3,7 +3,7 @@
 import polars as pl
 from msgspec.structs import replace
 
-from pipeline.events.prose import answer, has_thoughts
+from pipeline.events.prose import answers, has_thoughts
 from pipeline.metrics.known import Combine, Metric, Rows, Tables, Term, as_hit, either, one
 from pipeline.vocabulary import Choice, GameType
 
@@ -55,7 +55,7 @@ _READS_TEXTS = pl.col("system").is_in(["magic", "chatarena"])
 def _choices_as_read(tables: Tables) -> pl.LazyFrame:
     """The decisions; of a text that holds thoughts, the choice that the answer alone makes."""
     text = pl.col("text")
-    said = answer(text)
+    said = text.map_batches(answers, pl.String)
     choice = (
         pl.when(said.str.to_lowercase().str.contains(Choice.COOPERATE, literal=True))
         .then(pl.lit(str(Choice.COOPERATE)))
@@ -72,7 +72,7 @@ def _amounts_as_read(tables: Tables) -> pl.LazyFrame:
     """The contributions, read like that, with the least of their round."""
     games = tables("games").select("game_id", "format_version", "n_players")
     text, amount, is_read = pl.col("text"), pl.col("amount"), pl.col("is_read")
-    said, is_pgm = answer(text), pl.col("format_version") == "pgm"
+    said, is_pgm = text.map_batches(answers, pl.String), pl.col("format_version") == "pgm"
     of_pgm, first = said.str.extract(r"I contribute ([0-9]+)"), said.str.extract(r"\b([0-9]+)\b")
     stated = pl.when(is_pgm).then(of_pgm).otherwise(first).cast(pl.Float64)
     of_round = ["game_id", "round"]
