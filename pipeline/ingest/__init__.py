@@ -4,12 +4,11 @@ Workers decode documents a batch at a time into files that nobody sees yet; one 
 end decides what each document is and makes the files part of the lake.
 """
 
-import errno
 import tempfile
 import time
 import uuid
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
@@ -22,25 +21,21 @@ from msgspec import Struct
 
 from pipeline.archives import MAX_DOCUMENT, Document, Unit, units
 from pipeline.archives.sources import printable, resolved
-from pipeline.errors import (
-    DENIED_HINT,
-    LakeError,
-    PipelineError,
-    SourceError,
-    UsageError,
-    check_machine,
-    is_denied,
-    is_missing,
-    one_line,
-)
+from pipeline.errors import LakeError, PipelineError, SourceError, UsageError
 from pipeline.events.contracts import GAME_TABLES, role_rows
 from pipeline.ingest.decode import GameIds, Models, ModelsOf
-from pipeline.ingest.worker import Findings, Job, Staged, Team, deal, processes
+from pipeline.ingest.worker import Job, Staged, Team, deal, processes
 from pipeline.lake import StoredLake, create_lake, is_lake, open_lake
 from pipeline.lake.files import discard
-from pipeline.lake.opening import deleted_error
 from pipeline.lake.tables import ROLES, writing
-from pipeline.lake.transaction import Mask, Removal, Transaction, check_writable, transaction
+from pipeline.lake.transaction import (
+    Mask,
+    Removal,
+    Transaction,
+    check_writable,
+    naming,
+    transaction,
+)
 from pipeline.processes import cores
 from pipeline.stores import location, version
 from pipeline.version import __version__
@@ -204,125 +199,90 @@ def ingest(
         check_writable(opened)
         _check_declared(opened)
     left: list[str] = []
-    try:
+    with (
+        naming(lake),
         # Whatever becomes of its own folder, an ingest that is committed is done.
-        with tempfile.TemporaryDirectory(prefix="magic-", ignore_cleanup_errors=True) as scratch:
-            database = IngestDatabase(Path(scratch), memory, reread)
-            known = known_games(database, opened)
-            job = Job(
-                lake=None if dry_run or opened is None else str(opened.path),
-                scratch=scratch,
-                token=uuid.uuid4().hex,
-                models=given,
-                known=str(known) if known else None,
-                max_document=max_document,
-                max_expanded=max_expanded,
-                batch_bytes=min(max(memory // jobs // _BATCH_SHARE, _LEAST_BATCH), _MOST_BATCH),
-            )
-            collected = Collected(database.scratch)
-
-            def take(one: Findings) -> None:
-                tell(one.n_documents, one.n_bytes)
-                collected.add(one)
-
-            # Workers elsewhere read archives themselves, and may have others under the same names.
-            recall = Recall(job, None if team else opened, take, database, rereads=reread)
-            with _staging(job, left.append) as discards:
-                chosen = team or partial(processes, jobs)
+        tempfile.TemporaryDirectory(prefix="magic-", ignore_cleanup_errors=True) as scratch,
+    ):
+        database = IngestDatabase(Path(scratch), memory, reread)
+        known = known_games(database, opened)
+        job = Job(
+            lake=None if dry_run or opened is None else str(opened.path),
+            scratch=scratch,
+            token=uuid.uuid4().hex,
+            models=given,
+            known=str(known) if known else None,
+            max_document=max_document,
+            max_expanded=max_expanded,
+            batch_bytes=min(max(memory // jobs // _BATCH_SHARE, _LEAST_BATCH), _MOST_BATCH),
+        )
+        collected = Collected(database.scratch, tell)
+        # Workers elsewhere read archives themselves, and may have others under the same names.
+        recall = Recall(job, None if team else opened, collected.add, database, rereads=reread)
+        with writing(location(job.lake), job.token, left.append) if job.lake else nullcontext():
+            change: Transaction | None = None
+            try:
                 unread = recall.unread(units(names))
-                staged = _decode(unread, job, chosen, take, tell, recall=recall)
+                chosen = team or partial(processes, jobs)
+                staged = _decode(unread, job, chosen, collected=collected, recall=recall)
                 files = collected.files("seen"), collected.files("faults")
-                if job.lake is None:
-                    with resolution(database, opened, *files) as found:
-                        _account(found, collected.n_documents)
-                        return _report(found, None)
-                began = {
-                    "started_at": started_at,
-                    "sources": list(map(printable, names)),
-                    **job.settings(),
-                }
                 with (
-                    transaction(job.lake) as change,
-                    resolution(database, change.lake, *files) as found,
+                    transaction(job.lake) if job.lake else nullcontext() as change,
+                    resolution(database, change.lake if change else opened, *files) as found,
                 ):
-                    report = _commit(
-                        change,
-                        found,
-                        staged,
-                        collected,
-                        began,
-                        release=discards.pop_all,
-                        recall=recall,
-                    )
-        report.left = left
-        report.upgraded_from = change.upgraded_from
-        return report
-    except Exception as error:
-        if isinstance(error, PipelineError):
-            raise
-        if is_missing(error) and is_there:
-            raise deleted_error(lake) from None
-        if not isinstance(error, OSError):
-            check_machine(error)
-            raise
-        # What goes wrong in reading a source is part of its documents; this is the lake's.
-        is_full = error.errno == errno.ENOSPC
-        where = f", there or in {tempfile.gettempdir()} (TMPDIR)" if is_full else ""
-        if is_denied(error):
-            where = f"; {DENIED_HINT}"
-        raise LakeError(
-            f"{lake}: the lake could not be written: {one_line(error)}{where}"
-        ) from error
-
-
-@contextmanager
-def _staging(job: Job, on_left: Callable[[str], None]) -> Iterator[ExitStack]:
-    """Gives what deletes the job's files in the end, unless it is emptied: they are a commit's."""
-    with ExitStack() as writes, ExitStack() as discards:
-        if job.lake is not None:
-            lake = location(job.lake)
-            writes.enter_context(writing(lake, job.token, on_left))
-            for table in GAME_TABLES:
-                discards.callback(discard, lake / table, job.token)
-        yield discards
+                    report = found.summary(change.ingest_id if change else None)
+                    _check_all_have_a_status(report, collected.n_documents)
+                    if change:
+                        began = {
+                            "started_at": started_at,
+                            "sources": list(map(printable, names)),
+                            **job.settings(),
+                        }
+                        _commit(change, found, report, staged, began, recall=recall)
+                        report.upgraded_from = change.upgraded_from
+            finally:
+                # Tables may name the workers' files once the commit has begun, and never do else.
+                if job.lake and not (change and change.has_begun):
+                    for table in GAME_TABLES:
+                        discard(location(job.lake) / table, job.token)
+    report.left = left
+    return report
 
 
 def _decode(
     found: Iterator[Unit],
     job: Job,
     team: Team,
-    take: Callable[[Findings], None],
-    tell: Progress,
     *,
+    collected: "Collected",
     recall: "Recall",
 ) -> list[Staged]:
-    """Decodes all documents; gives what each worker leaves. `take` is called with each finding."""
+    """Decode all documents and collect the findings; return what each worker leaves."""
 
     def read(unit: Unit) -> Iterable[Document]:
-        found = job.read(unit, lambda n_bytes: tell(0, n_bytes))
-        return found if job.lake is None else recall.noting(unit, found)
+        documents = job.read(unit, lambda n_bytes: collected.tell(0, n_bytes))
+        return recall.noting(unit, documents) if job.lake else documents
 
     with team(job, found) as (workers, dealt):
-        for one in workers.run(deal(dealt, read if workers.takes_documents else None)):
-            take(one)
+        for findings in workers.run(deal(dealt, read if workers.takes_documents else None)):
+            collected.add(findings)
         staged = workers.finish()
     for left in staged:
-        take(left.findings)
+        collected.add(left.findings)
     return staged
 
 
 def _commit(
     change: Transaction,
     resolution: "Resolution",
+    report: IngestSummary,
     staged: list[Staged],
-    collected: "Collected",
     began: dict[str, object],
     *,
-    release: Callable[[], object],
     recall: "Recall",
-) -> IngestSummary:
+) -> None:
+    """Write what the ingest changes, with the workers' files, and commit it."""
     _refuse_lost_race(resolution)
-    _account(resolution, collected.n_documents)
     outdated_games = resolution.superseded_or_moved
     for table in GAME_TABLES if outdated_games else ():
         if gone := outdated_games if table == "games" else resolution.superseded:
@@ -336,16 +296,13 @@ def _commit(
             if surplus:
                 files = change.without(table, files, _of_games(surplus))
             change.add(table, files)
-    write_roles(change, resolution.games["game_type"])
+    write_roles(change, report.games["game_type"])
     noted = resolution.noted(recall.archives(change.ingest_id))
     change.write("documents", resolution.documents(change.ingest_id))
     change.write("archives", [noted])
-    refusals = resolution.refusals
-    if outdated := refusals.outdated():
+    if outdated := resolution.refusals.outdated():
         change.remove("quarantine", outdated)
-    change.write("quarantine", refusals.new(change.ingest_id))
-    report = _report(resolution, change.ingest_id)
-    change.on_begun = release
+    change.write("quarantine", resolution.refusals.new(change.ingest_id))
     change.commit(
         began
         | {
@@ -355,7 +312,6 @@ def _commit(
             "tool_version": __version__,
         }
     )
-    return report
 
 
 def _check_declared(lake: StoredLake) -> None:
@@ -379,14 +335,13 @@ def write_roles(change: Transaction, game_types: pl.Series) -> None:
     if new.is_empty():
         return
     is_new = pl.col("game_type").is_in(new.implode())
+
+    def mask(rows: pa.Table) -> Mask:  # a removal has texts as dictionaries
+        return pl.DataFrame(rows).cast(pl.String).select(is_new).to_series().to_numpy()
+
     if stored.filter(is_new).height:
-        change.remove(ROLES, Removal(("game_type",), partial(_mask, is_new)))
+        change.remove(ROLES, Removal(("game_type",), mask))
     change.write(ROLES, [wanted.filter(is_new)])
-
-
-def _mask(is_one: pl.Expr, rows: pa.Table) -> Mask:
-    """Whether each row is one of those, for a removal, which has texts as dictionaries."""
-    return pl.DataFrame(rows).cast(pl.String).select(is_one).to_series().to_numpy()
 
 
 def _of_games(ids: GameIds) -> Removal:
@@ -403,30 +358,10 @@ def _refuse_lost_race(resolution: "Resolution") -> None:
         )
 
 
-def _account(resolution: "Resolution", n_read: int) -> None:
-    """Raises where not all documents that were read have a status."""
-    n_accounted = sum(resolution.statuses.values())
-    if n_accounted != n_read:
+def _check_all_have_a_status(report: IngestSummary, n_read: int) -> None:
+    """Raises PipelineError where not all documents that were read have a status."""
+    if report.n_seen != n_read:
         raise PipelineError(
-            f"{n_read:,} documents were read but {n_accounted:,} are accounted for; nothing was "
+            f"{n_read:,} documents were read but {report.n_seen:,} are accounted for; nothing was "
             "changed. This is a bug in magic: please report it with these numbers"
         )
-
-
-def _report(resolution: "Resolution", ingest_id: int | None) -> IngestSummary:
-    faults, n_faulty_parts = resolution.refusals.current(ingest_id or 1)
-    return IngestSummary(
-        statuses=resolution.statuses,
-        games=resolution.games,
-        faults=faults,
-        n_faulty_parts=n_faulty_parts,
-        n_superseded=len(resolution.superseded),
-        n_bytes=resolution.n_bytes,
-        ingest_id=ingest_id,
-        n_in_other_form=resolution.n_in_other_form,
-        n_known_by_content=resolution.n_known_by_content,
-        n_read_votes=resolution.n_read_votes,
-        n_undecided_votes=resolution.n_undecided_votes,
-        n_unnumbered=resolution.n_unnumbered,
-        ignored=resolution.ignored,
-    )

@@ -11,7 +11,7 @@ import polars as pl
 
 from pipeline.archives.sources import document_ending
 from pipeline.errors import UsageError
-from pipeline.lake import StoredLake, open_lake
+from pipeline.lake import open_lake
 from pipeline.lake.stream import stream
 from pipeline.replacing import replacing
 
@@ -42,7 +42,8 @@ def export(lake: str | Path, folder: str | Path) -> pl.DataFrame:
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):
         raise UsageError(f"{folder}: the folder is not empty; choose a new one")
-    rules_left = _rules(opened)
+    by_document = opened.table("quarantine").group_by(_KEY).agg("rule").collect()
+    rules_left = {tuple(key): rules for *key, rules in by_document.iter_rows()}
     rows: list[tuple[object, ...]] = []
     # Of the bytes a bounded part is in memory at a time; each row about a document repeats them.
     for _, some in stream(opened, "quarantine", (*_KEY, "game_id", "n_bytes", "raw")):
@@ -63,9 +64,3 @@ def export(lake: str | Path, folder: str | Path) -> pl.DataFrame:
     with replacing(folder / MANIFEST) as draft:
         draft.write_bytes(text + b"\n")
     return manifest
-
-
-def _rules(lake: StoredLake) -> dict[tuple[str, ...], list[str]]:
-    """The rules that each document in quarantine breaks, by its key."""
-    rows = lake.table("quarantine").group_by(_KEY).agg("rule").collect()
-    return {tuple(key): rules for *key, rules in rows.iter_rows()}

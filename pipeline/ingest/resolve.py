@@ -6,7 +6,7 @@ too much for memory.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -17,6 +17,7 @@ from duckdb import DuckDBPyConnection
 from msgspec import Struct
 
 from pipeline.events.contracts import no_rows, polars_schema
+from pipeline.ingest import IngestSummary
 from pipeline.ingest.decode import GameIds, fault_frame, seen_frame
 from pipeline.ingest.worker import Findings
 from pipeline.lake import StoredLake
@@ -107,17 +108,20 @@ def statement(name: str, **values: str) -> str:
 class Collected:
     """Collects findings in the folder `scratch`: workers need the memory until they end.
 
-    `n_documents` is the number of documents that the workers read.
+    `n_documents` is the number of documents that the workers read. `tell` is called with the
+    numbers of documents and of bytes of each finding.
     """
 
-    def __init__(self, scratch: Path) -> None:
+    def __init__(self, scratch: Path, tell: Callable[[int, int], None]) -> None:
         self.n_documents = 0
         self._scratch = scratch
+        self.tell = tell
         self._files: dict[str, list[Path]] = defaultdict(list)
         self._waiting: dict[str, list[pl.DataFrame]] = defaultdict(list)
 
     def add(self, findings: Findings) -> None:
         """Takes in what a worker found; frames wait until there are enough for a file."""
+        self.tell(findings.n_documents, findings.n_bytes)
         self.n_documents += findings.n_documents
         for name, rows in findings.rows.items():
             if isinstance(rows, Path):
@@ -231,7 +235,18 @@ def resolution(
         database.register(connection, "found", seen, seen_frame([]))
         database.compute(connection, "named_before", statement("named_before"))
         view(connection, "seen", statement("seen"))
-        for name, select in _steps().items():
+        of_games = ("new_games", "unindexed", "chosen_documents", "copies", "held")
+        steps = {  # each is made of those before it
+            "last_here": statement("last_at", locations="seen"),
+            "further_locations": statement("further_locations"),
+            "last_elsewhere": statement("last_at", locations="further_locations"),
+            "last_seen": "FROM last_here UNION ALL FROM last_elsewhere",
+            **{
+                name: statement(name)
+                for name in (*of_games, "resolved", "superseded", "surplus", "moved")
+            },
+        }
+        for name, select in steps.items():
             database.compute(connection, name, select)
         is_first = lake is not None and not lake.sizes("documents")
         changed = "SELECT location FROM resolved" if is_first else statement("changed")
@@ -241,31 +256,11 @@ def resolution(
         yield Resolution(connection, database, refusals)
 
 
-def _steps() -> dict[str, str]:
-    """What is worked out, in this order: each is made of those before it."""
-    of_games = ("new_games", "unindexed", "chosen_documents", "copies", "held")
-    return {
-        "last_here": statement("last_at", locations="seen"),
-        "further_locations": statement("further_locations"),
-        "last_elsewhere": statement("last_at", locations="further_locations"),
-        "last_seen": "FROM last_here UNION ALL FROM last_elsewhere",
-        **{
-            name: statement(name)
-            for name in (*of_games, "resolved", "superseded", "surplus", "moved")
-        },
-    }
-
-
 class Resolution:
     """What an ingest does: what becomes of the documents seen, and which games are to go.
 
-    `statuses` are the numbers of documents by status; `games` has the columns game_type, n_games
-    (new in the lake); `n_in_other_form` of them have the content of another game; `superseded` are
-    the lake's games that are to go, `superseded_or_moved` also those that are in another document
-    now; `ignored` has the columns reason, n_documents, example. Of `n_known_by_content` documents,
-    which name no model, the lake has the games. Only a text tells `n_read_votes` votes of new
-    games, and of these it does not decide `n_undecided_votes`. `n_unnumbered`
-    duplicates are interchange JSON that does not number its game.
+    `superseded` are the lake's games that are to go, `superseded_or_moved` also those that are in
+    another document now.
     """
 
     def __init__(
@@ -274,28 +269,38 @@ class Resolution:
         self._connection = connection
         self._database = database
         self.refusals = refusals
-        counted = answer(connection, statement("counts"))
-        n_documents = dict(counted.select("status", "n_documents").iter_rows())
-        self.statuses = {str(status): n_documents.get(str(status), 0) for status in DocumentStatus}
-        self.n_bytes = int(counted["n_bytes"].sum())
-        self.n_known_by_content = int(counted["n_known_by_content"].sum())
-        self.n_read_votes = int(counted["n_read_votes"].sum())
-        self.n_undecided_votes = int(counted["n_undecided_votes"].sum())
-        self.n_unnumbered = int(counted["n_unnumbered"].sum())
-        self.games = answer(
-            connection,
-            "SELECT game_type, count(*) AS n_games FROM resolved WHERE is_chosen "
-            "GROUP BY game_type ORDER BY game_type",
-        )
         self.superseded = database.ids(connection, "FROM superseded", "superseded")
         with_moved = "FROM superseded UNION ALL SELECT game_id FROM moved"
         self.superseded_or_moved = database.ids(connection, with_moved, "superseded_or_moved")
-        self.n_in_other_form: int = (
-            answer(connection, statement("in_other_form")).item() if self.games.height else 0
-        )
-        self.ignored = answer(connection, statement("ignored"))
         self._with_surplus = set(
             answer(connection, "SELECT DISTINCT worker FROM surplus")["worker"]
+        )
+
+    def summary(self, ingest_id: int | None = None) -> IngestSummary:
+        """The counts of what the ingest does, None for one that writes nothing."""
+        counts = answer(self._connection, statement("counts"))
+        n_documents = dict(counts.select("status", "n_documents").iter_rows())
+        games = answer(
+            self._connection,
+            "SELECT game_type, count(*) AS n_games FROM resolved WHERE is_chosen "
+            "GROUP BY game_type ORDER BY game_type",
+        )
+        in_other_form = answer(self._connection, statement("in_other_form")) if len(games) else None
+        faults, n_faulty_parts = self.refusals.current(ingest_id or 1)
+        return IngestSummary(
+            statuses={str(status): n_documents.get(str(status), 0) for status in DocumentStatus},
+            games=games,
+            faults=faults,
+            n_faulty_parts=n_faulty_parts,
+            n_superseded=len(self.superseded),
+            n_bytes=int(counts["n_bytes"].sum()),
+            ingest_id=ingest_id,
+            n_in_other_form=0 if in_other_form is None else in_other_form.item(),
+            n_known_by_content=int(counts["n_known_by_content"].sum()),
+            n_read_votes=int(counts["n_read_votes"].sum()),
+            n_undecided_votes=int(counts["n_undecided_votes"].sum()),
+            n_unnumbered=int(counts["n_unnumbered"].sum()),
+            ignored=answer(self._connection, statement("ignored")),
         )
 
     def surplus(self, worker: int) -> GameIds:

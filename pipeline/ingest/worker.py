@@ -11,10 +11,10 @@ import subprocess
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from itertools import chain, compress, starmap
+from itertools import chain, compress, count, groupby, starmap
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import NamedTuple, Protocol, cast
+from typing import NamedTuple, Protocol, TypeVar, cast
 
 import polars as pl
 from msgspec import Struct, field
@@ -67,40 +67,39 @@ Read = Callable[[Unit], Iterable[Document]]
 
 def deal(units: Iterable[Unit], read: Read | None) -> Iterator[Task]:
     """The tasks of an ingest. `read` reads large archives; without it they are named as well."""
-    for number, part in enumerate(_parts(units, read)):
-        yield part._replace(number=number)
-
-
-def _parts(units: Iterable[Unit], read: Read | None) -> Iterator[Task]:
-    named: list[Unit] = []
-    n_bytes = 0
-    for unit in units:
-        if unit.n_bytes >= LARGE_ARCHIVE_BYTES and unit.holds_many:
-            if named:
-                yield Task(0, units=tuple(named))
-                named, n_bytes = [], 0
-            yield from _read(read(unit)) if read else [Task(0, units=(unit,))]
+    numbers = count()
+    for is_large, some in groupby(units, _is_large):
+        if not is_large:
+            for named in _pieces(some, lambda unit: unit.n_bytes):
+                yield Task(next(numbers), units=named)
             continue
-        named.append(unit)
-        n_bytes += unit.n_bytes
-        if n_bytes >= TASK_BYTES or len(named) >= TASK_UNITS:
-            yield Task(0, units=tuple(named))
-            named, n_bytes = [], 0
-    if named:
-        yield Task(0, units=tuple(named))
+        for unit in some:
+            if read is None:
+                yield Task(next(numbers), units=(unit,))
+                continue
+            for documents in _pieces(read(unit), lambda document: len(document.data or b"")):
+                yield Task(next(numbers), documents=documents)
 
 
-def _read(documents: Iterable[Document]) -> Iterator[Task]:
-    held: list[Document] = []
+def _is_large(unit: Unit) -> bool:
+    return unit.n_bytes >= LARGE_ARCHIVE_BYTES and unit.holds_many
+
+
+T = TypeVar("T")
+
+
+def _pieces(things: Iterable[T], size: Callable[[T], int]) -> Iterator[tuple[T, ...]]:
+    """What makes up a task, as it comes: few enough things of not too many bytes."""
+    held: list[T] = []
     n_bytes = 0
-    for document in documents:
-        held.append(document)
-        n_bytes += len(document.data or b"")
+    for thing in things:
+        held.append(thing)
+        n_bytes += size(thing)
         if n_bytes >= TASK_BYTES or len(held) >= TASK_UNITS:
-            yield Task(0, documents=tuple(held))
+            yield tuple(held)
             held, n_bytes = [], 0
     if held:
-        yield Task(0, documents=tuple(held))
+        yield tuple(held)
 
 
 BATCH_DOCUMENTS = 20_000
@@ -167,7 +166,10 @@ class Worker:
         self._number = number
         self._known = GameIds.load(job.known) if job.known else None
         self._decoded = GameIds()
-        self._writers = _writers(job, number)
+        self._writers: dict[str, TableWriter] = {}
+        if job.lake is not None:
+            lake, kind = location(job.lake), staged_kind(f"{job.token}-{number}")
+            self._writers = {table: TableWriter(lake / table, table, kind) for table in GAME_TABLES}
         self._waiting: list[tuple[int, Document]] = []
         self._held = 0
         self._n_documents = self._n_bytes = 0  # of what was not told yet, as are the frames
@@ -176,7 +178,8 @@ class Worker:
 
     def take(self, task: Task) -> Findings:
         """Reads a task's documents; gives what was found in those decoded since."""
-        for order, document in enumerate(self._read(task), start=task.number << 32):
+        read = chain.from_iterable(self._job.read(unit, self._add_bytes) for unit in task.units)
+        for order, document in enumerate(chain(task.documents, read), start=task.number << 32):
             self._waiting.append((order, document))
             self._held += len(document.data or b"")
             self._n_documents += 1
@@ -206,11 +209,6 @@ class Worker:
         self._n_documents = self._n_bytes = 0
         self._frames.clear()
         return findings
-
-    def _read(self, task: Task) -> Iterator[Document]:
-        yield from task.documents
-        for unit in task.units:
-            yield from self._job.read(unit, self._add_bytes)
 
     def _add_bytes(self, n_bytes: int) -> None:
         self._n_bytes += n_bytes
@@ -247,13 +245,6 @@ class Worker:
         for (one, model), id_ in compress(zip(asked, ids, strict=True), is_known):
             one.found, one.game_id, one.assigned_model = KNOWN, id_, model
         return [one for one, _ in compress(asked, ~is_known)]
-
-
-def _writers(job: Job, number: int) -> dict[str, TableWriter]:
-    if job.lake is None:
-        return {}
-    lake, kind = location(job.lake), staged_kind(f"{job.token}-{number}")
-    return {table: TableWriter(lake / table, table, kind) for table in GAME_TABLES}
 
 
 @contextmanager

@@ -5,6 +5,8 @@ row of `ingests` names, since an ingest that was killed may have got half way; t
 committed, and last the row that makes them visible.
 """
 
+import errno
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -25,7 +27,16 @@ from deltalake.transaction import AddAction, RemoveAction
 from msgspec.structs import asdict
 from numpy.typing import NDArray
 
-from pipeline.errors import DAMAGE_HINT, DENIED_HINT, LakeError, is_denied, is_missing, one_line
+from pipeline.errors import (
+    DAMAGE_HINT,
+    DENIED_HINT,
+    LakeError,
+    PipelineError,
+    check_machine,
+    is_denied,
+    is_missing,
+    one_line,
+)
 from pipeline.events.arrow import arrow_schema
 from pipeline.events.contracts import OF_KINDS, TABLES, VERSION, polars_schema
 from pipeline.lake.files import TEXTS, DataFile, TableWriter, remove_action
@@ -125,13 +136,23 @@ def transaction(path: str | Path | Location) -> Iterator["Transaction"]:
 
 @contextmanager
 def naming(path: str | Path | Location) -> Iterator[None]:
-    """Names the lake where it cannot be written, as on a disk that is full: a LakeError."""
+    """Name the lake where it cannot be written, as on a disk that is full: a LakeError.
+
+    Raises MachineError where memory or open files ran out.
+    """
     try:
         yield
-    except (OSError, DeltaError) as error:
+    except PipelineError:
+        raise
+    except Exception as error:
         if is_missing(error):
             raise deleted_error(path) from None
+        if not isinstance(error, (OSError, DeltaError)):
+            check_machine(error)
+            raise
         hint = f"; {DENIED_HINT}" if is_denied(error) else ""
+        if getattr(error, "errno", None) == errno.ENOSPC:
+            hint = f", there or in {tempfile.gettempdir()} (TMPDIR)"
         raise LakeError(
             f"{path}: the lake could not be written: {one_line(error)}{hint}"
         ) from error
@@ -163,8 +184,8 @@ class Transaction:
         self.ingest_id = lake.ingest_id + 1
         stored = lake.contract_version
         self.upgraded_from = None if stored == str(VERSION) else stored
-        # Called when nothing can refuse the commit any more, and tables may name its files.
-        self.on_begun: Callable[[], object] = lambda: None
+        # Whether nothing can refuse the commit any more, so that tables may name its files.
+        self.has_begun = False
         self._added: dict[str, list[DataFile]] = {}
         self._removed: dict[str, list[str]] = {}
         self._written: list[Location] = []
@@ -215,7 +236,7 @@ class Transaction:
 
     def abandon(self) -> None:
         """Deletes what was written, unless a commit has begun: then a table may name it."""
-        for path in self._written:
+        for path in () if self.has_begun else self._written:
             path.unlink(missing_ok=True)
 
     def commit(self, row: dict[str, object]) -> None:
@@ -228,8 +249,7 @@ class Transaction:
             self._renew(table)
         of_each(self._refuse_lost, self._added)
         of_each(self._refuse_append_only, self._removed)
-        self._written = []
-        self.on_begun()
+        self.has_begun = True
         after = of_each(self._after, sorted(self.lake.states))
         row |= {
             "ingest_id": self.ingest_id,
@@ -239,7 +259,6 @@ class Transaction:
             "versions": after,
         }
         self.write(COMMITS, [pl.DataFrame([row], schema=polars_schema(COMMITS))])
-        self._written = []
         self._commit(COMMITS)
 
     def _renew(self, table: str) -> None:

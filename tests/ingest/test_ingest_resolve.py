@@ -302,8 +302,9 @@ def test_what_becomes_of_documents(
                 for worker in range(2):
                     copies = {id for of, id in expected.surplus if of == worker}
                     assert_ids(found.surplus(worker), copies)
-                assert found.games["n_games"].sum() == len(expected.borne)
-                assert found.n_bytes == 10 * len(seen)
+                summary = found.summary(7)
+                assert summary.games["n_games"].sum() == len(expected.borne)
+                assert summary.n_bytes == 10 * len(seen)
                 assert found.lost().is_empty()
                 assert found.refusals.outdated() is None
             lake.take(expected, rows)
