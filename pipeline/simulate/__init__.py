@@ -57,22 +57,15 @@ class Piece(NamedTuple):
 
 def pieces(plan: Plan) -> list[Piece]:
     """All work of a plan, in the order of the files' paths."""
-    all_pieces = []
-    for path in setting_files(plan.seed, plan.n_games):
-        directory, _, name = path.rpartition("/")
-        all_pieces.append(Piece(directory, (name,)))
+    paths = [path.rpartition("/") for path in setting_files(plan.seed, plan.n_games)]
     names = sorted(f"{index}.json" for index in range(plan.n_games))
-    for competition, model in product(COMPETITIONS, plan.models):
-        all_pieces += [
-            Piece(
-                competition.directory(model),
-                tuple(names[start : start + PIECE]),
-                competition,
-                model,
-            )
-            for start in range(0, len(names), PIECE)
-        ]
-    return sorted(all_pieces, key=itemgetter(0, 1))
+    some = [tuple(names[start : start + PIECE]) for start in range(0, len(names), PIECE)]
+    of_games = [
+        Piece(competition.directory(model), some_names, competition, model)
+        for competition, model, some_names in product(COMPETITIONS, plan.models, some)
+    ]
+    of_settings = [Piece(directory, (name,)) for directory, _, name in paths]
+    return sorted([*of_settings, *of_games], key=itemgetter(0, 1))
 
 
 def members(plan: Plan, piece: Piece) -> Iterator[tuple[str, bytes]]:
@@ -142,33 +135,30 @@ MODIFIED = 1_700_000_000
 LEVEL = 1
 """Of deflate, which is slow: these archives are for trials, not for keeping."""
 
-Written = Iterator[tuple[Piece, list[int]]]
-"""Each piece with the number of bytes of each of its files."""
-
-
 Add = Callable[[str, bytes], None]
 """Puts a file into an archive."""
 
 
-def into_folder(plan: Plan, results: Path, n_jobs: int) -> Written:
-    """Files, written by the processes that play."""
-    return in_order(plan, partial(_files, results.parent), n_jobs)
+def _write(
+    plan: Plan, results: Path, archive: str | None, n_jobs: int
+) -> Iterator[tuple[Piece, list[int]]]:
+    """Yield each piece with the number of bytes of each of its files.
+
+    Files are written by the processes that play. An archive is written and compressed by this one.
+    """
+    if archive is None:
+        yield from in_order(plan, partial(_files, results.parent), n_jobs)
+        return
+    with ARCHIVES[archive](results) as add:
+        for piece, files in in_order(plan, _members, n_jobs):
+            for path, data in files:
+                add(path, data)
+            yield piece, [len(data) for _, data in files]
 
 
 def _files(out: Path, plan: Plan, piece: Piece) -> list[int]:
     (out / piece.directory).mkdir(parents=True, exist_ok=True)
     return [(out / path).write_bytes(data) for path, data in members(plan, piece)]
-
-
-def into_archive(
-    opened: Callable[[Path], AbstractContextManager[Add]], plan: Plan, results: Path, n_jobs: int
-) -> Written:
-    """An archive, written and compressed by this process."""
-    with opened(results) as add:
-        for piece, files in in_order(plan, _members, n_jobs):
-            for path, data in files:
-                add(path, data)
-            yield piece, [len(data) for _, data in files]
 
 
 def _members(plan: Plan, piece: Piece) -> list[tuple[str, bytes]]:
@@ -206,19 +196,14 @@ def _zip(out: Path) -> Iterator[Add]:
         yield add
 
 
-def _gz(file: IO[bytes]) -> AbstractContextManager[Any]:
-    return gzip.GzipFile("", "wb", compresslevel=LEVEL, fileobj=file, mtime=MODIFIED)
-
-
-def _zst(file: IO[bytes]) -> AbstractContextManager[Any]:
-    return zstandard.ZstdCompressor(level=3).stream_writer(file)
-
-
-ARCHIVES: dict[str, Callable[[Plan, Path, int], Written]] = {
-    "tar": partial(into_archive, partial(_tar, nullcontext)),
-    "tar.gz": partial(into_archive, partial(_tar, _gz)),
-    "tar.zst": partial(into_archive, partial(_tar, _zst)),
-    "zip": partial(into_archive, _zip),
+_CODECS: dict[str, Callable[[IO[bytes]], AbstractContextManager[Any]]] = {
+    "tar": nullcontext,
+    "tar.gz": lambda file: gzip.GzipFile("", "wb", LEVEL, file, MODIFIED),
+    "tar.zst": lambda file: zstandard.ZstdCompressor(level=3).stream_writer(file),
+}
+ARCHIVES: dict[str, Callable[[Path], AbstractContextManager[Add]]] = {
+    **{name: partial(_tar, codec) for name, codec in _CODECS.items()},
+    "zip": _zip,
 }
 
 __all__ = ["Summary", "simulate"]
@@ -246,7 +231,7 @@ def simulate(
     seed: int = 0,
     archive: str | None = None,
     jobs: int | None = None,
-    on_game: Callable[[int], None] | None = None,
+    on_game: Callable[[int], object] = lambda n_written: None,
 ) -> Summary:
     """Writes `out/results/` (or one archive of it) and `out/truth.json`; returns what came of it.
 
@@ -265,17 +250,15 @@ def simulate(
     truth = out / "truth.json"
     with replacing(truth) as draft:
         draft.write_text(json.dumps(_truth(plan), indent=4) + "\n", encoding="utf-8")
-    write = ARCHIVES[archive] if archive else into_folder
     results = out / (f"results.{archive}" if archive else "results")
     n_files = n_bytes = n_written = 0
     with replacing(results) if archive else nullcontext(results) as place:
-        for piece, sizes in write(plan, place, n_jobs):
+        for piece, sizes in _write(plan, place, archive, n_jobs):
             n_files += len(sizes)
             n_bytes += sum(sizes)
             if piece.model:
                 n_written += len(sizes)
-                if on_game:
-                    on_game(n_written)
+                on_game(n_written)
     names = tuple(model.name for model in plan.models)
     return Summary(results, truth, names, n_games, n_files, n_bytes)
 

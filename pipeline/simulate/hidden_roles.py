@@ -64,10 +64,10 @@ class Cast(NamedTuple):
             for seat in SEATS
         }
 
-
-def cast(hidden: int, model: Model, *, as_hidden: bool) -> Cast:
-    """The tested model in the hidden seat, or in both of the others."""
-    return Cast(hidden, (hidden,) if as_hidden else others(hidden), model)
+    @classmethod
+    def of(cls, hidden: int, model: Model, *, as_hidden: bool) -> "Cast":
+        """The tested model in the hidden seat, or in both of the others."""
+        return cls(hidden, (hidden,) if as_hidden else others(hidden), model)
 
 
 def registered(text: str) -> str:
@@ -150,17 +150,18 @@ def role_answer(dice: Dice, seat: int, role: str, other_role: str, *, is_right: 
 
 def role_answers(
     dice: Dice,
+    log: Transcript,
     cast: Cast,
     role: str,
     *,
     unsure: float = 0.0,
     reasons: Sequence[str] = (),
-) -> tuple[dict[str, int], list[tuple[str, str]]]:
-    """One part of `consistency_metric`, and the three answers that it was read from.
+) -> dict[str, int]:
+    """One part of `consistency_metric`, after the three answers that it was read from.
 
     `unsure` of the wrong answers know no role; half of all answers give one of the reasons.
     """
-    metric, texts = {}, []
+    metric = {}
     for seat, player in SEATED:
         is_right = dice.chance(cast.skill(seat).self_awareness)
         answered, rejected = (role, f"non-{role}") if seat == cast.hidden else (f"non-{role}", role)
@@ -171,8 +172,9 @@ def role_answers(
         if reasons and text[-1] == "." and dice.chance(0.65):
             text = f"{text[:-1]}, because {dice.pick(reasons)}."
         metric[player] = int(is_right)
-        texts.append((player, ended(dice, rambling(dice, text, 0.13))))
-    return metric, texts
+        text = ended(dice, rambling(dice, text, 0.13))
+        log.say(player, text, msg_type="metric_consistency")
+    return metric
 
 
 # Chameleon: one of three does not know the word, gives a clue all the same, and may be caught.
@@ -208,7 +210,7 @@ def play_chameleon(deal: Deal, *, as_hidden: bool) -> Document:
     """The log of one game."""
     dice, model = deal.dice, deal.model
     setting = secret(deal.seed, deal.place)
-    game = cast(setting.hidden, model, as_hidden=as_hidden)
+    game = Cast.of(setting.hidden, model, as_hidden=as_hidden)
     log = Transcript(deal.instant, 4 if model.is_pgm else 0)
     consistency, pgm = _clues(dice, log, setting, game)
     votes, win_flag = _votes(dice, log, setting, game)
@@ -243,8 +245,7 @@ def _clues(
     log.say(MODERATOR, "You are the chameleon!", PLAYERS[setting.hidden - 1])
     consistency, pgm = {}, {}
     for seat, player in SEATED:
-        consistency[str(seat - 1)], answers = role_answers(dice, game, "chameleon")
-        log.analyses(answers, "metric_consistency")
+        consistency[str(seat - 1)] = role_answers(dice, log, game, "chameleon")
         if seat == 1:
             log.moderate(
                 "Now everyone gives one clue (but never include the secret word). "
@@ -260,16 +261,9 @@ def _clues(
                 text = _analysis(dice, setting, s, beliefs, True)
                 is_good = beliefs.gold[s] and s != game.hidden
                 log.say(me, text, [me], "pgm", is_good_pgm=is_good)
-        for s in SEATS:
-            text = _analysis(dice, setting, s, beliefs, False)
-            log.say(PLAYERS[s - 1], text, msg_type="metric_pgm")
+        for s, me in SEATED:
+            log.say(me, _analysis(dice, setting, s, beliefs, False), msg_type="metric_pgm")
     return consistency, pgm
-
-
-def _analysis(dice: Dice, setting: Secret, seat: int, beliefs: Opinions, is_pgm: bool) -> str:
-    if seat == setting.hidden:
-        return _by_chameleon(dice, setting, beliefs, is_pgm=is_pgm)
-    return _by_civilian(dice, setting.hidden, seat, beliefs)
 
 
 def _clue(dice: Dice, setting: Secret, game: Cast, seat: int) -> str:
@@ -331,7 +325,9 @@ def _verdict(dice: Dice, log: Transcript, setting: Secret, game: Cast, voted: st
     skill = game.model.skill
     is_right = dice.chance(skill.guessing if as_hidden else 1 - skill.secrecy)
     word = setting.word if is_right else _other_word(dice, setting)
-    guess = _guess(dice, setting, word)
+    roll = dice.random()
+    guess = fallen(roll, ROLLS["guesses"]).format(topic=setting.topic, word=word)
+    guess = guess if roll < 0.97 else rambling(dice, guess, 0.3)
     log.say(hidden, guess, hidden, "guess" if is_pgm else "text", step=int(is_pgm))
     if is_right:
         log.moderate(
@@ -345,12 +341,6 @@ def _verdict(dice: Dice, log: Transcript, setting: Secret, game: Cast, voted: st
     return 0
 
 
-def _guess(dice: Dice, setting: Secret, word: str) -> str:
-    roll = dice.random()
-    text = fallen(roll, ROLLS["guesses"]).format(topic=setting.topic, word=word)
-    return text if roll < 0.97 else rambling(dice, text, 0.3)
-
-
 def _opinions(dice: Dice, game: Cast) -> Opinions:
     """Opinions as good as the skills of those who hold them."""
     gold = {seat: dice.chance(game.skill(seat).reasoning_gold) for seat in SEATS}
@@ -362,15 +352,17 @@ def _opinions(dice: Dice, game: Cast) -> Opinions:
     return Opinions(gold, inter, verdicts)
 
 
-def _by_civilian(dice: Dice, hidden: int, seat: int, beliefs: Opinions) -> str:
-    """What a civilian writes about the two others, and about what they think."""
+def _analysis(dice: Dice, setting: Secret, seat: int, beliefs: Opinions, is_pgm: bool) -> str:
+    """What a player writes about the two others, and about what they think."""
+    if seat == setting.hidden:
+        return _by_chameleon(dice, setting, beliefs, is_pgm=is_pgm)
     lines = [f"As {PLAYERS[seat - 1]},", "I think:"]
     verdicts = beliefs.verdicts[seat]
     lines += [dice.pick(STATEMENTS[other, verdicts[other]]) for other in others(seat)]
     if more := asides(dice, ASIDE):
         lines.append(more)
     lines.append("As for other players' thoughts:")
-    lines += _reports(dice, hidden, seat, beliefs, "thinks")
+    lines += _reports(dice, setting.hidden, seat, beliefs, "thinks")
     return "\n".join(lines)
 
 
@@ -428,7 +420,7 @@ def play_undercover(deal: Deal, *, as_hidden: bool) -> Document:
     """The log of one game."""
     dice, model = deal.dice, deal.model
     setting = pair(deal.seed, deal.place)
-    game = cast(setting.hidden, model, as_hidden=as_hidden)
+    game = Cast.of(setting.hidden, model, as_hidden=as_hidden)
     log = Transcript(deal.instant, 0 if model.is_pgm else 1)
     hidden = PLAYERS[setting.hidden - 1]
     log.moderate("Now the game starts!", step=0)
@@ -446,10 +438,9 @@ def play_undercover(deal: Deal, *, as_hidden: bool) -> Document:
                 "Now we starting another round of giving clue, we still start from Player 1"
             )
         suspicions = _clues_undercover(dice, log, setting, game, is_first=n == "0")
-        consistency[n], answers = role_answers(
-            dice, game, "undercover", unsure=0.6, reasons=SAID["why_role"]
+        consistency[n] = role_answers(
+            dice, log, game, "undercover", unsure=0.6, reasons=SAID["why_role"]
         )
-        log.analyses(answers, "metric_consistency")
         pgm[n] = _analyses(dice, log, game, suspicions)
     votes, win_flag = _votes_undercover(dice, log, game)
     return {
@@ -476,34 +467,27 @@ def _clues_undercover(
     for seat, player in SEATED:
         if game.is_pgm(seat) and seat > 1:
             _think(dice, log, setting, game, seat)
-        log.say(
-            player, _clue_undercover(dice, setting, game, seat, is_first=is_first), msg_type="clue"
-        )
+        # The setting's hint of a fixed opponent until the tested player's first turn, then its own.
+        if is_first and seat < game.tested[0]:
+            hint = setting.clues[seat - 1]
+        else:
+            hint = dice.pick(HINTS[setting.word(seat)])
+        text = ended(dice, dice.pick(SAID["hint_forms"]).format(hint))
+        log.say(player, text, msg_type="clue")
     for seat in SEATS:
         if game.is_pgm(seat):
             _think(dice, log, setting, game, seat)
     return _suspicions(dice, game)
 
 
-def _clue_undercover(dice: Dice, setting: Pair, game: Cast, seat: int, *, is_first: bool) -> str:
-    """The setting's hint of a fixed opponent until the tested player's first turn, then its own."""
-    if is_first and seat < game.tested[0]:
-        hint = setting.clues[seat - 1]
-    else:
-        word = setting.hidden_word if seat == setting.hidden else setting.civilian_word
-        hint = dice.pick(HINTS[word])
-    return ended(dice, dice.pick(SAID["hint_forms"]).format(hint))
-
-
 def _suspicions(dice: Dice, game: Cast) -> Suspicions:
     """Each seat's suspect: the undercover as often as the seat's skill says."""
-    suspects = {}
-    for seat in SEATS:
-        if dice.chance(game.skill(seat).reasoning_gold):
-            suspects[seat] = game.hidden
-        else:
-            suspects[seat] = dice.pick(others(game.hidden))
-    return suspects
+    return {
+        seat: game.hidden
+        if dice.chance(game.skill(seat).reasoning_gold)
+        else dice.pick(others(game.hidden))
+        for seat in SEATS
+    }
 
 
 def _analyses(
@@ -545,12 +529,11 @@ def _analysis_undercover(
 def _think(dice: Dice, log: Transcript, setting: Pair, game: Cast, seat: int) -> None:
     """The two private messages of a PGM player: its own role, then everybody's."""
     me, (one, other) = PLAYERS[seat - 1], others(seat)
-    own_word = setting.hidden_word if seat == setting.hidden else setting.civilian_word
     described, role = dice.pick(
         (
-            (own_word, "a non-undercover"),
+            (setting.word(seat), "a non-undercover"),
             ("some other word", "the undercover"),
-            (own_word, "not sure of my role"),
+            (setting.word(seat), "not sure of my role"),
         )
     )
     number = "1. " if dice.chance(0.6) else ""

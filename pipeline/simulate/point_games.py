@@ -73,14 +73,6 @@ ROWS = {
 _SHARE = re.compile(r"Airline (\S+): (\d.+)%")
 
 
-class Fate(NamedTuple):
-    """What skill has decided beforehand: in which round they agree, if at all, on whose terms."""
-
-    last_round: int
-    is_agreed: bool
-    author: int
-
-
 class Silence(Exception):
     """An answer did not come, which ends a negotiation at once."""
 
@@ -91,7 +83,7 @@ def play_cost_sharing(deal: Deal) -> Document:
     setting = fee(deal.seed, deal.place)
     game = Negotiation(deal, setting)
     try:
-        result = game.run(_fate(dice, model, setting.tested))
+        result = game.run()
     except Silence:
         result = None
     names = {s: model.name if s == setting.tested else "gpt-4-fix" for s in SEATS}
@@ -110,19 +102,13 @@ def play_cost_sharing(deal: Deal) -> Document:
     return document
 
 
-def _fate(dice: Dice, model: Model, tested: int) -> Fate:
-    is_agreed = dice.chance(model.skill.cooperation)
-    author = tested if dice.chance(model.skill.coordination) else dice.pick(others(tested))
-    return Fate(dice.pick(ROUND_OF_AGREEMENT) if is_agreed else N_ROUNDS, is_agreed, author)
-
-
 class Negotiation:
     """One game in play: what the three seats wish for, and what has been registered of it."""
 
     def __init__(self, deal: Deal, setting: Fee) -> None:
         self.dice = deal.dice
         self.setting = setting
-        self.is_pgm = deal.model.is_pgm
+        self.skill, self.is_pgm = deal.model.skill, deal.model.is_pgm
         self.log = Transcript(deal.instant)
         self.wishes = dict(zip(SEATS, setting.proposals, strict=True))
         self.wishes[setting.tested] = shares(self.dice)
@@ -131,19 +117,23 @@ class Negotiation:
         self.proposals: dict[int, Proposal] = {}
         self.votes: dict[str, str | int] = dict.fromkeys(PLAYERS, 0)
 
-    def run(self, fate: Fate) -> str:
+    def run(self) -> str:
         """The result: `agree` or `fail`. Raises `Silence` where an answer does not come."""
-        if self.dice.chance(COST_SHARING_OUTAGE_RATE):
-            self.n_answers_left = self.dice.between(1, 6 * fate.last_round - 1)
+        # Skill decides beforehand in which round they agree, if at all, and on whose terms.
+        dice, tested = self.dice, self.setting.tested
+        is_agreed = dice.chance(self.skill.cooperation)
+        author = tested if dice.chance(self.skill.coordination) else dice.pick(others(tested))
+        last_round = dice.pick(ROUND_OF_AGREEMENT) if is_agreed else N_ROUNDS
+        if dice.chance(COST_SHARING_OUTAGE_RATE):
+            self.n_answers_left = dice.between(1, 6 * last_round - 1)
         self.log.moderate(
             f"Now the game starts! The background is: {self.setting.topic}",
             "Now everyone propose the cost distribution.We will start with Player 1.",
         )
-        for n in range(1, fate.last_round + 1):
-            is_last = fate.is_agreed and n == fate.last_round
+        for n in range(1, last_round + 1):
             if n > 1 and self.is_pgm:
-                forecast(self.dice, self.log, self.setting.tested, SAID["moves_of_airlines"])
-            backers = self._propose(n, fate.author if is_last else 0)
+                forecast(dice, self.log, tested, SAID["moves_of_airlines"])
+            backers = self._propose(n, author if is_agreed and n == last_round else 0)
             self.n_rounds = n
             if self._vote(backers):
                 self.log.moderate("You all already agree the same proposal ")
@@ -175,7 +165,9 @@ class Negotiation:
                 form = "plain" if copier else _form(self.dice)
                 text = _text(self.dice, seat, self.wishes[seat], before[seat], form)
             text = self._answer(seat, text)
-            self.proposals[seat] = _registered(text)
+            # Null where no share is read, odd keys where the text has odd names. A share of one
+            # digit is never read, and of a line with several only one.
+            self.proposals[seat] = dict.fromkeys(AIRLINES, None) | dict(_SHARE.findall(text))
             if text.startswith(OUTAGE):
                 raise Silence
         return {seat: seat if seat == copier else author for seat in SEATS} if author else {}
@@ -236,14 +228,6 @@ def _moved(dice: Dice, wish: Shares) -> Shares:
     moved[giver] -= step
     moved[taker] += step
     return moved[0], moved[1], moved[2]
-
-
-def _registered(text: str) -> Proposal:
-    """The shares as logged: null where none is read, odd keys where the text has odd names.
-
-    A share of one digit is never read, and of a line with several only one.
-    """
-    return {"A": None, "B": None, "C": None, **dict(_SHARE.findall(text))}
 
 
 def _form(dice: Dice) -> str:
@@ -343,7 +327,9 @@ def play_prisoners_dilemma(deal: Deal) -> Document:
         decisions = []
         for seat in SEATS:
             skill = model.skill if seat == setting.tested else OPPONENT
-            decisions.append(_decision(dice, is_defect=dice.chance(skill.defection)))
+            is_defect = dice.chance(skill.defection)
+            decision = dice.pick(fallen(dice.random(), DECISIONS)[is_defect])
+            decisions.append(ended(dice, decision))
         if silence // 3 == n - 1:
             decisions[silence % 3] = outage(dice, PLAYERS[silence % 3])
         decide(log, decisions)
@@ -363,18 +349,9 @@ def play_prisoners_dilemma(deal: Deal) -> Document:
     }
 
 
-def is_defection(text: str) -> bool:
-    """What the benchmark registers."""
-    return "cooperate" not in text.lower()
-
-
-def _decision(dice: Dice, *, is_defect: bool) -> str:
-    return ended(dice, dice.pick(fallen(dice.random(), DECISIONS)[is_defect]))
-
-
 def _pay(setting: Payoffs, decisions: list[str], scores: list[int]) -> None:
-    """Adds a round's points to the scores."""
-    defects = [is_defection(text) for text in decisions]
+    """Adds a round's points, by what the benchmark registers, to the scores."""
+    defects = ["cooperate" not in text.lower() for text in decisions]
     n = sum(defects)
     for_traitors = (0, setting.one_defect, setting.two_defect, setting.defect)[n]
     for_others = setting.cooperate if n == 0 else 0

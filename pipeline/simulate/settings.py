@@ -6,7 +6,7 @@ games of different models pair by index. Both competitions of a hidden-role game
 
 import random
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from typing import NamedTuple, TypeAlias, TypeVar
@@ -127,23 +127,16 @@ def roster(seed: int, n_models: int) -> tuple[Model, ...]:
                 for low, high in zip(WEAKEST, STRONGEST, strict=True)
             )
         )
-        is_pgm = rank % 3 == 1
-        models.append(Model(_name(rank) + "-pgm" * is_pgm, skill, is_pgm))
+        is_pgm, (turn, place) = rank % 3 == 1, divmod(rank, len(NAMES))
+        name = f"sim-{NAMES[place]}" + (f"-{turn + 1}" if turn else "") + "-pgm" * is_pgm
+        models.append(Model(name, skill, is_pgm))
     return tuple(models)
-
-
-def _name(rank: int) -> str:
-    turn, place = divmod(rank, len(NAMES))
-    number = f"-{turn + 1}" if turn else ""
-    return f"sim-{NAMES[place]}{number}"
 
 
 def others(seat: int) -> tuple[int, int]:
     """The two other seats, in seat order."""
-    return _OTHERS[seat - 1]
+    return ((2, 3), (1, 3), (1, 2))[seat - 1]
 
-
-_OTHERS = ((2, 3), (1, 3), (1, 2))
 
 # The players' own sentences, and the slips of their typing. All of it is ours.
 #
@@ -261,6 +254,10 @@ class Pair(NamedTuple):
     civilian_word: str
     hidden: int
     clues: tuple[str, ...]
+
+    def word(self, seat: int) -> str:
+        """The word of the player in this seat."""
+        return self.hidden_word if seat == self.hidden else self.civilian_word
 
 
 class Fee(NamedTuple):
@@ -450,11 +447,6 @@ class Transcript:
         for content in contents[:-1]:
             self.say(MODERATOR, content, step=0)
         self.say(MODERATOR, contents[-1], step=step)
-
-    def analyses(self, texts: Iterable[tuple[str, str]], msg_type: str) -> None:
-        """What each agent answers to a question that the benchmark asks for its metrics."""
-        for agent, text in texts:
-            self.say(agent, text, msg_type=msg_type)
 
 
 @lru_cache(maxsize=256)
