@@ -175,19 +175,15 @@ def _then_fail(head: bytes, error: Exception) -> Iterator[bytes]:
 def _archived(file: Readable, form: Form, reading: Reading) -> Iterator[Part]:
     """Yield the parts of all members of an archive, no two with the same path."""
     distinct = Distinct()
-    if form == INSPECT and not _is_zip(cast(BinaryIO, file)):
-        yield Part(unlike_a_part(""), reason=_NO_INSPECT)
-        return
+    if form == INSPECT:
+        head = file.read(_FORM_BYTES)
+        cast(BinaryIO, file).seek(0)
+        if not head.startswith(b"PK") and not is_pointer(head):
+            yield Part(unlike_a_part(""), reason=_NO_INSPECT)
+            return
     for member in _members(file, form, reading):
         name = member.name.removeprefix("./")
         yield from _member(member, name, distinct.name("/" + label(name)), reading)
-
-
-def _is_zip(file: BinaryIO) -> bool:
-    """Say whether a file begins as a zip, or stands for one that Git LFS has not fetched."""
-    head = file.read(_FORM_BYTES)
-    file.seek(0)
-    return head.startswith(b"PK") or is_pointer(head)
 
 
 def _members(file: Readable, form: Form, reading: Reading) -> Iterator[Member]:

@@ -346,33 +346,24 @@ def zip_members(file: BinaryIO, expansion: Expansion) -> Iterator[Member]:
             if name.endswith("/"):
                 continue
             if stat.S_IFMT(entry.external_attr >> 16) in (0, stat.S_IFREG):
-                content = partial(_counted, _reader(file, archive, entry), expansion)
+                content = partial(_content, file, archive, entry, expansion)
                 yield Member(name, entry.file_size, content)
             else:
                 yield Member(name)
 
 
-def _reader(
-    file: BinaryIO, archive: zipfile.ZipFile, entry: zipfile.ZipInfo
-) -> Callable[[], Iterator[bytes]]:
-    if _is_small(entry):
-        return partial(_small_zip, file, entry)
-    if entry.compress_type == _ZSTANDARD and not entry.flag_bits & _IS_SPECIAL:
-        return partial(_of_zstandard, file, entry)
-    return partial(_pieces, archive, entry)
-
-
-def _counted(read: Callable[[], Iterator[bytes]], expansion: Expansion) -> Iterator[bytes]:
-    return expansion.counted(read())
-
-
-def _is_small(entry: zipfile.ZipInfo) -> bool:
-    """Say whether a member is as nearly all are, and can be had in one piece."""
-    return (
-        entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-        and not entry.flag_bits & _IS_SPECIAL
-        and max(entry.compress_size, entry.file_size) <= _MOST_AT_ONCE
-    )
+def _content(
+    file: BinaryIO, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, expansion: Expansion
+) -> Iterator[bytes]:
+    is_plain = not entry.flag_bits & _IS_SPECIAL
+    is_usual = is_plain and entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+    if is_usual and max(entry.compress_size, entry.file_size) <= _MOST_AT_ONCE:
+        pieces = _small_zip(file, entry)
+    elif is_plain and entry.compress_type == _ZSTANDARD:
+        pieces = _of_zstandard(file, entry)
+    else:
+        pieces = _pieces(archive, entry)
+    return expansion.counted(pieces)
 
 
 def _small_zip(file: BinaryIO, entry: zipfile.ZipInfo) -> Iterator[bytes]:

@@ -8,7 +8,7 @@ import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -341,7 +341,8 @@ def resolved(sources: str | Path | Sequence[str | Path]) -> list[str]:
     named = [sources] if isinstance(sources, (str, Path)) else sources
     matches = {str(source): _matches(local_path(str(source))) for source in named}
     faults = [_why_unmatched(source) for source, paths in matches.items() if not paths]
-    roots = _without_overlap(_absolute(path) for paths in matches.values() for path in paths)
+    unique = dict.fromkeys(_absolute(path) for paths in matches.values() for path in paths)
+    roots = [path for path in unique if not _is_reached(path, unique)]
     faults += [fault for root in roots if (fault := _why_empty(root))]
     if faults:
         raise SourceError("; ".join(faults))
@@ -407,12 +408,6 @@ def _absolute(source: str) -> str:
     return str(path.resolve() if path.is_dir() else path.parent.resolve() / path.name)
 
 
-def _without_overlap(paths: Iterable[str]) -> list[str]:
-    """Return the paths without repetition, and without those that another one's walk reaches."""
-    unique = dict.fromkeys(paths)
-    return [path for path in unique if not _is_reached(path, unique)]
-
-
 def _is_reached(path: str, roots: dict[str, None]) -> bool:
     """Say whether another of the folders leads to this path; hidden folders are not entered."""
     is_folder = is_remote(path) or Path(path).is_dir()
@@ -456,7 +451,9 @@ def _objects(url: str) -> Iterator[Unit]:
             return
         hidden = None
         for key, n_bytes in objects(url):
-            folder = _hidden_folder(key)
+            names = key.split("/")
+            ends = (n for n, name in enumerate(names[:-1], 1) if is_hidden_folder(name))
+            folder = next(("/".join(names[:n]) + "/" for n in ends), None)
             if folder is None:
                 yield Unit(url, key, f"{url}/{key}", n_bytes)
             elif folder != hidden:
@@ -464,15 +461,6 @@ def _objects(url: str) -> Iterator[Unit]:
             hidden = folder
     except OSError as error:
         yield Unit(url, ".", None, 0, why(error), is_broken=True)
-
-
-def _hidden_folder(key: str) -> str | None:
-    """Return the first hidden folder that an object is in, null if there is none."""
-    *folders, _ = key.split("/")
-    for number, name in enumerate(folders, start=1):
-        if is_hidden_folder(name):
-            return "/".join(folders[:number]) + "/"
-    return None
 
 
 class _Folder(NamedTuple):
@@ -502,7 +490,7 @@ def _listed(source: str, root: str, folder: _Folder) -> Iterator[Unit | _Folder]
     try:
         with os.scandir(file) as listing:
             # In the order of whole paths: `a.json` before `a/0.json`, as text has it.
-            entries = sorted((_name(entry), entry) for entry in listing)
+            entries = sorted((entry.name + "/" * _is_folder(entry), entry) for entry in listing)
     except FileNotFoundError:
         raise moved_on(file) from None
     except OSError as error:
@@ -517,11 +505,6 @@ def _listed(source: str, root: str, folder: _Folder) -> Iterator[Unit | _Folder]
             yield Unit(source, printable(path), None, 0, reason)
         else:
             yield _Folder(entry.path, path)
-
-
-def _name(entry: os.DirEntry[str]) -> str:
-    """Return the entry's name, a folder's with a slash."""
-    return entry.name + "/" if _is_folder(entry) else entry.name
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

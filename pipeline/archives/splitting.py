@@ -151,12 +151,14 @@ def entries(key: str | None = None) -> Splitter:
 
     def split(pieces: Iterator[bytes], limit: int) -> Iterator[Cut]:
         data = read_whole(pieces, limit)
-        listed = _listed(data.removeprefix(BYTE_ORDER_MARK), key)
-        if listed is None:
+        json = data.removeprefix(BYTE_ORDER_MARK)
+        try:
+            listed = _LIST.decode(json if key is None else _OBJECT.decode(json)[key])
+        except (msgspec.DecodeError, KeyError, RecursionError, UnicodeDecodeError):
             yield Cut(None, data)
-        else:
-            for number, entry in enumerate(listed, start=1):
-                yield Cut(number, bytes(entry))
+            return
+        for number, entry in enumerate(listed, start=1):
+            yield Cut(number, bytes(entry))
 
     return split
 
@@ -207,14 +209,6 @@ def _why_no_value(data: bytes) -> str | None:
     return None
 
 
-def _listed(data: bytes, key: str | None) -> list[msgspec.Raw] | None:
-    """Return the entries, not decoded; null for what is no such list."""
-    try:
-        return _LIST.decode(data if key is None else _OBJECT.decode(data)[key])
-    except (msgspec.DecodeError, KeyError, RecursionError, UnicodeDecodeError):
-        return None
-
-
 class _Held:
     """What belongs to a part so far; it is let go where it becomes more than the limit."""
 
@@ -231,16 +225,14 @@ class _Held:
             self._pieces.append(piece)
 
     def cut(self, number: int | None) -> Iterator[Cut]:
-        """Yield the part, unless it is blank, and begin the next."""
-        data = self.take()
-        if data is None or not _is_blank(data):
-            yield Cut(number, data)
+        """Yield the part without its last line ends, unless it is blank, and begin the next.
 
-    def take(self) -> bytes | None:
-        """Return the part without its last line ends, null for a large one; begin the next."""
+        Its data are null where they are more than the limit.
+        """
         data = None if self._n_bytes > self._limit else b"".join(self._pieces).rstrip(b"\r\n")
         self._pieces, self._n_bytes = [], 0
-        return data
+        if data is None or not _is_blank(data):
+            yield Cut(number, data)
 
 
 def _is_blank(data: bytes) -> bool:

@@ -13,7 +13,6 @@ from inspect import isfunction
 from pathlib import Path
 from pkgutil import iter_modules
 from types import FrameType
-from typing import Any
 
 import click
 from click.exceptions import Exit
@@ -38,18 +37,6 @@ _FILES = {
     "zsh": (_OF_A_FOLDER / "completion.zsh", Path(".zshrc")),
     "fish": (Path(".config/fish/completions/magic.fish"), None),
 }
-
-
-def completion(command: Any) -> Any:
-    """The program with the two options for completion."""
-    shown = "Show completion for the current shell, to copy it or customize the installation."
-    installed = "Install completion for the current shell."
-    for name, done, text in (("show", _show, shown), ("install", _install, installed)):
-        option = click.option(
-            f"--{name}-completion", is_flag=True, expose_value=False, callback=done, help=text
-        )
-        command = option(command)
-    return command
 
 
 def _show(context: click.Context, _param: click.Parameter, is_wanted: bool) -> None:
@@ -168,7 +155,20 @@ class _Group(click.Group):
 @click.version_option(
     __version__, message="%(prog)s %(version)s", help="Print the version and exit."
 )
-@completion
+@click.option(
+    "--install-completion",
+    is_flag=True,
+    expose_value=False,
+    callback=_install,
+    help="Install completion for the current shell.",
+)
+@click.option(
+    "--show-completion",
+    is_flag=True,
+    expose_value=False,
+    callback=_show,
+    help="Show completion for the current shell, to copy it or customize the installation.",
+)
 @click.pass_context
 def app(ctx: click.Context) -> None:
     """Turn raw logs of multi-agent games into tables and metrics.

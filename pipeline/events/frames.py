@@ -131,7 +131,12 @@ class _Batch:
         self._content, self._status = messages["content"], messages["parse_status"]
         self.tables = {"games": games, "players": players, "messages": messages}
         for table, kind in _EVENTS.items():
-            of_games = _events_of(self._games, table)
+            # Its own field of a game, or a table of the game's kind.
+            is_field = table in GameRecord.__struct_fields__
+            of_games = [
+                getattr(game, table) if is_field else game.events.get(table, ())
+                for game in self._games
+            ]
             self.tables[table] = self._event_rows(table, kind, of_games)
 
     def whole(self, table: str) -> pa.Table:
@@ -579,13 +584,6 @@ _EVENTS: dict[str, type[Struct]] = {
     **{name: table.event for name, table in (ACTS | OF_KINDS).items()},
     "results": Result,
 }
-
-
-def _events_of(games: Sequence[GameRecord], table: str) -> Sequence[Sequence[Event]]:
-    """The rows of an event table in each game: its own field, or a table of the game's kind."""
-    if table in GameRecord.__struct_fields__:
-        return list(map(attrgetter(table), games))
-    return [game.events.get(table, ()) for game in games]
 
 
 def _columns(table: str, kind: type[Struct], rows: Iterable[Struct]) -> pl.DataFrame:

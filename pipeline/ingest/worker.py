@@ -216,7 +216,9 @@ class Worker:
     def _decode(self) -> None:
         if not self._waiting:
             return
-        with _no_collector():
+        was_enabled = gc.isenabled()
+        gc.disable()  # nothing decoded has any cycles, and Python would look at all of it for some
+        try:
             documents = [document for _, document in self._waiting]
             seen = [look(document, order) for order, document in self._waiting]
             self._mark_known(seen)
@@ -226,6 +228,9 @@ class Worker:
                 self._frames["faults"].append(fault_frame(batch.faults))
             for table, writer in self._writers.items():
                 writer.write(batch.tables[table])
+        finally:
+            if was_enabled:
+                gc.enable()
         self._waiting, self._held = [], 0
 
     def _mark_known(self, seen: list[Seen]) -> None:
@@ -247,24 +252,11 @@ class Worker:
         return [one for one, _ in compress(asked, ~is_known)]
 
 
-@contextmanager
-def _no_collector() -> Iterator[None]:
-    """Without Python's search for cycles: nothing decoded has any, and it looks at all of it."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
 # Processes that each run a worker, and what passes between them and the ingest.
 #
 # They are started anew, not forked, and import only what a worker needs. Interrupting and failing
 # are the ingest's to handle: a worker whose ingest is gone takes its files away and ends.
 
-TASKS_AHEAD = 1
 _SECONDS_TO_END = 5
 _FINISH = None
 # What polars and Arrow free after a batch, the next one needs again; to give it back meanwhile and
@@ -353,10 +345,10 @@ class Pool:
 
     def run(self, tasks: Iterable[Task]) -> Iterator[Findings]:
         for task in tasks:
-            while (free := self._free()) is None:
+            while all(worker.is_busy for worker in self._workers):
                 yield from self._answers()
-            free.send(task)
-        while any(worker.n_tasks for worker in self._workers):
+            next(worker for worker in self._workers if not worker.is_busy).send(task)
+        while any(worker.is_busy for worker in self._workers):
             yield from self._answers()
 
     def finish(self) -> list[Staged]:
@@ -368,19 +360,15 @@ class Pool:
         for worker in self._workers:
             worker.stop()
 
-    def _free(self) -> "_Process | None":
-        least = min(self._workers, key=lambda worker: worker.n_tasks)
-        return least if least.n_tasks < TASKS_AHEAD else None
-
     def _answers(self) -> Iterator[Findings]:
-        of_connection = {worker.connection: worker for worker in self._workers if worker.n_tasks}
+        of_connection = {worker.connection: worker for worker in self._workers if worker.is_busy}
         for connection in wait(list(of_connection)):
             yield cast(Findings, of_connection[cast(Connection, connection)].answer())
 
 
 class _Process:
     def __init__(self, job: Job, number: int, n_workers: int) -> None:
-        self.n_tasks = 0
+        self.is_busy = False
         threads = str(max(1, cores() // n_workers))
         # What a worker leaves behind, however it ends, goes with the ingest's own folder.
         self._process, self.connection = start(
@@ -397,14 +385,14 @@ class _Process:
             self.connection.send(task)
         except OSError:
             raise self._lost() from None
-        self.n_tasks += 1
+        self.is_busy = True
 
     def answer(self) -> Findings | Staged:
         try:
             answer = self.connection.recv()
         except (EOFError, OSError):
             raise self._lost() from None
-        self.n_tasks -= 1
+        self.is_busy = False
         if isinstance(answer, BaseException):
             raise answer
         return cast(Findings | Staged, answer)

@@ -68,15 +68,18 @@ def pieces(plan: Plan) -> list[Piece]:
     return sorted([*of_settings, *of_games], key=itemgetter(0, 1))
 
 
-def members(plan: Plan, piece: Piece) -> Iterator[tuple[str, bytes]]:
+def members(plan: Plan, piece: Piece) -> list[tuple[str, bytes]]:
     """The files of a piece, played and encoded: the path of each within `out`, and its bytes."""
+    files = []
     for name in piece.names:
         path = f"{piece.directory}/{name}"
         if piece.competition and piece.model:
             index = int(name.removesuffix(".json"))
-            yield path, encode(piece.competition.log(plan.seed, piece.model, index))
+            document = piece.competition.log(plan.seed, piece.model, index)
         else:
-            yield path, encode(setting_files(plan.seed, plan.n_games)[path])
+            document = setting_files(plan.seed, plan.n_games)[path]
+        files.append((path, encode(document)))
+    return files
 
 
 def in_order(
@@ -150,7 +153,7 @@ def _write(
         yield from in_order(plan, partial(_files, results.parent), n_jobs)
         return
     with ARCHIVES[archive](results) as add:
-        for piece, files in in_order(plan, _members, n_jobs):
+        for piece, files in in_order(plan, members, n_jobs):
             for path, data in files:
                 add(path, data)
             yield piece, [len(data) for _, data in files]
@@ -159,10 +162,6 @@ def _write(
 def _files(out: Path, plan: Plan, piece: Piece) -> list[int]:
     (out / piece.directory).mkdir(parents=True, exist_ok=True)
     return [(out / path).write_bytes(data) for path, data in members(plan, piece)]
-
-
-def _members(plan: Plan, piece: Piece) -> list[tuple[str, bytes]]:
-    return list(members(plan, piece))
 
 
 @contextmanager

@@ -24,7 +24,6 @@ from pipeline.simulate.settings import (
     VAGUE_CLUES,
     VERDICTS,
     WHY,
-    Deal,
     Dice,
     Document,
     Model,
@@ -36,9 +35,7 @@ from pipeline.simulate.settings import (
     ended,
     fallen,
     others,
-    pair,
     rambling,
-    secret,
 )
 
 NUMERALS = ("One", "Two", "Three")
@@ -198,20 +195,13 @@ class Opinions(NamedTuple):
     inter: dict[int, bool]
     verdicts: dict[int, dict[int, str]]
 
-    def metric(self) -> dict[str, list[int]]:
-        """One part of `pgm_metric`."""
-        return {
-            "gold": [int(self.gold[seat]) for seat in SEATS],
-            "inter": [int(self.inter[seat]) for seat in SEATS],
-        }
 
-
-def play_chameleon(deal: Deal, *, as_hidden: bool) -> Document:
+def play_chameleon(
+    dice: Dice, model: Model, setting: Secret, instant: str, *, as_hidden: bool
+) -> Document:
     """The log of one game."""
-    dice, model = deal.dice, deal.model
-    setting = secret(deal.seed, deal.place)
     game = Cast.of(setting.hidden, model, as_hidden=as_hidden)
-    log = Transcript(deal.instant, 4 if model.is_pgm else 0)
+    log = Transcript(instant, 4 if model.is_pgm else 0)
     consistency, pgm = _clues(dice, log, setting, game)
     votes, win_flag = _votes(dice, log, setting, game)
     return {
@@ -254,7 +244,10 @@ def _clues(
         clue = _clue(dice, setting, game, seat)
         log.say(player, clue, msg_type="clue")
         beliefs = _opinions(dice, game)
-        pgm[str(seat - 1)] = beliefs.metric()
+        pgm[str(seat - 1)] = {
+            "gold": [int(beliefs.gold[seat]) for seat in SEATS],
+            "inter": [int(beliefs.inter[seat]) for seat in SEATS],
+        }
         if game.model.is_pgm:
             for s in game.tested:
                 me = PLAYERS[s - 1]
@@ -416,12 +409,12 @@ Suspicions = dict[int, int]
 """Seat -> the seat that it takes for the undercover."""
 
 
-def play_undercover(deal: Deal, *, as_hidden: bool) -> Document:
+def play_undercover(
+    dice: Dice, model: Model, setting: Pair, instant: str, *, as_hidden: bool
+) -> Document:
     """The log of one game."""
-    dice, model = deal.dice, deal.model
-    setting = pair(deal.seed, deal.place)
     game = Cast.of(setting.hidden, model, as_hidden=as_hidden)
-    log = Transcript(deal.instant, 0 if model.is_pgm else 1)
+    log = Transcript(instant, 0 if model.is_pgm else 1)
     hidden = PLAYERS[setting.hidden - 1]
     log.moderate("Now the game starts!", step=0)
     log.say(MODERATOR, f"Your word is: {setting.hidden_word}", hidden, step=0)

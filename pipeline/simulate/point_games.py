@@ -20,12 +20,12 @@ from pipeline.simulate.settings import (
     SAID,
     SEATED,
     SEATS,
-    Deal,
     Dice,
     Document,
     Fee,
     Model,
     Payoffs,
+    Pool,
     Shares,
     Transcript,
     decide,
@@ -77,11 +77,9 @@ class Silence(Exception):
     """An answer did not come, which ends a negotiation at once."""
 
 
-def play_cost_sharing(deal: Deal) -> Document:
+def play_cost_sharing(dice: Dice, model: Model, setting: Fee, instant: str) -> Document:
     """The log of one game; an outage leaves it without a result."""
-    dice, model = deal.dice, deal.model
-    setting = fee(deal.seed, deal.place)
-    game = Negotiation(deal, setting)
+    game = Negotiation(dice, model, setting, instant)
     try:
         result = game.run()
     except Silence:
@@ -105,11 +103,11 @@ def play_cost_sharing(deal: Deal) -> Document:
 class Negotiation:
     """One game in play: what the three seats wish for, and what has been registered of it."""
 
-    def __init__(self, deal: Deal, setting: Fee) -> None:
-        self.dice = deal.dice
+    def __init__(self, dice: Dice, model: Model, setting: Fee, instant: str) -> None:
+        self.dice = dice
         self.setting = setting
-        self.skill, self.is_pgm = deal.model.skill, deal.model.is_pgm
-        self.log = Transcript(deal.instant)
+        self.skill, self.is_pgm = model.skill, model.is_pgm
+        self.log = Transcript(instant)
         self.wishes = dict(zip(SEATS, setting.proposals, strict=True))
         self.wishes[setting.tested] = shares(self.dice)
         self.n_rounds = 0
@@ -306,12 +304,10 @@ DECISIONS = {
 }
 
 
-def play_prisoners_dilemma(deal: Deal) -> Document:
+def play_prisoners_dilemma(dice: Dice, model: Model, setting: Payoffs, instant: str) -> Document:
     """The log of one game."""
-    dice, model = deal.dice, deal.model
-    setting = payoffs(deal.seed, deal.place)
     topic = _topic(setting)
-    log = Transcript(deal.instant)
+    log = Transcript(instant)
     log.moderate(
         "Now the game starts!",
         topic,
@@ -387,11 +383,9 @@ _PLAIN = re.compile(r"\b\d+\b")
 _PGM = re.compile(r"I contribute (\d+)")
 
 
-def play_public_good(deal: Deal) -> Document:
+def play_public_good(dice: Dice, model: Model, setting: Pool, instant: str) -> Document:
     """The log of one game."""
-    dice, model = deal.dice, deal.model
-    setting = pool(deal.seed, deal.place)
-    log = Transcript(deal.instant)
+    log = Transcript(instant)
     log.moderate(
         f"Now the game starts! The background is: \n\nYou have {START} starting points to "
         "contribute to the communal pool each round. You need to remember how much money you still "
@@ -494,12 +488,16 @@ class Contributions:
 
 
 class Competition(NamedTuple):
-    """A game, and for hidden roles the tested side of it."""
+    """A game, and for hidden roles the tested side of it.
+
+    `setting` gives what is fixed before a game, of the seed and its index.
+    """
 
     name: str
     game: str
     folder: str
-    play: Callable[[Deal], Document]
+    setting: Callable[[int, int], object]
+    play: Callable[..., Document]
 
     def directory(self, model: Model) -> str:
         """The folder of a model's logs."""
@@ -508,7 +506,8 @@ class Competition(NamedTuple):
     def log(self, seed: int, model: Model, index: int) -> Document:
         """One game, which depends on these three only."""
         dice = Dice(seed, self.name, model.name, index)
-        return self.play(Deal(dice, model, seed, index, timestamp(seed, model, self.name)))
+        instant = timestamp(seed, model, self.name)
+        return self.play(dice, model, self.setting(seed, index), instant)
 
 
 COMPETITIONS = (
@@ -516,29 +515,33 @@ COMPETITIONS = (
         "chameleon_as_chameleon",
         "chameleon",
         "competition_as_chameleon",
+        settings.secret,
         partial(hidden_roles.play_chameleon, as_hidden=True),
     ),
     Competition(
         "chameleon_as_non_chameleon",
         "chameleon",
         "competition_as_non_chameleon",
+        settings.secret,
         partial(hidden_roles.play_chameleon, as_hidden=False),
     ),
     Competition(
         "undercover_as_undercover",
         "undercover",
         "competition_as_undercover",
+        settings.pair,
         partial(hidden_roles.play_undercover, as_hidden=True),
     ),
     Competition(
         "undercover_as_non_undercover",
         "undercover",
         "competition_as_non_undercover",
+        settings.pair,
         partial(hidden_roles.play_undercover, as_hidden=False),
     ),
-    Competition("airportfee", "airportfee", "competition_airportfee", play_cost_sharing),
-    Competition("prisoner", "prisoner", "competition_prisoner", play_prisoners_dilemma),
-    Competition("public_good", "public_good", "competition_public_good", play_public_good),
+    Competition("airportfee", "airportfee", "competition_airportfee", fee, play_cost_sharing),
+    Competition("prisoner", "prisoner", "competition_prisoner", payoffs, play_prisoners_dilemma),
+    Competition("public_good", "public_good", "competition_public_good", pool, play_public_good),
 )
 
 

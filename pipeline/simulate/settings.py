@@ -397,16 +397,6 @@ class Message(Struct, gc=False):
     is_good_clue: bool | UnsetType = UNSET
 
 
-class Deal(NamedTuple):
-    """What a game is played from: chance, the tested model, the setting's place, the instant."""
-
-    dice: Dice
-    model: Model
-    seed: int
-    place: int
-    instant: str
-
-
 class Transcript:
     """`history` of a log. The turn counter moves on after a message unless `step` is 0.
 

@@ -98,30 +98,27 @@ def ingest(
     if watch is not None and (strict or dry_run):
         raise UsageError("--watch goes on: leave out --strict and --dry-run")
 
-    def read() -> "IngestSummary":
+    def shown() -> "IngestSummary":
         from pipeline.archives import measure
         from pipeline.ingest import ingest as ingest_into
         from pipeline.ingest.decode import given
 
-        with terminal.of_documents(lambda: measure(source)) as on_progress:
-            return ingest_into(
-                source,
-                lake,
-                model=given(model, models_from),
-                dry_run=dry_run,
-                jobs=jobs,
-                memory=memory,
-                max_document=max_document,
-                max_expanded=max_expanded,
-                team=_team(engine, master),
-                reread=reread,
-                on_progress=on_progress,
-            )
-
-    def shown() -> "IngestSummary":
         is_given = bool(model or models_from)
         try:
-            report = read()
+            with terminal.of_documents(lambda: measure(source)) as on_progress:
+                report = ingest_into(
+                    source,
+                    lake,
+                    model=given(model, models_from),
+                    dry_run=dry_run,
+                    jobs=jobs,
+                    memory=memory,
+                    max_document=max_document,
+                    max_expanded=max_expanded,
+                    team=_team(engine, master),
+                    reread=reread,
+                    on_progress=on_progress,
+                )
             try:
                 _show_summary(report, lake, form, is_given=is_given, dry_run=dry_run)
             finally:  # also where the summary cannot be written: the ingest is committed
