@@ -129,9 +129,8 @@ class Expansion:
 
 
 def chunks(source: Readable) -> Iterator[bytes]:
-    """Yield what is left of a source."""
-    while chunk := source.read(_CHUNK_BYTES):
-        yield chunk
+    """Return what is left of a source, piece by piece."""
+    return iter(partial(source.read, _CHUNK_BYTES), b"")
 
 
 def decompressed(

@@ -501,8 +501,10 @@ def _listed(source: str, root: str, folder: _Folder) -> Iterator[Unit | _Folder]
         if not name.endswith("/"):
             is_outside = entry.is_symlink() and _leads_out(entry.path, root)
             yield Unit(source, printable(path), entry.path, _size(entry), is_outside=is_outside)
-        elif reason := _why_not_entered(entry):
-            yield Unit(source, printable(path), None, 0, reason)
+        elif is_hidden_folder(entry.name):
+            yield Unit(source, printable(path), None, 0, "hidden folder")
+        elif entry.is_symlink():
+            yield Unit(source, printable(path), None, 0, "a linked folder is not followed")
         else:
             yield _Folder(entry.path, path)
 
@@ -512,12 +514,6 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
     if entry.is_symlink():
         return os.path.isdir(entry.path)  # noqa: PTH112 - `is_dir` can raise
     return entry.is_dir()
-
-
-def _why_not_entered(entry: os.DirEntry[str]) -> str | None:
-    if is_hidden_folder(entry.name):
-        return "hidden folder"
-    return "a linked folder is not followed" if entry.is_symlink() else None
 
 
 def _leads_out(link: str, root: str | Path) -> bool:

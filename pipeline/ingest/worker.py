@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from itertools import chain, compress, count, groupby, starmap
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar, cast
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import polars as pl
 from msgspec import Struct, field
@@ -159,7 +159,12 @@ class Staged(Struct, frozen=True):
 
 
 class Worker:
-    """Takes tasks one by one, decodes when enough is at hand, and ends with its files."""
+    """Takes tasks one by one, decodes when enough is at hand, and ends with its files.
+
+    Alone, in the process of the ingest, it is all of its `Workers`.
+    """
+
+    takes_documents = True
 
     def __init__(self, job: Job, number: int) -> None:
         self._job = job
@@ -187,13 +192,16 @@ class Worker:
                 self._decode()
         return self._tell()
 
-    def finish(self) -> Staged:
-        """Decodes what is left and ends the files."""
+    def run(self, tasks: Iterable[Task]) -> Iterator[Findings]:
+        return map(self.take, tasks)
+
+    def finish(self) -> list[Staged]:
+        """Decodes what is left and ends the files; gives what it leaves behind, in a list."""
         self._decode()
         of_each(lambda table: self._writers[table].close(), self._writers)
         self._is_finished = True
         files = {table: writer.files for table, writer in self._writers.items()}
-        return Staged(self._tell(), files)
+        return [Staged(self._tell(), files)]
 
     def stop(self) -> None:
         """Takes away the files written, unless `finish` has handed them over."""
@@ -310,29 +318,11 @@ def processes(
         if n_bytes >= n_most * _BYTES_OF_PROCESS:
             break
     n_workers = min(n_most, n_bytes // _BYTES_OF_PROCESS)
-    team: Workers = Pool(job, n_workers) if n_workers > 1 else Here(job)
+    team: Workers = Pool(job, n_workers) if n_workers > 1 else Worker(job, 0)
     try:
         yield team, chain(first, units)
     finally:
         team.stop()
-
-
-class Here:
-    """One worker in this process."""
-
-    takes_documents = True
-
-    def __init__(self, job: Job) -> None:
-        self._worker = Worker(job, 0)
-
-    def run(self, tasks: Iterable[Task]) -> Iterator[Findings]:
-        return map(self._worker.take, tasks)
-
-    def finish(self) -> list[Staged]:
-        return [self._worker.finish()]
-
-    def stop(self) -> None:
-        self._worker.stop()
 
 
 class Pool:
@@ -354,7 +344,7 @@ class Pool:
     def finish(self) -> list[Staged]:
         for worker in self._workers:
             worker.send(_FINISH)
-        return [cast(Staged, worker.answer()) for worker in self._workers]
+        return [staged for worker in self._workers for staged in worker.answer()]
 
     def stop(self) -> None:
         for worker in self._workers:
@@ -363,7 +353,7 @@ class Pool:
     def _answers(self) -> Iterator[Findings]:
         of_connection = {worker.connection: worker for worker in self._workers if worker.is_busy}
         for connection in wait(list(of_connection)):
-            yield cast(Findings, of_connection[cast(Connection, connection)].answer())
+            yield of_connection[cast(Connection, connection)].answer()
 
 
 class _Process:
@@ -387,7 +377,7 @@ class _Process:
             raise self._lost() from None
         self.is_busy = True
 
-    def answer(self) -> Findings | Staged:
+    def answer(self) -> Any:
         try:
             answer = self.connection.recv()
         except (EOFError, OSError):
@@ -395,7 +385,7 @@ class _Process:
         self.is_busy = False
         if isinstance(answer, BaseException):
             raise answer
-        return cast(Findings | Staged, answer)
+        return answer
 
     def stop(self) -> None:
         self.connection.close()

@@ -4,6 +4,7 @@ Skill decides first what is registered; then words are found that the benchmark'
 just that: the first player *in seat order* named anywhere in the text.
 """
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -69,11 +70,8 @@ class Cast(NamedTuple):
 
 def registered(text: str) -> str:
     """The player that the benchmark reads from a vote, empty where none is named."""
-    lower = text.lower()
-    for seat, player in SEATED:
-        if f"player {seat}" in lower or f"player_{seat}" in lower or f"player{seat}" in lower:
-            return player
-    return ""
+    named = re.findall(r"player[ _]?([123])", text.lower())
+    return PLAYERS[int(min(named)) - 1] if named else ""
 
 
 def target(dice: Dice, cast: Cast, voter: int, *, may_stray: bool = True) -> int:

@@ -196,10 +196,9 @@ class Negotiation:
             seat: seat if self.dice.chance(0.5) else self.dice.pick(others(seat)) for seat in SEATS
         }
         if self._names_equal_shares(choices):
-            for seat in SEATS:
-                if self.proposals[seat] != self.proposals[choices[3]]:
-                    choices[3] = seat
-                    break
+            shares = self.proposals[choices[3]]
+            unequal = (seat for seat in SEATS if self.proposals[seat] != shares)
+            choices[3] = next(unequal, choices[3])
         return choices
 
     def _names_equal_shares(self, choices: dict[int, int]) -> bool:

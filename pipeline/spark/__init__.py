@@ -420,7 +420,9 @@ class _Cluster:
         if job.known:
             known = self._context.broadcast(Path(job.known).read_bytes())
 
-        def work(of_partition: Iterable[_Part]) -> Iterator[tuple[int, list[Findings], Staged]]:
+        def work(
+            of_partition: Iterable[_Part],
+        ) -> Iterator[tuple[int, list[Findings], list[Staged]]]:
             return (_done(job, known.value if known else None, part) for part in of_partition)
 
         try:
@@ -433,7 +435,7 @@ class _Cluster:
             ) from None
         for _, results, staged in sorted(done, key=lambda item: item[0]):
             yield from results
-            self._staged.append(staged)
+            self._staged += staged
 
     def finish(self) -> list[Staged]:
         return self._staged
@@ -442,7 +444,7 @@ class _Cluster:
         """Leaves the session to the process, which may have other uses for it."""
 
 
-def _done(job: Job, known: bytes | None, part: _Part) -> tuple[int, list[Findings], Staged]:
+def _done(job: Job, known: bytes | None, part: _Part) -> tuple[int, list[Findings], list[Staged]]:
     """Runs on an executor: one worker, from its first task to its files."""
     with TemporaryDirectory(prefix="magic-") as scratch:
         if known is not None:

@@ -229,23 +229,23 @@ def test_little_is_read_without_other_processes(lab: Lab, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    ("n_bytes", "n_started"), [(95, None), (96, 2), (143, 2), (144, 3), (1000, 4)]
+    ("n_bytes", "n_started"), [(95, 0), (96, 2), (143, 2), (144, 3), (1000, 4)]
 )
 def test_as_many_processes_as_the_work_is_worth(
-    monkeypatch: pytest.MonkeyPatch, n_bytes: int, n_started: int | None
+    monkeypatch: pytest.MonkeyPatch, n_bytes: int, n_started: int
 ) -> None:
     """One for 48 MiB of logs, four at most here; none beside this one for less than two's."""
     started = []
 
     class Team:
-        def __init__(self, job: object, n_workers: int | None = None) -> None:
+        def __init__(self, job: object, n_workers: int) -> None:
             started.append(n_workers)
 
         def stop(self) -> None:
             pass
 
     monkeypatch.setattr(worker, "Pool", Team)
-    monkeypatch.setattr(worker, "Here", Team)
+    monkeypatch.setattr(worker, "Worker", Team)  # this process alone is worker number 0
     logs = [Unit("/logs", f"{n}.json", f"/logs/{n}.json", 2**20) for n in range(n_bytes)]
     job: Any = None
     with worker.processes(4, job, iter(logs)) as (_, units):
