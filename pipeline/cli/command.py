@@ -3,14 +3,13 @@
 A function's signature has the options, its docstring is the help.
 """
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from importlib import import_module
 from inspect import cleandoc, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import click
 from click.shell_completion import CompletionItem
@@ -20,6 +19,7 @@ from pipeline.cli import options, terminal
 from pipeline.cli.options import DEFAULT_LAKE, SHARED
 from pipeline.declared import Declared, Parameter, flag, parameters
 from pipeline.errors import EMPTY, UsageError, may_be_of_a_file
+from pipeline.registry import REPORTS, RESULTS, load_command, load_result
 from pipeline.vocabulary import Failures
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ def _metrics(
     """Within it, the metrics of the files are known: they are checked on the lake, or the last."""
     if not metric_file:
         return nullcontext()
-    from pipeline.answers import metrics_of
+    from pipeline.metrics.known import metrics_of
 
     opened = pipeline.open_lake((lakes or [lake])[-1])  # `magic diff` names several
     for file in metric_file:
@@ -215,10 +215,7 @@ def _states(lake: str | None = None, **arguments: Any) -> "Iterator[StoredLake]"
 
 
 class Asked:
-    """What a command asks of a lake.
-
-    A report is named by its place, such as `reports.games.games`, and imported when it is called.
-    """
+    """What a command asks of a lake. A result is named as in `registry.RESULTS`."""
 
     def __init__(
         self,
@@ -252,10 +249,9 @@ class Asked:
             lake = lake.of_system(system)
         return options.failing(lake, self._failures)
 
-    def answer(self, report: str, *arguments: Any, **more: Any) -> Any:
-        """What the report returns, given those of the command's options that it has."""
-        module, _, name = report.rpartition(".")
-        function = getattr(import_module(f"pipeline.{module}"), name)
+    def answer(self, name: str, *arguments: Any, **more: Any) -> Any:
+        """What the result's function returns, given those of the command's options that it has."""
+        function = load_result(name)
         known = _parameters(function)
         asked = {key: value for key, value in self._arguments.items() if key in known}
         return function(self.lake, *arguments, **asked | more)
@@ -270,10 +266,10 @@ class Asked:
         lake = self.lake if "system" in self._arguments else None
         return present(name, rows, **{"lake": lake, **self._arguments, **more})
 
-    def show(self, report: str, *arguments: Any, **more: Any) -> None:
-        """Shows what the report returns."""
-        rows = self.answer(report, *arguments, **more)
-        self.show_table(self.table(report.rpartition(".")[2], rows, **more))
+    def show(self, name: str, *arguments: Any, **more: Any) -> None:
+        """Shows the table of a result."""
+        rows = self.answer(name, *arguments, **more)
+        self.show_table(self.table(name, rows, **more))
 
     def show_rows(self, name: str, rows: "pl.DataFrame", **shown: Any) -> None:
         """Shows rows that no report declares; `shown` says how, see `Table`."""
@@ -304,54 +300,19 @@ def _parameters(function: Callable[..., Any]) -> set[str]:
 
 # The commands of declared reports: each is made of its report, when somebody asks for it.
 
-_DECLARED = re.compile(
-    r'^@report\(\s*"(?P<task>[^"]+)".*?^def (?P<name>\w+)\(.*?"""(?P<help>.*?)(?:\n\n|""")',
-    re.DOTALL | re.MULTILINE,
-)
-
-
-ACTIONS: dict[str, Callable[..., None]] = {}
-"""What commands of reports do that is more than to show rows: a function by the report's name.
-
-It has the options of the report, and its own besides.
-"""
-
-
-class Found(NamedTuple):
-    """A report as the help lists it: its module, its task, and the first lines of its help."""
-
-    module: str
-    task: str
-    help: str
-
-
-@cache
-def found() -> Mapping[str, Found]:
-    """The declared reports, by name: read and not imported, since polars takes a while."""
-    folder = Path(__file__).parents[1] / "reports"
-    return {
-        one["name"]: Found(_module(folder, file), one["task"], one["help"])
-        for file in sorted(folder.rglob("*.py"))
-        for one in _DECLARED.finditer(file.read_text(encoding="utf-8"))
-    }
-
-
-def _module(folder: Path, file: Path) -> str:
-    parts = file.relative_to(folder).with_suffix("").parts
-    return ".".join(["pipeline.reports", *(one for one in parts if one != "__init__")])
-
 
 def command(name: str) -> click.Command:
-    """The command of a report."""
-    import_module(found()[name].module)
-    from pipeline.reports.declared import REPORTS
+    """Return the command of this name, one of `registry.COMMANDS`."""
+    action = load_command(name)
+    if name not in REPORTS:
+        return command_of(action)
+    from pipeline.reports.declared import find_report
 
-    report = REPORTS[name]
+    report = find_report(name)
     shared = SHARED if report.is_of_system else {**SHARED, "system": options.OF_ANY_SYSTEM}
-    action = ACTIONS.get(name)
     # The options of its module's other reports, which it shows too, are known by their names.
-    module = report.function.__module__
-    beside = [one for one in REPORTS.values() if one.function.__module__ == module]
+    module = RESULTS[name].module
+    beside = [find_report(other) for other in REPORTS if RESULTS[other].module == module]
     known = {one.name: one.declared for other in beside for one in other.parameters}
     further = parameters(action, {**known, **shared}) if action else []
     named = {one.name for one in (*report.parameters, *further)}
@@ -412,9 +373,9 @@ def _run(report: "Report", action: Callable[..., None], asked: Asked, **given: o
 
 def _show(report: "Report", asked: Asked, *, form: str, **_: object) -> None:
     if form != "svg":
-        asked.show(report.place)
+        asked.show(report.name)
         return
     from pipeline import plots
 
-    drawn = getattr(plots, f"plot_{report.name}")(asked.answer(report.place))
+    drawn = getattr(plots, f"plot_{report.name}")(asked.answer(report.name))
     terminal.out_bytes(plots.file(drawn, "svg"))

@@ -27,7 +27,7 @@ from pipeline.metrics.request import row_schema
 from pipeline.present import html, present
 from pipeline.present.html import Around, Row, Sorting
 from pipeline.present.table import Table
-from pipeline.reports.declared import found
+from pipeline.reports.declared import find_report
 from pipeline.sqlfiles import identifier, literal
 from pipeline.statistics.contrast import reaches
 from pipeline.vocabulary import ALL, EDITIONS, LOSS, PAPER, Edition, Failures
@@ -88,7 +88,7 @@ def address(
     Fields without a help have that of the parameter of their name, if the page is of a `report`.
     """
     listed = [more for one in fields for more in ((one, FAILURES) if one is EDITION else (one,))]
-    known = found()[report].helps if report else {}
+    known = find_report(report).helps if report else {}
     listed = [replace(one, help=one.help or known.get(one.name, "")) for one in listed]
     own = (*([Field("system")] if is_of_system else []), *listed)
     declared: Any = defstruct(

@@ -14,7 +14,7 @@ from pipeline.lake import StoredLake
 from pipeline.metrics.completeness import smaller_notes
 from pipeline.metrics.known import MISSING, title
 from pipeline.present import table as folds
-from pipeline.present.table import NO_ROWS, Estimate, Table, brief_id
+from pipeline.present.table import Estimate, Table, brief_id, declare_table
 from pipeline.present.values import group_columns, missing_note, thin_note
 from pipeline.reports import diff as changes, plan as plans, ranking as radars
 from pipeline.reports.compare import APART
@@ -318,22 +318,18 @@ def _needed(rows: pl.DataFrame) -> list[str]:
 
 # The settings that differ most; a page also has the games, of which a terminal shows the beginnings
 # of ids. And the games that only one of two states has.
-PLAIN = (
-    Table(
-        "settings_apart",
-        NO_ROWS,
-        APART,
-        brief=lambda rows: rows.with_columns(map(brief_id, ("setting_id", "game", "other_game"))),
-    ),
-    Table(
-        "diff_games",
-        NO_ROWS,
-        changes.CHANGED_GAMES,
-        folds=(
-            folds.begun("setting_id", "game_id"),
-            folds.alike("change", "hits", "counted"),
-            folds.titled("metric", "model"),
-        ),
+settings_apart = declare_table(
+    "settings_apart",
+    APART,
+    brief=lambda rows: rows.with_columns(map(brief_id, ("setting_id", "game", "other_game"))),
+)
+diff_games = declare_table(
+    "diff_games",
+    changes.CHANGED_GAMES,
+    folds=(
+        folds.begun("setting_id", "game_id"),
+        folds.alike("change", "hits", "counted"),
+        folds.titled("metric", "model"),
     ),
 )
 

@@ -12,7 +12,14 @@ from pipeline.lake import StoredLake
 from pipeline.metrics import evidence as evidence_rows
 from pipeline.metrics.completeness import smaller_notes
 from pipeline.present import table
-from pipeline.present.table import NO_ROWS, Estimate, Table, brief_id, brief_texts, first_game
+from pipeline.present.table import (
+    Estimate,
+    Table,
+    brief_id,
+    brief_texts,
+    declare_table,
+    first_game,
+)
 from pipeline.present.values import group_columns
 from pipeline.reports import (
     audit as audits,
@@ -299,47 +306,41 @@ def _values(row: dict[str, Any]) -> str:
     return "" if row["low"] is None else f"≥ {row['low']:g}"
 
 
-PLAIN = (
-    Table(
-        "models",
-        NO_ROWS,
-        named.MODELS_COLUMNS,
-        brief=lambda rows: rows.with_columns(pl.col("is_bot").replace({False: None})),
-        optional=("is_bot", "looks_like"),
-        hints=["to count several names as one model, give commands a map of them: --names FILE"],
-        nothing="no game in the lake names a model",
-    ),
-    Table(
-        "usage",
-        NO_ROWS,
-        named.USAGE,
-        folds=(table.titled("model"),),
-        hints=["cost is in US dollars; a game counts where its log says it of the model's seats"],
-        nothing="no log in the lake says what a model used",
-    ),
-    Table(
-        "findings",
-        NO_ROWS,
-        audits.FINDINGS,
-        brief=partial(brief, columns=("game_id", *_FINDING_COLUMNS, "system")),
-    ),
-    Table(  # a page also has the documents' format, their size, and who read them
-        "documents",
-        NO_ROWS,
-        listed.COLUMNS,
-        hidden=("format", "n_bytes", "ingest_id"),
-        also=("format", "n_bytes", "ingest_id"),
-        brief=lambda one: one.with_columns(brief_id()),
-        optional=("detail", "n_faulty_parts", "game_id"),
-        folds=(table.titled("source"), table.titled("status")),
-        nothing="no document in the lake matches",
-    ),
-    Table(
-        "document_counts",
-        NO_ROWS,
-        listed.COUNT_COLUMNS,
-        folds=(table.titled("source"), table.titled("status")),
-        hints=["use `--status`, `--source`, `--reason` or `--path` to list documents"],
-    ),
-    Table("schema", NO_ROWS, brief=_contract),
+models = declare_table(
+    "models",
+    named.MODELS_COLUMNS,
+    brief=lambda rows: rows.with_columns(pl.col("is_bot").replace({False: None})),
+    optional=("is_bot", "looks_like"),
+    hints=["to count several names as one model, give commands a map of them: --names FILE"],
+    nothing="no game in the lake names a model",
 )
+usage = declare_table(
+    "usage",
+    named.USAGE,
+    folds=(table.titled("model"),),
+    hints=["cost is in US dollars; a game counts where its log says it of the model's seats"],
+    nothing="no log in the lake says what a model used",
+)
+findings = declare_table(
+    "findings",
+    audits.FINDINGS,
+    brief=partial(brief, columns=("game_id", *_FINDING_COLUMNS, "system")),
+)
+# A page also has the documents' format, their size, and who read them.
+documents = declare_table(
+    "documents",
+    listed.COLUMNS,
+    hidden=("format", "n_bytes", "ingest_id"),
+    also=("format", "n_bytes", "ingest_id"),
+    brief=lambda one: one.with_columns(brief_id()),
+    optional=("detail", "n_faulty_parts", "game_id"),
+    folds=(table.titled("source"), table.titled("status")),
+    nothing="no document in the lake matches",
+)
+document_counts = declare_table(
+    "document_counts",
+    listed.COUNT_COLUMNS,
+    folds=(table.titled("source"), table.titled("status")),
+    hints=["use `--status`, `--source`, `--reason` or `--path` to list documents"],
+)
+schema = declare_table("schema", brief=_contract)

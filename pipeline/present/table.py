@@ -12,7 +12,6 @@ from pipeline import cells
 from pipeline.cells import printable
 from pipeline.column import Column, Unit, heading
 
-NO_ROWS = pl.DataFrame()
 ID_SHOWN = 8
 TEXT_SHOWN = 100
 OWN_UNIT = "what is no share is in a unit of its own"
@@ -244,6 +243,13 @@ class Table:
     def noting(self, *notes: str) -> Self:
         """The same table with more notes."""
         return replace(self, notes=(*self.notes, *notes))
+
+
+def declare_table(
+    name: str, columns: Mapping[str, Column] | None = None, **shown: Any
+) -> Callable[..., Table]:
+    """Return a function that makes the table of rows, for a table that depends on nothing else."""
+    return lambda rows, **_: Table(name, rows, columns or {}, **shown)
 
 
 def first_game(rows: pl.DataFrame) -> list[str]:

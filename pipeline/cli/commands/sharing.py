@@ -240,5 +240,5 @@ def cite(
       magic cite --edition audited
       magic cite --format bibtex > magic.bib
     """
-    citation = asked.answer("reports.cite.cite")
+    citation = asked.answer("cite")
     terminal.out(citation.bibtex if form == "bibtex" else citation.text)

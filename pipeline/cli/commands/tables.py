@@ -48,7 +48,7 @@ def documents(
       magic documents --path chameleon/ --format csv
     """
     is_list = status or source or reason or path or limit
-    asked.show(f"reports.documents.{'documents' if is_list else 'document_counts'}")
+    asked.show("documents" if is_list else "document_counts")
 
 
 def tables(
@@ -64,7 +64,7 @@ def tables(
       magic tables
       magic tables --lake lake/ --format json
     """
-    rows = asked.answer("reports.tables.tables")
+    rows = asked.answer("tables")
     asked.show_table(asked.table("tables", rows, opened=asked.lake))
 
 
@@ -230,7 +230,7 @@ def quarantine(
       magic quarantine --export refused/
     """
     if export is None:
-        asked.show("reports.documents.quarantine")
+        asked.show("quarantine")
     elif raw:
         raise UsageError("use only one of --raw and --export")
     else:
