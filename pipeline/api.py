@@ -143,10 +143,8 @@ class Lake(AnsweringLake):
         >>> lake.page("evidence", metric="judgement", model="sim-atlas", hit="misses").rows.height
         8
         """
-        try:
+        with plots.needing_extra():
             from pipeline.pages.report import shown
-        except ModuleNotFoundError:
-            raise PipelineError(plots.NEEDED) from None
         return shown(self, name, parameters)
 
     @of_lake
@@ -165,10 +163,8 @@ class Lake(AnsweringLake):
         the new one is complete. Raises UsageError for an unknown edition or more than 20 games per
         cell, and PipelineError without the extra `view` or if the file cannot be written.
         """
-        try:
+        with plots.needing_extra():
             from pipeline.pages.report import report_file
-        except ModuleNotFoundError:
-            raise PipelineError(plots.NEEDED) from None
         text = report_file(
             self,
             title=title,
@@ -176,10 +172,9 @@ class Lake(AnsweringLake):
             confidence=confidence,
             games_per_cell=games_per_cell,
         )
-        path = Path(file)
-        with replacing(path) as draft:
+        with replacing(file) as draft:
             draft.write_text(text, encoding="utf-8")
-        return path
+        return Path(file)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """Shows the lake as text, without the path of its folder: notebooks are passed on."""

@@ -102,13 +102,12 @@ def _about(lake: StoredLake) -> pl.DataFrame:
     return pl.DataFrame([row], schema=_SCHEMA)
 
 
-_INSTANT = pl.Datetime("us")
 _SCHEMA = pl.Schema(
     {
         "lake": pl.String(),
         "ingest_id": pl.Int64(),
-        "ingested_at": _INSTANT,
-        "made_at": _INSTANT,
+        "ingested_at": pl.Datetime("us"),
+        "made_at": pl.Datetime("us"),
         "tool_version": pl.String(),
     }
 )

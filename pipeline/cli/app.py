@@ -11,7 +11,6 @@ from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
 from threading import current_thread, main_thread
-from typing import Any
 
 import click
 from click.exceptions import Exit
@@ -39,18 +38,6 @@ _FILES = {
 }
 
 
-def completion(command: Any) -> Any:
-    """The program with the two options for completion."""
-    shown = "Show completion for the current shell, to copy it or customize the installation."
-    installed = "Install completion for the current shell."
-    for name, done, text in (("show", _show, shown), ("install", _install, installed)):
-        option = click.option(
-            f"--{name}-completion", is_flag=True, expose_value=False, callback=done, help=text
-        )
-        command = option(command)
-    return command
-
-
 def _show(context: click.Context, _param: click.Parameter, is_wanted: bool) -> None:
     if is_wanted:
         terminal.out(_script(context, _shell()))
@@ -61,8 +48,7 @@ def _install(context: click.Context, _param: click.Parameter, is_wanted: bool) -
     if not is_wanted:
         return
     shell = _shell()
-    script, start = _FILES[shell]
-    script = Path.home() / script
+    script, start = Path.home() / _FILES[shell][0], _FILES[shell][1]
     script.parent.mkdir(parents=True, exist_ok=True)
     with replacing(script) as draft:
         draft.write_text(_script(context, shell))
@@ -133,7 +119,20 @@ class _Group(click.Group):
 @click.version_option(
     __version__, message="%(prog)s %(version)s", help="Print the version and exit."
 )
-@completion
+@click.option(
+    "--install-completion",
+    is_flag=True,
+    expose_value=False,
+    callback=_install,
+    help="Install completion for the current shell.",
+)
+@click.option(
+    "--show-completion",
+    is_flag=True,
+    expose_value=False,
+    callback=_show,
+    help="Show completion for the current shell, to copy it or customize the installation.",
+)
 @click.pass_context
 def app(ctx: click.Context) -> None:
     """Turn raw logs of multi-agent games into tables and metrics.
@@ -240,7 +239,8 @@ def _complaint(error: BaseException) -> str | None:
     if isinstance(error, PipelineError):
         return f"{error.message if isinstance(error, QueryError) else error}{_gone()}"
     if isinstance(error, OSError):
-        return _of_system(error)
+        hint = f"; {DENIED_HINT}" if isinstance(error, PermissionError) else ""
+        return f"{one_line(error)}{hint}{_gone()}"
     if isinstance(error, EOFError):
         return _ENDED_EARLY
     if text := lack(error):
@@ -256,12 +256,6 @@ def _check_text(arguments: Sequence[str]) -> None:
         except UnicodeEncodeError:
             if not os.path.lexists(argument):  # a file may have any name
                 raise UsageError(f"{argument!a} is neither valid UTF-8 nor a file") from None
-
-
-def _of_system(error: OSError) -> str:
-    """The operating system's complaint, the file first."""
-    hint = f"; {DENIED_HINT}" if isinstance(error, PermissionError) else ""
-    return f"{one_line(error)}{hint}{_gone()}"
 
 
 def _gone() -> str:

@@ -59,7 +59,8 @@ def param(one: Parameter) -> click.Parameter:
     if declared.suggested is not None:
         common["shell_complete"] = partial(_offered, declared.suggested)
     elif declared.metavar in _PATHS:
-        common["shell_complete"] = partial(_path, _PATHS[declared.metavar])
+        path = _PATHS[declared.metavar]  # is left to the shell
+        common["shell_complete"] = lambda _context, _param, text: [CompletionItem(text, type=path)]
     if default is not ... and not is_several:
         common["default"] = default
     if declared.is_argument:
@@ -88,13 +89,6 @@ def _offered(suggested: str, context: click.Context, _param: object, incomplete:
     if callable(names):
         names = names() if module else names(context, incomplete)
     return [name for name in names if name.startswith(incomplete)]
-
-
-def _path(
-    kind: str, _context: object, _param: object, incomplete: str
-) -> list[CompletionItem[str]]:
-    """Leaves a path to the shell."""
-    return [CompletionItem(incomplete, type=kind)]
 
 
 class PathType(click.ParamType[Any]):
@@ -252,8 +246,14 @@ class Asked:
     def answer(self, name: str, *arguments: Any, **more: Any) -> Any:
         """What the result's function returns, given those of the command's options that it has."""
         function = load_result(name)
-        known = _parameters(function)
-        asked = {key: value for key, value in self._arguments.items() if key in known}
+        known = signature(function).parameters
+        # Those of `**choices: Unpack[Choices]`, too.
+        packed = [one.annotation for one in known.values() if one.kind is one.VAR_KEYWORD]
+        named = {
+            *known,
+            *(name for one in packed for kind in get_args(one) for name in kind.__annotations__),
+        }
+        asked = {key: value for key, value in self._arguments.items() if key in named}
         return function(self.lake, *arguments, **asked | more)
 
     def table(self, name: str, rows: "pl.DataFrame", **more: Any) -> "Table":
@@ -290,14 +290,6 @@ class Asked:
         return output.show_parts(parts, self._form, partial(self.table, name, **more))
 
 
-def _parameters(function: Callable[..., Any]) -> set[str]:
-    """The names of its parameters, also those of `**choices: Unpack[Choices]`."""
-    known = signature(function).parameters
-    packed = [one.annotation for one in known.values() if one.kind is one.VAR_KEYWORD]
-    choices = [kind.__annotations__ for one in packed for kind in get_args(one)]
-    return {*known, *(name for names in choices for name in names)}
-
-
 # The commands of declared reports: each is made of its report, when somebody asks for it.
 
 
@@ -327,7 +319,20 @@ def command(name: str) -> click.Command:
     own = [one for one in further if one.name not in {had.name for had in (*before, *after)}]
     wanted = [*before, *own, *after]
     params = [param(one) for one in wanted if is_there.get(one.name, True)]
-    run = partial(_run, report, action or partial(_show, report))
+
+    def run(asked: Asked, *, form: str, **given: object) -> None:
+        if not report.is_of_system:
+            asked.lake = asked.every_system()
+        if action:
+            action(asked, form=form, **given)
+        elif form == "svg":
+            from pipeline import plots
+
+            drawn = getattr(plots, f"plot_{name}")(asked.answer(name))
+            terminal.out_bytes(plots.file(drawn, "svg"))
+        else:
+            asked.show(name)
+
     return Command(name, params=params, help=report.help, callback=run)
 
 
@@ -363,19 +368,3 @@ def _form(report: "Report") -> Parameter:
     declared = options.form_option(f"{', '.join(last[:-1])}, or {last[-1]}".removeprefix(", "))
     forms = ("table", "json", "csv", "markdown", *(name.split()[0] for name in last))
     return Parameter("form", Literal[forms], False, "table", declared)
-
-
-def _run(report: "Report", action: Callable[..., None], asked: Asked, **given: object) -> None:
-    if not report.is_of_system:
-        asked.lake = asked.every_system()
-    action(asked, **given)
-
-
-def _show(report: "Report", asked: Asked, *, form: str, **_: object) -> None:
-    if form != "svg":
-        asked.show(report.name)
-        return
-    from pipeline import plots
-
-    drawn = getattr(plots, f"plot_{report.name}")(asked.answer(report.name))
-    terminal.out_bytes(plots.file(drawn, "svg"))

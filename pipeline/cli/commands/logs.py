@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from contextlib import nullcontext
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -15,10 +14,9 @@ from pipeline.cli import options, terminal
 from pipeline.cli.changes import (
     WRITE_INTERCHANGE,
     note_upgrade,
-    renewing_catalog,
+    renew_catalog,
     show_report,
     why_ignored,
-    why_no_game,
 )
 from pipeline.cli.command import Asked
 from pipeline.cli.exits import CHECK_FAILED, FAILED, QUARANTINED
@@ -104,40 +102,45 @@ def ingest(
         from pipeline.ingest import ingest as ingest_into
         from pipeline.ingest.decode import given
 
-        with terminal.of_documents(lambda: measure(source)) as on_progress:
-            return ingest_into(
-                source,
-                lake,
-                model=given(model, models_from),
-                dry_run=dry_run,
-                jobs=jobs,
-                memory=memory,
-                max_document=max_document,
-                max_expanded=max_expanded,
-                team=_team(engine, master),
-                reread=reread,
-                on_progress=on_progress,
-            )
-
-    def shown() -> "IngestSummary":
         is_given = bool(model or models_from)
         try:
-            report = read()
-            with nullcontext() if dry_run else renewing_catalog(lake):
+            with terminal.of_documents(lambda: measure(source)) as on_progress:
+                report = ingest_into(
+                    source,
+                    lake,
+                    model=given(model, models_from),
+                    dry_run=dry_run,
+                    jobs=jobs,
+                    memory=memory,
+                    max_document=max_document,
+                    max_expanded=max_expanded,
+                    team=_team(engine, master),
+                    reread=reread,
+                    on_progress=on_progress,
+                )
+            try:
                 _show_summary(report, lake, form, is_given=is_given, dry_run=dry_run)
+            finally:
+                if not dry_run:
+                    renew_catalog(lake)
         except KeyboardInterrupt as error:
             told = error.args or ("the lake is intact; run the same command again",)
             raise KeyboardInterrupt(*told) from None
         return report
 
     if watch is not None:
-        _watch(source, watch, shown)
+        _watch(source, watch, read)
         return
-    report = shown()
+    report = read()
     if not report.n_of_games and not allow_empty:
         from pipeline.formats import may_be_log
 
-        terminal.complain(f"{why_no_game(report)}; use --allow-empty to accept this")
+        reasons, n_quarantined = why_ignored(report), report.statuses["quarantined"]
+        reasons += [f"{n_quarantined:,} quarantined"] * bool(n_quarantined)
+        terminal.complain(
+            f"no game was found in {counted(report.n_seen, 'document')}: {'; '.join(reasons)}; "
+            "use --allow-empty to accept this"
+        )
         if any(map(may_be_log, report.ignored["reason"])):
             terminal.note(WRITE_INTERCHANGE)
         raise Exit(FAILED)

@@ -8,7 +8,7 @@ from pipeline.cli import options, terminal
 from pipeline.cli.command import Asked, PathType
 from pipeline.cli.options import DEFAULT_CONFIDENCE, DEFAULT_LAKE, Texts
 from pipeline.declared import argument, flag, option, several
-from pipeline.errors import PipelineError, UsageError
+from pipeline.errors import UsageError
 from pipeline.plugins import check_extra
 from pipeline.vocabulary import Edition, ExportKind, Failures
 
@@ -62,10 +62,8 @@ def report(
     from pipeline.cli.output import check_place
     from pipeline.replacing import replacing
 
-    try:
+    with plots.needing_extra():
         from pipeline.pages.report import GAMES_PER_CELL, report_file
-    except ModuleNotFoundError:
-        raise PipelineError(plots.NEEDED) from None
 
     file = Path(out or NAMES[form])
     if out != STDOUT:
