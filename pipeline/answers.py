@@ -44,13 +44,6 @@ from pipeline.warehouse.statements import Views
 L = TypeVar("L", bound="AnsweringLake")
 
 
-def _text(name: str, value: object) -> str:
-    """A parameter's value as text for DuckDB; raises UsageError if it is no text and no number."""
-    if not isinstance(value, str | int | float):
-        raise UsageError(f"the parameter `{name}` must be a text or a number, not {value!r}")
-    return str(value)
-
-
 class AnsweringLake(stored.StoredLake):
     """A lake with methods for metrics, reports, their tables, and SQL.
 
@@ -216,7 +209,12 @@ class AnsweringLake(stored.StoredLake):
         >>> lake.sql(query, parameters={"model": "sim-atlas"}).rows()
         [(24,)]
         """
-        texts = {name: _text(name, value) for name, value in (parameters or {}).items()}
+        for name, value in (parameters or {}).items():
+            if not isinstance(value, str | int | float):
+                raise UsageError(
+                    f"the parameter `{name}` must be a text or a number, not {value!r}"
+                )
+        texts = {name: str(value) for name, value in (parameters or {}).items()}
         temporary_views = temporary or {}
         if taken := [name for name in temporary_views if name.lower() in (*TABLES, *self._views)]:
             raise UsageError(f"the lake has a table or view `{taken[0]}`: choose another name")

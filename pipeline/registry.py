@@ -55,6 +55,10 @@ COMMANDS: Mapping[str, str] = {
     name: module for commands in TASKS.values() for name, module in commands.items()
 }
 """The same without the tasks."""
+OF_A_LAKE = tuple(
+    name for name in COMMANDS if name not in ("convert", "diff", "simulate", "validate")
+)
+"""The commands that read the lake of `--lake` alone: a note on a terminal names it behind them."""
 
 
 class Result(NamedTuple):

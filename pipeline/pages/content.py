@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace as dataclasses_replace
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
@@ -297,7 +297,9 @@ class Faults(dict[str, str]):
         try:
             yield
         except UsageError as error:
-            self.setdefault(field, _said(error))
+            said = _said(error)
+            if said not in self.values():  # what is wrong is said once
+                self.setdefault(field, said)
 
 
 def listing(
@@ -339,23 +341,16 @@ def answered(ask: Callable[..., Answer], fields: Mapping[str, Any]) -> tuple[Ans
     `fields` are the arguments by the field that an error in them is about. Without the first there
     is no answer; what is wrong with it can be put right by the others.
     """
-    faults, rows, first = Faults(), None, next(iter(fields))
+    faults, rows, (first, *_) = Faults(), None, fields
+    with suppress(UsageError):
+        return ask(**{name: one for part in fields.values() for name, one in part.items()}), faults
     right = {**fields[first]}
-    try:
-        return ask(
-            **{name: value for part in fields.values() for name, value in part.items()}
-        ), faults
-    except UsageError:
-        pass
     # Each is tried after those before it, so that an error is that of its field.
     for field, part in fields.items():
-        try:
+        with faults.of(field):
             rows = ask(**{**right, **part})
             right |= part
             faults.pop(first, None)
-        except UsageError as error:
-            if _said(error) not in faults.values():
-                faults[field] = _said(error)
     return rows, faults
 
 

@@ -367,8 +367,13 @@ def fragment(name: str, content: Content, asked: Address, link: Link, **more: ob
 def query_of(asked: Mapping[str, object] | Address) -> str:
     """The parameters as the query of an address; those without a value are left out."""
     values = msgspec.to_builtins(asked) if isinstance(asked, Address) else asked
-    given = {name: one for name, one in values.items() if one is not None and one != ""}
-    return urlencode({name: _word(one) for name, one in given.items()})
+    return urlencode(
+        {
+            name: str(one).lower() if isinstance(one, bool) else str(one)
+            for name, one in values.items()
+            if one is not None and one != ""
+        }
+    )
 
 
 def address(name: str, parameters: Mapping[str, object]) -> str:
@@ -440,10 +445,6 @@ def _object(fields: Mapping[Any, object], between: str = ", ") -> Iterator[str]:
         yield f"{between if at else '{'}{safe_json(cells.as_json(str(name)))}: "
         yield from _json(value)
     yield "}" if fields else "{}"
-
-
-def _word(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 # --- what templates call ------------------------------------------------------------------------

@@ -100,22 +100,21 @@ def compare_with(rows: pl.DataFrame, margin: float | None = None, **asked: Any) 
     called = pl.when(pl.col("n_models") > 1).then(mean).otherwise("model").alias("model")
     seen = rows.with_columns(called, pl.col("other").fill_null("those without"))
     table = compare(seen, margin, **asked)
-    hidden = (*table.hidden, "n_models")
-    notes = [*table.notes, *_mean_note(rows)]
-    return replace(
-        table, name="compare_with", rows=rows, hidden=hidden, brief=lambda _: seen, notes=notes
-    )
-
-
-def _mean_note(rows: pl.DataFrame) -> list[str]:
-    """A note for means that are unpaired where one of their models is paired."""
+    # Means that are unpaired where one of their models is paired.
     has_paired = (pl.col("method") == PAIRED).any().over("metric")
     of_means = rows.filter(has_paired, pl.col("n_models") > 1, method=UNPAIRED)
     note = (
         "not all models are paired, so the mean is the difference of the mean values, and not the "
         f"mean of the differences, in {', '.join(of_means['metric'])}"
     )
-    return [note] if of_means.height else []
+    return replace(
+        table,
+        name="compare_with",
+        rows=rows,
+        hidden=(*table.hidden, "n_models"),
+        brief=lambda _: seen,
+        notes=[*table.notes, *[note] * (of_means.height > 0)],
+    )
 
 
 def _by_side(rows: pl.DataFrame, side: str) -> pl.DataFrame:

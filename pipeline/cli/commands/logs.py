@@ -35,7 +35,6 @@ from pipeline.errors import SourceError, UsageError
 if TYPE_CHECKING:
     from pipeline.conversion import Converted
     from pipeline.ingest import IngestSummary
-    from pipeline.ingest.worker import Team
 
 # `magic ingest`: logs into a lake.
 
@@ -96,11 +95,16 @@ def ingest(
     """
     if watch is not None and (strict or dry_run):
         raise UsageError("--watch goes on: leave out --strict and --dry-run")
+    if master is not None and engine != "spark":
+        raise UsageError("--master works only with --engine spark")
 
     def read() -> "IngestSummary":
         from pipeline.archives import measure
         from pipeline.ingest import ingest as ingest_into
         from pipeline.ingest.decode import given
+
+        if engine == "spark":
+            from pipeline.spark import cluster
 
         is_given = bool(model or models_from)
         try:
@@ -114,7 +118,7 @@ def ingest(
                     memory=memory,
                     max_document=max_document,
                     max_expanded=max_expanded,
-                    team=_team(engine, master),
+                    team=cluster(master) if engine == "spark" else None,
                     reread=reread,
                     on_progress=on_progress,
                 )
@@ -236,16 +240,6 @@ def _note_counted(lake: str) -> None:
             f"{note}; to tell two runs apart, ingest each into a lake of its own (--lake), and "
             "compare the lakes by `magic diff`; `magic audit repeated_games` lists repeats"
         )
-
-
-def _team(engine: str, master: str | None) -> "Team | None":
-    if engine == "spark":
-        from pipeline.spark import cluster
-
-        return cluster(master)
-    if master is not None:
-        raise UsageError("--master works only with --engine spark")
-    return None
 
 
 GAME, FAULTY = "game", "faulty part"
