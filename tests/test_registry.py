@@ -5,14 +5,24 @@ from importlib import import_module
 from inspect import isfunction
 from pkgutil import iter_modules
 
+import click
 import pytest
 
 from pipeline import pages, reports
 from pipeline.answers import AnsweringLake
 from pipeline.api import Lake
 from pipeline.cli import commands
+from pipeline.cli.app import app
 from pipeline.present import presented
-from pipeline.registry import COMMANDS, MENU, REPORTS, RESULTS, load_command, load_result
+from pipeline.registry import (
+    COMMANDS,
+    MENU,
+    OF_A_LAKE,
+    REPORTS,
+    RESULTS,
+    load_command,
+    load_result,
+)
 from pipeline.reports import ranking
 from pipeline.reports.declared import find_report
 
@@ -60,6 +70,15 @@ def test_every_function_of_the_commands_is_listed() -> None:
 
 def test_every_result_with_a_table_is_a_method() -> None:
     assert [name for name in presented() if not callable(getattr(AnsweringLake, name, None))] == []
+
+
+def test_notes_name_the_lake_behind_commands_that_read_one() -> None:
+    context = click.Context(app)
+    for name in COMMANDS:
+        made = app.get_command(context, name)
+        assert made is not None
+        options = {param.name for param in made.params}
+        assert (name in OF_A_LAKE) is ("lake" in options and "lakes" not in options), name
 
 
 def test_the_menu_has_only_pages() -> None:

@@ -646,15 +646,15 @@ def of_lake(
                 seen = lake if has_edition is None else lake.of_one_system()
                 seen = seen if has_losses else seen.with_failures(EXCLUDE)
                 asked = bind(seen, *given, **options) if bind else None
-                rows: Any = (
-                    function(*asked.args, **asked.kwargs)
-                    if asked
-                    else cast(Any, function)(seen, *given, **options)
+                arguments, named = (
+                    (asked.args, asked.kwargs) if asked else ((seen, *given), options)
                 )
+                rows = cast(Any, function)(*arguments, **named)
                 rows = rows.collect() if isinstance(rows, pl.LazyFrame) else rows
                 if has_edition is None:
                     return rows
-                said = origin(seen, options.get("edition", PAPER) if has_edition else None)
+                edition = str(options.get("edition", PAPER)) if has_edition else None
+                said = origin(seen, edition)
                 is_whole = isinstance(rows, pl.DataFrame)
                 parts = (_with_origin(part, said) for part in ([rows] if is_whole else rows))
                 return next(parts) if is_whole else parts
