@@ -39,9 +39,12 @@ _PATHS = {"DIR": "dir", "[LAKE [LAKE]]": "dir", "FILE": "file", "SOURCE": "file"
 
 def command_of(function: Callable[..., None]) -> "Command":
     """The command: a parameter of the function is an option, an argument or a flag."""
-    params = [param(one) for one in parameters(function, options.SHARED)]
-    text = cleandoc(function.__doc__ or "")
-    return Command(function.__name__, params=params, help=text, callback=function)
+    return Command(
+        function.__name__,
+        params=[param(one) for one in parameters(function, options.SHARED)],
+        help=cleandoc(function.__doc__ or ""),
+        callback=function,
+    )
 
 
 def param(one: Parameter) -> click.Parameter:
@@ -230,8 +233,9 @@ class Asked:
     def lake(self) -> "StoredLake":
         """The lake; that of one system, if the command has --system."""
         if "system" in self._arguments:
-            system = self._arguments["system"]
-            return options.lake_of(self._path, system, None, self._names, self._failures)
+            return options.lake_of(
+                self._path, self._arguments["system"], None, self._names, self._failures
+            )
         return self.every_system()
 
     def every_system(self) -> "StoredLake":
@@ -268,8 +272,7 @@ class Asked:
 
     def show(self, name: str, *arguments: Any, **more: Any) -> None:
         """Shows the table of a result."""
-        rows = self.answer(name, *arguments, **more)
-        self.show_table(self.table(name, rows, **more))
+        self.show_table(self.table(name, self.answer(name, *arguments, **more), **more))
 
     def show_rows(self, name: str, rows: "pl.DataFrame", **shown: Any) -> None:
         """Shows rows that no report declares; `shown` says how, see `Table`."""

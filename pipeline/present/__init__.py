@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 
@@ -70,7 +70,7 @@ def present(name: str, frame: pl.DataFrame, **asked: Any) -> Presented:
     `asked` are the method's arguments, as far as notes depend on them, perhaps the `lake`, and
     whether shares are shown in `percent`.
     """
-    table: Table = _load_table(name)(frame, **asked)
+    table = _load_table(name)(frame, **asked)
     table = table.in_percent() if asked.get("percent") else table
     lake, edition = asked.get("lake"), asked.get("edition", PAPER)
     lake_notes = [] if lake is None else unknown_notes(lake)
@@ -87,8 +87,7 @@ def present(name: str, frame: pl.DataFrame, **asked: Any) -> Presented:
 def _load_table(name: str) -> Callable[..., Table]:
     """Return the function that makes the table of a result, by default of a report's columns."""
     if module := RESULTS[name].table:
-        function: Callable[..., Table] = getattr(import_module(f"{__package__}.{module}"), name)
-        return function
+        return cast(Callable[..., Table], getattr(import_module(f"{__package__}.{module}"), name))
     return declare_table(name, find_report(name).columns, nothing="nothing was found")
 
 

@@ -147,5 +147,4 @@ def _checked(asked: Parameter, value: Any) -> Any:
 
 def find_report(name: str) -> Report:
     """Return the report of this name, one of `registry.REPORTS`."""
-    report: Report = load_result(name).report
-    return report
+    return cast(Report, load_result(name).report)

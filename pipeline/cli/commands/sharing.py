@@ -208,12 +208,10 @@ def export(
     )
     terminal.note(
         f"wrote {destination} ({counted(exported.n_rows, 'row')}, "
-        f"{exported.n_bytes / 1000:,.0f} kB)"
+        f"{exported.n_bytes / 1000:,.0f} kB)",
+        *exported.notes,
+        *(f"{pseudonym} is {name}" for name, pseudonym in exported.pseudonyms.items()),
     )
-    for note in exported.notes:
-        terminal.note(note)
-    for name, pseudonym in exported.pseudonyms.items():
-        terminal.note(f"{pseudonym} is {name}")
 
 
 def cite(

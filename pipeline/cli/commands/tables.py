@@ -63,8 +63,7 @@ def tables(
       magic tables
       magic tables --lake lake/ --format json
     """
-    rows = asked.answer("tables")
-    asked.show_table(asked.table("tables", rows, opened=asked.lake))
+    asked.show_table(asked.table("tables", asked.answer("tables"), opened=asked.lake))
 
 
 def schema(
