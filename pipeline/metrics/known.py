@@ -649,7 +649,7 @@ def of_lake(
                 arguments, named = (
                     (asked.args, asked.kwargs) if asked else ((seen, *given), options)
                 )
-                rows = cast(Any, function)(*arguments, **named)
+                rows: Any = cast(Any, function)(*arguments, **named)
                 rows = rows.collect() if isinstance(rows, pl.LazyFrame) else rows
                 if has_edition is None:
                     return rows
