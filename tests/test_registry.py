@@ -93,7 +93,7 @@ def test_one_function_is_between_a_method_and_what_computes(
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("a fault")
 
-    monkeypatch.setattr(ranking, "_ranking", fail)
+    monkeypatch.setattr(ranking, "answered", fail)
     with pytest.raises(RuntimeError) as raised:
         two_models.leaderboard()
     names = [frame.name for frame in traceback.extract_tb(raised.value.__traceback__)]
