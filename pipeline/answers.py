@@ -1,81 +1,47 @@
 """What a lake answers: its tables, metrics and reports, as frames or shown, and SQL over them."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from functools import cached_property, wraps
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import duckdb
 import polars as pl
 
-from pipeline import lake as stored, warehouse
-from pipeline.catalog import write_catalog
-from pipeline.errors import MetricError, UsageError, choose, may_be_of_a_file
+from pipeline import (
+    catalog as catalogs,
+    exports,
+    lake as stored,
+    metrics as metric_values,
+    warehouse,
+)
+from pipeline.errors import MetricError, UsageError, choose
 from pipeline.events.contracts import TABLES
-from pipeline.exports import export
-from pipeline.lake.opening import explanation
-from pipeline.metrics import metrics
+from pipeline.lake.lake import view_property
+from pipeline.metrics import evidence as metric_evidence
 from pipeline.metrics.added import added, declared_in
-from pipeline.metrics.evidence import evidence, evidence_page
-from pipeline.metrics.known import Added, Metric, knowing, known
+from pipeline.metrics.known import Added, Metric, metrics_of, of_lake
 from pipeline.present import Presented, present, presented
 from pipeline.reports import (
-    audit,
-    cite,
-    compare,
-    completeness,
-    declared as declared_reports,
-    diff,
-    documents,
-    documents as search,
-    evidence_sum,
-    games,
-    games as missing,
-    games as models,
-    plan,
-    ranking,
-    ranking as radar,
-    ratings,
-    tables,
-    transcript,
-    views as schema,
+    audit as audits,
+    cite as citations,
+    compare as comparisons,
+    completeness as complete,
+    diff as differences,
+    documents as of_documents,
+    evidence_sum as evidence_sums,
+    games as of_games,
+    plan as plans,
+    ranking as rankings,
+    ratings as rated,
+    tables as of_tables,
+    transcript as game_transcripts,
+    views as contracts,
 )
-from pipeline.reports.compare import settings_apart
 from pipeline.reports.views import not_a_table, other_groups, views
 from pipeline.verify import LIMIT, Verification, verify
 from pipeline.warehouse.statements import Views
 
-P = ParamSpec("P")
-R = TypeVar("R")
 L = TypeVar("L", bound="AnsweringLake")
-
-
-def _text(name: str, value: object) -> str:
-    """A parameter's value as text for DuckDB; raises UsageError if it is no text and no number."""
-    if not isinstance(value, str | int | float):
-        raise UsageError(f"the parameter `{name}` must be a text or a number, not {value!r}")
-    return str(value)
-
-
-def method(function: Callable[P, R]) -> Callable[P, R]:
-    """The function as a method of a lake. It knows the metrics that were added to the lake.
-
-    If a library cannot read a file of the lake, the error that is raised names the file.
-    """
-
-    @wraps(function)
-    def run(*arguments: P.args, **options: P.kwargs) -> R:
-        try:
-            with metrics_of(arguments[0]):
-                return function(*arguments, **options)
-        except BaseException as error:
-            if not may_be_of_a_file(error):
-                raise
-            lakes = [argument for argument in arguments if isinstance(argument, stored.StoredLake)]
-            raise explanation(error, lakes) from None
-
-    return run
 
 
 class AnsweringLake(stored.StoredLake):
@@ -84,48 +50,41 @@ class AnsweringLake(stored.StoredLake):
     Pages use this class; `pipeline.Lake` is derived from it, and adds pages, plots and notebooks.
     """
 
-    _added: Mapping[str, Added] = {}
+    metrics = metric_values.metrics
+    evidence = metric_evidence.evidence
+    evidence_page = metric_evidence.evidence_page
+    evidence_sum = evidence_sums.evidence_sum
+    board = rankings.board
+    leaderboard = rankings.leaderboard
+    radar = rankings.radar
+    compare = comparisons.compare
+    compare_with = comparisons.compare_with
+    contrast = comparisons.contrast
+    settings_apart = comparisons.settings_apart
+    plan = plans.plan
+    diff = differences.diff
+    diff_games = differences.diff_games
+    completeness = complete.completeness
+    readability = complete.readability
+    missing = of_games.missing
+    audit = audits.audit
+    findings = audits.findings
+    game = game_transcripts.transcript
+    transcripts = game_transcripts.transcripts
+    games = of_games.games
+    usage = of_games.usage
+    models = of_games.models
+    ratings = rated.ratings
+    search = of_documents.search
+    document_counts = of_documents.document_counts
+    documents = of_documents.documents
+    quarantine = of_documents.quarantine
+    tables = of_tables.tables
+    cite = citations.cite
+    export = exports.export
+    write_catalog = catalogs.write_catalog
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        kind, arguments, state = super().__reduce__()
-        return kind, arguments, state | {"_added": self._added}
-
-    metrics = method(metrics)
-    evidence = method(evidence)
-    evidence_page = method(evidence_page)
-    evidence_sum = method(evidence_sum.evidence_sum)
-    board = method(ranking.board)
-    leaderboard = method(ranking.leaderboard)
-    # What has the name of its module comes last of those that are from there.
-    contrast = method(compare.contrast)
-    compare_with = method(compare.compare_with)
-    compare = method(compare.compare)
-    settings_apart = method(settings_apart)
-    plan = method(plan.plan)
-    radar = method(radar.radar)
-    diff_games = method(diff.diff_games)
-    diff = method(diff.diff)
-    readability = method(completeness.readability)
-    completeness = method(completeness.completeness)
-    missing = method(missing.missing)
-    findings = method(audit.findings)
-    audit = method(audit.audit)
-    game = method(transcript.transcript)
-    transcripts = method(transcript.transcripts)
-    games = method(games.games)
-    usage = method(models.usage)
-    models = method(models.models)
-    ratings = method(ratings.ratings)
-    search = method(search.search)
-    document_counts = method(documents.document_counts)
-    quarantine = method(documents.quarantine)
-    documents = method(documents.documents)
-    tables = method(tables.tables)
-    cite = method(cite.cite)
-    export = method(export)
-    write_catalog = method(write_catalog)
-
-    @method
+    @of_lake
     def with_metric(
         self, declared: Metric, *, name: str, title: str | None = None, sql: str | None = None
     ) -> Self:
@@ -148,7 +107,7 @@ class AnsweringLake(stored.StoredLake):
         metric = added(self, declared, name, title=title, sql=sql)
         return with_metrics(self, {name: metric})
 
-    @method
+    @of_lake
     def with_metric_file(self, file: str | Path) -> Self:
         """A copy of the lake with the metric of this file: see `Lake.with_metric`.
 
@@ -162,7 +121,7 @@ class AnsweringLake(stored.StoredLake):
             raise MetricError(f"{file}: the lake has a metric `{name}` from elsewhere already")
         return self.with_metric(declared, name=name, sql=sql)
 
-    @method
+    @of_lake
     def schema(self, *names: str) -> pl.DataFrame:
         """A row for each column of the tables or views named; without names, of every table.
 
@@ -182,9 +141,9 @@ class AnsweringLake(stored.StoredLake):
         >>> lake.schema("votes").select("column", "type", "is_nullable").rows()[0]
         ('game_id', 'string', False)
         """
-        return schema.schema(names)
+        return contracts.schema(names)
 
-    @method
+    @of_lake
     def verify(self, *, limit: int = LIMIT) -> Verification:
         """Checks the latest state of the lake; reads every file and every row.
 
@@ -198,7 +157,7 @@ class AnsweringLake(stored.StoredLake):
         """
         return verify(self.path, limit=limit)
 
-    @method
+    @of_lake
     def present(
         self, name: str, *arguments: Any, percent: bool = False, **options: Any
     ) -> Presented:
@@ -226,7 +185,7 @@ class AnsweringLake(stored.StoredLake):
         rows = result if isinstance(result, pl.DataFrame) else result.rows
         return present(name, rows, lake=self, percent=percent, **options)
 
-    @method
+    @of_lake
     def sql(
         self,
         query: str,
@@ -250,7 +209,12 @@ class AnsweringLake(stored.StoredLake):
         >>> lake.sql(query, parameters={"model": "sim-atlas"}).rows()
         [(24,)]
         """
-        texts = {name: _text(name, value) for name, value in (parameters or {}).items()}
+        for name, value in (parameters or {}).items():
+            if not isinstance(value, str | int | float):
+                raise UsageError(
+                    f"the parameter `{name}` must be a text or a number, not {value!r}"
+                )
+        texts = {name: str(value) for name, value in (parameters or {}).items()}
         temporary_views = temporary or {}
         if taken := [name for name in temporary_views if name.lower() in (*TABLES, *self._views)]:
             raise UsageError(f"the lake has a table or view `{taken[0]}`: choose another name")
@@ -262,7 +226,7 @@ class AnsweringLake(stored.StoredLake):
             known = [*TABLES, *self._views, *temporary_views]
             return warehouse.query(connection, query, known, texts, other_groups)
 
-    @method
+    @of_lake
     def connect(self, *, memory: int | None = None) -> duckdb.DuckDBPyConnection:
         """A DuckDB connection with every table and view, for many queries on this state.
 
@@ -276,7 +240,7 @@ class AnsweringLake(stored.StoredLake):
         """
         return warehouse.connect(self, self._views, memory=memory)
 
-    @method
+    @of_lake
     def settings(self) -> pl.DataFrame:
         """A row for each setting, what was fixed before play: the view `settings`, sorted.
 
@@ -300,7 +264,7 @@ class AnsweringLake(stored.StoredLake):
         """
         return self.sql("FROM settings ORDER BY game_type, setting_id")
 
-    @method
+    @of_lake
     def judgement_by_chance(self) -> pl.DataFrame:
         """A row for each model and game type with its judgement, and the judgement of random votes.
 
@@ -325,7 +289,7 @@ class AnsweringLake(stored.StoredLake):
             "FROM judgement_by_chance ORDER BY model NULLS LAST, game_type"
         )
 
-    @cached_property
+    @view_property
     def _views(self) -> Views:
         return views()
 
@@ -334,23 +298,6 @@ class AnsweringLake(stored.StoredLake):
             return not_a_table(name, self._views)
 
 
-for _name, _report in declared_reports.found().items():
-    if not hasattr(AnsweringLake, _name):
-        setattr(AnsweringLake, _name, method(_report.function))
-
-
-@contextmanager
-def metrics_of(lake: object) -> Iterator[None]:
-    """Within it, all functions know the metrics that were added to the lake, too."""
-    with knowing({**known(), **(lake._added if isinstance(lake, AnsweringLake) else {})}):
-        yield
-
-
 def with_metrics(lake: L, metrics: Mapping[str, Added]) -> L:
     """A copy of the lake that also knows these metrics; they are not checked again."""
-    if not metrics:
-        return lake
-    kind, arguments, state = lake.__reduce__()
-    copy: L = kind(*arguments)
-    copy.__dict__ |= state | {"_added": {**lake._added, **metrics}}
-    return copy
+    return lake._with(_added={**lake._added, **metrics}) if metrics else lake

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline import lake as stored, plots
-from pipeline.answers import AnsweringLake, method, with_metrics
+from pipeline.answers import AnsweringLake
 from pipeline.errors import PipelineError
 from pipeline.metrics import DEFAULT_CONFIDENCE, DEFAULT_GAMES, PAPER
+from pipeline.metrics.known import of_lake
 from pipeline.metrics.request import several
 from pipeline.replacing import replacing
 from pipeline.reports.transcript import Transcript
@@ -52,7 +53,7 @@ class Lake(AnsweringLake):
     notebook shows the lake's tables.
     """
 
-    @method
+    @of_lake
     def game(
         self, game: str, *, edition: Edition = PAPER, num_of_game: int = DEFAULT_GAMES
     ) -> Game:
@@ -70,7 +71,7 @@ class Lake(AnsweringLake):
         one = super().game(game, edition=edition, num_of_game=num_of_game)
         return Game(one.tables, one.counted, one.edition, one.sources, self)
 
-    @method
+    @of_lake
     def plot_metric(
         self, metric: str, *, by: str | None = None, edition: Edition = PAPER, **options: Any
     ) -> "plots.Chart":
@@ -88,7 +89,7 @@ class Lake(AnsweringLake):
         types = several(options.get("game_type")) or self.of_one_system().game_types
         return plots.plot_metric(rows, by=by, game_types=types)
 
-    @method
+    @of_lake
     def plot_profile(self, model: str, *, edition: Edition = PAPER) -> "plots.Chart":
         """A chart of one model over all metrics, against all others.
 
@@ -101,7 +102,7 @@ class Lake(AnsweringLake):
         rows = self.metrics(by=["model"], edition=edition)
         return plots.plot_profile(rows, model, game_types=self.of_one_system().game_types)
 
-    @method
+    @of_lake
     def plot_radar(self, **options: Any) -> "plots.Chart":
         """A chart of all metrics of each model around a point, with the arguments of `radar`.
 
@@ -113,7 +114,7 @@ class Lake(AnsweringLake):
         """
         return plots.plot_radar(self.radar(**options))
 
-    @method
+    @of_lake
     def plot_compare(
         self,
         *pairs: tuple[str, str],
@@ -130,7 +131,7 @@ class Lake(AnsweringLake):
         """
         return plots.plot_differences(self.compare(*pairs, metric=metric, edition=edition))
 
-    @method
+    @of_lake
     def page(self, name: str, **parameters: object) -> "Shown":
         """A page of `magic view` for a notebook, for example `lake.page("leaderboard")`.
 
@@ -142,13 +143,11 @@ class Lake(AnsweringLake):
         >>> lake.page("evidence", metric="judgement", model="sim-atlas", hit="misses").rows.height
         8
         """
-        try:
+        with plots.needing_extra():
             from pipeline.pages.report import shown
-        except ModuleNotFoundError:
-            raise PipelineError(plots.NEEDED) from None
         return shown(self, name, parameters)
 
-    @method
+    @of_lake
     def report(
         self,
         file: str | Path,
@@ -164,10 +163,8 @@ class Lake(AnsweringLake):
         the new one is complete. Raises UsageError for an unknown edition or more than 20 games per
         cell, and PipelineError without the extra `view` or if the file cannot be written.
         """
-        try:
+        with plots.needing_extra():
             from pipeline.pages.report import report_file
-        except ModuleNotFoundError:
-            raise PipelineError(plots.NEEDED) from None
         text = report_file(
             self,
             title=title,
@@ -175,28 +172,22 @@ class Lake(AnsweringLake):
             confidence=confidence,
             games_per_cell=games_per_cell,
         )
-        path = Path(file)
-        with replacing(path) as draft:
+        with replacing(file) as draft:
             draft.write_text(text, encoding="utf-8")
-        return path
+        return Path(file)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """Shows the lake as text, without the path of its folder: notebooks are passed on."""
         name = str(self.path).rpartition("/")[2]
         printer.text(f"<Lake {name} after ingest {self.ingest_id}>")
 
-    @method
+    @of_lake
     def _repr_html_(self) -> str | None:
         try:
             from pipeline.pages.report import lake_html
         except ModuleNotFoundError:
             return None
         return lake_html(self)
-
-
-def reopened(lake: Lake, as_of: int | None = None) -> Lake:
-    """The same lake in its latest state, or after an ingest, with the metrics added to it."""
-    return with_metrics(stored.reopened(lake, as_of), lake._added)
 
 
 def open_lake(path: str | Path, as_of: int | None = None) -> Lake:

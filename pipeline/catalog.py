@@ -15,6 +15,7 @@ from pipeline.errors import DAMAGE_HINT, LakeError, one_line
 from pipeline.lake import StoredLake, open_lake
 from pipeline.lake.opening import explanation
 from pipeline.lake.tables import CATALOG, DRAFT, delete_old_drafts
+from pipeline.metrics.known import of_lake
 from pipeline.reports.views import views
 from pipeline.stores import Location, location
 from pipeline.version import __version__
@@ -59,6 +60,7 @@ def renewed_after_ingest(path: str | Path) -> str | None:
     return None
 
 
+@of_lake
 def write_catalog(lake: StoredLake, file: str | Path) -> None:
     """Writes the catalogue of this state to a file, which is replaced if it exists."""
     path = Path(file).resolve()  # a link stays one
@@ -100,13 +102,12 @@ def _about(lake: StoredLake) -> pl.DataFrame:
     return pl.DataFrame([row], schema=_SCHEMA)
 
 
-_INSTANT = pl.Datetime("us")
 _SCHEMA = pl.Schema(
     {
         "lake": pl.String(),
         "ingest_id": pl.Int64(),
-        "ingested_at": _INSTANT,
-        "made_at": _INSTANT,
+        "ingested_at": pl.Datetime("us"),
+        "made_at": pl.Datetime("us"),
         "tool_version": pl.String(),
     }
 )

@@ -65,7 +65,7 @@ _SIGN_OF_LATEX = re.compile("|".join([*map(re.escape, _LATEX), "([-',])(?=\\1)"]
 
 def printable(text: str) -> str:
     """The text with everything unsafe written out, as in `\\x1b`; line breaks stay."""
-    return UNSAFE.sub(_escaped, text)
+    return UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def printable_line(text: str) -> str:
@@ -91,10 +91,6 @@ def unbroken(text: str) -> str:
 def latex(text: str) -> str:
     """The printable text with everything that LaTeX gives a meaning taken literally."""
     return _SIGN_OF_LATEX.sub(lambda found: _LATEX.get(found[0]) or f"{found[0]}{{}}", text)
-
-
-def _escaped(match: re.Match[str]) -> str:
-    return match[0].encode("unicode_escape").decode("ascii")
 
 
 def as_json(value: object) -> str:
@@ -181,7 +177,9 @@ def _text(value: object, decimals: int) -> str:
         case bool():
             return "true" if value else "false"
         case float():
-            return _number(value, decimals)
+            # With an exponent where decimals would say too little or be too many.
+            is_far = value != 0 and not 10**-decimals <= abs(value) < 10**15
+            return f"{value:.{DECIMALS}g}" if is_far else f"{value:.{decimals}f}"
         case bytes():
             return spelt(value)
         case datetime():
@@ -190,13 +188,6 @@ def _text(value: object, decimals: int) -> str:
             return as_json(value)
         case _:
             return str(value)
-
-
-def _number(value: float, decimals: int) -> str:
-    """A float, with an exponent where decimals would say too little or be too many."""
-    if value != 0 and not 10**-decimals <= abs(value) < 10**15:
-        return f"{value:.{DECIMALS}g}"
-    return f"{value:.{decimals}f}"
 
 
 def p_value(p: float) -> str:

@@ -61,15 +61,15 @@ def parameters(
     Python alone.
     """
     known = {**SHARED, **(shared or {})}
-    found = list(inspect.signature(function).parameters.values())
-    own = [one for one in found if _may_be_asked(one)]
-    return [one for given in own if (one := _parameter(given, known)) is not None]
-
-
-def _may_be_asked(one: inspect.Parameter) -> bool:
-    """Whether it is no lake and nothing else that the function begins with."""
-    is_by_name = one.kind is one.KEYWORD_ONLY or one.default is not one.empty
-    return is_by_name or get_origin(one.annotation) is Annotated
+    return [
+        one
+        for given in inspect.signature(function).parameters.values()
+        # It is no lake and nothing else that the function begins with.
+        if given.kind is given.KEYWORD_ONLY
+        or given.default is not given.empty
+        or get_origin(given.annotation) is Annotated
+        if (one := _parameter(given, known)) is not None
+    ]
 
 
 def _parameter(given: inspect.Parameter, known: Mapping[str, Declared]) -> Parameter | None:

@@ -169,7 +169,13 @@ def _polygons(data: pl.DataFrame, axes: Sequence[str], beside: int, notes: Seque
         panel=panel,
         cx=(panel % beside + 0.5) * width,
         cy=-(panel // beside) * height - _ABOVE_CENTRE,
-        label=pl.Series([_polygon(row, axes) for row in data.iter_rows(named=True)]),
+        label=pl.Series(
+            [
+                f"{row['name']}: area {row['area']:,.0f}; "
+                + ", ".join(f"{title(name)} {100 * row[name]:.1f}" for name in axes)
+                for row in data.iter_rows(named=True)
+            ]
+        ),
     )
     placed = panels.join(points, how="cross").with_columns(
         x=pl.col("cx") + pl.col("dx"), y=pl.col("cy") + pl.col("dy"), value=pl.col("reach")
@@ -278,12 +284,6 @@ def _corners(reaches: Iterable[Sequence[float]], n: int, scale: float) -> pl.Dat
     return pl.DataFrame(rows, schema=["line", "at", "reach", "dx", "dy"], orient="row")
 
 
-def _polygon(row: Mapping[str, Any], axes: Iterable[str]) -> str:
-    """What a polygon shows in words."""
-    values = ", ".join(f"{title(name)} {100 * row[name]:.1f}" for name in axes)
-    return f"{row['name']}: area {row['area']:,.0f}; {values}"
-
-
 def _areas(data: pl.DataFrame) -> Any:
     """Bars of the areas with their intervals."""
     alt = _altair()
@@ -358,10 +358,8 @@ def file(chart: "Chart", form: str) -> bytes:
 
 def _drawn(chart: "Chart", form: str, background: str | None = None) -> Any:
     """The chart in a form of the library; raises MissingExtraError where that is not installed."""
-    try:
+    with needing_extra():
         import vl_convert
-    except ModuleNotFoundError:
-        raise MissingExtraError(NEEDED) from None
     # Checking the chart against its schema would take longer than drawing it.
     chosen = chart.to_dict(validate=False)
     chosen["config"] |= {"background": background} if background else {}
@@ -379,12 +377,18 @@ def load() -> None:
 
 def _altair() -> Any:
     """The library, which only plots need; raises MissingExtraError where it is not installed."""
+    with needing_extra(), _grammars_later():
+        import altair
+    return altair
+
+
+@contextmanager
+def needing_extra() -> Iterator[None]:
+    """Within it, a library that is not installed is a MissingExtraError."""
     try:
-        with _grammars_later():
-            import altair
+        yield
     except ModuleNotFoundError:
         raise MissingExtraError(NEEDED) from None
-    return altair
 
 
 @contextmanager

@@ -83,7 +83,18 @@ class Sandbox:
             options = dict(parameters or {}), self._memory, self._metrics()
             _raise_sent(connection)  # that it is ready: its time is that of the query alone
             connection.send((lake, query, *options))
-            return self._answer(connection)
+            at_once = min(self._timeout, _SECONDS_TO_SHOW)
+            is_answered = connection.poll(at_once)
+            if not is_answered:
+                with self._while_waiting():
+                    is_answered = connection.poll(self._timeout - at_once)
+            if not is_answered:
+                raise QueryError(
+                    f"the query took longer than {self._timeout:g} seconds: query less, or give it "
+                    "more time with `magic sql --timeout`"
+                )
+            _raise_sent(connection)
+            rows = connection.recv_bytes()
         except (EOFError, OSError):
             how = how_it_ended(process.wait())
             raise QueryError(
@@ -92,25 +103,9 @@ class Sandbox:
             ) from None
         finally:
             _kill(process, connection)
-
-    def _answer(self, connection: "Connection") -> "pl.DataFrame":
-        if not self._is_answered(connection):
-            raise QueryError(
-                f"the query took longer than {self._timeout:g} seconds: query less, or give it "
-                "more time with `magic sql --timeout`"
-            )
-        _raise_sent(connection)
-        rows = connection.recv_bytes()
         import polars as pl
 
         return pl.read_ipc_stream(rows)
-
-    def _is_answered(self, connection: "Connection") -> bool:
-        at_once = min(self._timeout, _SECONDS_TO_SHOW)
-        if connection.poll(at_once):
-            return True
-        with self._while_waiting():
-            return connection.poll(self._timeout - at_once)
 
 
 def _raise_sent(connection: "Connection") -> None:

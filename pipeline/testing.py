@@ -22,7 +22,7 @@ from pipeline.formats import NO_ERROR, Format, formats, read
 from pipeline.formats.interchange import encoded
 from pipeline.formats.look import Look
 from pipeline.game import BrokenDocument, GameRecord
-from pipeline.ingest.decode import UNFORESEEN, Batch, GameIds, Models, decode, look
+from pipeline.ingest.decode import UNFORESEEN, GameIds, Models, decode, look
 from pipeline.lake import StoredLake
 from pipeline.metrics.added import check_counts
 from pipeline.metrics.known import Added, has_sql, metric, sql, titles
@@ -131,7 +131,9 @@ def check_converted(logs: Logs) -> None:
 def check_mutants(logs: Logs, n_mutants: int = N_MUTANTS, seed: int = 0) -> None:
     """Logs that are damaged at random are games, refused or ignored, and raise no other error."""
     damaged = list(mutants(logs.logs, n_mutants, seed))
-    batch = _decoded(damaged, logs)
+    documents = [Document("/logs", logs.file.format(n), data) for n, data in enumerate(damaged)]
+    seen = [look(document, number) for number, document in enumerate(documents)]
+    batch = decode(documents, seen, Models.of(logs.model), GameIds())
     strange = {document.found for document in batch.seen} - _STATUSES
     assert not strange, f"documents are {strange}"
     assert len(batch.seen) == len(damaged), "not every document is accounted for"
@@ -213,14 +215,6 @@ def _flipped(dice: Random, data: bytes) -> bytes:
 def _doubled(dice: Random, data: bytes) -> bytes:
     start, end = sorted(dice.randrange(len(data) + 1) for _ in range(2))
     return data[:end] + data[start:]
-
-
-def _decoded(damaged: Sequence[bytes], logs: Logs) -> Batch:
-    documents = [
-        Document("/logs", logs.file.format(number), data) for number, data in enumerate(damaged)
-    ]
-    seen = [look(document, number) for number, document in enumerate(documents)]
-    return decode(documents, seen, Models.of(logs.model), GameIds())
 
 
 def _rows(games: Sequence[tuple[int, GameRecord]]) -> Frames:

@@ -157,6 +157,8 @@ def test_the_page_has_an_example_of_each() -> None:
         "pipeline/acts.py",
         "pipeline/game.py",
         "pipeline/reports/talk.py",
+        "pipeline/registry.py",
+        "pipeline/answers.py",
     } == found
 
 

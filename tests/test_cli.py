@@ -1669,7 +1669,7 @@ def test_a_ctrl_c_while_duckdb_reads_a_file_is_an_interruption(
 def test_an_error_is_one_line(
     error: Exception, said: str, magic: Magic, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipeline.reports.ranking.leaderboard", raising(error))
+    monkeypatch.setattr("pipeline.reports.ranking.answered", raising(error))
     result = magic("leaderboard", "--lake", lake)
     assert result.code == 1
     assert one_line(result.err)
@@ -1680,7 +1680,7 @@ def test_an_error_is_one_line(
 def test_a_defect_of_ours_keeps_its_traceback(
     magic: Magic, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipeline.reports.ranking.leaderboard", raising(ZeroDivisionError))
+    monkeypatch.setattr("pipeline.reports.ranking.answered", raising(ZeroDivisionError))
     with pytest.raises(ZeroDivisionError):
         magic("leaderboard", "--lake", lake)
 

@@ -14,11 +14,12 @@ from event_tables import assert_same
 from joined_logs import NAMES, hashed, joined_bytes, magic_logs, other_logs
 
 import pipeline
-from pipeline.api import Lake, reopened
+from pipeline.api import Lake
 from pipeline.cli import main
 from pipeline.errors import PipelineError, SourceError, UsageError
 from pipeline.events.contracts import GAME_TABLES
 from pipeline.ingest import ingest
+from pipeline.lake import reopened
 from pipeline.lake.lake import names_of
 from pipeline.metrics.known import names as metric_names
 from pipeline.pages.report import report_file

@@ -14,7 +14,7 @@ PACKAGE = Path(pipeline.__file__).parent
 
 # From the ground up; each may use those before it. What is in one set knows nothing of the other.
 LAYERS: list[set[str]] = [
-    {"cells", "declared", "errors", "processes", "thoughts", "vocabulary", "version"},
+    {"cells", "declared", "errors", "processes", "registry", "thoughts", "vocabulary", "version"},
     {"stores"},
     {"replacing", "plugins"},
     {"column", "game", "sqlfiles", "archives", "simulate"},

@@ -6,22 +6,20 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from difflib import get_close_matches
-from importlib import import_module
-from inspect import isfunction
 from pathlib import Path
-from pkgutil import iter_modules
 from types import FrameType
 
 import click
 from click.exceptions import Exit
 from click.shell_completion import get_completion_class
 
-from pipeline.cli import command, commands, terminal
-from pipeline.cli.command import command_of
+from pipeline.cli import terminal
+from pipeline.cli.command import command
 from pipeline.cli.exits import FAILED, INTERRUPTED, WRONG_USAGE
 from pipeline.errors import DENIED_HINT, PipelineError, QueryError, UsageError, lack, one_line
+from pipeline.registry import COMMANDS, REPORTS, RESULTS, TASKS, load_command
 from pipeline.replacing import replacing
 from pipeline.version import __version__
 
@@ -49,8 +47,7 @@ def _install(context: click.Context, _param: click.Parameter, is_wanted: bool) -
     if not is_wanted:
         return
     shell = _shell()
-    script, start = _FILES[shell]
-    script = Path.home() / script
+    script, start = Path.home() / _FILES[shell][0], _FILES[shell][1]
     script.parent.mkdir(parents=True, exist_ok=True)
     with replacing(script) as draft:
         draft.write_text(_script(context, shell))
@@ -78,28 +75,6 @@ def _script(context: click.Context, shell: str) -> str:
     return found(context.command, {}, "magic", VARIABLE).source()
 
 
-TASKS = {
-    "Logs": ("ingest", "documents", "quarantine", "convert", "validate", "simulate"),
-    "Numbers": (
-        "leaderboard",
-        "radar",
-        "metrics",
-        "compare",
-        "plan",
-        "ratings",
-        "completeness",
-        "models",
-        "usage",
-        "diff",
-    ),
-    "Games behind them": ("games", "evidence", "show", "search", "audit"),
-    "Tables": ("sql", "tables", "schema", "catalog"),
-    "To show and to quote": ("view", "report", "export", "cite"),
-    "Upkeep": ("verify", "maintain"),
-}
-"""The commands by what they are for, as the help lists them."""
-
-
 _ENDED_EARLY = (
     "a compiled Python file is cut or a process of magic ended, probably because the disk or "
     "memory was full: free some, delete the folders `__pycache__` of the installation, and run "
@@ -108,42 +83,30 @@ _ENDED_EARLY = (
 
 
 class _Group(click.Group):
-    """The commands, which the help lists by task; those of reports are made when asked for."""
+    """The commands, which the help lists by task; each is made when it is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted([*self.commands, *command.found()])
+        return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        is_known = cmd_name in self.commands or cmd_name in command.found()
-        for name in [cmd_name] if is_known else command.found():  # all, to suggest one of them
+        for name in [cmd_name] if cmd_name in COMMANDS else COMMANDS:  # all, to suggest one of them
             if name not in self.commands:
-                self.commands[name] = command.command(name)
+                self.commands[name] = command(name)
         return self.commands.get(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        names = self.list_commands(ctx)
-        widest = max(map(len, names))
-        for task, of_task in self._tasks(names).items():
+        widest = max(map(len, COMMANDS))
+        for task, names in TASKS.items():
+            rows = []
+            for name in names:
+                # A report is not imported: `magic --help` would wait for it.
+                text = RESULTS[name].summary if name in REPORTS else load_command(name).__doc__
+                short = click.Command(name, help=text).get_short_help_str(
+                    formatter.width - 6 - widest
+                )
+                rows.append((name.ljust(widest), short))
             with formatter.section(task):
-                room = formatter.width - 6 - widest
-                rows = [(name.ljust(widest), self._short(name, room)) for name in of_task]
                 formatter.write_dl(rows)
-
-    def _tasks(self, names: Iterable[str]) -> dict[str, list[str]]:
-        """The commands by task: those listed above, and then the others."""
-        tasks = {task: [*of_task] for task, of_task in TASKS.items()}
-        listed = {name for of_task in tasks.values() for name in of_task}
-        for name in names:
-            if name not in listed:
-                task = command.found()[name].task if name in command.found() else "More"
-                tasks.setdefault(task, []).append(name)
-        return tasks
-
-    def _short(self, name: str, room: int) -> str:
-        """The first sentence of its help, as far as there is room; reports are not imported."""
-        is_report = name in command.found()
-        text = command.found()[name].help if is_report else self.commands[name].help
-        return click.Command(name, help=text).get_short_help_str(room)
 
 
 @click.group(
@@ -187,16 +150,6 @@ def app(ctx: click.Context) -> None:
     """
     if ctx.invoked_subcommand is None:
         terminal.out(ctx.get_help() + "\n")
-
-
-for _found in iter_modules(commands.__path__):
-    _module = import_module(f"{commands.__name__}.{_found.name}")
-    for _name, _function in vars(_module).items():
-        if isfunction(_function) and _function.__module__ == _module.__name__ and _name[0] != "_":
-            if _name in command.found():
-                command.ACTIONS[_name] = _function
-            else:
-                app.add_command(command_of(_function))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -264,7 +217,8 @@ def _complaint(error: BaseException) -> str | None:
     if isinstance(error, PipelineError):
         return f"{error.message if isinstance(error, QueryError) else error}{_gone()}"
     if isinstance(error, OSError):
-        return _of_system(error)
+        hint = f"; {DENIED_HINT}" if isinstance(error, PermissionError) else ""
+        return f"{one_line(error)}{hint}{_gone()}"
     if isinstance(error, EOFError):
         return _ENDED_EARLY
     if text := lack(error):
@@ -280,12 +234,6 @@ def _check_text(arguments: Sequence[str]) -> None:
         except UnicodeEncodeError:
             if not os.path.lexists(argument):  # a file may have any name
                 raise UsageError(f"{argument!a} is neither valid UTF-8 nor a file") from None
-
-
-def _of_system(error: OSError) -> str:
-    """The operating system's complaint, the file first."""
-    hint = f"; {DENIED_HINT}" if isinstance(error, PermissionError) else ""
-    return f"{one_line(error)}{hint}{_gone()}"
 
 
 def _gone() -> str:

@@ -2,12 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from pipeline.cells import as_json, counted
+from pipeline.cells import as_json
 from pipeline.cli import terminal
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from pipeline.ingest import IngestSummary
 
 _REASONS = 3
@@ -23,6 +21,8 @@ def show_report(report: "IngestSummary", form: str) -> None:
 
     If they cannot be written, the error says whether the ingest is committed.
     """
+    import polars as pl
+
     from pipeline.cli.output import show
     from pipeline.present.table import Table
     from pipeline.written import safe_json
@@ -31,43 +31,33 @@ def show_report(report: "IngestSummary", form: str) -> None:
     done = f"ingest {report.ingest_id} is committed" if is_committed else "all sources were read"
     with terminal.reporting(done):
         if form == "json":
-            terminal.out_bytes(f"{safe_json(as_json(_record(report)))}\n".encode())
-        else:
-            show(Table("", _rows(report), brief=lambda rows: rows.filter(rows["n"] > 0)), form)
-
-
-def _record(report: "IngestSummary") -> dict[str, object]:
-    """The counts by the names that the columns of `ingests` have, zeros too; and why documents
-    were ignored."""
-    return {
-        "ingest_id": report.ingest_id,
-        "n_documents": report.n_seen,
-        **{f"n_{status}": n for status, n in report.statuses.items()},
-        "n_superseded": report.n_superseded,
-        "n_faulty_parts": report.n_faulty_parts,
-        "n_in_other_form": report.n_in_other_form,
-        "n_read_votes": report.n_read_votes,
-        "n_undecided_votes": report.n_undecided_votes,
-        "n_bytes": report.n_bytes,
-        "new_games": dict(report.games.iter_rows()),
-        "ignored": report.ignored.to_dicts(),
-    }
-
-
-def _rows(report: "IngestSummary") -> "pl.DataFrame":
-    import polars as pl
-
-    rows = [
-        ("documents", "seen", report.n_seen),
-        *(("documents", status, n) for status, n in report.statuses.items()),
-        *(("new games", game_type, n) for game_type, n in report.games.iter_rows()),
-        ("repeated games", None, report.n_in_other_form),
-        ("superseded games", None, report.n_superseded),
-        ("faulty parts", None, report.n_faulty_parts),
-    ]
-    return pl.DataFrame(
-        rows, schema={"counted": pl.String, "kind": pl.String, "n": pl.Int64}, orient="row"
-    )
+            # By the names that the columns of `ingests` have.
+            record = {
+                "ingest_id": report.ingest_id,
+                "n_documents": report.n_seen,
+                **{f"n_{status}": n for status, n in report.statuses.items()},
+                "n_superseded": report.n_superseded,
+                "n_faulty_parts": report.n_faulty_parts,
+                "n_in_other_form": report.n_in_other_form,
+                "n_read_votes": report.n_read_votes,
+                "n_undecided_votes": report.n_undecided_votes,
+                "n_bytes": report.n_bytes,
+                "new_games": dict(report.games.iter_rows()),
+                "ignored": report.ignored.to_dicts(),
+            }
+            terminal.out_bytes(f"{safe_json(as_json(record))}\n".encode())
+            return
+        counts = [
+            ("documents", "seen", report.n_seen),
+            *(("documents", status, n) for status, n in report.statuses.items()),
+            *(("new games", game_type, n) for game_type, n in report.games.iter_rows()),
+            ("repeated games", None, report.n_in_other_form),
+            ("superseded games", None, report.n_superseded),
+            ("faulty parts", None, report.n_faulty_parts),
+        ]
+        columns = {"counted": pl.String, "kind": pl.String, "n": pl.Int64}
+        rows = pl.DataFrame(counts, columns, orient="row")
+        show(Table("", rows, brief=lambda rows: rows.filter(rows["n"] > 0)), form)
 
 
 def note_upgrade(before: str | None) -> None:
@@ -92,15 +82,6 @@ def why_ignored(report: "IngestSummary") -> list[str]:
     if n_others := report.statuses["ignored"] - first["n_documents"].sum():
         reasons.append(f"{n_others:,} ignored for other reasons")
     return reasons
-
-
-def why_no_game(report: "IngestSummary") -> str:
-    """Why no document was a game: the most frequent reasons, each with an example."""
-    reasons = why_ignored(report)
-    if n_quarantined := report.statuses["quarantined"]:
-        reasons.append(f"{n_quarantined:,} quarantined")
-    documents = counted(report.n_seen, "document")
-    return f"no game was found in {documents}: {'; '.join(reasons)}"
 
 
 # --- the lake's catalogue, renewed after each command that changes the lake --------------------

@@ -3,14 +3,13 @@
 A function's signature has the options, its docstring is the help.
 """
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from importlib import import_module
 from inspect import cleandoc, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import click
 from click.shell_completion import CompletionItem
@@ -20,6 +19,7 @@ from pipeline.cli import options, terminal
 from pipeline.cli.options import DEFAULT_LAKE, SHARED
 from pipeline.declared import Declared, Parameter, flag, parameters
 from pipeline.errors import EMPTY, UsageError, may_be_of_a_file
+from pipeline.registry import REPORTS, RESULTS, load_command, load_result
 from pipeline.vocabulary import Failures
 
 if TYPE_CHECKING:
@@ -39,9 +39,12 @@ _PATHS = {"DIR": "dir", "[LAKE [LAKE]]": "dir", "FILE": "file", "SOURCE": "file"
 
 def command_of(function: Callable[..., None]) -> "Command":
     """The command: a parameter of the function is an option, an argument or a flag."""
-    params = [param(one) for one in parameters(function, options.SHARED)]
-    text = cleandoc(function.__doc__ or "")
-    return Command(function.__name__, params=params, help=text, callback=function)
+    return Command(
+        function.__name__,
+        params=[param(one) for one in parameters(function, options.SHARED)],
+        help=cleandoc(function.__doc__ or ""),
+        callback=function,
+    )
 
 
 def param(one: Parameter) -> click.Parameter:
@@ -59,7 +62,8 @@ def param(one: Parameter) -> click.Parameter:
     if declared.suggested is not None:
         common["shell_complete"] = partial(_offered, declared.suggested)
     elif declared.metavar in _PATHS:
-        common["shell_complete"] = partial(_path, _PATHS[declared.metavar])
+        path = _PATHS[declared.metavar]  # is left to the shell
+        common["shell_complete"] = lambda _context, _param, text: [CompletionItem(text, type=path)]
     if default is not ... and not is_several:
         common["default"] = default
     if declared.is_argument:
@@ -88,13 +92,6 @@ def _offered(suggested: str, context: click.Context, _param: object, incomplete:
     if callable(names):
         names = names() if module else names(context, incomplete)
     return [name for name in names if name.startswith(incomplete)]
-
-
-def _path(
-    kind: str, _context: object, _param: object, incomplete: str
-) -> list[CompletionItem[str]]:
-    """Leaves a path to the shell."""
-    return [CompletionItem(incomplete, type=kind)]
 
 
 class PathType(click.ParamType[Any]):
@@ -187,7 +184,7 @@ def _metrics(
     """Within it, the metrics of the files are known: they are checked on the lake, or the last."""
     if not metric_file:
         return nullcontext()
-    from pipeline.answers import metrics_of
+    from pipeline.metrics.known import metrics_of
 
     opened = pipeline.open_lake((lakes or [lake])[-1])  # `magic diff` names several
     for file in metric_file:
@@ -219,10 +216,7 @@ def _states(lake: str | None = None, **arguments: Any) -> "Iterator[StoredLake]"
 
 
 class Asked:
-    """What a command asks of a lake.
-
-    A report is named by its place, such as `reports.games.games`, and imported when it is called.
-    """
+    """What a command asks of a lake. A result is named as in `registry.RESULTS`."""
 
     def __init__(
         self,
@@ -243,8 +237,9 @@ class Asked:
     def lake(self) -> "StoredLake":
         """The lake; that of one system, if the command has --system."""
         if "system" in self._arguments:
-            system = self._arguments["system"]
-            return options.lake_of(self._path, system, None, self._names, self._failures)
+            return options.lake_of(
+                self._path, self._arguments["system"], None, self._names, self._failures
+            )
         return self.every_system()
 
     def every_system(self) -> "StoredLake":
@@ -256,12 +251,17 @@ class Asked:
             lake = lake.of_system(system)
         return options.failing(lake, self._failures)
 
-    def answer(self, report: str, *arguments: Any, **more: Any) -> Any:
-        """What the report returns, given those of the command's options that it has."""
-        module, _, name = report.rpartition(".")
-        function = getattr(import_module(f"pipeline.{module}"), name)
-        known = _parameters(function)
-        asked = {key: value for key, value in self._arguments.items() if key in known}
+    def answer(self, name: str, *arguments: Any, **more: Any) -> Any:
+        """What the result's function returns, given those of the command's options that it has."""
+        function = load_result(name)
+        known = signature(function).parameters
+        # Those of `**choices: Unpack[Choices]`, too.
+        packed = [one.annotation for one in known.values() if one.kind is one.VAR_KEYWORD]
+        named = {
+            *known,
+            *(name for one in packed for kind in get_args(one) for name in kind.__annotations__),
+        }
+        asked = {key: value for key, value in self._arguments.items() if key in named}
         return function(self.lake, *arguments, **asked | more)
 
     def table(self, name: str, rows: "pl.DataFrame", **more: Any) -> "Table":
@@ -274,10 +274,9 @@ class Asked:
         lake = self.lake if "system" in self._arguments else None
         return present(name, rows, **{"lake": lake, **self._arguments, **more})
 
-    def show(self, report: str, *arguments: Any, **more: Any) -> None:
-        """Shows what the report returns."""
-        rows = self.answer(report, *arguments, **more)
-        self.show_table(self.table(report.rpartition(".")[2], rows, **more))
+    def show(self, name: str, *arguments: Any, **more: Any) -> None:
+        """Shows the table of a result."""
+        self.show_table(self.table(name, self.answer(name, *arguments, **more), **more))
 
     def show_rows(self, name: str, rows: "pl.DataFrame", **shown: Any) -> None:
         """Shows rows that no report declares; `shown` says how, see `Table`."""
@@ -298,64 +297,21 @@ class Asked:
         return output.show_parts(parts, self._form, partial(self.table, name, **more))
 
 
-def _parameters(function: Callable[..., Any]) -> set[str]:
-    """The names of its parameters, also those of `**choices: Unpack[Choices]`."""
-    known = signature(function).parameters
-    packed = [one.annotation for one in known.values() if one.kind is one.VAR_KEYWORD]
-    choices = [kind.__annotations__ for one in packed for kind in get_args(one)]
-    return {*known, *(name for names in choices for name in names)}
-
-
 # The commands of declared reports: each is made of its report, when somebody asks for it.
-
-_DECLARED = re.compile(
-    r'^@report\(\s*"(?P<task>[^"]+)".*?^def (?P<name>\w+)\(.*?"""(?P<help>.*?)(?:\n\n|""")',
-    re.DOTALL | re.MULTILINE,
-)
-
-
-ACTIONS: dict[str, Callable[..., None]] = {}
-"""What commands of reports do that is more than to show rows: a function by the report's name.
-
-It has the options of the report, and its own besides.
-"""
-
-
-class Found(NamedTuple):
-    """A report as the help lists it: its module, its task, and the first lines of its help."""
-
-    module: str
-    task: str
-    help: str
-
-
-@cache
-def found() -> Mapping[str, Found]:
-    """The declared reports, by name: read and not imported, since polars takes a while."""
-    folder = Path(__file__).parents[1] / "reports"
-    return {
-        one["name"]: Found(_module(folder, file), one["task"], one["help"])
-        for file in sorted(folder.rglob("*.py"))
-        for one in _DECLARED.finditer(file.read_text(encoding="utf-8"))
-    }
-
-
-def _module(folder: Path, file: Path) -> str:
-    parts = file.relative_to(folder).with_suffix("").parts
-    return ".".join(["pipeline.reports", *(one for one in parts if one != "__init__")])
 
 
 def command(name: str) -> click.Command:
-    """The command of a report."""
-    import_module(found()[name].module)
-    from pipeline.reports.declared import REPORTS
+    """Return the command of this name, one of `registry.COMMANDS`."""
+    action = load_command(name)
+    if name not in REPORTS:
+        return command_of(action)
+    from pipeline.reports.declared import find_report
 
-    report = REPORTS[name]
+    report = find_report(name)
     shared = SHARED if report.is_of_system else {**SHARED, "system": options.OF_ANY_SYSTEM}
-    action = ACTIONS.get(name)
     # The options of its module's other reports, which it shows too, are known by their names.
-    module = report.function.__module__
-    beside = [one for one in REPORTS.values() if one.function.__module__ == module]
+    module = RESULTS[name].module
+    beside = [find_report(other) for other in REPORTS if RESULTS[other].module == module]
     known = {one.name: one.declared for other in beside for one in other.parameters}
     further = parameters(action, {**known, **shared}) if action else []
     named = {one.name for one in (*report.parameters, *further)}
@@ -370,7 +326,20 @@ def command(name: str) -> click.Command:
     own = [one for one in further if one.name not in {had.name for had in (*before, *after)}]
     wanted = [*before, *own, *after]
     params = [param(one) for one in wanted if is_there.get(one.name, True)]
-    run = partial(_run, report, action or partial(_show, report))
+
+    def run(asked: Asked, *, form: str, **given: object) -> None:
+        if not report.is_of_system:
+            asked.lake = asked.every_system()
+        if action:
+            action(asked, form=form, **given)
+        elif form == "svg":
+            from pipeline import plots
+
+            drawn = getattr(plots, f"plot_{name}")(asked.answer(name))
+            terminal.out_bytes(plots.file(drawn, "svg"))
+        else:
+            asked.show(name)
+
     return Command(name, params=params, help=report.help, callback=run)
 
 
@@ -406,19 +375,3 @@ def _form(report: "Report") -> Parameter:
     declared = options.form_option(f"{', '.join(last[:-1])}, or {last[-1]}".removeprefix(", "))
     forms = ("table", "json", "csv", "markdown", *(name.split()[0] for name in last))
     return Parameter("form", Literal[forms], False, "table", declared)
-
-
-def _run(report: "Report", action: Callable[..., None], asked: Asked, **given: object) -> None:
-    if not report.is_of_system:
-        asked.lake = asked.every_system()
-    action(asked, **given)
-
-
-def _show(report: "Report", asked: Asked, *, form: str, **_: object) -> None:
-    if form != "svg":
-        asked.show(report.place)
-        return
-    from pipeline import plots
-
-    drawn = getattr(plots, f"plot_{report.name}")(asked.answer(report.place))
-    terminal.out_bytes(plots.file(drawn, "svg"))

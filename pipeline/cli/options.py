@@ -119,8 +119,7 @@ def failing(lake: L, failures: Failures, of: str = "") -> L:
 
 def named(lake: L, names: Path | None) -> L:
     """The lake with the names of the file joined, if there is one: see `named_together`."""
-    (one,) = named_together([lake], names)
-    return one
+    return named_together([lake], names)[0]
 
 
 def named_together(lakes: Sequence[L], names: Path | None) -> list[L]:

@@ -28,7 +28,7 @@ from pipeline.written import (
 )
 
 if TYPE_CHECKING:
-    from xlsxwriter import Workbook
+    pass
 
 LINES_SHOWN = 1000
 """A table on a terminal has no more lines than this."""
@@ -208,21 +208,19 @@ def _xlsx(frame: pl.DataFrame, file: Path) -> None:
 
     try:
         with Workbook(file, _PLAIN | {"constant_memory": True, "nan_inf_to_errors": True}) as book:
-            _fill(book, columns)
+            sheet = book.add_worksheet()
+            sheet.freeze_panes(1, 0)
+            for number, dtype in enumerate(columns.dtypes):
+                if form := _TIMES.get(dtype.base_type()):
+                    sheet.set_column(number, number, None, book.add_format({"num_format": form}))
+            codes = [sheet.write_row(0, 0, columns.columns, book.add_format({"bold": True}))]
+            codes += [
+                sheet.write_row(row, 0, cells) for row, cells in enumerate(columns.iter_rows(), 1)
+            ]
+            if any(codes):  # of cells that a sheet has no room for, which stay empty
+                raise PipelineError(_TOO_MUCH)
     except FileCreateError as error:
         raise error.args[0] from None  # the system's own
-
-
-def _fill(book: "Workbook", columns: pl.DataFrame) -> None:
-    sheet = book.add_worksheet()
-    sheet.freeze_panes(1, 0)
-    for number, dtype in enumerate(columns.dtypes):
-        if form := _TIMES.get(dtype.base_type()):
-            sheet.set_column(number, number, None, book.add_format({"num_format": form}))
-    codes = [sheet.write_row(0, 0, columns.columns, book.add_format({"bold": True}))]
-    codes += [sheet.write_row(row, 0, cells) for row, cells in enumerate(columns.iter_rows(), 1)]
-    if any(codes):  # of cells that a sheet has no room for, which stay empty
-        raise PipelineError(_TOO_MUCH)
 
 
 def _for_a_sheet(column: pl.Series) -> pl.Series:

@@ -19,12 +19,13 @@ from typing import Any, TextIO
 
 from pipeline.cells import printable, unbroken
 from pipeline.errors import PipelineError, reason
+from pipeline.registry import OF_A_LAKE
 
 # Replacements of our signs for a terminal without UTF-8; each is as wide as the sign.
 _PLAIN = str.maketrans("─│–−†…×·⏎“”‘’\N{NO-BREAK SPACE}", "-|--!.x./\"\"'' ")
 LACKING = "plain signs"
 # What a hint names to run, of the commands that read the lake of --lake alone.
-_COMMAND = re.compile(r"`magic (?!convert|diff|simulate|validate)\w+\b(?! --help)(?![^`]*--lake)")
+_COMMAND = re.compile(rf"`magic (?:{'|'.join(OF_A_LAKE)})\b(?! --help)(?![^`]*--lake)")
 
 
 def _plain(error: UnicodeError) -> tuple[str | bytes, int]:

@@ -35,7 +35,9 @@ def write(transcript: Transcript, form: str) -> None:
     sections = {
         "Votes": votes.select(*rounds, *_VOTES),
         "Votes for proposals": transcript.tables["proposal_votes"].select(_VOTES_FOR_PROPOSALS),
-        f"What the metrics counted, edition {edition}": _sums(transcript.counted),
+        f"What the metrics counted, edition {edition}": transcript.counted.sort("message_index")
+        .group_by("metric", "term", "model", maintain_order=True)
+        .agg(hits=exact_sum(pl.col("hit")), counted=pl.len()),
     }
     for name, rows in sections.items():
         _section(name, rows, form)
@@ -64,12 +66,6 @@ def as_json(transcript: Transcript, seat: int | None) -> str:
         frames = {"games": game, "messages": transcript.seen_by(seat)}
     fields = (f'"{name}": {json_text(rows)}' for name, rows in frames.items())
     return "{" + ",\n".join(fields) + "}\n"
-
-
-def _sums(counted: pl.DataFrame) -> pl.DataFrame:
-    sums = {"hits": exact_sum(pl.col("hit")), "counted": pl.len()}
-    by_term = counted.sort("message_index").group_by("metric", "term", "model", maintain_order=True)
-    return by_term.agg(**sums)
 
 
 # --- how each form is written -------------------------------------------------------------------

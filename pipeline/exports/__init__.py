@@ -17,6 +17,7 @@ from pipeline.errors import UsageError, choose
 from pipeline.exports.exported import Exported
 from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE
+from pipeline.metrics.known import of_lake
 from pipeline.metrics.request import several
 from pipeline.vocabulary import LOSS, PAPER, Edition, ExportKind
 
@@ -24,6 +25,7 @@ KINDS: tuple[ExportKind, ...] = get_args(ExportKind)
 OF_ONE_SYSTEM: tuple[ExportKind, ...] = ("every-eval-ever", "battles")
 
 
+@of_lake
 def export(
     lake: StoredLake,
     kind: ExportKind,

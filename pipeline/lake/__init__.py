@@ -5,7 +5,6 @@ from pipeline.lake.opening import (
     by_system,
     create_lake,
     is_lake,
-    of_one_system,
     open_lake,
     reopened,
 )
@@ -15,7 +14,6 @@ __all__ = [
     "by_system",
     "create_lake",
     "is_lake",
-    "of_one_system",
     "open_lake",
     "reopened",
 ]

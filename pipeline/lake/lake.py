@@ -167,6 +167,12 @@ def with_losses(table: Callable[[str], pl.LazyFrame]) -> pl.LazyFrame:
 
 
 T = TypeVar("T")
+
+
+class view_property(cached_property[T]):
+    """A cached property that depends on how a lake is viewed: another view computes its own."""
+
+
 # By file, the least and the most of a column, null where the log does not say.
 _Ranges: TypeAlias = dict[str, tuple[str | None, str | None]]
 _CREDITED = ("side", "win_credit", "is_win")
@@ -183,6 +189,8 @@ class StoredLake:
     """
 
     failures: Failures = EXCLUDE
+    # Metrics that the lake was given: the functions of metrics know them, see `with_metrics`.
+    _added: Mapping[str, Any] = {}
 
     def __init__(
         self,
@@ -200,7 +208,6 @@ class StoredLake:
         self._version = version
         self._opened: dict[str, OpenTable] = {}
         self._known_ranges: dict[tuple[str, str], _Ranges] = {}
-        self._narrowed: dict[tuple[str, str], StoredLake] = {}
         self._seen_log: list[File] = []
 
     def __repr__(self) -> str:
@@ -211,9 +218,9 @@ class StoredLake:
         # The tables that are open cannot be copied; those of these versions can be opened again.
         version = self.delta(COMMITS).version()
         arguments = str(self.path), self._as_of, version, self.system, self.names
-        return type(self), arguments, {"failures": self.failures}
+        return type(self), arguments, {"failures": self.failures, "_added": self._added}
 
-    @cached_property
+    @view_property
     def state(self) -> tuple[object, ...]:
         """A key of this state, which a lake made later at the same path does not have."""
         commits = self.delta(COMMITS)
@@ -231,8 +238,8 @@ class StoredLake:
             return one == other
         return True
 
-    @cached_property
-    def _answers(self) -> dict["Callable[[StoredLake], Any]", Any]:
+    @view_property
+    def _answers(self) -> dict[object, Any]:
         return {}
 
     def once(self, function: "Callable[[StoredLake], T]") -> T:
@@ -300,7 +307,7 @@ class StoredLake:
         """The table `roles`: of each game type, what it was when its games were ingested."""
         return self.table(ROLES).collect()
 
-    @cached_property
+    @view_property
     def redeclared_types(self) -> tuple[str, ...]:
         """The game types whose roles were others when their games were ingested than here.
 
@@ -436,7 +443,7 @@ class StoredLake:
             raise UsageError(f"no failures `{failures}`: {choose([failures], known)}")
         return self if failures == self.failures else self._once_with("failures", failures)
 
-    @cached_property
+    @view_property
     def acting_names(self) -> Names:
         """Those of the lake's `names` that its games have."""
         models = self.stored("players").select("model").unique().collect(engine="streaming")
@@ -455,16 +462,18 @@ class StoredLake:
 
     def _once_with(self, name: str, value: str) -> Self:
         """A copy that is kept, since what it answers is asked again and again."""
-        if (name, value) not in self._narrowed:
-            self._narrowed[name, value] = self._with(**{name: value})
-        return cast(Self, self._narrowed[name, value])
+        if (name, value) not in self._answers:
+            self._answers[name, value] = self._with(**{name: value})
+        return cast(Self, self._answers[name, value])
 
     def _with(self, **changed: object) -> Self:
-        """A copy that is another view of the same state."""
+        """Return a copy that is another view of the same state."""
         copy = object.__new__(type(self))
-        copy.__dict__ = {**self.__dict__, **changed, "_narrowed": {}}
-        for name in ("state", "game_types", "acting_names", "redeclared_types", "_answers"):
-            copy.__dict__.pop(name, None)
+        copy.__dict__ = {
+            name: value
+            for name, value in {**self.__dict__, **changed}.items()
+            if not isinstance(getattr(type(self), name, None), view_property)
+        }
         return copy
 
     def of_one_system(self, system: str | None = None) -> Self:
@@ -549,7 +558,7 @@ class StoredLake:
             self._known_ranges[key] = {name: (low, highs[name]) for name, low in lows.items()}
         return self._known_ranges[key]
 
-    @cached_property
+    @view_property
     def game_types(self) -> tuple[str, ...]:
         """The game types that are seen in this lake, in the order of all."""
         types = self.table("games").select(pl.col("game_type").unique())

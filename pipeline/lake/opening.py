@@ -2,9 +2,8 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import wraps
 from pathlib import Path
-from typing import Concatenate, ParamSpec, TypeVar, overload
+from typing import TypeVar, overload
 
 import polars as pl
 
@@ -130,8 +129,8 @@ def open_lake(
 
 def reopened(lake: L, as_of: int | None = None) -> L:
     """The same lake, seen the same way, in its latest state or after `as_of`."""
-    opened = open_lake(lake.path, as_of, type(lake)).with_names(lake.names)
-    opened = opened.with_failures(lake.failures)
+    seen = {"names": lake.names, "failures": lake.failures, "_added": lake._added}
+    opened = open_lake(lake.path, as_of, type(lake))._with(**seen)
     return opened if lake.system is None else opened.of_system(lake.system)
 
 
@@ -292,24 +291,6 @@ def explanation(error: BaseException, states: Iterable[StoredLake]) -> BaseExcep
     return LakeError(
         f"the lake's files are as they were committed, but this failed: {one_line(error)}"
     )
-
-
-# Games are counted within one system: a mean over several harnesses means nothing.
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def of_one_system(
-    function: Callable[Concatenate[L, P], R],
-) -> Callable[Concatenate[L, P], R]:
-    """The function, given the lake of one system: the lake's own, or else the largest."""
-
-    @wraps(function)
-    def run(lake: L, /, *given: P.args, **options: P.kwargs) -> R:
-        return function(lake.of_one_system(), *given, **options)
-
-    return run
 
 
 def by_system(lake: L, rows: Callable[[L], pl.DataFrame]) -> pl.DataFrame:

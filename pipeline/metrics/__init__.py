@@ -24,6 +24,7 @@ from pipeline.metrics.known import (
     VALUES,
     Metric,
     metric,
+    of_lake,
     origin,
     seen_as,
 )
@@ -103,6 +104,7 @@ class Answer(NamedTuple):
         return cls(rows, request, terms, sums)
 
 
+@of_lake
 @listed({**VALUES, "system": SYSTEM})
 def metrics(
     lake: StoredLake,

@@ -12,7 +12,7 @@ import polars as pl
 from pipeline.column import Column
 from pipeline.errors import UsageError, choose
 from pipeline.events.contracts import GAME_TABLES, TABLES
-from pipeline.lake import StoredLake, of_one_system
+from pipeline.lake import StoredLake
 from pipeline.lake.stream import looked_up, texts, with_texts
 from pipeline.metrics import known, rows
 from pipeline.metrics.known import METRIC, Tables, counted_in
@@ -273,7 +273,6 @@ ORDER BY {_ORDER_BY} LIMIT {int(limit)} OFFSET {int(offset)}"""
     return looked_up(lake, found).select(pl.lit(name).alias("metric"), *_OF_ROW)
 
 
-@of_one_system
 def evidence_totals(
     lake: StoredLake,
     metric: str,
@@ -288,6 +287,7 @@ def evidence_totals(
     CAST(count(*) AS BIGINT) AS counted,
     CAST(count(DISTINCT game_id) AS BIGINT) AS n_games
 FROM counted"""
+    lake = lake.of_one_system()
     # Without the messages, which are most of the work.
     request, columns = _request(lake, metric, choices), ("game_id", "hit")
     condition = _condition(hit, unclear=unclear)

@@ -21,19 +21,21 @@ from enum import StrEnum
 from functools import cache, wraps
 from importlib import import_module
 from importlib.util import find_spec
+from inspect import BoundArguments
 from itertools import chain
 from math import fsum, inf
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
 from pipeline import column, games, sqlfiles
-from pipeline.errors import MetricError, UsageError, choose
+from pipeline.errors import MetricError, UsageError, choose, may_be_of_a_file
 from pipeline.events.contracts import TABLES
-from pipeline.lake import StoredLake, of_one_system
+from pipeline.lake import StoredLake
+from pipeline.lake.opening import explanation
 from pipeline.plugins import METRICS, OWN, Plugin, PluginError, each_once, plugins
 from pipeline.statistics.interval import ROUNDING
 from pipeline.vocabulary import ALL, EDITIONS, EXCLUDE, PAPER, RELEASE, Edition, ParseStatus
@@ -398,9 +400,8 @@ def sql_beside(module: Path) -> str | None:
 # Numbers also say what they are of: the system whose games they count, and the edition that counts
 # them. Who keeps a number needs both: another system may be the largest after the next ingest.
 
-L = TypeVar("L", bound=StoredLake)
 P = ParamSpec("P")
-R = TypeVar("R", bound=pl.DataFrame | Iterator[pl.DataFrame])
+R = TypeVar("R")
 
 _RATIO = {"term": pl.String(), "weight": pl.Float64(), "hits": pl.Float64()}
 _RATIO |= {"counted": pl.Int64(), "value": pl.Float64()}
@@ -606,34 +607,82 @@ def seen_as(lake: StoredLake) -> list[pl.Expr]:
     return [pl.lit(text).alias(name) for name, text in lake.seen_as.items()]
 
 
+# The functions of a lake: those that a lake has as methods, and what they are made of.
+
+
+@contextmanager
+def metrics_of(lake: StoredLake) -> Iterator[None]:
+    """Let every function of the metrics know those that were added to the lake, too."""
+    with knowing({**known(), **lake._added}):
+        yield
+
+
+def of_lake(
+    function: Callable[P, R],
+    *,
+    has_edition: bool | None = None,
+    has_losses: bool = True,
+    bind: Callable[..., BoundArguments] | None = None,
+) -> Callable[P, R]:
+    """Return the function as one of a lake, which is its first argument and can be its method.
+
+    It knows the metrics that were added to the lake. If a library cannot read a file of the lake,
+    the error that is raised names the file. This is the only function between a caller and what
+    computes, so that a traceback is short.
+
+    Args:
+        function: The function of a lake.
+        has_edition: If it is not None, the function is given the lake of one system: the lake's
+            own, or the largest. The columns of `ORIGIN` are added to its rows, or without an
+            edition `system` alone.
+        has_losses: Whether the rows depend on whether failures are losses.
+        bind: Checks the arguments, and returns those that the function is called with.
+    """
+
+    @wraps(function)
+    def call_with_lake(lake: StoredLake, /, *given: Any, **options: Any) -> Any:
+        try:
+            with metrics_of(lake):
+                seen = lake if has_edition is None else lake.of_one_system()
+                seen = seen if has_losses else seen.with_failures(EXCLUDE)
+                asked = bind(seen, *given, **options) if bind else None
+                arguments, named = (
+                    (asked.args, asked.kwargs) if asked else ((seen, *given), options)
+                )
+                rows: Any = cast(Any, function)(*arguments, **named)
+                rows = rows.collect() if isinstance(rows, pl.LazyFrame) else rows
+                if has_edition is None:
+                    return rows
+                edition = str(options.get("edition", PAPER)) if has_edition else None
+                said = origin(seen, edition)
+                is_whole = isinstance(rows, pl.DataFrame)
+                parts = (_with_origin(part, said) for part in ([rows] if is_whole else rows))
+                return next(parts) if is_whole else parts
+        except BaseException as error:
+            if not may_be_of_a_file(error):
+                raise
+            lakes = [one for one in (lake, *given) if isinstance(one, StoredLake)]
+            raise explanation(error, lakes) from None
+
+    return cast("Callable[P, R]", call_with_lake)
+
+
 def counted_in(
-    columns: Mapping[str, column.Column], *, has_edition: bool = True, has_losses: bool = True
-) -> Callable[[Callable[Concatenate[L, P], R]], Callable[Concatenate[L, P], R]]:
+    columns: Mapping[str, column.Column],
+    *,
+    has_edition: bool = True,
+    **more: Any,
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """The function, given the lake of one system; its rows say which that is, and the edition.
 
-    A function that counts several together says so itself, by a null `system`. One that is the same
-    whether failures are losses or not does not say so.
-
-    `columns` are those that it returns itself. They are listed in its docstring, with the others.
+    A function that counts several together says so itself, by a null `system`. `columns` are those
+    that it returns itself. They are listed in its docstring, with the others. `more` are arguments
+    of `of_lake`.
     """
     of_rows = {**columns, **(ORIGIN if has_edition else {"system": SYSTEM})}
-
-    def with_origin(function: Callable[Concatenate[L, P], R]) -> Callable[Concatenate[L, P], R]:
-        column.listed(of_rows)(function)
-
-        @wraps(function)
-        def run(lake: L, /, *given: P.args, **options: P.kwargs) -> R:
-            edition = str(options.get("edition", PAPER)) if has_edition else None
-            lake = lake if has_losses else lake.with_failures(EXCLUDE)
-            rows: Any = function(lake, *given, **options)
-            said = origin(lake, edition)
-            is_whole = isinstance(rows, pl.DataFrame)
-            parts = (_with_origin(part, said) for part in ([rows] if is_whole else rows))
-            return cast(R, next(parts) if is_whole else parts)
-
-        return of_one_system(run)
-
-    return with_origin
+    return lambda function: of_lake(
+        column.listed(of_rows)(function), has_edition=has_edition, **more
+    )
 
 
 def _with_origin(rows: pl.DataFrame, said: Sequence[pl.Expr]) -> pl.DataFrame:

@@ -7,7 +7,6 @@ that the Python interface does not give.
 
 from pipeline.pages.content import Page
 from pipeline.pages.render import (
-    MENU,
     NAMES,
     Link,
     address,
@@ -24,7 +23,6 @@ from pipeline.pages.render import (
 )
 
 __all__ = [
-    "MENU",
     "NAMES",
     "Link",
     "Page",

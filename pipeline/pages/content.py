@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace as dataclasses_replace
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
@@ -27,7 +27,7 @@ from pipeline.metrics.request import row_schema
 from pipeline.present import html, present
 from pipeline.present.html import Around, Row, Sorting
 from pipeline.present.table import Table
-from pipeline.reports.declared import found
+from pipeline.reports.declared import find_report
 from pipeline.sqlfiles import identifier, literal
 from pipeline.statistics.contrast import reaches
 from pipeline.vocabulary import ALL, EDITIONS, LOSS, PAPER, Edition, Failures
@@ -88,7 +88,7 @@ def address(
     Fields without a help have that of the parameter of their name, if the page is of a `report`.
     """
     listed = [more for one in fields for more in ((one, FAILURES) if one is EDITION else (one,))]
-    known = found()[report].helps if report else {}
+    known = find_report(report).helps if report else {}
     listed = [replace(one, help=one.help or known.get(one.name, "")) for one in listed]
     own = (*([Field("system")] if is_of_system else []), *listed)
     declared: Any = defstruct(
@@ -297,7 +297,9 @@ class Faults(dict[str, str]):
         try:
             yield
         except UsageError as error:
-            self.setdefault(field, _said(error))
+            said = _said(error)
+            if said not in self.values():  # what is wrong is said once
+                self.setdefault(field, said)
 
 
 def listing(
@@ -339,23 +341,16 @@ def answered(ask: Callable[..., Answer], fields: Mapping[str, Any]) -> tuple[Ans
     `fields` are the arguments by the field that an error in them is about. Without the first there
     is no answer; what is wrong with it can be put right by the others.
     """
-    faults, rows, first = Faults(), None, next(iter(fields))
+    faults, rows, (first, *_) = Faults(), None, fields
+    with suppress(UsageError):
+        return ask(**{name: one for part in fields.values() for name, one in part.items()}), faults
     right = {**fields[first]}
-    try:
-        return ask(
-            **{name: value for part in fields.values() for name, value in part.items()}
-        ), faults
-    except UsageError:
-        pass
     # Each is tried after those before it, so that an error is that of its field.
     for field, part in fields.items():
-        try:
+        with faults.of(field):
             rows = ask(**{**right, **part})
             right |= part
             faults.pop(first, None)
-        except UsageError as error:
-            if _said(error) not in faults.values():
-                faults[field] = _said(error)
     return rows, faults
 
 

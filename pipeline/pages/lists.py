@@ -78,11 +78,8 @@ def _games(lake: AnsweringLake, asked: Any, other: str = "", **conditions: Any) 
     if other and not asked.model:
         raise UsageError("name the model that it played with")
     between = (asked.model, other) if other else None
-    return _of_system(lake, asked).games(**conditions, between=between)
-
-
-def _of_system(lake: AnsweringLake, asked: Any) -> AnsweringLake:
-    return lake.of_system(asked.system) if asked.system else lake
+    seen = lake.of_system(asked.system) if asked.system else lake
+    return seen.games(**conditions, between=between)
 
 
 # --- documents ----------------------------------------------------------------------------------
@@ -524,7 +521,10 @@ def content(lake: AnsweringLake, asked: Any) -> Content:
     counted = pl.concat([one.counted for one in transcripts])
     marked = counted["metric"].unique(maintain_order=True)
     return Content(
-        title=" beside ".join(map(_title, transcripts)),
+        title=" beside ".join(
+            f"{title(one.game).capitalize()} {str(one.game['game_id'])[:ID_SHOWN]}"
+            for one in transcripts
+        ),
         rows=transcripts[0].tables["messages"],
         parts={
             "games": shown,
@@ -534,10 +534,6 @@ def content(lake: AnsweringLake, asked: Any) -> Content:
         },
         unknown=unknown_notes(lake, {str(one.game["game_type"]) for one in transcripts}),
     )
-
-
-def _title(one: Transcript) -> str:
-    return f"{title(one.game).capitalize()} {str(one.game['game_id'])[:ID_SHOWN]}"
 
 
 def _one_game(transcript: Transcript, asked: Any, *, hides_roles: bool) -> OneGame:

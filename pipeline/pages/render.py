@@ -51,7 +51,8 @@ from pipeline.pages.content import (
 )
 from pipeline.present import html, present
 from pipeline.present.html import LONGEST_CELL
-from pipeline.reports.declared import Report, found
+from pipeline.registry import REPORTS
+from pipeline.reports.declared import Report, find_report
 from pipeline.reports.parts import EVERYBODY, result, sign, style
 from pipeline.reports.tables import unknown_notes
 from pipeline.vocabulary import ALL, EDITIONS, EXCLUDE, LOSS, PAPER, RELEASE
@@ -160,30 +161,16 @@ def _value(asked: Parameter, given: list[Any]) -> Any:
 
 _PLACE = re.compile(r"`\$\.(\w+)`$")
 TEMPLATES = Path(__file__).parent / "templates"
-# The order in the menu; other reports follow, and other pages are reached by links.
-_MENU = (
-    *("leaderboard", "radar", "metric", "model", "compare", "ratings", "games", "search"),
-    *("completeness", "audit", "usage", "documents", "tables", "sql"),
-)
-_BY_LINKS = ("plan", "models", "diff")
 
 
 PAGES = {
-    **{name: page_of(one) for name, one in found().items()},
+    **{name: page_of(find_report(name)) for name in REPORTS},
     **lists.OF_GAME,
     **lists.PAGES,
     **lists.LOOKUPS,
     **values.PAGES,
 }
 NAMES = tuple(sorted(PAGES))
-MENU = (
-    *_MENU,
-    *(
-        one.name
-        for one in found().values()
-        if one.is_command and one.name not in (*_MENU, *_BY_LINKS)
-    ),
-)
 
 
 def page(name: str) -> Page:
@@ -380,8 +367,13 @@ def fragment(name: str, content: Content, asked: Address, link: Link, **more: ob
 def query_of(asked: Mapping[str, object] | Address) -> str:
     """The parameters as the query of an address; those without a value are left out."""
     values = msgspec.to_builtins(asked) if isinstance(asked, Address) else asked
-    given = {name: one for name, one in values.items() if one is not None and one != ""}
-    return urlencode({name: _word(one) for name, one in given.items()})
+    return urlencode(
+        {
+            name: str(one).lower() if isinstance(one, bool) else str(one)
+            for name, one in values.items()
+            if one is not None and one != ""
+        }
+    )
 
 
 def address(name: str, parameters: Mapping[str, object]) -> str:
@@ -453,10 +445,6 @@ def _object(fields: Mapping[Any, object], between: str = ", ") -> Iterator[str]:
         yield f"{between if at else '{'}{safe_json(cells.as_json(str(name)))}: "
         yield from _json(value)
     yield "}" if fields else "{}"
-
-
-def _word(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 # --- what templates call ------------------------------------------------------------------------

@@ -200,34 +200,24 @@ def report(
         completeness=lake.completeness(),
         readability=lake.readability(edition=edition),
         audit=lake.audit(),
-        documents=_documents(lake),
-        logs=_logs(lake),
-        games=[one for one in sample if one.game["game_id"] in shown],
-        game_types=lake.game_types,
-    )
-
-
-def _documents(lake: AnsweringLake) -> pl.DataFrame:
-    """How many documents were read and not read, and why, without where they are."""
-    counts = lake.document_counts()
-    by = ["status", "reason"]
-    return counts.group_by(by, maintain_order=True).agg(pl.col("n_documents").sum())
-
-
-def _logs(lake: AnsweringLake) -> pl.DataFrame:
-    """The formats that the games were read from, and when they were played as far as logs say."""
-    played = pl.col("started_at")
-    by_format = lake.table("games").group_by("format", "format_version")
-    return (
-        by_format.agg(
+        # How many were read and not read, and why, without where they are.
+        documents=lake.document_counts()
+        .group_by("status", "reason", maintain_order=True)
+        .agg(pl.col("n_documents").sum()),
+        # The formats of the games, and when they were played as far as logs say.
+        logs=lake.table("games")
+        .group_by("format", "format_version")
+        .agg(
             games=pl.len(),
-            dated=played.count(),
-            first_played=played.min(),
-            last_played=played.max(),
+            dated=pl.col("started_at").count(),
+            first_played=pl.col("started_at").min(),
+            last_played=pl.col("started_at").max(),
         )
         .sort("format", "format_version")
         .rename(words)
-        .collect()
+        .collect(),
+        games=[one for one in sample if one.game["game_id"] in shown],
+        game_types=lake.game_types,
     )
 
 

@@ -1,9 +1,9 @@
 """How results are shown: each is a table, which the terminal, pages, and documents are made of."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from importlib import import_module
-from itertools import chain
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 
@@ -11,32 +11,14 @@ from pipeline.cells import bold_parts
 from pipeline.column import words
 from pipeline.metrics.known import ORIGIN, SEEN_AS
 from pipeline.present import html, latex, markdown
-from pipeline.present.table import Table
+from pipeline.present.table import Table, declare_table
 from pipeline.present.terminal import laid_out
-from pipeline.reports.declared import REPORTS, found
+from pipeline.registry import RESULTS
+from pipeline.reports.declared import find_report
 from pipeline.reports.tables import unknown_notes
 from pipeline.vocabulary import PAPER
 from pipeline.written import csv_texts, json_text
 
-# Where the table of each result is declared; none waits for what only others need.
-_MODULES = {
-    "values": ("metrics", "leaderboard", "evidence_sum", "ratings"),
-    "comparisons": (
-        "compare",
-        "compare_with",
-        "contrast",
-        "settings_apart",
-        "diff",
-        "diff_games",
-        "plan",
-        "radar",
-    ),
-    "rows": (
-        *("audit", "findings", "document_counts", "documents"),
-        *("evidence", "games", "quarantine", "search"),
-        *("completeness", "missing", "models", "readability", "schema", "tables", "usage"),
-    ),
-}
 DOCUMENTS = {"markdown": markdown, "latex": latex}
 """Forms that others read with the notes that belong to a table."""
 
@@ -79,7 +61,7 @@ class Presented(Table):
 
 def presented() -> tuple[str, ...]:
     """The names of all results that have a table."""
-    return tuple(dict.fromkeys([*chain(*_MODULES.values()), *found()]))
+    return tuple(name for name, result in RESULTS.items() if result.table is not None)
 
 
 def present(name: str, frame: pl.DataFrame, **asked: Any) -> Presented:
@@ -88,7 +70,7 @@ def present(name: str, frame: pl.DataFrame, **asked: Any) -> Presented:
     `asked` are the method's arguments, as far as notes depend on them, perhaps the `lake`, and
     whether shares are shown in `percent`.
     """
-    table = _declared(name, frame, **asked)
+    table = _load_table(name)(frame, **asked)
     table = table.in_percent() if asked.get("percent") else table
     lake, edition = asked.get("lake"), asked.get("edition", PAPER)
     lake_notes = [] if lake is None else unknown_notes(lake)
@@ -102,15 +84,11 @@ def present(name: str, frame: pl.DataFrame, **asked: Any) -> Presented:
     return Presented(**{one.name: getattr(shown, one.name) for one in fields(shown)})
 
 
-def _declared(name: str, frame: pl.DataFrame, **asked: Any) -> Table:
-    """The table of a result as its module here declares it, else as its report does."""
-    module = next((module for module, names in _MODULES.items() if name in names), None)
-    if module is None:
-        return Table(name, frame, REPORTS[name].columns, nothing="nothing was found")
-    declared = import_module(f"{__package__}.{module}")
-    plain = next((one.with_rows(frame) for one in declared.PLAIN if one.name == name), None)
-    table: Table = plain or getattr(declared, name)(frame, **asked)
-    return table
+def _load_table(name: str) -> Callable[..., Table]:
+    """Return the function that makes the table of a result, by default of a report's columns."""
+    if module := RESULTS[name].table:
+        return cast(Callable[..., Table], getattr(import_module(f"{__package__}.{module}"), name))
+    return declare_table(name, find_report(name).columns, nothing="nothing was found")
 
 
 def _with_one_origin(table: Table, *, is_mixed: bool) -> Table:

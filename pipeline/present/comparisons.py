@@ -14,7 +14,7 @@ from pipeline.lake import StoredLake
 from pipeline.metrics.completeness import smaller_notes
 from pipeline.metrics.known import MISSING, title
 from pipeline.present import table as folds
-from pipeline.present.table import NO_ROWS, Estimate, Table, brief_id
+from pipeline.present.table import Estimate, Table, brief_id, declare_table
 from pipeline.present.values import group_columns, missing_note, thin_note
 from pipeline.reports import diff as changes, plan as plans, ranking as radars
 from pipeline.reports.compare import APART
@@ -100,22 +100,21 @@ def compare_with(rows: pl.DataFrame, margin: float | None = None, **asked: Any) 
     called = pl.when(pl.col("n_models") > 1).then(mean).otherwise("model").alias("model")
     seen = rows.with_columns(called, pl.col("other").fill_null("those without"))
     table = compare(seen, margin, **asked)
-    hidden = (*table.hidden, "n_models")
-    notes = [*table.notes, *_mean_note(rows)]
-    return replace(
-        table, name="compare_with", rows=rows, hidden=hidden, brief=lambda _: seen, notes=notes
-    )
-
-
-def _mean_note(rows: pl.DataFrame) -> list[str]:
-    """A note for means that are unpaired where one of their models is paired."""
+    # Means that are unpaired where one of their models is paired.
     has_paired = (pl.col("method") == PAIRED).any().over("metric")
     of_means = rows.filter(has_paired, pl.col("n_models") > 1, method=UNPAIRED)
     note = (
         "not all models are paired, so the mean is the difference of the mean values, and not the "
         f"mean of the differences, in {', '.join(of_means['metric'])}"
     )
-    return [note] if of_means.height else []
+    return replace(
+        table,
+        name="compare_with",
+        rows=rows,
+        hidden=(*table.hidden, "n_models"),
+        brief=lambda _: seen,
+        notes=[*table.notes, *[note] * (of_means.height > 0)],
+    )
 
 
 def _by_side(rows: pl.DataFrame, side: str) -> pl.DataFrame:
@@ -318,22 +317,18 @@ def _needed(rows: pl.DataFrame) -> list[str]:
 
 # The settings that differ most; a page also has the games, of which a terminal shows the beginnings
 # of ids. And the games that only one of two states has.
-PLAIN = (
-    Table(
-        "settings_apart",
-        NO_ROWS,
-        APART,
-        brief=lambda rows: rows.with_columns(map(brief_id, ("setting_id", "game", "other_game"))),
-    ),
-    Table(
-        "diff_games",
-        NO_ROWS,
-        changes.CHANGED_GAMES,
-        folds=(
-            folds.begun("setting_id", "game_id"),
-            folds.alike("change", "hits", "counted"),
-            folds.titled("metric", "model"),
-        ),
+settings_apart = declare_table(
+    "settings_apart",
+    APART,
+    brief=lambda rows: rows.with_columns(map(brief_id, ("setting_id", "game", "other_game"))),
+)
+diff_games = declare_table(
+    "diff_games",
+    changes.CHANGED_GAMES,
+    folds=(
+        folds.begun("setting_id", "game_id"),
+        folds.alike("change", "hits", "counted"),
+        folds.titled("metric", "model"),
     ),
 )
 

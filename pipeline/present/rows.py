@@ -12,7 +12,14 @@ from pipeline.lake import StoredLake
 from pipeline.metrics import evidence as evidence_rows
 from pipeline.metrics.completeness import smaller_notes
 from pipeline.present import table
-from pipeline.present.table import NO_ROWS, Estimate, Table, brief_id, brief_texts, first_game
+from pipeline.present.table import (
+    Estimate,
+    Table,
+    brief_id,
+    brief_texts,
+    declare_table,
+    first_game,
+)
 from pipeline.present.values import group_columns
 from pipeline.reports import (
     audit as audits,
@@ -50,6 +57,18 @@ def brief(rows: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
 
 
 def audit(rows: pl.DataFrame, lake: StoredLake | None = None, **_: Any) -> Table:
+    systems = [] if lake is None or lake.system else [*lake.systems]
+    hints = [
+        (rows.is_empty(), "no game in the lake has anything to check"),
+        (
+            len(systems) > 1,
+            f"these rows are of {len(systems)} systems together: see one with --system",
+        ),
+        (
+            not rows.is_empty(),
+            "run `magic audit KIND` to print the rows of one kind, for example stated_votes",
+        ),
+    ]
     return Table(
         "audit",
         rows,
@@ -57,20 +76,8 @@ def audit(rows: pl.DataFrame, lake: StoredLake | None = None, **_: Any) -> Table
         hidden=("title", "effect"),
         also=("title", "effect"),
         folds=(table.titled("kind", "metric"),),
-        hints=_audit_hints(rows, [] if lake is None or lake.system else [*lake.systems]),
+        hints=[hint for is_so, hint in hints if is_so],
     )
-
-
-def _audit_hints(rows: pl.DataFrame, systems: Sequence[str]) -> list[str]:
-    """What of the rows to see next; `systems` are those that they are of together."""
-    to_see = "run `magic audit KIND` to print the rows of one kind, for example stated_votes"
-    all_systems = f"these rows are of {len(systems)} systems together: see one with --system"
-    nothing = "no game in the lake has anything to check"
-    return [
-        *([nothing] if rows.is_empty() else []),
-        *([all_systems] if len(systems) > 1 else []),
-        *([to_see] if rows.height else []),
-    ]
 
 
 def search(
@@ -82,7 +89,13 @@ def search(
         _SEARCH,
         hidden=("player", "role", "game_type" if secret else "phase"),
         also=("player", "phase"),
-        brief=_around,
+        # Of ids the beginning, and the text around the hit as one.
+        brief=lambda one: one.with_columns(
+            brief_id(),
+            text=pl.concat_str("before", "hit", "after")
+            .str.replace_all(r"\s+", " ")
+            .str.strip_chars(),
+        ).drop("before", "hit", "after"),
         hints=() if found is None else _search_hints(found, **asked),
     )
 
@@ -100,15 +113,10 @@ def _search_hints(found: searches.Hits, limit: int, timeout: float, **_: Any) ->
     return [f"{part}; stopped by {stopped}", on, *first_game(found.rows)]
 
 
-def _around(rows: pl.DataFrame) -> pl.DataFrame:
-    """What fits on a line: of ids the beginning, and the text around the hit as one."""
-    text = pl.concat_str("before", "hit", "after").str.replace_all(r"\s+", " ").str.strip_chars()
-    return rows.with_columns(brief_id(), text=text).drop("before", "hit", "after")
-
-
 def games(rows: pl.DataFrame, **_: Any) -> Table:
     """The games; the winners are named if a game tests several models, else the result does."""
     is_one = not (rows["models"].list.len() > 1).any()
+    end = pl.when("is_finished").then("outcome").otherwise(pl.lit(games_list.UNFINISHED))
     return Table(
         "games",
         rows,
@@ -119,7 +127,7 @@ def games(rows: pl.DataFrame, **_: Any) -> Table:
         ),
         also=("winners", "setting_id"),
         optional=("role", "result", "score", "winners"),
-        brief=_brief_games,
+        brief=lambda one: one.with_columns(brief_id(), brief_id("setting_id"), outcome=end),
         folds=(
             table.titled("game_type"),
             table.alike("models", "role", "score", "outcome"),
@@ -128,12 +136,6 @@ def games(rows: pl.DataFrame, **_: Any) -> Table:
         hints=first_game(rows),
         nothing="no game in the lake matches",
     )
-
-
-def _brief_games(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows with the beginnings of ids, and how the games ended."""
-    end = pl.when("is_finished").then("outcome").otherwise(pl.lit(games_list.UNFINISHED))
-    return rows.with_columns(brief_id(), brief_id("setting_id"), outcome=end)
 
 
 def quarantine(rows: pl.DataFrame, raw: bool = False, **_: Any) -> Table:
@@ -154,14 +156,10 @@ RAW_SHOWN = 400
 
 def _shortened(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows with the first of each raw document."""
-    texts = [None if raw is None else _first(cells.spelt(raw)) for raw in rows["raw"]]
-    return rows.with_columns(pl.Series("raw", texts, pl.String))
-
-
-def _first(text: str) -> str:
-    if len(text) <= RAW_SHOWN:
-        return text
-    return text[:RAW_SHOWN] + " … (use `--format json` to see more)"
+    more = " … (use `--format json` to see more)"
+    texts = [None if raw is None else cells.spelt(raw) for raw in rows["raw"]]
+    short = [text and text[:RAW_SHOWN] + more * (len(text) > RAW_SHOWN) for text in texts]
+    return rows.with_columns(pl.Series("raw", short, pl.String))
 
 
 # --- how much there is: games finished and missing, texts read, tables and their columns --------
@@ -299,47 +297,41 @@ def _values(row: dict[str, Any]) -> str:
     return "" if row["low"] is None else f"≥ {row['low']:g}"
 
 
-PLAIN = (
-    Table(
-        "models",
-        NO_ROWS,
-        named.MODELS_COLUMNS,
-        brief=lambda rows: rows.with_columns(pl.col("is_bot").replace({False: None})),
-        optional=("is_bot", "looks_like"),
-        hints=["to count several names as one model, give commands a map of them: --names FILE"],
-        nothing="no game in the lake names a model",
-    ),
-    Table(
-        "usage",
-        NO_ROWS,
-        named.USAGE,
-        folds=(table.titled("model"),),
-        hints=["cost is in US dollars; a game counts where its log says it of the model's seats"],
-        nothing="no log in the lake says what a model used",
-    ),
-    Table(
-        "findings",
-        NO_ROWS,
-        audits.FINDINGS,
-        brief=partial(brief, columns=("game_id", *_FINDING_COLUMNS, "system")),
-    ),
-    Table(  # a page also has the documents' format, their size, and who read them
-        "documents",
-        NO_ROWS,
-        listed.COLUMNS,
-        hidden=("format", "n_bytes", "ingest_id"),
-        also=("format", "n_bytes", "ingest_id"),
-        brief=lambda one: one.with_columns(brief_id()),
-        optional=("detail", "n_faulty_parts", "game_id"),
-        folds=(table.titled("source"), table.titled("status")),
-        nothing="no document in the lake matches",
-    ),
-    Table(
-        "document_counts",
-        NO_ROWS,
-        listed.COUNT_COLUMNS,
-        folds=(table.titled("source"), table.titled("status")),
-        hints=["use `--status`, `--source`, `--reason` or `--path` to list documents"],
-    ),
-    Table("schema", NO_ROWS, brief=_contract),
+models = declare_table(
+    "models",
+    named.MODELS_COLUMNS,
+    brief=lambda rows: rows.with_columns(pl.col("is_bot").replace({False: None})),
+    optional=("is_bot", "looks_like"),
+    hints=["to count several names as one model, give commands a map of them: --names FILE"],
+    nothing="no game in the lake names a model",
 )
+usage = declare_table(
+    "usage",
+    named.USAGE,
+    folds=(table.titled("model"),),
+    hints=["cost is in US dollars; a game counts where its log says it of the model's seats"],
+    nothing="no log in the lake says what a model used",
+)
+findings = declare_table(
+    "findings",
+    audits.FINDINGS,
+    brief=partial(brief, columns=("game_id", *_FINDING_COLUMNS, "system")),
+)
+# A page also has the documents' format, their size, and who read them.
+documents = declare_table(
+    "documents",
+    listed.COLUMNS,
+    hidden=("format", "n_bytes", "ingest_id"),
+    also=("format", "n_bytes", "ingest_id"),
+    brief=lambda one: one.with_columns(brief_id()),
+    optional=("detail", "n_faulty_parts", "game_id"),
+    folds=(table.titled("source"), table.titled("status")),
+    nothing="no document in the lake matches",
+)
+document_counts = declare_table(
+    "document_counts",
+    listed.COUNT_COLUMNS,
+    folds=(table.titled("source"), table.titled("status")),
+    hints=["use `--status`, `--source`, `--reason` or `--path` to list documents"],
+)
+schema = declare_table("schema", brief=_contract)

@@ -12,7 +12,6 @@ from pipeline import cells
 from pipeline.cells import printable
 from pipeline.column import Column, Unit, heading
 
-NO_ROWS = pl.DataFrame()
 ID_SHOWN = 8
 TEXT_SHOWN = 100
 OWN_UNIT = "what is no share is in a unit of its own"
@@ -140,29 +139,29 @@ class Table:
     @cached_property
     def fields(self) -> list[Field]:
         """The columns for eyes, in their order."""
-        return list(self._fields())
-
-    @cached_property
-    def seen(self) -> pl.DataFrame:
-        """The rows that the fields are of."""
-        return self.rows if self.brief is None else self.brief(self.rows)
-
-    def _fields(self) -> Iterator[Field]:
         anchors = {one.anchor: one for one in self.estimates}
         within = {part for one in self.estimates for part in one.parts()} - anchors.keys()
+        fields = []
         for column in self.seen.iter_columns():
             name = column.name
             if name in within or name in self.hidden or self._is_left_out(column):
                 continue
             estimate = anchors.get(name)
-            cells_of = self._estimated(estimate) if estimate else self._plain(column)
-            yield Field(
-                name,
-                self.heading(name, estimate),
-                self._starred(cells_of) if self.star and name == self.star[0] else cells_of,
-                column.dtype.is_numeric() and (estimate is None or not estimate.low),
-                estimate,
-            )
+            shown = self._estimated(estimate) if estimate else list(map(Cell, self.texts(column)))
+            if self.star and name == self.star[0]:
+                flags = self.seen[self.star[1]]
+                shown = [
+                    one._replace(mark="*") if flag is False else one
+                    for one, flag in zip(shown, flags, strict=True)
+                ]
+            is_number = column.dtype.is_numeric() and (estimate is None or not estimate.low)
+            fields.append(Field(name, self.heading(name, estimate), shown, is_number, estimate))
+        return fields
+
+    @cached_property
+    def seen(self) -> pl.DataFrame:
+        """The rows that the fields are of."""
+        return self.rows if self.brief is None else self.brief(self.rows)
 
     def heading(self, name: str, estimate: Estimate | None = None) -> str:
         """What stands above a column for eyes."""
@@ -188,9 +187,6 @@ class Table:
             values = [None if value is None else ", ".join(value) for value in column.to_list()]
         return cells.texts(values, declared.decimals, declared.unit)
 
-    def _plain(self, column: pl.Series) -> list[Cell]:
-        return list(map(Cell, self.texts(column)))
-
     def _estimated(self, estimate: Estimate) -> list[Cell]:
         """Each number with its interval and its mark, if it has them; in percent, the best."""
         column, declared = self.seen[estimate.anchor], self.columns.get(estimate.anchor)
@@ -199,14 +195,6 @@ class Table:
         made = [estimate.cell(text, row, unit) for text, row in zip(texts, rows, strict=True)]
         best = texts[at] if unit == "%" and (at := column.arg_max()) is not None else None
         return [one._replace(is_best=one.text == best) for one in made]
-
-    def _starred(self, plain: Sequence[Cell]) -> list[Cell]:
-        assert self.star is not None
-        flags = self.seen[self.star[1]]
-        return [
-            one._replace(mark="*") if flag is False else one
-            for one, flag in zip(plain, flags, strict=True)
-        ]
 
     def with_also(self, *more: str) -> Self:
         """The table as a page shows it, with the columns that are `also` there, and more."""
@@ -244,6 +232,13 @@ class Table:
     def noting(self, *notes: str) -> Self:
         """The same table with more notes."""
         return replace(self, notes=(*self.notes, *notes))
+
+
+def declare_table(
+    name: str, columns: Mapping[str, Column] | None = None, **shown: Any
+) -> Callable[..., Table]:
+    """Return a function that makes the table of rows, for a table that depends on nothing else."""
+    return lambda rows, **_: Table(name, rows, columns or {}, **shown)
 
 
 def first_game(rows: pl.DataFrame) -> list[str]:

@@ -231,7 +231,11 @@ def laid_out(table: Table, width: int | None, others: Iterable[Table] = ()) -> L
     if table.as_records:
         view = View(tuple(table.fields))
         return records(_headings(view), _rows(view), width), 0, table.notes
-    view = _folded(View(tuple(table.fields)), table, width)
+    view = View(tuple(table.fields))
+    if width is not None:
+        folded = fitting(view, table.folds, lambda one: _is_fitting(one, width))
+        # One that would still be blocks of lines stays as it is.
+        view = folded if is_table(_headings(folded), _rows(folded), width) else view
     if table.turned and width is not None and not _is_fitting(view, width, GAP) and _rows(view):
         return _turned(view, table.turned, width), 1, table.notes
     more = (_rows(View(tuple(one.fields))) for one in others)
@@ -243,14 +247,6 @@ def laid_out(table: Table, width: int | None, others: Iterable[Table] = ()) -> L
         [", ".join(title) for title in zip(*(one.texts for one in view.sections), strict=True)],
     )
     return *_heading(lines), (*view.notes, *table.notes)
-
-
-def _folded(view: View, table: Table, width: int | None) -> View:
-    """The view folded to the width; as it is where it would still be blocks of lines."""
-    if width is None:
-        return view
-    folded = fitting(view, table.folds, lambda one: _is_fitting(one, width))
-    return folded if is_table(_headings(folded), _rows(folded), width) else view
 
 
 def _is_fitting(view: View, width: int, gap: int = 1) -> bool:

@@ -38,9 +38,6 @@ VALUE = Estimate(
 _PROGRAM_COLUMNS = ("edition", "terms", "ci_method", "effective_items", "is_complete", *REPLAYS)
 
 
-PLAIN: tuple[Table, ...] = ()
-
-
 def metric_estimate(name: str, of: str) -> Estimate:
     """The columns of a metric, or of a value `of` one, in a row of the leaderboard."""
     low, high, thin, counted, games, reason, lacks, undecided = (

@@ -15,7 +15,7 @@ from pipeline.errors import UsageError, choose
 from pipeline.events.contracts import TABLES, polars_schema
 from pipeline.lake import StoredLake
 from pipeline.lake.stream import texts, with_texts
-from pipeline.metrics.known import SYSTEM, origin
+from pipeline.metrics.known import SYSTEM, of_lake, origin
 from pipeline.metrics.request import check_players, check_words, several
 from pipeline.metrics.rows import COLUMNS as OF_ROWS, literals
 from pipeline.reports.declared import report
@@ -58,7 +58,6 @@ _SEEN = ("message_index", "logged", "says", "hit_logged", "hit_read")
 
 
 @report(
-    "Games behind them",
     columns={
         **COLUMNS,
         "system": column.text("whose games were checked, null for several systems together"),
@@ -114,6 +113,7 @@ def audit(
     return shown if "system" in by else shown.with_columns(origin(one, None))
 
 
+@of_lake
 @column.listed(FINDINGS)
 def findings(
     lake: StoredLake, kind: str, *, model: str | Sequence[str] | None = None

@@ -6,8 +6,8 @@ import polars as pl
 from msgspec import Struct
 
 from pipeline.cells import counted, latex, printable_line
-from pipeline.lake import StoredLake, of_one_system
-from pipeline.metrics.known import names
+from pipeline.lake import StoredLake
+from pipeline.metrics.known import names, of_lake
 from pipeline.metrics.request import check_losses
 from pipeline.plugins import DISTRIBUTION
 from pipeline.version import __version__
@@ -90,7 +90,7 @@ class Citation(Struct, frozen=True):
 """
 
 
-@of_one_system
+@of_lake
 def cite(lake: StoredLake, *, edition: Edition = PAPER) -> Citation:
     """How to cite values of this edition that were computed from this state of the lake.
 
@@ -99,6 +99,7 @@ def cite(lake: StoredLake, *, edition: Edition = PAPER) -> Citation:
     >>> lake.cite().n_games
     112
     """
+    lake = lake.of_one_system()
     names(edition)  # an unknown one is refused before anything is read
     check_losses(lake, edition)
     counts = lake.table("games").select(n=pl.len(), finished=pl.col("is_finished").sum()).collect()

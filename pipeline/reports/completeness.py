@@ -100,7 +100,7 @@ _SUMS = {
 }
 
 
-@report("Numbers", columns=COLUMNS)
+@report(columns=COLUMNS)
 def completeness(
     lake: StoredLake,
     *,

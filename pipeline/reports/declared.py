@@ -1,22 +1,19 @@
 """Reports that are declared once: a function of a lake is a method, a command and a page."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, wraps
-from importlib import import_module
-from inspect import Signature, cleandoc, signature
+from functools import partial
+from inspect import BoundArguments, Signature, cleandoc, signature
 from numbers import Real
-from pkgutil import iter_modules
 from typing import Annotated, Any, TypeVar, cast, get_args, get_origin
 
-import polars as pl
-
-from pipeline import column, games, reports
+from pipeline import column, games
 from pipeline.declared import REPEATED, Parameter, parameters
 from pipeline.errors import UsageError
-from pipeline.metrics.known import counted_in
+from pipeline.metrics.known import counted_in, of_lake
 from pipeline.metrics.request import check_words, several
+from pipeline.registry import load_result
 from pipeline.vocabulary import ALL
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -33,7 +30,6 @@ class Report:
     `is_of_system` counts the games of one system; one without `has_losses` is the same whether
     failures are losses or not. What `is_for_papers` has LaTeX too, and what `is_drawn` a picture,
     by the function of `pipeline.plots` of its name. What `has_percent` can be shown in percent.
-    One that no `is_command` is shown by the command of another one.
     """
 
     function: Callable[..., Any]
@@ -46,7 +42,6 @@ class Report:
     is_for_papers: bool
     is_drawn: bool
     has_percent: bool
-    is_command: bool
 
     @property
     def name(self) -> str:
@@ -57,18 +52,8 @@ class Report:
         """What each of its parameters means, to one who gives it one value."""
         return {one.name: one.declared.help.removesuffix(REPEATED) for one in self.parameters}
 
-    @property
-    def place(self) -> str:
-        """Where it is, such as `reports.ratings.ratings`."""
-        return f"{self.function.__module__}.{self.name}".partition(".")[2]
-
-
-REPORTS: dict[str, Report] = {}
-"""The reports of the modules that are imported, by name."""
-
 
 def report(
-    task: str | None,
     *,
     columns: Mapping[str, column.Column],
     title: str = "",
@@ -79,12 +64,12 @@ def report(
     has_percent: bool = False,
     tells_system: bool = False,
 ) -> Callable[[F], F]:
-    """Declares a function of a lake as a report; `task` is where `magic --help` lists it.
+    """Declares a function of a lake as a report, which `pipeline.registry` lists.
 
-    Without one it is no command, but shown by that of another report. It has the parameters that it
-    names: see `pipeline.declared`. Its docstring is the help; paragraphs that begin with `\\b` or
-    name an option are for terminals alone, those after `Raises` for Python. One that `tells_system`
-    finds the system whose games it counts itself, and `columns` has it.
+    It has the parameters that it names: see `pipeline.declared`. Its docstring is the help;
+    paragraphs that begin with `\\b` or name an option are for terminals alone, those after
+    `Raises` for Python. One that `tells_system` finds the system whose games it counts itself, and
+    `columns` has it.
     """
 
     def declare(function: F) -> F:
@@ -95,16 +80,18 @@ def report(
         of_python = [n for n, part in enumerate(parts) if part.startswith(_FOR_PYTHON)]
         shown = parts[: of_python[0]] if of_python else parts
         function.__doc__ = "\n\n".join(one for one in parts if not _FOR_TERMINALS.search(one))
-        made: Any = _checking(function, own)
+        known = signature(function)
+        bind = partial(_bound, known, own)
         if is_of_system and not tells_system:
             has_edition = any(one.name == "edition" for one in own)
-            made = counted_in(columns, has_edition=has_edition, has_losses=has_losses)(made)
+            counted = counted_in(columns, has_edition=has_edition, has_losses=has_losses, bind=bind)
+            made: Any = counted(function)
         else:
-            column.listed(columns)(made)
-        made.__signature__ = _plain(signature(function))
+            made = of_lake(column.listed(columns)(function), bind=bind)
+        made.__signature__ = _plain(known)
         heading = title or column.words(function.__name__).capitalize()
-        more = (is_of_system, has_losses, is_for_papers, is_drawn, has_percent, task is not None)
-        REPORTS[made.__name__] = Report(made, columns, own, "\n\n".join(shown), heading, *more)
+        more = (is_of_system, has_losses, is_for_papers, is_drawn, has_percent)
+        made.report = Report(made, columns, own, "\n\n".join(shown), heading, *more)
         return cast(F, made)
 
     return declare
@@ -122,21 +109,16 @@ def _plain(shown: Signature) -> Signature:
     )
 
 
-def _checking(function: Callable[..., Any], own: Iterable[Parameter]) -> Callable[..., Any]:
-    """The function, given only values that it declares, whichever way it is asked."""
-    known = signature(function)
-
-    @wraps(function)
-    def run(*given: Any, **options: Any) -> Any:
-        asked = known.bind(*given, **options)
-        for one in own:
-            value = asked.arguments.get(one.name, one.default)
-            if value is not one.default:
-                asked.arguments[one.name] = _checked(one, value)
-        rows = function(*asked.args, **asked.kwargs)
-        return rows.collect() if isinstance(rows, pl.LazyFrame) else rows
-
-    return run
+def _bound(
+    known: Signature, own: Sequence[Parameter], /, *given: Any, **options: Any
+) -> BoundArguments:
+    """Return the arguments, of which the report declares all values, whichever way it is asked."""
+    asked = known.bind(*given, **options)
+    for one in own:
+        value = asked.arguments.get(one.name, one.default)
+        if value is not one.default:
+            asked.arguments[one.name] = _checked(one, value)
+    return asked
 
 
 def _checked(asked: Parameter, value: Any) -> Any:
@@ -163,9 +145,6 @@ def _checked(asked: Parameter, value: Any) -> Any:
     return value
 
 
-@cache
-def found() -> Mapping[str, Report]:
-    """All reports, by name: those that the modules of `pipeline.reports` declare."""
-    for one in iter_modules(reports.__path__):
-        import_module(f"{reports.__name__}.{one.name}")
-    return REPORTS
+def find_report(name: str) -> Report:
+    """Return the report of this name, one of `registry.REPORTS`."""
+    return cast(Report, load_result(name).report)

@@ -20,7 +20,7 @@ from pipeline.metrics import (
     clusters_of,
     declarations,
 )
-from pipeline.metrics.known import IS_THIN, METRIC, ORIGIN, names, origin
+from pipeline.metrics.known import IS_THIN, METRIC, ORIGIN, names, of_lake, origin
 from pipeline.metrics.request import Request, asked_for, check_models, several, tested
 from pipeline.metrics.tally import GAME_MARK, Question, count
 from pipeline.reports.compare.differences import (
@@ -103,7 +103,7 @@ CHANGED_GAMES: Mapping[str, column.Column] = {
 }
 
 
-@report("Numbers", columns={**COLUMNS, **ORIGIN}, title="What changed", tells_system=True)
+@report(columns={**COLUMNS, **ORIGIN}, title="What changed", tells_system=True)
 def diff(
     before: StoredLake,
     after: StoredLake | str | Path,
@@ -334,6 +334,7 @@ def _counted(lake: StoredLake, request: Request, metrics: Sequence[str]) -> pl.D
     return of_games.filter(pl.col("counted") > 0).with_columns(pl.col("hits").cast(pl.Float64))
 
 
+@of_lake
 @column.listed({**CHANGED_GAMES, **ORIGIN})
 def diff_games(
     before: StoredLake,

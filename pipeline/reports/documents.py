@@ -15,6 +15,7 @@ from pipeline.games import names
 from pipeline.lake import StoredLake, reopened
 from pipeline.lake.stream import stream
 from pipeline.metrics.evidence import page_of
+from pipeline.metrics.known import of_lake
 from pipeline.metrics.request import check_players, check_words, chosen
 from pipeline.vocabulary import DocumentStatus
 
@@ -68,6 +69,7 @@ _LOCATION = {
 }
 
 
+@of_lake
 @column.listed(COLUMNS)
 def documents(
     lake: StoredLake,
@@ -98,6 +100,7 @@ def documents(
     return page.select(*COLUMNS).collect(engine="streaming")
 
 
+@of_lake
 @column.listed(COUNT_COLUMNS)
 def document_counts(lake: StoredLake, *, source: str | Sequence[str] | None = None) -> pl.DataFrame:
     """A row for each source, status and reason, with its number of documents.
@@ -118,6 +121,7 @@ def document_counts(lake: StoredLake, *, source: str | Sequence[str] | None = No
     return counts.sort(order, nulls_last=True).select(*COUNT_COLUMNS)
 
 
+@of_lake
 def quarantine(lake: StoredLake, *, raw: bool = False) -> pl.DataFrame:
     """A row for each document, or part of a game, that an ingest could not use, sorted by place.
 
@@ -224,6 +228,7 @@ class Hits(Struct, frozen=True):
     key: str | None
 
 
+@of_lake
 def search(
     lake: StoredLake,
     words: str | Sequence[str] = (),

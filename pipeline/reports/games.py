@@ -65,7 +65,7 @@ _COUNTING = (
 )
 
 
-@report("Games behind them", columns=COLUMNS, is_of_system=False)
+@report(columns=COLUMNS, is_of_system=False)
 def games(
     lake: StoredLake,
     *,
@@ -259,7 +259,7 @@ _NAMES_OF_NOBODY = ("", "none", "null", "nan", "unknown", "undefined")
 _NOT_READ = r"[\s\p{Z}\p{C}\p{Pd}_\x{FE00}-\x{FE0F}]"
 
 
-@report("Numbers", columns=MODELS_COLUMNS, is_of_system=False)
+@report(columns=MODELS_COLUMNS, is_of_system=False)
 def models(lake: StoredLake) -> pl.DataFrame:
     """List the names of models: how many games each has, and which look alike.
 
@@ -285,7 +285,7 @@ def models(lake: StoredLake) -> pl.DataFrame:
     return _named(lake).select(*MODELS_COLUMNS)
 
 
-@report("Numbers", columns=USAGE, is_of_system=False)
+@report(columns=USAGE, is_of_system=False)
 def usage(lake: StoredLake, *, model: str | Sequence[str] | None = None) -> pl.DataFrame:
     """List what each model used, where logs say it: tokens, seconds and US dollars.
 

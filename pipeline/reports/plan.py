@@ -60,7 +60,7 @@ COLUMNS: Mapping[str, column.Column] = {
 _PLANNED = tuple(COLUMNS)[tuple(COLUMNS).index("n_settings") :]
 
 
-@report("Numbers", columns=COLUMNS)
+@report(columns=COLUMNS)
 def plan(
     lake: StoredLake,
     metric: Annotated[str, option("METRIC", "The metric to plan for.", suggested="metrics")] = (

@@ -14,7 +14,7 @@ from pipeline.cells import EMPTY_TEXT, NULL
 from pipeline.column import schema
 from pipeline.declared import flag, option
 from pipeline.errors import UsageError
-from pipeline.lake import StoredLake, of_one_system
+from pipeline.lake import StoredLake
 from pipeline.metrics import (
     ALL,
     DEFAULT_BY,
@@ -37,6 +37,7 @@ from pipeline.metrics.known import (
     REPLAYS,
     leaderboard_columns,
     names,
+    of_lake,
     origin,
     title,
     wide,
@@ -56,7 +57,7 @@ MOST_LETTERED = 100
 """With more models, pairs are not compared: after Holm's adjustment almost none would differ."""
 
 
-@report("Numbers", columns=LEADERBOARD, is_for_papers=True, has_percent=True)
+@report(columns=LEADERBOARD, is_for_papers=True, has_percent=True)
 def leaderboard(
     lake: StoredLake,
     *,
@@ -169,7 +170,7 @@ class Board(NamedTuple):
     values: pl.DataFrame
 
 
-@of_one_system
+@of_lake
 def board(
     lake: StoredLake,
     *,
@@ -191,6 +192,7 @@ def board(
     >>> board.ranking.height, board.values.height
     (4, 32)
     """
+    lake = lake.of_one_system()
     metrics, shown = _asked(edition, metric, columns)
     groups = [*by, *(several(columns) or ())]
     answer = answered(lake, _request(edition, metrics, game_type, where, groups), names=metrics)
@@ -398,7 +400,7 @@ RADAR_COLUMNS: Mapping[str, column.Column] = {
 }
 
 
-@report("Numbers", columns=RADAR_COLUMNS, is_for_papers=True, is_drawn=True)
+@report(columns=RADAR_COLUMNS, is_for_papers=True, is_drawn=True)
 def radar(
     lake: StoredLake,
     *,

@@ -49,7 +49,7 @@ COLUMNS: Mapping[str, column.Column] = {
 }
 
 
-@report("Numbers", columns=COLUMNS, title="Ratings by side", has_losses=False, is_for_papers=True)
+@report(columns=COLUMNS, title="Ratings by side", has_losses=False, is_for_papers=True)
 def ratings(
     lake: StoredLake,
     *,

@@ -7,6 +7,7 @@ import polars as pl
 from pipeline import column
 from pipeline.events.contracts import TABLES, row_meaning
 from pipeline.lake import StoredLake
+from pipeline.metrics.known import of_lake
 
 COLUMNS: Mapping[str, column.Column] = {
     "table": column.text("the table's name"),
@@ -19,6 +20,7 @@ COLUMNS: Mapping[str, column.Column] = {
 }
 
 
+@of_lake
 @column.listed(COLUMNS)
 def tables(lake: StoredLake) -> pl.DataFrame:
     """A row for each table of the lake, as its Delta log says.

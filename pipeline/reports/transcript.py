@@ -12,7 +12,7 @@ from pipeline.errors import UsageError
 from pipeline.events.contracts import GAME_TABLES, no_rows, polars_schema
 from pipeline.lake import StoredLake
 from pipeline.metrics.evidence import COLUMNS, of_tables
-from pipeline.metrics.known import metric, names
+from pipeline.metrics.known import metric, names, of_lake
 from pipeline.metrics.request import Request, check_number_of_games
 from pipeline.processes import cores
 from pipeline.reports.parts import EVERYBODY, Part, Sources, as_text, parts, sources_of, title
@@ -82,6 +82,7 @@ class Transcript(Struct, frozen=True):
         return self.tables["messages"].filter(is_seen).select(SEEN)
 
 
+@of_lake
 def transcript(
     lake: StoredLake, game: str, *, edition: Edition = PAPER, num_of_game: int = DEFAULT_GAMES
 ) -> Transcript:
@@ -97,6 +98,7 @@ def transcript(
     return next(read([_id_of(lake, game)]))
 
 
+@of_lake
 def transcripts(
     lake: StoredLake,
     game_ids: Sequence[str],

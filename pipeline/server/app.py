@@ -23,10 +23,12 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from pipeline.api import Lake, reopened
+from pipeline.api import Lake
 from pipeline.errors import LakeError, MissingExtraError, PipelineError, UsageError
-from pipeline.pages import MENU, NAMES, address, page, page_link
+from pipeline.lake import reopened
+from pipeline.pages import NAMES, address, page, page_link
 from pipeline.pages.render import TEMPLATES, carrying, environment
+from pipeline.registry import MENU
 from pipeline.version import __version__
 
 # What a browser may send here, and what it may do with an answer.
@@ -325,7 +327,7 @@ class Making:
 
 def answer(lake: "Lake", task: Task) -> Reply:
     """Return the page in its form, or the reason why it cannot be shown."""
-    from pipeline.answers import metrics_of
+    from pipeline.metrics.known import metrics_of
 
     try:
         with metrics_of(lake):

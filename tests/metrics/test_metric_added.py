@@ -10,11 +10,21 @@ from msgspec.structs import replace
 from polars.testing import assert_frame_equal
 
 import pipeline
-from pipeline.answers import metrics_of, with_metrics
+from pipeline.answers import with_metrics
 from pipeline.api import Lake
 from pipeline.errors import MetricError, QueryError, UsageError
 from pipeline.metrics.evidence import evidence_parts, evidence_totals
-from pipeline.metrics.known import NAMES, Added, Combine, Metric, Rows, Term, metric, sql
+from pipeline.metrics.known import (
+    NAMES,
+    Added,
+    Combine,
+    Metric,
+    Rows,
+    Term,
+    metric,
+    metrics_of,
+    sql,
+)
 from pipeline.reports.evidence_sum import sentence
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES, PAPER
 

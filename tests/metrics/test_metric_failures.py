@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from random_tables import event_tables, shuffled
 
 import pipeline
-from pipeline.api import Lake, reopened
+from pipeline.api import Lake
 from pipeline.cli import main
 from pipeline.errors import UsageError
 from pipeline.events.contracts import polars_schema
-from pipeline.lake import StoredLake
+from pipeline.lake import StoredLake, reopened
 from pipeline.metrics import metrics
 from pipeline.warehouse import answer, connect
 

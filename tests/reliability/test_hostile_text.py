@@ -21,12 +21,12 @@ from markdowns import rendered
 
 from pipeline import open_lake
 from pipeline.cli import main, output, terminal
-from pipeline.cli.app import TASKS
 from pipeline.errors import QueryError
 from pipeline.formats import read
 from pipeline.game import BrokenDocument
 from pipeline.ingest import ingest
 from pipeline.present import markdown
+from pipeline.registry import COMMANDS as NAMES
 from pipeline.reports.audit import KINDS
 from pipeline.simulate import simulate
 
@@ -354,7 +354,7 @@ def everywhere(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def test_every_command_is_asked() -> None:
-    assert sorted(ASKED) == sorted(name for names in TASKS.values() for name in names)
+    assert sorted(ASKED) == sorted(NAMES)
 
 
 @pytest.mark.some(5)

@@ -82,7 +82,7 @@ def metrics(
             )
         from pipeline.metrics.known import magic_json
 
-        rows = asked.answer("metrics.metrics", confidence=None)
+        rows = asked.answer("metrics", confidence=None)
         terminal.out(magic_json(rows) + "\n")
         missing = rows.filter(game_type="all").drop_nulls("reason").select("metric", "reason")
         for name, reason in missing.iter_rows():
@@ -90,7 +90,7 @@ def metrics(
         return
     if system is None and "system" in by:
         asked.lake = asked.every_system()
-    asked.show("metrics.metrics")
+    asked.show("metrics")
 
 
 def completeness(
@@ -125,12 +125,12 @@ def completeness(
     tested = asked.lake.table("results").filter("is_tested").head(1)
     has_games = not tested.collect().is_empty()
     name = "readability" if readability else "completeness"
-    rows = asked.answer(f"reports.completeness.{name}")
+    rows = asked.answer(name)
     table = asked.table(name, rows)
     if readability and not has_games:
         table = table.noting(NO_GAMES)
     if missing:
-        listed = asked.table("missing", asked.answer("reports.games.missing"), lake=None)
+        listed = asked.table("missing", asked.answer("missing"), lake=None)
         asked.show_table(listed.noting(*table.notes))
     else:
         is_shown = ~rows["is_complete"].fill_null(value=False) if incomplete else True
@@ -157,7 +157,7 @@ def compare(
     """Compares two models, one model's groups, all models, or those with a method."""
     models = model or []
     if method is not None and not (models or all_pairs or by):
-        asked.show("reports.compare.compare_with")
+        asked.show("compare_with")
         return
     if system is None and any("@" in one for one in models):
         from pipeline.reports.compare import system_of
@@ -177,9 +177,9 @@ def compare(
             "alone"
         )
     if len(models) == 1:
-        rows = asked.answer("reports.compare.contrast", model=models[0], by=by[0])
+        rows = asked.answer("contrast", model=models[0], by=by[0])
     else:
-        rows = asked.answer("reports.compare.compare", *([tuple(models)] if models else []))
+        rows = asked.answer("compare", *([tuple(models)] if models else []))
     table = asked.table("compare", rows)
     if rows.height and (without := [name for name in metric or () if name not in rows["metric"]]):
         what = f"groups of {', '.join(by)}" if by else "models"
@@ -232,10 +232,10 @@ def diff(
     asked.lake = options.failing(before, failures, " before")
     after = options.failing(after, failures, " after")
     if list_games:
-        asked.show("reports.diff.diff_games", after)
+        asked.show("diff_games", after)
         if margin is None:
             return
-    rows = asked.answer("reports.diff.diff", after)
+    rows = asked.answer("diff", after)
     if not list_games:
         # Whoever names a model and a metric asks for these values.
         _show_changes(asked, rows, form, all_values=all or bool(model and metric))
@@ -282,7 +282,7 @@ def games(
 ) -> None:
     """Lists the games."""
     words = {"won": won, "lost": lost}
-    asked.show("reports.games.games", result=[word for word in words if words[word]] or None)
+    asked.show("games", result=[word for word in words if words[word]] or None)
 
 
 def evidence(
@@ -337,13 +337,13 @@ def evidence(
     from pipeline.reports.evidence_sum import sentence
 
     hit = hits if hits or misses else None
-    terminal.note(sentence(metric, asked.answer("reports.evidence_sum.evidence_sum")))
-    parts = asked.answer("metrics.evidence.evidence_parts", hit=hit, unclear=unclear)
+    terminal.note(sentence(metric, asked.answer("evidence_sum")))
+    parts = asked.answer("evidence_parts", hit=hit, unclear=unclear)
     has_terms = len(declared(metric, edition).terms) > 1
     n_shown = asked.show_parts("evidence", parts, has_terms=has_terms, unclear=unclear)
     if limit is not None or chosen:
         wanted = _ROWS[chosen[0]] if chosen else "counted"
-        totals = asked.answer("metrics.evidence.evidence_totals", hit=hit, unclear=unclear)
+        totals = asked.answer("evidence_totals", hit=hit, unclear=unclear)
         terminal.note(_shown(totals, wanted, n_shown))
 
 
@@ -396,7 +396,7 @@ def show(
     from pipeline.cli import transcript as page
     from pipeline.reports.tables import unknown_notes
 
-    game_shown = asked.answer("reports.transcript.transcript")
+    game_shown = asked.answer("transcript")
     if form == "json":
         terminal.out_bytes(page.as_json(game_shown, seat).encode())
     elif seat is None:
@@ -439,7 +439,7 @@ def search(
       magic search contribute 10 --model gpt-4 --format json
       magic search --secret --aloud --tested
     """
-    found = asked.answer("reports.documents.search", words=words or ())
+    found = asked.answer("search", words=words or ())
     asked.show_table(asked.table("search", found.rows, found=found))
 
 
@@ -452,9 +452,9 @@ def audit(
 ) -> None:
     """Counts the findings of every kind, or lists those of one."""
     if kind is None:
-        asked.show("reports.audit.audit")
+        asked.show("audit")
         return
     if by:
         raise UsageError("--by cannot be combined with KIND: its rows are not grouped")
-    if asked.show_parts("findings", asked.answer("reports.audit.findings_parts")) == 0:
+    if asked.show_parts("findings", asked.answer("findings_parts")) == 0:
         terminal.note(f"{kind}: no contradiction was found")

@@ -17,7 +17,6 @@ from pipeline.cli.changes import (
     renew_catalog,
     show_report,
     why_ignored,
-    why_no_game,
 )
 from pipeline.cli.command import Asked
 from pipeline.cli.exits import CHECK_FAILED, FAILED, QUARANTINED
@@ -36,7 +35,6 @@ from pipeline.errors import SourceError, UsageError
 if TYPE_CHECKING:
     from pipeline.conversion import Converted
     from pipeline.ingest import IngestSummary
-    from pipeline.ingest.worker import Team
 
 # `magic ingest`: logs into a lake.
 
@@ -97,11 +95,16 @@ def ingest(
     """
     if watch is not None and (strict or dry_run):
         raise UsageError("--watch goes on: leave out --strict and --dry-run")
+    if master is not None and engine != "spark":
+        raise UsageError("--master works only with --engine spark")
 
-    def shown() -> "IngestSummary":
+    def read() -> "IngestSummary":
         from pipeline.archives import measure
         from pipeline.ingest import ingest as ingest_into
         from pipeline.ingest.decode import given
+
+        if engine == "spark":
+            from pipeline.spark import cluster
 
         is_given = bool(model or models_from)
         try:
@@ -115,7 +118,7 @@ def ingest(
                     memory=memory,
                     max_document=max_document,
                     max_expanded=max_expanded,
-                    team=_team(engine, master),
+                    team=cluster(master) if engine == "spark" else None,
                     reread=reread,
                     on_progress=on_progress,
                 )
@@ -130,13 +133,18 @@ def ingest(
         return report
 
     if watch is not None:
-        _watch(source, watch, shown)
+        _watch(source, watch, read)
         return
-    report = shown()
+    report = read()
     if not report.n_of_games and not allow_empty:
         from pipeline.formats import may_be_log
 
-        terminal.complain(f"{why_no_game(report)}; use --allow-empty to accept this")
+        reasons, n_quarantined = why_ignored(report), report.statuses["quarantined"]
+        reasons += [f"{n_quarantined:,} quarantined"] * bool(n_quarantined)
+        terminal.complain(
+            f"no game was found in {counted(report.n_seen, 'document')}: {'; '.join(reasons)}; "
+            "use --allow-empty to accept this"
+        )
         if any(map(may_be_log, report.ignored["reason"])):
             terminal.note(WRITE_INTERCHANGE)
         raise Exit(FAILED)
@@ -232,16 +240,6 @@ def _note_counted(lake: str) -> None:
             f"{note}; to tell two runs apart, ingest each into a lake of its own (--lake), and "
             "compare the lakes by `magic diff`; `magic audit repeated_games` lists repeats"
         )
-
-
-def _team(engine: str, master: str | None) -> "Team | None":
-    if engine == "spark":
-        from pipeline.spark import cluster
-
-        return cluster(master)
-    if master is not None:
-        raise UsageError("--master works only with --engine spark")
-    return None
 
 
 GAME, FAULTY = "game", "faulty part"

@@ -8,7 +8,7 @@ from pipeline.cli import options, terminal
 from pipeline.cli.command import Asked, PathType
 from pipeline.cli.options import DEFAULT_CONFIDENCE, DEFAULT_LAKE, Texts
 from pipeline.declared import argument, flag, option, several
-from pipeline.errors import PipelineError, UsageError
+from pipeline.errors import UsageError
 from pipeline.plugins import check_extra
 from pipeline.vocabulary import Edition, ExportKind, Failures
 
@@ -62,10 +62,8 @@ def report(
     from pipeline.cli.output import check_place
     from pipeline.replacing import replacing
 
-    try:
+    with plots.needing_extra():
         from pipeline.pages.report import GAMES_PER_CELL, report_file
-    except ModuleNotFoundError:
-        raise PipelineError(plots.NEEDED) from None
 
     file = Path(out or NAMES[form])
     if out != STDOUT:
@@ -210,12 +208,10 @@ def export(
     )
     terminal.note(
         f"wrote {destination} ({counted(exported.n_rows, 'row')}, "
-        f"{exported.n_bytes / 1000:,.0f} kB)"
+        f"{exported.n_bytes / 1000:,.0f} kB)",
+        *exported.notes,
+        *(f"{pseudonym} is {name}" for name, pseudonym in exported.pseudonyms.items()),
     )
-    for note in exported.notes:
-        terminal.note(note)
-    for name, pseudonym in exported.pseudonyms.items():
-        terminal.note(f"{pseudonym} is {name}")
 
 
 def cite(
@@ -240,5 +236,5 @@ def cite(
       magic cite --edition audited
       magic cite --format bibtex > magic.bib
     """
-    citation = asked.answer("reports.cite.cite")
+    citation = asked.answer("cite")
     terminal.out(citation.bibtex if form == "bibtex" else citation.text)

@@ -19,7 +19,6 @@ from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
     from pipeline.metrics.known import Added
-    from pipeline.verify import Verification
 
 
 def documents(
@@ -48,7 +47,7 @@ def documents(
       magic documents --path chameleon/ --format csv
     """
     is_list = status or source or reason or path or limit
-    asked.show(f"reports.documents.{'documents' if is_list else 'document_counts'}")
+    asked.show("documents" if is_list else "document_counts")
 
 
 def tables(
@@ -64,8 +63,7 @@ def tables(
       magic tables
       magic tables --lake lake/ --format json
     """
-    rows = asked.answer("reports.tables.tables")
-    asked.show_table(asked.table("tables", rows, opened=asked.lake))
+    asked.show_table(asked.table("tables", asked.answer("tables"), opened=asked.lake))
 
 
 def schema(
@@ -230,24 +228,20 @@ def quarantine(
       magic quarantine --export refused/
     """
     if export is None:
-        asked.show("reports.documents.quarantine")
-    elif raw:
+        asked.show("quarantine")
+        return
+    if raw:
         raise UsageError("use only one of --raw and --export")
-    else:
-        _export(asked, lake, export)
+    from pipeline.ingest.export import MANIFEST, export as export_documents
 
-
-def _export(asked: Asked, lake: str, folder: Path) -> None:
-    from pipeline.ingest.export import MANIFEST, export
-
-    manifest = export(lake, folder)
-    with terminal.reporting(f"the documents are in {folder}"):
+    manifest = export_documents(lake, export)
+    with terminal.reporting(f"the documents are in {export}"):
         hidden = ("n_written", "source", "sha256", "game_id", "rules")
         asked.show_rows("manifest", manifest, hidden=hidden)
     n_cut, n_unread = manifest["is_cut"].sum(), manifest["file"].null_count()
     terminal.note(
         f"{counted(manifest.height, 'document')}, {n_cut:,} cut and {n_unread:,} never read: "
-        f"{folder / MANIFEST} says where each comes from"
+        f"{export / MANIFEST} says where each comes from"
     )
 
 
@@ -369,14 +363,6 @@ def verify(
     with terminal.of_steps() as on_progress:
         verified = verify_lake(lake, limit=limit, on_progress=on_progress)
     asked.show_rows("verify", verified.faults, brief=lambda rows: rows.select(BRIEF))
-    _print_notes(verified)
-    if not verified.is_whole:
-        raise Exit(CHECK_FAILED if verified.is_damaged else FAILED)
-    if verified.is_contradicted and not allow_contradictions:
-        raise Exit(CONTRADICTED)
-
-
-def _print_notes(verified: "Verification") -> None:
     for check, finds in verified.faults.select("check", "finds").unique(maintain_order=True).rows():
         terminal.note(f"{check}: {finds}")
     if verified.left_out:
@@ -393,3 +379,7 @@ def _print_notes(verified: "Verification") -> None:
             "contradictions are in the logs, not damage to the lake: run `magic audit` to count "
             "such games; use --allow-contradictions to accept them"
         )
+    if not verified.is_whole:
+        raise Exit(CHECK_FAILED if verified.is_damaged else FAILED)
+    if verified.is_contradicted and not allow_contradictions:
+        raise Exit(CONTRADICTED)

@@ -350,7 +350,7 @@ def _first_games(
 _GameTypes = Annotated[str | Sequence[str] | None, GAME_TYPES]
 
 
-@report("Numbers", columns=COLUMNS, is_for_papers=True)
+@report(columns=COLUMNS, is_for_papers=True)
 def compare(
     lake: StoredLake,
     *pairs: tuple[str, str],
@@ -464,7 +464,7 @@ def compare(
     )
 
 
-@report(None, columns=COLUMNS, is_for_papers=True, title="Groups compared")
+@report(columns=COLUMNS, is_for_papers=True, title="Groups compared")
 def contrast(
     lake: StoredLake,
     model: Annotated[str, option("MODEL", "The model.", suggested="models")],
@@ -514,7 +514,7 @@ def contrast(
     return finished(adjusted(rows, []), margin, confidence, [])
 
 
-@report(None, columns=OF_METHOD, is_for_papers=True, title="With and without a method")
+@report(columns=OF_METHOD, is_for_papers=True, title="With and without a method")
 def compare_with(
     lake: StoredLake,
     method: Annotated[

@@ -1,0 +1,188 @@
+"""The registry: every command, every result of a lake and every page of the menu, by name.
+
+It is one plain table, which imports nothing. A module is imported when somebody asks for what is in
+it, so that `magic --help` waits for no library. Metrics, formats and games are not listed here:
+they are found by their files.
+"""
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, NamedTuple
+
+TASKS: Mapping[str, Mapping[str, str]] = {
+    "Logs": {
+        "ingest": "logs",
+        "documents": "tables",
+        "quarantine": "tables",
+        "convert": "logs",
+        "validate": "logs",
+        "simulate": "logs",
+    },
+    "Numbers": {
+        "leaderboard": "",
+        "radar": "",
+        "metrics": "behind",
+        "compare": "behind",
+        "plan": "",
+        "ratings": "",
+        "completeness": "behind",
+        "models": "",
+        "usage": "",
+        "diff": "behind",
+    },
+    "Games behind them": {
+        "games": "behind",
+        "evidence": "behind",
+        "show": "behind",
+        "search": "behind",
+        "audit": "behind",
+    },
+    "Tables": {"sql": "tables", "tables": "tables", "schema": "tables", "catalog": "tables"},
+    "To show and to quote": {
+        "view": "sharing",
+        "report": "sharing",
+        "export": "sharing",
+        "cite": "sharing",
+    },
+    "Upkeep": {"verify": "tables", "maintain": "tables"},
+}
+"""The commands by what they are for, as `magic --help` lists them.
+
+Beside each is the module of `pipeline.cli.commands` that has a function of its name. Without one,
+the command shows the rows of the report of its name.
+"""
+COMMANDS: Mapping[str, str] = {
+    name: module for commands in TASKS.values() for name, module in commands.items()
+}
+"""The same without the tasks."""
+OF_A_LAKE = tuple(
+    name for name in COMMANDS if name not in ("convert", "diff", "simulate", "validate")
+)
+"""The commands that read the lake of `--lake` alone: a note on a terminal names it behind them."""
+
+
+class Result(NamedTuple):
+    """A result of a lake.
+
+    Attributes:
+        module: The module of `pipeline` with the function of its name, which returns the rows.
+        table: The module of `pipeline.present` with the function of its name, which returns the
+            table. If it is empty, the table shows the columns that the report declares. If it is
+            None, there is no table.
+        summary: The first sentence of its docstring, for one that is declared by `@report`. So the
+            list of commands imports no report.
+    """
+
+    module: str
+    table: str | None = ""
+    summary: str = ""
+
+
+RESULTS: Mapping[str, Result] = {
+    "metrics": Result("metrics", "values"),
+    "leaderboard": Result(
+        "reports.ranking",
+        "values",
+        "Rank the models by win rate, with all metrics and their intervals.",
+    ),
+    "evidence_sum": Result("reports.evidence_sum", "values"),
+    "ratings": Result(
+        "reports.ratings",
+        "values",
+        "Rate the models on each side of games that have a hidden side, whoever they met.",
+    ),
+    "compare": Result(
+        "reports.compare",
+        "comparisons",
+        "Compare two models in each metric: difference, interval, p-value.",
+    ),
+    "compare_with": Result(
+        "reports.compare",
+        "comparisons",
+        "What a method adds: a row for each metric and each model that is there with and "
+        "without it.",
+    ),
+    "contrast": Result(
+        "reports.compare",
+        "comparisons",
+        "The difference between groups of one model: a row for each metric and pair of groups.",
+    ),
+    "settings_apart": Result("reports.compare", "comparisons"),
+    "diff": Result(
+        "reports.diff",
+        "comparisons",
+        "Show what changed between two lakes, and whether chance alone can explain it.",
+    ),
+    "diff_games": Result("reports.diff", "comparisons"),
+    "plan": Result(
+        "reports.plan",
+        "comparisons",
+        "Compute how many settings are needed to detect a difference between two models.",
+    ),
+    "radar": Result(
+        "reports.ranking",
+        "comparisons",
+        "Show the seven metrics of each model around a point, and the area that they make.",
+    ),
+    "audit": Result(
+        "reports.audit",
+        "rows",
+        "Find where logs contradict themselves, how often, and the effect on metrics.",
+    ),
+    "findings": Result("reports.audit", "rows"),
+    "document_counts": Result("reports.documents", "rows"),
+    "documents": Result("reports.documents", "rows"),
+    "evidence": Result("metrics.evidence", "rows"),
+    "games": Result(
+        "reports.games",
+        "rows",
+        "List games: who played in which role, with which result, and the log they are from.",
+    ),
+    "quarantine": Result("reports.documents", "rows"),
+    "search": Result("reports.documents", "rows"),
+    "completeness": Result(
+        "reports.completeness",
+        "rows",
+        "Show which games of each model the lake has, and which are missing.",
+    ),
+    "missing": Result("reports.games", "rows"),
+    "models": Result(
+        "reports.games",
+        "rows",
+        "List the names of models: how many games each has, and which look alike.",
+    ),
+    "readability": Result("reports.completeness", "rows"),
+    "schema": Result("reports.views", "rows"),
+    "tables": Result("reports.tables", "rows"),
+    "usage": Result(
+        "reports.games",
+        "rows",
+        "List what each model used, where logs say it: tokens, seconds and US dollars.",
+    ),
+    # What only commands show, each in a form of its own.
+    "cite": Result("reports.cite", None),
+    "evidence_parts": Result("metrics.evidence", None),
+    "evidence_totals": Result("metrics.evidence", None),
+    "findings_parts": Result("reports.audit", None),
+    "transcript": Result("reports.transcript", None),
+}
+"""The results of a lake by name. One with a summary is a report: a method and a page, and a command
+if it is in `TASKS`."""
+REPORTS = tuple(name for name, result in RESULTS.items() if result.summary)
+
+MENU = (
+    *("leaderboard", "radar", "metric", "model", "compare", "ratings", "games", "search"),
+    *("completeness", "audit", "usage", "documents", "tables", "sql"),
+)
+"""The pages in the menu of `magic view`; the others are reached by links."""
+
+
+def load_result(name: str) -> Any:
+    """Return the function that returns the rows of the result."""
+    return getattr(import_module(f"pipeline.{RESULTS[name].module}"), name)
+
+
+def load_command(name: str) -> Any:
+    """Return the function of the command, None if the command only shows the rows of a report."""
+    module = COMMANDS[name]
+    return getattr(import_module(f"pipeline.cli.commands.{module}"), name) if module else None

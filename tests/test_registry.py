@@ -1,0 +1,100 @@
+"""The registry lists what there is: each name leads to a function, and each function is listed."""
+
+import traceback
+from importlib import import_module
+from inspect import isfunction
+from pkgutil import iter_modules
+
+import click
+import pytest
+
+from pipeline import pages, reports
+from pipeline.answers import AnsweringLake
+from pipeline.api import Lake
+from pipeline.cli import commands
+from pipeline.cli.app import app
+from pipeline.present import presented
+from pipeline.registry import (
+    COMMANDS,
+    MENU,
+    OF_A_LAKE,
+    REPORTS,
+    RESULTS,
+    load_command,
+    load_result,
+)
+from pipeline.reports import ranking
+from pipeline.reports.declared import find_report
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_result_is_where_the_registry_says(name: str) -> None:
+    assert load_result(name).__name__ == name
+    if table := RESULTS[name].table:
+        assert callable(getattr(import_module(f"pipeline.present.{table}"), name))
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_summary_is_the_first_sentence_of_the_help(name: str) -> None:
+    first = find_report(name).help.partition("\n\n")[0].replace("\n", " ")
+    assert f"{first} ".startswith(f"{RESULTS[name].summary} ")
+    assert RESULTS[name].summary.endswith(".")
+
+
+def test_every_declared_report_is_listed() -> None:
+    modules = [
+        import_module(f"{reports.__name__}.{one.name}") for one in iter_modules(reports.__path__)
+    ]
+    declared = {
+        name
+        for module in modules
+        for name, one in vars(module).items()
+        if hasattr(one, "report") and one.__module__ == module.__name__
+    }
+    assert declared == {*REPORTS}
+
+
+def test_every_function_of_the_commands_is_listed() -> None:
+    modules = [
+        import_module(f"{commands.__name__}.{one.name}") for one in iter_modules(commands.__path__)
+    ]
+    functions = {
+        name: one
+        for module in modules
+        for name, one in vars(module).items()
+        if isfunction(one) and one.__module__ == module.__name__ and name[0] != "_"
+    }
+    assert functions == {name: load_command(name) for name in COMMANDS if COMMANDS[name]}
+    assert {name for name in COMMANDS if not COMMANDS[name]} <= {*REPORTS}
+
+
+def test_every_result_with_a_table_is_a_method() -> None:
+    assert [name for name in presented() if not callable(getattr(AnsweringLake, name, None))] == []
+
+
+def test_notes_name_the_lake_behind_commands_that_read_one() -> None:
+    context = click.Context(app)
+    for name in COMMANDS:
+        made = app.get_command(context, name)
+        assert made is not None
+        options = {param.name for param in made.params}
+        assert (name in OF_A_LAKE) is ("lake" in options and "lakes" not in options), name
+
+
+def test_the_menu_has_only_pages() -> None:
+    assert {*MENU} <= {*pages.NAMES}
+
+
+def test_one_function_is_between_a_method_and_what_computes(
+    two_models: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A traceback of a fault is short: the caller, one function of ours, the one that computes."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("a fault")
+
+    monkeypatch.setattr(ranking, "answered", fail)
+    with pytest.raises(RuntimeError) as raised:
+        two_models.leaderboard()
+    names = [frame.name for frame in traceback.extract_tb(raised.value.__traceback__)]
+    assert names[1:] == ["call_with_lake", "leaderboard", "fail"]
