@@ -11,10 +11,9 @@ import polars as pl
 
 from pipeline import lake as stored, warehouse
 from pipeline.catalog import write_catalog
-from pipeline.errors import MetricError, UsageError, choose, may_be_of_a_file
+from pipeline.errors import MetricError, UsageError, choose, reading_lakes
 from pipeline.events.contracts import TABLES
 from pipeline.exports import export
-from pipeline.lake.opening import explanation
 from pipeline.metrics import metrics
 from pipeline.metrics.added import added, declared_in
 from pipeline.metrics.evidence import evidence, evidence_page
@@ -61,19 +60,13 @@ def _text(name: str, value: object) -> str:
 def method(function: Callable[P, R]) -> Callable[P, R]:
     """The function as a method of a lake. It knows the metrics that were added to the lake.
 
-    If a library cannot read a file of the lake, the error that is raised names the file.
+    If a library cannot read a file of the lake, it raises the error of `read_error`.
     """
 
     @wraps(function)
     def run(*arguments: P.args, **options: P.kwargs) -> R:
-        try:
-            with metrics_of(arguments[0]):
-                return function(*arguments, **options)
-        except BaseException as error:
-            if not may_be_of_a_file(error):
-                raise
-            lakes = [argument for argument in arguments if isinstance(argument, stored.StoredLake)]
-            raise explanation(error, lakes) from None
+        with reading_lakes(), metrics_of(arguments[0]):
+            return function(*arguments, **options)
 
     return run
 

@@ -5,7 +5,7 @@ A function's signature has the options, its docstring is the help.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache, cached_property, partial
 from importlib import import_module
 from inspect import cleandoc, signature
@@ -19,7 +19,7 @@ import pipeline
 from pipeline.cli import options, terminal
 from pipeline.cli.options import DEFAULT_LAKE, SHARED
 from pipeline.declared import Declared, Parameter, flag, parameters
-from pipeline.errors import EMPTY, UsageError, may_be_of_a_file
+from pipeline.errors import EMPTY, UsageError, reading_lakes
 from pipeline.vocabulary import Failures
 
 if TYPE_CHECKING:
@@ -133,8 +133,8 @@ _SAFE = "With --format csv: neutralize cells that a spreadsheet would run as for
 class Command(click.Command):
     """A command: with --safe if it can write CSV, which makes the form `csv-safe`.
 
-    It knows the metrics of --metric-file, and names the damaged files of its lakes where a library
-    complains. A function whose first parameter has no name on the command line is `Asked`.
+    It knows the metrics of --metric-file, and raises the error of `read_error` where a library
+    cannot read a lake. A function whose first parameter has no name on the command line is `Asked`.
     """
 
     def __init__(self, name: str, *, params: list[click.Parameter], **more: Any) -> None:
@@ -162,7 +162,7 @@ class Command(click.Command):
             given["form"] = options.SAFE_CSV
         if ctx.get_parameter_source("lake") is click.core.ParameterSource.COMMANDLINE:
             terminal.of_lake(given["lake"])
-        with _naming_damage(**given), terminal.for_results_alone(), _metrics(**given):
+        with reading_lakes(), terminal.for_results_alone(), _metrics(**given):
             asked = [Asked(**given)] if "asked" in signature(function).parameters else []
             ctx.invoke(function, *asked, **given)
 
@@ -189,29 +189,6 @@ def _metrics(
     for file in metric_file:
         opened = opened.with_metric_file(file)
     return metrics_of(opened)
-
-
-@contextmanager
-def _naming_damage(**arguments: Any) -> Iterator[None]:
-    """Names the damaged files of the lakes where a library complains."""
-    try:
-        yield
-    except BaseException as error:
-        if not may_be_of_a_file(error):
-            raise
-        # Imported here, so that no command waits for it.
-        from pipeline.lake.opening import explanation
-
-        raise explanation(error, _states(**arguments)) from None
-
-
-def _states(lake: str | None = None, **arguments: Any) -> "Iterator[StoredLake]":
-    """The states of lakes that a command with these arguments reads."""
-    from pipeline.lake import open_lake
-
-    paths = [] if lake is None else options.lakes_asked(lake, **arguments)
-    states = (None, *(arguments.get("as_of") or ()))
-    return (open_lake(path, state) for path in paths for state in states)
 
 
 class Asked:

@@ -32,13 +32,13 @@ from pipeline.errors import (
     is_denied,
     is_missing,
     one_line,
+    read_error,
 )
 from pipeline.events.contracts import GAME_TABLES, role_rows
 from pipeline.ingest.decode import GameIds, Models, ModelsOf
 from pipeline.ingest.worker import Findings, Job, Staged, Team, deal, processes
 from pipeline.lake import StoredLake, create_lake, is_lake, open_lake
 from pipeline.lake.files import discard
-from pipeline.lake.opening import deleted_error
 from pipeline.lake.tables import ROLES, writing
 from pipeline.lake.transaction import Mask, Removal, Transaction, check_writable, transaction
 from pipeline.processes import cores
@@ -261,7 +261,7 @@ def ingest(
         if isinstance(error, PipelineError):
             raise
         if is_missing(error) and is_there:
-            raise deleted_error(lake) from None
+            raise read_error(error) from None
         if not isinstance(error, OSError):
             check_machine(error)
             raise
