@@ -11,9 +11,8 @@ from uuid import uuid4
 
 import polars as pl
 
-from pipeline.errors import DAMAGE_HINT, LakeError, one_line
+from pipeline.errors import DAMAGE_HINT, LakeError, may_be_of_a_file, one_line, read_error
 from pipeline.lake import StoredLake, open_lake
-from pipeline.lake.opening import explanation
 from pipeline.lake.tables import CATALOG, DRAFT, delete_old_drafts
 from pipeline.metrics.known import of_lake
 from pipeline.reports.views import views
@@ -54,7 +53,7 @@ def renewed_after_ingest(path: str | Path) -> str | None:
             return f"{CATALOG} was not renewed, to save time with {n_games:,} games: {RENEW}"
         renew(path)
     except Exception as error:  # whatever it is, the ingest is done
-        reason = one_line(explanation(error, map(open_lake, [path])))
+        reason = one_line(read_error(error) if may_be_of_a_file(error) else error)
         hint = "" if DAMAGE_HINT in reason else f"; {RENEW}"
         return f"{CATALOG} could not be renewed: {reason}{hint}"
     return None

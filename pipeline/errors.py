@@ -5,11 +5,12 @@ The command line turns a `PipelineError` into one line on stderr; anything else 
 
 import errno
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 DAMAGE_HINT = (
-    "run `magic verify` on this lake to list all damage; then restore the lake from a copy, or "
+    "run `magic verify`, which names each damaged file; then restore the lake from a copy, or "
     "ingest the logs into a new lake"
 )
 EMPTY = "is empty, perhaps because a variable is not set: the current folder is `.`"
@@ -111,8 +112,8 @@ def _plain(text: str) -> str:
     return ": ".join(dict.fromkeys(lines[:1] + causes))
 
 
-def _of_spark(text: str) -> str:
-    """Without the places in Spark's code; of Python on an executor, what that has raised."""
+def _without_traceback(text: str) -> str:
+    """Without the places in Spark's code; of Python within the library, what that has raised."""
     _, is_python, raised = text.rpartition("Traceback (most recent call last):\n")
     lines = (line for line in raised.splitlines() if not (is_python and line[:1].isspace()))
     plain = (line.strip(" :") for line in lines if "An error occurred while" not in line)
@@ -139,6 +140,7 @@ LIBRARIES = (
     ),
     Library(
         ("duckdb", "_duckdb"),
+        line=_without_traceback,
         of_queries=(
             *("BinderException", "CatalogException", "ParserException", "SyntaxException"),
             *("ConversionException", "OutOfRangeException", "TypeMismatchException"),
@@ -148,7 +150,7 @@ LIBRARIES = (
     Library(("pyarrow",)),
     # `_internal` has the errors of deltalake, and `pyo3_runtime` a panic of any that is in Rust.
     Library(("deltalake", "_internal", "pyo3_runtime")),
-    Library(("pyspark", "py4j"), line=_of_spark, reads_lakes=False),
+    Library(("pyspark", "py4j"), line=_without_traceback, reads_lakes=False),
 )
 _OTHER = Library((), reads_lakes=False)
 # How the system's and the stores' refusals of a user end up in the libraries' texts.
@@ -158,7 +160,10 @@ _DENIED = re.compile(
 )
 
 
-_MISSING = re.compile(r"no such file|no files found|not found", re.IGNORECASE)
+_MISSING = re.compile(r"no such file|no files found|not found|path does not exist", re.IGNORECASE)
+# How the libraries' texts say that they read a Parquet file, and the table whose folder it is in.
+_OF_PARQUET = re.compile(r"parquet|thrift|TProtocol", re.IGNORECASE)
+_TABLE = re.compile(r"(\w+)/[^/\s]+\.parquet")
 
 
 class _Lack(NamedTuple):
@@ -206,7 +211,7 @@ def lack(error: BaseException) -> str | None:
 
 
 def check_machine(error: BaseException) -> None:
-    """Raises MachineError if the machine lacked something. For whoever would blame a file."""
+    """Raise MachineError if the machine lacked something. For whoever would blame a file."""
     if text := lack(error):
         raise MachineError(text) from None
 
@@ -243,14 +248,55 @@ def is_missing(error: BaseException) -> bool:
     return ".parquet" in text and _MISSING.search(text) is not None
 
 
+def is_of_parquet(error: BaseException) -> bool:
+    """Whether a library's text says that a Parquet file could not be read."""
+    return _OF_PARQUET.search(str(error)) is not None
+
+
 def may_be_of_a_file(error: BaseException) -> bool:
     """Whether a library, or the system, may have failed to read a file of a lake.
 
-    Our own error, which a library's one was turned into, has that as its context.
+    An error about a query may have been made of such an error, which it then has as its context.
     """
     if isinstance(error, PipelineError):
-        return error.__context__ is not None and may_be_of_a_file(error.__context__)
+        cause = error.__context__
+        if cause is None or isinstance(error, LakeError | MachineError):
+            return False
+        return is_of_parquet(cause) and may_be_of_a_file(cause)
     if isinstance(error, OSError):
         return error.errno is None or ".parquet" in str(error)
     library = _library(error)
     return library.reads_lakes and type(error).__name__ not in library.of_queries
+
+
+def read_error(error: BaseException, table: str | None = None) -> PipelineError:
+    """Return the error to raise where a library failed to read a file of a lake.
+
+    It quotes the library, and names the table: `table`, else the one whose file the library names.
+    Polars names no file if it cannot decode one. `magic verify` finds the file.
+    """
+    if text := lack(error):
+        return MachineError(text)
+    named = _TABLE.search(str(error))
+    table = table or (named and named[1])
+    what = f"the table `{table}`" if table else "the lake"
+    text = one_line(error)
+    if is_denied(error):
+        return DeniedError(f"{what} may not be read: {text}; {DENIED_HINT}")
+    if is_missing(error):
+        return LakeError(
+            f"a file of {what} was deleted while it was being read, perhaps by `magic maintain` "
+            f"({text}): run the command again, and `magic verify` if it fails again"
+        )
+    return LakeError(f"{what} cannot be read: {text}; {DAMAGE_HINT}")
+
+
+@contextmanager
+def reading_lakes() -> Iterator[None]:
+    """Raise the error of `read_error` where a library fails to read a file of a lake."""
+    try:
+        yield
+    except BaseException as error:
+        if not may_be_of_a_file(error):
+            raise
+        raise read_error(error) from None

@@ -189,5 +189,5 @@ def test_a_damaged_lake_is_reported_as_such(place: Path, tmp_path: Path) -> None
     damaged = pipeline.open_lake(shutil.copytree(place, tmp_path / "lake"))
     (file, *_) = (tmp_path / "lake" / "votes").glob("*.parquet")
     file.write_bytes(file.read_bytes()[:100])
-    with pytest.raises(LakeError, match=f"the file {file.name} of the table `votes` has 100 bytes"):
+    with pytest.raises(LakeError, match=r"cannot be read: .*PAR1.*run `magic verify`"):
         damaged.sql("SELECT avg(value) FROM metrics")

@@ -4,7 +4,7 @@ A function's signature has the options, its docstring is the help.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from functools import cached_property, partial
 from importlib import import_module
 from inspect import cleandoc, signature
@@ -18,7 +18,7 @@ import pipeline
 from pipeline.cli import options, terminal
 from pipeline.cli.options import DEFAULT_LAKE, SHARED
 from pipeline.declared import Declared, Parameter, flag, parameters
-from pipeline.errors import EMPTY, UsageError, may_be_of_a_file
+from pipeline.errors import EMPTY, UsageError, reading_lakes
 from pipeline.registry import REPORTS, RESULTS, load_command, load_result
 from pipeline.vocabulary import Failures
 
@@ -130,8 +130,8 @@ _SAFE = "With --format csv: neutralize cells that a spreadsheet would run as for
 class Command(click.Command):
     """A command: with --safe if it can write CSV, which makes the form `csv-safe`.
 
-    It knows the metrics of --metric-file, and names the damaged files of its lakes where a library
-    complains. A function whose first parameter has no name on the command line is `Asked`.
+    It knows the metrics of --metric-file, and raises the error of `read_error` where a library
+    cannot read a lake. A function whose first parameter has no name on the command line is `Asked`.
     """
 
     def __init__(self, name: str, *, params: list[click.Parameter], **more: Any) -> None:
@@ -160,7 +160,7 @@ class Command(click.Command):
         if ctx.get_parameter_source("lake") is click.core.ParameterSource.COMMANDLINE:
             terminal.of_lake(given["lake"])
         with (
-            _naming_damage(**given),
+            reading_lakes(),
             redirect_stdout(terminal.stream_of_others()),
             _metrics(**given),
         ):
@@ -190,29 +190,6 @@ def _metrics(
     for file in metric_file:
         opened = opened.with_metric_file(file)
     return metrics_of(opened)
-
-
-@contextmanager
-def _naming_damage(**arguments: Any) -> Iterator[None]:
-    """Names the damaged files of the lakes where a library complains."""
-    try:
-        yield
-    except BaseException as error:
-        if not may_be_of_a_file(error):
-            raise
-        # Imported here, so that no command waits for it.
-        from pipeline.lake.opening import explanation
-
-        raise explanation(error, _states(**arguments)) from None
-
-
-def _states(lake: str | None = None, **arguments: Any) -> "Iterator[StoredLake]":
-    """The states of lakes that a command with these arguments reads."""
-    from pipeline.lake import open_lake
-
-    paths = [] if lake is None else options.lakes_asked(lake, **arguments)
-    states = (None, *(arguments.get("as_of") or ()))
-    return (open_lake(path, state) for path in paths for state in states)
 
 
 class Asked:

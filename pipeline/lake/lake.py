@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, cast, get_args
 import polars as pl
 
 from pipeline import games
-from pipeline.errors import LakeError, SourceError, UsageError, check_machine, choose, one_line
+from pipeline.errors import SourceError, UsageError, choose, read_error
 from pipeline.events.contracts import TABLES, no_rows, polars_schema, role_rows
 from pipeline.lake.tables import (
     COMMITS,
@@ -22,7 +22,6 @@ from pipeline.lake.tables import (
     VERSION_KEY,
     OpenTable,
     TableState,
-    damage,
     has_gone_on,
     known_rows,
     open_table,
@@ -258,11 +257,7 @@ class StoredLake:
                 ingests = ingests.filter(pl.col("ingest_id") <= self._as_of)
             rows = ingests.sort("ingest_id").tail(1).collect()
         except (OSError, pl.exceptions.PolarsError) as error:
-            check_machine(error)
-            raise self.damage([COMMITS]) or LakeError(
-                f"{self.path}: the lake is damaged, the table `{COMMITS}` cannot be read: "
-                f"{one_line(error)}"
-            ) from None
+            raise read_error(error, COMMITS) from None
         return rows.row(0, named=True) if rows.height else None
 
     @property
@@ -577,13 +572,6 @@ class StoredLake:
         if table in TABLES and table != COMMITS and table not in self.states:
             return {}
         return self._open(table).logged(column)
-
-    def damage(self, tables: Iterable[str] = tuple(TABLES)) -> LakeError | None:
-        """The error that names this state's damaged files, None if none is found at once."""
-        # The table of commits is not to be read to find that it is damaged.
-        there = [table for table in tables if table == COMMITS or table in self.states]
-        damaged = damage({self.folder(table): self.sizes(table) for table in there})
-        return type(damaged)(f"{self.path}: {damaged}") if damaged else None
 
     def table(self, table: str) -> pl.LazyFrame:
         """The table as a lazy polars frame, with the columns and types of its contract.

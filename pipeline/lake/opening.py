@@ -1,7 +1,7 @@
 """Where lakes are: opened at a state, made anew, or refused with a reason; the same of reading."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TypeVar, overload
 
@@ -11,10 +11,7 @@ from pipeline.errors import (
     DENIED_HINT,
     DeniedError,
     LakeError,
-    MachineError,
-    PipelineError,
     is_denied,
-    lack,
     one_line,
     reason,
 )
@@ -27,7 +24,6 @@ from pipeline.lake.tables import (
     WRITING,
     OpenTable,
     check_clock,
-    damage,
     has_log,
     of_each,
     refuse_forked,
@@ -253,44 +249,6 @@ def create_tables(folder: Location, tables: Collection[str]) -> None:
     of_each(create, [table for table in tables if table != COMMITS])
     if COMMITS in tables:  # last: by it a lake is known
         create(COMMITS)
-
-
-def deleted_error(path: str | Path | Location) -> LakeError:
-    """Return the error for a file of a lake that was there when its reading began."""
-    return LakeError(
-        f"{path}: a file was deleted while it was being read, probably by `magic maintain`; run "
-        "the command again"
-    )
-
-
-def explanation(error: BaseException, states: Iterable[StoredLake]) -> BaseException:
-    """What to raise for an error that reading a file of these states may have caused.
-
-    The libraries complain wherever rows are asked for, and do not say of which file. This is an
-    error that names the damaged file, if one is found, but not where the machine lacked something.
-    Otherwise it is the error itself if its text is clear to a user, and else one that quotes it and
-    blames no file. The path of a single lake is left out: the user of a command knows it, and a
-    query should not show it.
-    """
-    if text := lack(error):
-        return MachineError(text)
-    is_clear = isinstance(error, PipelineError | OSError)
-    try:
-        states = list(states)
-    except LakeError as unopened:
-        return error if is_clear else unopened
-    for state in states:
-        tables = {state.folder(table): state.sizes(table) for table in state.own_tables}
-        if damaged := damage(tables):
-            return type(damaged)(f"{state.path}: {damaged}") if states[1:] else damaged
-    # Only paths that polars opened itself have no field of their own.
-    if states and isinstance(error, FileNotFoundError) and error.filename is None:
-        return deleted_error(states[0].path)
-    if is_clear or not states:
-        return error
-    return LakeError(
-        f"the lake's files are as they were committed, but this failed: {one_line(error)}"
-    )
 
 
 def by_system(lake: L, rows: Callable[[L], pl.DataFrame]) -> pl.DataFrame:

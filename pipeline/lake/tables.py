@@ -23,6 +23,7 @@ from pipeline.errors import (
     check_machine,
     is_denied,
     one_line,
+    read_error,
     reason,
 )
 from pipeline.events.contracts import polars_schema
@@ -141,103 +142,6 @@ def hashed(file: Location | Path) -> str:
     return digest.hexdigest()
 
 
-# How a table's files differ from its log.
-
-DENIED = "denied"
-_LAST_BYTES = b"PAR1"  # of a Parquet file
-# To say which file is damaged, so many bytes are read; the rest is left to `magic verify`.
-_MOST_READ = 2**30
-
-
-class Difference(NamedTuple):
-    """How a file differs from its log: the check that finds it, in words, and as columns."""
-
-    check: str
-    text: str
-    columns: dict[str, object]
-
-
-def difference(
-    folder: Location, name: str, n_bytes: int | None, logged: int, *, read: bool
-) -> Difference | None:
-    """How a file of `n_bytes` (None: no such file) differs from its log; None if it does not.
-
-    Only with `read` all its bytes are read, and their hash is compared with the one in its name.
-    """
-    if n_bytes is None:
-        return Difference("file_missing", "is missing", {})
-    if n_bytes != logged:
-        sizes: dict[str, object] = {"n_bytes": n_bytes, "logged": logged}
-        return Difference("file_size", f"has {n_bytes:,} bytes, not {logged:,}", sizes)
-    try:
-        return _changed(folder / name, hash_of(name)) if read else _cut(folder / name, logged)
-    except OSError as error:
-        check_machine(error)
-        why = reason(error)
-        if is_denied(error):
-            return Difference(DENIED, f"may not be read: {why}", {"error": why})
-        return Difference("file_damaged", f"cannot be read: {why}", {"error": why})
-
-
-def _changed(file: Location, committed: str | None) -> Difference | None:
-    if committed is None or (sha256 := hashed(file)) == committed:
-        return None
-    text = "has changed: its SHA-256 is not the one in its name"
-    return Difference("file_hash", text, {"sha256": sha256})
-
-
-def _cut(file: Location, n_bytes: int) -> Difference | None:
-    last = file.read_range(n_bytes - len(_LAST_BYTES), len(_LAST_BYTES))
-    if last == _LAST_BYTES:
-        return None
-    return Difference("file_damaged", "is not a Parquet file", {"error": "it does not end as one"})
-
-
-def damaged(folder: Location, logged: Mapping[str, int], *, read: bool) -> Iterator[Difference]:
-    """The difference of each file that is not as logged; its text names the file and the table."""
-    table = str(folder).rpartition("/")[2]
-    sizes = {file.name: file.n_bytes for file in folder.files()}
-    for name, n_bytes in logged.items():
-        if unlike := difference(folder, name, sizes.get(name), n_bytes, read=read):
-            text = f"the file {name} of the table `{table}` {unlike.text}"
-            yield unlike._replace(text=text)
-
-
-def damage(tables: Mapping[Location, Mapping[str, int]]) -> LakeError | None:
-    """The error that names the damaged files of these tables, None if none is found.
-
-    `tables` has the bytes of each file as the log has them, by the table's folder. A DeniedError
-    where all that is wrong is that this user may not read some.
-
-    At first only sizes and last bytes are compared. If those are right, files are read whole, up to
-    a bound, until one is found that has changed.
-    """
-    differences = [
-        unlike
-        for folder, logged in tables.items()
-        for unlike in damaged(folder, logged, read=False)
-    ] or _first_changed(tables)
-    if broken := [text for check, text, _ in differences if check != DENIED]:
-        more = f", and {len(broken) - 1:,} more are damaged" if broken[1:] else ""
-        return LakeError(f"the lake is damaged: {broken[0]}{more}; {DAMAGE_HINT}")
-    if differences:
-        more = f", nor {len(differences) - 1:,} more" if differences[1:] else ""
-        return DeniedError(f"{differences[0].text}{more}; {DENIED_HINT}")
-    return None
-
-
-def _first_changed(tables: Mapping[Location, Mapping[str, int]]) -> list[Difference]:
-    n_read = 0
-    for folder, logged in tables.items():
-        for name, n_bytes in logged.items():
-            n_read += n_bytes
-            if n_read > _MOST_READ:
-                return []
-            if differences := list(damaged(folder, {name: n_bytes}, read=True)):
-                return differences
-    return []
-
-
 # Which processes write files that no commit names yet.
 #
 # Such a process holds a lock in the lake for as long as it writes, and its files' names have the
@@ -299,8 +203,11 @@ _AT_ONCE = 8
 
 # As deltalake names what magic has it do; others merge files, delete old ones or rows, and so on.
 _OWN_OPERATIONS = ("CREATE TABLE", "WRITE", "RESTORE")
-# Any table may name these; it needs nothing for them.
+# Any table may name these; it needs nothing for them as long as no property turns them on.
 _KNOWN_FEATURES = {"appendOnly", "invariants"}
+_APPEND_ONLY = "delta.appendOnly"
+# The feature for which a protocol has this version for writers, if it does not list its features.
+_FEATURES = {3: "checkConstraints", 4: "changeDataFeed", 5: "columnMapping", 6: "identityColumns"}
 
 T = TypeVar("T")
 
@@ -367,20 +274,19 @@ def _footer_rows(file: Location) -> int:
         with file.open() as opened:
             return int(read_metadata(opened).num_rows)
     except (OSError, ArrowException) as error:
-        check_machine(error)
-        raise LakeError(f"{file}: {one_line(error)}; {DAMAGE_HINT}") from None
+        raise read_error(error, str(file).split("/")[-2]) from None
 
 
 class OpenTable:
     """A Delta table at one version, and what its log says of its files there.
 
-    Raises LakeError where rows are not just those of its files, as another tool can have it.
+    Raises LakeError where it has a feature of Delta that another tool turned on.
     """
 
     def __init__(self, folder: Location, version: int | None = None) -> None:
         self.delta = open_table(folder, version)
         self._files = self.delta.get_add_actions(flatten=True)
-        _refuse_features(folder, self.delta, is_empty=not self._files.num_rows)
+        _refuse_features(folder, self.delta)
 
     def logged(self, column: str) -> dict[str, Any]:
         """What the log says of each file, null where it does not say."""
@@ -455,34 +361,25 @@ def by_others(commits: Sequence[str]) -> str:
     return f" (another tool changed the table: {commits[0]}{more})"
 
 
-def _refuse_features(folder: Location, delta: "DeltaTable", *, is_empty: bool) -> None:
-    """Raises LakeError for a table that is more than its Parquet files, all their rows and names.
+def _refuse_features(folder: Location, delta: "DeltaTable") -> None:
+    """Raise LakeError for a table with a feature of Delta that magic does not use.
 
-    No table is made so; a vector of deleted rows, for one, would come to life in a merge.
+    Such a table is more than its Parquet files, all their rows and names, or cannot be changed as
+    magic does: a merge, for one, would bring back rows that a vector of deletions hides.
     """
     protocol = delta.protocol()
-    named = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
-    if unknown := sorted(named - _KNOWN_FEATURES):
-        what = f"features of Delta that magic does not know: {', '.join(unknown)}"
-    elif protocol.min_reader_version == 2 or 2 < protocol.min_writer_version < 7:
-        what = "a newer protocol of Delta than magic knows"
-    elif not is_empty and _has_deletion_vectors(delta):
-        what = "deletion vectors, so some rows of its files do not count"
-    else:
-        return
-    raise LakeError(
-        f"{folder}: the table has {what}. Another tool changed it: restore the lake from a copy, "
-        "or ingest the logs into a new lake"
-    )
-
-
-def _has_deletion_vectors(delta: "DeltaTable") -> bool:
-    from deltalake.exceptions import DeltaError
-
-    try:
-        return any(batch.num_rows for batch in delta.deletion_vectors())
-    except DeltaError:  # there is one, and its file cannot be read
-        return True
+    features = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
+    features -= _KNOWN_FEATURES
+    if protocol.min_writer_version in _FEATURES:
+        features.add(_FEATURES[protocol.min_writer_version])
+    if delta.metadata().configuration.get(_APPEND_ONLY) == "true":
+        features.add("appendOnly")
+    if features:
+        raise LakeError(
+            f"{folder}: the table has features of Delta that magic does not use: "
+            f"{', '.join(sorted(features))}. Another tool changed it: restore the lake from a "
+            "copy, or ingest the logs into a new lake"
+        )
 
 
 def _emptied(folder: Location, version: int) -> str:

@@ -32,16 +32,16 @@ from pipeline.errors import (
     DENIED_HINT,
     LakeError,
     PipelineError,
-    check_machine,
     is_denied,
     is_missing,
     one_line,
+    read_error,
 )
 from pipeline.events.arrow import arrow_schema
 from pipeline.events.contracts import OF_KINDS, TABLES, VERSION, polars_schema
 from pipeline.lake.files import TEXTS, DataFile, TableWriter, remove_action
 from pipeline.lake.lake import StoredLake
-from pipeline.lake.opening import LOCK, LOCK_SECONDS, create_tables, deleted_error, open_lake
+from pipeline.lake.opening import LOCK, LOCK_SECONDS, create_tables, open_lake
 from pipeline.lake.tables import (
     COMMITS,
     EMPTY,
@@ -81,7 +81,7 @@ def rewritten(
     changed = []
     with TableWriter(folder, table).whole() as writer:
         for file in files:
-            with _opened(file, encoded) as parquet:
+            with _opened(file, table, encoded) as parquet:
                 groups = range(parquet.num_row_groups)
                 masks = [
                     removal.mask(parquet.read_row_group(n, list(removal.columns))) for n in groups
@@ -97,7 +97,7 @@ def rewritten(
 
 
 @contextmanager
-def _opened(file: str, encoded: Sequence[str]) -> Iterator[pq.ParquetFile]:
+def _opened(file: str, table: str, encoded: Sequence[str]) -> Iterator[pq.ParquetFile]:
     try:
         with open_file(file) as opened:
             metadata = pq.read_metadata(opened)
@@ -105,8 +105,7 @@ def _opened(file: str, encoded: Sequence[str]) -> Iterator[pq.ParquetFile]:
             dictionaries = [name for name in encoded if name in known]
             yield pq.ParquetFile(opened, metadata=metadata, read_dictionary=dictionaries)
     except pa.ArrowInvalid as error:
-        why = f"{file}: {one_line(error)}; {DAMAGE_HINT}"
-        raise LakeError(why) from None
+        raise read_error(error, table) from None
 
 
 def _without(rows: pa.Table, mask: Mask, schema: pa.Schema) -> pa.Table:
@@ -119,9 +118,6 @@ def _filled(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     lacking = pa.schema([field for field in schema if field.name not in rows.column_names])
     nothing = pa.Table.from_batches([], lacking)
     return pa.concat_tables([rows, nothing], promote_options="default").select(schema.names)
-
-
-_APPEND_ONLY = "delta.appendOnly"
 
 
 @contextmanager
@@ -146,10 +142,7 @@ def naming(path: str | Path | Location) -> Iterator[None]:
         raise
     except Exception as error:
         if is_missing(error):
-            raise deleted_error(path) from None
-        if not isinstance(error, (OSError, DeltaError)):
-            check_machine(error)
-            raise
+            raise read_error(error) from None
         hint = f"; {DENIED_HINT}" if is_denied(error) else ""
         if getattr(error, "errno", None) == errno.ENOSPC:
             hint = f", there or in {tempfile.gettempdir()} (TMPDIR)"
@@ -248,7 +241,6 @@ class Transaction:
         for table in self._outdated:
             self._renew(table)
         of_each(self._refuse_lost, self._added)
-        of_each(self._refuse_append_only, self._removed)
         self.has_begun = True
         after = of_each(self._after, sorted(self.lake.states))
         row |= {
@@ -281,15 +273,6 @@ class Transaction:
             raise LakeError(
                 f"{folder}: {len(lost):,} files that were written for this ingest are gone or cut, "
                 f"for example {lost[0]}; nothing was changed: run the same command again"
-            )
-
-    def _refuse_append_only(self, table: str) -> None:
-        """Raises LakeError where files are to be replaced in a table that only takes new ones."""
-        if self.lake.delta(table).metadata().configuration.get(_APPEND_ONLY) == "true":
-            raise LakeError(
-                f"{self.lake.folder(table)}: another tool made the table append-only "
-                f"({_APPEND_ONLY}), so its files cannot be merged, nor games replaced; nothing was "
-                "changed: restore the lake from a copy, or ingest the logs into a new lake"
             )
 
     def _contents(self, table: str) -> Contents:
@@ -421,7 +404,8 @@ def _restore(lake: StoredLake, table: str, version: int) -> None:
         # What another tool turned on in the meantime goes with its commits.
         delta.restore(version, protocol_downgrade_allowed=True)
     except DeltaError as error:
-        damaged = lake.damage([table]) or LakeError(one_line(error))
-        others = by_others(foreign_commits(delta))
-        raise LakeError(f"{damaged}{others}") from None
+        raise LakeError(
+            f"{lake.folder(table)}: the table cannot be restored to its version {version}: "
+            f"{one_line(error)}{by_others(foreign_commits(delta))}; {DAMAGE_HINT}"
+        ) from None
     delta.update_incremental()

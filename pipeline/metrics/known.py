@@ -32,10 +32,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from pipeline import column, games, sqlfiles
-from pipeline.errors import MetricError, UsageError, choose, may_be_of_a_file
+from pipeline.errors import MetricError, UsageError, choose, reading_lakes
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
-from pipeline.lake.opening import explanation
 from pipeline.plugins import METRICS, OWN, Plugin, PluginError, each_once, plugins
 from pipeline.statistics.interval import ROUNDING
 from pipeline.vocabulary import ALL, EDITIONS, EXCLUDE, PAPER, RELEASE, Edition, ParseStatus
@@ -627,7 +626,7 @@ def of_lake(
     """Return the function as one of a lake, which is its first argument and can be its method.
 
     It knows the metrics that were added to the lake. If a library cannot read a file of the lake,
-    the error that is raised names the file. This is the only function between a caller and what
+    it raises the error of `read_error`. This is the only function between a caller and what
     computes, so that a traceback is short.
 
     Args:
@@ -641,28 +640,20 @@ def of_lake(
 
     @wraps(function)
     def call_with_lake(lake: StoredLake, /, *given: Any, **options: Any) -> Any:
-        try:
-            with metrics_of(lake):
-                seen = lake if has_edition is None else lake.of_one_system()
-                seen = seen if has_losses else seen.with_failures(EXCLUDE)
-                asked = bind(seen, *given, **options) if bind else None
-                arguments, named = (
-                    (asked.args, asked.kwargs) if asked else ((seen, *given), options)
-                )
-                rows: Any = cast(Any, function)(*arguments, **named)
-                rows = rows.collect() if isinstance(rows, pl.LazyFrame) else rows
-                if has_edition is None:
-                    return rows
-                edition = str(options.get("edition", PAPER)) if has_edition else None
-                said = origin(seen, edition)
-                is_whole = isinstance(rows, pl.DataFrame)
-                parts = (_with_origin(part, said) for part in ([rows] if is_whole else rows))
-                return next(parts) if is_whole else parts
-        except BaseException as error:
-            if not may_be_of_a_file(error):
-                raise
-            lakes = [one for one in (lake, *given) if isinstance(one, StoredLake)]
-            raise explanation(error, lakes) from None
+        with reading_lakes(), metrics_of(lake):
+            seen = lake if has_edition is None else lake.of_one_system()
+            seen = seen if has_losses else seen.with_failures(EXCLUDE)
+            asked = bind(seen, *given, **options) if bind else None
+            arguments, named = (asked.args, asked.kwargs) if asked else ((seen, *given), options)
+            rows: Any = cast(Any, function)(*arguments, **named)
+            rows = rows.collect() if isinstance(rows, pl.LazyFrame) else rows
+            if has_edition is None:
+                return rows
+            edition = str(options.get("edition", PAPER)) if has_edition else None
+            said = origin(seen, edition)
+            is_whole = isinstance(rows, pl.DataFrame)
+            parts = (_with_origin(part, said) for part in ([rows] if is_whole else rows))
+            return next(parts) if is_whole else parts
 
     return cast("Callable[P, R]", call_with_lake)
 

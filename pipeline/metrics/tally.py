@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 import polars as pl
 
-from pipeline.errors import QueryError, UsageError, choose, one_line
+from pipeline.errors import QueryError, UsageError, choose, is_of_parquet, one_line
 from pipeline.events.readings import identified_setting
 from pipeline.game import VARIANT_KEYS
 from pipeline.lake import StoredLake
@@ -264,7 +264,8 @@ def count(
         found = _by_polars(lake, question) if is_polars else _by_sql(lake, question, engine, master)
     except (pl.exceptions.PolarsError, QueryError) as error:
         # What an executor of Spark cannot do need not be said by the query.
-        if engine != "spark" and type(error.__context__).__name__ not in _OF_LIMITS:
+        is_of_query = engine != "spark" and type(error.__context__).__name__ not in _OF_LIMITS
+        if is_of_query and not is_of_parquet(error):
             _blame(question, error.message if isinstance(error, QueryError) else one_line(error))
         raise
     no_sides = [] if question.request.is_of_results else [_NO_SIDES]
@@ -312,10 +313,7 @@ def _by_sql(
 
 
 def _blame(question: Question, fault: str) -> None:
-    """Raises PluginError if a metric of another package is asked for: its definition is wrong.
-
-    If a file of the lake is damaged instead, whoever handles the error finds that by its context.
-    """
+    """Raises PluginError if a metric of another package is asked for: its definition is wrong."""
     named = ((name, package_of(name)) for name in question.metrics)
     theirs = [f"`{name}` of the package {package}" for name, package in named if package]
     if theirs:

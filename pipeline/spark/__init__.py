@@ -29,7 +29,14 @@ import pyarrow.parquet as pq
 from msgspec.structs import replace
 
 from pipeline.archives import Unit
-from pipeline.errors import PipelineError, QueryError, UsageError, one_line
+from pipeline.errors import (
+    PipelineError,
+    QueryError,
+    UsageError,
+    is_of_parquet,
+    one_line,
+    read_error,
+)
 from pipeline.events.arrow import arrow_schema
 from pipeline.events.contracts import TABLES
 from pipeline.ingest.worker import Findings, Job, Staged, Task, Team, Worker, Workers
@@ -273,8 +280,8 @@ class Views:
     def queries(self, sqls: Sequence[str]) -> list[pl.DataFrame]:
         """The results of several, which the cluster computes side by side.
 
-        Raises QueryError where it fails to, as where an executor cannot read the lake's files, and
-        LakeError where these are damaged.
+        Raises QueryError where it fails to, and LakeError where an executor cannot read the lake's
+        files.
         """
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
@@ -284,9 +291,9 @@ class Views:
             with cancelling(self.session.sparkContext), ThreadPoolExecutor(_AT_ONCE) as pool:
                 return list(pool.map(_collected, frames))
         except (PySparkException, Py4JError) as error:
-            raise self._lake.damage(self._made & TABLES.keys()) or QueryError(
-                f"Spark cannot compute this: {one_line(error)}"
-            ) from None
+            if is_of_parquet(error):
+                raise read_error(error) from None
+            raise QueryError(f"Spark cannot compute this: {one_line(error)}") from None
 
     def _translated(self, sql: str) -> str:
         """The query for Spark, with every table and view made that it names."""

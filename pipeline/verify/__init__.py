@@ -21,13 +21,13 @@ from msgspec import Struct, field
 
 from pipeline import sqlfiles, warehouse
 from pipeline.cells import counted
-from pipeline.errors import LakeError, UsageError, check_machine, is_denied, one_line
+from pipeline.errors import LakeError, UsageError, check_machine, is_denied, one_line, reason
 from pipeline.events import contracts
 from pipeline.events.contracts import GAME_TABLES, TABLES, OfPlayer, OfSeat, polars_schema
 from pipeline.lake import StoredLake, open_lake
 from pipeline.lake.files import statistics
 from pipeline.lake.stream import batches
-from pipeline.lake.tables import DENIED, OpenTable, difference, empty_commits, scan
+from pipeline.lake.tables import OpenTable, empty_commits, hash_of, hashed, scan
 from pipeline.sqlfiles import filled, identifier, whole
 from pipeline.stores import Location
 
@@ -95,6 +95,7 @@ def _ingests(lake: StoredLake, files: list[str]) -> list[dict[str, object]]:
 BATCH_ROWS = 2**14
 _BUFFER_BYTES = 2**22
 
+DENIED = "denied"
 # What is looked for in the files of a table, by the name of the check.
 FILES_FIND = {
     "log": "a table whose log cannot be read, or names other files than the ingest left",
@@ -164,12 +165,34 @@ def look(lake: StoredLake, table: str, limit: int) -> Looked:
     for entry in logged.iter_rows(named=True):
         name = entry["path"]
         looked.n_files += 1
-        if unlike := difference(folder, name, sizes.get(name), entry["size_bytes"], read=True):
+        if difference := _difference(folder / name, sizes.get(name), entry["size_bytes"]):
+            check, columns = difference
             looked.is_readable = False
-            looked.add(unlike.check, {"file": name, **unlike.columns}, limit)
+            looked.add(check, {"file": name, **columns}, limit)
         else:
             _look_into(folder / name, entry, looked, limit, schema)
     return looked
+
+
+def _difference(
+    file: Location, n_bytes: int | None, logged: int
+) -> tuple[str, dict[str, object]] | None:
+    """Return how a file of `n_bytes` (None: no such file) differs from what its log says.
+
+    The result is the check that finds it and its columns; None if size and hash are as logged.
+    """
+    if n_bytes is None:
+        return "file_missing", {}
+    if n_bytes != logged:
+        return "file_size", {"n_bytes": n_bytes, "logged": logged}
+    try:
+        committed = hash_of(str(file))
+        if committed is None or (sha256 := hashed(file)) == committed:
+            return None
+    except OSError as error:
+        check_machine(error)
+        return DENIED if is_denied(error) else "file_damaged", {"error": reason(error)}
+    return "file_hash", {"sha256": sha256}
 
 
 def _foreign(lake: StoredLake) -> frozenset[str]:

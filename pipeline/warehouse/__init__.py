@@ -25,16 +25,15 @@ with uninterrupted():  # it ends Python by itself where its loading is broken of
     import duckdb
 
 from pipeline.errors import (
-    DAMAGE_HINT,
     LakeError,
     MachineError,
     QueryError,
     check_machine,
     is_missing,
+    read_error,
 )
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
-from pipeline.lake.opening import deleted_error
 from pipeline.lake.tables import of_each
 from pipeline.plugins import PluginError
 from pipeline.processes import cores
@@ -135,7 +134,7 @@ def connect(
     except duckdb.Error as error:
         connection.close()
         check_machine(error)
-        raise LakeError(f"the lake is damaged: {plain_message(error)}; {DAMAGE_HINT}") from None
+        raise read_error(QueryError(plain_message(error))) from None
     return connection
 
 
@@ -253,7 +252,7 @@ def ingest_connection(
         cause = error.__context__ or error if isinstance(error, QueryError) else error
         check_machine(cause)
         if lake and is_missing(cause):
-            raise deleted_error(lake.path) from None
+            raise read_error(error) from None
         what = plain_message(error) if isinstance(error, duckdb.Error) else error
         raise LakeError(
             f"the results of the ingest could not be merged; nothing was changed: {what}"

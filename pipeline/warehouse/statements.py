@@ -505,14 +505,11 @@ def _parquet(files: Iterable[str]) -> str:
 # in which one sum divided by another is rounded to as many places as they have: 71 / 80 is 1. So
 # they are Int64 and Float64.
 
-_INTEGER, _FLOAT = "BIGINT", "DOUBLE"
-# A type of wide numbers, in the text of a type. Names and words of it are in quotes, or a name that
-# needs none stands before its type.
-_WIDE = re.compile(
-    r""""(?:[^"]|"")*"|'(?:[^']|'')*'|\b(?P<wide>U?HUGEINT(?! )|DECIMAL\(\d+,(?P<places>\d+)\))"""
-)
 _NESTED = {"list", "array", "struct", "tuple", "map"}
-_NOT_IN_POLARS = {"interval", "union", "bignum", "bit", "geometry", "time with time zone"}
+_NOT_IN_POLARS = {
+    *("interval", "union", "bignum", "bit", "geometry", "time with time zone"),
+    "uhugeint",  # half of its values do not fit into the decimals of Arrow
+}
 _FIRST_DAY, _LAST_DAY = ((day - date(1970, 1, 1)).days for day in (date.min, date.max))
 _OF_DAY = {unit: 86_400 * 1_000**power for power, unit in enumerate(("s", "ms", "us", "ns"))}
 DEEPEST = 32
@@ -526,52 +523,39 @@ def as_polars(rows: duckdb.DuckDBPyRelation) -> pl.DataFrame:
     there, one value that does not fit makes every number of the column that was wide a Float64.
     Raises QueryError for a column or a value that cannot be displayed.
     """
-    types = dict(zip(rows.columns, rows.types, strict=True))
-    for name, dtype in types.items():
+    for name, dtype in zip(rows.columns, rows.types, strict=True):
         _refuse_unshowable(name, dtype)
-    if not any(map(_is_wide, types.values())):
-        return _fetched(rows)
-    columns = [column for n, entry in enumerate(types.items()) for column in _projected(n, *entry)]
-    fetched = _fetched(rows.project(", ".join(columns)))
-    return pl.DataFrame([_chosen(fetched, n).alias(name) for n, name in enumerate(types)])
-
-
-def _fetched(rows: duckdb.DuckDBPyRelation) -> pl.DataFrame:
     table = rows.to_arrow_table()
     _refuse_far_dates(table)
-    return pl.DataFrame(table)
+    return pl.DataFrame(pa.table([_narrow(column) for column in table.columns], table.column_names))
 
 
-def _is_wide(dtype: DuckDBPyType) -> bool:
-    """Whether polars would take the type, or one nested in it, for a decimal."""
-    return any(match["wide"] for match in _WIDE.finditer(str(dtype)))
+def _narrow(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the column with whole decimals as integers if all fit, else as floats."""
+    integers = _without_decimals(column.type, pa.int64())
+    if integers == column.type:
+        return column
+    try:
+        return column.cast(integers)
+    except pa.ArrowInvalid:
+        return column.cast(_without_decimals(column.type, pa.float64()))
 
 
-def _projected(number: int, name: str, dtype: DuckDBPyType) -> Iterator[str]:
-    """The column with integers, and if it is wide with floats, and whether the integers do."""
-    column = identifier(name)
-    if not _is_wide(dtype):
-        yield f"{column} AS whole{number}"
-        return
-    whole = f"TRY_CAST({column} AS {_cast(dtype, _INTEGER)})"  # null for what does not fit
-    floats = f"CAST({column} AS {_cast(dtype, _FLOAT)})"
-    yield f"{whole} AS whole{number}"
-    yield f"{floats} AS float{number}"
-    yield f"CAST({whole} AS {_cast(dtype, _FLOAT)}) IS NOT DISTINCT FROM {floats} AS fits{number}"
-
-
-def _chosen(fetched: pl.DataFrame, number: int) -> pl.Series:
-    fits = f"fits{number}" not in fetched.columns or fetched[f"fits{number}"].all()
-    return fetched[f"whole{number}" if fits else f"float{number}"]
-
-
-def _cast(dtype: DuckDBPyType, integer: str) -> str:
-    """The type in SQL, with `integer` in place of whole numbers of any size."""
-
-    def narrow(match: re.Match[str]) -> str:
-        return _FLOAT if int(match["places"] or 0) else integer if match["wide"] else match[0]
-
-    return _WIDE.sub(narrow, str(dtype))
+def _without_decimals(dtype: pa.DataType, whole: pa.DataType) -> pa.DataType:
+    """Return the type with `whole` in place of whole decimals, and float64 of others."""
+    if pa.types.is_decimal(dtype):
+        return pa.float64() if dtype.scale else whole
+    if not pa.types.is_nested(dtype):
+        return dtype
+    fields = [dtype.field(number) for number in range(dtype.num_fields)]
+    if pa.types.is_map(dtype):
+        fields = [dtype.key_field, dtype.item_field]
+    fields = [field.with_type(_without_decimals(field.type, whole)) for field in fields]
+    if pa.types.is_struct(dtype):
+        return pa.struct(fields)
+    if pa.types.is_map(dtype):
+        return pa.map_(*fields)
+    return pa.list_(*fields, dtype.list_size if pa.types.is_fixed_size_list(dtype) else -1)
 
 
 def _refuse_unshowable(name: str, dtype: DuckDBPyType) -> None:

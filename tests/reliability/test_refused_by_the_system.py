@@ -94,7 +94,10 @@ def test_a_lake_that_may_not_be_read_is_not_damaged(what: str, command: str, lak
     assert run.returncode == 1, run.stdout
     assert "Permission denied" in run.stdout + run.stderr
     assert "damaged" not in run.stdout + run.stderr
-    assert (lake.name if what == "." else Path(what).parts[0]) in run.stdout + run.stderr
+    # Polars names the file that may not be read, whose name has its hash, and not its folder.
+    folder = lake.name if what == "." else what.partition("/")[0]
+    named = file.stem[-64:] if file.suffix == ".parquet" else folder
+    assert named in run.stdout + run.stderr
     if command != "verify" or what in (".", "ingests/*.parquet"):
         assert run.stderr.endswith(f"; {DENIED_HINT}\n")
         assert run.stderr.count("\n") == 1
@@ -108,7 +111,7 @@ LACKING = {
         (OSError(errno.ENFILE, "Too many open files in system"), "too many files are open"),
     ],
     "pipeline.verify.contracts.broken": [(MemoryError(), "not enough memory")],
-    "pipeline.lake.tables.hashed": [(OSError(errno.ENOMEM, "x"), "not enough memory")],
+    "pipeline.verify.hashed": [(OSError(errno.ENOMEM, "x"), "not enough memory")],
     "deltalake.DeltaTable": [
         (DeltaError("Kernel error: Cannot allocate memory (os error 12)"), "not enough memory"),
         (DeltaError("Generic LocalFileSystem error: Too many open files"), "too many files are"),

@@ -205,7 +205,9 @@ def test_a_file_that_no_executor_can_read(spark, sample_lake, tmp_path):
     for file in lake.files("votes"):
         with open(file, "wb") as damaged:  # noqa: PTH123
             damaged.write(b"no Parquet at all, but for its end: PAR1")
-    with pytest.raises(LakeError, match=r"^[^\n]*the lake is damaged: the file part-[^\n]*$"):
+    with pytest.raises(
+        LakeError, match=r"^the table `votes` cannot be read: [^\n]*magic verify[^\n]*$"
+    ):
         Views(spark, lake, {}).query("SELECT count(DISTINCT model) FROM votes")
 
 
@@ -215,7 +217,9 @@ def test_a_file_that_is_gone(spark, sample_lake, tmp_path, capsys):
     lake = open_lake(tmp_path / "lake")
     (gone,) = lake.files("votes")
     Path(gone).unlink()
-    with pytest.raises(LakeError, match=r"^[^\n]*the lake is damaged: [^\n]*is missing"):
+    with pytest.raises(
+        LakeError, match=r"^a file of the table `votes` was deleted [^\n]*magic verify[^\n]*$"
+    ):
         metrics(lake, engine="spark", metric="judgement", confidence=None)
     asked = ["metrics", "--lake", str(lake.path), "--metric", "judgement", "--engine", "spark"]
     assert main(asked) == 1
