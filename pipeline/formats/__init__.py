@@ -26,7 +26,15 @@ from pipeline.archives.sources import TEXT, UnfitError, document_form, is_pointe
 from pipeline.archives.splitting import BYTE_ORDER_MARK, Cut, Splitter, begins_json, whole
 from pipeline.formats import systems
 from pipeline.formats.building import side_results, untested
-from pipeline.formats.look import Look, Shapes, broken, check_kind, check_winners, decode
+from pipeline.formats.look import (
+    UNDECODABLE,
+    Look,
+    Shapes,
+    broken,
+    check_kind,
+    check_winners,
+    decode,
+)
 from pipeline.game import BrokenDocument, GameRecord
 from pipeline.plugins import FORMATS, OWN, PluginError, each_once, plugins
 
@@ -171,7 +179,9 @@ def read(data: bytes, model: str | None = None, path: str = "") -> GameRecord | 
         is_text = document_form(path).kind == "text"  # of a file that need not be JSON
         if not is_text or is_pointer(data) or begins_json(data[:_HEAD_BYTES]):
             decode(_WELL_FORMED, look.data)
-        _refuse_list(look)
+        if name := _name_of_first(look):
+            rule = f"each log is a document of its own: {_AS_LINES}"
+            raise broken("$", rule, f"a JSON list of logs of {name}")
         return None
     format_, game = found
     check_kind(game)
@@ -254,13 +264,6 @@ def _claimed_twice(names: list[str]) -> str:
     )
 
 
-def _refuse_list(look: Look) -> None:
-    """Raises BrokenDocument for a JSON list whose first entry is a log that is read alone."""
-    if name := _name_of_first(look):
-        rule = f"each log is a document of its own: {_AS_LINES}"
-        raise broken("$", rule, f"a JSON list of logs of {name}")
-
-
 def _describe_wrapped(look: Look) -> str | None:
     """Return what stands in a JSON object that has logs at one of its keys; None if it has none."""
     for key, value in islice(look.top.items(), _MOST_KEYS):
@@ -284,7 +287,10 @@ def _claimant(look: Look) -> str | None:
 def _why_no_log(look: Look) -> str:
     """What the document is; keys are named where they are words, not numbers or texts of a log."""
     if look.first not in ("{", "["):
-        return _NO_KEYS if _is_json(look.data) else why_unclaimed(look.data)
+        try:
+            _WELL_FORMED.decode(look.data)
+        except UNDECODABLE:
+            return why_unclaimed(look.data)
     if not look.keys:
         return _NO_KEYS
     first = [key for key, _ in zip(look.keys, range(_N_KEYS), strict=False)]
@@ -297,11 +303,3 @@ def _why_no_log(look: Look) -> str:
 def may_be_log(reason: str) -> bool:
     """Whether what is ignored for this reason can be a log of a program that no format knows."""
     return reason.startswith((_OTHER_KEYS, TEXT, NOT_READ))
-
-
-def _is_json(data: bytes) -> bool:
-    try:
-        _WELL_FORMED.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return False
-    return True

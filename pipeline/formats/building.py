@@ -80,29 +80,30 @@ def row_messages(
     logged: History, seats: Iterable[str], timing: Timing, prompts: Prompts = _NO_PROMPTS
 ) -> Messages:
     """The rows as messages of the players at the seats, each where `timing` has it."""
+    texts = compress(logged.content, map(MODERATOR.__eq__, logged.player)) if prompts else ()
+    prompted = tuple(
+        next((phase for words, phase in prompts.items() if words in text), None) for text in texts
+    )
     without_texts = logged._replace(content=())
-    prompted = _prompted(logged, prompts)
     return Messages(_course(timing, without_texts, prompted, tuple(seats)), logged.content)
-
-
-def _prompted(logged: History, prompts: Prompts) -> Prompted:
-    if not prompts:
-        return ()
-    phases: list[Phase | None] = []
-    for text in compress(logged.content, map(MODERATOR.__eq__, logged.player)):
-        for words, phase in prompts.items():
-            if words in text:
-                phases.append(phase)
-                break
-        else:
-            phases.append(None)
-    return tuple(phases)
 
 
 # Among the benchmark's 1,430 public games there are 67 courses, so few have to be worked out.
 @lru_cache(MOST_COURSES)
 def _course(timing: Timing, logged: History, prompted: Prompted, seats: tuple[str, ...]) -> Course:
-    return course(logged, _of_heard(timing, logged, prompted), seats)
+    """The rows as a course; thoughts, which do not move the game on, are in the round so far."""
+    is_heard = [not thought for thought in map(is_thought, logged.player, logged.visible_to)]
+    if all(is_heard):
+        return course(logged, timing(logged, prompted), seats)
+    heard = History._make(tuple(compress(column, is_heard)) for column in logged)
+    known = zip(*timing(heard, prompted), strict=True)
+    found, round_ = Timeline([], []), None
+    for is_said in is_heard:
+        phase, of_row = next(known) if is_said else (Phase.REFLECTION, round_)
+        round_ = of_row or round_
+        found.phase.append(phase)
+        found.round.append(of_row)
+    return course(logged, found, seats)
 
 
 def is_thought(player: str, visible_to: str | tuple[str, ...]) -> bool:
@@ -113,22 +114,6 @@ def is_thought(player: str, visible_to: str | tuple[str, ...]) -> bool:
     # The first is asked by itself, since this is done for each message.
     is_heard = visible_to and (visible_to[0] or any(visible_to))
     return not is_heard and player != MODERATOR
-
-
-def _of_heard(timing: Timing, logged: History, prompted: Prompted) -> Timeline:
-    """Each row's phase and round: thoughts, which do not move the game on, in the round so far."""
-    is_heard = [not thought for thought in map(is_thought, logged.player, logged.visible_to)]
-    if all(is_heard):
-        return timing(logged, prompted)
-    heard = History._make(tuple(compress(column, is_heard)) for column in logged)
-    known = zip(*timing(heard, prompted), strict=True)
-    found, round_ = Timeline([], []), None
-    for is_said in is_heard:
-        phase, of_row = next(known) if is_said else (Phase.REFLECTION, round_)
-        round_ = of_row or round_
-        found.phase.append(phase)
-        found.round.append(of_row)
-    return found
 
 
 def course(logged: History, timeline: Timeline, seats: Iterable[str]) -> Course:
@@ -178,7 +163,6 @@ def clear_cache() -> None:
 
 ModelName = Annotated[str, Meta(min_length=1)]
 _NUMBERED = re.compile(r"Player ([1-9][0-9]{0,8})")
-_MODELS = msgspec.json.Decoder(dict[str, str])
 
 MOST_PLAYERS = 1_000
 LONGEST_NAME = 1_000
@@ -355,7 +339,8 @@ def models_of(players: Collection[str], given: str | None) -> dict[str, str | No
     and their models. Raises BrokenDocument where only some are given one.
     """
     try:
-        by_player = _MODELS.decode(given) if given and given.startswith("{") else None
+        is_object = given is not None and given.startswith("{")
+        by_player = msgspec.json.decode(given or "", type=dict[str, str]) if is_object else None
     except (msgspec.DecodeError, RecursionError, UnicodeError):  # a name that begins so
         by_player = None
     if by_player is None:
@@ -472,15 +457,14 @@ def team_results(
 def side_results(game: GameRecord) -> list[Result]:
     """The results of a game whose format gives none: as it ended, nothing where it has no sides."""
     kind = games.kind(game.game_type)
-    return team_results(game, kind, _guess_is_correct(game)) if kind.has_sides else []
-
-
-def _guess_is_correct(game: GameRecord) -> bool | None:
-    if len(game.guesses) != 1:
-        return None
-    (guess,) = game.guesses
+    if not kind.has_sides:
+        return []
     # An outage in place of the guess guessed nothing, whatever the game made of it.
-    return None if guess.parse_status is ParseStatus.OUTAGE else guess.is_correct
+    are_correct = [
+        None if guess.parse_status is ParseStatus.OUTAGE else guess.is_correct
+        for guess in game.guesses
+    ]
+    return team_results(game, kind, are_correct[0] if len(are_correct) == 1 else None)
 
 
 def _sides(seats: tuple[Seat, ...]) -> tuple[list[tuple[str | None, str, int | None]], str | None]:

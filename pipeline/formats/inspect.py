@@ -18,7 +18,7 @@ from pipeline.archives.inspect_log import Eval, samples
 from pipeline.archives.splitting import Splitter
 from pipeline.formats.building import amount, usage
 from pipeline.formats.interchange import KEY
-from pipeline.formats.interchange.document import DECODER, Document, End
+from pipeline.formats.interchange.document import Document, End
 from pipeline.formats.interchange.reading import derived_results, game_of
 from pipeline.formats.look import Look, begun, decode, object_of
 from pipeline.game import BrokenDocument, Fault, GameRecord, Seat, Usage
@@ -122,10 +122,6 @@ class Sample(Struct):
         return None if self.error is None else f"error: {self.error.message[:_LONGEST]}"
 
 
-_SAMPLE = msgspec.json.Decoder(Sample)
-_EVAL = msgspec.json.Decoder(Eval)
-
-
 def splitter(path: str, head: bytes) -> Splitter | None:
     """The samples of a log that is one JSON object, in the order of keys that Inspect writes."""
     if head.find(b'"eval"', 0, _NEAR_BYTES) < 0:
@@ -141,9 +137,9 @@ def claims(look: Look) -> bool:
 def read(look: Look, model: str | None) -> GameRecord:
     """The game that a sample has; raises BrokenDocument, with the place in the sample."""
     at, data = _game(look) or ("$", b"")
-    document = decode(DECODER, data, at)
-    sample = decode(_SAMPLE, look.top.get("sample", b"{}"), "$.sample")
-    header = decode(_EVAL, look.top.get("eval", b"{}"), "$.eval")
+    document = decode(Document, data, at)
+    sample = decode(Sample, look.top.get("sample", b"{}"), "$.sample")
+    header = decode(Eval, look.top.get("eval", b"{}"), "$.eval")
     _complete(document, header, sample)
     try:
         game = game_of(document)
@@ -157,9 +153,19 @@ def read(look: Look, model: str | None) -> GameRecord:
     for one in _decoded(_FALLBACKS, sample.model_fallbacks, at_fallbacks, game.faults) or ():
         answered = f"{one.fallback_model} answered {one.count} calls of {one.model}"
         game.faults.append(Fault(at_fallbacks, ANSWERED_BY_REQUESTED, answered))
-    game.failures = {**_failures(game, sample), **game.failures}
-    if sample.invalidation is not None:
-        _invalidate(game, sample)
+    tested = {n: seat.model for n, seat in enumerate(game.seats, start=1) if seat.is_tested}
+    if sample.invalidation is not None:  # it did not end, whatever it says, and nobody failed
+        game.is_finished, game.outcome, game.ended_by = False, None, sample.ended_by
+        game.failures = {}
+        game.results = derived_results(game, [None] * len(game.seats))
+    # Of several models under test nobody knows which failed. By hand whoever watched stopped it.
+    elif (
+        not game.is_finished
+        and sample.ended_by is not None
+        and len({*tested.values()}) == 1
+        and (sample.limit is None or sample.limit.type != _BY_HAND)
+    ):
+        game.failures = {**dict.fromkeys(tested, sample.ended_by), **game.failures}
     return game
 
 
@@ -204,13 +210,6 @@ def _complete(document: Document, header: Eval, sample: Sample) -> None:
         document.end = replace(end, ended_by=sample.ended_by)
 
 
-def _invalidate(game: GameRecord, sample: Sample) -> None:
-    """Makes it a game that did not end, whatever it says itself, and that nobody failed."""
-    game.is_finished, game.outcome, game.ended_by = False, None, sample.ended_by
-    game.failures = {}
-    game.results = derived_results(game, [None] * len(game.seats))
-
-
 def _usage(game: GameRecord, header: Eval, sample: Sample) -> list[Usage]:
     """What each seat used: as the document says it, and else as the log does."""
     logged = _used(header, sample, game.seats, game.faults)
@@ -220,17 +219,6 @@ def _usage(game: GameRecord, header: Eval, sample: Sample) -> list[Usage]:
         Usage(*(log if own is None else own for own, log in zip(*pair, strict=True)))
         for pair in pairs
     ]
-
-
-def _failures(game: GameRecord, sample: Sample) -> dict[int, str]:
-    """How the only model under test failed, by its seats: of several nobody knows which did."""
-    tested = {n: seat.model for n, seat in enumerate(game.seats, start=1) if seat.is_tested}
-    # Whoever watched the sample stopped it: no player failed.
-    is_by_hand = sample.limit is not None and sample.limit.type == _BY_HAND
-    is_known = len({*tested.values()}) == 1 and not is_by_hand
-    if game.is_finished or sample.ended_by is None or not is_known:
-        return {}
-    return dict.fromkeys(tested, sample.ended_by)
 
 
 def _placed(fault: Fault, at: str) -> Fault:

@@ -279,7 +279,6 @@ class Document(_Part, kw_only=True):
     results: list[Result] | UnsetType = UNSET  # type: ignore[valid-type]
 
 
-DECODER = msgspec.json.Decoder(Document)
 ENCODER = msgspec.json.Encoder()
 
 

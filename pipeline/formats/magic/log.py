@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence, Set
 from functools import partial
 from itertools import chain
 from operator import attrgetter
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
@@ -57,8 +57,6 @@ Proposals: TypeAlias = dict[str, dict[str, str | None] | list[None]]
 ProposalVotes: TypeAlias = dict[str, str | int]
 Identifications: TypeAlias = dict[str, int]
 T = TypeVar("T")
-
-_KEYS = msgspec.json.Decoder(dict[str, Raw])
 
 
 class Log(Struct, gc=False):
@@ -148,14 +146,14 @@ def setting_keys(log: Log) -> Set[str]:
     if isinstance(log.game_setting, UnsetType):
         return frozenset()
     try:
-        return decode(_KEYS, log.game_setting, "$.game_setting").keys()
+        return decode(dict[str, Raw], log.game_setting, "$.game_setting").keys()
     except BrokenDocument as error:
         if error.fault.rule == WELL_FORMED:
             raise
         return frozenset()
 
 
-def required(part: Any, decoder: msgspec.json.Decoder[T], key: str) -> T:
+def required(part: Any, kind: type[T], key: str) -> T:
     """A nested part without which there is no game; raises BrokenDocument.
 
     A usual log has it decoded already.
@@ -163,9 +161,8 @@ def required(part: Any, decoder: msgspec.json.Decoder[T], key: str) -> T:
     if isinstance(part, UnsetType):
         raise broken("$", f"`{key}` is present", "it is missing")
     if isinstance(part, Raw | bytes):
-        return decode(decoder, part, f"$.{key}")
-    decoded: T = part
-    return decoded
+        return decode(kind, part, f"$.{key}")
+    return cast(T, part)
 
 
 def as_bytes(part: Part) -> bytes | UnsetType:
@@ -173,12 +170,10 @@ def as_bytes(part: Part) -> bytes | UnsetType:
     return part if isinstance(part, UnsetType) else bytes(part)
 
 
-def optional(
-    part: Any, decoder: msgspec.json.Decoder[T], key: str, faults: list[Fault]
-) -> T | None:
+def optional(part: Any, kind: type[T], key: str, faults: list[Fault]) -> T | None:
     """A nested part that a game can do without; what is wrong with it is added to the faults."""
     try:
-        return required(part, decoder, key)
+        return required(part, kind, key)
     except BrokenDocument as error:
         fault = error.fault
         path = f"$.{key}" if fault.json_path == "$" else fault.json_path
@@ -313,11 +308,6 @@ _SEAT = attrgetter("seat")
 _ROUND, _INDEX = attrgetter("round"), attrgetter("message_index")
 _ROUND_KEY = re.compile(r"0|[1-9][0-9]{0,5}")
 _TRUTHS = {0: False, 1: True}
-_BACKENDS = msgspec.json.Decoder(dict[str, Backend])
-_VOTES = msgspec.json.Decoder(Votes)
-_ROUNDS = msgspec.json.Decoder(dict[str, Raw])
-_IDENTIFICATIONS = msgspec.json.Decoder(Identifications)
-_ANALYSES = msgspec.json.Decoder(Analyses)
 
 
 def hidden_role_game(
@@ -368,7 +358,7 @@ class _Cast(NamedTuple):
 
 
 def _cast(rules: Rules, hidden: str, logged: bytes | UnsetType) -> _Cast:
-    backends = in_seats(required(logged, _BACKENDS, "player_backends"))
+    backends = in_seats(required(logged, dict[str, Backend], "player_backends"))
     models = {player: backend.model for player, backend in backends.items()}
     check_players(models, "$.player_backends")
     check_distinct(logged, "$.player_backends")
@@ -384,7 +374,7 @@ def _cast(rules: Rules, hidden: str, logged: bytes | UnsetType) -> _Cast:
 
 def _add_votes(built: GameRecord, part: Part, key: str, numbers: dict[str, int]) -> None:
     spoken = built.messages.course.answered(Phase.VOTE)
-    votes = optional(part, _VOTES, key, built.faults)
+    votes = optional(part, Votes, key, built.faults)
     for player, target in (votes or {}).items():
         if target is None:  # the engine's votes are null until they are cast
             continue
@@ -413,7 +403,7 @@ class _Question(NamedTuple):
 def _events(built: GameRecord, log: Log, question: _Question) -> list[Any]:
     """What the log says of all answers to a question, by round and seat; adds faults."""
     phase, key, event, read = question
-    rounds = optional(getattr(log, key), _ROUNDS, key, built.faults)
+    rounds = optional(getattr(log, key), dict[str, Raw], key, built.faults)
     if rounds is None:
         return []
     players = [seat.player for seat in built.seats]
@@ -446,7 +436,7 @@ def _events(built: GameRecord, log: Log, question: _Question) -> list[Any]:
 def _identified(
     logged: Any, key: str, players: Sequence[str], faults: list[Fault]
 ) -> Iterable[tuple[bool | None]]:
-    answers = required(logged, _IDENTIFICATIONS, key)
+    answers = required(logged, Identifications, key)
     truths = [(_TRUTHS.get(answers.get(player, -1)),) for player in players]
     if len(answers) != len(players) or (None,) in truths:
         faults += [
@@ -462,7 +452,7 @@ def _identified(
 def _analysed(
     logged: Any, key: str, players: Sequence[str], faults: list[Fault]
 ) -> Iterable[tuple[bool | None, bool | None]]:
-    analyses, n_seats = required(logged, _ANALYSES, key), len(players)
+    analyses, n_seats = required(logged, Analyses, key), len(players)
     gold = _truths(faults, key, "gold", analyses.gold, n_seats)
     return zip(gold, _truths(faults, key, "inter", analyses.inter, n_seats), strict=True)
 

@@ -7,7 +7,6 @@ quest, also the fourth of seven players.
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-import msgspec
 from msgspec import Meta, Struct
 
 from pipeline.formats.building import EVERYONE, Int64, Spoken, check_players, messages, target
@@ -94,16 +93,13 @@ class Log(Struct):
     assassin_phase: Choice | None = None
 
 
-_LOG = msgspec.json.Decoder(Log)
-
-
 def claims(look: Look) -> bool:
     return look.has(_KEYS, len(_KEYS) - 1)
 
 
 def read(look: Look, model: str | None) -> GameRecord:
     """The game in a document of its own; a file of all games of a tournament has other keys."""
-    log = decode(_LOG, look.data)
+    log = decode(Log, look.data)
     names = [player.name for player in log.players]
     check_players(names, "$.players")
     seats = [

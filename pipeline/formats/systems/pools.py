@@ -117,7 +117,6 @@ _KEY = "short_name_map"
 _INIT = Raw(b'"init"')
 _HEAD_BYTES = 1 << 12
 _TOO_MANY = 1e300
-_TYPE = msgspec.json.Decoder(_Type)
 _Event = Init | Message | Contribution | Punishment | Final | Distribution | RoundEnd
 _EVENT: msgspec.json.Decoder[Line] = msgspec.json.Decoder(_Event)
 _KINDS = tuple(str(kind.__struct_config__.tag) for kind in get_args(_Event))
@@ -222,7 +221,7 @@ class Log:
         return [self._event(part.data or b"", number) for number, part in parts]
 
     def _event(self, line: bytes, number: int) -> Line | None:
-        kind = decode(_TYPE, line, at(number)).type
+        kind = decode(_Type, line, at(number)).type
         if kind in _KINDS:
             return decode(_EVENT, line, at(number))
         rule = f"an event is one of {', '.join(_KINDS)}"

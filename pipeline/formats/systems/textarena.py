@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Annotated, Literal, NamedTuple
 
-import msgspec
 from msgspec import Meta, Struct, field
 
 from pipeline.formats.building import EVERYONE, MODERATOR, Int64, Spoken, check_number, messages
@@ -101,9 +100,6 @@ class Log(Struct):
     seed: Int64 | None = None
 
 
-_LOG, _STATE = msgspec.json.Decoder(Log), msgspec.json.Decoder(State)
-
-
 def claims(look: Look) -> bool:
     return _environment(look).startswith(_ENVIRONMENT)
 
@@ -121,7 +117,7 @@ def _environment(look: Look) -> bytes:
 
 def read(look: Look, model: str | None) -> GameRecord:
     """The game of a log of the environment Avalon."""
-    log = decode(_LOG, look.data)
+    log = decode(Log, look.data)
     seats = list(_seats(log))
     for place, row in enumerate(log.logs):
         if not ENGINE <= row.sender < len(seats):
@@ -230,7 +226,7 @@ def _state(place: int, row: Row) -> State | None:
     match = _WRITTEN.fullmatch(row.message) if row.sender == ENGINE else None
     if match is None:
         return None
-    return decode(_STATE, match[1].encode(), f"$.logs[{place}].message")
+    return decode(State, match[1].encode(), f"$.logs[{place}].message")
 
 
 def _spoken(moment: Moment, seats: Sequence[Seat]) -> Spoken:

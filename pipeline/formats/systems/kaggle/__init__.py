@@ -25,7 +25,7 @@ from pipeline.formats.hidden_roles import (
 )
 from pipeline.formats.look import Look, broken, decode
 from pipeline.formats.systems.kaggle import turns as kaggle_turns
-from pipeline.game import BrokenDocument, Fault, GameRecord, JsonValue, Seat
+from pipeline.game import BrokenDocument, Fault, GameRecord, Seat
 
 NAME = "kaggle"
 NAMES_MODELS = True
@@ -127,11 +127,7 @@ class Protocol(Struct, gc=False, omit_defaults=True):
     params: dict[str, str | Int64 | float | bool | None] = {}
 
 
-_EPISODE = msgspec.json.Decoder(Episode)
-_EVENT = msgspec.json.Decoder(Event)
 _RULE = msgspec.json.Decoder(str | Protocol)
-_FLAG = msgspec.json.Decoder(bool)
-_AGENTS = msgspec.json.Decoder(list[ConfiguredAgent])
 
 
 # By the type of an entry, the ability that a player uses, and what a player leaves the game by.
@@ -212,7 +208,7 @@ def read(look: Look, model: str | None) -> GameRecord:
 
 
 def _werewolf(look: Look) -> GameRecord:
-    episode = decode(_EPISODE, look.data)
+    episode = decode(Episode, look.data)
     end = episode.info.end or End()
     faults: list[Fault] = []
     acts = list(_acts(episode.info.entries, faults))
@@ -224,11 +220,12 @@ def _werewolf(look: Look) -> GameRecord:
         rule = "the winning team is Villagers or Werewolves"
         raise broken("$.info.GAME_END.winner_team", rule, repr(end.winner_team[:50]))
     is_valid = end.winner_team is not None and not end.terminated_with_agent_error
+    rules = {key: _configured(episode, key, _RULE) for key in _SETTING}
     return village.game(
         NAME,
         outcome=_OUTCOMES[end.winner_team or ""] if is_valid else None,
         n_rounds=max((act.event.day for act in acts if act.kind in _BY_DAY), default=0),
-        setting=_setting(episode),
+        setting={key: msgspec.to_builtins(rule) for key, rule in rules.items() if rule is not None},
         ended_by="agent error" if end.terminated_with_agent_error else None,
     )
 
@@ -240,7 +237,7 @@ def _acts(steps: list[list[Entry]], faults: list[Fault]) -> Iterator[Act]:
             if entry.data_type in _READ:
                 at = f"$.info.MODERATOR_OBSERVATION[{number}][{place}].json_str"
                 try:
-                    yield Act(entry.data_type, decode(_EVENT, entry.json_str.encode(), at), at)
+                    yield Act(entry.data_type, decode(Event, entry.json_str.encode(), at), at)
                 except BrokenDocument as error:
                     faults.append(error.fault)
 
@@ -250,8 +247,8 @@ def _players_at_the_start(episode: Episode, acts: list[Act]) -> list[Player]:
 
     Which agent a player is, the configuration says, unless names were dealt out by chance.
     """
-    is_shuffled = _configured(episode, "randomize_ids", _FLAG) or False
-    listed = _configured(episode, "agents", _AGENTS) or []
+    is_shuffled = _configured(episode, "randomize_ids", bool) or False
+    listed = _configured(episode, "agents", list[ConfiguredAgent]) or []
     agents = {} if is_shuffled else {agent.id: agent for agent in listed}
     players = []
     for act in acts:
@@ -262,10 +259,10 @@ def _players_at_the_start(episode: Episode, acts: list[Act]) -> list[Player]:
     return players
 
 
-def _configured(episode: Episode, key: str, decoder: msgspec.json.Decoder[T]) -> T | None:
+def _configured(episode: Episode, key: str, kind: type[T] | msgspec.json.Decoder[T]) -> T | None:
     """What the configuration says at a key, None where it is not there."""
     value = episode.configuration.get(key)
-    return None if value is None else decode(decoder, value, f"$.configuration.{key}")
+    return None if value is None else decode(kind, value, f"$.configuration.{key}")
 
 
 def _seats(players: list[Player]) -> list[Seat]:
@@ -278,8 +275,3 @@ def _seat(name: str, agent: Agent) -> Seat:
     role = role_of(agent.role, lambda rule: broken(at, rule, has))
     is_bot = agent.agent_id in _BOTS
     return Seat(name, agent.model, role, is_tested=not is_bot, is_bot=is_bot)
-
-
-def _setting(episode: Episode) -> dict[str, JsonValue]:
-    rules = {key: _configured(episode, key, _RULE) for key in _SETTING}
-    return {key: msgspec.to_builtins(rule) for key, rule in rules.items() if rule is not None}
