@@ -40,10 +40,7 @@ from pipeline.plugins import FORMATS, OWN, PluginError, each_once, plugins
 
 _NEEDED = ("NAME", "NAMES_MODELS", "claims", "read")
 _WELL_FORMED = msgspec.json.Decoder()
-_TEXT_LIMIT = 500
-_HEAD_BYTES = 1 << 12
 _N_KEYS = 3
-_MOST_KEYS = 100
 _AS_LINES = "write each on a line, as .jsonl"
 _WORD = re.compile("(?=_*[A-Za-z])[A-Za-z_]{1,30}")
 NOT_READ = "not read: "
@@ -52,8 +49,6 @@ _OTHER_KEYS = "not a log: JSON with other keys"
 _NO_KEYS = "not a log: JSON without keys"
 NO_MODEL = "the log or --model names the model that played"
 NO_ERROR = "its format reads it without an unexpected error"
-
-_Choose = Callable[[str, bytes], Splitter | None]
 
 
 class Format(Protocol):
@@ -153,7 +148,7 @@ def _unfit(name: str) -> Iterator[None]:
 
 
 @cache
-def _splitters() -> tuple[tuple[str, _Choose], ...]:
+def _splitters() -> tuple[tuple[str, Callable[[str, bytes], Splitter | None]], ...]:
     return tuple(
         (format_.NAME, choose if package_of(format_.NAME) is None else partial(_chosen, format_))
         for format_ in formats()
@@ -177,7 +172,7 @@ def read(data: bytes, model: str | None = None, path: str = "") -> GameRecord | 
     found = _claimed(look, model)
     if found is None:
         is_text = document_form(path).kind == "text"  # of a file that need not be JSON
-        if not is_text or is_pointer(data) or begins_json(data[:_HEAD_BYTES]):
+        if not is_text or is_pointer(data) or begins_json(data[: 1 << 12]):
             decode(_WELL_FORMED, look.data)
         if name := _name_of_first(look):
             rule = f"each log is a document of its own: {_AS_LINES}"
@@ -250,7 +245,7 @@ def described(error: BaseException, name: str) -> str:
         else f"this is a bug in the format {name} of the package {package}: report it there"
     )
     first, *_ = str(error).strip().splitlines() or [""]  # some libraries give advice to our code
-    return f"{type(error).__name__}: {first}"[:_TEXT_LIMIT] + f"; {whose}"
+    return f"{type(error).__name__}: {first}"[:500] + f"; {whose}"
 
 
 def _claimed_twice(names: list[str]) -> str:
@@ -266,7 +261,7 @@ def _claimed_twice(names: list[str]) -> str:
 
 def _describe_wrapped(look: Look) -> str | None:
     """Return what stands in a JSON object that has logs at one of its keys; None if it has none."""
-    for key, value in islice(look.top.items(), _MOST_KEYS):
+    for key, value in islice(look.top.items(), 100):
         inner = Look(look.path, bytes(value))
         if name := _name_of_first(inner) or _claimant(inner):
             at = f"key `{key}`" if _WORD.fullmatch(key) else "a key"

@@ -29,8 +29,6 @@ EVERYONE = "all"
 # What `visible_to` holds in a row that everybody, or the moderator alone, was shown.
 PUBLIC = (EVERYONE, (EVERYONE,))
 TO_MODERATOR = (MODERATOR, (MODERATOR,))
-MOST_COURSES = 1_000
-MOST_RESULTS = 10_000
 
 T = TypeVar("T")
 Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
@@ -66,9 +64,6 @@ class Timeline(NamedTuple):
 # Of the moderator's texts, in order, the phase that each begins.
 Prompted = tuple[Phase | None, ...]
 Timing = Callable[[History, Prompted], Timeline]
-# The words by which the moderator begins a phase; of several in one text the first here decides.
-Prompts = Mapping[str, Phase]
-_NO_PROMPTS: Prompts = {}
 
 
 def history(rows: Sequence[Row]) -> History:
@@ -77,9 +72,13 @@ def history(rows: Sequence[Row]) -> History:
 
 
 def row_messages(
-    logged: History, seats: Iterable[str], timing: Timing, prompts: Prompts = _NO_PROMPTS
+    logged: History, seats: Iterable[str], timing: Timing, prompts: Mapping[str, Phase] = {}
 ) -> Messages:
-    """The rows as messages of the players at the seats, each where `timing` has it."""
+    """The rows as messages of the players at the seats, each where `timing` has it.
+
+    `prompts` are the words by which the moderator begins a phase; of several in one text the first
+    decides.
+    """
     texts = compress(logged.content, map(MODERATOR.__eq__, logged.player)) if prompts else ()
     prompted = tuple(
         next((phase for words, phase in prompts.items() if words in text), None) for text in texts
@@ -89,7 +88,7 @@ def row_messages(
 
 
 # Among the benchmark's 1,430 public games there are 67 courses, so few have to be worked out.
-@lru_cache(MOST_COURSES)
+@lru_cache(1_000)
 def _course(timing: Timing, logged: History, prompted: Prompted, seats: tuple[str, ...]) -> Course:
     """The rows as a course; thoughts, which do not move the game on, are in the round so far."""
     is_heard = [not thought for thought in map(is_thought, logged.player, logged.visible_to)]
@@ -147,7 +146,7 @@ def course(logged: History, timeline: Timeline, seats: Iterable[str]) -> Course:
     )
 
 
-@lru_cache(MOST_RESULTS)
+@lru_cache(10_000)
 def once(work: Callable[..., T], *known: Hashable) -> T:
     """What a function makes of what many games have alike: worked out once, and never changed."""
     return work(*known)
@@ -351,14 +350,9 @@ def models_of(players: Collection[str], given: str | None) -> dict[str, str | No
     return {player: by_player[player] for player in players}
 
 
-# Sums of decimals are a little off: scores that differ by less are equal, as in audit/scores.sql.
-_SUMS_OFF = 1e-6
 # Their class looks a phase up by a function, and this is asked of each message.
 _THOUGHT = Phase.REFLECTION
 USED = Usage.__struct_fields__
-_WHOLE = ("input_tokens", "output_tokens")
-# Of more than a trillion nothing was used, and sums would not fit into a column.
-_MOST = 10**12
 
 
 class Spoken(Struct, frozen=True, gc=False):
@@ -503,7 +497,8 @@ def most_points(scores: Sequence[float | None]) -> list[bool | None]:
     if len(known) < len(scores):
         return [None] * len(scores)
     most = max(known, default=0)
-    return [most - score < _SUMS_OFF for score in known]
+    # Sums of decimals are a little off: such scores are equal, as in audit/scores.sql.
+    return [most - score < 1e-6 for score in known]
 
 
 def _closing(game: GameRecord) -> int | None:
@@ -517,7 +512,7 @@ def usage(part: Struct, keys: Mapping[str, str], at: str, faults: list[Fault]) -
     Nothing of a game hangs on it: a value that cannot be read is a fault, and the game is kept.
     """
     found = {
-        name: amount(getattr(part, key), f"{at}.{key}", faults, is_whole=name in _WHOLE)
+        name: amount(getattr(part, key), f"{at}.{key}", faults, is_whole=name.endswith("_tokens"))
         for name, key in keys.items()
     }
     return Usage(**found)
@@ -527,7 +522,8 @@ def amount(value: Any, at: str, faults: list[Fault], *, is_whole: bool = False) 
     """The amount at a place of a log; null, and a fault, for what is none."""
     if value is None:
         return None
-    if type(value) in (int, float) and 0 <= value <= _MOST and not (is_whole and value % 1):
+    # Of more than a trillion nothing was used, and sums would not fit into a column.
+    if type(value) in (int, float) and 0 <= value <= 10**12 and not (is_whole and value % 1):
         return int(value) if is_whole else float(value)
     rule = f"what is used is {'a whole' if is_whole else 'a'} number from 0 to a trillion"
     faults.append(Fault(at, rule, repr(value)[:50]))

@@ -265,18 +265,12 @@ class Village:
         """The players of a role who are still in the game."""
         return tuple(player for player in self._living if self._roles[player] == role)
 
-    def n_living(self, *, wolves: bool) -> int:
-        """How many werewolves, or others, are still in the game."""
-        n_wolves = len(self.living(WEREWOLF))
-        return n_wolves if wolves else len(self._living) - n_wolves
-
-    def say(self, player: str, text: str, day: int, turn: int | None = None) -> None:
-        """Adds what a player says to all."""
-        self._spoken.append(Spoken(player, text, TALK, day, EVERYONE, turn))
-
-    def whisper(self, player: str, text: str, day: int, turn: int | None = None) -> None:
-        """Adds what a player says to the werewolves, of whom only the living hear it."""
-        self._spoken.append(Spoken(player, text, WHISPER, day, self.living(WEREWOLF), turn))
+    def say(
+        self, player: str, text: str, day: int, turn: int | None = None, *, is_whisper: bool = False
+    ) -> None:
+        """Adds what a player says to all, or whispers: then the living werewolves hear it."""
+        phase, heard_by = (WHISPER, self.living(WEREWOLF)) if is_whisper else (TALK, EVERYONE)
+        self._spoken.append(Spoken(player, text, phase, day, heard_by, turn))
 
     def vote(self, player: str, target: str | None, day: int) -> None:
         """Adds a vote, in place of the player's vote before if a tie is voted on again."""

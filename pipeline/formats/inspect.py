@@ -28,17 +28,10 @@ T = TypeVar("T")
 NAME = "inspect"
 NAMES_MODELS = True
 
-_KEYS = {"eval", "sample"}
 _LOG_KEYS = {"version", "status", "plan", "stats", "results"}
 _FEWEST = 2
-# Where a task can leave its game: the first counts that has one.
-_PLACES = ("store", "metadata")
 _GAME = "magic"
-_MISTYPED = (b"[", b'"')
-_NEAR_BYTES = 1 << 8
-_NO_MODEL = "none/none"
 _LONGEST = 200
-_BY_HAND = "operator"
 ANSWERED_BY_REQUESTED = "every call is answered by the model that was requested"
 
 
@@ -124,7 +117,7 @@ class Sample(Struct):
 
 def splitter(path: str, head: bytes) -> Splitter | None:
     """The samples of a log that is one JSON object, in the order of keys that Inspect writes."""
-    if head.find(b'"eval"', 0, _NEAR_BYTES) < 0:
+    if head.find(b'"eval"', 0, 1 << 8) < 0:
         return None
     first = begun(head).keys()
     return samples if "eval" in first and len(first & _LOG_KEYS) >= _FEWEST else None
@@ -140,7 +133,17 @@ def read(look: Look, model: str | None) -> GameRecord:
     document = decode(Document, data, at)
     sample = decode(Sample, look.top.get("sample", b"{}"), "$.sample")
     header = decode(Eval, look.top.get("eval", b"{}"), "$.eval")
-    _complete(document, header, sample)
+    # What only the log says: models by the roles that players had, the start, and a limit. A player
+    # without a model had that of the role of its name, or else that of the eval: so does Inspect's
+    # `get_model(role=...)`. A role that is bound to several models names none.
+    for seat in document.seats:
+        if seat.model is None and seat.is_bot is False:
+            bound = header.model_of(seat.player)
+            seat.model = None if bound in ("", "none/none") else bound
+    document.started_at = document.started_at or sample.started_at
+    end = document.end or End()
+    if not document.is_finished and end.ended_by is None:
+        document.end = replace(end, ended_by=sample.ended_by)
     try:
         game = game_of(document)
     except BrokenDocument as error:
@@ -163,7 +166,7 @@ def read(look: Look, model: str | None) -> GameRecord:
         not game.is_finished
         and sample.ended_by is not None
         and len({*tested.values()}) == 1
-        and (sample.limit is None or sample.limit.type != _BY_HAND)
+        and (sample.limit is None or sample.limit.type != "operator")
     ):
         game.failures = {**dict.fromkeys(tested, sample.ended_by), **game.failures}
     return game
@@ -172,7 +175,7 @@ def read(look: Look, model: str | None) -> GameRecord:
 def describes(look: Look) -> str | None:
     """What a log of Inspect is, or a sample of it, that has no game; null for anything else."""
     spec = object_of(bytes(look.top.get("eval", b"")))
-    if "task" not in spec or not (look.has(_KEYS, 2) or look.has(_LOG_KEYS, _FEWEST)):
+    if "task" not in spec or not (look.has({"eval", "sample"}, 2) or look.has(_LOG_KEYS, _FEWEST)):
         return None
     task = bytes(spec["task"])[1 : _LONGEST - 1].rstrip(b'"').decode(errors="replace")
     is_whole = "samples" in look.keys  # a splitter would have cut it
@@ -186,28 +189,13 @@ def _game(look: Look) -> tuple[str, bytes] | None:
     It can be of another type than it should be: several in a list, or JSON as a text.
     """
     sample = object_of(bytes(look.top.get("sample", b"")))
-    for place in _PLACES:
+    # Where a task can leave its game: the first counts that has one.
+    for place in ("store", "metadata"):
         held = object_of(bytes(sample.get(place, b"")))
         data = bytes(held.get(_GAME, b""))
-        if KEY in object_of(data) or (data[:1] in _MISTYPED and KEY.encode() in data):
+        if KEY in object_of(data) or (data[:1] in (b"[", b'"') and KEY.encode() in data):
             return f"$.sample.{place}.{_GAME}", data
     return None
-
-
-def _complete(document: Document, header: Eval, sample: Sample) -> None:
-    """Adds what only the log says: models by the roles that players had, the start, and a limit.
-
-    A player without a model had that of the role of its name, or else that of the eval: so does
-    Inspect's `get_model(role=...)`. A role that is bound to several models names none.
-    """
-    for seat in document.seats:
-        if seat.model is None and seat.is_bot is False:
-            model = header.model_of(seat.player)
-            seat.model = None if model in ("", _NO_MODEL) else model
-    document.started_at = document.started_at or sample.started_at
-    end = document.end or End()
-    if not document.is_finished and end.ended_by is None:
-        document.end = replace(end, ended_by=sample.ended_by)
 
 
 def _usage(game: GameRecord, header: Eval, sample: Sample) -> list[Usage]:

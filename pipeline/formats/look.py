@@ -33,7 +33,6 @@ F = TypeVar("F", bound=_Faulty)
 _AT = re.compile(r"^(?P<message>.*) - at `(?P<path>[^`]*)`$", re.DOTALL)
 _ODD = re.compile(rb"NaN|Infinity|\\u[dD][89a-fA-F]")
 _HALF = re.compile(r"[\ud800-\udfff]")
-_MOST_SEARCHED = 1 << 23
 _FIELD = re.compile(r"Object (?P<how>missing|contains).* field `(?P<name>.*)`", re.DOTALL)
 _WANTED = re.compile(r"Expected `(?P<types>[^`]*)`(?P<limit>[^,]*)(?:, got `(?P<has>[^`]*)`)?")
 _NOT_POSSIBLE = re.compile(r"Invalid (?:enum )?value ")
@@ -46,7 +45,6 @@ _IN_WORDS = {
     "object": "an object",
     "datetime": "a time such as 2024-05-01T12:00:00Z",
 }
-_LONGEST_NAME = 100
 _decoder_of: Callable[[Any], Any] = cache(msgspec.json.Decoder)
 UNDECODABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 TYPED = "every field has its type"
@@ -137,7 +135,7 @@ def mistyped(error: msgspec.ValidationError, at: str = "$") -> Fault:
     found = _AT.match(str(error))
     message, path = (found["message"], at + found["path"][1:]) if found else (str(error), at)
     if field := _FIELD.fullmatch(message):
-        name = field["name"][:_LONGEST_NAME]
+        name = field["name"][:100]
         if field["how"] == "missing":
             return Fault(path, TYPED, f"`{name}` is missing")
         return Fault(f"{path}.{name}", TYPED, f"`{name}` is no field here: it may be misspelt")
@@ -182,7 +180,7 @@ def _why_not_json(error: Exception, data: bytes) -> str:
 
 def _odd_value(data: bytes) -> tuple[str, str] | None:
     """The first value that programs write and JSON does not have: its path, and what it is."""
-    if len(data) > _MOST_SEARCHED or not _ODD.search(data):
+    if len(data) > 1 << 23 or not _ODD.search(data):
         return None
     try:
         value = json.loads(data)
@@ -214,7 +212,6 @@ def leaves(value: Any) -> Iterator[tuple[str, int, Any]]:
 
 Shapes = Sequence[msgspec.json.Decoder[Any]]
 
-_SPREAD_BYTES = 1 << 12
 _BLANK = re.compile(r"[ \t\r\n]*")
 _VALUE = json.JSONDecoder()
 _NOT_BLANK = re.compile(rb"[^ \t\r\n]")
@@ -341,7 +338,7 @@ def _top(data: bytes) -> Mapping[str, Raw]:
     try:
         return _OBJECT.decode(data)
     except UNDECODABLE:
-        if not is_spread(data[:_SPREAD_BYTES]):
+        if not is_spread(data[: 1 << 12]):
             return object_of(data.lstrip().partition(b"\n")[0])
         part = next(values(iter((data,)), len(data)))
         return object_of((part.data or b"").lstrip())

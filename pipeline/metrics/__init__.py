@@ -37,6 +37,7 @@ from pipeline.metrics.request import (
     check_models,
     compared_texts,
     condition_on,
+    setting_path,
     several,
     tested,
 )
@@ -226,7 +227,8 @@ def _unknown_values(lake: StoredLake, where: Condition) -> Iterator[str]:
 
 def clusters_of(lake: StoredLake, request: Request) -> Clusters:
     """The clusters of the request's intervals: `tally.clusters` of the games that it takes."""
-    varied = request.varied_paths
+    # The parts of the setting in which games of one task differ, as this request sees it.
+    varied = [path for path in map(setting_path, (*request.by, *request.varied)) if path]
     tasks = task_ids(lake, varied) if varied else lake.once(task_ids)
     if request.edition == RELEASE:
         return clusters(played(lake, in_scope(request)), request, tasks)

@@ -326,10 +326,15 @@ def replay_notes(rows: pl.DataFrame) -> list[str]:
         return []
     of_models = rows.group_by("model").agg(pl.col(*REPLAYS).max()).sort("model", nulls_last=True)
     models: dict[str, list[str]] = {}
-    for model, *counts in of_models.filter(pl.any_horizontal(pl.col(*REPLAYS) > 0)).iter_rows():
-        models.setdefault(_said(*counts), []).append(model or NAMELESS)
+    has_some = of_models.filter(pl.any_horizontal(pl.col(*REPLAYS) > 0))
+    for model, n_replays, n_repeats in has_some.iter_rows():
+        replayed = f"{_are(n_replays, 'replay')} of its settings, more than other models have"
+        repeated = f"{_are(n_repeats, 'repeat')} of another, equal in every word"
+        parts = [*[replayed] * bool(n_replays), *[repeated] * bool(n_repeats)]
+        models.setdefault(", and ".join(parts), []).append(model or NAMELESS)
     return [
-        f"{_listed(names)}: {said}, by competition; all of them count"
+        f"{_some(names)}{', each' if len(names) > 1 else ''}: {said}, by competition; all of them "
+        "count"
         for said, names in models.items()
     ]
 
@@ -379,19 +384,8 @@ def lake_notes(lake: StoredLake) -> list[str]:
     return [note for rows in sums for note in replay_notes(rows)]
 
 
-def _said(n_replays: int, n_repeats: int) -> str:
-    """Both numbers in words, those that are not 0."""
-    replayed = f"{_are(n_replays, 'replay')} of its settings, more than other models have"
-    repeated = f"{_are(n_repeats, 'repeat')} of another, equal in every word"
-    return ", and ".join([*[replayed] * bool(n_replays), *[repeated] * bool(n_repeats)])
-
-
 def _are(n: int, what: str) -> str:
     return f"{n} game is a {what}" if n == 1 else f"{n:,} games are {what}s"
-
-
-def _listed(names: list[str]) -> str:
-    return _some(names) + (", each" if len(names) > 1 else "")
 
 
 def _some(names: list[str]) -> str:

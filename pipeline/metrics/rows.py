@@ -331,8 +331,8 @@ def in_schema(schema: str, edition: Edition, name: str) -> str:
 
     That of the edition paper has the plain name, as in `evidence.judgement`.
     """
-    parts = [schema] if schema else []
-    return f"{'_'.join([*parts, *([] if edition == PAPER else [edition])])}.{name}".lstrip(".")
+    parts = (schema, "" if edition == PAPER else edition, name)
+    return f"{'_'.join(filter(None, parts[:2]))}.{name}".lstrip(".")
 
 
 def shared(num_of_game: int = DEFAULT_GAMES) -> dict[str, View]:
@@ -451,10 +451,12 @@ _OF_ROWS = {
 }
 
 
-_SCHEMAS = [in_schema(schema, one, "").strip(".") for schema in ("", *_OF_ROWS) for one in EDITIONS]
-_OF_VIEWS = (*sqlfiles.names(""), *_SCHEMAS, OF_ALL, LEADERBOARD, "shared", "audit")
-_OF_LEADERBOARD = (*known.LEADERBOARD, *known.ORIGIN, *known.SEEN_AS)
-_TAKEN = frozenset((*TABLES, *_OF_VIEWS, *_OF_LEADERBOARD))
+# The names of tables, of views and their schemas, and of the leaderboard's columns.
+_TAKEN = {
+    *(*TABLES, *sqlfiles.names(""), OF_ALL, LEADERBOARD, "shared", "audit"),
+    *(in_schema(schema, one, "").strip(".") for schema in ("", *_OF_ROWS) for one in EDITIONS),
+    *(*known.LEADERBOARD, *known.ORIGIN, *known.SEEN_AS),
+}
 
 
 def check_declared(name: str, declared: Metric, others: Collection[str]) -> None:

@@ -3,16 +3,15 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, json
 from msgspec.structs import asdict, replace
 
 from pipeline.formats.building import EVERYONE, MODERATOR
 from pipeline.formats.interchange import document as parts
 from pipeline.formats.interchange.document import (
     ACTS,
-    ENCODER,
     NAMING,
     OWN_TABLES,
     REGISTERED,
@@ -29,16 +28,9 @@ from pipeline.games import kind
 _Done = tuple[Row, Act]
 
 
-class _Acts(NamedTuple):
-    """Acts in their order: by the index of their message, and those without one by table."""
-
-    spoken: dict[int, list[_Done]]
-    silent: dict[str, list[_Done]]
-
-
 def encoded(game: GameRecord, log_sha256: str | None = None) -> bytes:
     """The game as JSON on one line, without an end of line; the hash is that of its log's bytes."""
-    return ENCODER.encode(document_of(game, log_sha256))
+    return json.encode(document_of(game, log_sha256))
 
 
 def document_of(game: GameRecord, log_sha256: str | None = None) -> Document:
@@ -48,6 +40,7 @@ def document_of(game: GameRecord, log_sha256: str | None = None) -> Document:
     rounds = [event.round or 0 for event in events]
     rounds += [act.round for event in events for act in event.acts if act.round is not UNSET]
     is_derived = derived_results(game, wins) == game.results
+    end = End(outcome=game.outcome, outcome_code=game.outcome_code, ended_by=game.ended_by)
     return Document(
         magic_interchange=VERSION,
         system=game.system,
@@ -55,7 +48,7 @@ def document_of(game: GameRecord, log_sha256: str | None = None) -> Document:
         setting=dict(game.setting),
         is_repeatable=game.is_repeatable,
         is_finished=game.is_finished,
-        end=_end(game),
+        end=None if end == End() else end,
         started_at=game.started_at,
         game_index=game.game_index,
         format_version=game.format_version,
@@ -85,11 +78,6 @@ def _unseated(game: GameRecord) -> tuple[str, ...]:
     return tuple(names.keys() - {seat.player for seat in game.seats})
 
 
-def _end(game: GameRecord) -> End | None:
-    end = End(outcome=game.outcome, outcome_code=game.outcome_code, ended_by=game.ended_by)
-    return None if end == End() else end
-
-
 def _wins(game: GameRecord) -> list[bool | None]:
     """Who won, by seat; unknown where there are sides, which win as a whole."""
     if kind(game.game_type).has_sides:
@@ -116,7 +104,7 @@ def _seat(game: GameRecord, number: int, is_win: bool | None) -> parts.Seat:
 
 def _events(game: GameRecord) -> list[Event]:
     """The texts with the acts read from them, and the silent acts, in the order of the game."""
-    acts = _acts(game)
+    spoken, unspoken = _acts(game)
     silent = {
         table: iter(
             [
@@ -124,12 +112,10 @@ def _events(game: GameRecord) -> list[Event]:
                 for row, act in of_table
             ]
         )
-        for table, of_table in acts.silent.items()
+        for table, of_table in unspoken.items()
     }
-    texts = (
-        _spoken(game, index, acts.spoken.get(index, [])) for index in range(len(game.messages))
-    )
-    order = game.order or _order(game, acts.silent)
+    texts = (_spoken(game, index, spoken.get(index, [])) for index in range(len(game.messages)))
+    order = game.order or _order(game, unspoken)
     return [next(texts if table is None else silent[table]) for table in order]
 
 
@@ -154,7 +140,8 @@ def _spoken(game: GameRecord, index: int, acts: list[_Done]) -> Event:
     player = course.player[index]
     event = Event(
         actor=None if player == MODERATOR else player,
-        visible_to=_shown(course.visible_to[index]),
+        # A default is left out only where it is the same object.
+        visible_to=EVERYONE if course.visible_to[index] == EVERYONE else course.visible_to[index],
         round=course.round[index],
         turn=course.turn[index],
         msg_type=course.msg_type[index],
@@ -164,11 +151,6 @@ def _spoken(game: GameRecord, index: int, acts: list[_Done]) -> Event:
     if phase_of(event) != course.phase[index]:
         event.phase = str(course.phase[index])
     return event
-
-
-def _shown(visible_to: str | tuple[str, ...]) -> str | tuple[str, ...]:
-    # A default is left out only where it is the same object.
-    return EVERYONE if visible_to == EVERYONE else visible_to
 
 
 def _placed(game: GameRecord, row: Row, act: Act, player: str, round_: int | None) -> Act:
@@ -181,18 +163,17 @@ def _placed(game: GameRecord, row: Row, act: Act, player: str, round_: int | Non
     )
 
 
-def _acts(game: GameRecord) -> _Acts:
-    """The acts, those read from a message apart from the silent ones."""
+def _acts(game: GameRecord) -> tuple[dict[int, list[_Done]], dict[str, list[_Done]]]:
+    """The acts in their order: by the index of their message, and those without one by table."""
     around = Around({seat.player: n for n, seat in enumerate(game.seats, start=1)}, game.word)
-    acts = _Acts(defaultdict(list), defaultdict(list))
+    spoken, silent = defaultdict[int, list[_Done]](list), defaultdict[str, list[_Done]](list)
     for table in ACTS:
         rows = _rows(game, table) if game.order else _ordered(_rows(game, table))
         fields = list(map(asdict, rows))
         for row, stated in zip(rows, _stated(table, fields, around), strict=True):
-            is_silent = row.message_index is None
-            of = acts.silent[table] if is_silent else acts.spoken[row.message_index]
+            of = silent[table] if row.message_index is None else spoken[row.message_index]
             of.append((row, ACTS[table](**stated)))
-    return acts
+    return spoken, silent
 
 
 def _rows(game: GameRecord, table: str) -> list[Any]:

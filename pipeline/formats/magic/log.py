@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence, Set
 from functools import partial
 from itertools import chain
 from operator import attrgetter
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
@@ -323,8 +323,8 @@ def hidden_role_game(
 
     `votes_key` is the log's word for votes, `winners` its words for the side that won.
     """
-    players = once(_cast, rules, hidden, as_bytes(log.player_backends))
-    spoken = hidden_roles.messages(rules, history_of(log), players.numbers)
+    seats, numbers, is_pgm = once(_cast, rules, hidden, as_bytes(log.player_backends))
+    spoken = hidden_roles.messages(rules, history_of(log), numbers)
     course = spoken.course
     flag = known(log.win_flag)
     outcome = rules.outcome(flag)
@@ -333,31 +333,35 @@ def hidden_role_game(
         game_type=rules.kind.name,
         system=SYSTEM,
         format=FORMAT,
-        format_version=PGM if players.is_pgm else PLAIN,
+        format_version=PGM if is_pgm else PLAIN,
         setting={**setting, "hidden": hidden},
         is_repeatable=True,
         is_finished=is_finished,
         outcome=outcome if is_finished else None,
         outcome_code=flag,
         n_rounds=hidden_roles.n_rounds(rules, course),
-        seats=list(players.seats),
+        seats=list(seats),
         messages=spoken,
     )
-    _add_votes(built, getattr(log, votes_key), votes_key, players.numbers)
-    built.role_identifications = _events(built, log, _IDENTIFICATION)
-    built.role_analyses = _events(built, log, _ANALYSIS)
+    _add_votes(built, getattr(log, votes_key), votes_key, numbers)
+    built.role_identifications = _events(
+        built,
+        Phase.IDENTIFICATION,
+        "consistency_metric",
+        log.consistency_metric,
+        event=RoleIdentification,
+        read=_identified,
+    )
+    built.role_analyses = _events(
+        built, Phase.ANALYSIS, "pgm_metric", log.pgm_metric, event=RoleAnalysis, read=_analysed
+    )
     return built
 
 
-class _Cast(NamedTuple):
-    """Who plays: the seats, and their numbers by name."""
-
-    seats: tuple[Seat, ...]
-    numbers: dict[str, int]
-    is_pgm: bool
-
-
-def _cast(rules: Rules, hidden: str, logged: bytes | UnsetType) -> _Cast:
+def _cast(
+    rules: Rules, hidden: str, logged: bytes | UnsetType
+) -> tuple[tuple[Seat, ...], dict[str, int], bool]:
+    """Who plays: the seats, their numbers by name, and whether one is a PGM player."""
     backends = in_seats(required(logged, dict[str, Backend], "player_backends"))
     models = {player: backend.model for player, backend in backends.items()}
     check_players(models, "$.player_backends")
@@ -365,10 +369,10 @@ def _cast(rules: Rules, hidden: str, logged: bytes | UnsetType) -> _Cast:
     if hidden not in models:
         raise broken("$", "the hidden player has a backend", f"{hidden!r} has none")
     tested = {player for player, model in models.items() if not model.endswith(FIXED_SUFFIX)}
-    return _Cast(
-        seats=tuple(hidden_roles.seats(rules, hidden, dict(models), tested)),
-        numbers={player: number for number, player in enumerate(models, start=1)},
-        is_pgm=any(model.endswith(PGM_SUFFIX) for model in models.values()),
+    return (
+        tuple(hidden_roles.seats(rules, hidden, dict(models), tested)),
+        {player: number for number, player in enumerate(models, start=1)},
+        any(model.endswith(PGM_SUFFIX) for model in models.values()),
     )
 
 
@@ -387,23 +391,22 @@ def _add_votes(built: GameRecord, part: Part, key: str, numbers: dict[str, int])
     built.votes.sort(key=_SEAT)  # the order of keys in JSON says nothing
 
 
-class _Question(NamedTuple):
-    """A question of the benchmark's: where its answers are, and where the log judges them.
+def _events(
+    built: GameRecord,
+    phase: Phase,
+    key: str,
+    judgements: Part,
+    *,
+    event: Callable[..., Event],
+    read: Callable[[Any, str, Sequence[str], list[Fault]], Iterable[tuple[bool | None, ...]]],
+) -> list[Any]:
+    """What the log says of all answers to a question, by round and seat; adds faults.
 
-    `read` gives of one round, of the players in the order of their seats, what the log judges:
-    the fields of an event, null where it says nothing. It adds faults.
+    The answers are the messages of a phase, and `judgements` is what the log has at the key. `read`
+    gives of one round, of the players in the order of their seats, what the log judges: the fields
+    of an event, null where it says nothing. It adds faults.
     """
-
-    phase: Phase
-    key: str
-    event: Callable[..., Event]
-    read: Callable[[Any, str, Sequence[str], list[Fault]], Iterable[tuple[bool | None, ...]]]
-
-
-def _events(built: GameRecord, log: Log, question: _Question) -> list[Any]:
-    """What the log says of all answers to a question, by round and seat; adds faults."""
-    phase, key, event, read = question
-    rounds = optional(getattr(log, key), dict[str, Raw], key, built.faults)
+    rounds = optional(judgements, dict[str, Raw], key, built.faults)
     if rounds is None:
         return []
     players = [seat.player for seat in built.seats]
@@ -455,12 +458,6 @@ def _analysed(
     analyses, n_seats = required(logged, Analyses, key), len(players)
     gold = _truths(faults, key, "gold", analyses.gold, n_seats)
     return zip(gold, _truths(faults, key, "inter", analyses.inter, n_seats), strict=True)
-
-
-_IDENTIFICATION = _Question(
-    Phase.IDENTIFICATION, "consistency_metric", RoleIdentification, _identified
-)
-_ANALYSIS = _Question(Phase.ANALYSIS, "pgm_metric", RoleAnalysis, _analysed)
 
 
 def _truths(

@@ -29,7 +29,6 @@ NAMES_MODELS = True
 _KEYS = {"config", "players", "missions", "winner", "assassin_phase"}
 # The log's words for roles that have another name here.
 _ROLES = {"good": "servant", "evil": "minion"}
-_FAILED = 3  # quests by which evil wins
 _VOTES, _PLAYS = ("approve", "reject"), ("success", "fail")
 
 
@@ -146,7 +145,7 @@ def _outcome(log: Log) -> str | None:
     if log.assassin_phase is not None and log.assassin_phase.correct:
         return "merlin_found"
     n_failed = sum(mission.mission_result == "fail" for mission in log.missions)
-    return "quests_failed" if n_failed >= _FAILED else "evil_won"
+    return "quests_failed" if n_failed >= 3 else "evil_won"
 
 
 class Acts:

@@ -48,9 +48,6 @@ _PHASES: dict[str, str] = {
 }
 SYSTEM_NAME = "system"
 ROWS = "$.conversation_logs"
-# How the reason begins of what the system puts in where it could not read an agent's answer.
-FALLBACK = "Failed to parse"
-ACCEPT = "accept"
 _TALLY = re.compile(r"^Proposal #(\d{1,6}): (\d{1,6}) accept, (\d{1,6}) reject\s*$", re.MULTILINE)
 
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
@@ -277,7 +274,8 @@ def _share(proposal: Proposed, items: object, n_items: int) -> float | None:
 
     So it is where the agent itself proposed nothing that could be read.
     """
-    is_fallback = (proposal.reasoning or "").startswith(FALLBACK)
+    # So the system begins where it could not read an agent's answer.
+    is_fallback = (proposal.reasoning or "").startswith("Failed to parse")
     if is_fallback or not isinstance(items, list) or any(type(item) is not int for item in items):
         return None
     is_whole = len(set(items)) == len(items) and all(0 <= item < n_items for item in items)
@@ -307,7 +305,7 @@ def _votes(log: Log, seats: Mapping[str, int]) -> list[ProposalVote]:
     cast: dict[tuple[int, int], ProposalVote] = {}
     for index, row in enumerate(log.conversation_logs):
         candidate = first[row.round]
-        if not row.vote or row.vote.vote != ACCEPT or row.player not in seats or not candidate:
+        if not row.vote or row.vote.vote != "accept" or row.player not in seats or not candidate:
             continue
         seat = seats[row.player]
         cast[seat, row.round] = ProposalVote(

@@ -8,7 +8,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, NamedTuple, TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct, field, to_builtins
@@ -123,7 +123,6 @@ class _Row(building_Row, gc=False):
 
 _EMPTY = {"[]", "()", "{}", "set()"}
 _COLUMNS = {"agent_name", "content", "turn", "visible_to", "msg_type"}
-_LONGEST_HEADER = 400
 _BANNER = re.compile(rb"={3,200}\r?\n[ \t]{0,20}GAME [0-9]{1,9}/[0-9]{1,9}[ \t]{0,20}\r?(?:\n|$)")
 _OF_BANNER = re.compile(rb"={3,}|[ \t]*GAME [0-9]+/[0-9]+")
 _IN_UTF_8 = "the document is in UTF-8"
@@ -166,7 +165,7 @@ def _heard(rows: list[_Row]) -> list[building_Row]:
 
 
 def _is_table(head: bytes) -> bool:
-    header, end, _ = head[:_LONGEST_HEADER].partition(b"\n")
+    header, end, _ = head[:400].partition(b"\n")
     if not end or b"agent_name" not in header:
         return False
     return set(next(csv.reader([header.rstrip(b"\r").decode("latin-1")]))) >= _COLUMNS
@@ -280,11 +279,6 @@ class Talk:
         check_players(names, "$")
         return sorted(names, key=lambda name: (player_number(name) or 0, name))
 
-    def ending(self, words: Mapping[str, int]) -> int | None:
-        """The number of the ending that the moderator announced last, None for none."""
-        match = self.last(re.compile("|".join(map(re.escape, words))))
-        return words[match[0]] if match else None
-
 
 def lacking(title: str, what: str, sentence: str | None = None) -> BrokenDocument:
     """The error for a game that is known, and whose rows do not say what is needed.
@@ -387,7 +381,10 @@ def _game(
 ) -> GameRecord:
     """The game without its results. All of its players are under test."""
     spoken = messages(rules, talk.history, models)
-    course, flag = spoken.course, talk.ending(endings)
+    course = spoken.course
+    # The ending that the moderator announced last.
+    ending = talk.last(re.compile("|".join(map(re.escape, endings))))
+    flag = endings[ending[0]] if ending else None
     outcome = rules.outcome(flag)
     return GameRecord(
         game_type=rules.kind.name,
@@ -627,31 +624,26 @@ NAME = "chatarena"
 NAMES_MODELS = False
 
 
-class Game(NamedTuple):
-    """A game: its title, whether a sentence of the moderator's is of it, and what reads it."""
-
-    title: str
-    claims: Callable[[str], bool]
-    read: Callable[[Talk, str | None, str], GameRecord]
-
-
 def _cost_sharing(talk: Talk, model: str | None, title: str) -> GameRecord:
     """Raises BrokenDocument: rows lack what was registered."""
     what = "the shares and votes that the game registered are not among the messages"
     raise lacking(title, what)
 
 
-# In the order of the game types.
-GAMES = (
-    Game("Chameleon", is_chameleon, chameleon),
-    Game("Undercover", is_undercover, undercover),
-    Game(
+# Each game, in the order of the game types: its title, whether a sentence of the moderator's is of
+# it, and what reads it.
+GAMES: tuple[
+    tuple[str, Callable[[str], bool], Callable[[Talk, str | None, str], GameRecord]], ...
+] = (
+    ("Chameleon", is_chameleon, chameleon),
+    ("Undercover", is_undercover, undercover),
+    (
         "Cost Sharing",
         lambda sentence: sentence.startswith("Now everyone propose the cost distribution"),
         _cost_sharing,
     ),
-    Game("Prisoner's Dilemma", is_dilemma, dilemma),
-    Game("Public Good", is_public_good, public_good),
+    ("Prisoner's Dilemma", is_dilemma, dilemma),
+    ("Public Good", is_public_good, public_good),
 )
 
 
@@ -659,13 +651,13 @@ def read(look: Look, model: str | None) -> GameRecord:
     """The game; raises BrokenDocument for one that breaks a rule, or that is none of these."""
     rows, faults = read_rows(look)
     talk = Talk(rows)
-    for game in GAMES:
-        if any(map(game.claims, talk.sentences)):
-            built = game.read(talk, model, game.title)
+    for title, is_of_game, read_game in GAMES:
+        if any(map(is_of_game, talk.sentences)):
+            built = read_game(talk, model, title)
             seats = [seat.player for seat in built.seats]
             built.faults += faults + unshown(talk.history.visible_to, seats, "$")
             return built
-    known = ", ".join(game.title for game in GAMES)
+    known = ", ".join(title for title, *_ in GAMES)
     rule = (
         f"the moderator's words are those of a known game ({known}): let a script write logs of "
         "another one as interchange JSON (docs/interchange.md)"

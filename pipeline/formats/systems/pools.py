@@ -33,7 +33,6 @@ from pipeline.game import Fault, GameRecord, JsonValue, Seat, Transfer, Usage
 from pipeline.vocabulary import PLAYER, GameType, Outcome
 
 TALK = "talk"
-PUNISHMENT = "punishment"
 _USED = {"seconds": "response_time_s"}
 
 
@@ -115,8 +114,6 @@ T = TypeVar("T", bound=Line)
 
 _KEY = "short_name_map"
 _INIT = Raw(b'"init"')
-_HEAD_BYTES = 1 << 12
-_TOO_MANY = 1e300
 _Event = Init | Message | Contribution | Punishment | Final | Distribution | RoundEnd
 _EVENT: msgspec.json.Decoder[Line] = msgspec.json.Decoder(_Event)
 _KINDS = tuple(str(kind.__struct_config__.tag) for kind in get_args(_Event))
@@ -201,7 +198,7 @@ class Log:
 
     def tokens(self, value: Any, number: int, name: str) -> float | None:
         """A number of tokens, a field of a line; null, and a fault, for what is none."""
-        if type(value) in (int, float) and 0 <= value < _TOO_MANY:
+        if type(value) in (int, float) and 0 <= value < 1e300:
             return float(value)
         rule = "an amount is a number of tokens, 0 or more"
         self.faults.append(Fault(at(number, name), rule, repr(value)[:50]))
@@ -214,7 +211,7 @@ class Log:
         except UNDECODABLE:
             events = []
         # All at once is quicker; but it takes an object in several lines for one, too.
-        cut = values if is_spread(data[:_HEAD_BYTES]) else lines
+        cut = values if is_spread(data[: 1 << 12]) else lines
         if (events and cut is values) or len(events) == data.count(b"\n") + (data[-1:] != b"\n"):
             return events
         parts = enumerate(cut(iter((data,)), len(data)))
@@ -378,7 +375,7 @@ def _transfers(log: Log) -> Iterator[Transfer]:
             None,
             number=numbers[seat, line.round],
             target=target(line.target_id, log.labels, at(number, "target_id"), log.faults),
-            kind=PUNISHMENT,
+            kind="punishment",
             amount=None if damage is None else -damage,
             cost=log.tokens(line.punisher_spend, number, "punisher_spend"),
         )

@@ -23,8 +23,6 @@ NAME = SYSTEM = "textarena"
 NAMES_MODELS = True
 
 _KEYS = {"agent", "game_info", "logs"}
-# TextArena has other environments.
-_ENVIRONMENT = b'"Avalon'
 _NAME = re.compile(rb'"([A-Za-z0-9_-]{1,60})"')
 # Agents that follow rules: what they say is one of four lines.
 BOTS = frozenset({"deeprole", "deeprole-llm"})
@@ -101,7 +99,8 @@ class Log(Struct):
 
 
 def claims(look: Look) -> bool:
-    return _environment(look).startswith(_ENVIRONMENT)
+    # TextArena has other environments.
+    return _environment(look).startswith(b'"Avalon')
 
 
 def describes(look: Look) -> str | None:

@@ -36,8 +36,6 @@ _KEYS = {"configuration", "info", "steps"}
 _WEREWOLF = '"werewolf"'
 _WORD = re.compile(r'"([A-Za-z0-9_]{1,60})"')
 _OUTCOMES = {"Villagers": "villagers_won", "Werewolves": "werewolves_won"}
-# The agents that come with the package and are no language models.
-_BOTS = ("random", "deterministic")
 # What is fixed before play, besides the roles.
 _SETTING = (
     "discussion_protocol",
@@ -169,8 +167,7 @@ def _add(village: Village, act: Act) -> None:
     elif kind == _START or not village.is_player(actor, at):
         return
     elif kind == _CHAT:
-        say = village.say if event.public else village.whisper
-        say(actor, data.message or "", day)
+        village.say(actor, data.message or "", day, is_whisper=not event.public)
     elif kind == _VOTE:
         village.vote(actor, village.target(data.target_id, at), day)
     else:  # what a seer learns is a role, or only a team
@@ -273,5 +270,6 @@ def _seats(players: list[Player]) -> list[Seat]:
 def _seat(name: str, agent: Agent) -> Seat:
     at, has = "$.info.GAME_END.all_players", repr(agent.role[:50])
     role = role_of(agent.role, lambda rule: broken(at, rule, has))
-    is_bot = agent.agent_id in _BOTS
+    # The agents that come with the package and are no language models.
+    is_bot = agent.agent_id in ("random", "deterministic")
     return Seat(name, agent.model, role, is_tested=not is_bot, is_bot=is_bot)
