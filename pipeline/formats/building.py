@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import compress
 from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar
 
@@ -120,19 +120,14 @@ def course(logged: History, timeline: Timeline, seats: Iterable[str]) -> Course:
     phases, rounds = timeline
     numbers = {player: number for number, player in enumerate(seats, start=1)}
     spoken: defaultdict[str, list[int]] = defaultdict(list)
-    answers: dict[str, dict[str, list[int]]] = {}
+    answers: defaultdict[str, defaultdict[str, list[int]]]
+    answers = defaultdict(partial(defaultdict, list))
     for index, (player, phase) in enumerate(zip(logged.player, phases, strict=True)):
         if player == MODERATOR:
             continue
         if player in numbers:
             spoken[phase].append(index)
-        # `setdefault` would make a list and a dictionary for each message.
-        if (of_phase := answers.get(phase)) is None:
-            of_phase = answers[phase] = {}
-        if (said := of_phase.get(player)) is None:
-            of_phase[player] = [index]
-        else:
-            said.append(index)
+        answers[phase][player].append(index)
     return Course(
         player=logged.player,
         seat=tuple(map(numbers.get, logged.player)),

@@ -6,7 +6,7 @@ guess by the one who was caught.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 
 from msgspec import Struct
@@ -27,7 +27,6 @@ from pipeline.formats.look import broken
 from pipeline.game import (
     OUTAGE_MARK,
     Ability,
-    BrokenDocument,
     Course,
     Elimination,
     Fault,
@@ -333,9 +332,10 @@ class Village:
         )
 
 
-def role_of(word: str, refused: Callable[[str], BrokenDocument]) -> str:
-    """The role that a log's word stands for; raises what is `refused` by a rule for another."""
+def role_of(word: str, at: str) -> str:
+    """The role that a log's word at a path stands for; raises BrokenDocument for another word."""
     role = KIND.role(word.lower())
     if role is None:
-        raise refused(f"a role is one of {', '.join(known.name for known in KIND.roles)}")
+        rule = f"a role is one of {', '.join(known.name for known in KIND.roles)}"
+        raise broken(at, rule, repr(word[:50]))
     return role.name

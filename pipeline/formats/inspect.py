@@ -21,7 +21,7 @@ from pipeline.formats.interchange import KEY
 from pipeline.formats.interchange.document import Document, End
 from pipeline.formats.interchange.reading import derived_results, game_of
 from pipeline.formats.look import Look, begun, decode, object_of
-from pipeline.game import BrokenDocument, Fault, GameRecord, Seat, Usage
+from pipeline.game import BrokenDocument, Fault, GameRecord, Usage
 
 T = TypeVar("T")
 
@@ -35,7 +35,6 @@ _LONGEST = 200
 ANSWERED_BY_REQUESTED = "every call is answered by the model that was requested"
 
 
-_CACHED = ("input_tokens_cache_read", "input_tokens_cache_write")
 _USED = {"input_tokens": "input_tokens", "output_tokens": "output_tokens", "cost": "total_cost"}
 
 
@@ -198,27 +197,18 @@ def _game(look: Look) -> tuple[str, bytes] | None:
     return None
 
 
-def _usage(game: GameRecord, header: Eval, sample: Sample) -> list[Usage]:
-    """What each seat used: as the document says it, and else as the log does."""
-    logged = _used(header, sample, game.seats, game.faults)
-    stated = game.usage or [Usage()] * len(logged)
-    pairs = zip(map(astuple, stated), map(astuple, logged), strict=True)
-    return [
-        Usage(*(log if own is None else own for own, log in zip(*pair, strict=True)))
-        for pair in pairs
-    ]
-
-
 def _placed(fault: Fault, at: str) -> Fault:
     """A fault of the document as one of the sample that has it."""
     return replace(fault, json_path=at + fault.json_path.removeprefix("$"))
 
 
-def _used(header: Eval, sample: Sample, seats: Sequence[Seat], faults: list[Fault]) -> list[Usage]:
-    """Return what each seat used, null where the log does not say it of the seat alone.
+def _usage(game: GameRecord, header: Eval, sample: Sample) -> list[Usage]:
+    """Return what each seat used: as the document says it, and else as the log does.
 
-    What a role without a seat, such as a grader, used of a model is no seat's.
+    It is null where the log does not say it of the seat alone. What a role without a seat, such as
+    a grader, used of a model is no seat's.
     """
+    seats, faults = game.seats, game.faults
     events = _decoded(_EVENTS, sample.events, "$.sample.events", faults)
     calls = [call for call in events or () if call.event == "model"]
     roles, models = (
@@ -262,7 +252,12 @@ def _used(header: Eval, sample: Sample, seats: Sequence[Seat], faults: list[Faul
         seconds = [amount(time, "$.sample.events", faults) for time in times if time is not None]
         is_timed = bool(seconds) and None not in seconds
         of_seats.append(replace(found, seconds=sum(seconds) if is_timed else None))
-    return of_seats
+    stated = game.usage or [Usage()] * len(of_seats)
+    pairs = zip(map(astuple, stated), map(astuple, of_seats), strict=True)
+    return [
+        Usage(*(log if own is None else own for own, log in zip(*pair, strict=True)))
+        for pair in pairs
+    ]
 
 
 def _is_within(call: Call, used: Usage) -> bool:
@@ -288,7 +283,10 @@ def _of(logged: Used, at: str, faults: list[Fault]) -> Usage:
     them: the total says which.
     """
     found = usage(logged, _USED, at, faults)
-    cached = [amount(getattr(logged, key), f"{at}.{key}", faults, is_whole=True) for key in _CACHED]
+    cached = [
+        amount(getattr(logged, key), f"{at}.{key}", faults, is_whole=True)
+        for key in ("input_tokens_cache_read", "input_tokens_cache_write")
+    ]
     if found.input_tokens is None:
         return found
     most = found.input_tokens + sum(filter(None, cached))

@@ -72,8 +72,6 @@ __all__ = [
 
 DEFAULT_CONFIDENCE = 0.95
 _SYSTEM = "system"
-_OF_PLAYERS = ("game_type", "model", "role", "side", "competition")
-"""Columns with few values, which a hint can list."""
 
 
 class Answer(NamedTuple):
@@ -217,7 +215,8 @@ def answered(
 
 def _unknown_values(lake: StoredLake, where: Condition) -> Iterator[str]:
     """Yield a hint for each column of a condition whose value no player of the lake has."""
-    for column in _OF_PLAYERS:
+    # Columns with few values, which a hint can list.
+    for column in ("game_type", "model", "role", "side", "competition"):
         if column in where.columns and (strangers := compared_texts(where, column)):
             known = lake.table("players").select(pl.col(column).drop_nulls().unique().sort())
             names = known.collect()[column].cast(pl.String).to_list()

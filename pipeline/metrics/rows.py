@@ -50,7 +50,6 @@ _OF_ROW = (
     *("game_id", "model", "game_type", "competition", "setting_id"),
     *("term", "hit", "is_counted", "parse_status"),
 )
-_OF_RESULT = ("game_id", "model", "game_type", "game_index", "is_finished", "is_tested")
 _GAMES = """SELECT games.*, opponents.opponent
 FROM games
 LEFT JOIN (SELECT game_id, min(opponent) AS opponent FROM results GROUP BY game_id) AS opponents
@@ -204,7 +203,8 @@ def selects(metrics: Iterable[str], request: Request) -> dict[str, str]:
 
     Most files leave these out by themselves, and DuckDB takes a tenth more time to do it again.
     """
-    columns = [*_OF_RESULT, *request.columns]
+    columns = ["game_id", "model", "game_type", "game_index", "is_finished", "is_tested"]
+    columns += request.columns
     results = _with_game_sql("SELECT * FROM results", columns, request)
     sides = f"SELECT * FROM ({results}) AS rows WHERE is_tested AND {wanted(request)}"
     of_metrics = {name: f"({_select(name, _OF_ROW, request)})" for name in metrics}
@@ -260,11 +260,9 @@ LEFT JOIN ({_GAMES}) AS games
 
 def _of_game_sql(column: str) -> str:
     """A column of the game in SQL: of a key of the setting its text, as `key_of_setting` has it."""
-    name = identifier(column)
-    if not is_key(column):
-        return f"games.{name}"
     path = "".join(f'."{key}"' for key in column.split(".")[1:])
-    return f"json_extract_string(games.setting, {literal(f'${path}')}) AS {name}"
+    text = f"json_extract_string(games.setting, {literal(f'${path}')}) AS {identifier(column)}"
+    return text if is_key(column) else f"games.{identifier(column)}"
 
 
 # The views of SQL: the metrics, their terms and evidence, what texts say, and the audit.

@@ -70,8 +70,6 @@ def _remove(setting: Any, path: Sequence[str]) -> bool:
 
 GAMES = ("n_games", "n_games_unknown")
 CLUSTER = ("stratum", "cluster")
-# Above so many games of a competition, games that are clusters are put together in groups.
-MANY_GAMES = 50_000
 
 ENGINES = ("polars", "duckdb", "spark")
 
@@ -167,7 +165,8 @@ def clusters(played: pl.DataFrame, request: Request, task_ids: Mapping[str, str]
         sides = sides.filter(pl.col("n_settings") == 1)
     named = sides.drop_nulls("competition").with_columns(pl.col("model").fill_null(""))
     named = named.sort("model", "competition")
-    is_many = bool((named["n_games"] > MANY_GAMES).any())
+    # Above so many games of a competition, games that are clusters are put together in groups.
+    is_many = bool((named["n_games"] > 50_000).any())
     by_game = tuple(named.select("model", "competition").iter_rows())
     return Clusters(by_game, is_many, task_ids)
 
@@ -257,8 +256,7 @@ def count(
 ) -> Counts:
     """What the engine counts, each frame sorted, so that equal lakes give equal answers."""
     try:
-        is_polars = engine == "polars"
-        found = _by_polars(lake, question) if is_polars else _by_sql(lake, question, engine, master)
+        found = _counted(lake, question, engine, master)
     except (pl.exceptions.PolarsError, QueryError) as error:
         # What an executor of Spark cannot do need not be said by the query, nor DuckDB's limits.
         limits = ("InterruptException", "OutOfMemoryException")
@@ -291,19 +289,17 @@ def count(
     return Counts(*(frame.sort(pl.all(), nulls_last=True) for frame in (sums, games, sides)))
 
 
-def _by_polars(lake: StoredLake, question: Question) -> list[pl.DataFrame]:
-    rows = frames(question.metrics, question.request, cache(lake.table))
-    context = pl.SQLContext(rows)
-    # One query after the other: together they take twice the memory, and are no faster.
-    return [
-        context.execute(query).collect(engine="streaming")
-        for query in queries(question, {name: identifier(name) for name in rows})
-    ]
-
-
-def _by_sql(
+def _counted(
     lake: StoredLake, question: Question, engine: Engine, master: str | None
 ) -> list[pl.DataFrame]:
+    if engine == "polars":
+        rows = frames(question.metrics, question.request, cache(lake.table))
+        context = pl.SQLContext(rows)
+        # One query after the other: together they take twice the memory, and are no faster.
+        return [
+            context.execute(query).collect(engine="streaming")
+            for query in queries(question, {name: identifier(name) for name in rows})
+        ]
     texts = queries(question, selects(question.metrics, question.request))
     views = shared(question.request.num_of_game)
     # Imported here, so that polars does not wait for it. Spark is an extra, and slow to import.

@@ -51,16 +51,6 @@ BEYOND = (
     "not within 0..1: divide it by the largest, and give the Term that `weight` and the Metric "
     "that `high`, so that values have their unit"
 )
-_DECLARED = {
-    "metric": pl.String,
-    "combine": pl.String,
-    "term": pl.String,
-    "order": pl.Int64,
-    "weight": pl.Float64,
-    "fixed_count": pl.Int64,
-    "of_type": pl.String,
-}
-
 UNMET = "no row meets the condition"
 
 
@@ -225,7 +215,11 @@ def _terms(
         for order, term in enumerate(declared.terms)
         for game_type in dict.fromkeys((*term.game_types, ALL))
     ]
-    of_types = pl.LazyFrame(terms, schema=_DECLARED)
+    schema = {
+        **dict.fromkeys(("metric", "combine", "term"), pl.String),
+        **{"order": pl.Int64, "weight": pl.Float64, "fixed_count": pl.Int64, "of_type": pl.String},
+    }
+    of_types = pl.LazyFrame(terms, schema=schema)
     expected = groups.select(*keys, "of_type").join(of_types, on=["metric", "of_type"])
     n_counted = pl.coalesce("fixed_count", "counted", pl.lit(0)).cast(pl.Int64)
     is_known = pl.col("n_hits_unknown").fill_null(0) == 0

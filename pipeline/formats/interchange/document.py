@@ -164,17 +164,22 @@ NAMING = {
 }
 
 
-def _key(table: str) -> tuple[str, ...]:
-    """The fields by which no two acts of a table are alike: a player leaves a game once."""
-    of_event = TABLES[table].event.__struct_fields__
-    columns = TABLES[table].columns
-    is_key = {"seat": True, "round": True} | {
-        name: column.primary_key for name, column in columns.items() if name in of_event
-    }
-    return tuple(name for name, is_part in is_key.items() if is_part)
-
-
-KEYS = {table: _key(table) for table in ACTS}
+# The fields by which no two acts of a table are alike: a player leaves a game once.
+KEYS = {
+    name: tuple(
+        field
+        for field, is_part in {
+            **{"seat": True, "round": True},
+            **{
+                field: column.primary_key
+                for field, column in table.columns.items()
+                if field in table.event.__struct_fields__
+            },
+        }.items()
+        if is_part
+    )
+    for name, table in TABLES.items()
+}
 
 VERSION: Literal[1] = 1
 Name = Annotated[str, Meta(min_length=1)]

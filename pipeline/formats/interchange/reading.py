@@ -367,7 +367,10 @@ def _rows(
         for place, act in enumerate(event.acts):
             table = TABLE_OF[type(act)]
             if (of_table := rows.get(table)) is None:
-                _check_table(table, kind, _at(number, place))
+                if OWN_TABLES.get(table, kind.name) != kind.name:
+                    own = [name for name in ACTS if OWN_TABLES.get(name, kind.name) == kind.name]
+                    rule = f"in {kind.name} an act is one of {', '.join(own)}"
+                    raise broken(f"{_at(number, place)}.act", rule, repr(table))
                 of_table = rows[table] = []
             row = asdict(act)
             if row.pop("outage") and "parse_status" in row:
@@ -416,14 +419,6 @@ def _check_act(
             rule = "whoever is named has a seat, or is listed in `unseated`"
             listed = ", ".join(map(repr, sorted(strangers)))
             raise broken(f"{_at(*place)}.{name}", rule, listed)
-
-
-def _check_table(table: str, kind: GameKind, at: str) -> None:
-    """Raises BrokenDocument for a table that only games of another kind have."""
-    if OWN_TABLES.get(table, kind.name) != kind.name:
-        known = [name for name in ACTS if OWN_TABLES.get(name, kind.name) == kind.name]
-        rule = f"in {kind.name} an act is one of {', '.join(known)}"
-        raise broken(f"{at}.act", rule, repr(table))
 
 
 def _at(event: int, act: int) -> str:

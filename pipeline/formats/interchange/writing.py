@@ -2,13 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
 from typing import Any
 
 from msgspec import UNSET, json
 from msgspec.structs import asdict, replace
 
-from pipeline.formats.building import EVERYONE, MODERATOR
+from pipeline.formats.building import EVERYONE, MODERATOR, names_in
 from pipeline.formats.interchange import document as parts
 from pipeline.formats.interchange.document import (
     ACTS,
@@ -36,7 +35,10 @@ def encoded(game: GameRecord, log_sha256: str | None = None) -> bytes:
 def document_of(game: GameRecord, log_sha256: str | None = None) -> Document:
     """The game as a document."""
     events = _events(game)
-    wins = _wins(game)
+    # Unknown where there are sides, which win as a whole.
+    won = {result.seat: result.is_win for result in game.results}
+    has_sides = kind(game.game_type).has_sides
+    wins = [None if has_sides else won.get(n) for n in range(1, len(game.seats) + 1)]
     rounds = [event.round or 0 for event in events]
     rounds += [act.round for event in events for act in event.acts if act.round is not UNSET]
     is_derived = derived_results(game, wins) == game.results
@@ -55,8 +57,20 @@ def document_of(game: GameRecord, log_sha256: str | None = None) -> Document:
         log_sha256=log_sha256,
         n_rounds=UNSET if game.n_rounds == max(rounds, default=0) else game.n_rounds,
         seats=[
-            _seat(game, number, win if is_derived else None)
-            for number, win in enumerate(wins, start=1)
+            parts.Seat(
+                player=seat.player,
+                model=seat.model,
+                role=str(seat.role),
+                is_tested=UNSET if seat.is_tested == (not seat.is_bot) else seat.is_tested,
+                is_bot=seat.is_bot,
+                score=seat.final_score,
+                is_win=is_win if is_derived else None,
+                failure=game.failures.get(number),
+                **asdict(used),
+            )
+            for number, (seat, used, is_win) in enumerate(
+                zip(game.seats, game.usage or [Usage()] * len(wins), wins, strict=True), start=1
+            )
         ],
         unseated=_unseated(game),
         events=events,
@@ -72,34 +86,9 @@ def _unseated(game: GameRecord) -> tuple[str, ...]:
         for name in names
         for row in _rows(game, table)
     ]
-    names = dict.fromkeys(
-        chain.from_iterable((one,) if isinstance(one, str) else one or () for one in named)
-    )
-    return tuple(names.keys() - {seat.player for seat in game.seats})
-
-
-def _wins(game: GameRecord) -> list[bool | None]:
-    """Who won, by seat; unknown where there are sides, which win as a whole."""
-    if kind(game.game_type).has_sides:
-        return [None] * len(game.seats)
-    won = {result.seat: result.is_win for result in game.results}
-    return [won.get(number) for number in range(1, len(game.seats) + 1)]
-
-
-def _seat(game: GameRecord, number: int, is_win: bool | None) -> parts.Seat:
-    seat = game.seats[number - 1]
-    used = game.usage[number - 1] if game.usage else Usage()
-    return parts.Seat(
-        player=seat.player,
-        model=seat.model,
-        role=str(seat.role),
-        is_tested=UNSET if seat.is_tested == (not seat.is_bot) else seat.is_tested,
-        is_bot=seat.is_bot,
-        score=seat.final_score,
-        is_win=is_win,
-        failure=game.failures.get(number),
-        **asdict(used),
-    )
+    names = dict.fromkeys(name for one in named for name in names_in(one or ()))
+    players = {seat.player for seat in game.seats}
+    return tuple(name for name in names if name not in players)
 
 
 def _events(game: GameRecord) -> list[Event]:
@@ -146,21 +135,19 @@ def _spoken(game: GameRecord, index: int, acts: list[_Done]) -> Event:
         turn=course.turn[index],
         msg_type=course.msg_type[index],
         text=game.messages.content[index],
-        acts=[_placed(game, row, act, player, course.round[index]) for row, act in acts],
+        # An act has its player and its round where they are not those of its message.
+        acts=[
+            replace(
+                act,
+                player=UNSET if (own := game.seats[row.seat - 1].player) == player else own,
+                round=UNSET if row.round == course.round[index] else row.round,
+            )
+            for row, act in acts
+        ],
     )
     if phase_of(event) != course.phase[index]:
         event.phase = str(course.phase[index])
     return event
-
-
-def _placed(game: GameRecord, row: Row, act: Act, player: str, round_: int | None) -> Act:
-    """The act with its player and round, where they are not those of its message."""
-    own = game.seats[row.seat - 1].player
-    return replace(
-        act,
-        player=UNSET if own == player else own,
-        round=UNSET if row.round == round_ else row.round,
-    )
 
 
 def _acts(game: GameRecord) -> tuple[dict[int, list[_Done]], dict[str, list[_Done]]]:

@@ -49,7 +49,6 @@ SYSTEM = MAGIC
 FORMAT = "magic"
 PLAIN, PGM = "plain", "pgm"
 PGM_SUFFIX = "-pgm"
-FIXED_SUFFIX = "-fix"
 
 Part = Raw | UnsetType
 Votes: TypeAlias = dict[str, str | None]
@@ -192,7 +191,6 @@ def result(log: Log, allowed: Sequence[str]) -> str | None:
 # What MAgIC's Prisoner's Dilemma and Public Good logs share: seats, decisions by round, scores.
 
 WIN, LOSE = "win", "lose"
-MOST_SILENT_SEATS = 100
 
 
 class Opponents(Struct, kw_only=True):
@@ -295,7 +293,7 @@ def _names(
     check_players(named, "$")
     numbers = [number for name in named if (number := player_number(name))]
     n_seats = max([n_scores, *numbers])
-    if n_seats > n_scores + len(speakers) + MOST_SILENT_SEATS:
+    if n_seats > n_scores + len(speakers) + 100:
         raise broken("$.test_player_name", "players are numbered from 1 without gaps", repr(tested))
     strangers = sorted(name for name in named if player_number(name) is None)
     check_number(n_seats + len(strangers), "$")
@@ -304,8 +302,6 @@ def _names(
 
 # What MAgIC's Chameleon and Undercover logs share: backends, votes, the benchmark's questions.
 
-_SEAT = attrgetter("seat")
-_ROUND, _INDEX = attrgetter("round"), attrgetter("message_index")
 _ROUND_KEY = re.compile(r"0|[1-9][0-9]{0,5}")
 _TRUTHS = {0: False, 1: True}
 
@@ -343,7 +339,17 @@ def hidden_role_game(
         seats=list(seats),
         messages=spoken,
     )
-    _add_votes(built, getattr(log, votes_key), votes_key, numbers)
+    answers = course.answered(Phase.VOTE)
+    votes = optional(getattr(log, votes_key), Votes, votes_key, built.faults)
+    for player, target in (votes or {}).items():
+        if target is None:  # the engine's votes are null until they are cast
+            continue
+        if (seat := numbers.get(player)) is None:
+            built.faults.append(_no_such_player(f"$.{votes_key}", player))
+            continue
+        index = next(iter(answers.get(player, ())), None)
+        built.votes.append(Vote(seat, 1, index, target or None))
+    built.votes.sort(key=attrgetter("seat"))  # the order of keys in JSON says nothing
     built.role_identifications = _events(
         built,
         Phase.IDENTIFICATION,
@@ -368,27 +374,12 @@ def _cast(
     check_distinct(logged, "$.player_backends")
     if hidden not in models:
         raise broken("$", "the hidden player has a backend", f"{hidden!r} has none")
-    tested = {player for player, model in models.items() if not model.endswith(FIXED_SUFFIX)}
+    tested = {player for player, model in models.items() if not model.endswith("-fix")}
     return (
         tuple(hidden_roles.seats(rules, hidden, dict(models), tested)),
         {player: number for number, player in enumerate(models, start=1)},
         any(model.endswith(PGM_SUFFIX) for model in models.values()),
     )
-
-
-def _add_votes(built: GameRecord, part: Part, key: str, numbers: dict[str, int]) -> None:
-    spoken = built.messages.course.answered(Phase.VOTE)
-    votes = optional(part, Votes, key, built.faults)
-    for player, target in (votes or {}).items():
-        if target is None:  # the engine's votes are null until they are cast
-            continue
-        seat = numbers.get(player)
-        if seat is None:
-            built.faults.append(_no_such_player(f"$.{key}", player))
-            continue
-        index = next(iter(spoken.get(player, ())), None)
-        built.votes.append(Vote(seat, 1, index, target or None))
-    built.votes.sort(key=_SEAT)  # the order of keys in JSON says nothing
 
 
 def _events(
@@ -430,7 +421,7 @@ def _events(
             for seat, truths, indices in zip(seats, judged, said, strict=True)
             if truths.count(None) < len(truths)
         ]
-    events.sort(key=_ROUND)  # the order of keys in JSON says nothing
+    events.sort(key=attrgetter("round"))  # the order of keys in JSON says nothing
     built.faults += faults
     _tell_missing(built, key, said, events)
     return events
@@ -483,7 +474,7 @@ def _tell_missing(
     built: GameRecord, key: str, said: Iterable[Sequence[int]], judged: Sequence[Event]
 ) -> None:
     """Adds a fault for each round in which a player answered and the log has no judgement of it."""
-    known = set(map(_INDEX, judged))
+    known = {event.message_index for event in judged}
     if known.issuperset(chain.from_iterable(said)):
         return
     silent: dict[int, list[tuple[int, str]]] = {}

@@ -56,8 +56,6 @@ _VALUES = {
 }
 # What a player says or does: of one that cannot be read the game is kept.
 _ACTS = frozenset({"talk", "whisper", "vote", "attackVote", "divine", "guard"})
-_BY_DAY = ("talk", "vote")
-_USES = {"attackVote": "attack_vote", "divine": "divine", "guard": "guard"}
 _IS_LIVING = {"ALIVE": True, "DEAD": False}
 _IS_KILLED = {"true": True, "false": False}
 _FINDINGS = {"HUMAN": "human", "WEREWOLF": "werewolf"}
@@ -134,7 +132,7 @@ class _Play:
             case "attackVote" | "divine" | "guard":
                 # The role that a guard protects is the log's remark: nobody learns it.
                 finding = _FINDINGS[line.word(2, _FINDINGS)] if line.event == "divine" else None
-                kind = _USES[line.event]
+                kind = "attack_vote" if line.event == "attackVote" else line.event
                 village.use(self.actor(line), kind, self.target(line), day, finding)
             case "execute":
                 self.eliminate(line, EXECUTED)
@@ -234,7 +232,7 @@ def _played(data: bytes) -> GameRecord:
         if line.event not in _VALUES and line.event not in unknown:
             unknown.add(line.event)
             play.doubt(line, f"an event is one of {', '.join(_VALUES)}")
-        if line.event in _BY_DAY:
+        if line.event in ("talk", "vote"):
             play.last_day = max(play.last_day, line.day)
         try:
             play.add(line)
@@ -289,7 +287,10 @@ def _seats(lines: list[_Line]) -> list[Seat]:
             break
         if line.number(0) != len(seats) + 1:
             raise line.broken("the players' seats are 1, 2, 3 and so on")
-        role = role_of(line.values[1], line.broken)
+        try:
+            role = role_of(line.values[1], line.json_path)
+        except BrokenDocument as error:
+            raise line.broken(error.fault.rule) from error
         # Players without a name are called by their seats.
         name = [*line.values[_NAMELESS:], f"Agent[{len(seats) + 1:02}]"][0]
         agent = line.values[3]

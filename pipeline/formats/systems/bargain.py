@@ -170,7 +170,15 @@ def read(look: Look, model: str | None) -> GameRecord:
         replace(result, agreed=agreed)
         for result in results(built, dict.fromkeys(numbers.values(), agreed))
     ]
-    built.faults += unseated(built.messages.course, ROWS) + _unknown_phases(log)
+    built.faults += unseated(built.messages.course, ROWS)
+    first: dict[str, int] = {}
+    for index, row in enumerate(log.conversation_logs):
+        if row.phase not in _PHASES:
+            first.setdefault(row.phase, index)
+    rule = f"a phase is one of {', '.join(_PHASES)}"
+    built.faults += [
+        Fault(f"{ROWS}[{index}].phase", rule, repr(phase)) for phase, index in first.items()
+    ]
     return built
 
 
@@ -223,16 +231,6 @@ def _spoken(log: Log) -> Iterator[Spoken]:
             visible_to=EVERYONE if reader is None else reader,
             msg_type=row.phase,
         )
-
-
-def _unknown_phases(log: Log) -> list[Fault]:
-    """A fault for each phase that is none of the known ones, at its first row."""
-    first: dict[str, int] = {}
-    for index, row in enumerate(log.conversation_logs):
-        if row.phase not in _PHASES:
-            first.setdefault(row.phase, index)
-    rule = f"a phase is one of {', '.join(_PHASES)}"
-    return [Fault(f"{ROWS}[{index}].phase", rule, repr(phase)) for phase, index in first.items()]
 
 
 def _proposals(log: Log, numbers: Mapping[str, int], faults: list[Fault]) -> list[Proposal]:

@@ -61,7 +61,6 @@ _ESCAPES = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|(.))")
 IS_LIST = re.compile(_LIST)
 _CONSTANTS = {"True": True, "False": False, "None": None}
 _CONTROLS = {"n": "\n", "r": "\r", "t": "\t"}
-_RULE = "each message is written as Python's repr of a Message"
 
 
 def message(line: str, at: str) -> dict[str, object]:
@@ -72,7 +71,8 @@ def message(line: str, at: str) -> dict[str, object]:
         field = _FIELD.match(line, position)
         if field is None:
             where = f"cannot be read from character {position + 1:,} on"
-            raise broken(at, _RULE, f"{where}: {line[position : position + 30]!r}")
+            rule = "each message is written as Python's repr of a Message"
+            raise broken(at, rule, f"{where}: {line[position : position + 30]!r}")
         name, value, end = field["name"], field["value"], field[3]
         if name in fields:
             raise broken(
@@ -238,7 +238,8 @@ def _converted(rows: list[dict[str, object]]) -> list[building_Row]:
 
 # What is said in a log, and to whom: what all its games are read from.
 
-SYSTEM = FORMAT = "chatarena"
+NAME = SYSTEM = FORMAT = "chatarena"
+NAMES_MODELS = False
 SHOWN = 200
 
 
@@ -307,19 +308,6 @@ _CODE_hidden_roles = re.compile(
 )
 _WORD = re.compile(rf"Your word is:{_NAMED}", re.DOTALL)
 _VOTE = "Now vote which of the other players (excluding yourself) is the "
-_ENDINGS_OF_CHAMELEON = {
-    "guessed the code wrong": 0,
-    "guessed the code correctly": 1,
-    "The accusation is incorrect": 2,
-    "There are even votes": 3,
-    "There are even notes": 3,
-}
-_ENDINGS_OF_UNDERCOVER = {
-    "The accusation is correct": 0,
-    "The accusation is incorrect": 1,
-    "There are even votes": 2,
-    "There are even notes": 2,
-}
 
 
 def is_chameleon(sentence: str) -> bool:
@@ -342,7 +330,13 @@ def chameleon(talk: Talk, model: str | None, title: str) -> GameRecord:
     players = talk.players([*hidden, *talk.by_player(_CODE_hidden_roles)])
     setting: dict[str, JsonValue] = {"topic": topic[1].strip() if topic else None, "code": code}
     models = models_of(players, model)
-    endings = _ENDINGS_OF_CHAMELEON
+    endings = {
+        "guessed the code wrong": 0,
+        "guessed the code correctly": 1,
+        "The accusation is incorrect": 2,
+        "There are even votes": 3,
+        "There are even notes": 3,
+    }
     built = _game(talk, CHAMELEON, hidden[0], models, setting=setting, endings=endings)
     built.guesses = guesses(built, CHAMELEON, code)
     return built
@@ -366,7 +360,12 @@ def undercover(talk: Talk, model: str | None, title: str) -> GameRecord:
     hidden = next(player for player, word in words.items() if word != civilian)
     setting: dict[str, JsonValue] = {"undercover_code": words[hidden], "civilian_code": civilian}
     models = models_of(players, model)
-    endings = _ENDINGS_OF_UNDERCOVER
+    endings = {
+        "The accusation is correct": 0,
+        "The accusation is incorrect": 1,
+        "There are even votes": 2,
+        "There are even notes": 2,
+    }
     return _game(talk, UNDERCOVER, hidden, models, setting=setting, endings=endings)
 
 
@@ -619,9 +618,6 @@ def _add_results(built: GameRecord, points: Sequence[float], *, are_scores: bool
 #
 # See docs/formats/chatarena.md. Roles, words and outcome are in what the moderator says; its
 # sentences also say which game it is.
-
-NAME = "chatarena"
-NAMES_MODELS = False
 
 
 def _cost_sharing(talk: Talk, model: str | None, title: str) -> GameRecord:

@@ -33,7 +33,6 @@ from pipeline.game import Fault, GameRecord, JsonValue, Seat, Transfer, Usage
 from pipeline.vocabulary import PLAYER, GameType, Outcome
 
 TALK = "talk"
-_USED = {"seconds": "response_time_s"}
 
 
 Round = Annotated[int, Meta(ge=1, le=1_000_000)]
@@ -258,6 +257,15 @@ def _game(log: Log, system: str) -> GameRecord:
         )
         for player, score in zip(log.players, of_seats, strict=True)
     ]
+    # The seconds that each seat took to talk, to put in and to punish.
+    calls: dict[int, list[Usage]] = {number: [] for number in log.seats.values()}
+    for player, number, line in (
+        *((line.player_id, n, line) for n, line in log.of(Message)),
+        *((line.player_id, n, line) for n, line in log.of(Contribution)),
+        *((line.punisher_id, n, line) for n, line in log.of(Punishment)),
+    ):
+        used = usage(line, {"seconds": "response_time_s"}, at(number), log.faults)
+        calls[log.seats[player]].append(used)
     built = GameRecord(
         game_type=GameType.PUBLIC_GOOD,
         system=system,
@@ -270,25 +278,12 @@ def _game(log: Log, system: str) -> GameRecord:
         messages=messages(spoken, seats),
         contributions=pooled(puts, len(seats)),
         transfers=transfers,
-        usage=_usage(log),
+        usage=[total(of_seat) for of_seat in calls.values()],
         faults=log.faults,
     )
     wins = most_points([seat.final_score for seat in seats])
     built.results = results(built, dict(enumerate(wins, start=1)))
     return built
-
-
-def _usage(log: Log) -> list[Usage]:
-    """The seconds that each seat took to talk, to put in and to punish."""
-    calls: dict[int, list[Usage]] = {number: [] for number in log.seats.values()}
-    lines = [
-        *((line.player_id, n, line) for n, line in log.of(Message)),
-        *((line.player_id, n, line) for n, line in log.of(Contribution)),
-        *((line.punisher_id, n, line) for n, line in log.of(Punishment)),
-    ]
-    for player, number, line in lines:
-        calls[log.seats[player]].append(usage(line, _USED, at(number), log.faults))
-    return [total(of_seat) for of_seat in calls.values()]
 
 
 def _scores(log: Log, puts: list[Put], transfers: list[Transfer]) -> list[float] | None:

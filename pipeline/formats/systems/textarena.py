@@ -206,7 +206,11 @@ def _player(number: int) -> str:
 
 def _moments(rows: Sequence[Row]) -> list[Moment]:
     """Each row with what surrounds it."""
-    states = [_state(place, row) for place, row in enumerate(rows)]
+    states: list[State | None] = []
+    for place, row in enumerate(rows):
+        match = _WRITTEN.fullmatch(row.message) if row.sender == ENGINE else None
+        at = f"$.logs[{place}].message"
+        states.append(decode(State, match[1].encode(), at) if match else None)
     # A row without a state has that of the row before it, or behind it.
     before = list(accumulate(states, _last_known))
     after = [*accumulate(reversed(states), _last_known)][::-1]
@@ -218,14 +222,6 @@ def _moments(rows: Sequence[Row]) -> list[Moment]:
 
 def _last_known(known: State | None, state: State | None) -> State | None:
     return state or known
-
-
-def _state(place: int, row: Row) -> State | None:
-    """The state in a row of the moderator, None if it has none."""
-    match = _WRITTEN.fullmatch(row.message) if row.sender == ENGINE else None
-    if match is None:
-        return None
-    return decode(State, match[1].encode(), f"$.logs[{place}].message")
 
 
 def _spoken(moment: Moment, seats: Sequence[Seat]) -> Spoken:

@@ -88,13 +88,15 @@ def _seats(listed: Raw) -> list[Seat]:
     if bytes(listed).count(b'"role"') != len(players):
         check_distinct(listed, "$.players")
     check_players(players, "$.players", MOST_PLAYERS)
-    return [_seat(name, player) for name, player in players.items()]
-
-
-def _seat(name: str, player: Player) -> Seat:
-    at, has = f"$.players.{name}.role", repr(player.role[:50])
-    role = role_of(player.role, lambda rule: broken(at, rule, has))
-    return Seat(name, player.model or None, role, is_tested=True)
+    return [
+        Seat(
+            name,
+            player.model or None,
+            role_of(player.role, f"$.players.{name}.role"),
+            is_tested=True,
+        )
+        for name, player in players.items()
+    ]
 
 
 def _night(village: Village, one: Round, day: int, at: str) -> None:

@@ -8,7 +8,7 @@ tables.
 
 import re
 from collections.abc import Iterator
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Meta, Raw, Struct, field
@@ -36,6 +36,8 @@ _KEYS = {"configuration", "info", "steps"}
 _WEREWOLF = '"werewolf"'
 _WORD = re.compile(r'"([A-Za-z0-9_]{1,60})"')
 _OUTCOMES = {"Villagers": "villagers_won", "Werewolves": "werewolves_won"}
+# The agents that come with the package and are no language models.
+_BOTS = ("random", "deterministic")
 # What is fixed before play, besides the roles.
 _SETTING = (
     "discussion_protocol",
@@ -145,17 +147,12 @@ _READ = {*_USES, *_LEAVES, _CHAT, _VOTE, _START, _ATTACK}
 _BY_DAY = (_CHAT, _VOTE, "DayExileElectedDataEntry")
 
 
-class Act(NamedTuple):
-    """One entry: its type, its day, what it says, and where it is in the log."""
-
-    kind: str
-    event: Event
-    at: str
+# One entry: its type, its day and what it says, and where it is in the log.
+Act: TypeAlias = tuple[str, Event, str]
 
 
-def _add(village: Village, act: Act) -> None:
+def _add(village: Village, kind: str, event: Event, at: str) -> None:
     """Adds what a player does, or what the night or the vote does to one."""
-    kind, event, at = act
     data, day, actor = event.data, event.day, event.data.actor_id or ""
     if kind in _LEAVES:
         name, cause = _LEAVES[kind]
@@ -212,7 +209,7 @@ def _werewolf(look: Look) -> GameRecord:
     village = Village(_seats(end.all_players or _players_at_the_start(episode, acts)))
     village.faults += faults
     for act in acts:
-        _add(village, act)
+        _add(village, *act)
     if end.winner_team is not None and end.winner_team not in _OUTCOMES:
         rule = "the winning team is Villagers or Werewolves"
         raise broken("$.info.GAME_END.winner_team", rule, repr(end.winner_team[:50]))
@@ -221,7 +218,7 @@ def _werewolf(look: Look) -> GameRecord:
     return village.game(
         NAME,
         outcome=_OUTCOMES[end.winner_team or ""] if is_valid else None,
-        n_rounds=max((act.event.day for act in acts if act.kind in _BY_DAY), default=0),
+        n_rounds=max((event.day for kind, event, _ in acts if kind in _BY_DAY), default=0),
         setting={key: msgspec.to_builtins(rule) for key, rule in rules.items() if rule is not None},
         ended_by="agent error" if end.terminated_with_agent_error else None,
     )
@@ -234,7 +231,7 @@ def _acts(steps: list[list[Entry]], faults: list[Fault]) -> Iterator[Act]:
             if entry.data_type in _READ:
                 at = f"$.info.MODERATOR_OBSERVATION[{number}][{place}].json_str"
                 try:
-                    yield Act(entry.data_type, decode(Event, entry.json_str.encode(), at), at)
+                    yield entry.data_type, decode(Event, entry.json_str.encode(), at), at
                 except BrokenDocument as error:
                     faults.append(error.fault)
 
@@ -248,9 +245,9 @@ def _players_at_the_start(episode: Episode, acts: list[Act]) -> list[Player]:
     listed = _configured(episode, "agents", list[ConfiguredAgent]) or []
     agents = {} if is_shuffled else {agent.id: agent for agent in listed}
     players = []
-    for act in acts:
-        name, role = act.event.data.player_id, act.event.data.role
-        if act.kind == _START and name is not None and role is not None:
+    for kind, event, _ in acts:
+        name, role = event.data.player_id, event.data.role
+        if kind == _START and name is not None and role is not None:
             agent = replace(agents.get(name, Agent(role)), role=role)
             players.append(Player(name, agent))
     return players
@@ -263,13 +260,15 @@ def _configured(episode: Episode, key: str, kind: type[T] | msgspec.json.Decoder
 
 
 def _seats(players: list[Player]) -> list[Seat]:
-    check_players([player.id for player in players], "$.info.GAME_END.all_players", MOST_PLAYERS)
-    return [_seat(player.id, player.agent) for player in players]
-
-
-def _seat(name: str, agent: Agent) -> Seat:
-    at, has = "$.info.GAME_END.all_players", repr(agent.role[:50])
-    role = role_of(agent.role, lambda rule: broken(at, rule, has))
-    # The agents that come with the package and are no language models.
-    is_bot = agent.agent_id in ("random", "deterministic")
-    return Seat(name, agent.model, role, is_tested=not is_bot, is_bot=is_bot)
+    at = "$.info.GAME_END.all_players"
+    check_players([player.id for player in players], at, MOST_PLAYERS)
+    return [
+        Seat(
+            player.id,
+            player.agent.model,
+            role_of(player.agent.role, at),
+            is_tested=player.agent.agent_id not in _BOTS,
+            is_bot=player.agent.agent_id in _BOTS,
+        )
+        for player in players
+    ]

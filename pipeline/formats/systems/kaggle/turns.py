@@ -21,7 +21,6 @@ SYSTEM = "kaggle"
 PLAYERS = ("Player 1", "Player 2")
 # The first that a player has: where one fails, the other can be left with an error.
 FAILED = {"TIMEOUT": "timeout", "INVALID": "invalid action", "ERROR": "error"}
-_OVER = {"DONE", *FAILED}
 _USED = {
     "input_tokens": "prompt_tokens",
     "output_tokens": "generation_tokens",
@@ -164,7 +163,7 @@ def _end(
         for n, state in enumerate(states, start=1)
         if failed and FAILED.get(state.status) == failed
     }
-    is_over = statuses <= _OVER and rewards != [None, None]
+    is_over = statuses <= {"DONE", *FAILED} and rewards != [None, None]
     if is_over and any(
         state.observation and state.observation.is_terminal is False for state in states
     ):
@@ -209,7 +208,6 @@ PLAIN, OPEN_SPIEL = b'"ipd"', b'"open_spiel_repeated_game"'
 _STAGE, _NAME = b"stage_game=matrix_pd()", b'"matrix_pd"'
 _REPEATED = re.compile(r"num_repetitions=([0-9]{1,6})\b")
 _CHOICES = (Choice.COOPERATE, Choice.DEFECT)
-_PAYOFFS: dict[str, JsonValue] = {"cooperate": 5.0, "defect": 1.0, "one_defect": 10.0}
 _POINTS = ((5.0, 0.0), (10.0, 1.0))  # by a player's own choice, then by the other's
 
 
@@ -247,7 +245,8 @@ def dilemma_of(look: Look) -> GameRecord:
     setting: dict[str, JsonValue] = {"rounds": episode.configuration.steps}
     if episode.name != "ipd":
         loaded = _REPEATED.search(episode.loaded)
-        setting = {"payoffs": _PAYOFFS, "rounds": int(loaded[1]) if loaded else None}
+        payoffs: dict[str, JsonValue] = {"cooperate": 5.0, "defect": 1.0, "one_defect": 10.0}
+        setting = {"payoffs": payoffs, "rounds": int(loaded[1]) if loaded else None}
     return played(
         episode,
         [step.actions for step in steps],
