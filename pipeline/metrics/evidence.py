@@ -164,8 +164,13 @@ def evidence_parts(
     # Few rows are cut out first, and their messages are looked up.
     if limit is not None and (engine == "polars" or (engine is None and limit <= 1_000)):
         return iter([_page(lake, metric, request, condition, limit=limit, choices=choices)])
-    is_small = _has_few_games(lake) and sum(lake.sizes("messages").values()) <= _FEW_BYTES
-    if engine == "polars" or (engine is None and (is_small or not known.has_sql(metric))):
+    if engine == "polars" or (
+        engine is None
+        and (
+            not known.has_sql(metric)
+            or (_has_few_games(lake) and sum(lake.sizes("messages").values()) <= _FEW_BYTES)
+        )
+    ):
         counted = of_tables(lake.table, metric, request, condition)
         own = counted.collect().select(pl.lit(metric).alias("metric"), *_OF_ROW)
         return iter([own.sort(_ORDER, nulls_last=True).slice(0, limit)])
