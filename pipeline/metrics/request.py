@@ -531,8 +531,8 @@ def check(lake: StoredLake, request: Request, metrics: Sequence[str]) -> None:
         own = () if is_of_game(column) else tables
         if lacking := [metric for metric in own if column not in tables[metric]]:
             raise UsageError(_cannot_group(column, lacking, tables))
-    settings = lake.table("games").select(SETTING).drop_nulls()
     for column in filter(is_key, request.columns):
+        settings = lake.table("games").select(SETTING).drop_nulls()
         found = settings.filter(key_of_setting(column).is_not_null()).head(1).collect()
         some = settings.unique().head(1_000)
         if found.is_empty() and (texts := some.collect()[SETTING]).len():
