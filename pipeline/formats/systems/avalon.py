@@ -139,7 +139,7 @@ def read(look: Look, model: str | None) -> GameRecord:
 
 
 def _outcome(log: Log) -> str | None:
-    """How the game ended: evil wins by an assassination or by quests that failed."""
+    """How the game ended: evil wins by an assassination or by three quests that failed."""
     if log.winner != "evil":
         return None if log.winner is None else "good_won"
     if log.assassin_phase is not None and log.assassin_phase.correct:
