@@ -26,16 +26,21 @@ from pipeline.archives.sources import TEXT, UnfitError, document_form, is_pointe
 from pipeline.archives.splitting import BYTE_ORDER_MARK, Cut, Splitter, begins_json, whole
 from pipeline.formats import systems
 from pipeline.formats.building import side_results, untested
-from pipeline.formats.look import Look, Shapes, broken, check_kind, check_winners, decode
+from pipeline.formats.look import (
+    UNDECODABLE,
+    Look,
+    Shapes,
+    broken,
+    check_kind,
+    check_winners,
+    decode,
+)
 from pipeline.game import BrokenDocument, GameRecord
 from pipeline.plugins import FORMATS, OWN, PluginError, each_once, plugins
 
 _NEEDED = ("NAME", "NAMES_MODELS", "claims", "read")
 _WELL_FORMED = msgspec.json.Decoder()
-_TEXT_LIMIT = 500
-_HEAD_BYTES = 1 << 12
 _N_KEYS = 3
-_MOST_KEYS = 100
 _AS_LINES = "write each on a line, as .jsonl"
 _WORD = re.compile("(?=_*[A-Za-z])[A-Za-z_]{1,30}")
 NOT_READ = "not read: "
@@ -44,8 +49,6 @@ _OTHER_KEYS = "not a log: JSON with other keys"
 _NO_KEYS = "not a log: JSON without keys"
 NO_MODEL = "the log or --model names the model that played"
 NO_ERROR = "its format reads it without an unexpected error"
-
-_Choose = Callable[[str, bytes], Splitter | None]
 
 
 class Format(Protocol):
@@ -145,7 +148,7 @@ def _unfit(name: str) -> Iterator[None]:
 
 
 @cache
-def _splitters() -> tuple[tuple[str, _Choose], ...]:
+def _splitters() -> tuple[tuple[str, Callable[[str, bytes], Splitter | None]], ...]:
     return tuple(
         (format_.NAME, choose if package_of(format_.NAME) is None else partial(_chosen, format_))
         for format_ in formats()
@@ -169,9 +172,11 @@ def read(data: bytes, model: str | None = None, path: str = "") -> GameRecord | 
     found = _claimed(look, model)
     if found is None:
         is_text = document_form(path).kind == "text"  # of a file that need not be JSON
-        if not is_text or is_pointer(data) or begins_json(data[:_HEAD_BYTES]):
+        if not is_text or is_pointer(data) or begins_json(data[: 1 << 12]):
             decode(_WELL_FORMED, look.data)
-        _refuse_list(look)
+        if name := _name_of_first(look):
+            rule = f"each log is a document of its own: {_AS_LINES}"
+            raise broken("$", rule, f"a JSON list of logs of {name}")
         return None
     format_, game = found
     check_kind(game)
@@ -240,7 +245,7 @@ def described(error: BaseException, name: str) -> str:
         else f"this is a bug in the format {name} of the package {package}: report it there"
     )
     first, *_ = str(error).strip().splitlines() or [""]  # some libraries give advice to our code
-    return f"{type(error).__name__}: {first}"[:_TEXT_LIMIT] + f"; {whose}"
+    return f"{type(error).__name__}: {first}"[:500] + f"; {whose}"
 
 
 def _claimed_twice(names: list[str]) -> str:
@@ -254,16 +259,9 @@ def _claimed_twice(names: list[str]) -> str:
     )
 
 
-def _refuse_list(look: Look) -> None:
-    """Raises BrokenDocument for a JSON list whose first entry is a log that is read alone."""
-    if name := _name_of_first(look):
-        rule = f"each log is a document of its own: {_AS_LINES}"
-        raise broken("$", rule, f"a JSON list of logs of {name}")
-
-
 def _describe_wrapped(look: Look) -> str | None:
     """Return what stands in a JSON object that has logs at one of its keys; None if it has none."""
-    for key, value in islice(look.top.items(), _MOST_KEYS):
+    for key, value in islice(look.top.items(), 100):
         inner = Look(look.path, bytes(value))
         if name := _name_of_first(inner) or _claimant(inner):
             at = f"key `{key}`" if _WORD.fullmatch(key) else "a key"
@@ -284,7 +282,10 @@ def _claimant(look: Look) -> str | None:
 def _why_no_log(look: Look) -> str:
     """What the document is; keys are named where they are words, not numbers or texts of a log."""
     if look.first not in ("{", "["):
-        return _NO_KEYS if _is_json(look.data) else why_unclaimed(look.data)
+        try:
+            _WELL_FORMED.decode(look.data)
+        except UNDECODABLE:
+            return why_unclaimed(look.data)
     if not look.keys:
         return _NO_KEYS
     first = [key for key, _ in zip(look.keys, range(_N_KEYS), strict=False)]
@@ -297,11 +298,3 @@ def _why_no_log(look: Look) -> str:
 def may_be_log(reason: str) -> bool:
     """Whether what is ignored for this reason can be a log of a program that no format knows."""
     return reason.startswith((_OTHER_KEYS, TEXT, NOT_READ))
-
-
-def _is_json(data: bytes) -> bool:
-    try:
-        _WELL_FORMED.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return False
-    return True

@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import compress
 from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar
 
@@ -29,8 +29,6 @@ EVERYONE = "all"
 # What `visible_to` holds in a row that everybody, or the moderator alone, was shown.
 PUBLIC = (EVERYONE, (EVERYONE,))
 TO_MODERATOR = (MODERATOR, (MODERATOR,))
-MOST_COURSES = 1_000
-MOST_RESULTS = 10_000
 
 T = TypeVar("T")
 Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
@@ -66,9 +64,6 @@ class Timeline(NamedTuple):
 # Of the moderator's texts, in order, the phase that each begins.
 Prompted = tuple[Phase | None, ...]
 Timing = Callable[[History, Prompted], Timeline]
-# The words by which the moderator begins a phase; of several in one text the first here decides.
-Prompts = Mapping[str, Phase]
-_NO_PROMPTS: Prompts = {}
 
 
 def history(rows: Sequence[Row]) -> History:
@@ -77,32 +72,37 @@ def history(rows: Sequence[Row]) -> History:
 
 
 def row_messages(
-    logged: History, seats: Iterable[str], timing: Timing, prompts: Prompts = _NO_PROMPTS
+    logged: History, seats: Iterable[str], timing: Timing, prompts: Mapping[str, Phase] = {}
 ) -> Messages:
-    """The rows as messages of the players at the seats, each where `timing` has it."""
+    """The rows as messages of the players at the seats, each where `timing` has it.
+
+    `prompts` are the words by which the moderator begins a phase; of several in one text the first
+    decides.
+    """
+    texts = compress(logged.content, map(MODERATOR.__eq__, logged.player)) if prompts else ()
+    prompted = tuple(
+        next((phase for words, phase in prompts.items() if words in text), None) for text in texts
+    )
     without_texts = logged._replace(content=())
-    prompted = _prompted(logged, prompts)
     return Messages(_course(timing, without_texts, prompted, tuple(seats)), logged.content)
 
 
-def _prompted(logged: History, prompts: Prompts) -> Prompted:
-    if not prompts:
-        return ()
-    phases: list[Phase | None] = []
-    for text in compress(logged.content, map(MODERATOR.__eq__, logged.player)):
-        for words, phase in prompts.items():
-            if words in text:
-                phases.append(phase)
-                break
-        else:
-            phases.append(None)
-    return tuple(phases)
-
-
 # Among the benchmark's 1,430 public games there are 67 courses, so few have to be worked out.
-@lru_cache(MOST_COURSES)
+@lru_cache(1_000)
 def _course(timing: Timing, logged: History, prompted: Prompted, seats: tuple[str, ...]) -> Course:
-    return course(logged, _of_heard(timing, logged, prompted), seats)
+    """The rows as a course; thoughts, which do not move the game on, are in the round so far."""
+    is_heard = [not thought for thought in map(is_thought, logged.player, logged.visible_to)]
+    if all(is_heard):
+        return course(logged, timing(logged, prompted), seats)
+    heard = History._make(tuple(compress(column, is_heard)) for column in logged)
+    known = zip(*timing(heard, prompted), strict=True)
+    found, round_ = Timeline([], []), None
+    for is_said in is_heard:
+        phase, of_row = next(known) if is_said else (Phase.REFLECTION, round_)
+        round_ = of_row or round_
+        found.phase.append(phase)
+        found.round.append(of_row)
+    return course(logged, found, seats)
 
 
 def is_thought(player: str, visible_to: str | tuple[str, ...]) -> bool:
@@ -115,40 +115,19 @@ def is_thought(player: str, visible_to: str | tuple[str, ...]) -> bool:
     return not is_heard and player != MODERATOR
 
 
-def _of_heard(timing: Timing, logged: History, prompted: Prompted) -> Timeline:
-    """Each row's phase and round: thoughts, which do not move the game on, in the round so far."""
-    is_heard = [not thought for thought in map(is_thought, logged.player, logged.visible_to)]
-    if all(is_heard):
-        return timing(logged, prompted)
-    heard = History._make(tuple(compress(column, is_heard)) for column in logged)
-    known = zip(*timing(heard, prompted), strict=True)
-    found, round_ = Timeline([], []), None
-    for is_said in is_heard:
-        phase, of_row = next(known) if is_said else (Phase.REFLECTION, round_)
-        round_ = of_row or round_
-        found.phase.append(phase)
-        found.round.append(of_row)
-    return found
-
-
 def course(logged: History, timeline: Timeline, seats: Iterable[str]) -> Course:
     """The rows as a course: each with its seat, phase and round."""
     phases, rounds = timeline
     numbers = {player: number for number, player in enumerate(seats, start=1)}
     spoken: defaultdict[str, list[int]] = defaultdict(list)
-    answers: dict[str, dict[str, list[int]]] = {}
+    answers: defaultdict[str, defaultdict[str, list[int]]]
+    answers = defaultdict(partial(defaultdict, list))
     for index, (player, phase) in enumerate(zip(logged.player, phases, strict=True)):
         if player == MODERATOR:
             continue
         if player in numbers:
             spoken[phase].append(index)
-        # `setdefault` would make a list and a dictionary for each message.
-        if (of_phase := answers.get(phase)) is None:
-            of_phase = answers[phase] = {}
-        if (said := of_phase.get(player)) is None:
-            of_phase[player] = [index]
-        else:
-            said.append(index)
+        answers[phase][player].append(index)
     return Course(
         player=logged.player,
         seat=tuple(map(numbers.get, logged.player)),
@@ -162,7 +141,7 @@ def course(logged: History, timeline: Timeline, seats: Iterable[str]) -> Course:
     )
 
 
-@lru_cache(MOST_RESULTS)
+@lru_cache(10_000)
 def once(work: Callable[..., T], *known: Hashable) -> T:
     """What a function makes of what many games have alike: worked out once, and never changed."""
     return work(*known)
@@ -178,7 +157,6 @@ def clear_cache() -> None:
 
 ModelName = Annotated[str, Meta(min_length=1)]
 _NUMBERED = re.compile(r"Player ([1-9][0-9]{0,8})")
-_MODELS = msgspec.json.Decoder(dict[str, str])
 
 MOST_PLAYERS = 1_000
 LONGEST_NAME = 1_000
@@ -355,7 +333,8 @@ def models_of(players: Collection[str], given: str | None) -> dict[str, str | No
     and their models. Raises BrokenDocument where only some are given one.
     """
     try:
-        by_player = _MODELS.decode(given) if given and given.startswith("{") else None
+        is_object = given is not None and given.startswith("{")
+        by_player = msgspec.json.decode(given or "", type=dict[str, str]) if is_object else None
     except (msgspec.DecodeError, RecursionError, UnicodeError):  # a name that begins so
         by_player = None
     if by_player is None:
@@ -366,14 +345,9 @@ def models_of(players: Collection[str], given: str | None) -> dict[str, str | No
     return {player: by_player[player] for player in players}
 
 
-# Sums of decimals are a little off: scores that differ by less are equal, as in audit/scores.sql.
-_SUMS_OFF = 1e-6
 # Their class looks a phase up by a function, and this is asked of each message.
 _THOUGHT = Phase.REFLECTION
 USED = Usage.__struct_fields__
-_WHOLE = ("input_tokens", "output_tokens")
-# Of more than a trillion nothing was used, and sums would not fit into a column.
-_MOST = 10**12
 
 
 class Spoken(Struct, frozen=True, gc=False):
@@ -472,15 +446,14 @@ def team_results(
 def side_results(game: GameRecord) -> list[Result]:
     """The results of a game whose format gives none: as it ended, nothing where it has no sides."""
     kind = games.kind(game.game_type)
-    return team_results(game, kind, _guess_is_correct(game)) if kind.has_sides else []
-
-
-def _guess_is_correct(game: GameRecord) -> bool | None:
-    if len(game.guesses) != 1:
-        return None
-    (guess,) = game.guesses
+    if not kind.has_sides:
+        return []
     # An outage in place of the guess guessed nothing, whatever the game made of it.
-    return None if guess.parse_status is ParseStatus.OUTAGE else guess.is_correct
+    are_correct = [
+        None if guess.parse_status is ParseStatus.OUTAGE else guess.is_correct
+        for guess in game.guesses
+    ]
+    return team_results(game, kind, are_correct[0] if len(are_correct) == 1 else None)
 
 
 def _sides(seats: tuple[Seat, ...]) -> tuple[list[tuple[str | None, str, int | None]], str | None]:
@@ -519,7 +492,8 @@ def most_points(scores: Sequence[float | None]) -> list[bool | None]:
     if len(known) < len(scores):
         return [None] * len(scores)
     most = max(known, default=0)
-    return [most - score < _SUMS_OFF for score in known]
+    # Sums of decimals are a little off: such scores are equal, as in audit/scores.sql.
+    return [most - score < 1e-6 for score in known]
 
 
 def _closing(game: GameRecord) -> int | None:
@@ -533,7 +507,7 @@ def usage(part: Struct, keys: Mapping[str, str], at: str, faults: list[Fault]) -
     Nothing of a game hangs on it: a value that cannot be read is a fault, and the game is kept.
     """
     found = {
-        name: amount(getattr(part, key), f"{at}.{key}", faults, is_whole=name in _WHOLE)
+        name: amount(getattr(part, key), f"{at}.{key}", faults, is_whole=name.endswith("_tokens"))
         for name, key in keys.items()
     }
     return Usage(**found)
@@ -543,7 +517,8 @@ def amount(value: Any, at: str, faults: list[Fault], *, is_whole: bool = False) 
     """The amount at a place of a log; null, and a fault, for what is none."""
     if value is None:
         return None
-    if type(value) in (int, float) and 0 <= value <= _MOST and not (is_whole and value % 1):
+    # Of more than a trillion nothing was used, and sums would not fit into a column.
+    if type(value) in (int, float) and 0 <= value <= 10**12 and not (is_whole and value % 1):
         return int(value) if is_whole else float(value)
     rule = f"what is used is {'a whole' if is_whole else 'a'} number from 0 to a trillion"
     faults.append(Fault(at, rule, repr(value)[:50]))

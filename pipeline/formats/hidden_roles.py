@@ -6,7 +6,7 @@ guess by the one who was caught.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 
 from msgspec import Struct
@@ -27,7 +27,6 @@ from pipeline.formats.look import broken
 from pipeline.game import (
     OUTAGE_MARK,
     Ability,
-    BrokenDocument,
     Course,
     Elimination,
     Fault,
@@ -265,18 +264,12 @@ class Village:
         """The players of a role who are still in the game."""
         return tuple(player for player in self._living if self._roles[player] == role)
 
-    def n_living(self, *, wolves: bool) -> int:
-        """How many werewolves, or others, are still in the game."""
-        n_wolves = len(self.living(WEREWOLF))
-        return n_wolves if wolves else len(self._living) - n_wolves
-
-    def say(self, player: str, text: str, day: int, turn: int | None = None) -> None:
-        """Adds what a player says to all."""
-        self._spoken.append(Spoken(player, text, TALK, day, EVERYONE, turn))
-
-    def whisper(self, player: str, text: str, day: int, turn: int | None = None) -> None:
-        """Adds what a player says to the werewolves, of whom only the living hear it."""
-        self._spoken.append(Spoken(player, text, WHISPER, day, self.living(WEREWOLF), turn))
+    def say(
+        self, player: str, text: str, day: int, turn: int | None = None, *, is_whisper: bool = False
+    ) -> None:
+        """Adds what a player says to all, or whispers: then the living werewolves hear it."""
+        phase, heard_by = (WHISPER, self.living(WEREWOLF)) if is_whisper else (TALK, EVERYONE)
+        self._spoken.append(Spoken(player, text, phase, day, heard_by, turn))
 
     def vote(self, player: str, target: str | None, day: int) -> None:
         """Adds a vote, in place of the player's vote before if a tie is voted on again."""
@@ -339,9 +332,10 @@ class Village:
         )
 
 
-def role_of(word: str, refused: Callable[[str], BrokenDocument]) -> str:
-    """The role that a log's word stands for; raises what is `refused` by a rule for another."""
+def role_of(word: str, at: str) -> str:
+    """The role that a log's word at a path stands for; raises BrokenDocument for another word."""
     role = KIND.role(word.lower())
     if role is None:
-        raise refused(f"a role is one of {', '.join(known.name for known in KIND.roles)}")
+        rule = f"a role is one of {', '.join(known.name for known in KIND.roles)}"
+        raise broken(at, rule, repr(word[:50]))
     return role.name

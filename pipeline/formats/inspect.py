@@ -18,31 +18,23 @@ from pipeline.archives.inspect_log import Eval, samples
 from pipeline.archives.splitting import Splitter
 from pipeline.formats.building import amount, usage
 from pipeline.formats.interchange import KEY
-from pipeline.formats.interchange.document import DECODER, Document, End
+from pipeline.formats.interchange.document import Document, End
 from pipeline.formats.interchange.reading import derived_results, game_of
 from pipeline.formats.look import Look, begun, decode, object_of
-from pipeline.game import BrokenDocument, Fault, GameRecord, Seat, Usage
+from pipeline.game import BrokenDocument, Fault, GameRecord, Usage
 
 T = TypeVar("T")
 
 NAME = "inspect"
 NAMES_MODELS = True
 
-_KEYS = {"eval", "sample"}
 _LOG_KEYS = {"version", "status", "plan", "stats", "results"}
 _FEWEST = 2
-# Where a task can leave its game: the first counts that has one.
-_PLACES = ("store", "metadata")
 _GAME = "magic"
-_MISTYPED = (b"[", b'"')
-_NEAR_BYTES = 1 << 8
-_NO_MODEL = "none/none"
 _LONGEST = 200
-_BY_HAND = "operator"
 ANSWERED_BY_REQUESTED = "every call is answered by the model that was requested"
 
 
-_CACHED = ("input_tokens_cache_read", "input_tokens_cache_write")
 _USED = {"input_tokens": "input_tokens", "output_tokens": "output_tokens", "cost": "total_cost"}
 
 
@@ -122,13 +114,9 @@ class Sample(Struct):
         return None if self.error is None else f"error: {self.error.message[:_LONGEST]}"
 
 
-_SAMPLE = msgspec.json.Decoder(Sample)
-_EVAL = msgspec.json.Decoder(Eval)
-
-
 def splitter(path: str, head: bytes) -> Splitter | None:
     """The samples of a log that is one JSON object, in the order of keys that Inspect writes."""
-    if head.find(b'"eval"', 0, _NEAR_BYTES) < 0:
+    if head.find(b'"eval"', 0, 1 << 8) < 0:
         return None
     first = begun(head).keys()
     return samples if "eval" in first and len(first & _LOG_KEYS) >= _FEWEST else None
@@ -141,10 +129,20 @@ def claims(look: Look) -> bool:
 def read(look: Look, model: str | None) -> GameRecord:
     """The game that a sample has; raises BrokenDocument, with the place in the sample."""
     at, data = _game(look) or ("$", b"")
-    document = decode(DECODER, data, at)
-    sample = decode(_SAMPLE, look.top.get("sample", b"{}"), "$.sample")
-    header = decode(_EVAL, look.top.get("eval", b"{}"), "$.eval")
-    _complete(document, header, sample)
+    document = decode(Document, data, at)
+    sample = decode(Sample, look.top.get("sample", b"{}"), "$.sample")
+    header = decode(Eval, look.top.get("eval", b"{}"), "$.eval")
+    # What only the log says: models by the roles that players had, the start, and a limit. A player
+    # without a model had that of the role of its name, or else that of the eval: so does Inspect's
+    # `get_model(role=...)`. A role that is bound to several models names none.
+    for seat in document.seats:
+        if seat.model is None and seat.is_bot is False:
+            bound = header.model_of(seat.player)
+            seat.model = None if bound in ("", "none/none") else bound
+    document.started_at = document.started_at or sample.started_at
+    end = document.end or End()
+    if not document.is_finished and end.ended_by is None:
+        document.end = replace(end, ended_by=sample.ended_by)
     try:
         game = game_of(document)
     except BrokenDocument as error:
@@ -157,16 +155,26 @@ def read(look: Look, model: str | None) -> GameRecord:
     for one in _decoded(_FALLBACKS, sample.model_fallbacks, at_fallbacks, game.faults) or ():
         answered = f"{one.fallback_model} answered {one.count} calls of {one.model}"
         game.faults.append(Fault(at_fallbacks, ANSWERED_BY_REQUESTED, answered))
-    game.failures = {**_failures(game, sample), **game.failures}
-    if sample.invalidation is not None:
-        _invalidate(game, sample)
+    tested = {n: seat.model for n, seat in enumerate(game.seats, start=1) if seat.is_tested}
+    if sample.invalidation is not None:  # it did not end, whatever it says, and nobody failed
+        game.is_finished, game.outcome, game.ended_by = False, None, sample.ended_by
+        game.failures = {}
+        game.results = derived_results(game, [None] * len(game.seats))
+    # Of several models under test nobody knows which failed. By hand whoever watched stopped it.
+    elif (
+        not game.is_finished
+        and sample.ended_by is not None
+        and len({*tested.values()}) == 1
+        and (sample.limit is None or sample.limit.type != "operator")
+    ):
+        game.failures = {**dict.fromkeys(tested, sample.ended_by), **game.failures}
     return game
 
 
 def describes(look: Look) -> str | None:
     """What a log of Inspect is, or a sample of it, that has no game; null for anything else."""
     spec = object_of(bytes(look.top.get("eval", b"")))
-    if "task" not in spec or not (look.has(_KEYS, 2) or look.has(_LOG_KEYS, _FEWEST)):
+    if "task" not in spec or not (look.has({"eval", "sample"}, 2) or look.has(_LOG_KEYS, _FEWEST)):
         return None
     task = bytes(spec["task"])[1 : _LONGEST - 1].rstrip(b'"').decode(errors="replace")
     is_whole = "samples" in look.keys  # a splitter would have cut it
@@ -180,57 +188,13 @@ def _game(look: Look) -> tuple[str, bytes] | None:
     It can be of another type than it should be: several in a list, or JSON as a text.
     """
     sample = object_of(bytes(look.top.get("sample", b"")))
-    for place in _PLACES:
+    # Where a task can leave its game: the first counts that has one.
+    for place in ("store", "metadata"):
         held = object_of(bytes(sample.get(place, b"")))
         data = bytes(held.get(_GAME, b""))
-        if KEY in object_of(data) or (data[:1] in _MISTYPED and KEY.encode() in data):
+        if KEY in object_of(data) or (data[:1] in (b"[", b'"') and KEY.encode() in data):
             return f"$.sample.{place}.{_GAME}", data
     return None
-
-
-def _complete(document: Document, header: Eval, sample: Sample) -> None:
-    """Adds what only the log says: models by the roles that players had, the start, and a limit.
-
-    A player without a model had that of the role of its name, or else that of the eval: so does
-    Inspect's `get_model(role=...)`. A role that is bound to several models names none.
-    """
-    for seat in document.seats:
-        if seat.model is None and seat.is_bot is False:
-            model = header.model_of(seat.player)
-            seat.model = None if model in ("", _NO_MODEL) else model
-    document.started_at = document.started_at or sample.started_at
-    end = document.end or End()
-    if not document.is_finished and end.ended_by is None:
-        document.end = replace(end, ended_by=sample.ended_by)
-
-
-def _invalidate(game: GameRecord, sample: Sample) -> None:
-    """Makes it a game that did not end, whatever it says itself, and that nobody failed."""
-    game.is_finished, game.outcome, game.ended_by = False, None, sample.ended_by
-    game.failures = {}
-    game.results = derived_results(game, [None] * len(game.seats))
-
-
-def _usage(game: GameRecord, header: Eval, sample: Sample) -> list[Usage]:
-    """What each seat used: as the document says it, and else as the log does."""
-    logged = _used(header, sample, game.seats, game.faults)
-    stated = game.usage or [Usage()] * len(logged)
-    pairs = zip(map(astuple, stated), map(astuple, logged), strict=True)
-    return [
-        Usage(*(log if own is None else own for own, log in zip(*pair, strict=True)))
-        for pair in pairs
-    ]
-
-
-def _failures(game: GameRecord, sample: Sample) -> dict[int, str]:
-    """How the only model under test failed, by its seats: of several nobody knows which did."""
-    tested = {n: seat.model for n, seat in enumerate(game.seats, start=1) if seat.is_tested}
-    # Whoever watched the sample stopped it: no player failed.
-    is_by_hand = sample.limit is not None and sample.limit.type == _BY_HAND
-    is_known = len({*tested.values()}) == 1 and not is_by_hand
-    if game.is_finished or sample.ended_by is None or not is_known:
-        return {}
-    return dict.fromkeys(tested, sample.ended_by)
 
 
 def _placed(fault: Fault, at: str) -> Fault:
@@ -238,11 +202,13 @@ def _placed(fault: Fault, at: str) -> Fault:
     return replace(fault, json_path=at + fault.json_path.removeprefix("$"))
 
 
-def _used(header: Eval, sample: Sample, seats: Sequence[Seat], faults: list[Fault]) -> list[Usage]:
-    """Return what each seat used, null where the log does not say it of the seat alone.
+def _usage(game: GameRecord, header: Eval, sample: Sample) -> list[Usage]:
+    """Return what each seat used: as the document says it, and else as the log does.
 
-    What a role without a seat, such as a grader, used of a model is no seat's.
+    It is null where the log does not say it of the seat alone. What a role without a seat, such as
+    a grader, used of a model is no seat's.
     """
+    seats, faults = game.seats, game.faults
     events = _decoded(_EVENTS, sample.events, "$.sample.events", faults)
     calls = [call for call in events or () if call.event == "model"]
     roles, models = (
@@ -286,7 +252,12 @@ def _used(header: Eval, sample: Sample, seats: Sequence[Seat], faults: list[Faul
         seconds = [amount(time, "$.sample.events", faults) for time in times if time is not None]
         is_timed = bool(seconds) and None not in seconds
         of_seats.append(replace(found, seconds=sum(seconds) if is_timed else None))
-    return of_seats
+    stated = game.usage or [Usage()] * len(of_seats)
+    pairs = zip(map(astuple, stated), map(astuple, of_seats), strict=True)
+    return [
+        Usage(*(log if own is None else own for own, log in zip(*pair, strict=True)))
+        for pair in pairs
+    ]
 
 
 def _is_within(call: Call, used: Usage) -> bool:
@@ -312,7 +283,10 @@ def _of(logged: Used, at: str, faults: list[Fault]) -> Usage:
     them: the total says which.
     """
     found = usage(logged, _USED, at, faults)
-    cached = [amount(getattr(logged, key), f"{at}.{key}", faults, is_whole=True) for key in _CACHED]
+    cached = [
+        amount(getattr(logged, key), f"{at}.{key}", faults, is_whole=True)
+        for key in ("input_tokens_cache_read", "input_tokens_cache_write")
+    ]
     if found.input_tokens is None:
         return found
     most = found.input_tokens + sum(filter(None, cached))

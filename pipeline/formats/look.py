@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import UTC
+from functools import cache
 from itertools import chain
 from typing import Any, Protocol, TypeVar
 
@@ -32,7 +33,6 @@ F = TypeVar("F", bound=_Faulty)
 _AT = re.compile(r"^(?P<message>.*) - at `(?P<path>[^`]*)`$", re.DOTALL)
 _ODD = re.compile(rb"NaN|Infinity|\\u[dD][89a-fA-F]")
 _HALF = re.compile(r"[\ud800-\udfff]")
-_MOST_SEARCHED = 1 << 23
 _FIELD = re.compile(r"Object (?P<how>missing|contains).* field `(?P<name>.*)`", re.DOTALL)
 _WANTED = re.compile(r"Expected `(?P<types>[^`]*)`(?P<limit>[^,]*)(?:, got `(?P<has>[^`]*)`)?")
 _NOT_POSSIBLE = re.compile(r"Invalid (?:enum )?value ")
@@ -45,7 +45,8 @@ _IN_WORDS = {
     "object": "an object",
     "datetime": "a time such as 2024-05-01T12:00:00Z",
 }
-_LONGEST_NAME = 100
+_decoder_of: Callable[[Any], Any] = cache(msgspec.json.Decoder)
+UNDECODABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 TYPED = "every field has its type"
 WELL_FORMED = "the document is well-formed JSON in UTF-8"
 
@@ -58,13 +59,17 @@ def broken(json_path: str, rule: str, message: str) -> BrokenDocument:
     return BrokenDocument(Fault(json_path, rule, message or "it is empty"))
 
 
-def decode(decoder: msgspec.json.Decoder[T], data: bytes | msgspec.Raw, at: str = "$") -> T:
-    """What the decoder makes of the data, which stands at `at`; raises BrokenDocument."""
+def decode(kind: type[T] | msgspec.json.Decoder[T], data: bytes | Raw, at: str = "$") -> T:
+    """The value of the type, or of the decoder's, in data at the path `at`; raises BrokenDocument.
+
+    The decoder of a type is made once.
+    """
+    decoder = kind if isinstance(kind, msgspec.json.Decoder) else _decoder_of(kind)
     try:
         return decoder.decode(data)
     except msgspec.ValidationError as error:
         raise BrokenDocument(mistyped(error, at)) from error
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+    except UNDECODABLE as error:
         raise not_json(error, bytes(data), at) from error
 
 
@@ -130,7 +135,7 @@ def mistyped(error: msgspec.ValidationError, at: str = "$") -> Fault:
     found = _AT.match(str(error))
     message, path = (found["message"], at + found["path"][1:]) if found else (str(error), at)
     if field := _FIELD.fullmatch(message):
-        name = field["name"][:_LONGEST_NAME]
+        name = field["name"][:100]
         if field["how"] == "missing":
             return Fault(path, TYPED, f"`{name}` is missing")
         return Fault(f"{path}.{name}", TYPED, f"`{name}` is no field here: it may be misspelt")
@@ -175,23 +180,19 @@ def _why_not_json(error: Exception, data: bytes) -> str:
 
 def _odd_value(data: bytes) -> tuple[str, str] | None:
     """The first value that programs write and JSON does not have: its path, and what it is."""
-    if len(data) > _MOST_SEARCHED or not _ODD.search(data):
+    if len(data) > 1 << 23 or not _ODD.search(data):
         return None
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):
         return None
-    return next(filter(None, map(_why_odd, leaves(value))), None)
-
-
-def _why_odd(leaf: tuple[str, int, Any]) -> tuple[str, str] | None:
-    path, _, value = leaf
-    if isinstance(value, float) and not math.isfinite(value):
-        sign = json.dumps(value)
-        return path, f"{sign} is no number of JSON: write null, or another number"
-    if isinstance(value, str) and (half := _HALF.search(value)):
-        escape = half[0].encode("ascii", "backslashreplace").decode()
-        return path, f"{escape} is half of a character, the other half is missing"
+    for path, _, leaf in leaves(value):
+        if isinstance(leaf, float) and not math.isfinite(leaf):
+            sign = json.dumps(leaf)
+            return path, f"{sign} is no number of JSON: write null, or another number"
+        if isinstance(leaf, str) and (half := _HALF.search(leaf)):
+            escape = half[0].encode("ascii", "backslashreplace").decode()
+            return path, f"{escape} is half of a character, the other half is missing"
     return None
 
 
@@ -211,14 +212,12 @@ def leaves(value: Any) -> Iterator[tuple[str, int, Any]]:
 
 Shapes = Sequence[msgspec.json.Decoder[Any]]
 
-_SPREAD_BYTES = 1 << 12
 _BLANK = re.compile(r"[ \t\r\n]*")
 _VALUE = json.JSONDecoder()
 _NOT_BLANK = re.compile(rb"[^ \t\r\n]")
 _OBJECT = msgspec.json.Decoder(dict[str, Raw])
 
 _LIST = msgspec.json.Decoder(list[Raw])
-UNDECODABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 
 
 class Look:
@@ -339,14 +338,10 @@ def _top(data: bytes) -> Mapping[str, Raw]:
     try:
         return _OBJECT.decode(data)
     except UNDECODABLE:
-        return object_of(_first_value(data))
-
-
-def _first_value(data: bytes) -> bytes:
-    if not is_spread(data[:_SPREAD_BYTES]):
-        return data.lstrip().partition(b"\n")[0]
-    first = next(values(iter((data,)), len(data)))
-    return (first.data or b"").lstrip()
+        if not is_spread(data[: 1 << 12]):
+            return object_of(data.lstrip().partition(b"\n")[0])
+        part = next(values(iter((data,)), len(data)))
+        return object_of((part.data or b"").lstrip())
 
 
 def object_of(data: bytes) -> Mapping[str, Raw]:
@@ -361,9 +356,6 @@ def object_of(data: bytes) -> Mapping[str, Raw]:
 #
 # Contracts allow the words of all games in a column; a game is held to those of its own kind.
 # Whether it ended is said in several places, which agree.
-
-_DECIDED = "a result of a finished game has `is_win` and `win_credit`"
-_UNDECIDED = "a result of an unfinished game has neither `is_win` nor `win_credit`"
 
 
 def check_kind(game: GameRecord) -> None:
@@ -412,7 +404,11 @@ def check_winners(game: GameRecord, at: str = "$") -> None:
     """
     for one in game.results:
         if {one.is_win is not None, one.win_credit is not None} != {game.is_finished}:
-            rule = _DECIDED if game.is_finished else _UNDECIDED
+            rule = (
+                "a result of a finished game has `is_win` and `win_credit`"
+                if game.is_finished
+                else "a result of an unfinished game has neither `is_win` nor `win_credit`"
+            )
             has = f"is_win {one.is_win}, win_credit {one.win_credit} ({one.role}, seat {one.seat})"
             raise broken(at, rule, has)
 

@@ -178,7 +178,17 @@ def mistakes(kind: GameKind) -> Iterator[str]:
     for name, table in kind.tables.items():
         if not _is_name(name):
             yield f"the name of a table has {LETTERS}, and `{name}` has others"
-        yield from _of_table(name, table)
+        event = table.event.__name__
+        fields = [
+            one for one in table.event.__struct_fields__ if one not in Event.__struct_fields__
+        ]
+        derived = [f"{one}_seat" for one in SEATED if one in fields]
+        for column in table.columns:
+            if column not in [*fields, *derived]:
+                yield f"a column of `{name}` is a field of {event}, and `{column}` is none"
+        for one in fields:
+            if one not in table.columns:
+                yield f"a field of {event} is a column of `{name}`, and `{one}` is none"
 
 
 def clashes(kind: GameKind, others: Iterable[Source]) -> Iterator[str]:
@@ -216,20 +226,6 @@ def _twice(what: str, their: str, names: list[str]) -> Iterator[str]:
         if name in names[:place]:
             yield f"no two {what} have one {their}, and two have `{name}`"
 
-
-def _of_table(name: str, table: EventTable) -> Iterator[str]:
-    event = table.event.__name__
-    fields = [field for field in table.event.__struct_fields__ if field not in _OF_EVENT]
-    derived = [f"{field}_seat" for field in SEATED if field in fields]
-    for column in table.columns:
-        if column not in [*fields, *derived]:
-            yield f"a column of `{name}` is a field of {event}, and `{column}` is none"
-    for field in fields:
-        if field not in table.columns:
-            yield f"a field of {event} is a column of `{name}`, and `{field}` is none"
-
-
-_OF_EVENT = Event.__struct_fields__
 
 # Kinds of games as data: TOML documents that the environment variable `MAGIC_GAMES` names.
 #
@@ -284,13 +280,17 @@ def kind_in(file: Path, others: Iterable[Source] = ()) -> GameKind:
     except (OSError, UnicodeDecodeError, msgspec.DecodeError) as error:
         sides = f"; choose a side from {', '.join(Side)}" if "enum value" in str(error) else ""
         raise PluginError(f"{file}: it cannot be read as a game: {error}{sides}") from None
-    roles = tuple(_role(game.name, role) for role in game.roles)
+    roles = tuple(
+        Role(
+            role.name,
+            role.side,
+            role.competition
+            or (game.name if role.side == Side.NONE else f"{game.name}_as_{role.side}"),
+            role.is_sought,
+        )
+        for role in game.roles
+    )
     kind = GameKind(**msgspec.structs.asdict(game) | {"roles": roles})
     if found := [*mistakes(kind), *clashes(kind, others)]:
         raise PluginError(f"{file}: the game `{kind.name}`: {'; '.join(found)}")
     return kind
-
-
-def _role(game: str, role: _Role) -> Role:
-    of_side = game if role.side == Side.NONE else f"{game}_as_{role.side}"
-    return Role(role.name, role.side, role.competition or of_side, role.is_sought)

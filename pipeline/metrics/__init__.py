@@ -38,6 +38,7 @@ from pipeline.metrics.request import (
     check_models,
     compared_texts,
     condition_on,
+    setting_path,
     several,
     tested,
 )
@@ -72,8 +73,6 @@ __all__ = [
 
 DEFAULT_CONFIDENCE = 0.95
 _SYSTEM = "system"
-_OF_PLAYERS = ("game_type", "model", "role", "side", "competition")
-"""Columns with few values, which a hint can list."""
 
 
 class Answer(NamedTuple):
@@ -218,7 +217,8 @@ def answered(
 
 def _unknown_values(lake: StoredLake, where: Condition) -> Iterator[str]:
     """Yield a hint for each column of a condition whose value no player of the lake has."""
-    for column in _OF_PLAYERS:
+    # Columns with few values, which a hint can list.
+    for column in ("game_type", "model", "role", "side", "competition"):
         if column in where.columns and (strangers := compared_texts(where, column)):
             known = lake.table("players").select(pl.col(column).drop_nulls().unique().sort())
             names = known.collect()[column].cast(pl.String).to_list()
@@ -228,7 +228,8 @@ def _unknown_values(lake: StoredLake, where: Condition) -> Iterator[str]:
 
 def clusters_of(lake: StoredLake, request: Request) -> Clusters:
     """The clusters of the request's intervals: `tally.clusters` of the games that it takes."""
-    varied = request.varied_paths
+    # The parts of the setting in which games of one task differ, as this request sees it.
+    varied = [path for path in map(setting_path, (*request.by, *request.varied)) if path]
     tasks = task_ids(lake, varied) if varied else lake.once(task_ids)
     if request.edition == RELEASE:
         return clusters(played(lake, in_scope(request)), request, tasks)

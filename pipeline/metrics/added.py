@@ -24,7 +24,6 @@ from pipeline.vocabulary import PAPER, Engine
 
 _SUMS = ("hits", "counted", "n_unreadable", "n_unknown")
 _KEYS, _VALUES = ("system", "model", "game_type"), ("value", "hits", "counted", "n_games")
-_NEAR = 1e-9
 
 
 def added(
@@ -54,8 +53,21 @@ def check_counts(lake: StoredLake, name: str, metric: Added) -> pl.DataFrame:
     """
     valued = None if metric.sql is None else _valued(lake, name, metric.sql)
     counted = _counted(lake, name, metric, "polars")
-    _check(name, metric.declared, counted)
-    _check_hits(lake, name, metric.declared)
+    terms = metric.declared.terms
+    places = {(term.name, str(game_type)) for term in terms for game_type in term.game_types}
+    counted_places = counted.select("term", "game_type").unique().sort(pl.all(), nulls_last=True)
+    if strangers := [place for place in counted_places.iter_rows() if place not in places]:
+        stray_term, stray_type = strangers[0]
+        raise MetricError(
+            f"`{name}` counts rows of the term `{stray_term}` in the game type {stray_type}, which "
+            "no Term declares: add one, or leave these rows out by `where`"
+        )
+    # Parts that are added up may differ from 1 in a last digit.
+    is_beyond = ~pl.col("hit").is_between(-ROUNDING, 1 + ROUNDING)
+    of_metric = rows(metric.declared, cache(lake.table), Request()).filter("is_counted", is_beyond)
+    beyond = of_metric.select("hit").head(1).collect(engine="streaming")
+    if beyond.height:
+        raise MetricError(f"`{name}` has a hit of {beyond.item()!r}, which is {BEYOND}")
     if valued is not None:
         _check_same(name, counted, _counted(lake, name, metric, "duckdb"))
         with knowing({name: metric}):
@@ -104,28 +116,6 @@ def _counted(lake: StoredLake, name: str, metric: Added, engine: Engine) -> pl.D
     return sums.filter(pl.sum_horizontal(_SUMS[1:]) > 0)
 
 
-def _check(name: str, declared: Metric, sums: pl.DataFrame) -> None:
-    """Raises MetricError for a term or game type that is not declared."""
-    places = {(term.name, str(of)) for term in declared.terms for of in term.game_types}
-    counted_places = sums.select("term", "game_type").unique().sort(pl.all(), nulls_last=True)
-    if strangers := [place for place in counted_places.iter_rows() if place not in places]:
-        term, game_type = strangers[0]
-        raise MetricError(
-            f"`{name}` counts rows of the term `{term}` in the game type {game_type}, which no "
-            "Term declares: add one, or leave these rows out by `where`"
-        )
-
-
-def _check_hits(lake: StoredLake, name: str, declared: Metric) -> None:
-    """Raises MetricError for a hit beyond 0..1."""
-    # Parts that are added up may differ from 1 in a last digit.
-    is_beyond = ~pl.col("hit").is_between(-ROUNDING, 1 + ROUNDING)
-    counted = rows(declared, cache(lake.table), Request()).filter("is_counted", is_beyond)
-    beyond = counted.select("hit").head(1).collect(engine="streaming")
-    if beyond.height:
-        raise MetricError(f"`{name}` has a hit of {beyond.item()!r}, which is {BEYOND}")
-
-
 def _check_same(name: str, one: pl.DataFrame, other: pl.DataFrame) -> None:
     """Raises MetricError where polars and SQL do not count the same, with the first difference."""
     keys = ["model", "game_type", "term"]
@@ -159,7 +149,7 @@ def _check_values(name: str, one: pl.DataFrame, other: pl.DataFrame) -> None:
     value, *sums = (
         (pl.col(column) - pl.col(f"{column}_in_sql")).abs()
         # Two ways to divide may differ in the last digits.
-        <= _NEAR * pl.max_horizontal(pl.col(column), 1)
+        <= 1e-9 * pl.max_horizontal(pl.col(column), 1)
         for column in _VALUES
     )
     has_none = pl.all_horizontal(pl.col("value", "value_in_sql").is_null())
@@ -192,18 +182,12 @@ def declared_in(file: Path) -> tuple[str, Metric, str | None]:
     try:
         declared = runpy.run_path(str(file)).get("PAPER")
     except (Exception, SystemExit) as error:
-        what = error.msg if isinstance(error, SyntaxError) else error
-        raise MetricError(
-            f"{file}, line {_line(error, file)}: {type(error).__name__}: {what}"
-        ) from None
+        frames = reversed(traceback.extract_tb(error.__traceback__))
+        line = next((frame.lineno for frame in frames if frame.filename == str(file)), None)
+        what: object = error
+        if isinstance(error, SyntaxError):
+            line, what = error.lineno, error.msg
+        raise MetricError(f"{file}, line {line}: {type(error).__name__}: {what}") from None
     if not isinstance(declared, Metric):
         raise MetricError(f"{file}: it needs `PAPER = Metric(...)`, see docs/adding.md")
     return file.stem, declared, sql_beside(file)
-
-
-def _line(error: BaseException, file: Path) -> int | None:
-    """The line of the file at which the error came up."""
-    if isinstance(error, SyntaxError):
-        return error.lineno
-    frames = traceback.extract_tb(error.__traceback__)
-    return next((frame.lineno for frame in reversed(frames) if frame.filename == str(file)), None)

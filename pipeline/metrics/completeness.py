@@ -23,15 +23,11 @@ from pipeline.metrics.request import Request
 from pipeline.metrics.rows import frames
 from pipeline.vocabulary import ALL, Edition, Side
 
-# A game that nobody can repeat has its own id for a setting.
-IS_OWN = pl.col("setting_id") == pl.col("game_id")
 _OF_SETTING = ("competition", "game_type", "setting_id")
 MOST_NAMED = 5
 _OF_MODEL = ("model", "competition", "game_type")
 # Groups by one of these are of some competitions alone.
 _OF_COMPETITION = ("game_type", "competition", "role", "side")
-# Logs that state different numbers of their games are no two forms of one, as in the audit.
-_STATED = pl.when(pl.col("format") == "interchange").then("game_index").alias("stated")
 
 
 def played(lake: StoredLake, *conditions: pl.Expr) -> pl.DataFrame:
@@ -50,7 +46,8 @@ def played(lake: StoredLake, *conditions: pl.Expr) -> pl.DataFrame:
         .agg(
             n_games=pl.len().cast(pl.Int64),
             n_finished=pl.col("is_finished").sum().cast(pl.Int64),
-            is_own=IS_OWN.all(),
+            # A game that nobody can repeat has its own id for a setting.
+            is_own=(pl.col("setting_id") == pl.col("game_id")).all(),
             is_one_side=pl.all_horizontal(one.min() == one.max() for one in side),
         )
         .collect(engine="streaming")
@@ -255,7 +252,9 @@ def _of_settings(settings: pl.DataFrame) -> pl.DataFrame:
 def _repeats(lake: StoredLake) -> pl.DataFrame:
     """model, competition, n_repeats: of games with the same content all but the first."""
     keys = ["content_id", "stated"]
-    games = lake.table("games").select("game_id", "content_id", _STATED).drop_nulls("content_id")
+    # Logs that state different numbers of their games are no two forms of one, as in the audit.
+    stated = pl.when(pl.col("format") == "interchange").then("game_index").alias("stated")
+    games = lake.table("games").select("game_id", "content_id", stated).drop_nulls("content_id")
     # Most lakes have none: what differs in its hash differs. To group texts takes far longer.
     hashes = games.select(pl.col("content_id").hash()).collect(engine="streaming")
     if hashes.to_series().n_unique() == hashes.height:
@@ -326,10 +325,15 @@ def replay_notes(rows: pl.DataFrame) -> list[str]:
         return []
     of_models = rows.group_by("model").agg(pl.col(*REPLAYS).max()).sort("model", nulls_last=True)
     models: dict[str, list[str]] = {}
-    for model, *counts in of_models.filter(pl.any_horizontal(pl.col(*REPLAYS) > 0)).iter_rows():
-        models.setdefault(_said(*counts), []).append(model or NAMELESS)
+    has_some = of_models.filter(pl.any_horizontal(pl.col(*REPLAYS) > 0))
+    for model, n_replays, n_repeats in has_some.iter_rows():
+        replayed = f"{_are(n_replays, 'replay')} of its settings, more than other models have"
+        repeated = f"{_are(n_repeats, 'repeat')} of another, equal in every word"
+        parts = [*[replayed] * bool(n_replays), *[repeated] * bool(n_repeats)]
+        models.setdefault(", and ".join(parts), []).append(model or NAMELESS)
     return [
-        f"{_listed(names)}: {said}, by competition; all of them count"
+        f"{_some(names)}{', each' if len(names) > 1 else ''}: {said}, by competition; all of them "
+        "count"
         for said, names in models.items()
     ]
 
@@ -379,19 +383,8 @@ def lake_notes(lake: StoredLake) -> list[str]:
     return [note for rows in sums for note in replay_notes(rows)]
 
 
-def _said(n_replays: int, n_repeats: int) -> str:
-    """Both numbers in words, those that are not 0."""
-    replayed = f"{_are(n_replays, 'replay')} of its settings, more than other models have"
-    repeated = f"{_are(n_repeats, 'repeat')} of another, equal in every word"
-    return ", and ".join([*[replayed] * bool(n_replays), *[repeated] * bool(n_repeats)])
-
-
 def _are(n: int, what: str) -> str:
     return f"{n} game is a {what}" if n == 1 else f"{n:,} games are {what}s"
-
-
-def _listed(names: list[str]) -> str:
-    return _some(names) + (", each" if len(names) > 1 else "")
 
 
 def _some(names: list[str]) -> str:

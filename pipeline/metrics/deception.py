@@ -10,7 +10,6 @@ GUESS_WEIGHT = 0.25  # the paper's lambda
 
 _IS_HIDDEN = pl.col("side") == Side.HIDDEN
 _IS_CHAMELEON = pl.col("game_type") == GameType.CHAMELEON
-_IS_GUESSED = pl.col("guess_is_correct").is_not_null()
 _FLAG = pl.col("outcome_code")
 
 
@@ -27,7 +26,12 @@ PAPER = Metric(
     rows=(
         Rows(
             "results",
-            where=_IS_HIDDEN | (_IS_CHAMELEON & (pl.col("side") == Side.CIVILIAN) & _IS_GUESSED),
+            where=_IS_HIDDEN
+            | (
+                _IS_CHAMELEON
+                & (pl.col("side") == Side.CIVILIAN)
+                & pl.col("guess_is_correct").is_not_null()
+            ),
             term=_by_side(pl.lit("hidden_wins"), pl.lit("wrong_guesses")),
             what=_by_side(
                 either(pl.col("is_win"), "won", "lost"),

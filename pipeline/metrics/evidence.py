@@ -26,15 +26,12 @@ from pipeline.vocabulary import DEFAULT_GAMES, PAPER, Edition, Engine
 #
 # Rows that are alike in the columns that they are sorted by must come in the same order each time.
 
-MOST_ROWS = 2**40
-"""Lakes are smaller."""
-
 
 def check_limit(limit: int | None, offset: int = 0) -> None:
     """Raises UsageError for a limit below 0, and for an offset that no row has."""
     if limit is not None and limit < 0:
         raise UsageError(f"the limit must be 0 or more, not {limit}")
-    if not 0 <= offset < MOST_ROWS:
+    if not 0 <= offset < 2**40:  # lakes are smaller
         raise UsageError(f"the offset must be 0 or more, and a number of rows, not {offset}")
 
 
@@ -72,9 +69,8 @@ _OF_ROW = (
 _MESSAGE = TABLES["messages"].columns()
 _KNOWN = {**_MESSAGE, **rows.COLUMNS, "game_type": _MESSAGE["game_type"]}
 COLUMNS: Mapping[str, Column] = {"metric": METRIC, **{name: _KNOWN[name] for name in _OF_ROW}}
-# What is looked up for the rows that are shown, since for all it is most of the work.
-_LOOKED_UP = (COMPARED, "content")
-_COUNTED = tuple(name for name in _OF_ROW if name not in _LOOKED_UP)
+# The others are looked up for the rows that are shown, since for all it is most of the work.
+_COUNTED = tuple(name for name in _OF_ROW if name not in (COMPARED, "content"))
 # Rows alike in all of these are alike in every column.
 _ORDER = (
     *("model", "game_type", "game_index", "game_id", "term", "round", "seat", "what"),
@@ -84,8 +80,6 @@ _ORDER = (
 _HIT = pl.when("is_counted").then("hit").alias("hit")
 _ORDER_BY = ", ".join(f"{identifier(column)} NULLS LAST" for column in _ORDER)
 
-# So few rows are cut out first, and their messages are looked up.
-_FEW_ROWS = 1_000
 # Of so few games polars finds all rows before DuckDB is loaded, and of so few bytes their messages.
 _FEW_GAMES = 50_000
 _FEW_BYTES = 2**20
@@ -167,9 +161,16 @@ def evidence_parts(
     check_limit(limit)
     request, engine = _request(lake, metric, choices), choices.get("engine")
     condition = _condition(hit, unclear=unclear)
-    if limit is not None and (engine == "polars" or (engine is None and limit <= _FEW_ROWS)):
+    # Few rows are cut out first, and their messages are looked up.
+    if limit is not None and (engine == "polars" or (engine is None and limit <= 1_000)):
         return iter([_page(lake, metric, request, condition, limit=limit, choices=choices)])
-    if engine == "polars" or (engine is None and (_is_small(lake) or not known.has_sql(metric))):
+    if engine == "polars" or (
+        engine is None
+        and (
+            not known.has_sql(metric)
+            or (_has_few_games(lake) and sum(lake.sizes("messages").values()) <= _FEW_BYTES)
+        )
+    ):
         counted = of_tables(lake.table, metric, request, condition)
         own = counted.collect().select(pl.lit(metric).alias("metric"), *_OF_ROW)
         return iter([own.sort(_ORDER, nulls_last=True).slice(0, limit)])
@@ -326,10 +327,6 @@ def _selected(
 
 def _has_few_games(lake: StoredLake) -> bool:
     return sum(lake.counts("games").values()) <= _FEW_GAMES
-
-
-def _is_small(lake: StoredLake) -> bool:
-    return _has_few_games(lake) and sum(lake.sizes("messages").values()) <= _FEW_BYTES
 
 
 def _request(lake: StoredLake, name: str, choices: Choices) -> Request:

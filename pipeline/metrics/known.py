@@ -184,9 +184,6 @@ def as_hit(flag: pl.Expr) -> pl.Expr:
     return flag.cast(pl.Int64)
 
 
-_NEEDED = ("title", "order", "row", "value", "range", "source")
-
-
 class Added(Struct, frozen=True):
     """A metric from outside: its declaration, title, and SQL, if it has any."""
 
@@ -221,7 +218,8 @@ def _others() -> Mapping[str, Added]:
 def _order(name: str) -> int:
     """The metric's place among all; raises MetricError for a header that lacks something."""
     header = sqlfiles.header(f"metrics/{name}")
-    missing = [key for key in _NEEDED if key not in header]
+    needed = ("title", "order", "row", "value", "range", "source")
+    missing = [key for key in needed if key not in header]
     order = header.get("order", ["0"])[0]
     if missing or not order.isdecimal():
         lacks = ", ".join(f"`-- {key}: ...`" for key in missing) or "a number in `-- order: ...`"

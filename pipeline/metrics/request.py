@@ -40,8 +40,6 @@ _COMPARISONS = {
 _QUOTES = "texts need single quotes, as in role = 'civilian'"
 _BARE = re.compile(r"[=<>]\s*[^\W\d]")  # a word where a constant is expected
 _NUMBER, _TRUTH = r"[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?", "(?i)true|false"
-_INTEGERS = range(-(2**63), 2**63)
-_SMALL, _LARGE = 1e-9, 1e15
 SETTING = "setting"
 _KINDS: dict[type[pl.DataType], str] = {
     pl.String: "texts",
@@ -279,26 +277,22 @@ def _constant(node: Any) -> str | None:
 
 def _number(text: str) -> str:
     """The number as it is written, but without an exponent, if it is not long then."""
-    if text.lstrip("-").isdecimal() and int(text) not in _INTEGERS:
+    if text.lstrip("-").isdecimal() and not -(2**63) <= int(text) < 2**63:
         raise UsageError(f"the number {text} is too large for a condition")
     # In a list, polars 2.0 takes one with an exponent for another type than the rest.
-    if "e" not in text.lower() or not _SMALL < abs(float(text)) < _LARGE:
+    if "e" not in text.lower() or not 1e-9 < abs(float(text)) < 1e15:
         return text
     plain = f"{Decimal(text):f}"
     return plain if "." in plain else f"{plain}.0"
 
 
 DEFAULT_BY = ("model", "game_type")
-BY_TYPE = "; also group by game_type to get the value of each type"
-BY_TERM = "; `magic metrics --format json` shows each term in `terms`"
 POOL = "pooled"  # the term of a metric that is one ratio over all of its terms
 NO_LOSSES = (
     "the release edition counts failed games as the published script does: leave out the choice of "
     "failures"
 )
 MOST_EXPECTED = 1_000_000_000
-FEW_MODELS = 8
-"""So many are named where somebody asks for another."""
 
 _OF_EVERY_ROW = OfPlayer.columns()
 GAME_COLUMNS: dict[str, pl.DataType] = {
@@ -306,13 +300,6 @@ GAME_COLUMNS: dict[str, pl.DataType] = {
 } | {"opponent": pl.String()}
 """The columns of a game that its rows do not repeat, to group and choose by; `opponent` as in
 `results`. A column that `games` has is the game's, even where the rows have one of that name."""
-
-_LEAST_CONFIDENCE = 1e-6
-"""With less, both ends of an interval are one number."""
-_KEYS_READ = 1_000  # settings, to say which keys there are
-
-_OF_ONE_TYPE = ("game_id", "setting_id", "competition")
-_OF_A_SIDE = [name for name in _OF_EVERY_ROW if name != "player"]
 
 
 def several(names: Iterable[str] | None) -> tuple[str, ...] | None:
@@ -324,7 +311,8 @@ def several(names: Iterable[str] | None) -> tuple[str, ...] | None:
 
 def check_confidence(confidence: float | None) -> None:
     """Raises UsageError for a level without an interval; None asks for no interval."""
-    if confidence is not None and not _LEAST_CONFIDENCE <= confidence < 1:
+    # With less than the least, both ends of an interval are one number.
+    if confidence is not None and not 1e-6 <= confidence < 1:
         raise UsageError(
             f"the confidence must be between 0 and 1, for example 0.95, not {confidence:g}"
         )
@@ -378,11 +366,6 @@ class Request(Struct, frozen=True):
     varied: tuple[str, ...] = ()
 
     @property
-    def varied_paths(self) -> list[tuple[str, ...]]:
-        """The parts of the setting in which games of one task differ, as this request sees it."""
-        return [path for path in map(setting_path, (*self.by, *self.varied)) if path]
-
-    @property
     def keys(self) -> list[str]:
         """The columns that identify a value."""
         return ["metric", *self.by]
@@ -416,7 +399,8 @@ class Request(Struct, frozen=True):
 
         A result may stand for a whole team, so it has no seat or player to group by.
         """
-        return all(name in _OF_A_SIDE or is_of_game(name) for name in self.columns)
+        of_a_side = _OF_EVERY_ROW.keys() - {"player"}
+        return all(name in of_a_side or is_of_game(name) for name in self.columns)
 
     def tells_type(self, of_metric: Collection[str]) -> bool:
         """Whether a group is of one of a metric's own game types by all that is asked.
@@ -425,14 +409,18 @@ class Request(Struct, frozen=True):
         """
         chosen = set(self.game_types or ())
         is_one_alone = len(chosen) == 1 and chosen <= set(of_metric) and self.edition != RELEASE
-        return is_one_alone or not {"game_type", *_OF_ONE_TYPE}.isdisjoint(self.by)
+        of_one_type = {"game_type", "game_id", "setting_id", "competition"}
+        return is_one_alone or not of_one_type.isdisjoint(self.by)
 
     def hint(self, of_metric: Collection[str]) -> str:
         """What to say of a value that lacks some of its terms, for a metric of these types."""
         is_of_all = self.edition == RELEASE or (self.has_every_group and self.where is None)
         # Its groups can lack terms because they are of some of its types only.
         is_mixed = len(of_metric) > 1 and not is_of_all and not self.tells_type(of_metric)
-        return BY_TYPE * is_mixed + BY_TERM * (not self.has_every_group)
+        by_type = "; also group by game_type to get the value of each type" if is_mixed else ""
+        if self.has_every_group:
+            return by_type
+        return f"{by_type}; `magic metrics --format json` shows each term in `terms`"
 
     @property
     def has_every_group(self) -> bool:
@@ -544,16 +532,12 @@ def check(lake: StoredLake, request: Request, metrics: Sequence[str]) -> None:
         if lacking := [metric for metric in own if column not in tables[metric]]:
             raise UsageError(_cannot_group(column, lacking, tables))
     for column in filter(is_key, request.columns):
-        _check_key(lake, column)
-
-
-def _check_key(lake: StoredLake, column: str) -> None:
-    """Raises UsageError for a key that no game's setting has."""
-    settings = lake.table("games").select(SETTING).drop_nulls()
-    found = settings.filter(key_of_setting(column).is_not_null()).head(1).collect()
-    if found.is_empty() and (some := settings.unique().head(_KEYS_READ).collect()[SETTING]).len():
-        keys = sorted({f"{SETTING}.{key}" for text in some for key in json.loads(text)})
-        raise UsageError(f"no game has `{column}` in its setting: {choose([column], keys)}")
+        settings = lake.table("games").select(SETTING).drop_nulls()
+        found = settings.filter(key_of_setting(column).is_not_null()).head(1).collect()
+        some = settings.unique().head(1_000)
+        if found.is_empty() and (texts := some.collect()[SETTING]).len():
+            keys = sorted({f"{SETTING}.{key}" for text in texts for key in json.loads(text)})
+            raise UsageError(f"no game has `{column}` in its setting: {choose([column], keys)}")
 
 
 def _cannot_group(column: str, lacking: Sequence[str], tables: dict[str, list[str]]) -> str:
@@ -638,7 +622,12 @@ def _check_known(
 ) -> None:
     """Raises UsageError for models that sit in no game; only those of `accepted` are suggested."""
     if strangers := _strangers(lake.table("players"), models):
-        _check_system(lake, strangers)
+        for system in lake.systems if lake.system else ():
+            if not _strangers(lake.of_system(system).table("players"), strangers):
+                raise OtherSystemError(
+                    f"no game of {_listed(strangers)} in {lake.system}, but in {system}",
+                    f"choose that system, with `--system {system}` or `lake.of_system({system!r})`",
+                )
         if alone := [name for name in strangers if name.rpartition("@")[2] in lake.systems]:
             raise UsageError(
                 f"no game of {_listed(alone)}: only `compare` takes a model of a system; name the "
@@ -646,22 +635,12 @@ def _check_known(
             )
         known = accepted.select(pl.col("model").unique()).drop_nulls().collect()["model"].sort()
         # Not all of them, since there may be very many.
-        is_few = 0 < len(known) <= FEW_MODELS
+        is_few = 0 < len(known) <= 8
         some = (
             f"choose from {', '.join(known)}" if is_few else f"run `{listing}` to list the models"
         )
         hint = nearest(strangers, known) or some
         raise UsageError(f"no game of {_listed(strangers)}: {hint}")
-
-
-def _check_system(lake: StoredLake, models: Sequence[str]) -> None:
-    """Raises UsageError for models of another system than that of the lake."""
-    for system in lake.systems if lake.system else ():
-        if not _strangers(lake.of_system(system).table("players"), models):
-            raise OtherSystemError(
-                f"no game of {_listed(models)} in {lake.system}, but in {system}",
-                f"choose that system, with `--system {system}` or `lake.of_system({system!r})`",
-            )
 
 
 def _strangers(rows: pl.LazyFrame, models: str | Sequence[str] | None) -> list[str]:

@@ -50,7 +50,6 @@ _OF_ROW = (
     *("game_id", "model", "game_type", "competition", "setting_id"),
     *("term", "hit", "is_counted", "parse_status"),
 )
-_OF_RESULT = ("game_id", "model", "game_type", "game_index", "is_finished", "is_tested")
 _GAMES = """SELECT games.*, opponents.opponent
 FROM games
 LEFT JOIN (SELECT game_id, min(opponent) AS opponent FROM results GROUP BY game_id) AS opponents
@@ -204,7 +203,8 @@ def selects(metrics: Iterable[str], request: Request) -> dict[str, str]:
 
     Most files leave these out by themselves, and DuckDB takes a tenth more time to do it again.
     """
-    columns = [*_OF_RESULT, *request.columns]
+    columns = ["game_id", "model", "game_type", "game_index", "is_finished", "is_tested"]
+    columns += request.columns
     results = _with_game_sql("SELECT * FROM results", columns, request)
     sides = f"SELECT * FROM ({results}) AS rows WHERE is_tested AND {wanted(request)}"
     of_metrics = {name: f"({_select(name, _OF_ROW, request)})" for name in metrics}
@@ -260,11 +260,9 @@ LEFT JOIN ({_GAMES}) AS games
 
 def _of_game_sql(column: str) -> str:
     """A column of the game in SQL: of a key of the setting its text, as `key_of_setting` has it."""
-    name = identifier(column)
-    if not is_key(column):
-        return f"games.{name}"
     path = "".join(f'."{key}"' for key in column.split(".")[1:])
-    return f"json_extract_string(games.setting, {literal(f'${path}')}) AS {name}"
+    text = f"json_extract_string(games.setting, {literal(f'${path}')}) AS {identifier(column)}"
+    return text if is_key(column) else f"games.{identifier(column)}"
 
 
 # The views of SQL: the metrics, their terms and evidence, what texts say, and the audit.
@@ -331,8 +329,8 @@ def in_schema(schema: str, edition: Edition, name: str) -> str:
 
     That of the edition paper has the plain name, as in `evidence.judgement`.
     """
-    parts = [schema] if schema else []
-    return f"{'_'.join([*parts, *([] if edition == PAPER else [edition])])}.{name}".lstrip(".")
+    parts = (schema, "" if edition == PAPER else edition, name)
+    return f"{'_'.join(filter(None, parts[:2]))}.{name}".lstrip(".")
 
 
 def shared(num_of_game: int = DEFAULT_GAMES) -> dict[str, View]:
@@ -451,10 +449,12 @@ _OF_ROWS = {
 }
 
 
-_SCHEMAS = [in_schema(schema, one, "").strip(".") for schema in ("", *_OF_ROWS) for one in EDITIONS]
-_OF_VIEWS = (*sqlfiles.names(""), *_SCHEMAS, OF_ALL, LEADERBOARD, "shared", "audit")
-_OF_LEADERBOARD = (*known.LEADERBOARD, *known.ORIGIN, *known.SEEN_AS)
-_TAKEN = frozenset((*TABLES, *_OF_VIEWS, *_OF_LEADERBOARD))
+# The names of tables, of views and their schemas, and of the leaderboard's columns.
+_TAKEN = {
+    *(*TABLES, *sqlfiles.names(""), OF_ALL, LEADERBOARD, "shared", "audit"),
+    *(in_schema(schema, one, "").strip(".") for schema in ("", *_OF_ROWS) for one in EDITIONS),
+    *(*known.LEADERBOARD, *known.ORIGIN, *known.SEEN_AS),
+}
 
 
 def check_declared(name: str, declared: Metric, others: Collection[str]) -> None:

@@ -70,12 +70,7 @@ def _remove(setting: Any, path: Sequence[str]) -> bool:
 
 GAMES = ("n_games", "n_games_unknown")
 CLUSTER = ("stratum", "cluster")
-# Above so many games of a competition, games that are clusters are put together in groups.
-MANY_GAMES = 50_000
 
-# What DuckDB raises that says nothing of a query.
-_OF_LIMITS = ("InterruptException", "OutOfMemoryException")
-_NO_SIDES = pl.DataFrame(schema={"n_unfinished": pl.Int64})
 ENGINES = ("polars", "duckdb", "spark")
 
 
@@ -95,7 +90,6 @@ def n_games(condition: str) -> str:
 
 
 _NONE = "CAST(0 AS BIGINT)"
-_WHOLE_HITS = {"hits": f"CAST({n_rows('is_counted AND hit = 1')} AS {HITS})"}
 _SUMS = {
     "hits": sum_of("hit", "is_counted"),
     "counted": n_rows("is_counted"),
@@ -171,7 +165,8 @@ def clusters(played: pl.DataFrame, request: Request, task_ids: Mapping[str, str]
         sides = sides.filter(pl.col("n_settings") == 1)
     named = sides.drop_nulls("competition").with_columns(pl.col("model").fill_null(""))
     named = named.sort("model", "competition")
-    is_many = bool((named["n_games"] > MANY_GAMES).any())
+    # Above so many games of a competition, games that are clusters are put together in groups.
+    is_many = bool((named["n_games"] > 50_000).any())
     by_game = tuple(named.select("model", "competition").iter_rows())
     return Clusters(by_game, is_many, task_ids)
 
@@ -198,7 +193,8 @@ def _of_metric(name: str, rows: str, question: Question) -> list[str]:
         "n_games_unknown": n_games("is_counted AND hit IS NULL") if can_be_unknown else _NONE,
     }
     # What was added is not known to have the hits that it says.
-    whole = {} if declared.has_partial_hits or is_added(name) else _WHOLE_HITS
+    n_hits = {"hits": f"CAST({n_rows('is_counted AND hit = 1')} AS {HITS})"}
+    whole = {} if declared.has_partial_hits or is_added(name) else n_hits
     known = {} if can_be_unknown else {"n_hits_unknown": _NONE}
     sums = {**_SUMS, **whole, **known, **question.also}
     # A column less to group by. The terms of what was added are checked, so its rows tell them.
@@ -260,16 +256,23 @@ def count(
 ) -> Counts:
     """What the engine counts, each frame sorted, so that equal lakes give equal answers."""
     try:
-        is_polars = engine == "polars"
-        found = _by_polars(lake, question) if is_polars else _by_sql(lake, question, engine, master)
+        found = _counted(lake, question, engine, master)
     except (pl.exceptions.PolarsError, QueryError) as error:
-        # What an executor of Spark cannot do need not be said by the query.
-        is_of_query = engine != "spark" and type(error.__context__).__name__ not in _OF_LIMITS
+        # What an executor of Spark cannot do need not be said by the query, nor DuckDB's limits.
+        limits = ("InterruptException", "OutOfMemoryException")
+        is_of_query = engine != "spark" and type(error.__context__).__name__ not in limits
         if is_of_query and not is_of_parquet(error):
-            _blame(question, error.message if isinstance(error, QueryError) else one_line(error))
+            # The definition of another package is wrong.
+            named = ((name, package_of(name)) for name in question.metrics)
+            if theirs := [
+                f"`{name}` of the package {package}" for name, package in named if package
+            ]:
+                what = error.message if isinstance(error, QueryError) else one_line(error)
+                raise PluginError(f"{' or '.join(theirs)} cannot count: {what}") from None
         raise
-    no_sides = [] if question.request.is_of_results else [_NO_SIDES]
-    sides, *of_metrics = [*no_sides, *found]
+    if not question.request.is_of_results:
+        found = [pl.DataFrame(schema={"n_unfinished": pl.Int64}), *found]
+    sides, *of_metrics = found
     group = ("metric", *question.request.fine)
     cluster = () if question.clusters is None else CLUSTER
     shapes = ((*group, *cluster, "term", *_SUMS, *question.also), (*group, *GAMES))
@@ -286,19 +289,17 @@ def count(
     return Counts(*(frame.sort(pl.all(), nulls_last=True) for frame in (sums, games, sides)))
 
 
-def _by_polars(lake: StoredLake, question: Question) -> list[pl.DataFrame]:
-    rows = frames(question.metrics, question.request, cache(lake.table))
-    context = pl.SQLContext(rows)
-    # One query after the other: together they take twice the memory, and are no faster.
-    return [
-        context.execute(query).collect(engine="streaming")
-        for query in queries(question, {name: identifier(name) for name in rows})
-    ]
-
-
-def _by_sql(
+def _counted(
     lake: StoredLake, question: Question, engine: Engine, master: str | None
 ) -> list[pl.DataFrame]:
+    if engine == "polars":
+        rows = frames(question.metrics, question.request, cache(lake.table))
+        context = pl.SQLContext(rows)
+        # One query after the other: together they take twice the memory, and are no faster.
+        return [
+            context.execute(query).collect(engine="streaming")
+            for query in queries(question, {name: identifier(name) for name in rows})
+        ]
     texts = queries(question, selects(question.metrics, question.request))
     views = shared(question.request.num_of_game)
     # Imported here, so that polars does not wait for it. Spark is an extra, and slow to import.
@@ -310,11 +311,3 @@ def _by_sql(
 
     with connect(lake, views, "\n".join(texts)) as connection:
         return [answer(connection, text) for text in texts]
-
-
-def _blame(question: Question, fault: str) -> None:
-    """Raises PluginError if a metric of another package is asked for: its definition is wrong."""
-    named = ((name, package_of(name)) for name in question.metrics)
-    theirs = [f"`{name}` of the package {package}" for name, package in named if package]
-    if theirs:
-        raise PluginError(f"{' or '.join(theirs)} cannot count: {fault}") from None

@@ -23,17 +23,22 @@ from pipeline.statistics.interval import (
 from pipeline.vocabulary import ALL
 
 _OF_ROWS = ("n_unreadable", "n_unknown", "n_undecided")
-_OF_GAMES = ("n_games", "n_unfinished", *_OF_ROWS)
 VALUE_COLUMNS = pl.Schema(
     (name, VALUES[name].dtype)
-    for name in ("value", "hits", "counted", "terms", *_OF_GAMES, "reason")
+    for name in (
+        *("value", "hits", "counted", "terms", "n_games", "n_unfinished"),
+        *(*_OF_ROWS, "reason"),
+    )
 )
 _UNKNOWN = pl.col("n_games_unknown")
-_ALL_UNKNOWN = pl.col("unknown").str.replace("{}", _UNKNOWN.cast(pl.String), literal=True)
 # Why there is no value; null if there is a value.
 _REASON = pl.when(pl.col("value").is_null()).then(
     pl.when(_UNKNOWN > 0)
-    .then(_ALL_UNKNOWN.str.replace(r"\b1 games", "1 game"))
+    .then(
+        pl.col("unknown")
+        .str.replace("{}", _UNKNOWN.cast(pl.String), literal=True)
+        .str.replace(r"\b1 games", "1 game")
+    )
     .otherwise(
         pl.concat_str(
             pl.lit("nothing to count: "),
@@ -46,16 +51,6 @@ BEYOND = (
     "not within 0..1: divide it by the largest, and give the Term that `weight` and the Metric "
     "that `high`, so that values have their unit"
 )
-_DECLARED = {
-    "metric": pl.String,
-    "combine": pl.String,
-    "term": pl.String,
-    "order": pl.Int64,
-    "weight": pl.Float64,
-    "fixed_count": pl.Int64,
-    "of_type": pl.String,
-}
-
 UNMET = "no row meets the condition"
 
 
@@ -205,25 +200,7 @@ def _terms(
     keys = request.keys
     summed = pl.col("hits", "counted", "n_hits_unknown").sum()
     counted = rolled(sums, request, summed, also=["term"])
-    declared = _declared(metrics, request)
-    expected = groups.select(*keys, "of_type").join(declared, on=["metric", "of_type"])
-    n_counted = pl.coalesce("fixed_count", "counted", pl.lit(0)).cast(pl.Int64)
-    is_known = pl.col("n_hits_unknown").fill_null(0) == 0
-    ratio = pl.when(pl.col("counted") > 0, is_known).then(pl.col("hits") / pl.col("counted"))
-    # In a mean, all ratios that exist have the same weight.
-    mean = pl.when(pl.col("ratio").is_not_null()).then(1 / pl.col("ratio").count().over(keys))
-    weight = pl.when(pl.col("combine") == Combine.MEAN).then(mean).otherwise("weight")
-    return (
-        join(expected, counted, [*keys, "term"])
-        .with_columns(pl.col("hits").cast(pl.Float64).fill_null(0.0), counted=n_counted)
-        .with_columns(ratio=ratio, known_hits=pl.when(is_known).then("hits"))
-        .with_columns(weight=weight)
-        .sort("order", maintain_order=True)
-    )
-
-
-def _declared(metrics: Mapping[str, Metric], request: Request) -> pl.LazyFrame:
-    """The declared terms, a row for each type of game, or `all`, that they exist under."""
+    # A row for each type of game, or `all`, that a term exists under.
     terms = [
         {
             "metric": name,
@@ -238,7 +215,25 @@ def _declared(metrics: Mapping[str, Metric], request: Request) -> pl.LazyFrame:
         for order, term in enumerate(declared.terms)
         for game_type in dict.fromkeys((*term.game_types, ALL))
     ]
-    return pl.LazyFrame(terms, schema=_DECLARED)
+    schema = {
+        **dict.fromkeys(("metric", "combine", "term"), pl.String),
+        **{"order": pl.Int64, "weight": pl.Float64, "fixed_count": pl.Int64, "of_type": pl.String},
+    }
+    of_types = pl.LazyFrame(terms, schema=schema)
+    expected = groups.select(*keys, "of_type").join(of_types, on=["metric", "of_type"])
+    n_counted = pl.coalesce("fixed_count", "counted", pl.lit(0)).cast(pl.Int64)
+    is_known = pl.col("n_hits_unknown").fill_null(0) == 0
+    ratio = pl.when(pl.col("counted") > 0, is_known).then(pl.col("hits") / pl.col("counted"))
+    # In a mean, all ratios that exist have the same weight.
+    mean = pl.when(pl.col("ratio").is_not_null()).then(1 / pl.col("ratio").count().over(keys))
+    weight = pl.when(pl.col("combine") == Combine.MEAN).then(mean).otherwise("weight")
+    return (
+        join(expected, counted, [*keys, "term"])
+        .with_columns(pl.col("hits").cast(pl.Float64).fill_null(0.0), counted=n_counted)
+        .with_columns(ratio=ratio, known_hits=pl.when(is_known).then("hits"))
+        .with_columns(weight=weight)
+        .sort("order", maintain_order=True)
+    )
 
 
 # How sure each value is: its interval, and its thin terms, from the sums over its clusters.

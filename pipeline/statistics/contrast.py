@@ -262,7 +262,6 @@ def letter_groups(is_apart: NDArray[np.bool_]) -> list[str]:
 
 # Beyond it a normal p-value is 0.
 MOST_Z = 40.0
-_CLOSE = 1e-12
 
 
 class Interval(NamedTuple):
@@ -361,7 +360,7 @@ def z_at(a: Rate, b: Rate, at: float, correlation: float = 0.0) -> float:
                 low, room_low = one, of_one
             elif of_one <= 0 and one < high:
                 high, room_high = one, of_one
-        if abs(new - z) < _CLOSE:
+        if abs(new - z) < 1e-12:
             break
         z = new
     return min(new, MOST_Z)
@@ -450,8 +449,12 @@ def fall_seen(
     def is_seen(fall: float) -> bool:
         after = a.at(min(1.0, max(0.0, (before - fall) / a.range)))
         change = difference(after, b, z_level, correlation)
-        error = _standard_error(after, b, correlation)
-        return change.high + z_power * error < -margin
+        error_a, error_b = (
+            rate.range * (rate.rate * (1 - rate.rate) / rate.effective_items) ** 0.5
+            for rate in (after, b)
+        )
+        variance = error_a**2 + error_b**2 - 2 * correlation * error_a * error_b
+        return change.high + z_power * math.sqrt(max(0.0, variance)) < -margin
 
     low, high = 0.0, before
     if not is_seen(high):
@@ -460,10 +463,3 @@ def fall_seen(
         middle = (low + high) / 2
         low, high = (low, middle) if is_seen(middle) else (middle, high)
     return high
-
-
-def _standard_error(a: Rate, b: Rate, correlation: float) -> float:
-    error_a, error_b = (
-        rate.range * (rate.rate * (1 - rate.rate) / rate.effective_items) ** 0.5 for rate in (a, b)
-    )
-    return float(max(0.0, error_a**2 + error_b**2 - 2 * correlation * error_a * error_b) ** 0.5)

@@ -69,7 +69,6 @@ import polars as pl
 ENDS = ("low", "high")
 # From Wilson's end, three steps of the third order come to the last digit.
 _STEPS = 3
-_MOST_LEVELS = 500
 
 
 def ends(rate: pl.Expr, items: pl.Expr, confidence: float) -> pl.Expr:
@@ -109,7 +108,7 @@ def _missing(x: pl.Series, a: pl.Series, level: float) -> pl.Series:
     choose = [log(n + 1) - log(x + 1) - log(a + 1) for n, x, a in terms]
     constant = pl.Series(choose, dtype=pl.Float64) - math.log(level / 2)
     # Many items and low confidence need more levels.
-    levels = min(_MOST_LEVELS, int(16 + 8 * math.log2(max([2.0, *n.top_k(1)])) / z))
+    levels = min(500, int(16 + 8 * math.log2(max([2.0, *n.top_k(1)])) / z))
     fraction = _fraction(x, a, levels)
     # Wilson's end, written so that it loses no digits where there are few misses.
     t = (a**2 / (n * (a + z**2 / 2 + z * (a * x / n + z**2 / 4).sqrt()))).log()
@@ -241,16 +240,6 @@ def rates(
     return of_groups.select(*by, **columns).cast(RATE)
 
 
-def _cells(sums: pl.LazyFrame, numbered: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
-    """h and c by term number k, stratum and cluster."""
-    return (
-        sums.join(numbered.select("k", *by, "term"), on=[*by, "term"], nulls_equal=True)
-        .group_by("k", "stratum", "cluster")
-        .agg(h=exact_sum(_H), c=_C.sum().cast(pl.Float64))
-        .filter(_C > 0)
-    )
-
-
 def _shares(cells: pl.LazyFrame, numbered: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
     """Of each k its group, C, r, its share `a` of the value's range, and that range."""
     totals = cells.group_by("k").agg(r=exact_sum(_H) / _C.sum(), total=_C.sum())
@@ -313,7 +302,14 @@ def _groups(
     """Of each group y, n, its range, its terms as `parts`, and how far these reach down and up."""
     # Each of these is asked for twice; the optimizer does not always see it.
     numbered = terms.sort(*by, "term").with_row_index("k").cache()
-    cells = _cells(sums, numbered, by).cache()
+    # h and c by term number k, stratum and cluster.
+    cells = (
+        sums.join(numbered.select("k", *by, "term"), on=[*by, "term"], nulls_equal=True)
+        .group_by("k", "stratum", "cluster")
+        .agg(h=exact_sum(_H), c=_C.sum().cast(pl.Float64))
+        .filter(_C > 0)
+        .cache()
+    )
     shares = _shares(cells, numbered, by).cache()
     clusters = _clusters(cells, shares).cache()
     of_terms_k = _terms(clusters, shares)

@@ -29,14 +29,12 @@ _SIDE, _HIT, _GAME = pl.col("side"), pl.col("hit"), pl.col("game_id")
 _IS_HIDDEN = _SIDE == Side.HIDDEN
 _MOST, _LEAST = 12.0, 1e-6
 """Logits beyond the first, and standard errors below the second, are not shown."""
-_SWEPT = "it won {} of its games"
 _LEFT_OUT = "all of its games are left out: their models or kinds foretell the results for certain"
 _BEYOND = "its odds are beyond what its games can tell"
 _TOGETHER = (
     "its games do not separate it from another model, which was on the same side in all of them"
 )
 _WIDE = "its games do not separate it from others: its odds could be 1,000 times as high or as low"
-_WIDEST = float(np.log(1000))
 _ALIKE = "its results do not vary between settings, which gives no interval"
 _ONE_SETTING = "all of its games are of one setting, which gives no interval"
 _FEW = "there are too few games, or settings, for so many models"
@@ -62,10 +60,19 @@ def rated(seats: pl.DataFrame, confidence: float) -> pl.DataFrame:
     kept = games_of[overlapping(rows, games_of["hit"].to_numpy())]
     counted = met.join(kept, on="game_id", how="semi")
     odds = pl.DataFrame(list(_odds(counted, confidence)), schema=_ODDS)
-    left_out = _left_out(met.join(counted, on="game_id", how="anti"))
+    # How many games of each kind are left out.
+    counts = (
+        met.join(counted, on="game_id", how="anti")
+        .group_by(*_NODE, "game_type")
+        .agg(text=pl.format("{} of ", _GAME.n_unique()))
+        .sort("game_type")
+    )
+    texts = counts.select(*_NODE, left_out=pl.col("text") + pl.col("game_type"))
+    left_out = texts.group_by(_NODE, maintain_order=True).agg(pl.col("left_out").str.join(", "))
     has_odds = pl.col("odds").is_not_null()
     which = pl.when(most=0).then(pl.lit("none")).when(least=1).then(pl.lit("all"))
-    why = pl.coalesce("reason", pl.format(_SWEPT, which), pl.lit(_LEFT_OUT))
+    swept = pl.format("it won {} of its games", which)
+    why = pl.coalesce("reason", swept, pl.lit(_LEFT_OUT))
     place = pl.col("odds").rank("min", descending=True).over("side", "pool").cast(pl.Int64)
     number = pl.col("pool").rank("dense").over("side").cast(pl.Int64)
     return (
@@ -95,13 +102,6 @@ def _of_nodes(seats: pl.DataFrame) -> pl.DataFrame:
         )
         .sort(_NODE, nulls_last=True)
     )
-
-
-def _left_out(seats: pl.DataFrame) -> pl.DataFrame:
-    """side, model, and `left_out`: how many games of each kind these seats are of."""
-    counts = seats.group_by(*_NODE, "game_type").agg(text=pl.format("{} of ", _GAME.n_unique()))
-    texts = counts.sort("game_type").select(*_NODE, left_out=pl.col("text") + pl.col("game_type"))
-    return texts.group_by(_NODE, maintain_order=True).agg(pl.col("left_out").str.join(", "))
 
 
 def _odds(seats: pl.DataFrame, confidence: float) -> Iterator[dict[str, Any]]:
@@ -166,7 +166,7 @@ def _without_odds(logit: float, error: float, spread: float, n_free: int) -> str
         return _ONE_SETTING
     if not (abs(logit) <= _MOST and np.isfinite(error)):
         return _BEYOND
-    if spread > _WIDEST:
+    if spread > np.log(1000):
         return _WIDE
     return _ALIKE if error < _LEAST else None
 

@@ -553,6 +553,17 @@ def test_a_name_without_a_seat_has_to_be_listed() -> None:
     assert json.loads(encoded(game))["unseated"] == ["Al"]
 
 
+def test_names_without_a_seat_are_listed_in_the_order_of_the_acts() -> None:
+    """Else two conversions of one game would be different texts."""
+    names = ["Zoe", "Al", "Mia", "Bo", "Yan", "Cy"]
+    votes = [
+        {"actor": "Ida", "round": round_, "acts": [{"act": "votes", "target": name}]}
+        for round_, name in enumerate(names, start=2)
+    ]
+    document = changed(lambda d: d["events"].extend(votes)) | {"unseated": names[::-1]}
+    assert json.loads(encoded(read_document(document)))["unseated"] == names
+
+
 def test_a_text_shown_to_a_name_without_a_seat_is_a_fault_of_its_part() -> None:
     document = changed(lambda d: d["events"][1].update(visible_to=["Eve", "wolves", "Moderator"]))
     (fault,) = read_document(document).faults

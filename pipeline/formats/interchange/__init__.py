@@ -7,7 +7,7 @@ magic does not know can write it, in place of a format.
 from msgspec.structs import replace
 
 from pipeline.archives.splitting import Splitter, entries
-from pipeline.formats.interchange.document import ACTS, DECODER, schema
+from pipeline.formats.interchange.document import ACTS, Document, schema
 from pipeline.formats.interchange.reading import FORMAT, game_of
 from pipeline.formats.interchange.writing import encoded
 from pipeline.formats.look import Look, begun, decode
@@ -68,7 +68,7 @@ def claims(look: Look) -> bool:
 
 def read(look: Look, model: str | None) -> GameRecord:
     try:
-        return game_of(decode(DECODER, look.data))
+        return game_of(decode(Document, look.data))
     except BrokenDocument as error:
         fault = error.fault
         if not fault.json_path.endswith(".act"):

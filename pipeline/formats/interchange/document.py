@@ -32,9 +32,6 @@ MOST = 2**31 - 1
 Round = Annotated[int, Meta(ge=0, le=MOST)]
 # What the game registered; if it is left out, the text decides.
 REGISTERED = {"votes": "target", "proposals": "share", "proposal_votes": "candidate"}
-# Fields that name players, one or several, who have seats.
-_PLAYERS = (*SEATED, "candidate", "team")
-_MOST_acts = {"Int32": MOST, "Int64": 2**63 - 1}
 # What a document says of an act that games share, its fields in order, each with what it is if it
 # is left out: UNSET is derived, and NODEFAULT cannot be. Later lines begin as those of a docstring.
 _SAID: dict[str, tuple[str, dict[str, Any]]] = {
@@ -134,7 +131,7 @@ def _bounded(kind: Any, column: Column | None, default: Any) -> Any:
     """The type, a number within what its column can hold."""
     held = [one for one in get_args(kind) if one is not NoneType] or [kind]
     if column is not None and held in ([int], [float]):
-        most = _MOST_acts.get(str(column.dtype))
+        most = {"Int32": MOST, "Int64": 2**63 - 1}.get(str(column.dtype))
         low = column.min if most is None or column.min is not None else -most - 1
         high = most if column.max is None else column.max
         number = Annotated[held[0], Meta(ge=low, le=high)]  # type: ignore[valid-type]
@@ -160,23 +157,29 @@ TABLES = {**SHARED, **{name: kinds()[of].tables[name] for name, of in OWN_TABLES
 ACTS = {table: _act(table) for table in TABLES}
 TABLE_OF = {act: table for table, act in ACTS.items()}
 AnyAct: Any = Union[tuple(ACTS.values())]  # noqa: UP007 - made of what is there
+# The fields that name players, one or several, who have seats.
 NAMING = {
-    table: [name for name in _PLAYERS if name in act.__struct_fields__]
+    table: [name for name in (*SEATED, "candidate", "team") if name in act.__struct_fields__]
     for table, act in ACTS.items()
 }
 
 
-def _key(table: str) -> tuple[str, ...]:
-    """The fields by which no two acts of a table are alike: a player leaves a game once."""
-    of_event = TABLES[table].event.__struct_fields__
-    columns = TABLES[table].columns
-    is_key = {"seat": True, "round": True} | {
-        name: column.primary_key for name, column in columns.items() if name in of_event
-    }
-    return tuple(name for name, is_part in is_key.items() if is_part)
-
-
-KEYS = {table: _key(table) for table in ACTS}
+# The fields by which no two acts of a table are alike: a player leaves a game once.
+KEYS = {
+    name: tuple(
+        field
+        for field, is_part in {
+            **{"seat": True, "round": True},
+            **{
+                field: column.primary_key
+                for field, column in table.columns.items()
+                if field in table.event.__struct_fields__
+            },
+        }.items()
+        if is_part
+    )
+    for name, table in TABLES.items()
+}
 
 VERSION: Literal[1] = 1
 Name = Annotated[str, Meta(min_length=1)]
@@ -279,10 +282,6 @@ class Document(_Part, kw_only=True):
     results: list[Result] | UnsetType = UNSET  # type: ignore[valid-type]
 
 
-DECODER = msgspec.json.Decoder(Document)
-ENCODER = msgspec.json.Encoder()
-
-
 def schema() -> dict[str, Any]:
     """The JSON Schema of a document, as a dictionary."""
     dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
@@ -295,7 +294,6 @@ def schema() -> dict[str, Any]:
 
 # What JSON and its hash can be made of again.
 _LEAST, _MOST = -(2**63), 2**64 - 1
-_LONGEST = 60
 # Far more than a setting needs, and far less than Python's functions can call themselves.
 _DEEPEST = 100
 _PAYOFFS = [keys[1] for keys in game.FIXED.values() if keys[0] == "payoffs"]
@@ -307,9 +305,10 @@ _HELD: dict[str, Any] = {
     game.VARIANT_KEYS: list[str],
     "payoffs": defstruct("Payoffs", [(name, float | None, None) for name in _PAYOFFS]),
 }
-_COLUMNS = dict.fromkeys(keys[0] for keys in game.FIXED.values())
-_KEYS = ("code", "civilian_code", game.VARIANT_KEYS, *_COLUMNS)
-Fixed = defstruct("Fixed", [(key, _HELD.get(key, str) | None, None) for key in _KEYS])
+_KEYS = ("code", "civilian_code", game.VARIANT_KEYS, *(keys[0] for keys in game.FIXED.values()))
+Fixed = defstruct(
+    "Fixed", [(key, _HELD.get(key, str) | None, None) for key in dict.fromkeys(_KEYS)]
+)
 # Where there is a secret word, the topic is what it is about; else it can be anything.
 OfWords = defstruct("OfWords", [("topic", str | None, None)], bases=(Fixed,))
 
@@ -326,4 +325,4 @@ def check_setting(setting: Mapping[str, Any]) -> None:
             raise broken("$.setting", rule, "there are more")
         if isinstance(value, int) and not _LEAST <= value <= _MOST:
             rule = f"a whole number is from {_LEAST} to {_MOST}: write another as a text"
-            raise broken(f"$.setting{path}", rule, str(value)[:_LONGEST])
+            raise broken(f"$.setting{path}", rule, str(value)[:60])

@@ -1,9 +1,9 @@
 """A document made into a game: rows of acts completed by what is derived, and rules checked."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain, compress, islice
-from operator import attrgetter, itemgetter, ne
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple, TypeAlias
 
 from msgspec import UNSET
@@ -50,7 +50,6 @@ from pipeline.game import (
     GameRecord,
     Result,
     Seat as PlayedSeat,
-    Usage,
 )
 from pipeline.games.kind import GameKind
 from pipeline.vocabulary import AnalysisKind, GameType, ParseStatus, Phase
@@ -72,63 +71,40 @@ class Around(NamedTuple):
 
 def derived(table: str, rows: DerivedRows, around: Around) -> list[dict[str, Any]]:
     """For each row the values of fields that it may leave out."""
-    return _DERIVED[table](rows, around) if table in _DERIVED else [{} for _ in rows]
-
-
-def _guesses(rows: DerivedRows, around: Around) -> list[dict[str, Any]]:
-    status = {True: ParseStatus.OK, False: ParseStatus.UNREADABLE}
-    return [
-        {"parse_status": status[row["guess"] is not None]}
-        | ({"secret": around.word} if isinstance(around.word, str) else {})
-        for row in rows
-    ]
-
-
-def _contributions(rows: DerivedRows, around: Around) -> list[dict[str, Any]]:
-    """The least and the total of each round in which all amounts are known."""
-    puts = [(row["seat"], row["round"], row["amount"], None) for row in rows]
-    of_rows = pooled(puts, len(around.seats))
-    return [{"is_least": one.is_least, "round_total": one.round_total} for one in of_rows]
-
-
-def _proposals(rows: DerivedRows, around: Around) -> list[dict[str, Any]]:
-    """The place of each share in its proposal, and whether that is its seat's last."""
-    proposal = [(row["seat"], row["round"]) for row in rows]
-    last = dict(sorted(proposal))
-    n_shares: Counter[tuple[int, int]] = Counter()
-    values = []
-    for row, (seat, round_) in zip(rows, proposal, strict=True):
-        n_shares[seat, round_] += 1
-        party, position = around.seats.get(row["party"]), n_shares[seat, round_]
-        is_last = last[seat] == round_
-        values.append({"party_seat": party, "position": position, "is_last": is_last})
-    return values
-
-
-def _proposal_votes(rows: DerivedRows, _: Around) -> list[dict[str, Any]]:
-    final = max((row["round"] for row in rows), default=0)
-    return [{"is_final_round": row["round"] == final} for row in rows]
-
-
-def _numbered(rows: DerivedRows, _: Around) -> list[dict[str, Any]]:
-    """The number of each row among those of its seat in its round."""
     n_rows: Counter[tuple[int, int]] = Counter()
-    numbers = []
-    for row in rows:
-        key = row["seat"], row["round"]
-        n_rows[key] += 1
-        numbers.append({"number": n_rows[key]})
-    return numbers
+    values: list[dict[str, Any]] = []
+    match table:
+        case "guesses":
+            status = {True: ParseStatus.OK, False: ParseStatus.UNREADABLE}
+            return [
+                {"parse_status": status[row["guess"] is not None]}
+                | ({"secret": around.word} if isinstance(around.word, str) else {})
+                for row in rows
+            ]
+        case "contributions":  # the least and the total of each round with all amounts
+            puts = [(row["seat"], row["round"], row["amount"], None) for row in rows]
+            of_rows = pooled(puts, len(around.seats))
+            return [{"is_least": one.is_least, "round_total": one.round_total} for one in of_rows]
+        case "proposals":  # the place of each share in its proposal, and whether that is the last
+            proposals = [(row["seat"], row["round"]) for row in rows]
+            last = dict(sorted(proposals))
+            for row, (seat, round_) in zip(rows, proposals, strict=True):
+                n_rows[seat, round_] += 1
+                party, position = around.seats.get(row["party"]), n_rows[seat, round_]
+                is_last = last[seat] == round_
+                values.append({"party_seat": party, "position": position, "is_last": is_last})
+            return values
+        case "proposal_votes":
+            final = max((row["round"] for row in rows), default=0)
+            return [{"is_final_round": row["round"] == final} for row in rows]
+        case "transfers" | "abilities":  # the number among those of the seat in the round
+            for row in rows:
+                key = row["seat"], row["round"]
+                n_rows[key] += 1
+                values.append({"number": n_rows[key]})
+            return values
+    return [{} for _ in rows]
 
-
-_DERIVED: dict[str, Callable[[DerivedRows, Around], list[dict[str, Any]]]] = {
-    "guesses": _guesses,
-    "contributions": _contributions,
-    "proposals": _proposals,
-    "proposal_votes": _proposal_votes,
-    "transfers": _numbered,
-    "abilities": _numbered,
-}
 
 # Each table's rows, their fields by name, UNSET where the document leaves one out.
 Rows: TypeAlias = "dict[str, list[dict[str, Any]]]"
@@ -136,11 +112,6 @@ Rows: TypeAlias = "dict[str, list[dict[str, Any]]]"
 Order: TypeAlias = "list[str | None]"
 
 FORMAT = "interchange"
-OUT_ONCE = "a player leaves the game once"
-_REPEATED = (
-    ": if the game repeated it, as in a run-off, state the last, which the game counted, or give "
-    "the others a round of their own"
-)
 # What a text is by which somebody does this.
 _PHASE_OF = {
     ACTS["votes"]: Phase.VOTE,
@@ -156,18 +127,20 @@ _PHASE_OF = {
 _MODERATION, _OTHER, _THOUGHT = Phase.MODERATION, Phase.OTHER, Phase.REFLECTION
 # What is said of a text, with the values of an event that does not say it.
 _OF_TEXT = {"phase": UNSET, "visible_to": EVERYONE, "turn": None, "msg_type": None}
-_of_text, _UNSAID = attrgetter(*_OF_TEXT), tuple(_OF_TEXT.values())
 _AGREEMENTS = {"agreed": True, "not_agreed": False}
 _side = attrgetter("model", "role", "seat")
-_BY_TEXT = (
-    "by a text, only who says it does something, though anybody can be out: another's act is an "
-    "event without a text"
-)
 
 
 def game_of(document: Document) -> GameRecord:
     """The game of a document; raises BrokenDocument where it breaks a rule."""
-    kind = _kind(document.game_type)
+    known = games.names()
+    if document.game_type not in known:
+        rule = (
+            f"a game type is one of {', '.join(known)}, or of an installed package, or of a file "
+            "that MAGIC_GAMES names"
+        )
+        raise broken("$.game_type", rule, repr(document.game_type))
+    kind = games.kind(document.game_type)
     check_setting(document.setting)
     seats = _seats(document.seats, kind)
     end = document.end or End()
@@ -215,7 +188,12 @@ def game_of(document: Document) -> GameRecord:
         check_winners(game, "$.results")
     shown = [event.visible_to for event in document.events]
     game.faults += unshown(shown, numbers, "$.events")
-    game.usage = _usage(document.seats, game.faults)
+    # Nothing where no seat says it.
+    if any(getattr(seat, name) is not None for seat in document.seats for name in USED):
+        keys = dict(zip(USED, USED, strict=True))
+        game.usage = [
+            usage(seat, keys, f"$.seats[{n}]", game.faults) for n, seat in enumerate(document.seats)
+        ]
     at_event = [number for number, event in enumerate(document.events) if event.text is not None]
     game.faults += unseated(game.messages.course, "$.events", at_event)
     return game
@@ -284,17 +262,6 @@ def phase_of(event: Event) -> str:
     return _OTHER
 
 
-def _kind(game_type: str) -> GameKind:
-    known = games.names()
-    if game_type not in known:
-        rule = (
-            f"a game type is one of {', '.join(known)}, or of an installed package, or of a file "
-            "that MAGIC_GAMES names"
-        )
-        raise broken("$.game_type", rule, repr(game_type))
-    return games.kind(game_type)
-
-
 def _seats(given: list[Seat], kind: GameKind) -> list[PlayedSeat]:
     check_players([seat.player for seat in given], "$.seats")
     roles = [role.name for role in kind.roles]
@@ -309,14 +276,6 @@ def _seats(given: list[Seat], kind: GameKind) -> list[PlayedSeat]:
         played = PlayedSeat(seat.player, seat.model, role, is_tested, seat.score, seat.is_bot)
         seats.append(played)
     return seats
-
-
-def _usage(seats: list[Seat], faults: list[Fault]) -> list[Usage]:
-    """What each seat used; nothing where no seat says it."""
-    if all(getattr(seat, name) is None for seat in seats for name in USED):
-        return []
-    keys = dict(zip(USED, USED, strict=True))
-    return [usage(seat, keys, f"$.seats[{number}]", faults) for number, seat in enumerate(seats)]
 
 
 def _spoken(events: list[Event]) -> Iterator[Spoken]:
@@ -408,7 +367,10 @@ def _rows(
         for place, act in enumerate(event.acts):
             table = TABLE_OF[type(act)]
             if (of_table := rows.get(table)) is None:
-                _check_table(table, kind, _at(number, place))
+                if OWN_TABLES.get(table, kind.name) != kind.name:
+                    own = [name for name in ACTS if OWN_TABLES.get(name, kind.name) == kind.name]
+                    rule = f"in {kind.name} an act is one of {', '.join(own)}"
+                    raise broken(f"{_at(number, place)}.act", rule, repr(table))
                 of_table = rows[table] = []
             row = asdict(act)
             if row.pop("outage") and "parse_status" in row:
@@ -420,11 +382,16 @@ def _rows(
                 row["round"] = event.round
             row["seat"], row["message_index"] = numbers.get(player), index
             if player != event.actor and index is not None and table != "eliminations":
-                raise broken(f"{_at(number, place)}.player", _BY_TEXT, repr(player))
+                rule = (
+                    "by a text, only who says it does something, though anybody can be out: "
+                    "another's act is an event without a text"
+                )
+                raise broken(f"{_at(number, place)}.player", rule, repr(player))
             _check_act(table, row, player, known, (number, place))
             if table == "eliminations":
                 if row["seat"] in eliminated:
-                    faults.append(Fault(_at(number, place), OUT_ONCE, f"{player!r} is out already"))
+                    rule = "a player leaves the game once"
+                    faults.append(Fault(_at(number, place), rule, f"{player!r} is out already"))
                     continue
                 eliminated.add(row["seat"])
             if index is None:
@@ -454,14 +421,6 @@ def _check_act(
             raise broken(f"{_at(*place)}.{name}", rule, listed)
 
 
-def _check_table(table: str, kind: GameKind, at: str) -> None:
-    """Raises BrokenDocument for a table that only games of another kind have."""
-    if OWN_TABLES.get(table, kind.name) != kind.name:
-        known = [name for name in ACTS if OWN_TABLES.get(name, kind.name) == kind.name]
-        rule = f"in {kind.name} an act is one of {', '.join(known)}"
-        raise broken(f"{at}.act", rule, repr(table))
-
-
 def _at(event: int, act: int) -> str:
     return f"$.events[{event}].acts[{act}]"
 
@@ -479,11 +438,10 @@ def _check_silent(event: Event, number: int) -> None:
     """Raises BrokenDocument for an event that says of a text what there is no text to say it of."""
     if not event.acts:
         raise broken(f"$.events[{number}]", "an event has a text, or acts, or both", "neither")
-    said = _of_text(event)
-    if said != _UNSAID:
-        names = compress(_OF_TEXT, map(ne, said, _UNSAID))
-        rule = f"only an event with a text has {', '.join(_OF_TEXT)}"
-        raise broken(f"$.events[{number}].{next(names)}", rule, "it has no text")
+    for name, unsaid in _OF_TEXT.items():
+        if getattr(event, name) != unsaid:
+            rule = f"only an event with a text has {', '.join(_OF_TEXT)}"
+            raise broken(f"$.events[{number}].{name}", rule, "it has no text")
 
 
 def _add_rows(game: GameRecord, rows: Rows, around: Around, document: Document) -> None:
@@ -494,8 +452,10 @@ def _add_rows(game: GameRecord, rows: Rows, around: Around, document: Document) 
                 if row[name] is UNSET:
                     row[name] = value
         _check_distinct(table, of_table, document.events)
-        if table == "proposals":
-            _check_parties(of_table, len(around.seats), document.events)
+        for number, row in enumerate(of_table if table == "proposals" else ()):
+            if (row["party_seat"] or 0) > len(around.seats):
+                at = f"{_at_row(document.events, table, number)}.party_seat"
+                raise broken(at, f"a seat is one of {len(around.seats)}", str(row["party_seat"]))
         made = [_event(table, row) for row in of_table]
         if table in OWN_TABLES:
             game.events[table] = made
@@ -515,17 +475,12 @@ def _check_distinct(table: str, of_table: list[dict[str, Any]], events: list[Eve
             rule = f"no two rows have one {', '.join(names)}"
             has = f"{rule} ({', '.join(f'{name} {second[name]}' for name in names)})"
             if "round" in names:
-                has += _REPEATED
+                has += (
+                    ": if the game repeated it, as in a run-off, state the last, which the game "
+                    "counted, or give the others a round of their own"
+                )
             number = next(n for n, row in enumerate(of_table) if row is second)
             raise broken(_at_row(events, table, number), f"the contract of {table}: {rule}", has)
-
-
-def _check_parties(of_table: list[dict[str, Any]], n_seats: int, events: list[Event]) -> None:
-    """Raises BrokenDocument for a party whose seat the game does not have."""
-    for number, row in enumerate(of_table):
-        if (row["party_seat"] or 0) > n_seats:
-            at = f"{_at_row(events, 'proposals', number)}.party_seat"
-            raise broken(at, f"a seat is one of {n_seats}", str(row["party_seat"]))
 
 
 def _event(table: str, row: dict[str, Any]) -> game_Event:

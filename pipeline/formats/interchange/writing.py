@@ -2,17 +2,15 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, json
 from msgspec.structs import asdict, replace
 
-from pipeline.formats.building import EVERYONE, MODERATOR
+from pipeline.formats.building import EVERYONE, MODERATOR, names_in
 from pipeline.formats.interchange import document as parts
 from pipeline.formats.interchange.document import (
     ACTS,
-    ENCODER,
     NAMING,
     OWN_TABLES,
     REGISTERED,
@@ -29,25 +27,22 @@ from pipeline.games import kind
 _Done = tuple[Row, Act]
 
 
-class _Acts(NamedTuple):
-    """Acts in their order: by the index of their message, and those without one by table."""
-
-    spoken: dict[int, list[_Done]]
-    silent: dict[str, list[_Done]]
-
-
 def encoded(game: GameRecord, log_sha256: str | None = None) -> bytes:
     """The game as JSON on one line, without an end of line; the hash is that of its log's bytes."""
-    return ENCODER.encode(document_of(game, log_sha256))
+    return json.encode(document_of(game, log_sha256))
 
 
 def document_of(game: GameRecord, log_sha256: str | None = None) -> Document:
     """The game as a document."""
     events = _events(game)
-    wins = _wins(game)
+    # Unknown where there are sides, which win as a whole.
+    won = {result.seat: result.is_win for result in game.results}
+    has_sides = kind(game.game_type).has_sides
+    wins = [None if has_sides else won.get(n) for n in range(1, len(game.seats) + 1)]
     rounds = [event.round or 0 for event in events]
     rounds += [act.round for event in events for act in event.acts if act.round is not UNSET]
     is_derived = derived_results(game, wins) == game.results
+    end = End(outcome=game.outcome, outcome_code=game.outcome_code, ended_by=game.ended_by)
     return Document(
         magic_interchange=VERSION,
         system=game.system,
@@ -55,15 +50,27 @@ def document_of(game: GameRecord, log_sha256: str | None = None) -> Document:
         setting=dict(game.setting),
         is_repeatable=game.is_repeatable,
         is_finished=game.is_finished,
-        end=_end(game),
+        end=None if end == End() else end,
         started_at=game.started_at,
         game_index=game.game_index,
         format_version=game.format_version,
         log_sha256=log_sha256,
         n_rounds=UNSET if game.n_rounds == max(rounds, default=0) else game.n_rounds,
         seats=[
-            _seat(game, number, win if is_derived else None)
-            for number, win in enumerate(wins, start=1)
+            parts.Seat(
+                player=seat.player,
+                model=seat.model,
+                role=str(seat.role),
+                is_tested=UNSET if seat.is_tested == (not seat.is_bot) else seat.is_tested,
+                is_bot=seat.is_bot,
+                score=seat.final_score,
+                is_win=is_win if is_derived else None,
+                failure=game.failures.get(number),
+                **asdict(used),
+            )
+            for number, (seat, used, is_win) in enumerate(
+                zip(game.seats, game.usage or [Usage()] * len(wins), wins, strict=True), start=1
+            )
         ],
         unseated=_unseated(game),
         events=events,
@@ -79,44 +86,14 @@ def _unseated(game: GameRecord) -> tuple[str, ...]:
         for name in names
         for row in _rows(game, table)
     ]
-    names = dict.fromkeys(
-        chain.from_iterable((one,) if isinstance(one, str) else one or () for one in named)
-    )
-    return tuple(names.keys() - {seat.player for seat in game.seats})
-
-
-def _end(game: GameRecord) -> End | None:
-    end = End(outcome=game.outcome, outcome_code=game.outcome_code, ended_by=game.ended_by)
-    return None if end == End() else end
-
-
-def _wins(game: GameRecord) -> list[bool | None]:
-    """Who won, by seat; unknown where there are sides, which win as a whole."""
-    if kind(game.game_type).has_sides:
-        return [None] * len(game.seats)
-    won = {result.seat: result.is_win for result in game.results}
-    return [won.get(number) for number in range(1, len(game.seats) + 1)]
-
-
-def _seat(game: GameRecord, number: int, is_win: bool | None) -> parts.Seat:
-    seat = game.seats[number - 1]
-    used = game.usage[number - 1] if game.usage else Usage()
-    return parts.Seat(
-        player=seat.player,
-        model=seat.model,
-        role=str(seat.role),
-        is_tested=UNSET if seat.is_tested == (not seat.is_bot) else seat.is_tested,
-        is_bot=seat.is_bot,
-        score=seat.final_score,
-        is_win=is_win,
-        failure=game.failures.get(number),
-        **asdict(used),
-    )
+    names = dict.fromkeys(name for one in named for name in names_in(one or ()))
+    players = {seat.player for seat in game.seats}
+    return tuple(name for name in names if name not in players)
 
 
 def _events(game: GameRecord) -> list[Event]:
     """The texts with the acts read from them, and the silent acts, in the order of the game."""
-    acts = _acts(game)
+    spoken, unspoken = _acts(game)
     silent = {
         table: iter(
             [
@@ -124,12 +101,10 @@ def _events(game: GameRecord) -> list[Event]:
                 for row, act in of_table
             ]
         )
-        for table, of_table in acts.silent.items()
+        for table, of_table in unspoken.items()
     }
-    texts = (
-        _spoken(game, index, acts.spoken.get(index, [])) for index in range(len(game.messages))
-    )
-    order = game.order or _order(game, acts.silent)
+    texts = (_spoken(game, index, spoken.get(index, [])) for index in range(len(game.messages)))
+    order = game.order or _order(game, unspoken)
     return [next(texts if table is None else silent[table]) for table in order]
 
 
@@ -154,45 +129,38 @@ def _spoken(game: GameRecord, index: int, acts: list[_Done]) -> Event:
     player = course.player[index]
     event = Event(
         actor=None if player == MODERATOR else player,
-        visible_to=_shown(course.visible_to[index]),
+        # A default is left out only where it is the same object.
+        visible_to=EVERYONE if course.visible_to[index] == EVERYONE else course.visible_to[index],
         round=course.round[index],
         turn=course.turn[index],
         msg_type=course.msg_type[index],
         text=game.messages.content[index],
-        acts=[_placed(game, row, act, player, course.round[index]) for row, act in acts],
+        # An act has its player and its round where they are not those of its message.
+        acts=[
+            replace(
+                act,
+                player=UNSET if (own := game.seats[row.seat - 1].player) == player else own,
+                round=UNSET if row.round == course.round[index] else row.round,
+            )
+            for row, act in acts
+        ],
     )
     if phase_of(event) != course.phase[index]:
         event.phase = str(course.phase[index])
     return event
 
 
-def _shown(visible_to: str | tuple[str, ...]) -> str | tuple[str, ...]:
-    # A default is left out only where it is the same object.
-    return EVERYONE if visible_to == EVERYONE else visible_to
-
-
-def _placed(game: GameRecord, row: Row, act: Act, player: str, round_: int | None) -> Act:
-    """The act with its player and round, where they are not those of its message."""
-    own = game.seats[row.seat - 1].player
-    return replace(
-        act,
-        player=UNSET if own == player else own,
-        round=UNSET if row.round == round_ else row.round,
-    )
-
-
-def _acts(game: GameRecord) -> _Acts:
-    """The acts, those read from a message apart from the silent ones."""
+def _acts(game: GameRecord) -> tuple[dict[int, list[_Done]], dict[str, list[_Done]]]:
+    """The acts in their order: by the index of their message, and those without one by table."""
     around = Around({seat.player: n for n, seat in enumerate(game.seats, start=1)}, game.word)
-    acts = _Acts(defaultdict(list), defaultdict(list))
+    spoken, silent = defaultdict[int, list[_Done]](list), defaultdict[str, list[_Done]](list)
     for table in ACTS:
         rows = _rows(game, table) if game.order else _ordered(_rows(game, table))
         fields = list(map(asdict, rows))
         for row, stated in zip(rows, _stated(table, fields, around), strict=True):
-            is_silent = row.message_index is None
-            of = acts.silent[table] if is_silent else acts.spoken[row.message_index]
+            of = silent[table] if row.message_index is None else spoken[row.message_index]
             of.append((row, ACTS[table](**stated)))
-    return acts
+    return spoken, silent
 
 
 def _rows(game: GameRecord, table: str) -> list[Any]:

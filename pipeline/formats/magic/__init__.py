@@ -26,7 +26,6 @@ GAMES: tuple[ModuleType, ...] = tuple(
     if find_spec(f"{__name__}.{game_type}")
 )
 SHAPE = msgspec.json.Decoder(UsualLog)
-_LOG = msgspec.json.Decoder(Log)
 
 
 # Files of settings have keys of `_SETUP` too, and none of an ending.
@@ -57,7 +56,7 @@ def read(look: Look, model: str | None) -> GameRecord:
     """The game; raises BrokenDocument for one that breaks a rule."""
     if "history" not in look.keys:
         raise broken("$", "`history` is present", "this MAgIC log has no `history`")
-    log = look.shaped if isinstance(look.shaped, Log) else decode(_LOG, look.data)
+    log = look.shaped if isinstance(look.shaped, Log) else decode(Log, look.data)
     for module in GAMES:
         if module.claims(log):
             game: GameRecord = module.game(log)

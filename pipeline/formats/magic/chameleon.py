@@ -1,6 +1,5 @@
 """Chameleon: one of three does not know the secret word; when caught, it may guess it."""
 
-import msgspec
 from msgspec import UNSET, Struct
 
 from pipeline.formats import hidden_roles
@@ -14,16 +13,13 @@ class Setting(Struct):
     chameleon_name: str
 
 
-_SETTING = msgspec.json.Decoder(Setting)
-
-
 def claims(log: Log) -> bool:
     return log.chameleon is not UNSET
 
 
 def game(log: Log) -> GameRecord:
     """The game; its one guess, where there was one, is added to the votes and questions."""
-    setting = required(log.game_setting, _SETTING, "game_setting")
+    setting = required(log.game_setting, Setting, "game_setting")
     built = hidden_role_game(
         log,
         hidden_roles.CHAMELEON,

@@ -5,7 +5,6 @@ import string
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
@@ -53,10 +52,6 @@ _PROMPTS = {
     "Now everyone propose": Phase.PROPOSAL,
     "Please continue a new round": Phase.PROPOSAL,
 }
-
-_BACKENDS = msgspec.json.Decoder(dict[str, ModelName])
-_PROPOSALS = msgspec.json.Decoder(Proposals)
-_VOTES = msgspec.json.Decoder(ProposalVotes)
 
 # A share ends with its line or before the next airline. That is looked for only where it may begin,
 # and once in a run of marks, and runs before a share are bounded, so that no text makes the search
@@ -144,7 +139,7 @@ def game(log: Log) -> GameRecord:
 
 
 def _seats(backends: bytes | UnsetType, tested: str | UnsetType) -> tuple[Seat, ...]:
-    models = in_seats(required(backends, _BACKENDS, "player_backends"))
+    models = in_seats(required(backends, dict[str, ModelName], "player_backends"))
     check_players(models, "$.player_backends", most=len(PARTIES))
     check_distinct(backends, "$.player_backends")
     if tested is UNSET or tested not in models:
@@ -156,7 +151,7 @@ def _seats(backends: bytes | UnsetType, tested: str | UnsetType) -> tuple[Seat, 
 
 def _proposals(built: GameRecord, log: Log, numbers: Mapping[str, int]) -> list[Proposal]:
     """Each player's proposal of each round, its last one as logged, the others from texts."""
-    logged = (optional(log.proposal, _PROPOSALS, "proposal", built.faults) or {}).copy()
+    logged = (optional(log.proposal, Proposals, "proposal", built.faults) or {}).copy()
     n_seats = len(built.seats)
     course, texts = built.messages.course, built.messages.content
     indices = course.said(Phase.PROPOSAL)
@@ -215,7 +210,7 @@ def _votes(built: GameRecord, log: Log, numbers: dict[str, int]) -> list[Proposa
     """Each vote of each round; the final round's are the log's, the others are the texts'."""
     logged: ProposalVotes = {}
     if log.vote is not UNSET:
-        logged = (optional(log.vote, _VOTES, "vote", built.faults) or {}).copy()
+        logged = (optional(log.vote, ProposalVotes, "vote", built.faults) or {}).copy()
     course = built.messages.course
     indices = course.said(Phase.PROPOSAL_VOTE)
     final = course.last_round(Phase.PROPOSAL_VOTE)
@@ -249,7 +244,7 @@ def _first_choice(built: GameRecord, log: Log, numbers: Mapping[str, int]) -> in
     but one names in the very words of the template.
     """
     if log.vote is not UNSET:
-        votes = optional(log.vote, _VOTES, "vote", []) or {}
+        votes = optional(log.vote, ProposalVotes, "vote", []) or {}
         choice = next(iter(votes.values()), None)
         return numbers.get(choice) if isinstance(choice, str) else None
     closing = built.messages.content[-2] if len(built.messages) > 1 else ""

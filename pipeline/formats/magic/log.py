@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence, Set
 from functools import partial
 from itertools import chain
 from operator import attrgetter
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
@@ -49,7 +49,6 @@ SYSTEM = MAGIC
 FORMAT = "magic"
 PLAIN, PGM = "plain", "pgm"
 PGM_SUFFIX = "-pgm"
-FIXED_SUFFIX = "-fix"
 
 Part = Raw | UnsetType
 Votes: TypeAlias = dict[str, str | None]
@@ -57,8 +56,6 @@ Proposals: TypeAlias = dict[str, dict[str, str | None] | list[None]]
 ProposalVotes: TypeAlias = dict[str, str | int]
 Identifications: TypeAlias = dict[str, int]
 T = TypeVar("T")
-
-_KEYS = msgspec.json.Decoder(dict[str, Raw])
 
 
 class Log(Struct, gc=False):
@@ -148,14 +145,14 @@ def setting_keys(log: Log) -> Set[str]:
     if isinstance(log.game_setting, UnsetType):
         return frozenset()
     try:
-        return decode(_KEYS, log.game_setting, "$.game_setting").keys()
+        return decode(dict[str, Raw], log.game_setting, "$.game_setting").keys()
     except BrokenDocument as error:
         if error.fault.rule == WELL_FORMED:
             raise
         return frozenset()
 
 
-def required(part: Any, decoder: msgspec.json.Decoder[T], key: str) -> T:
+def required(part: Any, kind: type[T], key: str) -> T:
     """A nested part without which there is no game; raises BrokenDocument.
 
     A usual log has it decoded already.
@@ -163,9 +160,8 @@ def required(part: Any, decoder: msgspec.json.Decoder[T], key: str) -> T:
     if isinstance(part, UnsetType):
         raise broken("$", f"`{key}` is present", "it is missing")
     if isinstance(part, Raw | bytes):
-        return decode(decoder, part, f"$.{key}")
-    decoded: T = part
-    return decoded
+        return decode(kind, part, f"$.{key}")
+    return cast(T, part)
 
 
 def as_bytes(part: Part) -> bytes | UnsetType:
@@ -173,12 +169,10 @@ def as_bytes(part: Part) -> bytes | UnsetType:
     return part if isinstance(part, UnsetType) else bytes(part)
 
 
-def optional(
-    part: Any, decoder: msgspec.json.Decoder[T], key: str, faults: list[Fault]
-) -> T | None:
+def optional(part: Any, kind: type[T], key: str, faults: list[Fault]) -> T | None:
     """A nested part that a game can do without; what is wrong with it is added to the faults."""
     try:
-        return required(part, decoder, key)
+        return required(part, kind, key)
     except BrokenDocument as error:
         fault = error.fault
         path = f"$.{key}" if fault.json_path == "$" else fault.json_path
@@ -197,7 +191,6 @@ def result(log: Log, allowed: Sequence[str]) -> str | None:
 # What MAgIC's Prisoner's Dilemma and Public Good logs share: seats, decisions by round, scores.
 
 WIN, LOSE = "win", "lose"
-MOST_SILENT_SEATS = 100
 
 
 class Opponents(Struct, kw_only=True):
@@ -300,7 +293,7 @@ def _names(
     check_players(named, "$")
     numbers = [number for name in named if (number := player_number(name))]
     n_seats = max([n_scores, *numbers])
-    if n_seats > n_scores + len(speakers) + MOST_SILENT_SEATS:
+    if n_seats > n_scores + len(speakers) + 100:
         raise broken("$.test_player_name", "players are numbered from 1 without gaps", repr(tested))
     strangers = sorted(name for name in named if player_number(name) is None)
     check_number(n_seats + len(strangers), "$")
@@ -309,15 +302,8 @@ def _names(
 
 # What MAgIC's Chameleon and Undercover logs share: backends, votes, the benchmark's questions.
 
-_SEAT = attrgetter("seat")
-_ROUND, _INDEX = attrgetter("round"), attrgetter("message_index")
 _ROUND_KEY = re.compile(r"0|[1-9][0-9]{0,5}")
 _TRUTHS = {0: False, 1: True}
-_BACKENDS = msgspec.json.Decoder(dict[str, Backend])
-_VOTES = msgspec.json.Decoder(Votes)
-_ROUNDS = msgspec.json.Decoder(dict[str, Raw])
-_IDENTIFICATIONS = msgspec.json.Decoder(Identifications)
-_ANALYSES = msgspec.json.Decoder(Analyses)
 
 
 def hidden_role_game(
@@ -333,8 +319,8 @@ def hidden_role_game(
 
     `votes_key` is the log's word for votes, `winners` its words for the side that won.
     """
-    players = once(_cast, rules, hidden, as_bytes(log.player_backends))
-    spoken = hidden_roles.messages(rules, history_of(log), players.numbers)
+    seats, numbers, is_pgm = once(_cast, rules, hidden, as_bytes(log.player_backends))
+    spoken = hidden_roles.messages(rules, history_of(log), numbers)
     course = spoken.course
     flag = known(log.win_flag)
     outcome = rules.outcome(flag)
@@ -343,77 +329,75 @@ def hidden_role_game(
         game_type=rules.kind.name,
         system=SYSTEM,
         format=FORMAT,
-        format_version=PGM if players.is_pgm else PLAIN,
+        format_version=PGM if is_pgm else PLAIN,
         setting={**setting, "hidden": hidden},
         is_repeatable=True,
         is_finished=is_finished,
         outcome=outcome if is_finished else None,
         outcome_code=flag,
         n_rounds=hidden_roles.n_rounds(rules, course),
-        seats=list(players.seats),
+        seats=list(seats),
         messages=spoken,
     )
-    _add_votes(built, getattr(log, votes_key), votes_key, players.numbers)
-    built.role_identifications = _events(built, log, _IDENTIFICATION)
-    built.role_analyses = _events(built, log, _ANALYSIS)
+    answers = course.answered(Phase.VOTE)
+    votes = optional(getattr(log, votes_key), Votes, votes_key, built.faults)
+    for player, target in (votes or {}).items():
+        if target is None:  # the engine's votes are null until they are cast
+            continue
+        if (seat := numbers.get(player)) is None:
+            built.faults.append(_no_such_player(f"$.{votes_key}", player))
+            continue
+        index = next(iter(answers.get(player, ())), None)
+        built.votes.append(Vote(seat, 1, index, target or None))
+    built.votes.sort(key=attrgetter("seat"))  # the order of keys in JSON says nothing
+    built.role_identifications = _events(
+        built,
+        Phase.IDENTIFICATION,
+        "consistency_metric",
+        log.consistency_metric,
+        event=RoleIdentification,
+        read=_identified,
+    )
+    built.role_analyses = _events(
+        built, Phase.ANALYSIS, "pgm_metric", log.pgm_metric, event=RoleAnalysis, read=_analysed
+    )
     return built
 
 
-class _Cast(NamedTuple):
-    """Who plays: the seats, and their numbers by name."""
-
-    seats: tuple[Seat, ...]
-    numbers: dict[str, int]
-    is_pgm: bool
-
-
-def _cast(rules: Rules, hidden: str, logged: bytes | UnsetType) -> _Cast:
-    backends = in_seats(required(logged, _BACKENDS, "player_backends"))
+def _cast(
+    rules: Rules, hidden: str, logged: bytes | UnsetType
+) -> tuple[tuple[Seat, ...], dict[str, int], bool]:
+    """Who plays: the seats, their numbers by name, and whether one is a PGM player."""
+    backends = in_seats(required(logged, dict[str, Backend], "player_backends"))
     models = {player: backend.model for player, backend in backends.items()}
     check_players(models, "$.player_backends")
     check_distinct(logged, "$.player_backends")
     if hidden not in models:
         raise broken("$", "the hidden player has a backend", f"{hidden!r} has none")
-    tested = {player for player, model in models.items() if not model.endswith(FIXED_SUFFIX)}
-    return _Cast(
-        seats=tuple(hidden_roles.seats(rules, hidden, dict(models), tested)),
-        numbers={player: number for number, player in enumerate(models, start=1)},
-        is_pgm=any(model.endswith(PGM_SUFFIX) for model in models.values()),
+    tested = {player for player, model in models.items() if not model.endswith("-fix")}
+    return (
+        tuple(hidden_roles.seats(rules, hidden, dict(models), tested)),
+        {player: number for number, player in enumerate(models, start=1)},
+        any(model.endswith(PGM_SUFFIX) for model in models.values()),
     )
 
 
-def _add_votes(built: GameRecord, part: Part, key: str, numbers: dict[str, int]) -> None:
-    spoken = built.messages.course.answered(Phase.VOTE)
-    votes = optional(part, _VOTES, key, built.faults)
-    for player, target in (votes or {}).items():
-        if target is None:  # the engine's votes are null until they are cast
-            continue
-        seat = numbers.get(player)
-        if seat is None:
-            built.faults.append(_no_such_player(f"$.{key}", player))
-            continue
-        index = next(iter(spoken.get(player, ())), None)
-        built.votes.append(Vote(seat, 1, index, target or None))
-    built.votes.sort(key=_SEAT)  # the order of keys in JSON says nothing
+def _events(
+    built: GameRecord,
+    phase: Phase,
+    key: str,
+    judgements: Part,
+    *,
+    event: Callable[..., Event],
+    read: Callable[[Any, str, Sequence[str], list[Fault]], Iterable[tuple[bool | None, ...]]],
+) -> list[Any]:
+    """What the log says of all answers to a question, by round and seat; adds faults.
 
-
-class _Question(NamedTuple):
-    """A question of the benchmark's: where its answers are, and where the log judges them.
-
-    `read` gives of one round, of the players in the order of their seats, what the log judges:
-    the fields of an event, null where it says nothing. It adds faults.
+    The answers are the messages of a phase, and `judgements` is what the log has at the key. `read`
+    gives of one round, of the players in the order of their seats, what the log judges: the fields
+    of an event, null where it says nothing. It adds faults.
     """
-
-    phase: Phase
-    key: str
-    event: Callable[..., Event]
-    read: Callable[[Any, str, Sequence[str], list[Fault]], Iterable[tuple[bool | None, ...]]]
-
-
-def _events(built: GameRecord, log: Log, question: _Question) -> list[Any]:
-    """What the log says of all answers to a question, by round and seat; adds faults."""
-    phase, key, event, read = question
-    rounds = optional(getattr(log, key), _ROUNDS, key, built.faults)
+    rounds = optional(judgements, dict[str, Raw], key, built.faults)
     if rounds is None:
         return []
     players = [seat.player for seat in built.seats]
@@ -437,7 +421,7 @@ def _events(built: GameRecord, log: Log, question: _Question) -> list[Any]:
             for seat, truths, indices in zip(seats, judged, said, strict=True)
             if truths.count(None) < len(truths)
         ]
-    events.sort(key=_ROUND)  # the order of keys in JSON says nothing
+    events.sort(key=attrgetter("round"))  # the order of keys in JSON says nothing
     built.faults += faults
     _tell_missing(built, key, said, events)
     return events
@@ -446,7 +430,7 @@ def _events(built: GameRecord, log: Log, question: _Question) -> list[Any]:
 def _identified(
     logged: Any, key: str, players: Sequence[str], faults: list[Fault]
 ) -> Iterable[tuple[bool | None]]:
-    answers = required(logged, _IDENTIFICATIONS, key)
+    answers = required(logged, Identifications, key)
     truths = [(_TRUTHS.get(answers.get(player, -1)),) for player in players]
     if len(answers) != len(players) or (None,) in truths:
         faults += [
@@ -462,15 +446,9 @@ def _identified(
 def _analysed(
     logged: Any, key: str, players: Sequence[str], faults: list[Fault]
 ) -> Iterable[tuple[bool | None, bool | None]]:
-    analyses, n_seats = required(logged, _ANALYSES, key), len(players)
+    analyses, n_seats = required(logged, Analyses, key), len(players)
     gold = _truths(faults, key, "gold", analyses.gold, n_seats)
     return zip(gold, _truths(faults, key, "inter", analyses.inter, n_seats), strict=True)
-
-
-_IDENTIFICATION = _Question(
-    Phase.IDENTIFICATION, "consistency_metric", RoleIdentification, _identified
-)
-_ANALYSIS = _Question(Phase.ANALYSIS, "pgm_metric", RoleAnalysis, _analysed)
 
 
 def _truths(
@@ -496,7 +474,7 @@ def _tell_missing(
     built: GameRecord, key: str, said: Iterable[Sequence[int]], judged: Sequence[Event]
 ) -> None:
     """Adds a fault for each round in which a player answered and the log has no judgement of it."""
-    known = set(map(_INDEX, judged))
+    known = {event.message_index for event in judged}
     if known.issuperset(chain.from_iterable(said)):
         return
     silent: dict[int, list[tuple[int, str]]] = {}

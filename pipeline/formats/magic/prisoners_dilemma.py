@@ -32,16 +32,13 @@ class Setting(Opponents, kw_only=True):
     topic_values: Payoffs
 
 
-_SETTING = msgspec.json.Decoder(Setting)
-
-
 def claims(log: Log) -> bool:
     return "topic_values" in setting_keys(log)
 
 
 def game(log: Log) -> GameRecord:
     """The game with every choice as the game registered it."""
-    setting = required(log.game_setting, _SETTING, "game_setting")
+    setting = required(log.game_setting, Setting, "game_setting")
     built = point_game(
         log,
         GameType.PRISONERS_DILEMMA,

@@ -3,7 +3,6 @@
 import re
 from typing import Annotated
 
-import msgspec
 from msgspec import Meta
 
 from pipeline.formats.building import contributions
@@ -18,7 +17,6 @@ class Setting(Opponents, kw_only=True):
     topic: str | None = None
 
 
-_SETTING = msgspec.json.Decoder(Setting)
 _FIRST_INTEGER = re.compile(r"\b\d+\b")
 _TEMPLATE = re.compile(r"I contribute (\d+)")
 
@@ -29,7 +27,7 @@ def claims(log: Log) -> bool:
 
 def game(log: Log) -> GameRecord:
     """The game with every contribution as the game registered it."""
-    setting = required(log.game_setting, _SETTING, "game_setting")
+    setting = required(log.game_setting, Setting, "game_setting")
     built = point_game(
         log,
         GameType.PUBLIC_GOOD,

@@ -4,7 +4,6 @@ The moderator's last line may call the undercover the winner even when it was ca
 is `win_flag`, never the text.
 """
 
-import msgspec
 from msgspec import UNSET, Struct
 
 from pipeline.formats import hidden_roles
@@ -18,16 +17,13 @@ class Setting(Struct):
     undercover_name: str
 
 
-_SETTING = msgspec.json.Decoder(Setting)
-
-
 def claims(log: Log) -> bool:
     return log.undercover is not UNSET
 
 
 def game(log: Log) -> GameRecord:
     """The game, with its votes and the benchmark's questions."""
-    setting = required(log.game_setting, _SETTING, "game_setting")
+    setting = required(log.game_setting, Setting, "game_setting")
     return hidden_role_game(
         log,
         hidden_roles.UNDERCOVER,

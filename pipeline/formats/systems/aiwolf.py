@@ -7,13 +7,20 @@ server does, the team is taken for the agent's name without the digits at its en
 
 import re
 import string
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from pipeline.archives.splitting import Splitter, whole
 from pipeline.formats.building import check_players
-from pipeline.formats.hidden_roles import ATTACKED, EXECUTED, MOST_PLAYERS, Village, role_of
+from pipeline.formats.hidden_roles import (
+    ATTACKED,
+    EXECUTED,
+    MOST_PLAYERS,
+    WEREWOLF,
+    Village,
+    role_of,
+)
 from pipeline.formats.look import Look, but_for_a_cut_line, text_of
 from pipeline.game import BrokenDocument, Fault, GameRecord, Seat
 
@@ -49,8 +56,6 @@ _VALUES = {
 }
 # What a player says or does: of one that cannot be read the game is kept.
 _ACTS = frozenset({"talk", "whisper", "vote", "attackVote", "divine", "guard"})
-_BY_DAY = ("talk", "vote")
-_USES = {"attackVote": "attack_vote", "divine": "divine", "guard": "guard"}
 _IS_LIVING = {"ALIVE": True, "DEAD": False}
 _IS_KILLED = {"true": True, "false": False}
 _FINDINGS = {"HUMAN": "human", "WEREWOLF": "werewolf"}
@@ -95,7 +100,7 @@ class _Line(NamedTuple):
 
 
 class _Play:
-    """A game line by line: a method for each event."""
+    """A game line by line."""
 
     def __init__(self, seats: list[Seat]) -> None:
         self.seats = seats
@@ -105,51 +110,49 @@ class _Play:
         self.outcome: str | None = None
         self.ended_by: str | None = None
 
-    def status(self, line: _Line) -> None:
-        """Compares what the log says of a player with what happened so far."""
-        is_living = _IS_LIVING.get(line.values[2])
-        if is_living is None:
-            self.doubt(line, "a status is ALIVE or DEAD")
-        elif is_living is not self.village.is_in(self.actor(line)):
-            self.doubt(line, "a player is DEAD once executed or attacked, and ALIVE before")
+    def add(self, line: _Line) -> None:
+        """Adds what a line says; raises BrokenDocument for one that cannot be read."""
+        village, day = self.village, line.day
+        match line.event:
+            case "status":  # what it says of a player is compared with what happened so far
+                is_living = _IS_LIVING.get(line.values[2])
+                if is_living is None:
+                    self.doubt(line, "a status is ALIVE or DEAD")
+                elif is_living is not village.is_in(self.actor(line)):
+                    self.doubt(line, "a player is DEAD once executed or attacked, and ALIVE before")
+            case "talk" | "whisper":
+                # Some servers add the time in seconds: the first is when the game started.
+                text, *sent_at = _SENT_AT.split(line.values[3])[:2]
+                if sent_at and self.started_at is None:
+                    self.started_at = datetime.fromtimestamp(int(sent_at[0]), UTC)
+                player, turn = self.actor(line, 2), line.number(1)
+                village.say(player, text, day, turn, is_whisper=line.event == "whisper")
+            case "vote":
+                village.vote(self.actor(line), self.target(line), day)
+            case "attackVote" | "divine" | "guard":
+                # The role that a guard protects is the log's remark: nobody learns it.
+                finding = _FINDINGS[line.word(2, _FINDINGS)] if line.event == "divine" else None
+                kind = "attack_vote" if line.event == "attackVote" else line.event
+                village.use(self.actor(line), kind, self.target(line), day, finding)
+            case "execute":
+                self.eliminate(line, EXECUTED)
+            case "attack":
+                is_killed = _IS_KILLED[line.word(1, _IS_KILLED)]
+                target = self.player(line, 0)
+                if target is not None:
+                    village.attack(target, day, line.json_path)
+                    if is_killed:
+                        self.eliminate(line, ATTACKED)
+            case "result":
+                winner = line.word(2, _OUTCOMES)
+                self.outcome = _OUTCOMES[winner]
+                self.ended_by = None if self.outcome else winner
+                n_wolves = len(village.living(WEREWOLF))
+                n_others = len(self.seats) - len(village.eliminations) - n_wolves
+                if [line.number(0), line.number(1)] != [n_others, n_wolves]:
+                    self.doubt(line, f"{n_others} villagers and {n_wolves} werewolves are left")
 
-    def speak(self, line: _Line) -> None:
-        """Adds what a player says to all, or whispers to the werewolves.
-
-        Some servers add the time in seconds, of which the first stands for the start of the game.
-        """
-        say = self.village.say if line.event == "talk" else self.village.whisper
-        text, *sent_at = _SENT_AT.split(line.values[3])[:2]
-        if sent_at and self.started_at is None:
-            self.started_at = datetime.fromtimestamp(int(sent_at[0]), UTC)
-        say(self.actor(line, 2), text, line.day, line.number(1))
-
-    def vote(self, line: _Line) -> None:
-        self.village.vote(self.actor(line), self.target(line), line.day)
-
-    def use(self, line: _Line) -> None:
-        """Adds a use of an ability; a guard's role is the log's remark: nobody learns it."""
-        finding = _FINDINGS[line.word(2, _FINDINGS)] if line.event == "divine" else None
-        kind = _USES[line.event]
-        self.village.use(self.actor(line), kind, self.target(line), line.day, finding)
-
-    def attack(self, line: _Line) -> None:
-        is_killed = _IS_KILLED[line.word(1, _IS_KILLED)]
-        target = self.player(line, 0)
-        if target is not None:
-            self.village.attack(target, line.day, line.json_path)
-            if is_killed:
-                self.eliminate(line, ATTACKED)
-
-    def result(self, line: _Line) -> None:
-        winner = line.word(2, _OUTCOMES)
-        self.outcome = _OUTCOMES[winner]
-        self.ended_by = None if self.outcome else winner
-        living = [self.village.n_living(wolves=wolves) for wolves in (False, True)]
-        if [line.number(0), line.number(1)] != living:
-            self.doubt(line, f"{living[0]} villagers and {living[1]} werewolves are left")
-
-    def eliminate(self, line: _Line, cause: str = EXECUTED) -> None:
+    def eliminate(self, line: _Line, cause: str) -> None:
         if not self.village.is_in(self.actor(line)):
             raise line.broken("a player is executed or attacked once")
         self.village.eliminate(self.actor(line), line.day, cause, line.json_path)
@@ -174,15 +177,6 @@ class _Play:
     def doubt(self, line: _Line, rule: str) -> None:
         self.village.faults.append(line.fault(rule))
 
-    def act(self, line: _Line) -> None:
-        """Adds what a player says or does; where the line cannot be read, a fault in its place."""
-        if line.event in _BY_DAY:
-            self.last_day = max(self.last_day, line.day)
-        try:
-            _EVENTS[line.event](self, line)
-        except BrokenDocument as error:
-            self.village.faults.append(error.fault)
-
     def target(self, line: _Line) -> str | None:
         """The player at whom an act is aimed; None for nobody, also where that cannot be read."""
         try:
@@ -206,20 +200,6 @@ class _Play:
         if player is None:
             raise line.broken(f"value {place + 1} of `{line.event}` is a player's seat")
         return player
-
-
-_EVENTS: dict[str, Callable[[_Play, _Line], None]] = {
-    "status": _Play.status,
-    "talk": _Play.speak,
-    "whisper": _Play.speak,
-    "vote": _Play.vote,
-    "attackVote": _Play.use,
-    "divine": _Play.use,
-    "guard": _Play.use,
-    "execute": _Play.eliminate,
-    "attack": _Play.attack,
-    "result": _Play.result,
-}
 
 
 def splitter(path: str, head: bytes) -> Splitter | None:
@@ -249,13 +229,17 @@ def _played(data: bytes) -> GameRecord:
     play.village.faults += faults
     unknown: set[str] = set()
     for line in lines:
-        if line.event in _ACTS:
-            play.act(line)
-        elif line.event in _EVENTS:
-            _EVENTS[line.event](play, line)
-        elif line.event not in unknown:
+        if line.event not in _VALUES and line.event not in unknown:
             unknown.add(line.event)
-            play.doubt(line, f"an event is one of {', '.join(_EVENTS)}")
+            play.doubt(line, f"an event is one of {', '.join(_VALUES)}")
+        if line.event in ("talk", "vote"):
+            play.last_day = max(play.last_day, line.day)
+        try:
+            play.add(line)
+        except BrokenDocument as error:
+            if line.event not in _ACTS:
+                raise
+            play.village.faults.append(error.fault)
     play.identify()
     game = play.village.game(
         NAME, outcome=play.outcome, n_rounds=play.last_day, ended_by=play.ended_by
@@ -303,7 +287,10 @@ def _seats(lines: list[_Line]) -> list[Seat]:
             break
         if line.number(0) != len(seats) + 1:
             raise line.broken("the players' seats are 1, 2, 3 and so on")
-        role = role_of(line.values[1], line.broken)
+        try:
+            role = role_of(line.values[1], line.json_path)
+        except BrokenDocument as error:
+            raise line.broken(error.fault.rule) from error
         # Players without a name are called by their seats.
         name = [*line.values[_NAMELESS:], f"Agent[{len(seats) + 1:02}]"][0]
         agent = line.values[3]

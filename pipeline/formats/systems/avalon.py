@@ -7,7 +7,6 @@ quest, also the fourth of seven players.
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-import msgspec
 from msgspec import Meta, Struct
 
 from pipeline.formats.building import EVERYONE, Int64, Spoken, check_players, messages, target
@@ -30,7 +29,6 @@ NAMES_MODELS = True
 _KEYS = {"config", "players", "missions", "winner", "assassin_phase"}
 # The log's words for roles that have another name here.
 _ROLES = {"good": "servant", "evil": "minion"}
-_FAILED = 3  # quests by which evil wins
 _VOTES, _PLAYS = ("approve", "reject"), ("success", "fail")
 
 
@@ -94,16 +92,13 @@ class Log(Struct):
     assassin_phase: Choice | None = None
 
 
-_LOG = msgspec.json.Decoder(Log)
-
-
 def claims(look: Look) -> bool:
     return look.has(_KEYS, len(_KEYS) - 1)
 
 
 def read(look: Look, model: str | None) -> GameRecord:
     """The game in a document of its own; a file of all games of a tournament has other keys."""
-    log = decode(_LOG, look.data)
+    log = decode(Log, look.data)
     names = [player.name for player in log.players]
     check_players(names, "$.players")
     seats = [
@@ -144,13 +139,13 @@ def read(look: Look, model: str | None) -> GameRecord:
 
 
 def _outcome(log: Log) -> str | None:
-    """How the game ended: evil wins by an assassination or by quests that failed."""
+    """How the game ended: evil wins by an assassination or by three quests that failed."""
     if log.winner != "evil":
         return None if log.winner is None else "good_won"
     if log.assassin_phase is not None and log.assassin_phase.correct:
         return "merlin_found"
     n_failed = sum(mission.mission_result == "fail" for mission in log.missions)
-    return "quests_failed" if n_failed >= _FAILED else "evil_won"
+    return "quests_failed" if n_failed >= 3 else "evil_won"
 
 
 class Acts:

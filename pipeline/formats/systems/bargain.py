@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-import msgspec
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
@@ -27,7 +26,7 @@ from pipeline.formats.building import (
     usage,
 )
 from pipeline.formats.look import Look, broken, decode
-from pipeline.game import Fault, GameRecord, JsonValue, Proposal, ProposalVote, Seat, Usage
+from pipeline.game import Fault, GameRecord, Proposal, ProposalVote, Seat, Usage
 from pipeline.vocabulary import PLAYER, GameType, Outcome, Phase
 
 NAME = SYSTEM = "bargain"
@@ -38,7 +37,6 @@ _KEYS = {
     *("config", "consensus_reached", "conversation_logs"),
     *("agent_performance", "final_round", "final_utilities"),
 }
-_FEWEST_KEYS = 4
 _USED = {"seconds": "avg_response_time", "cost": "total_cost"}
 _PHASES: dict[str, str] = {
     "discussion": "talk",
@@ -50,9 +48,6 @@ _PHASES: dict[str, str] = {
 }
 SYSTEM_NAME = "system"
 ROWS = "$.conversation_logs"
-# How the reason begins of what the system puts in where it could not read an agent's answer.
-FALLBACK = "Failed to parse"
-ACCEPT = "accept"
 _TALLY = re.compile(r"^Proposal #(\d{1,6}): (\d{1,6}) accept, (\d{1,6}) reject\s*$", re.MULTILINE)
 
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
@@ -131,32 +126,39 @@ class Log(Struct, gc=False):
     final_utilities: dict[str, float] = {}
 
 
-_LOG = msgspec.json.Decoder(Log)
-
-
 def claims(look: Look) -> bool:
-    return look.has(_KEYS, _FEWEST_KEYS)
+    return look.has(_KEYS, 4)
 
 
 def read(look: Look, model: str | None) -> GameRecord:
     """The game; raises BrokenDocument for one that breaks a rule."""
-    log = decode(_LOG, look.data)
+    log = decode(Log, look.data)
     seats = _seats(log)
     is_finished = log.consensus_reached or log.final_round >= log.config.t_rounds
     agreed = log.consensus_reached if is_finished else None
     outcomes = {True: Outcome.AGREED, False: Outcome.NOT_AGREED, None: None}
     numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
     faults: list[Fault] = []
+    config = log.config
+    experiment = config.experiment_metadata or Experiment()
+    seconds = experiment.start_time if config.start_time is None else config.start_time
     built = GameRecord(
         game_type=GameType.COST_SHARING,
         system=SYSTEM,
         format=NAME,
-        format_version=WITHOUT_TALLY if log.config.agents is None else WITH_TALLY,
-        setting=_setting(log.config),
+        format_version=WITHOUT_TALLY if config.agents is None else WITH_TALLY,
+        setting={
+            "rounds": config.t_rounds,
+            "agents": config.n_agents,
+            "items": config.m_items,
+            "item_names": None if config.items is None else [item.name for item in config.items],
+            "gamma_discount": config.gamma_discount,
+            "competition_level": config.competition_level,
+        },
         is_finished=is_finished,
         outcome=outcomes[agreed],
         n_rounds=log.final_round,
-        started_at=_started_at(log.config),
+        started_at=None if seconds is None else datetime.fromtimestamp(seconds, UTC),
         seats=seats,
         messages=messages(_spoken(log), seats),
         proposals=_proposals(log, numbers, faults),
@@ -168,7 +170,15 @@ def read(look: Look, model: str | None) -> GameRecord:
         replace(result, agreed=agreed)
         for result in results(built, dict.fromkeys(numbers.values(), agreed))
     ]
-    built.faults += unseated(built.messages.course, ROWS) + _unknown_phases(log)
+    built.faults += unseated(built.messages.course, ROWS)
+    first: dict[str, int] = {}
+    for index, row in enumerate(log.conversation_logs):
+        if row.phase not in _PHASES:
+            first.setdefault(row.phase, index)
+    rule = f"a phase is one of {', '.join(_PHASES)}"
+    built.faults += [
+        Fault(f"{ROWS}[{index}].phase", rule, repr(phase)) for phase, index in first.items()
+    ]
     return built
 
 
@@ -208,23 +218,6 @@ def _usage(log: Log, seats: list[Seat], faults: list[Fault]) -> list[Usage]:
     return of_seats
 
 
-def _setting(config: Config) -> dict[str, JsonValue]:
-    return {
-        "rounds": config.t_rounds,
-        "agents": config.n_agents,
-        "items": config.m_items,
-        "item_names": None if config.items is None else [item.name for item in config.items],
-        "gamma_discount": config.gamma_discount,
-        "competition_level": config.competition_level,
-    }
-
-
-def _started_at(config: Config) -> datetime | None:
-    experiment = config.experiment_metadata or Experiment()
-    seconds = experiment.start_time if config.start_time is None else config.start_time
-    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
-
-
 def _spoken(log: Log) -> Iterator[Spoken]:
     """Every row, so that a message's index is that of its row. What is private has one reader."""
     for row in log.conversation_logs:
@@ -238,16 +231,6 @@ def _spoken(log: Log) -> Iterator[Spoken]:
             visible_to=EVERYONE if reader is None else reader,
             msg_type=row.phase,
         )
-
-
-def _unknown_phases(log: Log) -> list[Fault]:
-    """A fault for each phase that is none of the known ones, at its first row."""
-    first: dict[str, int] = {}
-    for index, row in enumerate(log.conversation_logs):
-        if row.phase not in _PHASES:
-            first.setdefault(row.phase, index)
-    rule = f"a phase is one of {', '.join(_PHASES)}"
-    return [Fault(f"{ROWS}[{index}].phase", rule, repr(phase)) for phase, index in first.items()]
 
 
 def _proposals(log: Log, numbers: Mapping[str, int], faults: list[Fault]) -> list[Proposal]:
@@ -289,7 +272,8 @@ def _share(proposal: Proposed, items: object, n_items: int) -> float | None:
 
     So it is where the agent itself proposed nothing that could be read.
     """
-    is_fallback = (proposal.reasoning or "").startswith(FALLBACK)
+    # So the system begins where it could not read an agent's answer.
+    is_fallback = (proposal.reasoning or "").startswith("Failed to parse")
     if is_fallback or not isinstance(items, list) or any(type(item) is not int for item in items):
         return None
     is_whole = len(set(items)) == len(items) and all(0 <= item < n_items for item in items)
@@ -297,7 +281,10 @@ def _share(proposal: Proposed, items: object, n_items: int) -> float | None:
 
 
 def _votes(log: Log, seats: Mapping[str, int]) -> list[ProposalVote]:
-    """The votes for a proposal; a rejection is none."""
+    """The votes for a proposal; a rejection is none.
+
+    The oldest games log them, each for the first proposal of its round.
+    """
     rounds: dict[int, list[Row]] = {}
     for row in log.conversation_logs:
         rounds.setdefault(row.round, []).append(row)
@@ -312,7 +299,17 @@ def _votes(log: Log, seats: Mapping[str, int]) -> list[ProposalVote]:
         number: next((row.player for row in rows if row.proposal), None)
         for number, rows in rounds.items()
     }
-    return _logged(log, seats, first)
+    last = max((row.round for row in log.conversation_logs if row.vote), default=0)
+    cast: dict[tuple[int, int], ProposalVote] = {}
+    for index, row in enumerate(log.conversation_logs):
+        candidate = first[row.round]
+        if not row.vote or row.vote.vote != "accept" or row.player not in seats or not candidate:
+            continue
+        seat = seats[row.player]
+        cast[seat, row.round] = ProposalVote(
+            seat, row.round, index, candidate, True, is_final_round=row.round == last
+        )
+    return list(cast.values())
 
 
 def _agreed_author(rows: Sequence[Row], n_agents: int) -> str | None:
@@ -331,20 +328,3 @@ def _agreed_author(rows: Sequence[Row], n_agents: int) -> str | None:
         if int(accepts) == n_agents and int(rejects) == 0
     ]
     return proposers.get(accepted[0]) if accepted else None
-
-
-def _logged(
-    log: Log, seats: Mapping[str, int], first: Mapping[int, str | None]
-) -> list[ProposalVote]:
-    """The single votes of the oldest games, each for the first proposal of its round."""
-    last = max((row.round for row in log.conversation_logs if row.vote), default=0)
-    cast: dict[tuple[int, int], ProposalVote] = {}
-    for index, row in enumerate(log.conversation_logs):
-        candidate = first[row.round]
-        if not row.vote or row.vote.vote != ACCEPT or row.player not in seats or not candidate:
-            continue
-        seat = seats[row.player]
-        cast[seat, row.round] = ProposalVote(
-            seat, row.round, index, candidate, True, is_final_round=row.round == last
-        )
-    return list(cast.values())

@@ -8,7 +8,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, NamedTuple, TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct, field, to_builtins
@@ -41,7 +41,7 @@ from pipeline.formats.hidden_roles import (
     n_rounds,
     seats,
 )
-from pipeline.formats.look import UNDECODABLE, Look, broken, decode, mistyped, text_of
+from pipeline.formats.look import Look, broken, decode, mistyped, text_of
 from pipeline.formats.magic.log import TIMELINES
 from pipeline.formats.magic.prisoners_dilemma import N_PLAYERS, Payoffs, decisions
 from pipeline.formats.magic.public_good import registered
@@ -61,7 +61,6 @@ _ESCAPES = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|(.))")
 IS_LIST = re.compile(_LIST)
 _CONSTANTS = {"True": True, "False": False, "None": None}
 _CONTROLS = {"n": "\n", "r": "\r", "t": "\t"}
-_RULE = "each message is written as Python's repr of a Message"
 
 
 def message(line: str, at: str) -> dict[str, object]:
@@ -72,7 +71,8 @@ def message(line: str, at: str) -> dict[str, object]:
         field = _FIELD.match(line, position)
         if field is None:
             where = f"cannot be read from character {position + 1:,} on"
-            raise broken(at, _RULE, f"{where}: {line[position : position + 30]!r}")
+            rule = "each message is written as Python's repr of a Message"
+            raise broken(at, rule, f"{where}: {line[position : position + 30]!r}")
         name, value, end = field["name"], field["value"], field[3]
         if name in fields:
             raise broken(
@@ -121,24 +121,22 @@ class _Row(building_Row, gc=False):
     visible_to: str | tuple[str, ...] | None = EVERYONE  # type: ignore[assignment]
 
 
-_ROWS = msgspec.json.Decoder(list[_Row])
 _EMPTY = {"[]", "()", "{}", "set()"}
 _COLUMNS = {"agent_name", "content", "turn", "visible_to", "msg_type"}
-_LONGEST_HEADER = 400
 _BANNER = re.compile(rb"={3,200}\r?\n[ \t]{0,20}GAME [0-9]{1,9}/[0-9]{1,9}[ \t]{0,20}\r?(?:\n|$)")
 _OF_BANNER = re.compile(rb"={3,}|[ \t]*GAME [0-9]+/[0-9]+")
 _IN_UTF_8 = "the document is in UTF-8"
 _TRANSCRIPT = re.compile(rb"\s*" + _BANNER.pattern + rb"={3,200}\s{0,99}(?:Message\(|===|$)")
 
 
-def form_splitter(path: str, head: bytes) -> Splitter | None:
+def splitter(path: str, head: bytes) -> Splitter | None:
     """Each game of a transcript, and the whole of a table; known by how the file begins."""
     if _is_table(head):
         return whole
     return sections(_BANNER) if _TRANSCRIPT.match(head) else None
 
 
-def claims_form(look: Look) -> bool:
+def claims(look: Look) -> bool:
     """Whether a document is in one of the forms: by its keys, its columns or its banner."""
     if look.first == "[":
         return look.lists("agent_name", "visible_to", "msg_type")
@@ -147,10 +145,10 @@ def claims_form(look: Look) -> bool:
     return look.first != "{" and _is_table(look.data)
 
 
-def rows(look: Look) -> tuple[list[building_Row], list[Fault]]:
+def read_rows(look: Look) -> tuple[list[building_Row], list[Fault]]:
     """The messages of a document that is claimed, and a fault for what is none of them."""
     if look.first == "[":
-        return _heard(decode(_ROWS, look.data)), []
+        return _heard(decode(list[_Row], look.data)), []
     if look.first == "=":
         return _of_transcript(look.data)
     return _converted(list(_of_table(look.data))), []
@@ -167,7 +165,7 @@ def _heard(rows: list[_Row]) -> list[building_Row]:
 
 
 def _is_table(head: bytes) -> bool:
-    header, end, _ = head[:_LONGEST_HEADER].partition(b"\n")
+    header, end, _ = head[:400].partition(b"\n")
     if not end or b"agent_name" not in header:
         return False
     return set(next(csv.reader([header.rstrip(b"\r").decode("latin-1")]))) >= _COLUMNS
@@ -184,7 +182,19 @@ def _of_table(data: bytes) -> Iterator[dict[str, object]]:
             rule = "each row of the table has a value for each column"
             counts = f"{len(fields)} values for {len(header)} columns"
             raise broken(f"$[{number}]", rule, counts)
-        yield _of_row(dict(zip(header, fields, strict=True)), f"$[{number}]")
+        row = dict(zip(header, fields, strict=True))
+        turn, visible_to = row["turn"], row["visible_to"]
+        if turn and not re.fullmatch(r"-?[0-9]{1,18}", turn):
+            raise broken(f"$[{number}].turn", "the turn is a whole number", repr(turn[:50]))
+        is_list = visible_to.startswith("[") or IS_LIST.fullmatch(visible_to)
+        yield {  # numbers and lists are written as texts
+            **row,
+            "turn": int(turn) if turn else None,
+            "visible_to": texts(visible_to, f"$[{number}].visible_to")
+            if is_list
+            else visible_to or EVERYONE,
+            "msg_type": row["msg_type"] or None,
+        }
 
 
 def _records(data: bytes) -> Iterator[list[str]]:
@@ -199,21 +209,6 @@ def _records(data: bytes) -> Iterator[list[str]]:
         raise broken("$", rule, f"line {table.line_num:,}: {error}") from error
 
 
-def _of_row(fields: dict[str, str], at: str) -> dict[str, object]:
-    """A row's values: numbers and lists are written as texts."""
-    turn, visible_to = fields["turn"], fields["visible_to"]
-    if turn and not re.fullmatch(r"-?[0-9]{1,18}", turn):
-        raise broken(f"{at}.turn", "the turn is a whole number", repr(turn[:50]))
-    return {
-        **fields,
-        "turn": int(turn) if turn else None,
-        "visible_to": texts(visible_to, f"{at}.visible_to")
-        if visible_to.startswith("[") or IS_LIST.fullmatch(visible_to)
-        else visible_to or EVERYONE,
-        "msg_type": fields["msg_type"] or None,
-    }
-
-
 def _of_transcript(data: bytes) -> tuple[list[building_Row], list[Fault]]:
     """The messages of a section; a fault for the lines that are none, if there are such."""
     lines = [line.rstrip(b"\r") for line in data.split(b"\n")]
@@ -224,14 +219,13 @@ def _of_transcript(data: bytes) -> tuple[list[building_Row], list[Fault]]:
         if not (line.startswith(b"Message(") or _OF_BANNER.fullmatch(line) or not line.strip())
     ]
     rule = "each line is of the banner, or a message"
-    faults = [Fault("$", rule, _lines(others))] if others else []
+    faults = [
+        Fault("$", rule, f"{len(others):,} other lines, the first of them line {first:,}")
+        for first in others[:1]
+    ]
     texts = [text_of(line, _IN_UTF_8) for line in messages]
     parsed = [message(text, f"$[{n}]") for n, text in enumerate(texts)]
     return _converted(parsed), faults
-
-
-def _lines(numbers: Sequence[int]) -> str:
-    return f"{len(numbers):,} other lines, the first of them line {numbers[0]:,}"
 
 
 def _converted(rows: list[dict[str, object]]) -> list[building_Row]:
@@ -244,7 +238,8 @@ def _converted(rows: list[dict[str, object]]) -> list[building_Row]:
 
 # What is said in a log, and to whom: what all its games are read from.
 
-SYSTEM = FORMAT = "chatarena"
+NAME = SYSTEM = FORMAT = "chatarena"
+NAMES_MODELS = False
 SHOWN = 200
 
 
@@ -285,11 +280,6 @@ class Talk:
         check_players(names, "$")
         return sorted(names, key=lambda name: (player_number(name) or 0, name))
 
-    def ending(self, words: Mapping[str, int]) -> int | None:
-        """The number of the ending that the moderator announced last, None for none."""
-        match = self.last(re.compile("|".join(map(re.escape, words))))
-        return words[match[0]] if match else None
-
 
 def lacking(title: str, what: str, sentence: str | None = None) -> BrokenDocument:
     """The error for a game that is known, and whose rows do not say what is needed.
@@ -318,19 +308,6 @@ _CODE_hidden_roles = re.compile(
 )
 _WORD = re.compile(rf"Your word is:{_NAMED}", re.DOTALL)
 _VOTE = "Now vote which of the other players (excluding yourself) is the "
-_ENDINGS_OF_CHAMELEON = {
-    "guessed the code wrong": 0,
-    "guessed the code correctly": 1,
-    "The accusation is incorrect": 2,
-    "There are even votes": 3,
-    "There are even notes": 3,
-}
-_ENDINGS_OF_UNDERCOVER = {
-    "The accusation is correct": 0,
-    "The accusation is incorrect": 1,
-    "There are even votes": 2,
-    "There are even notes": 2,
-}
 
 
 def is_chameleon(sentence: str) -> bool:
@@ -353,7 +330,13 @@ def chameleon(talk: Talk, model: str | None, title: str) -> GameRecord:
     players = talk.players([*hidden, *talk.by_player(_CODE_hidden_roles)])
     setting: dict[str, JsonValue] = {"topic": topic[1].strip() if topic else None, "code": code}
     models = models_of(players, model)
-    endings = _ENDINGS_OF_CHAMELEON
+    endings = {
+        "guessed the code wrong": 0,
+        "guessed the code correctly": 1,
+        "The accusation is incorrect": 2,
+        "There are even votes": 3,
+        "There are even notes": 3,
+    }
     built = _game(talk, CHAMELEON, hidden[0], models, setting=setting, endings=endings)
     built.guesses = guesses(built, CHAMELEON, code)
     return built
@@ -377,7 +360,12 @@ def undercover(talk: Talk, model: str | None, title: str) -> GameRecord:
     hidden = next(player for player, word in words.items() if word != civilian)
     setting: dict[str, JsonValue] = {"undercover_code": words[hidden], "civilian_code": civilian}
     models = models_of(players, model)
-    endings = _ENDINGS_OF_UNDERCOVER
+    endings = {
+        "The accusation is correct": 0,
+        "The accusation is incorrect": 1,
+        "There are even votes": 2,
+        "There are even notes": 2,
+    }
     return _game(talk, UNDERCOVER, hidden, models, setting=setting, endings=endings)
 
 
@@ -392,7 +380,10 @@ def _game(
 ) -> GameRecord:
     """The game without its results. All of its players are under test."""
     spoken = messages(rules, talk.history, models)
-    course, flag = spoken.course, talk.ending(endings)
+    course = spoken.course
+    # The ending that the moderator announced last.
+    ending = talk.last(re.compile("|".join(map(re.escape, endings))))
+    flag = endings[ending[0]] if ending else None
     outcome = rules.outcome(flag)
     return GameRecord(
         game_type=rules.kind.name,
@@ -470,15 +461,11 @@ class Matrix(Struct, forbid_unknown_fields=True):
     defect: Row
 
 
-_MATRICES = msgspec.json.Decoder(Matrix)
-_SCORE_LISTS = msgspec.json.Decoder(dict[str, Points])
-
-
-def _parse_printed(decoder: msgspec.json.Decoder[T], match: re.Match[str] | None) -> T | None:
+def _parse_printed(kind: type[T], match: re.Match[str] | None) -> T | None:
     """Return what is in a dictionary that Python printed; None where there is none such."""
     try:
-        return decoder.decode(match[1].replace("'", '"')) if match else None
-    except UNDECODABLE:
+        return decode(kind, match[1].replace("'", '"').encode()) if match else None
+    except BrokenDocument:
         return None
 
 
@@ -489,25 +476,18 @@ def is_dilemma(sentence: str) -> bool:
     )
 
 
-def _payoffs(talk: Talk) -> tuple[Payoffs, int] | None:
-    """Return what choices pay, and the number of rounds; None where one of both is not said."""
-    if scoring := talk.last(_SCORING):
-        return Payoffs(*map(float, scoring.groups()[:4])), int(scoring[5])
-    matrix, rounds = _parse_printed(_MATRICES, talk.last(_MATRIX)), talk.last(_ROUNDS)
-    if matrix is None or rounds is None:
-        return None
-    both, own = matrix.cooperate, matrix.defect
-    return Payoffs(both.two, own.none, own.two, own.one, both.one or None, both.none or None), int(
-        rounds[1]
-    )
-
-
 def dilemma(talk: Talk, model: str | None, title: str) -> GameRecord:
     """The game with every choice as MAgIC registers it; raises BrokenDocument."""
-    if (known := _payoffs(talk)) is None:
+    matrix, rounds = _parse_printed(Matrix, talk.last(_MATRIX)), talk.last(_ROUNDS)
+    if scoring := talk.last(_SCORING):
+        payoffs, n_rounds = Payoffs(*map(float, scoring.groups()[:4])), int(scoring[5])
+    elif matrix and rounds:
+        both, own = matrix.cooperate, matrix.defect
+        payoffs = Payoffs(both.two, own.none, own.two, own.one, both.one or None, both.none or None)
+        n_rounds = int(rounds[1])
+    else:
         what = "it does not say the rounds, or what every combination of three choices pays"
         raise lacking(title, what, next(filter(is_dilemma, talk.sentences)))
-    payoffs, n_rounds = known
     setting: dict[str, JsonValue] = {"payoffs": to_builtins(payoffs), "rounds": n_rounds}
     kind, phase = GameType.PRISONERS_DILEMMA, Phase.DECISION
     built = _game_points(talk, kind, phase, model, setting=setting, n_rounds=n_rounds)
@@ -527,11 +507,16 @@ def is_public_good(sentence: str) -> bool:
 
 def public_good(talk: Talk, model: str | None, title: str) -> GameRecord:
     """The game with every contribution as MAgIC registers it; raises BrokenDocument."""
-    if (pool := _pool(talk)) is None:
+    beginning, rounds = talk.last(_BEGINNING), talk.last(_ROUNDS)
+    if background := talk.last(_BACKGROUND):
+        start, n_rounds = float(background[1]), int(background[2])
+    elif beginning and rounds:
+        start, n_rounds = float(beginning[1]), int(rounds[1])
+    else:
         what = "it does not say how many rounds are played"
         raise lacking(title, what, next(filter(is_public_good, talk.sentences)))
-    start, n_rounds = pool
-    setting: dict[str, JsonValue] = {"starting_points": start, "rounds": n_rounds}
+    points = int(start) if start.is_integer() else start
+    setting: dict[str, JsonValue] = {"starting_points": points, "rounds": n_rounds}
     kind, phase = GameType.PUBLIC_GOOD, Phase.CONTRIBUTION
     built = _game_points(talk, kind, phase, model, setting=setting, n_rounds=n_rounds)
     indices = built.messages.course.said(phase)
@@ -548,17 +533,6 @@ def public_good(talk: Talk, model: str | None, title: str) -> GameRecord:
         paid[contribution.seat - 1] -= contribution.amount or 0
     _add_results(built, scores or paid, are_scores=scores is not None)
     return built
-
-
-def _pool(talk: Talk) -> tuple[float, int] | None:
-    """Return the starting points and the number of rounds; None where one of both is not said."""
-    if background := talk.last(_BACKGROUND):
-        return int(background[1]), int(background[2])
-    beginning, rounds = talk.last(_BEGINNING), talk.last(_ROUNDS)
-    if beginning is None or rounds is None:
-        return None
-    start = float(beginning[1])
-    return int(start) if start.is_integer() else start, int(rounds[1])
 
 
 def _amounts(talk: Talk, texts: Sequence[str], title: str) -> list[float | None]:
@@ -626,7 +600,7 @@ def _game_points(
 
 def _scores(talk: Talk, built: GameRecord) -> list[float] | None:
     """Return the scores of a finished game that the moderator says; None where one is missing."""
-    said = _parse_printed(_SCORE_LISTS, talk.last(_SCORES)) or {}
+    said = _parse_printed(dict[str, Points], talk.last(_SCORES)) or {}
     scores = [said[seat.player] for seat in built.seats if seat.player in said]
     return scores if built.is_finished and len(scores) == len(built.seats) else None
 
@@ -645,24 +619,6 @@ def _add_results(built: GameRecord, points: Sequence[float], *, are_scores: bool
 # See docs/formats/chatarena.md. Roles, words and outcome are in what the moderator says; its
 # sentences also say which game it is.
 
-NAME = "chatarena"
-NAMES_MODELS = False
-
-splitter = form_splitter
-claims = claims_form
-
-
-class Game(NamedTuple):
-    """A game: its title, whether a sentence of the moderator's is of it, and what reads it."""
-
-    title: str
-    claims: Callable[[str], bool]
-    read: Callable[[Talk, str | None, str], GameRecord]
-
-
-def _is_cost_sharing(sentence: str) -> bool:
-    return sentence.startswith("Now everyone propose the cost distribution")
-
 
 def _cost_sharing(talk: Talk, model: str | None, title: str) -> GameRecord:
     """Raises BrokenDocument: rows lack what was registered."""
@@ -670,27 +626,34 @@ def _cost_sharing(talk: Talk, model: str | None, title: str) -> GameRecord:
     raise lacking(title, what)
 
 
-# In the order of the game types.
-GAMES = (
-    Game("Chameleon", is_chameleon, chameleon),
-    Game("Undercover", is_undercover, undercover),
-    Game("Cost Sharing", _is_cost_sharing, _cost_sharing),
-    Game("Prisoner's Dilemma", is_dilemma, dilemma),
-    Game("Public Good", is_public_good, public_good),
+# Each game, in the order of the game types: its title, whether a sentence of the moderator's is of
+# it, and what reads it.
+GAMES: tuple[
+    tuple[str, Callable[[str], bool], Callable[[Talk, str | None, str], GameRecord]], ...
+] = (
+    ("Chameleon", is_chameleon, chameleon),
+    ("Undercover", is_undercover, undercover),
+    (
+        "Cost Sharing",
+        lambda sentence: sentence.startswith("Now everyone propose the cost distribution"),
+        _cost_sharing,
+    ),
+    ("Prisoner's Dilemma", is_dilemma, dilemma),
+    ("Public Good", is_public_good, public_good),
 )
 
 
 def read(look: Look, model: str | None) -> GameRecord:
     """The game; raises BrokenDocument for one that breaks a rule, or that is none of these."""
-    rows, faults = _the_rows(look)
+    rows, faults = read_rows(look)
     talk = Talk(rows)
-    for game in GAMES:
-        if any(map(game.claims, talk.sentences)):
-            built = game.read(talk, model, game.title)
+    for title, is_of_game, read_game in GAMES:
+        if any(map(is_of_game, talk.sentences)):
+            built = read_game(talk, model, title)
             seats = [seat.player for seat in built.seats]
             built.faults += faults + unshown(talk.history.visible_to, seats, "$")
             return built
-    known = ", ".join(game.title for game in GAMES)
+    known = ", ".join(title for title, *_ in GAMES)
     rule = (
         f"the moderator's words are those of a known game ({known}): let a script write logs of "
         "another one as interchange JSON (docs/interchange.md)"
@@ -699,6 +662,3 @@ def read(look: Look, model: str | None) -> GameRecord:
         if row.agent_name == MODERATOR:
             raise broken(f"$[{place}]", rule, f"the first are {row.content[:SHOWN]!r}")
     raise broken("$", rule, "the moderator says nothing")
-
-
-_the_rows = rows

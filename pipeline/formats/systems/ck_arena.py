@@ -7,7 +7,6 @@ alone, and judges put out whoever makes a poor statement. What the judges score 
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, TypeVar
 
-import msgspec
 from msgspec import Meta, Struct
 
 from pipeline.formats.building import Int64, Spoken, check_players, messages, named, target
@@ -94,22 +93,19 @@ class Record(Struct):
     game_summary: Summary | None = None
 
 
-_RECORD = msgspec.json.Decoder(Record)
 _KEY = "game_record"
 _AT = f"$.{_KEY}"
-_PARTS = frozenset(Record.__struct_fields__)
-_FEWEST_PARTS = 3
 
 
 def claims(look: Look) -> bool:
     """Whether the document has a record with most of the parts of a game."""
     is_record = look.first == "{" and _KEY in look.keys
-    return is_record and len(_PARTS & look.within(_KEY)) >= _FEWEST_PARTS
+    return is_record and len(look.within(_KEY) & {*Record.__struct_fields__}) >= 3
 
 
 def read(look: Look, model: str | None) -> GameRecord:
     """The game in the document's record."""
-    record = decode(_RECORD, look.top[_KEY], _AT)
+    record = decode(Record, look.top[_KEY], _AT)
     process = record.game_process
     winner = record.game_summary.winner_role if record.game_summary else None
     names = [_name(player.player_id) for player in record.players]
@@ -198,8 +194,14 @@ def _votes(process: Process, acts: _Acts) -> Iterator[Vote]:
 
 def _eliminations(process: Process, acts: _Acts) -> Iterator[Elimination]:
     """Who is out, and by what: the players' `vote`, the `audience`, or the judges' `metric`."""
-    yield from _decided("vote", process.voting_rounds, "voting_rounds", acts)
-    yield from _decided("audience", process.audience_decisions, "audience_decisions", acts)
+    for cause, key, decisions in (
+        ("vote", "voting_rounds", process.voting_rounds),
+        ("audience", "audience_decisions", process.audience_decisions),
+    ):
+        for number, decision in enumerate(decisions or ()):
+            at = f"{key}[{number}].eliminated"
+            for _, seat, _ in acts.of(decision.eliminated, Out, "player_id", at):
+                yield Elimination(seat, decision.after_statement_round, None, cause)
     spoken: dict[tuple[str | None, int], int] = {
         (_name(statement.player_id), statement.statement_round): index
         for index, statement in enumerate(process.statements)
@@ -208,12 +210,3 @@ def _eliminations(process: Process, acts: _Acts) -> Iterator[Elimination]:
     for _, seat, vetting in listed:
         index = spoken.get((named(vetting.player_id, acts.known), vetting.elimination_round))
         yield Elimination(seat, vetting.elimination_round, index, "metric", is_before_vote=True)
-
-
-def _decided(
-    cause: str, decisions: list[Decision] | None, key: str, acts: _Acts
-) -> Iterator[Elimination]:
-    for number, decision in enumerate(decisions or ()):
-        at = f"{key}[{number}].eliminated"
-        for _, seat, _ in acts.of(decision.eliminated, Out, "player_id", at):
-            yield Elimination(seat, decision.after_statement_round, None, cause)

@@ -33,8 +33,6 @@ from pipeline.game import Fault, GameRecord, JsonValue, Seat, Transfer, Usage
 from pipeline.vocabulary import PLAYER, GameType, Outcome
 
 TALK = "talk"
-PUNISHMENT = "punishment"
-_USED = {"seconds": "response_time_s"}
 
 
 Round = Annotated[int, Meta(ge=1, le=1_000_000)]
@@ -115,9 +113,6 @@ T = TypeVar("T", bound=Line)
 
 _KEY = "short_name_map"
 _INIT = Raw(b'"init"')
-_HEAD_BYTES = 1 << 12
-_TOO_MANY = 1e300
-_TYPE = msgspec.json.Decoder(_Type)
 _Event = Init | Message | Contribution | Punishment | Final | Distribution | RoundEnd
 _EVENT: msgspec.json.Decoder[Line] = msgspec.json.Decoder(_Event)
 _KINDS = tuple(str(kind.__struct_config__.tag) for kind in get_args(_Event))
@@ -202,7 +197,7 @@ class Log:
 
     def tokens(self, value: Any, number: int, name: str) -> float | None:
         """A number of tokens, a field of a line; null, and a fault, for what is none."""
-        if type(value) in (int, float) and 0 <= value < _TOO_MANY:
+        if type(value) in (int, float) and 0 <= value < 1e300:
             return float(value)
         rule = "an amount is a number of tokens, 0 or more"
         self.faults.append(Fault(at(number, name), rule, repr(value)[:50]))
@@ -215,14 +210,14 @@ class Log:
         except UNDECODABLE:
             events = []
         # All at once is quicker; but it takes an object in several lines for one, too.
-        cut = values if is_spread(data[:_HEAD_BYTES]) else lines
+        cut = values if is_spread(data[: 1 << 12]) else lines
         if (events and cut is values) or len(events) == data.count(b"\n") + (data[-1:] != b"\n"):
             return events
         parts = enumerate(cut(iter((data,)), len(data)))
         return [self._event(part.data or b"", number) for number, part in parts]
 
     def _event(self, line: bytes, number: int) -> Line | None:
-        kind = decode(_TYPE, line, at(number)).type
+        kind = decode(_Type, line, at(number)).type
         if kind in _KINDS:
             return decode(_EVENT, line, at(number))
         rule = f"an event is one of {', '.join(_KINDS)}"
@@ -262,6 +257,15 @@ def _game(log: Log, system: str) -> GameRecord:
         )
         for player, score in zip(log.players, of_seats, strict=True)
     ]
+    # The seconds that each seat took to talk, to put in and to punish.
+    calls: dict[int, list[Usage]] = {number: [] for number in log.seats.values()}
+    for player, number, line in (
+        *((line.player_id, n, line) for n, line in log.of(Message)),
+        *((line.player_id, n, line) for n, line in log.of(Contribution)),
+        *((line.punisher_id, n, line) for n, line in log.of(Punishment)),
+    ):
+        used = usage(line, {"seconds": "response_time_s"}, at(number), log.faults)
+        calls[log.seats[player]].append(used)
     built = GameRecord(
         game_type=GameType.PUBLIC_GOOD,
         system=system,
@@ -274,25 +278,12 @@ def _game(log: Log, system: str) -> GameRecord:
         messages=messages(spoken, seats),
         contributions=pooled(puts, len(seats)),
         transfers=transfers,
-        usage=_usage(log),
+        usage=[total(of_seat) for of_seat in calls.values()],
         faults=log.faults,
     )
     wins = most_points([seat.final_score for seat in seats])
     built.results = results(built, dict(enumerate(wins, start=1)))
     return built
-
-
-def _usage(log: Log) -> list[Usage]:
-    """The seconds that each seat took to talk, to put in and to punish."""
-    calls: dict[int, list[Usage]] = {number: [] for number in log.seats.values()}
-    lines = [
-        *((line.player_id, n, line) for n, line in log.of(Message)),
-        *((line.player_id, n, line) for n, line in log.of(Contribution)),
-        *((line.punisher_id, n, line) for n, line in log.of(Punishment)),
-    ]
-    for player, number, line in lines:
-        calls[log.seats[player]].append(usage(line, _USED, at(number), log.faults))
-    return [total(of_seat) for of_seat in calls.values()]
 
 
 def _scores(log: Log, puts: list[Put], transfers: list[Transfer]) -> list[float] | None:
@@ -379,7 +370,7 @@ def _transfers(log: Log) -> Iterator[Transfer]:
             None,
             number=numbers[seat, line.round],
             target=target(line.target_id, log.labels, at(number, "target_id"), log.faults),
-            kind=PUNISHMENT,
+            kind="punishment",
             amount=None if damage is None else -damage,
             cost=log.tokens(line.punisher_spend, number, "punisher_spend"),
         )

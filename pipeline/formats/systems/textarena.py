@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Annotated, Literal, NamedTuple
 
-import msgspec
 from msgspec import Meta, Struct, field
 
 from pipeline.formats.building import EVERYONE, MODERATOR, Int64, Spoken, check_number, messages
@@ -24,8 +23,6 @@ NAME = SYSTEM = "textarena"
 NAMES_MODELS = True
 
 _KEYS = {"agent", "game_info", "logs"}
-# TextArena has other environments.
-_ENVIRONMENT = b'"Avalon'
 _NAME = re.compile(rb'"([A-Za-z0-9_-]{1,60})"')
 # Agents that follow rules: what they say is one of four lines.
 BOTS = frozenset({"deeprole", "deeprole-llm"})
@@ -101,11 +98,9 @@ class Log(Struct):
     seed: Int64 | None = None
 
 
-_LOG, _STATE = msgspec.json.Decoder(Log), msgspec.json.Decoder(State)
-
-
 def claims(look: Look) -> bool:
-    return _environment(look).startswith(_ENVIRONMENT)
+    # TextArena has other environments.
+    return _environment(look).startswith(b'"Avalon')
 
 
 def describes(look: Look) -> str | None:
@@ -121,7 +116,7 @@ def _environment(look: Look) -> bytes:
 
 def read(look: Look, model: str | None) -> GameRecord:
     """The game of a log of the environment Avalon."""
-    log = decode(_LOG, look.data)
+    log = decode(Log, look.data)
     seats = list(_seats(log))
     for place, row in enumerate(log.logs):
         if not ENGINE <= row.sender < len(seats):
@@ -211,7 +206,11 @@ def _player(number: int) -> str:
 
 def _moments(rows: Sequence[Row]) -> list[Moment]:
     """Each row with what surrounds it."""
-    states = [_state(place, row) for place, row in enumerate(rows)]
+    states: list[State | None] = []
+    for place, row in enumerate(rows):
+        match = _WRITTEN.fullmatch(row.message) if row.sender == ENGINE else None
+        at = f"$.logs[{place}].message"
+        states.append(decode(State, match[1].encode(), at) if match else None)
     # A row without a state has that of the row before it, or behind it.
     before = list(accumulate(states, _last_known))
     after = [*accumulate(reversed(states), _last_known)][::-1]
@@ -223,14 +222,6 @@ def _moments(rows: Sequence[Row]) -> list[Moment]:
 
 def _last_known(known: State | None, state: State | None) -> State | None:
     return state or known
-
-
-def _state(place: int, row: Row) -> State | None:
-    """The state in a row of the moderator, None if it has none."""
-    match = _WRITTEN.fullmatch(row.message) if row.sender == ENGINE else None
-    if match is None:
-        return None
-    return decode(_STATE, match[1].encode(), f"$.logs[{place}].message")
 
 
 def _spoken(moment: Moment, seats: Sequence[Seat]) -> Spoken:

@@ -6,7 +6,6 @@ night of the log's first round belongs to round 0, and its day is round 1.
 
 from typing import Annotated, Any
 
-import msgspec
 from msgspec import Meta, Raw, Struct
 
 from pipeline.formats.building import check_distinct, check_players
@@ -28,7 +27,6 @@ _KEYS = {
     *("players", "rounds", "winner", "session_id"),
     *("villagers", "werewolves", "seer", "doctor"),
 }
-_FEWEST_KEYS = 6
 _OUTCOMES = {"Villagers": "villagers_won", "Werewolves": "werewolves_won"}
 
 
@@ -61,17 +59,13 @@ class Log(Struct, gc=False):
     error_message: str | None = None
 
 
-_LOG = msgspec.json.Decoder(Log)
-_PLAYERS = msgspec.json.Decoder(dict[str, Player])
-
-
 def claims(look: Look) -> bool:
-    return look.has(_KEYS, _FEWEST_KEYS)
+    return look.has(_KEYS, 6)
 
 
 def read(look: Look, model: str | None) -> GameRecord:
     """The game; without a winner it is unfinished."""
-    log = decode(_LOG, look.data)
+    log = decode(Log, look.data)
     if log.winner and log.winner not in _OUTCOMES:
         raise broken("$.winner", "the winner is Villagers or Werewolves", repr(log.winner[:50]))
     village = Village(_seats(log.players))
@@ -89,18 +83,20 @@ def read(look: Look, model: str | None) -> GameRecord:
 
 
 def _seats(listed: Raw) -> list[Seat]:
-    players = decode(_PLAYERS, listed, "$.players")
+    players = decode(dict[str, Player], listed, "$.players")
     # Each has a role. With no more roles than players, no name comes twice.
     if bytes(listed).count(b'"role"') != len(players):
         check_distinct(listed, "$.players")
     check_players(players, "$.players", MOST_PLAYERS)
-    return [_seat(name, player) for name, player in players.items()]
-
-
-def _seat(name: str, player: Player) -> Seat:
-    at, has = f"$.players.{name}.role", repr(player.role[:50])
-    role = role_of(player.role, lambda rule: broken(at, rule, has))
-    return Seat(name, player.model or None, role, is_tested=True)
+    return [
+        Seat(
+            name,
+            player.model or None,
+            role_of(player.role, f"$.players.{name}.role"),
+            is_tested=True,
+        )
+        for name, player in players.items()
+    ]
 
 
 def _night(village: Village, one: Round, day: int, at: str) -> None:

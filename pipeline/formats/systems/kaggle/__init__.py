@@ -8,7 +8,7 @@ tables.
 
 import re
 from collections.abc import Iterator
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Meta, Raw, Struct, field
@@ -25,7 +25,7 @@ from pipeline.formats.hidden_roles import (
 )
 from pipeline.formats.look import Look, broken, decode
 from pipeline.formats.systems.kaggle import turns as kaggle_turns
-from pipeline.game import BrokenDocument, Fault, GameRecord, JsonValue, Seat
+from pipeline.game import BrokenDocument, Fault, GameRecord, Seat
 
 NAME = "kaggle"
 NAMES_MODELS = True
@@ -127,11 +127,7 @@ class Protocol(Struct, gc=False, omit_defaults=True):
     params: dict[str, str | Int64 | float | bool | None] = {}
 
 
-_EPISODE = msgspec.json.Decoder(Episode)
-_EVENT = msgspec.json.Decoder(Event)
 _RULE = msgspec.json.Decoder(str | Protocol)
-_FLAG = msgspec.json.Decoder(bool)
-_AGENTS = msgspec.json.Decoder(list[ConfiguredAgent])
 
 
 # By the type of an entry, the ability that a player uses, and what a player leaves the game by.
@@ -151,17 +147,12 @@ _READ = {*_USES, *_LEAVES, _CHAT, _VOTE, _START, _ATTACK}
 _BY_DAY = (_CHAT, _VOTE, "DayExileElectedDataEntry")
 
 
-class Act(NamedTuple):
-    """One entry: its type, its day, what it says, and where it is in the log."""
-
-    kind: str
-    event: Event
-    at: str
+# One entry: its type, its day and what it says, and where it is in the log.
+Act: TypeAlias = tuple[str, Event, str]
 
 
-def _add(village: Village, act: Act) -> None:
+def _add(village: Village, kind: str, event: Event, at: str) -> None:
     """Adds what a player does, or what the night or the vote does to one."""
-    kind, event, at = act
     data, day, actor = event.data, event.day, event.data.actor_id or ""
     if kind in _LEAVES:
         name, cause = _LEAVES[kind]
@@ -173,8 +164,7 @@ def _add(village: Village, act: Act) -> None:
     elif kind == _START or not village.is_player(actor, at):
         return
     elif kind == _CHAT:
-        say = village.say if event.public else village.whisper
-        say(actor, data.message or "", day)
+        village.say(actor, data.message or "", day, is_whisper=not event.public)
     elif kind == _VOTE:
         village.vote(actor, village.target(data.target_id, at), day)
     else:  # what a seer learns is a role, or only a team
@@ -212,23 +202,24 @@ def read(look: Look, model: str | None) -> GameRecord:
 
 
 def _werewolf(look: Look) -> GameRecord:
-    episode = decode(_EPISODE, look.data)
+    episode = decode(Episode, look.data)
     end = episode.info.end or End()
     faults: list[Fault] = []
     acts = list(_acts(episode.info.entries, faults))
     village = Village(_seats(end.all_players or _players_at_the_start(episode, acts)))
     village.faults += faults
     for act in acts:
-        _add(village, act)
+        _add(village, *act)
     if end.winner_team is not None and end.winner_team not in _OUTCOMES:
         rule = "the winning team is Villagers or Werewolves"
         raise broken("$.info.GAME_END.winner_team", rule, repr(end.winner_team[:50]))
     is_valid = end.winner_team is not None and not end.terminated_with_agent_error
+    rules = {key: _configured(episode, key, _RULE) for key in _SETTING}
     return village.game(
         NAME,
         outcome=_OUTCOMES[end.winner_team or ""] if is_valid else None,
-        n_rounds=max((act.event.day for act in acts if act.kind in _BY_DAY), default=0),
-        setting=_setting(episode),
+        n_rounds=max((event.day for kind, event, _ in acts if kind in _BY_DAY), default=0),
+        setting={key: msgspec.to_builtins(rule) for key, rule in rules.items() if rule is not None},
         ended_by="agent error" if end.terminated_with_agent_error else None,
     )
 
@@ -240,7 +231,7 @@ def _acts(steps: list[list[Entry]], faults: list[Fault]) -> Iterator[Act]:
             if entry.data_type in _READ:
                 at = f"$.info.MODERATOR_OBSERVATION[{number}][{place}].json_str"
                 try:
-                    yield Act(entry.data_type, decode(_EVENT, entry.json_str.encode(), at), at)
+                    yield entry.data_type, decode(Event, entry.json_str.encode(), at), at
                 except BrokenDocument as error:
                     faults.append(error.fault)
 
@@ -250,36 +241,34 @@ def _players_at_the_start(episode: Episode, acts: list[Act]) -> list[Player]:
 
     Which agent a player is, the configuration says, unless names were dealt out by chance.
     """
-    is_shuffled = _configured(episode, "randomize_ids", _FLAG) or False
-    listed = _configured(episode, "agents", _AGENTS) or []
+    is_shuffled = _configured(episode, "randomize_ids", bool) or False
+    listed = _configured(episode, "agents", list[ConfiguredAgent]) or []
     agents = {} if is_shuffled else {agent.id: agent for agent in listed}
     players = []
-    for act in acts:
-        name, role = act.event.data.player_id, act.event.data.role
-        if act.kind == _START and name is not None and role is not None:
+    for kind, event, _ in acts:
+        name, role = event.data.player_id, event.data.role
+        if kind == _START and name is not None and role is not None:
             agent = replace(agents.get(name, Agent(role)), role=role)
             players.append(Player(name, agent))
     return players
 
 
-def _configured(episode: Episode, key: str, decoder: msgspec.json.Decoder[T]) -> T | None:
+def _configured(episode: Episode, key: str, kind: type[T] | msgspec.json.Decoder[T]) -> T | None:
     """What the configuration says at a key, None where it is not there."""
     value = episode.configuration.get(key)
-    return None if value is None else decode(decoder, value, f"$.configuration.{key}")
+    return None if value is None else decode(kind, value, f"$.configuration.{key}")
 
 
 def _seats(players: list[Player]) -> list[Seat]:
-    check_players([player.id for player in players], "$.info.GAME_END.all_players", MOST_PLAYERS)
-    return [_seat(player.id, player.agent) for player in players]
-
-
-def _seat(name: str, agent: Agent) -> Seat:
-    at, has = "$.info.GAME_END.all_players", repr(agent.role[:50])
-    role = role_of(agent.role, lambda rule: broken(at, rule, has))
-    is_bot = agent.agent_id in _BOTS
-    return Seat(name, agent.model, role, is_tested=not is_bot, is_bot=is_bot)
-
-
-def _setting(episode: Episode) -> dict[str, JsonValue]:
-    rules = {key: _configured(episode, key, _RULE) for key in _SETTING}
-    return {key: msgspec.to_builtins(rule) for key, rule in rules.items() if rule is not None}
+    at = "$.info.GAME_END.all_players"
+    check_players([player.id for player in players], at, MOST_PLAYERS)
+    return [
+        Seat(
+            player.id,
+            player.agent.model,
+            role_of(player.agent.role, at),
+            is_tested=player.agent.agent_id not in _BOTS,
+            is_bot=player.agent.agent_id in _BOTS,
+        )
+        for player in players
+    ]

@@ -10,17 +10,17 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 from msgspec import Meta, Struct, field
+from msgspec.structs import replace
 
 from pipeline.formats.building import Spoken, messages, most_points, results, total, usage
 from pipeline.formats.look import Look, broken, decode, mistyped, object_of
-from pipeline.game import Decision, Fault, GameRecord, JsonValue, Result, Seat, Usage
+from pipeline.game import Decision, Fault, GameRecord, JsonValue, Seat
 from pipeline.vocabulary import PLAYER, Choice, GameType, Outcome, Phase
 
 SYSTEM = "kaggle"
 PLAYERS = ("Player 1", "Player 2")
 # The first that a player has: where one fails, the other can be left with an error.
 FAILED = {"TIMEOUT": "timeout", "INVALID": "invalid action", "ERROR": "error"}
-_OVER = {"DONE", *FAILED}
 _USED = {
     "input_tokens": "prompt_tokens",
     "output_tokens": "generation_tokens",
@@ -84,8 +84,6 @@ class StepsEpisode(Struct, gc=False):
         return (self.info and self.info.loaded) or ""
 
 
-EPISODE = msgspec.json.Decoder(StepsEpisode)
-
 Scores = Sequence[float | None]
 Actions = Sequence[Action]
 """What both players answered at a step."""
@@ -125,6 +123,7 @@ def played(
     steps = [*before, *actions]
     is_finished, scores, wins, ended_by, failures = _end(episode, steps[-1] if steps else ())
     seats = list(_seats(episode, steps, scores))
+    at = "$.steps[{}][{}].action.call_details[{}]"
     game = GameRecord(
         system=SYSTEM,
         format=SYSTEM,
@@ -133,7 +132,14 @@ def played(
         ended_by=ended_by,
         seats=seats,
         failures=failures,
-        usage=_usage(actions, faults),
+        usage=[
+            total(
+                usage(call, _USED, at.format(number, player, place), faults)
+                for number, step in enumerate(actions, start=1)
+                for place, call in enumerate(step[player].calls)
+            )
+            for player in range(len(PLAYERS))
+        ],
         messages=messages(spoken, seats),
         faults=faults,
         **own,
@@ -157,7 +163,7 @@ def _end(
         for n, state in enumerate(states, start=1)
         if failed and FAILED.get(state.status) == failed
     }
-    is_over = statuses <= _OVER and rewards != [None, None]
+    is_over = statuses <= {"DONE", *FAILED} and rewards != [None, None]
     if is_over and any(
         state.observation and state.observation.is_terminal is False for state in states
     ):
@@ -191,19 +197,6 @@ def _seats(episode: StepsEpisode, actions: Sequence[Actions], scores: Scores) ->
         )
 
 
-def _usage(actions: Sequence[Actions], faults: list[Fault]) -> list[Usage]:
-    """What the calls of each player took together, by the actions of the steps after the first."""
-    at = "$.steps[{}][{}].action.call_details[{}]"
-    return [
-        total(
-            usage(call, _USED, at.format(number, player, place), faults)
-            for number, step in enumerate(actions, start=1)
-            for place, call in enumerate(step[player].calls)
-        )
-        for player in range(len(PLAYERS))
-    ]
-
-
 # Episodes of the iterated Prisoner's Dilemma: `ipd`, and OpenSpiel's repeated game `matrix_pd`.
 #
 # In `ipd` each step after the first is a round, and `reward` is what a player has so far. In
@@ -215,7 +208,6 @@ PLAIN, OPEN_SPIEL = b'"ipd"', b'"open_spiel_repeated_game"'
 _STAGE, _NAME = b"stage_game=matrix_pd()", b'"matrix_pd"'
 _REPEATED = re.compile(r"num_repetitions=([0-9]{1,6})\b")
 _CHOICES = (Choice.COOPERATE, Choice.DEFECT)
-_PAYOFFS: dict[str, JsonValue] = {"cooperate": 5.0, "defect": 1.0, "one_defect": 10.0}
 _POINTS = ((5.0, 0.0), (10.0, 1.0))  # by a player's own choice, then by the other's
 
 
@@ -247,9 +239,14 @@ def is_dilemma(look: Look) -> bool:
 
 def dilemma_of(look: Look) -> GameRecord:
     """The game. Choices are made without a word: what a player wrote nobody was shown."""
-    episode = decode(EPISODE, look.data)
+    episode = decode(StepsEpisode, look.data)
     faults: list[Fault] = []
     steps = list(_steps(episode, faults))
+    setting: dict[str, JsonValue] = {"rounds": episode.configuration.steps}
+    if episode.name != "ipd":
+        loaded = _REPEATED.search(episode.loaded)
+        payoffs: dict[str, JsonValue] = {"cooperate": 5.0, "defect": 1.0, "one_defect": 10.0}
+        setting = {"payoffs": payoffs, "rounds": int(loaded[1]) if loaded else None}
     return played(
         episode,
         [step.actions for step in steps],
@@ -262,7 +259,7 @@ def dilemma_of(look: Look) -> GameRecord:
         ],
         outcome=Outcome.COMPLETED,
         game_type=GameType.PRISONERS_DILEMMA,
-        setting=_setting(episode),
+        setting=setting,
         n_rounds=sum(step.choices is not None for step in steps),
         decisions=[
             Decision(seat, step.round, None, _CHOICES[choice], points)
@@ -275,20 +272,9 @@ def dilemma_of(look: Look) -> GameRecord:
     )
 
 
-def _is_plain(episode: StepsEpisode) -> bool:
-    return episode.name == "ipd"
-
-
-def _setting(episode: StepsEpisode) -> dict[str, JsonValue]:
-    if _is_plain(episode):
-        return {"rounds": episode.configuration.steps}
-    loaded = _REPEATED.search(episode.loaded)
-    return {"payoffs": _PAYOFFS, "rounds": int(loaded[1]) if loaded else None}
-
-
 def _steps(episode: StepsEpisode, faults: list[Fault]) -> Iterator[Step]:
     """The steps after the first, in order."""
-    is_plain, round_ = _is_plain(episode), 1
+    is_plain, round_ = episode.name == "ipd", 1
     for number, states in enumerate(episode.steps[1:], start=1):
         at = f"$.steps[{number}]"
         actions = actions_of(states, at, faults)
@@ -352,7 +338,7 @@ _PHASES = {
 
 def turns_of(look: Look) -> GameRecord:
     """The game, by what both players did at each step."""
-    episode = decode(EPISODE, look.data)
+    episode = decode(StepsEpisode, look.data)
     faults: list[Fault] = []
     steps = [
         actions_of(states, f"$.steps[{number}]", faults)
@@ -360,33 +346,25 @@ def turns_of(look: Look) -> GameRecord:
     ]
     spoken = list(_spoken(episode, steps, faults))
     acts = [one for one in spoken if one.phase != Phase.REFLECTION]
+    is_agreed = any(one.phase == Phase.PROPOSAL_VOTE for one in acts)
+    negotiated = Outcome.AGREED if is_agreed else Outcome.NOT_AGREED
     game_type = GAMES[f'"{episode.name}"']
+    # The parameters of the game as it was loaded, by their names there.
+    parameters = _PARAMETER.findall(episode.loaded)
     game = played(
         episode,
         steps[1:],
         faults,
         before=steps[:1],
         spoken=spoken,
-        outcome=_outcome(game_type, acts),
+        outcome=Outcome.COMPLETED if game_type == "coin_game" else negotiated,
         game_type=game_type,
-        setting=_setting_kaggle_turns(episode),
+        setting={name: msgspec.json.decode(value.lower()) for name, value in parameters},
         n_rounds=max((one.round or 0 for one in acts), default=0),
     )
-    game.results = _drawn(game.results)
+    if all(one.is_win for one in game.results):  # a draw: half of it each
+        game.results = [replace(one, is_win=False, win_credit=0.5) for one in game.results]
     return game
-
-
-def _outcome(game_type: str, acts: Sequence[Spoken]) -> Outcome:
-    if game_type == "coin_game":
-        return Outcome.COMPLETED
-    is_agreed = any(one.phase == Phase.PROPOSAL_VOTE for one in acts)
-    return Outcome.AGREED if is_agreed else Outcome.NOT_AGREED
-
-
-def _setting_kaggle_turns(episode: StepsEpisode) -> dict[str, JsonValue]:
-    """The parameters of the game as it was loaded, by their names there."""
-    parameters = _PARAMETER.findall(episode.loaded)
-    return {name: msgspec.json.decode(value.lower()) for name, value in parameters}
 
 
 def _spoken(
@@ -397,37 +375,20 @@ def _spoken(
     for number, (states, actions) in enumerate(zip(episode.steps, steps, strict=True)):
         failed = any(state.status in FAILED for state in states)
         for seat, (state, action) in enumerate(zip(states, actions, strict=True)):
-            is_applied = not failed and _is_applied(action.submission, state.info.action)
+            # A state keeps what was applied before where the player waits or forfeits, and submits
+            # -1, or another number than was applied.
+            submission, applied = action.submission, state.info.action
+            are_numbers = isinstance(submission, int | float) and isinstance(applied, int | float)
+            is_applied = not (failed or applied is None or (are_numbers and submission != applied))
             round_ += is_applied and seat < before
             before = seat if is_applied else before
             if action.thoughts:
                 yield Spoken(PLAYERS[seat], action.thoughts, Phase.REFLECTION, round_, ())
-            if is_applied and isinstance(state.info.text, str):
-                yield Spoken(PLAYERS[seat], state.info.text, _phase(state.info.text), round_)
+            if is_applied and isinstance(text := state.info.text, str):
+                phases = (phase for start, phase in _PHASES.items() if text.startswith(start))
+                yield Spoken(PLAYERS[seat], text, next(phases, Phase.DECISION), round_)
             elif is_applied:
                 at = f"$.steps[{number}][{seat}].info.actionSubmittedToString"
                 faults.append(
                     Fault(at, "an action that was applied has a text", repr(state.info.text)[:50])
                 )
-
-
-def _is_applied(submission: Any, applied: Any) -> bool:
-    """Whether a player did something at a step: its state can keep what was applied before.
-
-    So it is where the player waits or forfeits, and submits -1, or another number than was applied.
-    """
-    are_numbers = isinstance(submission, int | float) and isinstance(applied, int | float)
-    return applied is not None and not (are_numbers and submission != applied)
-
-
-def _phase(text: str) -> str:
-    return next(
-        (phase for start, phase in _PHASES.items() if text.startswith(start)), Phase.DECISION
-    )
-
-
-def _drawn(of_both: list[Result]) -> list[Result]:
-    """The results, of which two that share the highest score are a draw: half of it each."""
-    if not all(one.is_win for one in of_both):
-        return of_both
-    return [msgspec.structs.replace(one, is_win=False, win_credit=0.5) for one in of_both]
