@@ -18,7 +18,7 @@ from pipeline.archives.inspect_log import Eval, samples
 from pipeline.archives.splitting import Splitter
 from pipeline.formats.building import amount, usage
 from pipeline.formats.interchange import KEY
-from pipeline.formats.interchange.document import DECODER, Document, End
+from pipeline.formats.interchange.document import Document, End, document_of
 from pipeline.formats.interchange.reading import derived_results, game_of
 from pipeline.formats.look import Look, begun, decode, object_of
 from pipeline.game import BrokenDocument, Fault, GameRecord, Seat, Usage
@@ -141,14 +141,14 @@ def claims(look: Look) -> bool:
 def read(look: Look, model: str | None) -> GameRecord:
     """The game that a sample has; raises BrokenDocument, with the place in the sample."""
     at, data = _game(look) or ("$", b"")
-    document = decode(DECODER, data, at)
+    document = document_of(data, at)
     sample = decode(_SAMPLE, look.top.get("sample", b"{}"), "$.sample")
     header = decode(_EVAL, look.top.get("eval", b"{}"), "$.eval")
     _complete(document, header, sample)
     try:
         game = game_of(document)
     except BrokenDocument as error:
-        raise BrokenDocument(_placed(error.fault, at)) from error
+        raise BrokenDocument(*(_placed(fault, at) for fault in error.faults)) from error
     game.format = NAME
     game.faults = [_placed(fault, at) for fault in game.faults]
     game.usage = _usage(game, header, sample)

@@ -340,6 +340,18 @@ def test_a_fault_is_placed_in_the_sample(
     assert fault.rule.startswith(rule)
 
 
+def test_all_fields_of_another_type_are_placed_in_the_sample(tmp_path: Path) -> None:
+    game = deepcopy(chameleon(0))
+    game["seats"][1]["score"], game["setting"]["topic"] = "3", 7
+    game["events"].append({"acts": [{"act": "vote"}]})
+    ((_, faults, *_),) = validate(written(tmp_path, "x.json", [sample(0, game)]))
+    assert [fault.json_path.removeprefix("$.sample.store.magic") for fault in faults] == [
+        ".seats[1].score",
+        f".events[{len(game['events']) - 1}].acts[0].act",
+        ".setting.topic",
+    ]
+
+
 def test_a_part_that_is_lost_is_placed_too(tmp_path: Path) -> None:
     game = chameleon(0)
     game["events"].append({"actor": "Gus", "text": "Who?"})

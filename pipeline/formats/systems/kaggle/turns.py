@@ -12,8 +12,8 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from pipeline.formats.building import Spoken, messages, most_points, results, total, usage
-from pipeline.formats.look import Look, broken, decode, mistyped, object_of
-from pipeline.game import Decision, Fault, GameRecord, JsonValue, Result, Seat, Usage
+from pipeline.formats.look import Look, broken, decode, object_of
+from pipeline.game import Decision, Fault, GameRecord, JsonValue, Result, Seat, Usage, mistyped
 from pipeline.vocabulary import PLAYER, Choice, GameType, Outcome, Phase
 
 SYSTEM = "kaggle"
