@@ -154,9 +154,17 @@ def read(look: Look, model: str | None) -> GameRecord:
     game.usage = _usage(game, header, sample)
     game.log_id = sample.uuid
     at_fallbacks = "$.sample.model_fallbacks"
-    for one in _decoded(_FALLBACKS, sample.model_fallbacks, at_fallbacks, game.faults) or ():
-        answered = f"{one.fallback_model} answered {one.count} calls of {one.model}"
-        game.faults.append(Fault(at_fallbacks, ANSWERED_BY_REQUESTED, answered))
+    fallbacks = _decoded(_FALLBACKS, sample.model_fallbacks, at_fallbacks, game.faults) or ()
+    # They are the first, because an ingest keeps only the first faults of a document. The view
+    # `fallback_models` reads them.
+    game.faults[:0] = [
+        Fault(
+            at_fallbacks,
+            ANSWERED_BY_REQUESTED,
+            f"{one.fallback_model} answered {one.count} calls of {one.model}",
+        )
+        for one in fallbacks
+    ]
     game.failures = {**_failures(game, sample), **game.failures}
     if sample.invalidation is not None:
         _invalidate(game, sample)
