@@ -212,6 +212,21 @@ def test_a_model_that_answered_for_another_is_named(tmp_path: Path) -> None:
     assert rows["path"].str.starts_with("x.eval/").to_list() == [True]
 
 
+def test_odd_fallback_models_are_listed_too(tmp_path: Path) -> None:
+    odd = [("a\nx", "c answered 3 calls of d", 1), ("a", "b", 2**70), ("a", "b" * 5_000, 1)]
+    names = ("model", "fallback_model", "count")
+    fallbacks = [dict(zip(names, one, strict=True)) for one in odd]
+    written(tmp_path, "x.eval", [sample(0, chameleon(0), model_fallbacks=fallbacks)])
+    ingest(tmp_path, tmp_path / "lake", jobs=1)
+    rows = api.open_lake(tmp_path / "lake").sql("FROM fallback_models ORDER BY ALL")
+    assert rows.height == 3
+    assert sorted(rows.select("model", "fallback_model", "n_calls").rows(), key=repr) == [
+        ("a", "b", None),
+        ("a\nx", "c answered 3 calls of d", 1),
+        (None, None, None),
+    ]
+
+
 def test_both_forms_name_a_sample_alike(tmp_path: Path) -> None:
     """By id and epoch, also one over the limit; without an id it keeps its number."""
     ids = [7, "7 ", "a/b", 'é "x" \n', "x" * 5000, -1]
