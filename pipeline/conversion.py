@@ -12,6 +12,7 @@ from pipeline.events.readings import content_id, document_sha256, game_id, game_
 from pipeline.formats import NO_MODEL, inspect, may_be_log, read, splitter, why_ignored
 from pipeline.formats.building import clear_cache
 from pipeline.formats.interchange import KEY, NAME, encoded
+from pipeline.formats.look import broken
 from pipeline.game import BrokenDocument, Fault, GameRecord
 from pipeline.games.kind import gaps, kind_in
 from pipeline.plugins import PluginError
@@ -45,7 +46,8 @@ class Converted(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """One document held against the rules: the first that it breaks as a whole, or each of parts.
+    """One document held against the rules: those of types that it breaks, or the first other one
+    that it breaks as a whole, or each of parts.
 
     It is valid without any. `ignored` says why one is no log by its name or place, and `notes` what
     a game that it declares lacks.
@@ -106,7 +108,7 @@ def validate(sources: Sources, max_document: int = MAX_DOCUMENT) -> Iterator[Che
 
     Raises SourceError for a source that cannot be read at all.
     """
-    waiting: list[tuple[str, GameRecord | Fault]] = []
+    waiting: list[tuple[str, GameRecord | BrokenDocument]] = []
     n_bytes = 0
     for document in _forgotten(documents(sources, max_document=max_document, choose=splitter)):
         location = f"{document.source}/{document.path}"
@@ -164,20 +166,20 @@ def _converted(location: str, game: GameRecord, log_sha256: str) -> Converted:
     return Converted(location, line, tuple(game.faults))
 
 
-def _game_of(document: Document) -> GameRecord | Fault:
+def _game_of(document: Document) -> GameRecord | BrokenDocument:
     """The game of a document of interchange JSON, or why it has none."""
     if document.data is None:
-        return _unread(document)
+        return BrokenDocument(_unread(document))
     try:
         game = read(document.data, "any", document.path)
     except BrokenDocument as error:
-        return error.fault
+        return error
     if game is None or game.format not in (NAME, inspect.NAME):
-        return Fault("$", f"the document is an object with the key `{KEY}`", "it has none")
+        return broken("$", f"the document is an object with the key `{KEY}`", "it has none")
     return game
 
 
-def _checked(documents: Sequence[tuple[str, GameRecord | Fault]]) -> Iterator[Checked]:
+def _checked(documents: Sequence[tuple[str, GameRecord | BrokenDocument]]) -> Iterator[Checked]:
     """The documents with their faults, those of their rows too, which are made for all at once."""
     ids = [game_id(sha256(b""), number, None) for number in range(len(documents))]
     games = [
@@ -185,10 +187,10 @@ def _checked(documents: Sequence[tuple[str, GameRecord | Fault]]) -> Iterator[Ch
         for id_, (_, document) in zip(ids, documents, strict=True)
         if isinstance(document, GameRecord)
     ]
-    broken = frames(games).broken
+    contradicting = frames(games).broken
     for id_, (location, document) in zip(ids, documents, strict=True):
-        faults = [document] if isinstance(document, Fault) else document.faults
-        if id_ in broken:
+        faults = document.faults
+        if id_ in contradicting:
             rule = "rows keep the contracts of their tables"
-            faults = [*faults, Fault("$", rule, broken[id_].message)]
+            faults = [*faults, Fault("$", rule, contradicting[id_].message)]
         yield Checked(location, tuple(faults))

@@ -6,11 +6,17 @@ later, and so is what is read from prose.
 Seats and rounds count from 1, message indices from 0.
 """
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TypeAlias
+from functools import cache
+from itertools import islice
+from types import UnionType
+from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin
 
+import msgspec
 from msgspec import Struct, field
+from msgspec.structs import FieldInfo, fields
 
 from pipeline.vocabulary import Choice, ParseStatus
 
@@ -47,11 +53,138 @@ class Fault(Struct, frozen=True, gc=False):
 
 
 class BrokenDocument(Exception):
-    """Raised by a format for a document that is one of its games and breaks a rule."""
+    """Raised by a format for a document that is one of its games and breaks a rule.
 
-    def __init__(self, fault: Fault) -> None:
+    `fault` is the first of its `faults`: of values that have another type than their fields, all
+    are known at once.
+    """
+
+    def __init__(self, fault: Fault, *others: Fault) -> None:
         super().__init__(fault.message)
         self.fault = fault
+        self.faults = (fault, *others)
+
+
+# Values that have another type than their fields, told in words that need no knowledge of types.
+
+_AT = re.compile(r"^(?P<message>.*) - at `(?P<path>[^`]*)`$", re.DOTALL)
+_FIELD = re.compile(r"Object (?P<how>missing|contains).* field `(?P<name>.*)`", re.DOTALL)
+_WANTED = re.compile(r"Expected `(?P<types>[^`]*)`(?P<limit>[^,]*)(?:, got `(?P<has>[^`]*)`)?")
+_NOT_POSSIBLE = re.compile(r"Invalid (?:enum )?value ")
+_IN_WORDS = {
+    "str": "a text",
+    "int": "an integer",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "list": "a list",
+    "object": "an object",
+    "dict": "an object",
+    "datetime": "a time such as 2024-05-01T12:00:00Z",
+}
+_LONGEST_NAME = 100
+TYPED = "every field has its type"
+MOST_MISTYPED = 20
+
+
+def all_mistyped(value: Any, kind: Any, at: str = "$") -> list[Fault]:
+    """Return the faults of all values in one at `at` that have another type than their fields.
+
+    They are in the order of the document; of an object, the fields that are missing come last. Of
+    very many the list has the first `MOST_MISTYPED`, and says so. It is empty for a value that is
+    of the kind: a type that msgspec can convert to.
+    """
+    faults = list(islice(_each_mistyped(value, kind, at), MOST_MISTYPED + 1))
+    if len(faults) > MOST_MISTYPED:
+        faults[-1] = Fault(at, TYPED, f"there are more faults than these {MOST_MISTYPED}")
+    return faults
+
+
+def _each_mistyped(value: Any, kind: Any, at: str) -> Iterator[Fault]:
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        # What is wrong with the value itself is told only if all that is in it is right.
+        inner = _mistyped_within(value, kind, at)
+        yield next(inner, mistyped(error, at))
+        yield from inner
+
+
+def _mistyped_within(value: Any, kind: Any, at: str) -> Iterator[Fault]:
+    kinds = _alternatives(kind)
+    if isinstance(value, list):
+        for of_list in (one for one in kinds if get_origin(one) in (list, tuple)):
+            for number, entry in enumerate(value):
+                yield from _each_mistyped(entry, get_args(of_list)[0], f"{at}[{number}]")
+    if isinstance(value, dict) and (struct := _struct_of(value, kinds)) is not None:
+        config = struct.__struct_config__
+        known = _fields_of(struct)
+        for name, inner in value.items():
+            if name in known:
+                yield from _each_mistyped(inner, known[name].type, f"{at}.{name}")
+            elif config.forbid_unknown_fields and name != config.tag_field:
+                yield _unknown(name, at)
+        yield from (
+            _missing(name, at) for name, one in known.items() if one.required and name not in value
+        )
+
+
+@cache
+def _fields_of(struct: type[Struct]) -> dict[str, FieldInfo]:
+    return {field.encode_name: field for field in fields(struct)}
+
+
+@cache
+def _alternatives(kind: Any) -> list[Any]:
+    """The types of which a value can have one, without the limits of their values."""
+    if get_origin(kind) is Annotated:
+        return _alternatives(get_args(kind)[0])
+    if get_origin(kind) in (Union, UnionType):
+        return [one for part in get_args(kind) for one in _alternatives(part)]
+    return [kind]
+
+
+def _struct_of(value: Mapping[str, Any], kinds: Iterable[Any]) -> type[Struct] | None:
+    """The struct that an object is meant to be; of several, that of its tag. None for no struct."""
+    structs = [one for one in kinds if isinstance(one, type) and issubclass(one, Struct)]
+    for struct in structs:
+        config = struct.__struct_config__
+        if config.tag_field is None or config.tag == value.get(config.tag_field):
+            return struct
+    return None
+
+
+def mistyped(error: msgspec.ValidationError, at: str = "$") -> Fault:
+    """The fault that a value at `at`, or one in it, has another type than its field, and which."""
+    found = _AT.match(str(error))
+    message, path = (found["message"], at + found["path"][1:]) if found else (str(error), at)
+    if field := _FIELD.fullmatch(message):
+        is_missing = field["how"] == "missing"
+        return (_missing if is_missing else _unknown)(field["name"], path)
+    name = path.removesuffix("[...]").rpartition(".")[2]
+    return Fault(path, TYPED, f"`{name}` {_in_words(message)}")
+
+
+def _in_words(message: str) -> str:
+    """What a decoder says of a value, in words that need no knowledge of its types."""
+    if message.endswith("out of range"):
+        return "is beyond what a number can be, about 1.8e308"
+    if message.endswith("encoded datetime"):
+        return f"is not {_IN_WORDS['datetime']}"
+    if (found := _WANTED.fullmatch(message)) is None:
+        return _NOT_POSSIBLE.sub("cannot be ", message)
+    words = [_IN_WORDS.get(one, one) for one in found["types"].split(" | ")]
+    has = found["has"] and f", not {_IN_WORDS.get(found['has'], found['has'])}"
+    return f"is {' or '.join(words)}{found['limit']}{has or ''}"
+
+
+def _missing(name: str, at: str) -> Fault:
+    return Fault(at, TYPED, f"`{name[:_LONGEST_NAME]}` is missing")
+
+
+def _unknown(name: str, at: str) -> Fault:
+    name = name[:_LONGEST_NAME]
+    return Fault(f"{at}.{name}", TYPED, f"`{name}` is no field here: it may be misspelt")
 
 
 class Seat(Struct, frozen=True, array_like=True, gc=False):

@@ -794,6 +794,74 @@ def test_ingest_tells_of_votes_that_no_text_decides(magic: Magic, tmp_path: Path
     }
 
 
+def free_text_game(game_type: str, sought: str, other: str, texts: list[str]) -> dict[str, object]:
+    """A game of four seats, the last not under test, in which each votes by one of the texts."""
+    roles = [sought, other, other, other]
+    seats = [
+        {"player": f"P{n}", "model": f"m{n}", "role": role, "is_tested": n < 4}
+        for n, role in enumerate(roles, start=1)
+    ]
+    events = [
+        {"actor": f"P{n}", "round": 1, "text": text, "acts": [{"act": "votes"}]}
+        for n, text in enumerate(texts, start=1)
+    ]
+    return {
+        "magic_interchange": 1,
+        "system": "lab",
+        "game_type": game_type,
+        "setting": {"code": "apple"} if game_type == "chameleon" else {},
+        "is_finished": False,
+        "seats": seats,
+        "events": events,
+    }
+
+
+def test_unclear_lists_the_votes_of_every_role_and_game(magic: Magic, tmp_path: Path) -> None:
+    """Of twelve votes in free text five name nobody. Judgement looks at two of these: at those of
+    P2 and P3 in the finished game of werewolves. The others are a werewolf's, one of P4, who is not
+    under test, and one in an unfinished game of another kind."""
+    unclear = "Hm."
+    wolves = free_text_game("werewolf", "werewolf", "villager", [unclear] * 4)
+    wolves |= {"is_finished": True, "end": {"outcome": "villagers_won"}}
+    clear = [f"I vote for P{n}." for n in (2, 1, 1, 1)]
+    games = {
+        "0.json": wolves,
+        "1.json": {**wolves, "events": free_text_game("werewolf", "", "", clear)["events"]},
+        "2.json": free_text_game("chameleon", "chameleon", "non_chameleon", [unclear, *clear[1:]]),
+    }
+    (tmp_path / "logs").mkdir()
+    for name, game in games.items():
+        (tmp_path / "logs" / name).write_text(json.dumps(game))
+    lake = tmp_path / "lake"
+    said = magic("ingest", tmp_path / "logs", "--lake", lake).err
+    assert "5 of 12 votes could not be read from text" in said
+    assert f"`magic evidence --lake {lake} judgement --unclear` lists them" in said
+
+    command = ["evidence", "judgement", "--lake", lake]
+    rows = magic(*command, "--unclear", "--format", "json").records
+    found = [
+        (row["game_type"], row["player"], row["role"], row["is_counted"], row["content"])
+        for row in rows
+    ]
+    assert sorted(found) == [
+        ("chameleon", "P1", "chameleon", False, unclear),
+        ("werewolf", "P1", "werewolf", False, unclear),
+        *(("werewolf", f"P{n}", "villager", False, unclear) for n in (2, 3, 4)),
+    ]
+    assert [row["player"] for row in rows if row["term"]] == ["P2", "P3"]
+    result = magic(*command, "--unclear", "--format", "markdown")
+    assert "| role | " in result.text.splitlines()[0]
+    assert " | counted | parse status | " in result.text.splitlines()[0]
+    assert result.err.endswith("\n5 rows not clear or of unknown hit, in 2 games\n")
+    only = magic(*command, "--unclear", "--where", "role = 'werewolf'", "--format", "json").records
+    assert [row["player"] for row in only] == ["P1"]
+
+    # The two votes that are counted are those of P2 and P3 in the second game.
+    counted = magic(*command, "--format", "json")
+    assert [(row["player"], row["hit"]) for row in counted.records] == [("P2", 1.0), ("P3", 1.0)]
+    assert "judgement: 2 of 2 = " in counted.err
+
+
 def test_ingest_tells_of_games_in_another_form(magic: Magic, logs: Path, tmp_path: Path) -> None:
     first = next(logs.rglob("0.json"))
     shutil.copy(first, tmp_path / "0.json")

@@ -188,9 +188,13 @@ def test_an_ending_that_both_sides_win_or_lose_is_a_tie(tmp_path: Path, tested: 
 @pytest.mark.parametrize(
     ("old", "new", "what"),
     [
-        ('name = "secret_hitler"\n', "", "missing required field `name`"),
-        ('side = "hidden"', 'side = "bad"', r"Invalid enum value 'bad' - at `\$.roles\[1\].side`"),
-        ("is_sought", "sought", r"unknown field `sought` - at `\$.roles"),
+        ('name = "secret_hitler"\n', "", r"\$: `name` is missing"),
+        (
+            'side = "hidden"',
+            'side = "bad"',
+            r"\$\.roles\[1\]\.side: `side` cannot be 'bad'; choose a side from hidden, civ",
+        ),
+        ("is_sought", "sought", r"\$\.roles\[2\]\.sought: `sought` is no field here"),
         ('"hitler_killed"', '"liberal_policies"', "two have `liberal_policies`"),
         ("hidden = 1", "hidden = 2", "a credit is from 0 to 1"),
         ("[[roles]]", "[[roles", "cannot be read as a game"),
@@ -209,6 +213,25 @@ def test_a_mistake_is_named_with_its_place(tmp_path: Path, old: str, new: str, w
     with pytest.raises(PluginError, match=what) as refused:
         kind_in(file, kinds.beside(()))
     assert str(file) in str(refused.value)
+
+
+def test_all_fields_of_another_type_are_named_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "game.toml"
+    file.write_text(
+        'phases = 3\n[[roles]]\nname = "crew"\nside = "left"\n[[roles]]\nis_sought = 1\n'
+    )
+    with pytest.raises(PluginError) as refused:
+        kind_in(file)
+    assert str(refused.value) == f"{file}: it cannot be read as a game: " + "; ".join(
+        [
+            "$.phases: `phases` is a list, not an integer",
+            "$.roles[0].side: `side` cannot be 'left'; choose a side from hidden, civilian, none",
+            "$.roles[1].is_sought: `is_sought` is true or false, not an integer",
+            "$.roles[1]: `name` is missing",
+            "$: `name` is missing",
+            "$: `endings` is missing",
+        ]
+    )
 
 
 @pytest.mark.parametrize(

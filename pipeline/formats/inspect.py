@@ -18,7 +18,7 @@ from pipeline.archives.inspect_log import Eval, samples
 from pipeline.archives.splitting import Splitter
 from pipeline.formats.building import amount, usage
 from pipeline.formats.interchange import KEY
-from pipeline.formats.interchange.document import Document, End
+from pipeline.formats.interchange.document import End, document_of
 from pipeline.formats.interchange.reading import derived_results, game_of
 from pipeline.formats.look import Look, begun, decode, object_of
 from pipeline.game import BrokenDocument, Fault, GameRecord, Usage
@@ -129,7 +129,7 @@ def claims(look: Look) -> bool:
 def read(look: Look, model: str | None) -> GameRecord:
     """The game that a sample has; raises BrokenDocument, with the place in the sample."""
     at, data = _game(look) or ("$", b"")
-    document = decode(Document, data, at)
+    document = document_of(data, at)
     sample = decode(Sample, look.top.get("sample", b"{}"), "$.sample")
     header = decode(Eval, look.top.get("eval", b"{}"), "$.eval")
     # What only the log says: models by the roles that players had, the start, and a limit. A player
@@ -146,15 +146,23 @@ def read(look: Look, model: str | None) -> GameRecord:
     try:
         game = game_of(document)
     except BrokenDocument as error:
-        raise BrokenDocument(_placed(error.fault, at)) from error
+        raise BrokenDocument(*(_placed(fault, at) for fault in error.faults)) from error
     game.format = NAME
     game.faults = [_placed(fault, at) for fault in game.faults]
     game.usage = _usage(game, header, sample)
     game.log_id = sample.uuid
     at_fallbacks = "$.sample.model_fallbacks"
-    for one in _decoded(_FALLBACKS, sample.model_fallbacks, at_fallbacks, game.faults) or ():
-        answered = f"{one.fallback_model} answered {one.count} calls of {one.model}"
-        game.faults.append(Fault(at_fallbacks, ANSWERED_BY_REQUESTED, answered))
+    # They are the first, because an ingest keeps only the first faults of a document. The view
+    # `fallback_models` reads them.
+    game.faults[:0] = [
+        Fault(
+            at_fallbacks,
+            ANSWERED_BY_REQUESTED,
+            f"{fallback.fallback_model} answered {fallback.count} calls of {fallback.model}",
+        )
+        for fallback in _decoded(_FALLBACKS, sample.model_fallbacks, at_fallbacks, game.faults)
+        or ()
+    ]
     tested = {n: seat.model for n, seat in enumerate(game.seats, start=1) if seat.is_tested}
     if sample.invalidation is not None:  # it did not end, whatever it says, and nobody failed
         game.is_finished, game.outcome, game.ended_by = False, None, sample.ended_by

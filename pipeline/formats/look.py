@@ -16,7 +16,7 @@ from msgspec.structs import astuple
 
 from pipeline.archives.sources import why_no_utf8
 from pipeline.archives.splitting import is_spread, values
-from pipeline.game import BrokenDocument, Fault, GameRecord
+from pipeline.game import BrokenDocument, Fault, GameRecord, mistyped
 from pipeline.games import kinds
 
 # Decoding that names the place and the rule where a document, or a part of one, is broken.
@@ -30,24 +30,10 @@ class _Faulty(Protocol):
 
 F = TypeVar("F", bound=_Faulty)
 
-_AT = re.compile(r"^(?P<message>.*) - at `(?P<path>[^`]*)`$", re.DOTALL)
 _ODD = re.compile(rb"NaN|Infinity|\\u[dD][89a-fA-F]")
 _HALF = re.compile(r"[\ud800-\udfff]")
-_FIELD = re.compile(r"Object (?P<how>missing|contains).* field `(?P<name>.*)`", re.DOTALL)
-_WANTED = re.compile(r"Expected `(?P<types>[^`]*)`(?P<limit>[^,]*)(?:, got `(?P<has>[^`]*)`)?")
-_NOT_POSSIBLE = re.compile(r"Invalid (?:enum )?value ")
-_IN_WORDS = {
-    "str": "a text",
-    "int": "an integer",
-    "float": "a number",
-    "bool": "true or false",
-    "array": "a list",
-    "object": "an object",
-    "datetime": "a time such as 2024-05-01T12:00:00Z",
-}
 _decoder_of: Callable[[Any], Any] = cache(msgspec.json.Decoder)
 UNDECODABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
-TYPED = "every field has its type"
 WELL_FORMED = "the document is well-formed JSON in UTF-8"
 
 
@@ -128,32 +114,6 @@ def not_json(error: Exception, data: bytes, at: str) -> BrokenDocument:
     """The error to raise for data at `at` that a decoder refuses because they are no JSON."""
     path, why = _odd_value(data) or ("", _why_not_json(error, data))
     return broken(at + path, WELL_FORMED, why)
-
-
-def mistyped(error: msgspec.ValidationError, at: str = "$") -> Fault:
-    """The fault that a value at `at`, or one in it, has another type than its field, and which."""
-    found = _AT.match(str(error))
-    message, path = (found["message"], at + found["path"][1:]) if found else (str(error), at)
-    if field := _FIELD.fullmatch(message):
-        name = field["name"][:100]
-        if field["how"] == "missing":
-            return Fault(path, TYPED, f"`{name}` is missing")
-        return Fault(f"{path}.{name}", TYPED, f"`{name}` is no field here: it may be misspelt")
-    name = path.removesuffix("[...]").rpartition(".")[2]
-    return Fault(path, TYPED, f"`{name}` {_in_words(message)}")
-
-
-def _in_words(message: str) -> str:
-    """What a decoder says of a value, in words that need no knowledge of its types."""
-    if message.endswith("out of range"):
-        return "is beyond what a number can be, about 1.8e308"
-    if message.endswith("encoded datetime"):
-        return f"is not {_IN_WORDS['datetime']}"
-    if (found := _WANTED.fullmatch(message)) is None:
-        return _NOT_POSSIBLE.sub("cannot be ", message)
-    words = [_IN_WORDS.get(one, one) for one in found["types"].split(" | ")]
-    has = found["has"] and f", not {_IN_WORDS.get(found['has'], found['has'])}"
-    return f"is {' or '.join(words)}{found['limit']}{has or ''}"
 
 
 def _why_not_json(error: Exception, data: bytes) -> str:

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from pipeline.column import Column
-from pipeline.game import Event
+from pipeline.game import Event, all_mistyped
 from pipeline.plugins import LETTERS, NAME, OWN, PluginError
 from pipeline.vocabulary import ALL, PLAYER, Side
 
@@ -276,10 +276,17 @@ def kind_in(file: Path, others: Iterable[Source] = ()) -> GameKind:
     """
     try:
         # Some editors begin a file with a byte order mark.
-        game = msgspec.toml.decode(file.read_bytes().decode("utf-8-sig"), type=_Game)
+        document = msgspec.toml.decode(file.read_bytes().decode("utf-8-sig"))
     except (OSError, UnicodeDecodeError, msgspec.DecodeError) as error:
-        sides = f"; choose a side from {', '.join(Side)}" if "enum value" in str(error) else ""
-        raise PluginError(f"{file}: it cannot be read as a game: {error}{sides}") from None
+        raise PluginError(f"{file}: it cannot be read as a game: {error}") from None
+    if faults := all_mistyped(document, _Game):
+        sides = f"; choose a side from {', '.join(Side)}"
+        told = "; ".join(
+            f"{fault.json_path}: {fault.message}{sides * fault.json_path.endswith('.side')}"
+            for fault in faults
+        )
+        raise PluginError(f"{file}: it cannot be read as a game: {told}")
+    game = msgspec.convert(document, _Game)
     roles = tuple(
         Role(
             role.name,

@@ -1,7 +1,7 @@
 """The rows that a metric counted, one decision each, with the message behind it.
 
 Their hits sum to the metric's by construction: they are the rows that it sums. Rows that are not
-clear, or of unknown hit, are listed whether they are counted or not.
+clear, or of unknown hit, are listed whether they are counted or not, whoever did it in which game.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,14 @@ from pipeline.lake.stream import looked_up, texts, with_texts
 from pipeline.metrics import known, rows
 from pipeline.metrics.known import METRIC, Tables, counted_in
 from pipeline.metrics.request import Request, check, condition_on, several
-from pipeline.metrics.rows import COMPARED, HITS, rows as rows_rows, rows_where, with_compared
+from pipeline.metrics.rows import (
+    COMPARED,
+    HITS,
+    rows as rows_rows,
+    rows_where,
+    unclear_others,
+    with_compared,
+)
 from pipeline.metrics.tally import check_engine
 from pipeline.sqlfiles import identifier, literal
 from pipeline.vocabulary import DEFAULT_GAMES, PAPER, Edition, Engine
@@ -63,8 +70,8 @@ def page_of(
 
 _OF_ROW = (
     *("term", "game_id", "game_type", "setting_id", "game_index", "model", "role", "competition"),
-    *("player", "seat", "round", "what", COMPARED, "hit", "parse_status", "message_index"),
-    "content",
+    *("player", "seat", "round", "what", COMPARED, "hit", "is_counted", "parse_status"),
+    *("message_index", "content"),
 )
 _MESSAGE = TABLES["messages"].columns()
 _KNOWN = {**_MESSAGE, **rows.COLUMNS, "game_type": _MESSAGE["game_type"]}
@@ -74,7 +81,7 @@ _COUNTED = tuple(name for name in _OF_ROW if name not in (COMPARED, "content"))
 # Rows alike in all of these are alike in every column.
 _ORDER = (
     *("model", "game_type", "game_index", "game_id", "term", "round", "seat", "what"),
-    *("role", "message_index", "player", "hit", "parse_status"),
+    *("role", "message_index", "player", "hit", "parse_status", "is_counted"),
 )
 # What is not counted is no hit and no miss, as in `rows_where`.
 _HIT = pl.when("is_counted").then("hit").alias("hit")
@@ -118,8 +125,10 @@ def evidence(
     """The rows that the metric counted, sorted by model and game. Their hits sum to the metric's.
 
     `where` is a SQL condition: see `pipeline.metrics.request.condition`. With `hit`, only hits
-    (true) or misses (false). With `unclear`, the rows whose `parse_status` is not `ok` or whose hit
-    is unknown: the `hit` of those that are not counted is null. With `limit`, only so many rows.
+    (true) or misses (false). With `unclear`, the metric's rows whose `parse_status` is not `ok` or
+    whose hit is unknown, and all other rows of its tables whose `parse_status` is not `ok`, such as
+    the votes of every role in every game: those that are not counted have no `hit`, and the others
+    no `term` and `what`. With `limit`, only so many rows.
     The engines polars, duckdb and spark give the same rows; `master` is for spark: see
     `pipeline.spark.open_session`.
 
@@ -159,7 +168,7 @@ def evidence_parts(
     polars and spark.
     """
     check_limit(limit)
-    request, engine = _request(lake, metric, choices), choices.get("engine")
+    request, engine = _request(lake, metric, choices, unclear=unclear), choices.get("engine")
     condition = _condition(hit, unclear=unclear)
     # Few rows are cut out first, and their messages are looked up.
     if limit is not None and (engine == "polars" or (engine is None and limit <= 1_000)):
@@ -231,7 +240,8 @@ def evidence_page(
     4
     """
     check_limit(limit, offset)
-    request, condition = _request(lake, metric, choices), _condition(hit, unclear=unclear)
+    request = _request(lake, metric, choices, unclear=unclear)
+    condition = _condition(hit, unclear=unclear)
     return _page(lake, metric, request, condition, limit=limit, offset=offset, choices=choices)
 
 
@@ -290,7 +300,7 @@ def evidence_totals(
 FROM counted"""
     lake = lake.of_one_system()
     # Without the messages, which are most of the work.
-    request, columns = _request(lake, metric, choices), ("game_id", "hit")
+    request, columns = _request(lake, metric, choices, unclear=unclear), ("game_id", "hit")
     condition = _condition(hit, unclear=unclear)
     return _selected(lake, metric, request, condition, select, columns=columns, choices=choices)
 
@@ -313,7 +323,8 @@ def _selected(
     engine = choices.get("engine")
     is_small = _has_few_games(lake)
     if engine == "polars" or (engine is None and (is_small or not known.has_sql(name))):
-        counted = _rows_where(condition, lake.table, name, request).with_columns(_HIT)
+        own = _rows_where(condition, lake.table, name, request).with_columns(_HIT)
+        counted = _with_others(own, name, lake.table, request)
         answer = pl.SQLContext(counted=counted).execute(select, eager=False)
         return answer.collect(engine="auto" if is_small else "streaming")
     with_rows = f"WITH counted AS ({rows_where(condition, name, columns, request)})\n{select}"
@@ -329,7 +340,7 @@ def _has_few_games(lake: StoredLake) -> bool:
     return sum(lake.counts("games").values()) <= _FEW_GAMES
 
 
-def _request(lake: StoredLake, name: str, choices: Choices) -> Request:
+def _request(lake: StoredLake, name: str, choices: Choices, *, unclear: bool) -> Request:
     """The request for these rows; raises UsageError for a name or an engine that does not exist."""
     check_engine(choices.get("engine", "polars"), choices.get("master"))
     known.metric(name)
@@ -340,6 +351,7 @@ def _request(lake: StoredLake, name: str, choices: Choices) -> Request:
         models=several(choices.get("model")),
         game_types=several(choices.get("game_type")),
         where=condition_on([name], choices.get("where")),
+        has_unclear_others=unclear,
     )
     check(lake, request, [name])
     return request
@@ -366,10 +378,16 @@ def of_tables(
     """The rows of the metric that meet the condition, in no order, with all their own columns."""
     spoken = tables("messages").select("game_id", "message_index", "content")
     chosen = _rows_where(condition, tables, name, request)
-    compared = with_compared(name, request.edition, chosen, tables).with_columns(_HIT)
+    own = with_compared(name, request.edition, chosen, tables).with_columns(_HIT)
+    compared = _with_others(own, name, tables, request)
     return compared.join(spoken, on=["game_id", "message_index"], how="left")
 
 
 def _rows_where(condition: str, tables: Tables, name: str, request: Request) -> pl.LazyFrame:
     of_metric = rows_rows(known.metric(name, request.edition), tables, request)
     return of_metric.filter(pl.sql_expr(condition))
+
+
+def _with_others(own: pl.LazyFrame, name: str, tables: Tables, request: Request) -> pl.LazyFrame:
+    others = unclear_others(name, tables, request)
+    return pl.concat([own, *others], how="diagonal_relaxed") if others else own

@@ -354,6 +354,7 @@ class Request(Struct, frozen=True):
     `expected` is how many games of each model are expected in each competition, None for as many as
     others finished.
     `varied` are columns of the setting that are compared, although values are not grouped by them.
+    `has_unclear_others` adds the rows of `rows.unclear_others` to the metric's own.
     """
 
     edition: Edition = PAPER
@@ -364,6 +365,7 @@ class Request(Struct, frozen=True):
     where: Condition | None = None
     expected: int | None = None
     varied: tuple[str, ...] = ()
+    has_unclear_others: bool = False
 
     @property
     def keys(self) -> list[str]:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from polars import selectors as cs
 
 from pipeline import column, games, sqlfiles
+from pipeline.acts import ACTS
 from pipeline.errors import MetricError, choose
 from pipeline.events.contracts import TABLES
 from pipeline.metrics import known
@@ -37,7 +38,7 @@ from pipeline.metrics.known import (
 from pipeline.metrics.request import Request, is_key, is_of_game, key_of_setting
 from pipeline.plugins import LETTERS, METRICS, NAME, PluginError, plugins
 from pipeline.sqlfiles import View, identifier, literal, with_clause
-from pipeline.vocabulary import ALL, DEFAULT_GAMES, EDITIONS, PAPER, RELEASE, Edition
+from pipeline.vocabulary import ALL, DEFAULT_GAMES, EDITIONS, PAPER, RELEASE, Edition, ParseStatus
 
 COMPARED = "compared_with"
 """The column for what a row is compared with to tell a hit."""
@@ -50,6 +51,8 @@ _OF_ROW = (
     *("game_id", "model", "game_type", "competition", "setting_id"),
     *("term", "hit", "is_counted", "parse_status"),
 )
+# What tells what somebody did from all else in the lake. What is done in silence has no message.
+_OF_ACT = ("game_id", "seat", "round", "message_index")
 _GAMES = """SELECT games.*, opponents.opponent
 FROM games
 LEFT JOIN (SELECT game_id, min(opponent) AS opponent FROM results GROUP BY game_id) AS opponents
@@ -87,6 +90,31 @@ def rows(
     is_own = pl.col("game_type").is_in(declared.game_types)
     parts = [_rows(part, tables, request, games).filter(is_own) for part in declared.rows]
     return pl.concat(parts, how="diagonal_relaxed").with_columns(pl.col("hit").cast(pl.Float64))
+
+
+def unclear_others(name: str, tables: Tables, request: Request) -> list[pl.LazyFrame]:
+    """Return the rows that are not the metric's own, but are in its tables of acts and not clear.
+
+    These are acts of other roles, models and games. The metric does not count them, and they have
+    no `term`, `what` or `hit`. The list is empty unless the request `has_unclear_others`.
+    """
+    if not request.has_unclear_others:
+        return []
+    of_any = replace(request, models=None, game_types=None, where=None)
+    own = rows(metric(name, request.edition), tables, of_any).select(_OF_ACT)
+    return [
+        with_game(tables(table), tables, request.of_game)
+        .filter(pl.col("parse_status") != ParseStatus.OK, pl.sql_expr(wanted(request)))
+        .join(own, on=_OF_ACT, how="anti", nulls_equal=True)
+        .with_columns(is_counted=pl.lit(value=False))
+        for table in _tables_of_acts(name)
+    ]
+
+
+def _tables_of_acts(name: str) -> list[str]:
+    """The tables of what players do that the metric's declaration names."""
+    named = dict.fromkeys(part.table for part in metric(name).rows)
+    return [table for table in named if isinstance(table, str) and table in ACTS]
 
 
 class Chosen(NamedTuple):
@@ -226,23 +254,53 @@ def compared(name: str, edition: Edition) -> str:
 
 
 def rows_where(condition: str, name: str, columns: Iterable[str], request: Request) -> str:
-    """The SELECT of these columns of the metric's rows that are wanted and meet the condition.
+    """The SELECT of these columns of the metric's rows that are wanted and meet the condition, and
+    of its `unclear_others`.
 
     What is not counted is no hit and no miss.
     """
+    columns = [*columns]
     needed = [*columns, "model", "game_type", "hit", "parse_status", "is_counted"]
     types = literals(metric(name, request.edition).game_types)
     hit = {"hit": "CASE WHEN is_counted THEN hit END AS hit"}
-    return f"""SELECT {", ".join(hit.get(column) or identifier(column) for column in columns)}
-FROM ({_select(name, needed, request)}) AS wanted
-WHERE ({condition}) AND game_type IN ({types})"""
+    listed = ", ".join(hit.get(column) or identifier(column) for column in columns)
+    is_chosen = f"({condition}) AND game_type IN ({types})"
+    if not request.has_unclear_others:
+        return (
+            f"SELECT {listed}\nFROM ({_select(name, needed, request)}) AS wanted\nWHERE {is_chosen}"
+        )
+    of_metric = _rows_sql(name, [*needed, *_OF_ACT], request)
+    own = f"SELECT {listed} FROM of_metric WHERE {wanted(request)} AND {is_chosen}"
+    others = [_others_sql(table, columns, request) for table in _tables_of_acts(name)]
+    return f"WITH of_metric AS ({of_metric})\n" + "\nUNION ALL\n".join([own, *others])
+
+
+def _others_sql(table: str, columns: Sequence[str], request: Request) -> str:
+    """The SELECT of the `unclear_others` in one table, beside the metric's rows `of_metric`."""
+    is_same = " AND ".join(f"of_metric.{key} IS NOT DISTINCT FROM acts.{key}" for key in _OF_ACT)
+    acts = f"""SELECT * FROM {table} AS acts
+WHERE parse_status <> '{ParseStatus.OK}'
+    AND NOT EXISTS (SELECT 1 FROM of_metric WHERE {is_same})"""
+    known = TABLES[table].columns()
+    rows = _with_game_sql(acts, [*filter(known.get, columns), *request.columns], request)
+    absent = {"is_counted": "FALSE AS is_counted"}
+    listed = ", ".join(
+        identifier(column) if column in known else absent.get(column, f"NULL AS {column}")
+        for column in columns
+    )
+    return f"SELECT {listed} FROM ({rows}) AS others WHERE {wanted(request)}"
 
 
 def _select(name: str, columns: Sequence[str], request: Request) -> str:
     """The SELECT of the metric's rows that are wanted, of any game type."""
-    of_metric = compared if COMPARED in columns else attempts
-    rows = _with_game_sql(of_metric(name, request.edition), [*columns, *request.columns], request)
+    rows = _rows_sql(name, columns, request)
     return f"SELECT * FROM ({rows}) AS attempts WHERE {wanted(request)}"
+
+
+def _rows_sql(name: str, columns: Sequence[str], request: Request) -> str:
+    """The SELECT of all of the metric's rows."""
+    of_metric = compared if COMPARED in columns else attempts
+    return _with_game_sql(of_metric(name, request.edition), [*columns, *request.columns], request)
 
 
 def _with_game_sql(rows: str, columns: Iterable[str], request: Request) -> str:

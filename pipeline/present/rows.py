@@ -33,9 +33,10 @@ from pipeline.reports import (
 )
 
 _BRIEF = (
-    *("game_id", "term", "model", "player", "round", "what", "compared_with", "hit"),
-    *("parse_status", "message_index", "content"),
+    *("game_id", "term", "model", "role", "player", "round", "what", "compared_with", "hit"),
+    *("is_counted", "parse_status", "message_index", "content"),
 )
+_OF_UNCLEAR = ("role", "is_counted", "parse_status")
 _FINDING_COLUMNS = ("model", "player", "round", "logged", "says", "message_index", "content")
 _SEARCH = {**searches.SEARCH_COLUMNS, "text": column.text("the text around the hit")}
 
@@ -45,7 +46,7 @@ def evidence(rows: pl.DataFrame, has_terms: bool = False, unclear: bool = False,
         "evidence",
         rows,
         evidence_rows.COLUMNS,
-        hidden=[*["term"] * (not has_terms), *["parse_status"] * (not unclear)],
+        hidden=[*["term"] * (not has_terms), *(() if unclear else _OF_UNCLEAR)],
         also=("term",),
         brief=partial(brief, columns=_BRIEF),
     )

@@ -23,6 +23,8 @@ from pipeline.warehouse import few
 SEEN = ("message_index", "player", "content")
 """What a player sees of a message; a player does not see who else was shown it."""
 _NAMED = 5
+# All of them are counted.
+_OF_COUNTED = [name for name in COLUMNS if name != "is_counted"]
 
 
 class Transcript(Struct, frozen=True):
@@ -194,7 +196,7 @@ def _counted(lake: StoredLake, tables: dict[str, pl.DataFrame], request: Request
         for of_all in map(lake.of_system, sorted(systems)) if whole else [lake]:
             counted = of_tables(partial(_table, tables, of_all, whole), name, request)
             counted = counted.filter(is_shown) if whole else counted
-            parts.append(counted.with_columns(metric=pl.lit(name)).select(*COLUMNS))
+            parts.append(counted.with_columns(metric=pl.lit(name)).select(_OF_COUNTED))
     place = pl.col("metric").replace_strict({name: at for at, name in enumerate(known)})
     order = ("what", "term", "round", "seat", "role", "model")
     return pl.concat(parts).collect().sort("message_index", place, *order, nulls_last=True)

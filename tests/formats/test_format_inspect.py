@@ -17,11 +17,13 @@ from lakes import nonzero, table
 from polars.testing import assert_frame_equal
 from test_archives import zipped
 
+from pipeline import api
 from pipeline.archives import Document, documents, inspect_log
 from pipeline.cli import main
 from pipeline.conversion import validate
 from pipeline.events.readings import content_id
 from pipeline.formats import read, splitter, why_ignored
+from pipeline.formats.inspect import ANSWERED_BY_REQUESTED
 from pipeline.game import BrokenDocument, GameRecord
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
@@ -189,16 +191,40 @@ def test_a_sample_in_logs_with_other_scores_is_one_game(tmp_path: Path) -> None:
 
 
 def test_a_model_that_answered_for_another_is_named(tmp_path: Path) -> None:
-    """The game counts for the model that was requested, and the part is in quarantine."""
+    """The game counts for the model that was requested; SQL selects it, though it has more faults
+    than the quarantine keeps."""
     fallbacks = [{"model": "a", "fallback_model": "b", "count": 2, "metadata": {"x": [1]}}]
-    written(tmp_path, "x.eval", [sample(0, chameleon(0), model_fallbacks=fallbacks)])
+    game = chameleon(0)
+    game["events"] += [{"actor": f"Gus {n}", "text": "Who?"} for n in range(30)]
+    written(tmp_path, "x.eval", [sample(0, game, model_fallbacks=fallbacks)])
     written(tmp_path, "y.eval", [sample(1, chameleon(1), model_fallbacks=[])])
     written(tmp_path, "z.eval", [sample(2, chameleon(2), model_fallbacks=None)])
     ingest(tmp_path, tmp_path / "lake", jobs=1)
-    faults = table(tmp_path / "lake", "quarantine").select("source", "json_path", "message")
     at = "$.sample.model_fallbacks"
-    assert [row[1:] for row in faults.rows()] == [(at, "b answered 2 calls of a")]
-    assert table(tmp_path / "lake", "games").height == 3
+    faults = table(tmp_path / "lake", "quarantine").filter(json_path=at)
+    assert faults["message"].to_list() == ["b answered 2 calls of a"]
+    assert set(faults["rule"]) == {ANSWERED_BY_REQUESTED}
+    lake = api.open_lake(tmp_path / "lake")
+    rows = lake.sql("FROM fallback_models")
+    assert rows.select("model", "fallback_model", "n_calls").rows() == [("a", "b", 2)]
+    with_fallback = "SELECT count(*), count(fallback_model) FROM games LEFT JOIN fallback_models"
+    assert lake.sql(f"{with_fallback} USING (game_id)").rows() == [(3, 1)]
+    assert rows["path"].str.starts_with("x.eval/").to_list() == [True]
+
+
+def test_odd_fallback_models_are_listed_too(tmp_path: Path) -> None:
+    odd = [("a\nx", "c answered 3 calls of d", 1), ("a", "b", 2**70), ("a", "b" * 5_000, 1)]
+    names = ("model", "fallback_model", "count")
+    fallbacks = [dict(zip(names, one, strict=True)) for one in odd]
+    written(tmp_path, "x.eval", [sample(0, chameleon(0), model_fallbacks=fallbacks)])
+    ingest(tmp_path, tmp_path / "lake", jobs=1)
+    rows = api.open_lake(tmp_path / "lake").sql("FROM fallback_models ORDER BY ALL")
+    assert rows.height == 3
+    assert sorted(rows.select("model", "fallback_model", "n_calls").rows(), key=repr) == [
+        ("a", "b", None),
+        ("a\nx", "c answered 3 calls of d", 1),
+        (None, None, None),
+    ]
 
 
 def test_both_forms_name_a_sample_alike(tmp_path: Path) -> None:
@@ -338,6 +364,18 @@ def test_a_fault_is_placed_in_the_sample(
     fault = fault_of(written(tmp_path, file, [sample(0, game, place)]))
     assert fault.json_path == f"$.sample.{place}.magic{path}"
     assert fault.rule.startswith(rule)
+
+
+def test_all_fields_of_another_type_are_placed_in_the_sample(tmp_path: Path) -> None:
+    game = deepcopy(chameleon(0))
+    game["seats"][1]["score"], game["setting"]["topic"] = "3", 7
+    game["events"].append({"acts": [{"act": "vote"}]})
+    ((_, faults, *_),) = validate(written(tmp_path, "x.json", [sample(0, game)]))
+    assert [fault.json_path.removeprefix("$.sample.store.magic") for fault in faults] == [
+        ".seats[1].score",
+        f".events[{len(game['events']) - 1}].acts[0].act",
+        ".setting.topic",
+    ]
 
 
 def test_a_part_that_is_lost_is_placed_too(tmp_path: Path) -> None:

@@ -25,8 +25,8 @@ from pipeline.events.frames import IdentifiedGame, frames
 from pipeline.events.readings import content_id, game_id, sha256
 from pipeline.formats import read, splitter, why_ignored
 from pipeline.formats.interchange import encoded, schema
-from pipeline.formats.interchange.document import ACTS, OF_EVENT, TABLES
-from pipeline.game import BrokenDocument, Fault, GameRecord
+from pipeline.formats.interchange.document import ACTS, DECODER, OF_EVENT, TABLES
+from pipeline.game import TYPED, BrokenDocument, Fault, GameRecord, mistyped
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
 from pipeline.reports.audit import findings
@@ -431,46 +431,78 @@ def test_a_draw_of_werewolf_is_half_a_credit_for_both_sides() -> None:
     assert {(one.is_win, one.win_credit) for one in drawn.results} == {(False, 0.5)}
 
 
-@pytest.mark.parametrize(
-    ("change", "json_path", "message"),
-    [
-        (lambda d: d.pop("is_finished"), "$", "`is_finished` is missing"),
-        (lambda d: d.update(winner=1), "$.winner", "`winner` is no field here: it may be misspelt"),
-        (lambda d: d.update(seats={}), "$.seats", "`seats` is a list, not an object"),
-        (lambda d: d.update(seats=[]), "$.seats", "`seats` is a list of length >= 1"),
-        (
-            lambda d: d["seats"][0].update(score="3"),
-            "$.seats[0].score",
-            "`score` is a number or null, not a text",
-        ),
-        (lambda d: d["seats"][0].pop("player"), "$.seats[0]", "`player` is missing"),
-        (
-            lambda d: d["seats"][0].update(player=""),
-            "$.seats[0].player",
-            "`player` is a text of length >= 1",
-        ),
-        (
-            lambda d: d["events"][2]["acts"][0].update(act="vote"),
-            "$.events[2].acts[0].act",
-            f"`act` cannot be 'vote': choose from {', '.join(ACTS)}",
-        ),
-        (
-            lambda d: d.update(started_at="yesterday"),
-            "$.started_at",
-            "`started_at` is not a time such as 2024-05-01T12:00:00Z",
-        ),
-        (
-            lambda d: d.update(setting={"multiplier": [1]}),
-            "$.setting.multiplier",
-            "`multiplier` is a number or null, not a list",
-        ),
-    ],
-)
+MISTYPED: list[tuple[Callable[[dict[str, Any]], object], str, str]] = [
+    (lambda d: d.pop("is_finished"), "$", "`is_finished` is missing"),
+    (lambda d: d.update(winner=1), "$.winner", "`winner` is no field here: it may be misspelt"),
+    (lambda d: d.update(seats={}), "$.seats", "`seats` is a list, not an object"),
+    (lambda d: d.update(seats=[]), "$.seats", "`seats` is a list of length >= 1"),
+    (
+        lambda d: d["seats"][0].update(score="3"),
+        "$.seats[0].score",
+        "`score` is a number or null, not a text",
+    ),
+    (lambda d: d["seats"][0].pop("player"), "$.seats[0]", "`player` is missing"),
+    (
+        lambda d: d["seats"][0].update(player=""),
+        "$.seats[0].player",
+        "`player` is a text of length >= 1",
+    ),
+    (
+        lambda d: d["events"][2]["acts"][0].update(act="vote"),
+        "$.events[2].acts[0].act",
+        f"`act` cannot be 'vote': choose from {', '.join(ACTS)}",
+    ),
+    (
+        lambda d: d.update(started_at="yesterday"),
+        "$.started_at",
+        "`started_at` is not a time such as 2024-05-01T12:00:00Z",
+    ),
+    (
+        lambda d: d.update(setting={"multiplier": [1]}),
+        "$.setting.multiplier",
+        "`multiplier` is a number or null, not a list",
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "json_path", "message"), MISTYPED)
 def test_a_field_of_another_type_is_named_with_its_type(
     change: Callable[[dict[str, Any]], object], json_path: str, message: str
 ) -> None:
     fault = fault_of(changed(change))
     assert (fault.json_path, fault.message) == (json_path, message)
+
+
+def faults_of(tmp_path: Path, document: dict[str, Any]) -> list[tuple[str, str]]:
+    """Where `validate` finds what in a document, each by a rule of types."""
+    (tmp_path / "game.json").write_text(json.dumps(document))
+    ((_, faults, *_),) = validate(tmp_path / "game.json")
+    assert {fault.rule for fault in faults} <= {TYPED}
+    return [(fault.json_path, fault.message) for fault in faults]
+
+
+def test_all_fields_of_another_type_are_named_at_once(tmp_path: Path) -> None:
+    """In the order of the document; what an object lacks comes after what it has, and the setting
+    last. A list that is none tells nothing of what is in it, and a player who lacks a name has none
+    that is too short."""
+    apart = {"`player` is missing", "`seats` is a list, not an object"}
+    together = [one for one in MISTYPED if one[2] not in apart and "length >= 1" not in one[2]]
+    document = changed(lambda d: [change(d) for change, *_ in together])
+    found = faults_of(tmp_path, document)
+    paths = ["$.started_at", "$.seats[0].score", "$.events[2].acts[0].act", "$.winner", "$"]
+    assert [path for path, _ in found] == [*paths, "$.setting.multiplier"]
+    assert sorted(found) == sorted((path, message) for _, path, message in together)
+    # The decoder's own message is the first.
+    with pytest.raises(msgspec.ValidationError) as error:
+        DECODER.decode(json.dumps(document))
+    assert mistyped(error.value) == fault_of(document)
+
+
+def test_of_very_many_fields_of_another_type_the_first_are_named(tmp_path: Path) -> None:
+    document = WEREWOLF | {"events": [{"round": "x"}] * 1_000}
+    found = faults_of(tmp_path, document)
+    assert [path for path, _ in found[:-1]] == [f"$.events[{n}].round" for n in range(20)]
+    assert found[-1] == ("$", "there are more faults than these 20")
 
 
 @pytest.mark.parametrize("name", ["games.json", "games.jsonl", "games.txt"])

@@ -175,21 +175,25 @@ def test_hits_and_misses_are_all_and_share_nothing():
 def test_rows_that_are_not_clear_are_listed_whether_they_are_counted_or_not(
     engine, edition, tmp_path
 ):
-    """Of the votes of cases/judgement.py that Judgement looks at, counted here by a plain loop."""
+    """Of the votes of cases/judgement.py, by a plain loop: those that Judgement looks at, and the
+    others of which the text is not clear, which have no hit.
+    """
     lake = lake_of(tmp_path, TABLES | {"messages": NO_MESSAGES})
-    expected = [
-        (row["game_id"], row["seat"], row["model"], None if is_uncounted else row["is_correct"])
-        for row in TABLES["votes"].to_dicts()
-        if (edition == RELEASE and (row["game_index"] or 99) < 21)
-        or (edition != RELEASE and row["is_finished"])
-        if row["is_tested"] and row["side"] == "civilian"
-        if row["is_correct"] is None or row["parse_status"] != "ok"
-        for is_uncounted in [edition != RELEASE and row["parse_status"] == "outage"]
-    ]
+    expected = []
+    for row in TABLES["votes"].to_dicts():
+        is_in_scope = (row["game_index"] or 99) < 21 if edition == RELEASE else row["is_finished"]
+        is_own = row["is_tested"] and row["side"] == "civilian" and is_in_scope
+        is_outage = edition != RELEASE and row["parse_status"] == "outage"
+        hit = row["is_correct"] if is_own and not is_outage else None
+        if row["parse_status"] != "ok" or (is_own and hit is None):
+            key = row["game_id"], row["seat"], row["model"], row["role"]
+            expected.append((*key, hit, is_own and hit is not None))
     asked = {"edition": edition, "engine": engine, "unclear": True}
     found = evidence(lake, "judgement", **asked)
-    assert {None, True} <= {hit for *_, hit in expected}
-    by_row = found.select("game_id", "seat", "model", pl.col("hit").cast(pl.Boolean))
+    assert {None, True} <= {hit for *_, hit, _ in expected}
+    by_row = found.select(
+        "game_id", "seat", "model", "role", pl.col("hit").cast(pl.Boolean), "is_counted"
+    )
     assert sorted(by_row.rows(), key=repr) == sorted(expected, key=repr)
     pages = [evidence_page(lake, "judgement", **asked, offset=n, limit=2) for n in (0, 2, 4, 6)]
     assert_same(pl.concat(pages), found)

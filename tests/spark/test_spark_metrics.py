@@ -101,6 +101,7 @@ def test_slices_by_what_was_fixed_before_play(spark, sample_lake):
 
 # The sample has no game with several rounds of players who leave, and no two names that look alike.
 WITHOUT_ROWS = {
+    "fallback_models",
     *("shared.alike_names", "shared.ended_by_players_left", "shared.ended_by_quests"),
     *("audit.acts_after_out", "audit.overspending", "audit.players_out", "audit.quests"),
 }

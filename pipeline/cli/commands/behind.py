@@ -305,7 +305,8 @@ def evidence(
     misses: bool = flag("--misses", "Only misses."),
     unclear: bool = flag(
         "--unclear",
-        "The rows that are not clear (`parse_status`) or of unknown hit, counted or not.",
+        "The rows that are not clear (`parse_status`) or of unknown hit, counted or not, of every "
+        "role and game.",
     ),
     limit: int | None = option("N", "Only the first N rows.", min=0),
     where: str | None = None,

@@ -202,7 +202,7 @@ def _show_summary(
         terminal.note(
             f"{report.n_undecided_votes:,} of {counted(report.n_read_votes, 'vote')} could not be "
             "read from text and are not counted: state each vote's `target` in the log"
-            + "; `magic evidence judgement --unclear` lists those that Judgement looks at"
+            + "; `magic evidence judgement --unclear` lists them"
             * (not dry_run)
         )
     if report.n_unnumbered:

@@ -4,14 +4,12 @@
 magic does not know can write it, in place of a format.
 """
 
-from msgspec.structs import replace
-
 from pipeline.archives.splitting import Splitter, entries
-from pipeline.formats.interchange.document import ACTS, Document, schema
+from pipeline.formats.interchange.document import document_of, schema
 from pipeline.formats.interchange.reading import FORMAT, game_of
 from pipeline.formats.interchange.writing import encoded
-from pipeline.formats.look import Look, begun, decode
-from pipeline.game import BrokenDocument, GameRecord
+from pipeline.formats.look import Look, begun
+from pipeline.game import GameRecord
 
 __all__ = [
     "EXAMPLE",
@@ -67,11 +65,4 @@ def claims(look: Look) -> bool:
 
 
 def read(look: Look, model: str | None) -> GameRecord:
-    try:
-        return game_of(decode(Document, look.data))
-    except BrokenDocument as error:
-        fault = error.fault
-        if not fault.json_path.endswith(".act"):
-            raise
-        message = f"{fault.message}: choose from {', '.join(ACTS)}"
-        raise BrokenDocument(replace(fault, message=message)) from error
+    return game_of(document_of(look.data))

@@ -12,14 +12,14 @@ from typing import Annotated, Any, Literal, Union, cast, get_args
 
 import msgspec
 from msgspec import NODEFAULT, UNSET, Meta, Struct, UnsetType, defstruct
-from msgspec.structs import FieldInfo, fields
+from msgspec.structs import FieldInfo, fields, replace
 
 from pipeline import game
 from pipeline.acts import ACTS as SHARED, RESULT
 from pipeline.column import Column
 from pipeline.formats.building import EVERYONE, Int64, ModelName
-from pipeline.formats.look import broken, leaves, mistyped
-from pipeline.game import Event as game_Event
+from pipeline.formats.look import UNDECODABLE, broken, decode, leaves
+from pipeline.game import TYPED, BrokenDocument, Event as game_Event, Fault, all_mistyped
 from pipeline.games import kinds
 from pipeline.games.kind import SEATED
 
@@ -313,12 +313,43 @@ Fixed = defstruct(
 OfWords = defstruct("OfWords", [("topic", str | None, None)], bases=(Fixed,))
 
 
+def document_of(data: bytes, at: str = "$") -> Document:
+    """The document in the data, which stands at `at`.
+
+    Raises BrokenDocument with the faults of all values that have another type than their fields.
+    """
+    try:
+        return decode(Document, data, at)
+    except BrokenDocument as error:
+        faults = _mistyped_document(data, at) if error.fault.rule == TYPED else []
+        raise BrokenDocument(*(faults or error.faults)) from error
+
+
+def _mistyped_document(data: bytes, at: str) -> list[Fault]:
+    try:
+        value = msgspec.json.decode(data)
+    except UNDECODABLE:  # the decoder of documents got only as far as its first fault
+        return []
+    faults = all_mistyped(value, Document, at)
+    setting = value.get("setting") if isinstance(value, dict) else None
+    if isinstance(setting, dict):
+        faults += _mistyped_setting(setting, f"{at}.setting")
+    return [
+        replace(fault, message=f"{fault.message}: choose from {', '.join(ACTS)}")
+        if fault.json_path.endswith(".act")
+        else fault
+        for fault in faults
+    ]
+
+
+def _mistyped_setting(setting: Mapping[str, Any], at: str) -> list[Fault]:
+    return all_mistyped(setting, OfWords if "code" in setting else Fixed, at)
+
+
 def check_setting(setting: Mapping[str, Any]) -> None:
     """Raises BrokenDocument for a value that no column holds, or that is too large or too deep."""
-    try:
-        msgspec.convert(setting, OfWords if "code" in setting else Fixed)
-    except msgspec.ValidationError as error:
-        raise game.BrokenDocument(mistyped(error, "$.setting")) from error
+    if faults := _mistyped_setting(setting, "$.setting"):
+        raise BrokenDocument(*faults)
     for path, depth, value in leaves(setting):
         if depth > _DEEPEST:
             rule = f"a setting has at most {_DEEPEST} lists or objects inside of one another"

@@ -41,11 +41,11 @@ from pipeline.formats.hidden_roles import (
     n_rounds,
     seats,
 )
-from pipeline.formats.look import Look, broken, decode, mistyped, text_of
+from pipeline.formats.look import Look, broken, decode, text_of
 from pipeline.formats.magic.log import TIMELINES
 from pipeline.formats.magic.prisoners_dilemma import N_PLAYERS, Payoffs, decisions
 from pipeline.formats.magic.public_good import registered
-from pipeline.game import BrokenDocument, Fault, GameRecord, JsonValue, Seat, Vote
+from pipeline.game import BrokenDocument, Fault, GameRecord, JsonValue, Seat, Vote, mistyped
 from pipeline.vocabulary import PLAYER, GameType, Outcome, Phase
 
 # Possessive, so that no text makes a search slow. Half a surrogate pair is no character.

@@ -13,8 +13,8 @@ from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
 from pipeline.formats.building import Spoken, messages, most_points, results, total, usage
-from pipeline.formats.look import Look, broken, decode, mistyped, object_of
-from pipeline.game import Decision, Fault, GameRecord, JsonValue, Seat
+from pipeline.formats.look import Look, broken, decode, object_of
+from pipeline.game import Decision, Fault, GameRecord, JsonValue, Seat, mistyped
 from pipeline.vocabulary import PLAYER, Choice, GameType, Outcome, Phase
 
 SYSTEM = "kaggle"
