@@ -211,6 +211,14 @@ def test_a_mistake_is_named_with_its_place(tmp_path: Path, old: str, new: str, w
     assert str(file) in str(refused.value)
 
 
+def test_all_mistakes_of_a_game_are_named_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "game.toml"
+    mistaken = SECRET_HITLER.replace('"hitler_killed"', '"liberal_policies"')
+    file.write_text(mistaken.replace("hidden = 1", "hidden = 2", 1))
+    with pytest.raises(PluginError, match=r"two have `liberal_policies`.*; a credit is from 0 to"):
+        kind_in(file)
+
+
 @pytest.mark.parametrize(
     ("named", "what"),
     [

@@ -1,6 +1,7 @@
 """Interchange JSON: what it says of a game of any format is all that was read of it."""
 
 import json
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -24,7 +25,7 @@ from pipeline.events.contracts import GAME_TABLES
 from pipeline.events.frames import IdentifiedGame, frames
 from pipeline.events.readings import content_id, game_id, sha256
 from pipeline.formats import read, splitter, why_ignored
-from pipeline.formats.interchange import encoded, schema
+from pipeline.formats.interchange import EXAMPLE, encoded, schema
 from pipeline.formats.interchange.document import ACTS, OF_EVENT, TABLES
 from pipeline.game import BrokenDocument, Fault, GameRecord
 from pipeline.ingest import ingest
@@ -400,6 +401,18 @@ def test_an_outage_is_an_event_of_its_own(others: list[dict[str, Any]]) -> None:
     )
     assert fault.json_path.endswith(".acts")
     assert "an outage is an event of its own" in fault.rule
+
+
+def test_numbers_of_games_are_within_the_documented_range() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "interchange.md").read_text("utf-8")
+    row = re.search(r"(?m)^\| `game_index` .* a whole number from ([\d,]+) to ([\d,]+)", page)
+    assert row, "docs/interchange.md has no range of `game_index`"
+    lowest, highest = (int(number.replace(",", "")) for number in row.groups())
+    document = json.loads(EXAMPLE)
+    for number in (lowest, highest):
+        assert read_document(document | {"game_index": number}).game_index == number
+    for number in (lowest - 1, highest + 1):
+        assert fault_of(document | {"game_index": number}).json_path == "$.game_index"
 
 
 def test_equal_games_without_a_number_are_named(
