@@ -364,6 +364,23 @@ def test_a_game_says_where_the_log_registered_another_vote_than_the_text(opened:
     assert f"the text says {differing['says']}" in part.done[0].line
 
 
+def test_thoughts_are_dimmed_and_folded(opened: Lake) -> None:
+    """What a player wrote for nobody else; what all hear of the same length is open."""
+    messages = opened.table("messages").filter(
+        pl.col("content").str.len_chars().is_between(300, 600)
+    )
+    private, public = (
+        messages.filter(pl.col("phase").is_in(phases)).collect().row(0, named=True)
+        for phases in (["reflection"], ["moderation"])
+    )
+    for message, is_folded in ((private, True), (public, False)):
+        shown = html(opened, "game", game=message["game_id"])
+        start = shown.index(f'<tr id="m{message["message_index"]}"')
+        row = shown[start : shown.index("</tr>", start)]
+        assert (" alone" in row.partition(">")[0]) == is_folded
+        assert ("<details>" in row) == is_folded
+
+
 def test_marks_are_quiet_until_a_metric_is_chosen(opened: Lake) -> None:
     counted = opened.evidence("judgement").row(0, named=True)
     quiet, chosen = (
