@@ -244,7 +244,7 @@ def _polygons(data: pl.DataFrame, axes: Sequence[str], beside: int, notes: Seque
         drawn(
             placed.filter(is_ring, at=0),
             "text",
-            {**text, "fontSize": 9, "color": FIELD, "align": "left", "dx": 3, "dy": 5},
+            {**text, "color": FIELD, "align": "left", "dx": 3, "dy": 5},
             text="value:Q",
         ),
         drawn(
@@ -285,20 +285,25 @@ def _corners(reaches: Iterable[Sequence[float]], n: int, scale: float) -> pl.Dat
 
 
 def _areas(data: pl.DataFrame) -> Any:
-    """Bars of the areas with their intervals."""
+    """Bars of the areas with their intervals, each below its model's name.
+
+    Names beside the bars would make the plot so wide that a phone shows its texts too small.
+    """
     alt = _altair()
     rows = data.select("name", "low", "high", value="area")
-    names = alt.Y("name:N", title=None, scale=alt.Scale(domain=rows["name"].to_list()))
+    order, above = alt.Scale(domain=rows["name"].to_list()), -ROW_HEIGHT / 2
+    label = alt.Axis(labelAlign="left", labelPadding=0, labelOffset=above)
+    names = alt.Y("name:N", title=None, scale=order, axis=label)
     scale, axis = alt.Scale(domainMin=0), alt.Axis(format="~s", tickCount=5)
     across = {"title": "area, with its interval", "scale": scale, "axis": axis}
     base = alt.Chart(_inline(rows))
-    bars = base.mark_bar(color=ACCENT, opacity=0.55, height=11, aria=False)
-    rules = base.mark_rule(color=ACCENT, strokeWidth=2, aria=False)
+    bars = base.mark_bar(color=ACCENT, opacity=0.55, height=11, yOffset=-above, aria=False)
+    rules = base.mark_rule(color=ACCENT, strokeWidth=2, yOffset=-above, aria=False)
     both = alt.layer(
         bars.encode(x=alt.X("value:Q", **across), y=names),
         rules.encode(x=alt.X("low:Q", **across), x2="high:Q", y=names),
     )
-    return both.properties(width=WIDTH)
+    return both.properties(width=WIDTH, height=alt.Step(2 * ROW_HEIGHT))
 
 
 def plot_columns(rows: pl.DataFrame, x: str, y: str) -> "Chart":

@@ -1787,6 +1787,15 @@ def test_progress_is_for_terminals_only(magic: Magic, logs: Path, tmp_path: Path
     assert f"{measure(logs)[0]} documents" in drawn
 
 
+def test_the_leaderboard_says_why_a_value_is_above_1(magic: Magic, sample_lake: Path) -> None:
+    shown = magic("leaderboard", "--lake", sample_lake)
+    assert b" 1.250 " in shown.out
+    ranges = "values above 1: Deception has a range of 0 to 1.25, Rationality has a range of 0 to 2"
+    assert ranges in shown.err
+    judged = magic("leaderboard", "--metric", "judgement", "--lake", sample_lake)
+    assert "range of 0 to" not in judged.err
+
+
 def test_hints_name_only_what_can_be_meant(magic: Magic, lake: Path) -> None:
     """An option that is like no other has no suggestion; roles are those of the lake's games."""
     assert "did you mean" not in magic("metrics", "--percent", "--lake", lake).err

@@ -223,6 +223,14 @@ def contents(folder: Path) -> dict[str, bytes]:
     }
 
 
+def test_other_tools_get_what_they_need() -> None:
+    """Scout refuses to index a relative path, and mlcroissant reads nothing without pyarrow."""
+    page = (ROOT / "docs" / "export.md").read_text("utf-8")
+    indexed = re.findall(r"scout db index (\S+)", page)
+    assert indexed[0].strip('"').startswith(("$PWD/", "/"))
+    assert re.findall(r"pip install mlcroissant\b.*\bpyarrow\b", page)
+
+
 @pytest.mark.slow
 def test_the_pictures_are_of_the_pages_as_they_are() -> None:
     done = subprocess.run(

@@ -234,6 +234,14 @@ def test_all_fields_of_another_type_are_named_at_once(tmp_path: Path) -> None:
     )
 
 
+def test_all_mistakes_of_a_game_are_named_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "game.toml"
+    mistaken = SECRET_HITLER.replace('"hitler_killed"', '"liberal_policies"')
+    file.write_text(mistaken.replace("hidden = 1", "hidden = 2", 1))
+    with pytest.raises(PluginError, match=r"two have `liberal_policies`.*; a credit is from 0 to"):
+        kind_in(file)
+
+
 @pytest.mark.parametrize(
     ("named", "what"),
     [

@@ -149,6 +149,18 @@ def test_the_file_is_well_formed_and_its_links_lead_somewhere(page: Page, text: 
 
 
 @pytest.mark.slow
+def test_all_models_say_what_is_not_clear_if_one_does(sample_lake: Path) -> None:
+    """One of the sample's four models has no such row: it has zeros, and not no column."""
+    content = report(pipeline.open_lake(sample_lake), games_per_cell=1)
+    unclear = content.values.group_by("model").agg(pl.col("n_unreadable").sum() > 0)
+    assert sorted(unclear["n_unreadable"]) == [False, True, True, True]
+    page = Page("".join(report_html(content)))
+    for at in range(1, 5):
+        head = next(page.find("thead", page.section(f"model-{at}")))
+        assert "Not clear" in [shown(cell).strip() for cell in page.find("th", head)]
+
+
+@pytest.mark.slow
 def test_nothing_runs_and_nothing_is_fetched(page: Page, text: str) -> None:
     tags = {one["tag"] for one in page.all}
     assert not tags & {"script", "iframe", "object", "embed", "img", "form", "link", "base", "b1"}

@@ -140,7 +140,7 @@ SAME_EDITION = Field("edition", kind=Edition, default=PAPER)
 GAME_TYPE = Field("game_type", "Game type", default=ALL, values=_types)
 METRIC = Field("metric", "Metric", default="win_rate", values=lambda _, asked: names(asked.edition))
 WHERE = Field(
-    "where", "Only rows where", hint="role = 'civilian'", size=26, help=SHARED["where"].help
+    "where", "Only rows where", hint="role = 'civilian'", size=20, help=SHARED["where"].help
 )
 BY = Field("by", "Also by", hint="role", size=12)
 AFTER = Field("after")

@@ -45,6 +45,11 @@ def test_words_that_do_not_say_who_it_is(words: tuple[str, ...]) -> None:
     assert f"{len(words)} players {len(set(words))} different words" in fault.message
 
 
+def test_a_game_that_nobody_knows_says_how_it_can_be_read() -> None:
+    rows = [moderate("Welcome to Go Fish!"), say("Player 1", "Any threes?")]
+    assert "logs of another one as interchange JSON" in fault_of(rows, MODEL).rule
+
+
 def test_a_player_without_a_word() -> None:
     rows = [row for row in undercover() if row["content"] != "Your word is: lake"]
     assert fault_of(rows, MODEL).message == "it gives no word to Player 3"

@@ -1,6 +1,7 @@
 """Interchange JSON: what it says of a game of any format is all that was read of it."""
 
 import json
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -24,8 +25,8 @@ from pipeline.events.contracts import GAME_TABLES
 from pipeline.events.frames import IdentifiedGame, frames
 from pipeline.events.readings import content_id, game_id, sha256
 from pipeline.formats import read, splitter, why_ignored
-from pipeline.formats.interchange import encoded, schema
-from pipeline.formats.interchange.document import ACTS, DECODER, OF_EVENT, TABLES
+from pipeline.formats.interchange import EXAMPLE, encoded, schema
+from pipeline.formats.interchange.document import ACTS, OF_EVENT, TABLES, Document
 from pipeline.game import TYPED, BrokenDocument, Fault, GameRecord, mistyped
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
@@ -402,6 +403,18 @@ def test_an_outage_is_an_event_of_its_own(others: list[dict[str, Any]]) -> None:
     assert "an outage is an event of its own" in fault.rule
 
 
+def test_numbers_of_games_are_within_the_documented_range() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "interchange.md").read_text("utf-8")
+    row = re.search(r"(?m)^\| `game_index` .* a whole number from ([\d,]+) to ([\d,]+)", page)
+    assert row, "docs/interchange.md has no range of `game_index`"
+    lowest, highest = (int(number.replace(",", "")) for number in row.groups())
+    document = json.loads(EXAMPLE)
+    for number in (lowest, highest):
+        assert read_document(document | {"game_index": number}).game_index == number
+    for number in (lowest - 1, highest + 1):
+        assert fault_of(document | {"game_index": number}).json_path == "$.game_index"
+
+
 def test_equal_games_without_a_number_are_named(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -494,7 +507,7 @@ def test_all_fields_of_another_type_are_named_at_once(tmp_path: Path) -> None:
     assert sorted(found) == sorted((path, message) for _, path, message in together)
     # The decoder's own message is the first.
     with pytest.raises(msgspec.ValidationError) as error:
-        DECODER.decode(json.dumps(document))
+        msgspec.json.Decoder(Document).decode(json.dumps(document))
     assert mistyped(error.value) == fault_of(document)
 
 

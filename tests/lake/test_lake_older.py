@@ -4,6 +4,11 @@
 ingested it: it lacks their columns, and is written to.
 """
 
+import os
+import re
+import shutil
+import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
@@ -28,6 +33,14 @@ from pipeline.vocabulary import EDITIONS
 
 TOP = Path(__file__).parents[2]
 SAMPLE = TOP / "data" / "sample" / "results"
+# What could change in silence: votes that could not be read are within the bounds.
+BOUNDS = """
+import sys
+import pipeline
+rows = pipeline.open_lake(sys.argv[1]).readability()
+assert (rows["value_min"] < rows["value_max"]).any()
+print(rows.write_json())
+"""
 
 
 def unpacked(lake: Path) -> Path:
@@ -244,3 +257,27 @@ def test_a_renamed_word_is_mapped_when_an_older_lake_is_read(
         expected = before[name].with_columns(pl.col(c).replace(w) for c, w in words.items())
         assert_same(rows.sort(pl.all()), expected.sort(pl.all()))
         assert name == "games" or not rows.equals(before[name])
+
+
+@pytest.mark.slow(seconds=3)
+def test_an_older_lake_has_its_bounds_where_a_word_is_renamed(older: Path, tmp_path: Path) -> None:
+    """In a copy of the package that calls unreadable texts illegible, and maps the old word."""
+    package = Path(pipeline.__file__).parent
+    shutil.copytree(package, tmp_path / "pipeline", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(package.parent / "sql", tmp_path / "sql")
+    shutil.copy(package.parent / "pyproject.toml", tmp_path)  # beside it, SQL files are found
+    for file in [*tmp_path.rglob("*.py"), *tmp_path.rglob("*.sql")]:
+        text = re.sub("""(['"])unreadable(['"])""", r"\1illegible\2", file.read_text("utf-8"))
+        mapping = '= {"parse_status": {"unreadable": "illegible"}}'
+        file.write_text(
+            re.sub(r"(?m)(?<=^RENAMED_WORDS\b)(.*)= {}$", rf"\1{mapping}", text), "utf-8"
+        )
+
+    def bounds(where: Path) -> str:
+        command = [sys.executable, "-c", BOUNDS, older]
+        paths = os.environ | {"PYTHONPATH": str(where)}
+        return subprocess.run(
+            command, check=True, cwd=where, env=paths, capture_output=True, text=True
+        ).stdout
+
+    assert bounds(tmp_path) == bounds(package.parent)

@@ -15,6 +15,27 @@ playwright = pytest.importorskip("playwright.sync_api")
 
 SEEN = "where => [...document.querySelectorAll(where)].filter(one => one.checkVisibility()).length"
 
+# The boxes of a page that show only a part of what is in them, and whether they fade at their end.
+BOXES = """() => [...document.querySelectorAll('main *')].filter(one =>
+    getComputedStyle(one).overflowY != 'visible'
+    && one.clientHeight > 1 && one.scrollHeight > one.clientHeight + 2).map(one => {
+        const end = getComputedStyle(one, '::after');
+        const fades = end.position == 'sticky' && end.backgroundImage.includes('gradient');
+        return [one.classList[0], fades];
+    })"""
+# The height of a plot's smallest text on the screen, and the pairs of texts that overlap.
+TEXTS = """svg => {
+    const texts = [...svg.querySelectorAll('text')].filter(one => one.textContent.trim());
+    const scale = svg.getBoundingClientRect().width / svg.getAttribute('width');
+    const sizes = texts.map(one => parseFloat(getComputedStyle(one).fontSize) * scale);
+    const boxes = texts.map(one => one.getBoundingClientRect());
+    const pairs = boxes.flatMap((a, at) => boxes.slice(at + 1)
+        .map((b, more) => [texts[at].textContent, texts[at + 1 + more].textContent,
+            Math.min(a.right, b.right) - Math.max(a.left, b.left),
+            Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top)]));
+    return [Math.min(...sizes), pairs.filter(([, , x, y]) => x > 2 && y > 4)];
+}"""
+
 
 @pytest.fixture
 def visit(browser: "playwright.Browser", served_apart: Served) -> Iterator[Visit]:
@@ -225,6 +246,44 @@ def test_on_a_phone_nothing_is_tabbed_to_or_shrunk_that_cannot_be_seen(
     shown, made = tab.locator(".plot svg").locator("visible=true").evaluate(drawn)
     assert 0.8 * made < shown <= 390
     assert visit.fits()
+    visit.context.close()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_texts_of_a_radar_are_readable_and_do_not_overlap(
+    browser: "playwright.Browser", served: Served, width: int
+) -> None:
+    visit = Visit(browser, served, viewport={"width": width, "height": 800})
+    drawing = visit.go("/radar").locator(".plot svg").locator("visible=true")
+    smallest, overlapping = drawing.evaluate(TEXTS)
+    assert smallest >= 11
+    assert overlapping == []
+    visit.context.close()
+
+
+@pytest.mark.parametrize(("width", "of_sql"), [(390, ["columns"]), (1280, ["columns", "scroll"])])
+def test_only_what_is_wide_and_long_is_in_a_box_which_fades_where_it_goes_on(
+    browser: "playwright.Browser", served: Served, width: int, of_sql: list[str]
+) -> None:
+    """A box that ends at the line between two rows looks as if there were no more."""
+    visit = Visit(browser, served, viewport={"width": width, "height": 800})
+    for path in ("/completeness", "/games", "/evidence?metric=judgement", "/leaderboard"):
+        assert visit.go(path).evaluate(BOXES) == []
+    tab = visit.go("/sql?query=FROM votes")
+    assert tab.evaluate(BOXES) == [[box, True] for box in of_sql]
+    visit.context.close()
+
+
+def test_a_model_is_a_short_page_on_a_phone(browser: "playwright.Browser", served: Served) -> None:
+    visit = Visit(browser, served, viewport={"width": 390, "height": 800})
+    tab = visit.go("/model?model=sim-atlas")
+    tab.locator(".tools").first.wait_for()
+    assert tab.evaluate("document.documentElement.scrollHeight") < 3_000
+    rows = tab.locator("details.fold table tbody tr")
+    assert rows.locator("visible=true").count() == 0
+    for fold in tab.locator("details.fold > summary").all():
+        fold.click()
+    assert rows.locator("visible=true").count() > 20
     visit.context.close()
 
 

@@ -5,6 +5,7 @@ import io
 import re
 from html import unescape
 from itertools import cycle
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -12,12 +13,15 @@ import pytest
 from readback import number, table
 from servers import Served
 
-from pipeline.api import Lake
+from pipeline.api import Lake, open_lake
+from pipeline.ingest import ingest
 from pipeline.metrics import NAMES, metric
 from pipeline.metrics.known import Metric, Rows, Term, knowing
 from pipeline.pages import fragment, page, parameters, query_of
 from pipeline.pages.content import ROWS
+from pipeline.pages.render import MENU
 from pipeline.reports import games
+from pipeline.simulate import simulate
 from pipeline.vocabulary import EDITIONS, GameType
 
 
@@ -333,6 +337,23 @@ def test_names_of_files_are_in_the_order_of_their_numbers() -> None:
     assert ordered == ["a/01.json", "a/1.json", "a/2.json", "a/10.json", "a2/1.json", "b/1.json"]
 
 
+def test_equal_names_of_two_runs_are_told_apart_by_their_source(tmp_path: Path) -> None:
+    """A list of games of one source has no such column."""
+    for seed, run in enumerate(("monday", "tuesday"), start=1):
+        ingest(simulate(tmp_path / run, models=1, games=1, seed=seed).results, tmp_path / "lake")
+        shown = html(open_lake(tmp_path / "lake"), "games", game_type="public_good")
+        (head, *rows) = ([cell["text"] for cell in cells] for cells in table(shown, "games"))
+        assert len({row[head.index("Path")] for row in rows}) == 1
+        assert ("Source" in head) == (run == "tuesday")
+    sources = [Path(row[head.index("Source")]).parent.name for row in rows]
+    assert sorted(sources) == ["monday", "tuesday"]
+
+
+def test_the_menu_has_what_models_used_and_one_page_of_models() -> None:
+    assert {"model", "usage"} <= set(MENU)
+    assert "models" not in MENU
+
+
 def test_a_game_says_where_the_log_registered_another_vote_than_the_text(opened: Lake) -> None:
     """Also where a metric counted the vote, whose mark shows only the registered one."""
     differing = opened.findings("stated_votes").row(0, named=True)
@@ -341,6 +362,23 @@ def test_a_game_says_where_the_log_registered_another_vote_than_the_text(opened:
     assert [mark.metric for mark in part.marks] == ["judgement"]
     assert f"→ {differing['logged']}" in part.done[0].line
     assert f"the text says {differing['says']}" in part.done[0].line
+
+
+def test_thoughts_are_dimmed_and_folded(opened: Lake) -> None:
+    """What a player wrote for nobody else; what all hear of the same length is open."""
+    messages = opened.table("messages").filter(
+        pl.col("content").str.len_chars().is_between(300, 600)
+    )
+    private, public = (
+        messages.filter(pl.col("phase").is_in(phases)).collect().row(0, named=True)
+        for phases in (["reflection"], ["moderation"])
+    )
+    for message, is_folded in ((private, True), (public, False)):
+        shown = html(opened, "game", game=message["game_id"])
+        start = shown.index(f'<tr id="m{message["message_index"]}"')
+        row = shown[start : shown.index("</tr>", start)]
+        assert (" alone" in row.partition(">")[0]) == is_folded
+        assert ("<details>" in row) == is_folded
 
 
 def test_marks_are_quiet_until_a_metric_is_chosen(opened: Lake) -> None:

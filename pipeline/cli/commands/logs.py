@@ -374,7 +374,8 @@ def validate(
     """Check documents of interchange JSON, each by itself, and games declared as data.
 
     There is a row for each valid document, and for each rule that another one breaks: the place in
-    the document, the rule, and what is there instead. The exit code is 4 if one is not valid.
+    the document, the rule, and what is there instead. A document with wrong keys, types or names
+    has a row for the first of them alone. The exit code is 4 if one is not valid.
     `magic schema --interchange` prints the JSON Schema.
 
     \b
