@@ -94,7 +94,6 @@ class AnsweringLake(stored.StoredLake):
     evidence = method(evidence)
     evidence_page = method(evidence_page)
     evidence_sum = method(evidence_sum.evidence_sum)
-    board = method(ranking.board)
     leaderboard = method(ranking.leaderboard)
     # What has the name of its module comes last of those that are from there.
     contrast = method(compare.contrast)

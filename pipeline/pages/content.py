@@ -558,7 +558,7 @@ def _links(
     if shown.name == "leaderboard":
         own["n_missing"] = to(context, "missing", "model", when="n_missing")
     there = {name: address for name, address in own.items() if name in shown.rows.columns}
-    values = [one.value for one in shown.estimates if one.counted and one.value]
+    values = [one.value for one in shown.estimates if one.has_evidence and one.value]
     return there | {name: to_evidence(name) for name in values}
 
 

@@ -25,7 +25,7 @@ class Estimate(Struct, frozen=True):
     These are its value, the ends of its interval, its thin terms, and what it lacks: competitions,
     how many games are `missing` of how many, and `undecided` rows. A page also has what was counted
     for it, in how many games, and why it is missing. Without a `value` it is a range. What is no
-    share is never in percent.
+    share is never in percent. One that `has_evidence` is a metric's, and leads to the rows behind it.
     """
 
     value: str | None = None
@@ -40,6 +40,7 @@ class Estimate(Struct, frozen=True):
     missing: tuple[str, ...] = ()
     undecided: str | None = None
     is_share: bool = True
+    has_evidence: bool = False
 
     @property
     def anchor(self) -> str:

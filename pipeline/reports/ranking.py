@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import numpy as np
 import polars as pl
@@ -14,7 +14,7 @@ from pipeline.cells import EMPTY_TEXT, NULL
 from pipeline.column import schema
 from pipeline.declared import flag, option
 from pipeline.errors import UsageError
-from pipeline.lake import StoredLake, of_one_system
+from pipeline.lake import StoredLake
 from pipeline.metrics import (
     ALL,
     DEFAULT_BY,
@@ -80,6 +80,7 @@ def leaderboard(
         option("TYPE", "The values of this game type alone.", suggested="games.names"),
     ] = None,
     where: str | None = None,
+    by: str | Sequence[str] | None = None,
     sort: Annotated[
         str | None,
         option("METRIC", "Sort by this metric, the highest first.", suggested="metrics"),
@@ -124,7 +125,9 @@ def leaderboard(
     In a slice, whatever is not of a metric is null, but for `reasons` and what is missing. It has a
     further column `<metric>_lacks`: the competitions that this metric of another model counts, and
     that of this model does not. With `columns`, there is a column for each value of that column, in
-    place of the metrics; `sort` is one of these values. Other arguments are those of `metrics`.
+    place of the metrics; `sort` is one of these values. With `by`, a row is a model and a group of
+    these columns, which follow the model; this is a slice too. Other arguments are those of
+    `metrics`.
 
     >>> lake.leaderboard().select("rank", "model", "letters").rows()[:2]
     [(1, 'sim-delta', 'a'), (2, 'sim-cedar', 'ab')]
@@ -136,7 +139,9 @@ def leaderboard(
     ('sim-atlas', 0.75, 0.25)
     """
     metrics, shown = _asked(edition, metric, columns)
-    request = _request(edition, metrics, game_type, where, several(columns) or ())
+    groups = several(by) or ()
+    split_by = [*groups, *(several(columns) or ())]
+    request = _request(edition, metrics, game_type, where, split_by)
     request = replace(request, num_of_game=num_of_game, models=several(model), expected=expected)
     if include_incomplete and _is_slice(request):
         raise UsageError("a slice has no rank: leave out include_incomplete")
@@ -152,52 +157,16 @@ def leaderboard(
         confidence=confidence,
     )
     if columns is None:
-        board = _ranking(lake, answer, confidence, shown, include_incomplete=include_incomplete)
+        board = _ranking(
+            lake, answer, confidence, shown, groups, include_incomplete=include_incomplete
+        )
     else:
-        (board, _), shown = _grid(lake, answer, columns)
+        board, shown = _grid(lake, answer, columns, groups)
     check_words("metric" if columns is None else "column", sort, shown)
     if sort is None:
         return board
     # Equal means of fractions may differ in a last digit.
     return board.sort(-pl.col(sort).round(DIGITS), "rank", "model", nulls_last=True)
-
-
-class Board(NamedTuple):
-    """A leaderboard: `ranking` has the rows of `leaderboard`, `values` those of `metrics`."""
-
-    ranking: pl.DataFrame
-    values: pl.DataFrame
-
-
-@of_one_system
-def board(
-    lake: StoredLake,
-    *,
-    edition: Edition = PAPER,
-    by: Sequence[str] = (),
-    game_type: str | None = None,
-    where: str | None = None,
-    columns: str | None = None,
-    metric: str | None = None,
-) -> Board:
-    """The leaderboard, and the counts behind each of its cells, computed once.
-
-    The result's `ranking` has the columns of `leaderboard`, its `values` those of `metrics`. With
-    `by`, there is a row for each model and group, which is a slice too. With `columns` of a
-    `metric`, `values` have the values of this column in place of the metrics. Raises UsageError for
-    an unknown column, game type or edition, and for a wrong condition.
-
-    >>> board = lake.board()
-    >>> board.ranking.height, board.values.height
-    (4, 32)
-    """
-    metrics, shown = _asked(edition, metric, columns)
-    groups = [*by, *(several(columns) or ())]
-    answer = answered(lake, _request(edition, metrics, game_type, where, groups), names=metrics)
-    if columns is not None:
-        return _grid(lake, answer, columns, by)[0]
-    ranking = _ranking(lake, answer, DEFAULT_CONFIDENCE, shown, by)
-    return Board(ranking, _values(answer))
 
 
 def _asked(
@@ -215,9 +184,9 @@ def _asked(
 
 
 def _grid(
-    lake: StoredLake, answer: Answer, column: str, by: Sequence[str] = ()
-) -> tuple[Board, tuple[str, ...]]:
-    """The board with the values of this column, as texts, in place of the metrics; these values.
+    lake: StoredLake, answer: Answer, column: str, by: Sequence[str]
+) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """The rows with the values of this column, as texts, in place of the metrics; these values.
 
     Of game types there is `all` too, and it comes first.
     """
@@ -234,9 +203,8 @@ def _grid(
     own = [f"{name}{end}" for name in shown for end in OF_A_SLICE]
     if taken := [name for name, n in Counter([*own, *LEADERBOARD, *ORIGIN]).items() if n > 1]:
         raise UsageError(f"a value of `{column}` is named as another column is: {taken[0]}")
-    values = there.with_columns(_as_heading(column))
-    ranking = _unranked(values, shown, ["model", *by])
-    return Board(ranking.with_columns(origin(lake, answer.request.edition)), values), shown
+    rows = _unranked(there.with_columns(_as_heading(column)), shown, by)
+    return rows.with_columns(origin(lake, answer.request.edition)), shown
 
 
 def _as_heading(column: str) -> pl.Expr:
@@ -250,7 +218,7 @@ def _request(
     metrics: Sequence[str],
     game_type: str | None,
     where: str | None,
-    by: Sequence[str] = (),
+    by: Sequence[str],
 ) -> Request:
     """The request for a leaderboard of these metrics, perhaps of a slice of their rows."""
     splits = "game_type" in by and game_type in (None, ALL)
@@ -278,16 +246,14 @@ def _ranking(
     answer: Answer,
     confidence: float,
     shown: Sequence[str],
-    by: Sequence[str] = (),
+    by: Sequence[str],
     *,
-    include_incomplete: bool = False,
+    include_incomplete: bool,
 ) -> pl.DataFrame:
     """The leaderboard with the metrics `shown`."""
     if _is_slice(answer.request):
-        keys = list(dict.fromkeys(["model", *by]))
-        return _unranked(_values(answer), shown, keys).with_columns(
-            origin(lake, answer.request.edition)
-        )
+        rows = _unranked(_values(answer), shown, by)
+        return rows.with_columns(origin(lake, answer.request.edition))
     lacks = lacking(lake, answer.request.edition)
     board = ranked(answer.rows, lacks, include_incomplete=include_incomplete)
     with_rank = board.filter(pl.col("rank").is_not_null())["model"]
@@ -298,9 +264,10 @@ def _ranking(
     return joined.select(*leaderboard_columns(shown), *origin(lake, answer.request.edition))
 
 
-def _unranked(rows: pl.DataFrame, shown: Sequence[str], keys: Sequence[str]) -> pl.DataFrame:
+def _unranked(rows: pl.DataFrame, shown: Sequence[str], by: Sequence[str]) -> pl.DataFrame:
     """The same of a slice: a row for each model and group, sorted by these, without a rank."""
     columns = schema(leaderboard_columns(shown, OF_A_SLICE))
+    keys = list(dict.fromkeys(["model", *by]))
     reasons = rows.group_by(keys).agg(
         pl.col("is_complete").all(ignore_nulls=False),
         # Those of the metric that lacks most.
@@ -310,7 +277,7 @@ def _unranked(rows: pl.DataFrame, shown: Sequence[str], keys: Sequence[str]) -> 
     values = wide(rows, shown, keys, OF_A_SLICE)
     known = values.join(reasons, on=keys, nulls_equal=True).sort(keys, nulls_last=True)
     absent = [pl.lit(None, columns[name]).alias(name) for name in columns if name not in known]
-    return known.with_columns(absent).select(*columns, *keys[1:])
+    return known.with_columns(absent).select(*dict.fromkeys(["rank", *keys, *columns]))
 
 
 def ranked(
