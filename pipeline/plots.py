@@ -169,7 +169,11 @@ def _polygons(data: pl.DataFrame, axes: Sequence[str], beside: int, notes: Seque
         panel=panel,
         cx=(panel % beside + 0.5) * width,
         cy=-(panel // beside) * height - _ABOVE_CENTRE,
-        label=pl.Series([_polygon(row, axes) for row in data.iter_rows(named=True)]),
+        label=pl.Series(
+            f"{row['name']}: area {row['area']:,.0f}; "
+            + ", ".join(f"{title(name)} {100 * row[name]:.1f}" for name in axes)
+            for row in data.iter_rows(named=True)
+        ),
     )
     placed = panels.join(points, how="cross").with_columns(
         x=pl.col("cx") + pl.col("dx"), y=pl.col("cy") + pl.col("dy"), value=pl.col("reach")
@@ -278,12 +282,6 @@ def _corners(reaches: Iterable[Sequence[float]], n: int, scale: float) -> pl.Dat
     return pl.DataFrame(rows, schema=["line", "at", "reach", "dx", "dy"], orient="row")
 
 
-def _polygon(row: Mapping[str, Any], axes: Iterable[str]) -> str:
-    """What a polygon shows in words."""
-    values = ", ".join(f"{title(name)} {100 * row[name]:.1f}" for name in axes)
-    return f"{row['name']}: area {row['area']:,.0f}; {values}"
-
-
 def _areas(data: pl.DataFrame) -> Any:
     """Bars of the areas with their intervals."""
     alt = _altair()
@@ -370,11 +368,6 @@ def _drawn(chart: "Chart", form: str, background: str | None = None) -> Any:
     draw = getattr(vl_convert, f"vegalite_to_{form}")
     scale = {} if form == "svg" else {"scale": _SCALE}
     return draw(chosen, vl_version=version, allowed_base_urls=[], **scale)
-
-
-def load() -> None:
-    """Loads the libraries, which takes a second: a process does it before the first plot."""
-    svg(_altair().Chart().mark_point())
 
 
 def _altair() -> Any:

@@ -1,6 +1,6 @@
 """The pages of long lists, a page at a time: games, the rows behind a value, what is missing."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -68,21 +68,13 @@ def games(lake: AnsweringLake, asked: Any) -> Content:
     return listing(asked, game_rows.COLUMNS, found, _OF_GAMES, title="Games")
 
 
-def all_games(lake: AnsweringLake, asked: Any) -> Iterable[pl.DataFrame]:
-    """All games that meet the conditions, whatever the page."""
-    return [_games(lake, asked, **given(asked, *_OF_GAMES), **sort_of(asked))]
-
-
 def _games(lake: AnsweringLake, asked: Any, other: str = "", **conditions: Any) -> pl.DataFrame:
     """The games that meet the conditions; those with an `other` model are between the two."""
     if other and not asked.model:
         raise UsageError("name the model that it played with")
     between = (asked.model, other) if other else None
-    return _of_system(lake, asked).games(**conditions, between=between)
-
-
-def _of_system(lake: AnsweringLake, asked: Any) -> AnsweringLake:
-    return lake.of_system(asked.system) if asked.system else lake
+    of_system = lake.of_system(asked.system) if asked.system else lake
+    return of_system.games(**conditions, between=between)
 
 
 # --- documents ----------------------------------------------------------------------------------
@@ -100,8 +92,7 @@ def documents(lake: AnsweringLake, asked: Any) -> Content:
     if not _is_narrowed(asked):
         parts = {"is_counted": True, "refused": pl.DataFrame()}
         return Content(title="Documents", rows=lake.document_counts(), parts=parts)
-    columns = document_rows.COLUMNS
-    shown = listing(asked, columns, lake.documents, _OF_DOCUMENTS, title="Documents")
+    shown = listing(asked, document_rows.COLUMNS, lake.documents, _OF_DOCUMENTS, title="Documents")
     return replace(shown, parts={"is_counted": False, "refused": _refused(lake, shown.rows)})
 
 
@@ -166,15 +157,10 @@ def missing(lake: AnsweringLake, asked: Any) -> Content:
             descending=descending,
         ).collect()
 
-    wanted, title = ("model", "competition"), "Missing games"
-    shown = listing(asked, game_rows.MISSING_COLUMNS, found, wanted, title=title)
+    wanted = ("model", "competition")
+    shown = listing(asked, game_rows.MISSING_COLUMNS, found, wanted, title="Missing games")
     parts = {"competitions": counts, "fixed": FIXED}
     return replace(shown, parts=parts, choices={"competition": tuple(counts)})
-
-
-def all_missing(lake: AnsweringLake, asked: Any) -> Iterable[pl.DataFrame]:
-    """All that is missing, whatever the page."""
-    return [lake.missing(**given(asked, "model", "competition"))]
 
 
 # --- the rows behind a value --------------------------------------------------------------------
@@ -200,21 +186,20 @@ def evidence(lake: AnsweringLake, asked: Any) -> Content:
     )
     first = {"metric": {"metric": asked.metric, "edition": asked.edition}}
     last = {"hit": ROWS.get(asked.hit, {})}
-    columns = evidence_rows.COLUMNS
-    title = f"Evidence of {metric_head.title}"
     shown = listing(
-        asked, columns, lake.evidence_page, _OF_EVIDENCE, title=title, first=first, last=last
+        asked,
+        evidence_rows.COLUMNS,
+        lake.evidence_page,
+        _OF_EVIDENCE,
+        title=f"Evidence of {metric_head.title}",
+        first=first,
+        last=last,
     )
     faults, total = Faults(shown.faults), pl.DataFrame(schema=schema(SUM_COLUMNS))
     if not asked.after and not faults:
         with faults.of("where" if asked.where else "metric"):
             total = _sum(lake, asked)
     return replace(shown, parts={"head": metric_head, "sum": total}, faults=faults)
-
-
-def all_evidence(lake: AnsweringLake, asked: Any) -> Iterable[pl.DataFrame]:
-    """All rows that are asked for, whatever the page."""
-    return evidence_parts(lake, asked.metric, **_slice(asked), **ROWS.get(asked.hit, {}))
 
 
 def _slice(asked: Any) -> dict[str, Any]:
@@ -257,7 +242,9 @@ PAGES = {
         ),
         games,
         lane="quick",
-        whole=all_games,
+        whole=lambda lake, asked: [
+            _games(lake, asked, **given(asked, *_OF_GAMES), **sort_of(asked))
+        ],
     ),
     "documents": Page(
         address(
@@ -281,7 +268,7 @@ PAGES = {
             is_of_system=True,
         ),
         missing,
-        whole=all_missing,
+        whole=lambda lake, asked: [lake.missing(**given(asked, "model", "competition"))],
     ),
     "evidence": Page(
         address(
@@ -301,7 +288,9 @@ PAGES = {
             is_of_system=True,
         ),
         evidence,
-        whole=all_evidence,
+        whole=lambda lake, asked: evidence_parts(
+            lake, asked.metric, **_slice(asked), **ROWS.get(asked.hit, {})
+        ),
     ),
 }
 
@@ -310,7 +299,6 @@ PAGES = {
 # --- tables -------------------------------------------------------------------------------------
 
 SAMPLE = 20
-_VIEW_COLUMNS = ("column", "type", "description")
 
 
 def tables(lake: AnsweringLake, asked: Any) -> Content:
@@ -323,11 +311,12 @@ def tables(lake: AnsweringLake, asked: Any) -> Content:
     if not name:
         parts = {"sizes": sizes, "columns": None, "meaning": None, "is_view": False}
         return Content(title="Tables", rows=sizes, parts=parts)
-    views = known_views([name])
-    columns = lake.schema(name)
+    views, columns = known_views([name]), lake.schema(name)
     return Content(
         title=f"{'View' if views else 'Table'} {name}",
-        rows=columns.select(_VIEW_COLUMNS) if views else lake.table(name).head(SAMPLE).collect(),
+        rows=columns.select("column", "type", "description")
+        if views
+        else lake.table(name).head(SAMPLE).collect(),
         parts={
             "sizes": sizes,
             "columns": columns,
@@ -429,27 +418,24 @@ def _hits(lake: AnsweringLake, asked: Any, limit: int, after: str | None) -> Hit
 
 def completeness(lake: AnsweringLake, asked: Any) -> Content:
     """The games of each model and competition, and the bounds of values."""
-    readability = lake.readability(edition=asked.edition, expected=asked.expected)
-    rows = lake.completeness(expected=asked.expected)
-    return Content(title="Completeness", rows=rows, parts={"readability": readability})
+    return Content(
+        title="Completeness",
+        rows=lake.completeness(expected=asked.expected),
+        parts={"readability": lake.readability(edition=asked.edition, expected=asked.expected)},
+    )
 
 
 def audit(lake: AnsweringLake, asked: Any) -> Content:
     """How often logs contradict themselves, and the first findings of the kind asked for."""
-    rows, findings = lake.audit(**given(asked, "model")), None
+    chosen, findings = given(asked, "model"), None
     if asked.kind:
-        findings = first_rows(all_findings(lake, asked), content_ROWS)
+        findings = first_rows(findings_parts(lake, asked.kind, **chosen), content_ROWS)
     parts = {
         "findings": None if findings is None else findings.head(content_ROWS),
         "finding": TITLES[asked.kind] if asked.kind else None,
         "is_cut": findings is not None and findings.height > content_ROWS,
     }
-    return Content(title="Audit", rows=rows, parts=parts)
-
-
-def all_findings(lake: AnsweringLake, asked: Any) -> Iterator[pl.DataFrame]:
-    """All findings of the kind that is asked for."""
-    return findings_parts(lake, asked.kind, **given(asked, "model"))
+    return Content(title="Audit", rows=lake.audit(**chosen), parts=parts)
 
 
 LOOKUPS = {
@@ -481,7 +467,10 @@ LOOKUPS = {
         completeness,
     ),
     "audit": Page(
-        address(Field("kind"), Field("model")), audit, whole=all_findings, frame="findings"
+        address(Field("kind"), Field("model")),
+        audit,
+        whole=lambda lake, asked: findings_parts(lake, asked.kind, **given(asked, "model")),
+        frame="findings",
     ),
 }
 
@@ -524,7 +513,10 @@ def content(lake: AnsweringLake, asked: Any) -> Content:
     counted = pl.concat([one.counted for one in transcripts])
     marked = counted["metric"].unique(maintain_order=True)
     return Content(
-        title=" beside ".join(map(_title, transcripts)),
+        title=" beside ".join(
+            f"{title(one.game).capitalize()} {str(one.game['game_id'])[:ID_SHOWN]}"
+            for one in transcripts
+        ),
         rows=transcripts[0].tables["messages"],
         parts={
             "games": shown,
@@ -536,10 +528,6 @@ def content(lake: AnsweringLake, asked: Any) -> Content:
     )
 
 
-def _title(one: Transcript) -> str:
-    return f"{title(one.game).capitalize()} {str(one.game['game_id'])[:ID_SHOWN]}"
-
-
 def _one_game(transcript: Transcript, asked: Any, *, hides_roles: bool) -> OneGame:
     is_wanted = pl.lit(value=True) if not asked.metric else pl.col("metric") == asked.metric
     shown = parts(transcript.tables, transcript.counted.filter(is_wanted), transcript.sources)
@@ -548,14 +536,14 @@ def _one_game(transcript: Transcript, asked: Any, *, hides_roles: bool) -> OneGa
         players=tuple(seats(transcript.tables).to_dicts()),
         parts=tuple(shown),
         counted=tuple(part.place for part in shown if part.is_counted),
-        private=tuple(part.place for part in shown if hides_roles and _may_say_role(part)),
+        # A private message, other than a vote for a player, is often about a role.
+        private=tuple(
+            part.place
+            for part in shown
+            if hides_roles and part.message is not None
+            if part.to != EVERYBODY and part.message["phase"] != Phase.VOTE
+        ),
     )
-
-
-def _may_say_role(part: Part) -> bool:
-    """Whether it is a private message, other than a vote for a player: it is often about a role."""
-    is_private = part.message is not None and part.to != EVERYBODY
-    return is_private and part.message["phase"] != Phase.VOTE  # type: ignore[index]
 
 
 # --- hidden roles -------------------------------------------------------------------------------

@@ -200,18 +200,14 @@ def report(
         completeness=lake.completeness(),
         readability=lake.readability(edition=edition),
         audit=lake.audit(),
-        documents=_documents(lake),
+        # Why documents were read or not, without where they are.
+        documents=lake.document_counts()
+        .group_by("status", "reason", maintain_order=True)
+        .agg(pl.col("n_documents").sum()),
         logs=_logs(lake),
         games=[one for one in sample if one.game["game_id"] in shown],
         game_types=lake.game_types,
     )
-
-
-def _documents(lake: AnsweringLake) -> pl.DataFrame:
-    """How many documents were read and not read, and why, without where they are."""
-    counts = lake.document_counts()
-    by = ["status", "reason"]
-    return counts.group_by(by, maintain_order=True).agg(pl.col("n_documents").sum())
 
 
 def _logs(lake: AnsweringLake) -> pl.DataFrame:

@@ -33,7 +33,6 @@ from pipeline.pages.content import (
     models_of,
     number,
     sorting,
-    without_games,
 )
 from pipeline.present import present
 from pipeline.reports import diff as changes
@@ -90,8 +89,10 @@ def one_metric(lake: AnsweringLake, asked: Any) -> Content:
         rows = lake.metrics(
             metric=asked.metric, edition=asked.edition, by=["model", "game_type", *by], where=where
         )
-        if where and (left_out := without_games(rows)).height:
-            raise UsageError(left_out["reason"][0])
+        # A row without a model that stands for no game at all says why; a nameless one has games.
+        nameless = rows.filter(pl.col("model").is_null())
+        if where and nameless.height and not nameless["n_games"].sum():
+            raise UsageError(nameless["reason"][0])
         return rows
 
     fields = {"": {}, "where": {"where": asked.where or None}, "by": {"by": groups}}

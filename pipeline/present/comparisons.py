@@ -101,21 +101,14 @@ def compare_with(rows: pl.DataFrame, margin: float | None = None, **asked: Any) 
     seen = rows.with_columns(called, pl.col("other").fill_null("those without"))
     table = compare(seen, margin, **asked)
     hidden = (*table.hidden, "n_models")
-    notes = [*table.notes, *_mean_note(rows)]
-    return replace(
-        table, name="compare_with", rows=rows, hidden=hidden, brief=lambda _: seen, notes=notes
-    )
-
-
-def _mean_note(rows: pl.DataFrame) -> list[str]:
-    """A note for means that are unpaired where one of their models is paired."""
     has_paired = (pl.col("method") == PAIRED).any().over("metric")
     of_means = rows.filter(has_paired, pl.col("n_models") > 1, method=UNPAIRED)
     note = (
         "not all models are paired, so the mean is the difference of the mean values, and not the "
         f"mean of the differences, in {', '.join(of_means['metric'])}"
     )
-    return [note] if of_means.height else []
+    shown = replace(table, name="compare_with", rows=rows, hidden=hidden, brief=lambda _: seen)
+    return shown.noting(note) if of_means.height else shown
 
 
 def _by_side(rows: pl.DataFrame, side: str) -> pl.DataFrame:
@@ -199,6 +192,9 @@ def _signs(rows: pl.DataFrame) -> list[str]:
 def diff(rows: pl.DataFrame, all_values: bool = True, **_: Any) -> Table:
     """The first note says what moved; unless `all_values`, other rows are left out."""
     moved = rows.filter(pl.any_horizontal("^(is_beyond_chance|is_regression)$"))
+    size = max(rows["family"].drop_nulls().to_list(), default=0)
+    is_other = (rows["n_gone"] + rows["n_new"]).sum()
+    without = "nothing can be compared" if is_other else "both states count the same games"
     shown = rows if all_values else moved
     common = common_note(shown, ("new_value", "value"))
     return Table(
@@ -224,7 +220,9 @@ def diff(rows: pl.DataFrame, all_values: bool = True, **_: Any) -> Table:
         ),
         notes=[
             _moved(rows),
-            _changes(rows),
+            f"p (Holm) is adjusted for a family of {size} p-value{'' if size == 1 else 's'} in all"
+            if size
+            else f"no p-values: {without}",
             *([_FALLS] if "fall_seen" in rows.columns else []),
             *common,
             *replay_note(shown),
@@ -256,16 +254,6 @@ def _moved(rows: pl.DataFrame) -> str:
     if not left.is_empty():
         said.append(f"{counted(left.height, 'value')} could not be compared")
     return "; ".join(said)
-
-
-def _changes(rows: pl.DataFrame) -> str:
-    """How many p-values were adjusted together."""
-    size = max(rows["family"].drop_nulls().to_list(), default=0)
-    if not size:
-        is_same = not (rows["n_gone"] + rows["n_new"]).sum()
-        reason = "both states count the same games" if is_same else "nothing can be compared"
-        return f"no p-values: {reason}"
-    return f"p (Holm) is adjusted for a family of {size} p-value{'' if size == 1 else 's'} in all"
 
 
 def plan(rows: pl.DataFrame, **_: Any) -> Table:

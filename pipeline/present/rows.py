@@ -50,6 +50,13 @@ def brief(rows: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
 
 
 def audit(rows: pl.DataFrame, lake: StoredLake | None = None, **_: Any) -> Table:
+    n_systems = 1 if lake is None or lake.system else len(lake.systems)
+    to_see = "run `magic audit KIND` to print the rows of one kind, for example stated_votes"
+    hints = {
+        "no game in the lake has anything to check": rows.is_empty(),
+        f"these rows are of {n_systems} systems together: see one with --system": n_systems > 1,
+        to_see: rows.height,
+    }
     return Table(
         "audit",
         rows,
@@ -57,20 +64,8 @@ def audit(rows: pl.DataFrame, lake: StoredLake | None = None, **_: Any) -> Table
         hidden=("title", "effect"),
         also=("title", "effect"),
         folds=(table.titled("kind", "metric"),),
-        hints=_audit_hints(rows, [] if lake is None or lake.system else [*lake.systems]),
+        hints=[hint for hint, is_so in hints.items() if is_so],
     )
-
-
-def _audit_hints(rows: pl.DataFrame, systems: Sequence[str]) -> list[str]:
-    """What of the rows to see next; `systems` are those that they are of together."""
-    to_see = "run `magic audit KIND` to print the rows of one kind, for example stated_votes"
-    all_systems = f"these rows are of {len(systems)} systems together: see one with --system"
-    nothing = "no game in the lake has anything to check"
-    return [
-        *([nothing] if rows.is_empty() else []),
-        *([all_systems] if len(systems) > 1 else []),
-        *([to_see] if rows.height else []),
-    ]
 
 
 def search(
@@ -261,19 +256,16 @@ def missing(rows: pl.DataFrame, **_: Any) -> Table:
 
 
 def tables(rows: pl.DataFrame, opened: StoredLake | None = None, **_: Any) -> Table:
-    hints = [] if opened is None else _sum(rows, opened)
+    hints = []
+    if opened and opened.unknown_tables:
+        hints.append(
+            f"not listed: {', '.join(opened.unknown_tables)}, of a package that is not installed; "
+            "nothing can be ingested without it"
+        )
+    if opened:
+        size = cells.size(sum(rows["n_bytes"]))
+        hints.append(f"{opened.path} after ingest {opened.ingest_id}: {size}")
     return Table("tables", rows, catalog.COLUMNS, hints=hints)
-
-
-def _sum(rows: pl.DataFrame, lake: StoredLake) -> list[str]:
-    """The lake with its size, and which tables of it are not known here."""
-    size = cells.size(sum(rows["n_bytes"]))
-    unknown = (
-        f"not listed: {', '.join(lake.unknown_tables)}, of a package that is not installed; "
-        "nothing can be ingested without it"
-    )
-    state = f"{lake.path} after ingest {lake.ingest_id}: {size}"
-    return [unknown, state] if lake.unknown_tables else [state]
 
 
 def _contract(rows: pl.DataFrame) -> pl.DataFrame:

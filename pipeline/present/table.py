@@ -25,7 +25,7 @@ class Estimate(Struct, frozen=True):
     These are its value, the ends of its interval, its thin terms, and what it lacks: competitions,
     how many games are `missing` of how many, and `undecided` rows. A page also has what was counted
     for it, in how many games, and why it is missing. Without a `value` it is a range. What is no
-    share is never in percent. One that `has_evidence` is a metric's, and leads to the rows behind it.
+    share is never in percent. One that `has_evidence` leads to the rows behind it.
     """
 
     value: str | None = None
@@ -50,8 +50,7 @@ class Estimate(Struct, frozen=True):
     def parts(self) -> Iterator[str]:
         """The columns that its cell stands for."""
         marks = (*self.thin, self.lacks, *self.missing, self.undecided)
-        names = (self.value, self.low, self.high, *marks)
-        yield from filter(None, names)
+        return filter(None, (self.value, self.low, self.high, *marks))
 
     def cell(self, text: str, row: Mapping[str, Any], unit: Unit = None) -> "Cell":
         """Its cell in a row, in which its value is this text; ends are in the unit, too."""
@@ -139,31 +138,28 @@ class Table:
     nothing: str = ""
 
     @cached_property
-    def fields(self) -> list[Field]:
-        """The columns for eyes, in their order."""
-        return list(self._fields())
-
-    @cached_property
     def seen(self) -> pl.DataFrame:
         """The rows that the fields are of."""
         return self.rows if self.brief is None else self.brief(self.rows)
 
-    def _fields(self) -> Iterator[Field]:
+    @cached_property
+    def fields(self) -> list[Field]:
+        """The columns for eyes, in their order."""
         anchors = {one.anchor: one for one in self.estimates}
         within = {part for one in self.estimates for part in one.parts()} - anchors.keys()
-        for column in self.seen.iter_columns():
-            name = column.name
-            if name in within or name in self.hidden or self._is_left_out(column):
-                continue
-            estimate = anchors.get(name)
-            cells_of = self._estimated(estimate) if estimate else self._plain(column)
-            yield Field(
-                name,
-                self.heading(name, estimate),
-                self._starred(cells_of) if self.star and name == self.star[0] else cells_of,
+        hidden = {*self.hidden, *within}
+        return [
+            Field(
+                column.name,
+                self.heading(column.name, estimate),
+                self._cells(column, estimate),
                 column.dtype.is_numeric() and (estimate is None or not estimate.low),
                 estimate,
             )
+            for column in self.seen.iter_columns()
+            if column.name not in hidden and not self._is_left_out(column)
+            for estimate in [anchors.get(column.name)]
+        ]
 
     def heading(self, name: str, estimate: Estimate | None = None) -> str:
         """What stands above a column for eyes."""
@@ -189,25 +185,18 @@ class Table:
             values = [None if value is None else ", ".join(value) for value in column.to_list()]
         return cells.texts(values, declared.decimals, declared.unit)
 
-    def _plain(self, column: pl.Series) -> list[Cell]:
-        return list(map(Cell, self.texts(column)))
-
-    def _estimated(self, estimate: Estimate) -> list[Cell]:
-        """Each number with its interval and its mark, if it has them; in percent, the best."""
-        column, declared = self.seen[estimate.anchor], self.columns.get(estimate.anchor)
-        texts, unit = self.texts(column), declared.unit if declared else None
-        rows = self.seen.iter_rows(named=True)
+    def _cells(self, column: pl.Series, estimate: Estimate | None) -> list[Cell]:
+        """The cells of a column; numbers with intervals and marks, and in percent the best."""
+        texts, declared = self.texts(column), self.columns.get(column.name)
+        if estimate is None:
+            is_starred = self.star is not None and column.name == self.star[0]
+            flags = self.seen[self.star[1]] if self.star and is_starred else [True] * len(texts)
+            marks = ("*" if flag is False else "" for flag in flags)
+            return [Cell(text, mark=mark) for text, mark in zip(texts, marks, strict=True)]
+        unit, rows = declared.unit if declared else None, self.seen.iter_rows(named=True)
         made = [estimate.cell(text, row, unit) for text, row in zip(texts, rows, strict=True)]
         best = texts[at] if unit == "%" and (at := column.arg_max()) is not None else None
         return [one._replace(is_best=one.text == best) for one in made]
-
-    def _starred(self, plain: Sequence[Cell]) -> list[Cell]:
-        assert self.star is not None
-        flags = self.seen[self.star[1]]
-        return [
-            one._replace(mark="*") if flag is False else one
-            for one, flag in zip(plain, flags, strict=True)
-        ]
 
     def with_also(self, *more: str) -> Self:
         """The table as a page shows it, with the columns that are `also` there, and more."""

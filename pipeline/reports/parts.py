@@ -77,14 +77,13 @@ def sources_of(names: Iterable[str]) -> Sources:
 def uncounted(acts: Iterable[Act], counted: Rows, sources: Sources) -> list[Act]:
     """The acts of a message that no metric counted, and those whose text contradicts the log."""
     tables = {table for row in counted for table in sources[row["metric"]]}
-    return [act for act in acts if act.table not in tables or _is_contradicted(act)]
-
-
-def _is_contradicted(act: Act) -> bool:
-    """Whether the text of the act says something else than the log registered."""
-    return any(
-        name.startswith("stated_") or name == "is_correct_as_read" for name, _ in _shown(act)
-    )
+    # Where these are shown, the text says something else than the log registered.
+    contradicts = ("stated_", "is_correct_as_read")
+    return [
+        act
+        for act in acts
+        if act.table not in tables or any(name.startswith(contradicts) for name, _ in _shown(act))
+    ]
 
 
 def new_rounds(rounds: Iterable[int | None]) -> list[int | None]:

@@ -141,12 +141,22 @@ def leaderboard(
     metrics, shown = _asked(edition, metric, columns)
     groups = several(by) or ()
     split_by = [*groups, *(several(columns) or ())]
-    request = _request(edition, metrics, game_type, where, split_by)
-    request = replace(request, num_of_game=num_of_game, models=several(model), expected=expected)
-    if include_incomplete and _is_slice(request):
+    is_split_by_type = "game_type" in split_by and game_type in (None, ALL)
+    request = Request(
+        edition=edition,
+        by=tuple(dict.fromkeys([*DEFAULT_BY, *split_by])),
+        game_types=None if is_split_by_type else (game_type or ALL,),
+        where=condition_on(metrics, where),
+        num_of_game=num_of_game,
+        models=several(model),
+        expected=expected,
+    )
+    # A rank and letters are of values over all games of a model.
+    is_slice = (request.by, request.game_types, request.where) != (DEFAULT_BY, (ALL,), None)
+    if include_incomplete and is_slice:
         raise UsageError("a slice has no rank: leave out include_incomplete")
     # The rank is by win rate, whatever is shown.
-    needed = () if _is_slice(request) else ("win_rate",)
+    needed = () if is_slice else ("win_rate",)
     answer = answered(
         lake,
         request,
@@ -156,17 +166,27 @@ def leaderboard(
         with_games=("win_rate",),
         confidence=confidence,
     )
-    if columns is None:
-        board = _ranking(
-            lake, answer, confidence, shown, groups, include_incomplete=include_incomplete
-        )
+    values = answer.rows
+    if is_split_by_type and columns != "game_type":
+        values = values.filter(pl.col("game_type") != ALL)
+    if columns is not None:
+        rows, shown = _grid(values, columns, groups)
+    elif is_slice:
+        rows = _unranked(values, shown, groups)
     else:
-        board, shown = _grid(lake, answer, columns, groups)
+        board = ranked(values, lacking(lake, edition), include_incomplete=include_incomplete)
+        with_rank = board.filter(pl.col("rank").is_not_null())["model"]
+        is_ranked = pl.col("model").is_in(with_rank.implode())
+        won = answer._replace(rows=values.filter(is_ranked, metric="win_rate"))
+        of_models = letters(won, confidence)
+        rows = board.join(of_models, on="model", how="left", maintain_order="left")
+        rows = rows.select(*leaderboard_columns(shown))
     check_words("metric" if columns is None else "column", sort, shown)
+    rows = rows.with_columns(origin(lake, edition))
     if sort is None:
-        return board
+        return rows
     # Equal means of fractions may differ in a last digit.
-    return board.sort(-pl.col(sort).round(DIGITS), "rank", "model", nulls_last=True)
+    return rows.sort(-pl.col(sort).round(DIGITS), "rank", "model", nulls_last=True)
 
 
 def _asked(
@@ -184,17 +204,17 @@ def _asked(
 
 
 def _grid(
-    lake: StoredLake, answer: Answer, column: str, by: Sequence[str]
+    values: pl.DataFrame, column: str, by: Sequence[str]
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """The rows with the values of this column, as texts, in place of the metrics; these values.
 
     Of game types there is `all` too, and it comes first.
     """
-    is_of_types = column == "game_type"
-    there = answer.rows if is_of_types else _values(answer)
-    there = there.filter(pl.any_horizontal(pl.col("model", column).is_not_null()))
-    named = there[column].unique().sort(nulls_last=True).to_frame().select(_as_heading(column))
-    shown = tuple(sorted(named["metric"], key=lambda name: is_of_types and name != ALL))
+    there = values.filter(pl.any_horizontal(pl.col("model", column).is_not_null()))
+    texts = pl.col(column).cast(pl.String).replace({"": EMPTY_TEXT})
+    heading = texts.fill_null(NULL).alias("metric")
+    named = there[column].unique().sort(nulls_last=True).to_frame().select(heading)
+    shown = tuple(sorted(named["metric"], key=lambda n: column == "game_type" and n != ALL))
     if len(shown) > MOST_COLUMNS:
         raise UsageError(
             f"`{column}` has {len(shown):,} values: at most {MOST_COLUMNS} are shown as columns; "
@@ -203,65 +223,7 @@ def _grid(
     own = [f"{name}{end}" for name in shown for end in OF_A_SLICE]
     if taken := [name for name, n in Counter([*own, *LEADERBOARD, *ORIGIN]).items() if n > 1]:
         raise UsageError(f"a value of `{column}` is named as another column is: {taken[0]}")
-    rows = _unranked(there.with_columns(_as_heading(column)), shown, by)
-    return rows.with_columns(origin(lake, answer.request.edition)), shown
-
-
-def _as_heading(column: str) -> pl.Expr:
-    """The values of a column as names of columns, in place of the metric's."""
-    texts = pl.col(column).cast(pl.String).replace({"": EMPTY_TEXT})
-    return texts.fill_null(NULL).alias("metric")
-
-
-def _request(
-    edition: Edition,
-    metrics: Sequence[str],
-    game_type: str | None,
-    where: str | None,
-    by: Sequence[str],
-) -> Request:
-    """The request for a leaderboard of these metrics, perhaps of a slice of their rows."""
-    splits = "game_type" in by and game_type in (None, ALL)
-    return Request(
-        edition=edition,
-        by=tuple(dict.fromkeys([*DEFAULT_BY, *by])),
-        game_types=None if splits else (game_type or ALL,),
-        where=condition_on(metrics, where),
-    )
-
-
-def _is_slice(request: Request) -> bool:
-    """Whether values are not over all games of a model, which is what a rank and letters say."""
-    return (request.by, request.game_types, request.where) != (DEFAULT_BY, (ALL,), None)
-
-
-def _values(answer: Answer) -> pl.DataFrame:
-    """The values that are shown: if each game type has a row, not those over all of them."""
-    is_split = answer.request.game_types is None
-    return answer.rows.filter(pl.col("game_type") != ALL) if is_split else answer.rows
-
-
-def _ranking(
-    lake: StoredLake,
-    answer: Answer,
-    confidence: float,
-    shown: Sequence[str],
-    by: Sequence[str],
-    *,
-    include_incomplete: bool,
-) -> pl.DataFrame:
-    """The leaderboard with the metrics `shown`."""
-    if _is_slice(answer.request):
-        rows = _unranked(_values(answer), shown, by)
-        return rows.with_columns(origin(lake, answer.request.edition))
-    lacks = lacking(lake, answer.request.edition)
-    board = ranked(answer.rows, lacks, include_incomplete=include_incomplete)
-    with_rank = board.filter(pl.col("rank").is_not_null())["model"]
-    is_ranked = pl.col("model").is_in(with_rank.implode())
-    won = answer._replace(rows=answer.rows.filter(is_ranked, metric="win_rate"))
-    of_models = letters(won, confidence)
-    joined = board.join(of_models, on="model", how="left", maintain_order="left")
-    return joined.select(*leaderboard_columns(shown), *origin(lake, answer.request.edition))
+    return _unranked(there.with_columns(heading), shown, by), shown
 
 
 def _unranked(rows: pl.DataFrame, shown: Sequence[str], by: Sequence[str]) -> pl.DataFrame:
