@@ -96,13 +96,6 @@ def documents(lake: AnsweringLake, asked: Any) -> Content:
     return replace(shown, parts={"is_counted": False, "refused": _refused(lake, shown.rows)})
 
 
-def all_documents(lake: AnsweringLake, asked: Any) -> Iterable[pl.DataFrame]:
-    """All documents that meet the conditions, whatever the page; without any, the counts."""
-    if not _is_narrowed(asked):
-        return [lake.document_counts()]
-    return [lake.documents(**given(asked, *_OF_DOCUMENTS), **sort_of(asked))]
-
-
 def _is_narrowed(asked: Any) -> bool:
     return any(getattr(asked, name) for name in (*_OF_DOCUMENTS, "sort", "after"))
 
@@ -257,7 +250,11 @@ PAGES = {
         ),
         documents,
         lane="quick",
-        whole=all_documents,
+        whole=lambda lake, asked: [
+            lake.documents(**given(asked, *_OF_DOCUMENTS), **sort_of(asked))
+            if _is_narrowed(asked)
+            else lake.document_counts()
+        ],
     ),
     "missing": Page(
         address(

@@ -149,14 +149,11 @@ RAW_SHOWN = 400
 
 def _shortened(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows with the first of each raw document."""
-    texts = [None if raw is None else _first(cells.spelt(raw)) for raw in rows["raw"]]
-    return rows.with_columns(pl.Series("raw", texts, pl.String))
-
-
-def _first(text: str) -> str:
-    if len(text) <= RAW_SHOWN:
-        return text
-    return text[:RAW_SHOWN] + " … (use `--format json` to see more)"
+    texts = ["" if raw is None else cells.spelt(raw) for raw in rows["raw"]]
+    more = " … (use `--format json` to see more)"
+    begun = [text[:RAW_SHOWN] + more * (len(text) > RAW_SHOWN) for text in texts]
+    is_there = rows["raw"].is_not_null()
+    return rows.with_columns(raw=pl.when(is_there).then(pl.Series(begun, dtype=pl.String)))
 
 
 # --- how much there is: games finished and missing, texts read, tables and their columns --------

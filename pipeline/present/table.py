@@ -201,8 +201,11 @@ class Table:
     def with_also(self, *more: str) -> Self:
         """The table as a page shows it, with the columns that are `also` there, and more."""
         named = (*self.also, *more)
-        hidden = [name for name in self.hidden if name not in named]
-        return replace(self, hidden=hidden, optional=(*self.optional, *named))
+        return replace(
+            self,
+            hidden=[name for name in self.hidden if name not in named],
+            optional=(*self.optional, *named),
+        )
 
     def in_percent(self, *names: str) -> Self:
         """The table with these estimates in percent, by default all; the best of each is bold."""
