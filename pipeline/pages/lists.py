@@ -15,6 +15,7 @@ from pipeline.errors import PipelineError, UsageError
 from pipeline.events.contracts import TABLES
 from pipeline.games import competitions, kinds, roles
 from pipeline.metrics import evidence as evidence_rows
+from pipeline.metrics.completeness import unknown_notes
 from pipeline.metrics.evidence import evidence_parts, page_of
 from pipeline.metrics.known import names, titles
 from pipeline.metrics.request import check_of_roles
@@ -45,7 +46,6 @@ from pipeline.reports.audit import TITLES, findings_parts
 from pipeline.reports.documents import SEARCH_COLUMNS as COLUMNS, Hits
 from pipeline.reports.evidence_sum import COLUMNS as SUM_COLUMNS, sum_of
 from pipeline.reports.parts import EVERYBODY, Part, parts, seats, title
-from pipeline.reports.tables import unknown_notes
 from pipeline.reports.transcript import Transcript
 from pipeline.reports.views import known_views, meaning, schemas
 from pipeline.sandbox import Sandbox

@@ -24,6 +24,7 @@ from pipeline.cells import printable
 from pipeline.column import schema, words as column_words
 from pipeline.declared import REPEATED, Parameter
 from pipeline.errors import UsageError, choose
+from pipeline.metrics.completeness import unknown_notes
 from pipeline.metrics.known import title
 from pipeline.metrics.request import NO_LOSSES, check_models
 from pipeline.pages import lists, values
@@ -53,7 +54,6 @@ from pipeline.present import html, present
 from pipeline.present.html import LONGEST_CELL
 from pipeline.reports.declared import Report, found
 from pipeline.reports.parts import EVERYBODY, result, sign, style
-from pipeline.reports.tables import unknown_notes
 from pipeline.vocabulary import ALL, EDITIONS, EXCLUDE, LOSS, PAPER, RELEASE
 from pipeline.written import json_texts, safe_csv_texts, safe_json
 
