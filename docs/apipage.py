@@ -15,7 +15,6 @@ from pipeline.pages.report import Shown
 from pipeline.present import Presented
 from pipeline.reports.cite import Citation
 from pipeline.reports.documents import Hits
-from pipeline.reports.ranking import Board
 from pipeline.reports.transcript import Transcript
 from pipeline.verify import Verification
 
@@ -26,7 +25,7 @@ Everything here is public. What is not on this page may change without notice.
 """
 WIDTH = 88
 # What methods return that is no DataFrame.
-RETURNED = (Board, Citation, Hits, Presented, Shown, Transcript, Verification)
+RETURNED = (Citation, Hits, Presented, Shown, Transcript, Verification)
 BOUND = ("self", "lake")
 FIRST = ("open_lake", "Lake")
 

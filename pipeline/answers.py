@@ -54,7 +54,6 @@ class AnsweringLake(stored.StoredLake):
     evidence = metric_evidence.evidence
     evidence_page = metric_evidence.evidence_page
     evidence_sum = evidence_sums.evidence_sum
-    board = rankings.board
     leaderboard = rankings.leaderboard
     radar = rankings.radar
     compare = comparisons.compare

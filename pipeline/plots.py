@@ -375,11 +375,6 @@ def _drawn(chart: "Chart", form: str, background: str | None = None) -> Any:
     return draw(chosen, vl_version=version, allowed_base_urls=[], **scale)
 
 
-def load() -> None:
-    """Loads the libraries, which takes a second: a process does it before the first plot."""
-    svg(_altair().Chart().mark_point())
-
-
 def _altair() -> Any:
     """The library, which only plots need; raises MissingExtraError where it is not installed."""
     with needing_extra(), _grammars_later():

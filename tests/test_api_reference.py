@@ -20,11 +20,10 @@ from pipeline.pages.report import Shown
 from pipeline.present import Presented
 from pipeline.reports.cite import Citation
 from pipeline.reports.documents import Hits
-from pipeline.reports.ranking import Board
 from pipeline.reports.transcript import Transcript
 from pipeline.verify import Verification
 
-CLASSES = [Lake, Game, Transcript, Board, Citation, Hits, Presented, Shown, Verification]
+CLASSES = [Lake, Game, Transcript, Citation, Hits, Presented, Shown, Verification]
 CLASSES += [getattr(pipeline, name) for name in ("Metric", "Rows", "Term", "Combine", "GameType")]
 
 
@@ -252,7 +251,7 @@ def test_every_difference_that_is_declared_is_there() -> None:
 
 
 # The method whose answer a page shows, if it is not that of the page's name.
-METHOD_OF = {"leaderboard": "board", "metric": "metrics", "model": "metrics"}
+METHOD_OF = {"metric": "metrics", "model": "metrics"}
 # What an address says besides: which rows are shown, and how.
 OF_PAGES = {
     *("system", "after", "seen", "frame", "sort", "order", "roles", "edition", "percent"),

@@ -58,7 +58,7 @@ ANSWERS: dict[str, Callable[[Lake], Any]] = {
         if by == "model,game_type" or edition == "paper"
     },
     "leaderboard": lambda lake: lake.leaderboard(),
-    "board": lambda lake: lake.board().values,
+    "leaderboard by role": lambda lake: lake.leaderboard(by="role"),
     "compare": lambda lake: lake.compare(),
     "completeness": lambda lake: lake.completeness(),
     "missing": lambda lake: lake.missing(),

@@ -209,8 +209,9 @@ def test_without_the_extra_an_error_says_what_to_install(
 def test_no_plot_waits_for_the_grammars_of_addresses_and_they_are_there_for_others() -> None:
     lines = """
 import sys
+import polars as pl
 from pipeline import plots
-plots.load()
+plots.svg(plots.plot_columns(pl.DataFrame({"x": [1], "y": [2]}), "x", "y"))
 assert "altair" in sys.modules
 assert "rfc3987_syntax" not in sys.modules
 from jsonschema import FormatChecker

@@ -79,7 +79,7 @@ def export(
         for name, value in options.items()
         if value not in (None, defaults[name].default)
     }
-    write: Callable[..., Exported] = import_module(_module(kind)).write
+    write: Callable[..., Exported] = import_module(f"{__name__}.{kind.replace('-', '_')}").write
     if strangers := given.keys() - signature(write).parameters.keys():
         raise UsageError(f"the export {kind} has no option {', '.join(sorted(strangers))}")
     lake = lake.of_one_system() if kind in OF_ONE_SYSTEM else lake
@@ -88,7 +88,3 @@ def export(
     exported = write(lake, Path(destination), **given)
     is_empty = not sum(lake.counts("games").values())
     return replace(exported, notes=("the lake has no games",)) if is_empty else exported
-
-
-def _module(kind: ExportKind) -> str:
-    return f"{__name__}.{kind.replace('-', '_')}"

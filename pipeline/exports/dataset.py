@@ -139,7 +139,23 @@ def card(about: Card, tables: Mapping[str, int]) -> str:
         "configs": [{"config_name": table, "data_files": file_of(table)} for table in tables],
     }
     lines = "".join(f"{key}: {json.dumps(value)}\n" for key, value in head.items())
-    return f"---\n{lines}---\n\n{_body(about, tables)}"
+    names = about.lake.joined_names if not about.redaction.pseudonyms else ""
+    rows = (
+        f"| `{file_of(table)}` | {n_rows:,} | {markdown.escaped(row_meaning(table))} |\n"
+        for table, n_rows in tables.items()
+    )
+    body = _BODY.format(
+        title=markdown.heading(about.title, 1),
+        state=markdown.escaped(about.state),
+        at=about.at,
+        joined=f"Names of models are joined: {markdown.escaped(names)}.\n\n" if names else "",
+        rows="".join(rows),
+        columns="".join(f"- `{name}`\n" for name in about.redaction.columns),
+        pseudonyms=_PSEUDONYMS if about.redaction.pseudonyms else "",
+        license=markdown.escaped(about.license or "none stated"),
+        cited="".join(f"- {one}\n" for one in (TOOL, *[BENCHMARK] * (MAGIC in about.systems))),
+    )
+    return f"---\n{lines}---\n\n{body}"
 
 
 _BODY = """{title}The {state}. Date: {at:%Y-%m-%d}.
@@ -170,26 +186,6 @@ Models have pseudonyms. In texts their names are replaced where they are spelt e
 name them. Other spellings, makers, and what a model says of itself can be left. Hashes are of the \
 original documents: whoever has these can tell the models.
 """
-
-
-def _body(about: Card, tables: Mapping[str, int]) -> str:
-    names = about.lake.joined_names if not about.redaction.pseudonyms else ""
-    rows = (
-        f"| `{file_of(table)}` | {n_rows:,} | {markdown.escaped(row_meaning(table))} |\n"
-        for table, n_rows in tables.items()
-    )
-    cited = [TOOL, BENCHMARK] if MAGIC in about.systems else [TOOL]
-    return _BODY.format(
-        title=markdown.heading(about.title, 1),
-        state=markdown.escaped(about.state),
-        at=about.at,
-        joined=f"Names of models are joined: {markdown.escaped(names)}.\n\n" if names else "",
-        rows="".join(rows),
-        columns="".join(f"- `{name}`\n" for name in about.redaction.columns),
-        pseudonyms=_PSEUDONYMS if about.redaction.pseudonyms else "",
-        license=markdown.escaped(about.license or "none stated"),
-        cited="".join(f"- {one}\n" for one in cited),
-    )
 
 
 def file_of(table: str) -> str:

@@ -186,7 +186,10 @@ def _result(row: Mapping[str, Any], record: _Record, confidence: float) -> dict[
             "lower_is_better": False,
             "score_type": "continuous",
             "min_score": 0,
-            "max_score": _highest(metric, edition, game_type),
+            # Of one game type, what the terms of that type can give.
+            "max_score": declaration(metric, edition)
+            .among(() if game_type == ALL else (game_type,))
+            .high,
         },
         "score_details": {
             "score": row["value"],
@@ -194,11 +197,6 @@ def _result(row: Mapping[str, Any], record: _Record, confidence: float) -> dict[
             **({"uncertainty": uncertainty} if has_interval else {}),
         },
     }
-
-
-def _highest(metric: str, edition: Edition, game_type: str) -> float:
-    """The largest value of a metric: of one game type, what the terms of that type can give."""
-    return declaration(metric, edition).among(() if game_type == ALL else (game_type,)).high
 
 
 def _write_samples(

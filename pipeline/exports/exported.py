@@ -120,18 +120,17 @@ class Redaction(Struct, frozen=True, dict=True):
 
     @cached_property
     def _in_texts(self) -> dict[str, str]:
-        """The pseudonym by each name to look for in texts, also as JSON spells it."""
-        named = {name: known for name, known in self.pseudonyms.items() if name.strip()}
-        return named | {json.encode(name)[1:-1].decode(): known for name, known in named.items()}
+        """The pseudonym by each name to look for in texts, also as JSON spells it.
 
-    @cached_property
-    def _names(self) -> list[str]:
-        """The names to look for in texts, the longest first."""
-        return sorted(self._in_texts, key=len, reverse=True)
+        The longest names come first.
+        """
+        named = {name: known for name, known in self.pseudonyms.items() if name.strip()}
+        named |= {json.encode(name)[1:-1].decode(): known for name, known in named.items()}
+        return {name: named[name] for name in sorted(named, key=len, reverse=True)}
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        return re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, self._names))})(?![^\W_])")
+        return re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, self._in_texts))})(?![^\W_])")
 
     def kept(self, table: str) -> list[str]:
         """The columns that are published of a table."""
@@ -150,20 +149,20 @@ class Redaction(Struct, frozen=True, dict=True):
         ]
         model = pl.col("^model$").replace(dict(self.pseudonyms))
         return rows.select(self.kept(table)).with_columns(
-            model, *(self._replaced(rows[name]) for name in free if self._names)
+            model, *(self._replaced(rows[name]) for name in free if self._in_texts)
         )
 
     def in_text(self, text: str) -> str:
         """A text with the names in it replaced."""
-        pseudonym = self._in_texts.__getitem__
-        return self._pattern.sub(lambda name: pseudonym(name[0]), text) if self._names else text
+        known = self._in_texts
+        return self._pattern.sub(lambda name: known[name[0]], text) if known else text
 
     def _replaced(self, texts: pl.Series) -> pl.Series:
         """Texts, or lists of texts, with the names in them replaced."""
         is_list = isinstance(texts.dtype, pl.List)
         each = (texts.explode() if is_list else texts).drop_nulls().unique()
         # To look for any name is quick, and few texts have one. Equal ones are replaced once.
-        named = each.filter(each.str.contains_any(self._names))
+        named = each.filter(each.str.contains_any([*self._in_texts]))
         again = {text: self.in_text(text) for text in named}
         if not is_list or not again:
             return texts.replace(again) if again else texts

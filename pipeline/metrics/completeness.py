@@ -7,10 +7,11 @@ of some setting of the competition; `smaller_notes` name a model for which it is
 The bounds of values are made of the most that any model finished, since each game more may be lost.
 
 A second run in the same lake counts as much as the first, and only for the models that it has. What
-a model lacks besides, and its games against itself, limit its win rate.
+a model lacks besides, and its games against itself, limit its win rate. Games of a package that is
+not installed are counted by nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import polars as pl
 from msgspec.structs import replace
@@ -317,6 +318,32 @@ def self_play(lake: StoredLake) -> pl.DataFrame:
     )
     counted = games.group_by("model").agg(n_self_play=pl.len().cast(pl.Int64))
     return counted.sort("model", nulls_last=True).collect(engine="streaming")
+
+
+def unknown_notes(lake: StoredLake, game_types: Collection[str] | None = None) -> list[str]:
+    """Notes if the lake has games of a package that is not installed, or declared otherwise here.
+
+    `game_types` are those that are shown, None for all.
+    """
+    notes, names = [], lake.unknown_tables
+    changed, types = (
+        ", ".join(name for name in of_lake if game_types is None or name in game_types)
+        for of_lake in (lake.redeclared_types, lake.unknown_types)
+    )
+    if changed:
+        notes.append(
+            f"{changed}: roles or endings are declared otherwise here than when its games were "
+            "ingested; metrics that count such games here count these by what was declared then: "
+            "ingest them into a new lake"
+        )
+    if types:
+        tables = f", and their own tables ({', '.join(names)}) are not read" if names else ""
+        notes.append(
+            f"the lake has games of {types}, of a package that is not installed: no metric counts "
+            f"them{tables}; install the package to see them in full, or name the file that "
+            "declares the game in MAGIC_GAMES"
+        )
+    return notes
 
 
 def replay_notes(rows: pl.DataFrame) -> list[str]:

@@ -491,9 +491,6 @@ ESTIMATE = {
     "_low": "ci_low",
     "_high": "ci_high",
     "_thin": "thin",
-    "_counted": "counted",
-    "_games": "n_games",
-    "_reason": "reason",
     "_lacks": "lacks",
     "_undecided": "n_undecided",
 }

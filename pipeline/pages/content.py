@@ -160,17 +160,6 @@ _NO_SLICE = (
 )
 
 
-def slice_words(asked: Address) -> list[str]:
-    """Which rows of the lake a page shows, each part in words; not what its title names."""
-    known = [one for one in asked.FIELDS if one.name not in (*_NO_SLICE, *asked.IN_TITLE)]
-    values = {one.name: getattr(asked, one.name) for one in known}
-    return [
-        words(one.name) + ("" if values[one.name] is True else f" {values[one.name]}")
-        for one in known
-        if values[one.name] not in (one.default, None, "")
-    ]
-
-
 # --- what an address can say ----------------------------------------------------------------------
 
 Answer = TypeVar("Answer")
@@ -243,17 +232,20 @@ class Page(Struct, frozen=True):
 
 
 def slice_of(content: Content, asked: Address) -> tuple[str, ...]:
-    """What of the lake a page shows, each part in words: its edition, system, and which rows."""
+    """What of the lake a page shows, each part in words: its edition, system, and which rows.
+
+    What the title of the page names is left out.
+    """
     known = {"edition": getattr(asked, "edition", "") if asked.IS_OF_SYSTEM else ""}
     known["system"] = content.one_of_several
-    return (*(f"{name} {one}" for name, one in known.items() if one), *slice_words(asked))
-
-
-def offset(text: str) -> int:
-    """How many rows come before a page, from the text of an address."""
-    if not _OFFSET.fullmatch(text):
-        raise UsageError(f"`after` is a number of rows, not {text}: start at the first page")
-    return int(text or 0)
+    values = (
+        (words(one.name), getattr(asked, one.name))
+        for one in asked.FIELDS
+        if one.name not in (*_NO_SLICE, *asked.IN_TITLE)
+        if getattr(asked, one.name) not in (one.default, None, "")
+    )
+    parts = (name if value is True else f"{name} {value}" for name, value in values)
+    return (*(f"{name} {one}" for name, one in known.items() if one), *parts)
 
 
 class Head(Struct, frozen=True):
@@ -321,7 +313,11 @@ def listing(
     sort = {"sort": sort_of(asked)} if hasattr(asked, "sort") else {}
     fields = {**first, **{name: given(asked, name) for name in conditions}, **sort, **last}
     with faults.of("after"):
-        first_row = offset(asked.after)
+        if not _OFFSET.fullmatch(asked.after):
+            raise UsageError(
+                f"`after` is a number of rows, not {asked.after}: start at the first page"
+            )
+        first_row = int(asked.after or 0)
         rows, wrong = answered(partial(ask, offset=first_row, limit=ROWS + 1), fields)
         faults |= wrong
         if rows is not None and not wrong:
@@ -380,12 +376,6 @@ def number(text: str) -> float | None:
         return float(text) if text else None
     except ValueError:
         raise UsageError(f"not a number, such as 0.05: {text}") from None
-
-
-def without_games(values: pl.DataFrame) -> pl.DataFrame:
-    """The rows that stand for no game at all, and say why; a model without a name has games."""
-    nameless = values.filter(pl.col("model").is_null())
-    return nameless.clear() if nameless["n_games"].sum() else nameless
 
 
 def listed(text: str) -> tuple[str, ...]:
@@ -553,7 +543,7 @@ def _links(
     if shown.name == "leaderboard":
         own["n_missing"] = to(context, "missing", "model", when="n_missing")
     there = {name: address for name, address in own.items() if name in shown.rows.columns}
-    values = [one.value for one in shown.estimates if one.counted and one.value]
+    values = [one.value for one in shown.estimates if one.has_evidence and one.value]
     return there | {name: to_evidence(name) for name in values}
 
 

@@ -1,6 +1,6 @@
 """The pages of long lists, a page at a time: games, the rows behind a value, what is missing."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from pipeline.errors import PipelineError, UsageError
 from pipeline.events.contracts import TABLES
 from pipeline.games import competitions, kinds, roles
 from pipeline.metrics import evidence as evidence_rows
+from pipeline.metrics.completeness import unknown_notes
 from pipeline.metrics.evidence import evidence_parts, page_of
 from pipeline.metrics.known import names, titles
 from pipeline.metrics.request import check_of_roles
@@ -45,7 +46,6 @@ from pipeline.reports.audit import TITLES, findings_parts
 from pipeline.reports.documents import SEARCH_COLUMNS as COLUMNS, Hits
 from pipeline.reports.evidence_sum import COLUMNS as SUM_COLUMNS, sum_of
 from pipeline.reports.parts import EVERYBODY, Part, parts, seats, title
-from pipeline.reports.tables import unknown_notes
 from pipeline.reports.transcript import Transcript
 from pipeline.reports.views import known_views, meaning, schemas
 from pipeline.sandbox import Sandbox
@@ -66,11 +66,6 @@ def games(lake: AnsweringLake, asked: Any) -> Content:
         return _games(lake, asked, **conditions)
 
     return listing(asked, game_rows.COLUMNS, found, _OF_GAMES, title="Games")
-
-
-def all_games(lake: AnsweringLake, asked: Any) -> Iterable[pl.DataFrame]:
-    """All games that meet the conditions, whatever the page."""
-    return [_games(lake, asked, **given(asked, *_OF_GAMES), **sort_of(asked))]
 
 
 def _games(lake: AnsweringLake, asked: Any, other: str = "", **conditions: Any) -> pl.DataFrame:
@@ -97,16 +92,8 @@ def documents(lake: AnsweringLake, asked: Any) -> Content:
     if not _is_narrowed(asked):
         parts = {"is_counted": True, "refused": pl.DataFrame()}
         return Content(title="Documents", rows=lake.document_counts(), parts=parts)
-    columns = document_rows.COLUMNS
-    shown = listing(asked, columns, lake.documents, _OF_DOCUMENTS, title="Documents")
+    shown = listing(asked, document_rows.COLUMNS, lake.documents, _OF_DOCUMENTS, title="Documents")
     return replace(shown, parts={"is_counted": False, "refused": _refused(lake, shown.rows)})
-
-
-def all_documents(lake: AnsweringLake, asked: Any) -> Iterable[pl.DataFrame]:
-    """All documents that meet the conditions, whatever the page; without any, the counts."""
-    if not _is_narrowed(asked):
-        return [lake.document_counts()]
-    return [lake.documents(**given(asked, *_OF_DOCUMENTS), **sort_of(asked))]
 
 
 def _is_narrowed(asked: Any) -> bool:
@@ -163,15 +150,10 @@ def missing(lake: AnsweringLake, asked: Any) -> Content:
             descending=descending,
         ).collect()
 
-    wanted, title = ("model", "competition"), "Missing games"
-    shown = listing(asked, game_rows.MISSING_COLUMNS, found, wanted, title=title)
+    wanted = ("model", "competition")
+    shown = listing(asked, game_rows.MISSING_COLUMNS, found, wanted, title="Missing games")
     parts = {"competitions": counts, "fixed": FIXED}
     return replace(shown, parts=parts, choices={"competition": tuple(counts)})
-
-
-def all_missing(lake: AnsweringLake, asked: Any) -> Iterable[pl.DataFrame]:
-    """All that is missing, whatever the page."""
-    return [lake.missing(**given(asked, "model", "competition"))]
 
 
 # --- the rows behind a value --------------------------------------------------------------------
@@ -197,21 +179,20 @@ def evidence(lake: AnsweringLake, asked: Any) -> Content:
     )
     first = {"metric": {"metric": asked.metric, "edition": asked.edition}}
     last = {"hit": ROWS.get(asked.hit, {})}
-    columns = evidence_rows.COLUMNS
-    title = f"Evidence of {metric_head.title}"
     shown = listing(
-        asked, columns, lake.evidence_page, _OF_EVIDENCE, title=title, first=first, last=last
+        asked,
+        evidence_rows.COLUMNS,
+        lake.evidence_page,
+        _OF_EVIDENCE,
+        title=f"Evidence of {metric_head.title}",
+        first=first,
+        last=last,
     )
     faults, total = Faults(shown.faults), pl.DataFrame(schema=schema(SUM_COLUMNS))
     if not asked.after and not faults:
         with faults.of("where" if asked.where else "metric"):
             total = _sum(lake, asked)
     return replace(shown, parts={"head": metric_head, "sum": total}, faults=faults)
-
-
-def all_evidence(lake: AnsweringLake, asked: Any) -> Iterable[pl.DataFrame]:
-    """All rows that are asked for, whatever the page."""
-    return evidence_parts(lake, asked.metric, **_slice(asked), **ROWS.get(asked.hit, {}))
 
 
 def _slice(asked: Any) -> dict[str, Any]:
@@ -254,7 +235,9 @@ PAGES = {
         ),
         games,
         lane="quick",
-        whole=all_games,
+        whole=lambda lake, asked: [
+            _games(lake, asked, **given(asked, *_OF_GAMES), **sort_of(asked))
+        ],
     ),
     "documents": Page(
         address(
@@ -267,7 +250,11 @@ PAGES = {
         ),
         documents,
         lane="quick",
-        whole=all_documents,
+        whole=lambda lake, asked: [
+            lake.documents(**given(asked, *_OF_DOCUMENTS), **sort_of(asked))
+            if _is_narrowed(asked)
+            else lake.document_counts()
+        ],
     ),
     "missing": Page(
         address(
@@ -278,7 +265,7 @@ PAGES = {
             is_of_system=True,
         ),
         missing,
-        whole=all_missing,
+        whole=lambda lake, asked: [lake.missing(**given(asked, "model", "competition"))],
     ),
     "evidence": Page(
         address(
@@ -298,7 +285,9 @@ PAGES = {
             is_of_system=True,
         ),
         evidence,
-        whole=all_evidence,
+        whole=lambda lake, asked: evidence_parts(
+            lake, asked.metric, **_slice(asked), **ROWS.get(asked.hit, {})
+        ),
     ),
 }
 
@@ -307,7 +296,6 @@ PAGES = {
 # --- tables -------------------------------------------------------------------------------------
 
 SAMPLE = 20
-_VIEW_COLUMNS = ("column", "type", "description")
 
 
 def tables(lake: AnsweringLake, asked: Any) -> Content:
@@ -320,11 +308,12 @@ def tables(lake: AnsweringLake, asked: Any) -> Content:
     if not name:
         parts = {"sizes": sizes, "columns": None, "meaning": None, "is_view": False}
         return Content(title="Tables", rows=sizes, parts=parts)
-    views = known_views([name])
-    columns = lake.schema(name)
+    views, columns = known_views([name]), lake.schema(name)
     return Content(
         title=f"{'View' if views else 'Table'} {name}",
-        rows=columns.select(_VIEW_COLUMNS) if views else lake.table(name).head(SAMPLE).collect(),
+        rows=columns.select("column", "type", "description")
+        if views
+        else lake.table(name).head(SAMPLE).collect(),
         parts={
             "sizes": sizes,
             "columns": columns,
@@ -426,27 +415,24 @@ def _hits(lake: AnsweringLake, asked: Any, limit: int, after: str | None) -> Hit
 
 def completeness(lake: AnsweringLake, asked: Any) -> Content:
     """The games of each model and competition, and the bounds of values."""
-    readability = lake.readability(edition=asked.edition, expected=asked.expected)
-    rows = lake.completeness(expected=asked.expected)
-    return Content(title="Completeness", rows=rows, parts={"readability": readability})
+    return Content(
+        title="Completeness",
+        rows=lake.completeness(expected=asked.expected),
+        parts={"readability": lake.readability(edition=asked.edition, expected=asked.expected)},
+    )
 
 
 def audit(lake: AnsweringLake, asked: Any) -> Content:
     """How often logs contradict themselves, and the first findings of the kind asked for."""
-    rows, findings = lake.audit(**given(asked, "model")), None
+    chosen, findings = given(asked, "model"), None
     if asked.kind:
-        findings = first_rows(all_findings(lake, asked), content_ROWS)
+        findings = first_rows(findings_parts(lake, asked.kind, **chosen), content_ROWS)
     parts = {
         "findings": None if findings is None else findings.head(content_ROWS),
         "finding": TITLES[asked.kind] if asked.kind else None,
         "is_cut": findings is not None and findings.height > content_ROWS,
     }
-    return Content(title="Audit", rows=rows, parts=parts)
-
-
-def all_findings(lake: AnsweringLake, asked: Any) -> Iterator[pl.DataFrame]:
-    """All findings of the kind that is asked for."""
-    return findings_parts(lake, asked.kind, **given(asked, "model"))
+    return Content(title="Audit", rows=lake.audit(**chosen), parts=parts)
 
 
 LOOKUPS = {
@@ -478,7 +464,10 @@ LOOKUPS = {
         completeness,
     ),
     "audit": Page(
-        address(Field("kind"), Field("model")), audit, whole=all_findings, frame="findings"
+        address(Field("kind"), Field("model")),
+        audit,
+        whole=lambda lake, asked: findings_parts(lake, asked.kind, **given(asked, "model")),
+        frame="findings",
     ),
 }
 
@@ -544,14 +533,14 @@ def _one_game(transcript: Transcript, asked: Any, *, hides_roles: bool) -> OneGa
         players=tuple(seats(transcript.tables).to_dicts()),
         parts=tuple(shown),
         counted=tuple(part.place for part in shown if part.is_counted),
-        private=tuple(part.place for part in shown if hides_roles and _may_say_role(part)),
+        # A private message, other than a vote for a player, is often about a role.
+        private=tuple(
+            part.place
+            for part in shown
+            if hides_roles and part.message is not None
+            if part.to != EVERYBODY and part.message["phase"] != Phase.VOTE
+        ),
     )
-
-
-def _may_say_role(part: Part) -> bool:
-    """Whether it is a private message, other than a vote for a player: it is often about a role."""
-    is_private = part.message is not None and part.to != EVERYBODY
-    return is_private and part.message["phase"] != Phase.VOTE  # type: ignore[index]
 
 
 # --- hidden roles -------------------------------------------------------------------------------

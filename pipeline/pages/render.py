@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 from urllib.parse import urlencode
 
 import msgspec
@@ -18,12 +18,13 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from msgspec.structs import replace
 
-from pipeline import cells, column
+from pipeline import cells, column, plots
 from pipeline.answers import AnsweringLake
 from pipeline.cells import printable
 from pipeline.column import schema, words as column_words
 from pipeline.declared import REPEATED, Parameter
 from pipeline.errors import UsageError, choose
+from pipeline.metrics.completeness import unknown_notes
 from pipeline.metrics.known import title
 from pipeline.metrics.request import NO_LOSSES, check_models
 from pipeline.pages import lists, values
@@ -54,12 +55,8 @@ from pipeline.present.html import LONGEST_CELL
 from pipeline.registry import REPORTS
 from pipeline.reports.declared import Report, find_report
 from pipeline.reports.parts import EVERYBODY, result, sign, style
-from pipeline.reports.tables import unknown_notes
 from pipeline.vocabulary import ALL, EDITIONS, EXCLUDE, LOSS, PAPER, RELEASE
 from pipeline.written import json_texts, safe_csv_texts, safe_json
-
-if TYPE_CHECKING:
-    from pipeline import plots
 
 # Which pages there are, those of declared reports among them, and what an address says to one.
 
@@ -90,7 +87,9 @@ def _fields(asked: Parameter) -> Iterator[Field]:
         yield _KNOWN[name]
     elif declared.suggested == "models":
         help = declared.help.removesuffix(REPEATED)
-        for one in _names(asked):
+        # `[MODEL OTHER]` takes a model and another one.
+        named = declared.metavar.strip("[]").lower().split()
+        for one in named if declared.is_argument else [name]:
             own, of_lake = column_words(one).capitalize(), lambda lake, _: models_of(lake)
             yield Field(one, own, values=of_lake, nothing="any", are_names=True, help=help)
     elif kind is bool:
@@ -102,12 +101,6 @@ def _fields(asked: Parameter) -> Iterator[Field]:
         hint = "" if default in (None, ...) else f"{default:g}" if kind in (int, float) else default
         size = 6 if kind in (int, float) else 18
         yield Field(name, label.capitalize(), hint=hint, size=size)
-
-
-def _names(asked: Parameter) -> list[str]:
-    """What its values are called: `[MODEL OTHER]` takes a model and another one."""
-    is_argument = asked.declared.is_argument
-    return asked.declared.metavar.strip("[]").lower().split() if is_argument else [asked.name]
 
 
 def _content(report: Report, lake: AnsweringLake, asked: Any) -> Content:
@@ -277,15 +270,19 @@ def environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_finalized,
+        # A null as a dash, and no text that hides or turns another.
+        finalize=lambda value: (
+            NULL if value is None else printable(value) if type(value) is str else value
+        ),
     )
     templates.filters |= {
         "text": text,
-        "number": number,
-        "words": words,
+        "number": lambda value, decimals=3: cells.texts([value], decimals)[0],
+        "words": lambda value: NULL if value is None else printable(column.words(str(value))),
         "title_of": title,
         "brief": brief,
-        "cut": cut,
+        # Of a long text the beginning, and how long the whole is.
+        "cut": lambda value, most=LONGEST_CELL: Markup(html.beginning(text(value), most)),
         "counted": cells.counted,
         "settings": cells.settings,
     }
@@ -450,21 +447,9 @@ def _object(fields: Mapping[Any, object], between: str = ", ") -> Iterator[str]:
 # --- what templates call ------------------------------------------------------------------------
 
 
-def _finalized(value: object) -> object:
-    """What is inserted: a null as a dash, and no text that hides or turns another."""
-    if value is None:
-        return NULL
-    return printable(value) if type(value) is str else value
-
-
 def text(value: object) -> str:
     """A cell of any type as text."""
     return cells.texts([value])[0]
-
-
-def number(value: float | None, decimals: int = 3) -> str:
-    """A number with so many decimals."""
-    return cells.texts([value], decimals)[0]
 
 
 def brief(value: str | None, n_signs: int) -> str:
@@ -484,8 +469,6 @@ def chart(kind: str, rows: pl.DataFrame, *more: object, **options: object) -> "p
     value = "area" if kind == "radar" else "value"
     if value in rows.columns and rows[value].is_null().all():
         return None
-    from pipeline import plots
-
     return getattr(plots, f"plot_{kind}")(rows, *more, **options)  # type: ignore[no-any-return]
 
 
@@ -494,18 +477,12 @@ def plot(
 ) -> Markup:
     """The plot as SVG; nothing where there is nothing to draw."""
     drawn = chart(kind, rows, *more, **options)
-    if drawn is None:
-        return Markup("")
-    from pipeline import plots
-
     # Marks of ours, with texts that the library escapes.
-    return Markup(plots.svg(drawn, prefix=prefix or f"plot-{kind}"))
+    return Markup("" if drawn is None else plots.svg(drawn, prefix=prefix or f"plot-{kind}"))
 
 
 def picture(name: str, content: Content, asked: Address, form: str) -> bytes:
     """The plot of a page as a file: `svg` or `png`; raises UsageError for a page without one."""
-    from pipeline import plots
-
     drawn: list[plots.Chart] = []
 
     def keep(
@@ -518,13 +495,3 @@ def picture(name: str, content: Content, asked: Address, form: str) -> bytes:
     if not drawn:
         raise UsageError(f"the page {name} has no plot here: choose one that shows a plot")
     return plots.file(drawn[0], form)
-
-
-def cut(value: object, most: int = LONGEST_CELL) -> Markup:
-    """A cell of any type as text; of a long one the beginning, and how long the whole is."""
-    return Markup(html.beginning(text(value), most))
-
-
-def words(value: object) -> str:
-    """A name of ours as words: `win_rate` as `win rate`."""
-    return NULL if value is None else printable(column.words(str(value)))

@@ -12,17 +12,7 @@ from pipeline.column import schema, words
 from pipeline.errors import LakeError, UsageError, choose
 from pipeline.lake import reopened
 from pipeline.metrics.completeness import smaller_notes
-from pipeline.metrics.known import (
-    ESTIMATE,
-    REPLAYS,
-    has_sql,
-    metric,
-    names,
-    origin,
-    sql,
-    title,
-    wide,
-)
+from pipeline.metrics.known import has_sql, metric, names, sql, title
 from pipeline.metrics.request import check_models, several
 from pipeline.pages.content import (
     BY,
@@ -43,72 +33,41 @@ from pipeline.pages.content import (
     models_of,
     number,
     sorting,
-    without_games,
 )
 from pipeline.present import present
-from pipeline.present.values import lacks_note, missing_note, undecided_note
 from pipeline.reports import diff as changes
 from pipeline.reports.compare import APART, bare, full, system_of
 from pipeline.reports.compare.differences import SCHEMA
 from pipeline.vocabulary import ALL, RELEASE
 
-MODEL_COLUMNS = (
-    *("rank", "letters", "n_games", "n_missing", "n_expected", "n_self_play", *REPLAYS),
-    *("is_complete", "lacks"),
-)
-# These come first, then the groups, and the metrics last.
-BEFORE = ("rank", "model", "letters", "n_games", "n_missing")
-
 
 def leaderboard(lake: AnsweringLake, asked: Any) -> Content:
-    """The leaderboard as `Lake.leaderboard` gives it, or the values of a slice of the rows.
-
-    `rows` has a row for each model (and group of `by`). Its columns are those of `leaderboard`, but
-    without `reasons`, and for each metric `<metric>`, `<metric>_low`, `<metric>_high`,
-    `<metric>_thin`, `<metric>_counted`, `<metric>_games`, `<metric>_reason`,
-    `<metric>_undecided`. At the end are the
-    edition and the system. With `columns`, its values stand in place of the metrics.
-    """
+    """The leaderboard, or the values of a slice of the rows: `rows` are those of `leaderboard`."""
     groups = tuple(name for name in listed(asked.by) if name != "model")
+    slice_ = given(asked, "game_type", "where")
+    grid = {"columns": asked.columns, "metric": asked.metric} if asked.columns else {}
     fields = {
-        "game_type": {"game_type": asked.game_type},
-        "where": {"where": asked.where or None},
+        "game_type": {"game_type": slice_["game_type"]},
+        "where": {"where": slice_["where"]},
         "by": {"by": groups},
-        "columns": {"columns": asked.columns, "metric": asked.metric} if asked.columns else {},
+        "columns": grid,
     }
-    board, faults = answered(partial(lake.board, edition=asked.edition), fields)
-    ranking, values = board or lake.board(edition=asked.edition)
-    if faults:
-        ranking, values = (grouped(rows.clear(), groups) for rows in (ranking, values))
-    is_grid = bool(asked.columns) and not faults
-    is_sliced = bool(groups or asked.where or asked.columns or asked.game_type != ALL)
-    left_out = without_games(values)
-    values = values.join(left_out, on=["model", "metric"], how="anti", nulls_equal=True)
-    valued = values.filter(pl.col("value").is_not_null())["metric"].unique().to_list()
-    there = values["metric"].unique().to_list()
-    known = [name for name in names(asked.edition) if name in there or not is_sliced]
-    known = [
-        name for name in ranking.columns if f"{name}_thin" in ranking.columns and is_grid
-    ] or known
-    absent = [name for name in known if name not in valued] if valued else []
-    # What the values of a slice lack is said at them, else at the model.
-    ends = ESTIMATE if is_sliced else [end for end in ESTIMATE if end != "_lacks"]
-    keys = ["model", *groups]
-    ranks = ranking.select(*keys, "family", *MODEL_COLUMNS)
-    estimates = wide(values, known, keys, ends)
-    rows = ranks.join(estimates, on=keys, nulls_equal=True, maintain_order="left")
-    rows = rows.select(*BEFORE, *groups, pl.exclude(*BEFORE, *groups))
+    is_sliced = bool(groups or grid or any(slice_.values()))
+    rows, faults = answered(partial(lake.leaderboard, edition=asked.edition), fields)
+    if rows is None or faults:
+        rows = grouped(lake.leaderboard(edition=asked.edition).clear(), groups)
+        slice_, grid = {}, {}
+    notes = [*present("leaderboard", rows, **slice_, **grid).notes, *smaller_notes(lake, rows)]
+    valued = [name for name in rows.columns if f"{name}_thin" in rows.columns]
+    # A row without a model stands for no game at all where it has no value.
+    rows = rows.filter(pl.any_horizontal(pl.col("model", *valued).is_not_null()))
     if asked.sort in rows.columns:  # nulls last
+        keys = ["model", *groups]
         is_down = [asked.order == "down", *(False for _ in keys)]
         rows = rows.sort(asked.sort, *keys, descending=is_down, nulls_last=True)
-    of_slice = [*lacks_note(values), *missing_note(rows), *undecided_note(values)]
-    notes = of_slice if is_sliced else [*present("leaderboard", ranking).notes]
-    notes += [f"no model has a value of {', '.join(absent)}"] if is_sliced and absent else []
-    notes += smaller_notes(lake, ranking)
-    notes += [f"{row['metric']}: {row['reason']}." for row in left_out.iter_rows(named=True)]
     return Content(
-        title=f"{title(asked.metric)} by {words(asked.columns)}" if is_grid else "Leaderboard",
-        rows=rows.with_columns(origin(lake, asked.edition)),
+        title=f"{title(asked.metric)} by {words(asked.columns)}" if grid else "Leaderboard",
+        rows=rows,
         parts={"groups": groups, "is_sliced": is_sliced},
         notes=notes,
         faults=faults,
@@ -130,8 +89,10 @@ def one_metric(lake: AnsweringLake, asked: Any) -> Content:
         rows = lake.metrics(
             metric=asked.metric, edition=asked.edition, by=["model", "game_type", *by], where=where
         )
-        if where and (left_out := without_games(rows)).height:
-            raise UsageError(left_out["reason"][0])
+        # A row without a model that stands for no game at all says why; a nameless one has games.
+        nameless = rows.filter(pl.col("model").is_null())
+        if where and nameless.height and not nameless["n_games"].sum():
+            raise UsageError(nameless["reason"][0])
         return rows
 
     fields = {"": {}, "where": {"where": asked.where or None}, "by": {"by": groups}}

@@ -9,13 +9,13 @@ import polars as pl
 
 from pipeline.cells import bold_parts
 from pipeline.column import words
+from pipeline.metrics.completeness import unknown_notes
 from pipeline.metrics.known import ORIGIN, SEEN_AS
 from pipeline.present import html, latex, markdown
 from pipeline.present.table import Table, declare_table
 from pipeline.present.terminal import laid_out
 from pipeline.registry import RESULTS
 from pipeline.reports.declared import find_report
-from pipeline.reports.tables import unknown_notes
 from pipeline.vocabulary import PAPER
 from pipeline.written import csv_texts, json_text
 

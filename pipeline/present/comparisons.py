@@ -198,6 +198,9 @@ def _signs(rows: pl.DataFrame) -> list[str]:
 def diff(rows: pl.DataFrame, all_values: bool = True, **_: Any) -> Table:
     """The first note says what moved; unless `all_values`, other rows are left out."""
     moved = rows.filter(pl.any_horizontal("^(is_beyond_chance|is_regression)$"))
+    size = max(rows["family"].drop_nulls().to_list(), default=0)
+    is_other = (rows["n_gone"] + rows["n_new"]).sum()
+    without = "nothing can be compared" if is_other else "both states count the same games"
     shown = rows if all_values else moved
     common = common_note(shown, ("new_value", "value"))
     return Table(
@@ -223,7 +226,9 @@ def diff(rows: pl.DataFrame, all_values: bool = True, **_: Any) -> Table:
         ),
         notes=[
             _moved(rows),
-            _changes(rows),
+            f"p (Holm) is adjusted for a family of {size} p-value{'' if size == 1 else 's'} in all"
+            if size
+            else f"no p-values: {without}",
             *([_FALLS] if "fall_seen" in rows.columns else []),
             *common,
             *replay_note(shown),
@@ -255,16 +260,6 @@ def _moved(rows: pl.DataFrame) -> str:
     if not left.is_empty():
         said.append(f"{counted(left.height, 'value')} could not be compared")
     return "; ".join(said)
-
-
-def _changes(rows: pl.DataFrame) -> str:
-    """How many p-values were adjusted together."""
-    size = max(rows["family"].drop_nulls().to_list(), default=0)
-    if not size:
-        is_same = not (rows["n_gone"] + rows["n_new"]).sum()
-        reason = "both states count the same games" if is_same else "nothing can be compared"
-        return f"no p-values: {reason}"
-    return f"p (Holm) is adjusted for a family of {size} p-value{'' if size == 1 else 's'} in all"
 
 
 def plan(rows: pl.DataFrame, **_: Any) -> Table:

@@ -143,7 +143,7 @@ def _rows(shown: Table, fields: list[Field], around: Around) -> Iterator[str]:
 
 def _cell(one: Field, cell: Cell, row: Row, around: Around, kind: Mapping[str, str | None]) -> str:
     tag, scope = ("th", "row") if one.name == around.row_heading else ("td", None)
-    metric = row.get("metric", one.name) if one.estimate and one.estimate.counted else None
+    metric = row.get("metric", one.name) if one.estimate and one.estimate.has_evidence else None
     attributes = _attributes({"scope": scope, **kind, "data-metric": metric})
     return f"<{tag}{attributes}>{_content(one, cell, row, around)}</{tag}>"
 

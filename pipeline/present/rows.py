@@ -260,19 +260,16 @@ def missing(rows: pl.DataFrame, **_: Any) -> Table:
 
 
 def tables(rows: pl.DataFrame, opened: StoredLake | None = None, **_: Any) -> Table:
-    hints = [] if opened is None else _sum(rows, opened)
+    hints = []
+    if opened and opened.unknown_tables:
+        hints.append(
+            f"not listed: {', '.join(opened.unknown_tables)}, of a package that is not installed; "
+            "nothing can be ingested without it"
+        )
+    if opened:
+        size = cells.size(sum(rows["n_bytes"]))
+        hints.append(f"{opened.path} after ingest {opened.ingest_id}: {size}")
     return Table("tables", rows, catalog.COLUMNS, hints=hints)
-
-
-def _sum(rows: pl.DataFrame, lake: StoredLake) -> list[str]:
-    """The lake with its size, and which tables of it are not known here."""
-    size = cells.size(sum(rows["n_bytes"]))
-    unknown = (
-        f"not listed: {', '.join(lake.unknown_tables)}, of a package that is not installed; "
-        "nothing can be ingested without it"
-    )
-    state = f"{lake.path} after ingest {lake.ingest_id}: {size}"
-    return [unknown, state] if lake.unknown_tables else [state]
 
 
 def _contract(rows: pl.DataFrame) -> pl.DataFrame:

@@ -24,7 +24,7 @@ class Estimate(Struct, frozen=True):
     These are its value, the ends of its interval, its thin terms, and what it lacks: competitions,
     how many games are `missing` of how many, and `undecided` rows. A page also has what was counted
     for it, in how many games, and why it is missing. Without a `value` it is a range. What is no
-    share is never in percent.
+    share is never in percent. One that `has_evidence` leads to the rows behind it.
     """
 
     value: str | None = None
@@ -39,6 +39,7 @@ class Estimate(Struct, frozen=True):
     missing: tuple[str, ...] = ()
     undecided: str | None = None
     is_share: bool = True
+    has_evidence: bool = False
 
     @property
     def anchor(self) -> str:
@@ -48,8 +49,7 @@ class Estimate(Struct, frozen=True):
     def parts(self) -> Iterator[str]:
         """The columns that its cell stands for."""
         marks = (*self.thin, self.lacks, *self.missing, self.undecided)
-        names = (self.value, self.low, self.high, *marks)
-        yield from filter(None, names)
+        return filter(None, (self.value, self.low, self.high, *marks))
 
     def cell(self, text: str, row: Mapping[str, Any], unit: Unit = None) -> "Cell":
         """Its cell in a row, in which its value is this text; ends are in the unit, too."""
@@ -199,8 +199,11 @@ class Table:
     def with_also(self, *more: str) -> Self:
         """The table as a page shows it, with the columns that are `also` there, and more."""
         named = (*self.also, *more)
-        hidden = [name for name in self.hidden if name not in named]
-        return replace(self, hidden=hidden, optional=(*self.optional, *named))
+        return replace(
+            self,
+            hidden=[name for name in self.hidden if name not in named],
+            optional=(*self.optional, *named),
+        )
 
     def in_percent(self, *names: str) -> Self:
         """The table with these estimates in percent, by default all; the best of each is bold."""

@@ -78,11 +78,6 @@ def tables(
         yield from _drawn_layout(row, widths, is_right, gap, is_wrapped=width is not None)
 
 
-def is_table(headings: Row, rows: Sequence[Row], width: int | None) -> bool:
-    """Whether the rows are a table at this width, and no blocks of lines."""
-    return _fitting(headings, rows, width) is not None
-
-
 def natural_width(headings: Row, rows: Sequence[Row], gap: int = GAP) -> int:
     """The width of a table in which each row is one line."""
     return sum(_widest(cell_len, headings, _columns(headings, rows))) + gap * (len(headings) - 1)
@@ -99,34 +94,23 @@ def _columns(headings: Row, rows: Sequence[Row]) -> list[Row]:
 def _fitting(
     headings: Row, rows: Sequence[Row], width: int | None
 ) -> "tuple[list[int], int] | None":
-    """The columns' widths and the gap between them; null if none fit."""
+    """The columns' widths and the gap between them; null if the rows are no table at this width.
+
+    Where the widest cells do not fit, cells are broken between words.
+    """
     if len(rows) == 1 and any("\n" in cell for cell in rows[0]):
         return None
-    columns = _columns(headings, rows)
-    for widths_of, gap in ((_natural, GAP), (_narrow, 1)):
-        room = None if width is None else width - gap * (len(headings) - 1)
-        widths = widths_of(headings, columns, room)
-        if widths is not None:
-            return widths, gap
-    return None
-
-
-def _natural(headings: Row, columns: Sequence[Row], room: int | None) -> list[int] | None:
-    """The widths of the widest cells; null if the room is less."""
-    widths = _widest(cell_len, headings, columns)
-    if room is None:
-        return [min(width, PADDED) for width in widths]
-    return widths if sum(widths) <= room else None
-
-
-def _narrow(headings: Row, columns: Sequence[Row], room: int | None) -> list[int] | None:
-    """Widths that fill the room by breaking cells between words; null if none do."""
+    columns, n_gaps = _columns(headings, rows), len(headings) - 1
     natural = _widest(cell_len, headings, columns)
+    if width is None:
+        return [min(widest, PADDED) for widest in natural], GAP
+    if sum(natural) <= width - GAP * n_gaps:
+        return natural, GAP
     least = _widest(_longest_word, [heading[:LONGEST_WORD] for heading in headings], columns)
-    widths = _fitted(natural, least, room or 0)
+    widths = _fitted(natural, least, width - n_gaps)
     if widths is None or any(n > TALLEST * w for n, w in zip(natural, widths, strict=True)):
         return None
-    return widths
+    return widths, 1
 
 
 def _widest(measure: Callable[[str], int], headings: Row, columns: Sequence[Row]) -> list[int]:
@@ -235,7 +219,8 @@ def laid_out(table: Table, width: int | None, others: Iterable[Table] = ()) -> L
     if width is not None:
         folded = fitting(view, table.folds, lambda one: _is_fitting(one, width))
         # One that would still be blocks of lines stays as it is.
-        view = folded if is_table(_headings(folded), _rows(folded), width) else view
+        is_block = _fitting(_headings(folded), _rows(folded), width) is None
+        view = view if is_block else folded
     if table.turned and width is not None and not _is_fitting(view, width, GAP) and _rows(view):
         return _turned(view, table.turned, width), 1, table.notes
     more = (_rows(View(tuple(one.fields))) for one in others)

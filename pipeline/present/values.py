@@ -34,18 +34,21 @@ VALUE = Estimate(
     lacks="lacks",
     missing=tuple(MISSING),
     undecided="n_undecided",
+    has_evidence=True,
 )
 _PROGRAM_COLUMNS = ("edition", "terms", "ci_method", "effective_items", "is_complete", *REPLAYS)
 
 
 def metric_estimate(name: str, of: str) -> Estimate:
     """The columns of a metric, or of a value `of` one, in a row of the leaderboard."""
-    low, high, thin, counted, games, reason, lacks, undecided = (
-        f"{name}{end}" for end in ESTIMATE if end
+    low, high, thin, lacks, undecided = (f"{name}{end}" for end in ESTIMATE if end)
+    return Estimate(
+        *(name, low, high, (thin,)),
+        lacks=lacks,
+        undecided=undecided,
+        is_share=declaration(of).is_share,
+        has_evidence=True,
     )
-    is_share = declaration(of).is_share
-    parts = name, low, high, (thin,), counted, games, reason
-    return Estimate(*parts, lacks=lacks, undecided=undecided, is_share=is_share)
 
 
 def metrics(
@@ -89,7 +92,7 @@ def evidence_sum(rows: pl.DataFrame, **_: Any) -> Table:
         "evidence_sum",
         rows,
         evidence_sums.COLUMNS,
-        estimates=(replace(VALUE, counted=None),),
+        estimates=(replace(VALUE, counted=None, has_evidence=False),),
         optional=("weight", "n_unknown", "reason"),
         brief=lambda one: one.with_columns(pl.col("term").fill_null("value")),
         notes=[*thin_note(rows, "thin"), *lacks_note(rows)],
@@ -139,7 +142,6 @@ def leaderboard(
     metric: str | Sequence[str] | None = None,
     **_: Any,
 ) -> Table:
-    """The rows of the leaderboard, or those of its page, which also have what was counted."""
     names = [name for name in rows.columns if f"{name}_thin" in rows.columns]
     parts = {"game type": None if game_type == ALL else game_type, "rows where": where}
     said = [f"only {name} {one}" for name, one in parts.items() if one is not None]
@@ -150,21 +152,19 @@ def leaderboard(
     nothing = (
         "no game of a tested model matches" if part else "the lake has no game of a tested model"
     )
-    notes = []
-    if "reasons" in rows.columns:  # that of a page has none
-        notes = [
-            *slice_note,
-            *(letters_note(rows, confidence) if "win_rate" in names else ()),
-            *thin_note(rows, *(f"{name}_thin" for name in names)),
-            *lacks_note(_by_metric(rows, "lacks", "_lacks")),
-            *_incomplete(rows),
-            *undecided_note(_by_metric(rows, "n_undecided", "_undecided")),
-            *replay_notes(rows),
-            *smaller_notes(lake, rows, expected),
-            *_reasons(rows, names),
-            *(() if columns else _range_note(rows, names)),
-            *self_play_notes(rows.filter(rows["n_self_play"] > 0)),
-        ]
+    notes = [
+        *slice_note,
+        *(letters_note(rows, confidence) if "win_rate" in names else ()),
+        *thin_note(rows, *(f"{name}_thin" for name in names)),
+        *lacks_note(_by_metric(rows, "lacks", "_lacks")),
+        *_incomplete(rows),
+        *undecided_note(_by_metric(rows, "n_undecided", "_undecided")),
+        *replay_notes(rows),
+        *smaller_notes(lake, rows, expected),
+        *_reasons(rows, names),
+        *(() if columns else _range_note(rows, names)),
+        *self_play_notes(rows.filter(rows["n_self_play"] > 0)),
+    ]
     return Table(
         "leaderboard",
         rows,
@@ -175,7 +175,6 @@ def leaderboard(
             *("family", "n_expected", "is_complete", "lacks", "reasons", *REPLAYS),
             # They are of win rates: beside other values they would seem to be of these.
             *(() if "win_rate" in names else ("rank", "letters")),
-            *(f"{name}{end}" for name in names for end in ("_counted", "_games", "_reason")),
         ),
         optional=("rank", "letters", "n_games", "n_missing", "n_self_play", *names),
         star=("model", "is_complete"),
@@ -303,11 +302,11 @@ def _incomplete(rows: pl.DataFrame) -> list[str]:
 def _reasons(rows: pl.DataFrame, names: Sequence[str]) -> list[str]:
     """Why values are missing: each reason once, with its models."""
     left_out = [name for name in names if not rows[name].count()]
-    models: dict[str, list[str]] = {}
+    models: dict[str, dict[str, None]] = {}
     for model, reasons in rows.select("model", "reasons").iter_rows():
         for reason in reasons:
             if reason.partition(":")[0] not in left_out:
-                models.setdefault(reason, []).append(model or NAMELESS)
+                models.setdefault(reason, {})[model or NAMELESS] = None
     notes = [f"– {reason} ({', '.join(names)})" for reason, names in models.items()]
     if left_out and rows.height:
         notes.append(f"no model has a value of {', '.join(left_out)}")

@@ -103,7 +103,12 @@ def audit(
     check_players(lake, models)
     lake = lake.with_failures(EXCLUDE)  # logs are held against themselves
     # Each question takes its time to plan, however few rows there are.
-    asked = [kind for kind in kinds if _has_rows(lake, kind)] or kinds
+    needs = {kind: sqlfiles.header(f"audit/{kind}").get("needs", [""])[0] for kind in kinds}
+    asked = [
+        kind
+        for kind, tables in needs.items()
+        if not tables or any(map(lake.sizes, tables.split(", ")))
+    ] or kinds
     selects = [_summary(kind, by, models) for kind in asked]
     with bounded(lake, {}, _tables(*selects)) as connection:
         rows = pl.concat([part for select in selects for part in parts(connection, select)])
@@ -170,12 +175,6 @@ def _summary(kind: str, by: Sequence[str], models: Sequence[str] | None) -> str:
         wanted=_of(models),
         grouping=f"GROUP BY {', '.join(columns)}" if columns else "",
     )
-
-
-def _has_rows(lake: StoredLake, kind: str) -> bool:
-    """Whether a lake has rows of one of the tables that a kind needs."""
-    needed = sqlfiles.header(f"audit/{kind}").get("needs")
-    return not needed or any(lake.sizes(table) for table in needed[0].split(", "))
 
 
 def _of(models: Sequence[str] | None) -> str:

@@ -35,10 +35,9 @@ from pipeline.reports.declared import report
 from pipeline.statistics.interval import exact_sum
 from pipeline.vocabulary import RELEASE, Edition
 
-_COMPETITION = column.text("the competition")
 COLUMNS: Mapping[str, column.Column] = {
     "model": MODEL,
-    "competition": _COMPETITION,
+    "competition": column.text("the competition"),
     "game_type": column.text("its game"),
     "expected": column.count(
         "games: of each setting that any model played, the median of what the models that finished "

@@ -166,8 +166,17 @@ def diff(
         answered(lake, request, names=metrics, confidence=confidence) for lake, request in asked
     ]
     games = _games(asked, metrics)
+    # A game in which a model has several roles counts in several competitions, and is one game: it
+    # is common if all of these are.
+    change = pl.col("change")
+    of_game = games.group_by("metric", "model", "game_id").agg(
+        n_common=(change == "common").all(),
+        n_gone=(change == "gone").any(),
+        n_new=(change == "new").any(),
+    )
+    of_games = of_game.group_by("metric", "model")
     rows = _compared(answers, games, confidence).join(
-        _n_games(games),
+        of_games.agg(pl.col(_GAMES.names()).sum().cast(pl.Int64)),
         on=["metric", "model"],
         how="left",
         nulls_equal=True,
@@ -294,21 +303,6 @@ def _told_same(answer: Answer, games: pl.DataFrame) -> Answer:
     same = of_cells.agg(is_same=is_common.all())
     sums = answer.sums.join(same, on=cell, how="left", nulls_equal=True)
     return answer._replace(sums=sums.with_columns(pl.col("is_same").fill_null(value=False)))
-
-
-def _n_games(games: pl.DataFrame) -> pl.DataFrame:
-    """How many counted games of each metric and model are in both lakes, gone, and new.
-
-    A game in which a model has several roles counts in several competitions, and is one game: it is
-    common if all of these are.
-    """
-    change = pl.col("change")
-    of_game = games.group_by("metric", "model", "game_id").agg(
-        n_common=(change == "common").all(),
-        n_gone=(change == "gone").any(),
-        n_new=(change == "new").any(),
-    )
-    return of_game.group_by("metric", "model").agg(pl.col(_GAMES.names()).sum().cast(pl.Int64))
 
 
 def _games(asked: Sequence[_Asked], metrics: Sequence[str]) -> pl.DataFrame:

@@ -143,13 +143,12 @@ def quarantine(lake: StoredLake, *, raw: bool = False) -> pl.DataFrame:
 
 
 def _asked(lake: StoredLake, asked: Mapping[str, str | Sequence[str] | None]) -> pl.LazyFrame:
-    """The documents that have one of the values in each column; a column without values has any."""
+    """The documents that have one of the values in each column; a column without values has any.
+
+    Each is as it was last seen to be, with the first of its faults and the number of those in parts
+    of games.
+    """
     check_words("status", asked.get("status"), STATUSES)
-    return _seen(lake).filter(chosen(**asked))
-
-
-def _seen(lake: StoredLake) -> pl.LazyFrame:
-    """Each document as it was last seen to be, with what is refused of it now."""
     seen = lake.table("documents").with_columns(**_LOCATION)
     if lake.ingest_id > 1:
         last = seen.group_by(*_LOCATION).agg(pl.col("ingest_id").max())
@@ -157,21 +156,8 @@ def _seen(lake: StoredLake) -> pl.LazyFrame:
     is_copy = pl.col("status") == str(DocumentStatus.DUPLICATE)
     broken = pl.concat_str(pl.lit(BREAKS), "rule")
     original = pl.col("reason").str.strip_prefix(REPEATS)
-    rows = seen.join(_faults(lake), on=[*_LOCATION, "sha256"], how="left", nulls_equal=True)
-    # What could not be opened, and could be later, is a document no more: what is in it is.
-    is_refused = pl.col("status") == str(DocumentStatus.QUARANTINED)
-    is_opened = is_refused & pl.all_horizontal(pl.col("sha256", "rule").is_null())
-    return rows.filter(~is_opened).with_columns(
-        detail=pl.when(is_copy).then(original).otherwise("message"),
-        reason=pl.when(is_copy).then(pl.lit(REPEATED)).otherwise(pl.coalesce(broken, "reason")),
-        n_faulty_parts=pl.col("n_faulty_parts").fill_null(0),
-    )
-
-
-def _faults(lake: StoredLake) -> pl.LazyFrame:
-    """The first fault of each document that has any, and how many parts of games have one."""
     # Not of all columns: of each refused document there are up to 64 KiB.
-    return (
+    faults = (
         lake.table("quarantine")
         .select(*ORDER_OF_FAULTS)
         .sort(ORDER_OF_FAULTS, nulls_last=True)
@@ -182,6 +168,16 @@ def _faults(lake: StoredLake) -> pl.LazyFrame:
             n_faulty_parts=pl.col("game_id").count().cast(pl.Int64),
         )
     )
+    rows = seen.join(faults, on=[*_LOCATION, "sha256"], how="left", nulls_equal=True)
+    # What could not be opened, and could be later, is a document no more: what is in it is.
+    is_refused = pl.col("status") == str(DocumentStatus.QUARANTINED)
+    is_opened = is_refused & pl.all_horizontal(pl.col("sha256", "rule").is_null())
+    with_faults = rows.filter(~is_opened).with_columns(
+        detail=pl.when(is_copy).then(original).otherwise("message"),
+        reason=pl.when(is_copy).then(pl.lit(REPEATED)).otherwise(pl.coalesce(broken, "reason")),
+        n_faulty_parts=pl.col("n_faulty_parts").fill_null(0),
+    )
+    return with_faults.filter(chosen(**asked))
 
 
 # A search for words in the messages of all games; its time and number of hits are limited.
@@ -270,7 +266,14 @@ def search(
     check_words("game type", game_type, names())
     check_players(lake, model)
     state, start = _begun(lake, after)
-    wanted = _wanted(asked, model, game_type, tested, aloud)
+    audience = pl.col("visible_to")
+    is_own = audience.list.contains(pl.col("player")).fill_null(value=False)
+    wanted = [
+        chosen(model=model, game_type=game_type),
+        *[pl.col("is_tested")] * tested,
+        *[audience.list.len() > is_own.cast(pl.UInt32)] * aloud,
+        *(pl.col("content").str.contains(_pattern(word)) for word in asked),
+    ]
     secrets = _secret_words(state) if secret else None
     read = [*_PLACE, "content", *["is_tested"] * tested, *["visible_to"] * aloud]
     ends_at = time.monotonic() + timeout
@@ -280,7 +283,13 @@ def search(
     n_left, stopped, at = limit, "end", start
     for first, rows in stream(state, "messages", read, start):
         hits = rows.with_row_index("row").filter(wanted)
-        hits = hits.with_columns(pattern=pattern) if secrets is None else _said(hits, secrets)
+        if secrets is None:
+            hits = hits.with_columns(pattern=pattern)
+        else:  # what a player says with a secret word of the same game
+            hits = hits.filter(pl.col("seat").is_not_null())
+            hits = hits.join(secrets, on="game_id", how="inner", maintain_order="left")
+            # No pattern can be wrong, but of a word of megabytes it is too large to be used.
+            hits = hits.filter(pl.col("content").str.contains(pl.col("pattern"), strict=False))
         hits = hits.head(n_left)
         n_left -= hits.height
         at = first + (hits["row"][-1] + 1 if n_left == 0 else rows.height)
@@ -321,24 +330,6 @@ def _begun(lake: StoredLake, after: str | None) -> tuple[StoredLake, int]:
     return lake if ingest_id == lake.ingest_id else reopened(lake, ingest_id), row
 
 
-def _wanted(
-    words: Sequence[str],
-    model: str | Sequence[str] | None,
-    game_type: str | Sequence[str] | None,
-    tested: bool,
-    aloud: bool,
-) -> pl.Expr:
-    audience = pl.col("visible_to")
-    is_own = audience.list.contains(pl.col("player")).fill_null(value=False)
-    conditions = [
-        (True, chosen(model=model, game_type=game_type)),
-        (tested, pl.col("is_tested")),
-        (aloud, audience.list.len() > is_own.cast(pl.UInt32)),
-        *((True, pl.col("content").str.contains(_pattern(word))) for word in words),
-    ]
-    return pl.all_horizontal(condition for is_asked, condition in conditions if is_asked)
-
-
 def _pattern(word: str) -> str:
     """A regular expression for the word itself, whatever its case."""
     return f"(?i:{pl.escape_regex(word)})"
@@ -359,17 +350,6 @@ def _secret_words(lake: StoredLake) -> pl.DataFrame:
         .filter(pl.col("pattern") != "")
         .with_columns(pattern=pl.concat_str(pl.lit(_BEGIN), "pattern", pl.lit(_END)))
         .collect(engine="streaming")
-    )
-
-
-def _said(rows: pl.DataFrame, words: pl.DataFrame) -> pl.DataFrame:
-    """The rows in which a player says a secret word of the same game, with its `pattern`."""
-    # No pattern can be wrong, but of a word of megabytes it is too large to be used.
-    says_it = pl.col("content").str.contains(pl.col("pattern"), strict=False)
-    return (
-        rows.filter(pl.col("seat").is_not_null())
-        .join(words, on="game_id", how="inner", maintain_order="left")
-        .filter(says_it)
     )
 
 

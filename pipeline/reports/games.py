@@ -410,6 +410,15 @@ def missing(
         .group_by("competition", "setting_id")
         .agg(pl.col("game_index").min())
     )
+    cut_off = lake.table("results").filter("is_tested", ~pl.col("is_finished"))
+    games = lake.table("games").select("game_id", "path")
+    unfinished = (
+        cut_off.select(*_OF_SIDE, "game_id")
+        .unique()
+        .join(games, on="game_id", how="left")
+        .group_by(_OF_SIDE)
+        .agg(n_unfinished=pl.len().cast(pl.Int64), paths=pl.col("path").drop_nulls().sort())
+    )
     # What was fixed before play is the same in all games of a setting.
     fixed = lake.table("games").group_by("setting_id").agg(pl.col(*SETTING).first())
     n_missing = pl.col("n_expected") - pl.col("n_finished")
@@ -419,23 +428,10 @@ def missing(
         .filter(chosen(model=model, competition=competition), n_missing > 0)
         .with_columns(n_missing=n_missing)
         .join(number, on=["competition", "setting_id"], how="left")
-        .join(_unfinished(lake), on=_OF_SIDE, how="left", nulls_equal=True)
+        .join(unfinished, on=_OF_SIDE, how="left", nulls_equal=True)
         .join(fixed, on="setting_id", how="left")
         .with_columns(pl.col("n_unfinished").fill_null(0), pl.col("paths").fill_null([]))
         .select(*MISSING_COLUMNS)
         .sort("model", "competition", "game_index", "setting_id", nulls_last=True)
         .collect()
-    )
-
-
-def _unfinished(lake: StoredLake) -> pl.LazyFrame:
-    """The games without an end, with their paths, of each model, competition and setting."""
-    cut_off = lake.table("results").filter("is_tested", ~pl.col("is_finished"))
-    games = lake.table("games").select("game_id", "path")
-    return (
-        cut_off.select(*_OF_SIDE, "game_id")
-        .unique()
-        .join(games, on="game_id", how="left")
-        .group_by(_OF_SIDE)
-        .agg(n_unfinished=pl.len().cast(pl.Int64), paths=pl.col("path").drop_nulls().sort())
     )

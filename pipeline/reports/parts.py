@@ -77,14 +77,13 @@ def sources_of(names: Iterable[str]) -> Sources:
 def uncounted(acts: Iterable[Act], counted: Rows, sources: Sources) -> list[Act]:
     """The acts of a message that no metric counted, and those whose text contradicts the log."""
     tables = {table for row in counted for table in sources[row["metric"]]}
-    return [act for act in acts if act.table not in tables or _is_contradicted(act)]
-
-
-def _is_contradicted(act: Act) -> bool:
-    """Whether the text of the act says something else than the log registered."""
-    return any(
-        name.startswith("stated_") or name == "is_correct_as_read" for name, _ in _shown(act)
-    )
+    # Where these are shown, the text says something else than the log registered.
+    contradicts = ("stated_", "is_correct_as_read")
+    return [
+        act
+        for act in acts
+        if act.table not in tables or any(name.startswith(contradicts) for name, _ in _shown(act))
+    ]
 
 
 def new_rounds(rounds: Iterable[int | None]) -> list[int | None]:
@@ -120,7 +119,11 @@ class Course:
         (game_type,) = tables["games"]["game_type"]
         known = kinds().get(game_type)
         self._order = known.order if known else ()
-        self._messages = _with_rounds(tables["messages"]).rows()
+        # A message between two of a round belongs to it.
+        before, after = pl.col("round").forward_fill(), pl.col("round").backward_fill()
+        round_ = pl.when(before == after).then(before)
+        messages = tables["messages"].select("message_index", "phase", round=round_)
+        self._messages = messages.drop_nulls("round").rows()
         self._last = last_index(tables["messages"])
 
     def rank(self, table: str, facts: Iterable[tuple[str, object]]) -> int:
@@ -143,13 +146,6 @@ class Course:
     def end(self, round_: int | None) -> int | None:
         """The last message up to the end of a round; without a round, the last of the game."""
         return self._last if round_ is None else self.place(round_, len(self._order))
-
-
-def _with_rounds(messages: pl.DataFrame) -> pl.DataFrame:
-    """The messages with their rounds; one between two messages of a round belongs to it."""
-    before, after = pl.col("round").forward_fill(), pl.col("round").backward_fill()
-    rounds = messages.select("message_index", "phase", round=pl.when(before == after).then(before))
-    return rounds.drop_nulls("round")
 
 
 def last_index(messages: pl.DataFrame) -> int | None:
@@ -400,9 +396,20 @@ def parts(
             _add(groups, last, None, None, counted=of_game)
     shown = [*groups.get(None, ())]
     for message in tables["messages"].iter_rows(named=True):
-        index = message["message_index"]
+        index, player = message["message_index"], message["player"]
         counted_in = of_message.get(index, [])
-        shown.append(_message(message, acts.get(index, []), counted_in, sources))
+        left_acts = uncounted(acts.get(index, []), counted_in, sources)
+        shown.append(
+            Part(
+                place=f"m{index}",
+                title=player or NULL,
+                aside=f"{message['phase']}{_of_round(message['round'])}",
+                round=message["round"],
+                message=message,
+                done=tuple(Done(*one) for one in lines(left_acts, player)),
+                marks=marks(counted_in, player),
+            )
+        )
         shown += groups.get(index, ())
     begun = new_rounds(part.round for part in shown)
     return [replace(part, begins=begins) for part, begins in zip(shown, begun, strict=True)]
@@ -495,19 +502,6 @@ def _title(table: str | None, round_: int | None, common: Sequence[tuple[str, ob
         return "the game as a whole" if round_ is None else "counted in no message"
     facts = words(common)
     return column.words(table) + (f": {facts}" if facts else "")
-
-
-def _message(row: Mapping[str, Any], acts: Sequence[Act], counted: Rows, sources: Sources) -> Part:
-    player = row["player"]
-    return Part(
-        place=f"m{row['message_index']}",
-        title=player or NULL,
-        aside=f"{row['phase']}{_of_round(row['round'])}",
-        round=row["round"],
-        message=row,
-        done=tuple(Done(*one) for one in lines(uncounted(acts, counted, sources), player)),
-        marks=marks(counted, player),
-    )
 
 
 def _of_round(round_: int | None) -> str:

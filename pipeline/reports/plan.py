@@ -150,7 +150,10 @@ def plan(
     answer = answered(lake, request, names=[metric], confidence=confidence)
     pairs = pairs or _ranked_pairs(lake, answer, all_pairs=all_pairs)
     rows = compared(answer, of_models(answer, pairs), confidence)
-    rows = rows.with_columns(difference=_to_detect(difference, unpaired=unpaired))
+    observed = pl.col("value") - pl.col("other_value") if unpaired else pl.col("difference")
+    # Equal means may differ in a last digit.
+    to_detect = observed.round(DIGITS) if difference is None else pl.lit(difference)
+    rows = rows.with_columns(difference=to_detect)
     pilot = _Pilot.of(answer, rows, confidence, is_paired=not unpaired)
     test = {"power": power, "level": level / n_pairs}
     planned = [row | test | pilot.plan(row, **test) for row in rows.iter_rows(named=True)]
@@ -163,10 +166,8 @@ def _ranked_pairs(lake: StoredLake, answer: Answer, *, all_pairs: bool) -> list[
     """Each ranked model with the next one in the metric; or all pairs, also of unranked models."""
     ranked, needed = answer.rows.drop_nulls(["model", "value"]), "that have the metric"
     if not all_pairs:
-        lacks = lacking(lake, answer.request.edition).filter(pl.col("lacks").list.len() > 0)[
-            "model"
-        ]
-        ranked = ranked.filter(~pl.col("model").is_in(lacks.implode()))
+        lacks = lacking(lake, answer.request.edition).filter(pl.col("lacks").list.len() > 0)
+        ranked = ranked.join(lacks, on="model", how="anti", maintain_order="left")
         needed += " and lack no competition"
     order = ranked.sort(-pl.col("value").round(DIGITS), "model")["model"].to_list()
     if len(order) < 2:
@@ -174,14 +175,6 @@ def _ranked_pairs(lake: StoredLake, answer: Answer, *, all_pairs: bool) -> list[
             f"a plan needs two models {needed}: the lake has {len(order)}; name two models"
         )
     return list(combinations(order, 2) if all_pairs else pairwise(order))
-
-
-def _to_detect(difference: float | None, *, unpaired: bool) -> pl.Expr:
-    """The difference to detect, without the last digits in which equal means may differ."""
-    if difference is not None:
-        return pl.lit(difference)
-    of_values = pl.col("value") - pl.col("other_value")
-    return (of_values if unpaired else pl.col("difference")).round(DIGITS)
 
 
 class _Pilot(NamedTuple):
@@ -223,19 +216,16 @@ class _Pilot(NamedTuple):
         n_settings = min(pilot.n_settings for pilot in pilots)
         numbers = one.n_settings, other.n_settings
         rate, other_rate = (self.rates[model] for model in pair)
-        difference = row["difference"]
+        difference, test = row["difference"], {"power": power, "level": level}
         sd = setting_sd(
             rate, other_rate, numbers, pilots, difference=difference, is_paired=is_paired
         )
         needed, reason = None, None
-        test = {"power": power, "level": level}
         if sd is None:
             reason = f"fewer than two {'common settings' if is_paired else 'settings of a model'}"
-        elif row["difference"] == 0:
+        elif difference == 0:
             reason = "the observed difference is 0: name the one to detect"
-        elif (
-            needed := settings_needed(row["difference"], sd, is_paired=is_paired, **test)
-        ) is None:
+        elif (needed := settings_needed(difference, sd, is_paired=is_paired, **test)) is None:
             reason = f"more than {MOST_SETTINGS:,} settings are needed"
         n_games = sum(self.n_games[model] for model in pair)
         n_more = None if needed is None else max(0, needed - n_settings)

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import numpy as np
 import polars as pl
@@ -37,7 +37,6 @@ from pipeline.metrics.known import (
     REPLAYS,
     leaderboard_columns,
     names,
-    of_lake,
     origin,
     title,
     wide,
@@ -81,6 +80,7 @@ def leaderboard(
         option("TYPE", "The values of this game type alone.", suggested="games.names"),
     ] = None,
     where: str | None = None,
+    by: str | Sequence[str] | None = None,
     sort: Annotated[
         str | None,
         option("METRIC", "Sort by this metric, the highest first.", suggested="metrics"),
@@ -125,7 +125,9 @@ def leaderboard(
     In a slice, whatever is not of a metric is null, but for `reasons` and what is missing. It has a
     further column `<metric>_lacks`: the competitions that this metric of another model counts, and
     that of this model does not. With `columns`, there is a column for each value of that column, in
-    place of the metrics; `sort` is one of these values. Other arguments are those of `metrics`.
+    place of the metrics; `sort` is one of these values. With `by`, a row is a model and a group of
+    these columns, which follow the model; this is a slice too. Other arguments are those of
+    `metrics`.
 
     >>> lake.leaderboard().select("rank", "model", "letters").rows()[:2]
     [(1, 'sim-delta', 'a'), (2, 'sim-cedar', 'ab')]
@@ -137,12 +139,24 @@ def leaderboard(
     ('sim-atlas', 0.75, 0.25)
     """
     metrics, shown = _asked(edition, metric, columns)
-    request = _request(edition, metrics, game_type, where, several(columns) or ())
-    request = replace(request, num_of_game=num_of_game, models=several(model), expected=expected)
-    if include_incomplete and _is_slice(request):
+    groups = several(by) or ()
+    split_by = [*groups, *(several(columns) or ())]
+    is_split_by_type = "game_type" in split_by and game_type in (None, ALL)
+    request = Request(
+        edition=edition,
+        by=tuple(dict.fromkeys([*DEFAULT_BY, *split_by])),
+        game_types=None if is_split_by_type else (game_type or ALL,),
+        where=condition_on(metrics, where),
+        num_of_game=num_of_game,
+        models=several(model),
+        expected=expected,
+    )
+    # A rank and letters are of values over all games of a model.
+    is_slice = (request.by, request.game_types, request.where) != (DEFAULT_BY, (ALL,), None)
+    if include_incomplete and is_slice:
         raise UsageError("a slice has no rank: leave out include_incomplete")
     # The rank is by win rate, whatever is shown.
-    needed = () if _is_slice(request) else ("win_rate",)
+    needed = () if is_slice else ("win_rate",)
     answer = answered(
         lake,
         request,
@@ -152,54 +166,27 @@ def leaderboard(
         with_games=("win_rate",),
         confidence=confidence,
     )
-    if columns is None:
-        board = _ranking(lake, answer, confidence, shown, include_incomplete=include_incomplete)
-    else:
-        (board, _), shown = _grid(lake, answer, columns)
-    check_words("metric" if columns is None else "column", sort, shown)
-    if sort is None:
-        return board
-    # Equal means of fractions may differ in a last digit.
-    return board.sort(-pl.col(sort).round(DIGITS), "rank", "model", nulls_last=True)
-
-
-class Board(NamedTuple):
-    """A leaderboard: `ranking` has the rows of `leaderboard`, `values` those of `metrics`."""
-
-    ranking: pl.DataFrame
-    values: pl.DataFrame
-
-
-@of_lake
-def board(
-    lake: StoredLake,
-    *,
-    edition: Edition = PAPER,
-    by: Sequence[str] = (),
-    game_type: str | None = None,
-    where: str | None = None,
-    columns: str | None = None,
-    metric: str | None = None,
-) -> Board:
-    """The leaderboard, and the counts behind each of its cells, computed once.
-
-    The result's `ranking` has the columns of `leaderboard`, its `values` those of `metrics`. With
-    `by`, there is a row for each model and group, which is a slice too. With `columns` of a
-    `metric`, `values` have the values of this column in place of the metrics. Raises UsageError for
-    an unknown column, game type or edition, and for a wrong condition.
-
-    >>> board = lake.board()
-    >>> board.ranking.height, board.values.height
-    (4, 32)
-    """
-    lake = lake.of_one_system()
-    metrics, shown = _asked(edition, metric, columns)
-    groups = [*by, *(several(columns) or ())]
-    answer = answered(lake, _request(edition, metrics, game_type, where, groups), names=metrics)
+    values = answer.rows
+    if is_split_by_type and columns != "game_type":
+        values = values.filter(pl.col("game_type") != ALL)
     if columns is not None:
-        return _grid(lake, answer, columns, by)[0]
-    ranking = _ranking(lake, answer, DEFAULT_CONFIDENCE, shown, by)
-    return Board(ranking, _values(answer))
+        rows, shown = _grid(values, columns, groups)
+    elif is_slice:
+        rows = _unranked(values, shown, groups)
+    else:
+        board = ranked(values, lacking(lake, edition), include_incomplete=include_incomplete)
+        with_rank = board.filter(pl.col("rank").is_not_null())["model"]
+        is_ranked = pl.col("model").is_in(with_rank.implode())
+        won = answer._replace(rows=values.filter(is_ranked, metric="win_rate"))
+        of_models = letters(won, confidence)
+        rows = board.join(of_models, on="model", how="left", maintain_order="left")
+        rows = rows.select(*leaderboard_columns(shown))
+    check_words("metric" if columns is None else "column", sort, shown)
+    rows = rows.with_columns(origin(lake, edition))
+    if sort is None:
+        return rows
+    # Equal means of fractions may differ in a last digit.
+    return rows.sort(-pl.col(sort).round(DIGITS), "rank", "model", nulls_last=True)
 
 
 def _asked(
@@ -217,17 +204,17 @@ def _asked(
 
 
 def _grid(
-    lake: StoredLake, answer: Answer, column: str, by: Sequence[str] = ()
-) -> tuple[Board, tuple[str, ...]]:
-    """The board with the values of this column, as texts, in place of the metrics; these values.
+    values: pl.DataFrame, column: str, by: Sequence[str]
+) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """The rows with the values of this column, as texts, in place of the metrics; these values.
 
     Of game types there is `all` too, and it comes first.
     """
-    is_of_types = column == "game_type"
-    there = answer.rows if is_of_types else _values(answer)
-    there = there.filter(pl.any_horizontal(pl.col("model", column).is_not_null()))
-    named = there[column].unique().sort(nulls_last=True).to_frame().select(_as_heading(column))
-    shown = tuple(sorted(named["metric"], key=lambda name: is_of_types and name != ALL))
+    there = values.filter(pl.any_horizontal(pl.col("model", column).is_not_null()))
+    texts = pl.col(column).cast(pl.String).replace({"": EMPTY_TEXT})
+    heading = texts.fill_null(NULL).alias("metric")
+    named = there[column].unique().sort(nulls_last=True).to_frame().select(heading)
+    shown = tuple(sorted(named["metric"], key=lambda n: column == "game_type" and n != ALL))
     if len(shown) > MOST_COLUMNS:
         raise UsageError(
             f"`{column}` has {len(shown):,} values: at most {MOST_COLUMNS} are shown as columns; "
@@ -236,73 +223,13 @@ def _grid(
     own = [f"{name}{end}" for name in shown for end in OF_A_SLICE]
     if taken := [name for name, n in Counter([*own, *LEADERBOARD, *ORIGIN]).items() if n > 1]:
         raise UsageError(f"a value of `{column}` is named as another column is: {taken[0]}")
-    values = there.with_columns(_as_heading(column))
-    ranking = _unranked(values, shown, ["model", *by])
-    return Board(ranking.with_columns(origin(lake, answer.request.edition)), values), shown
+    return _unranked(there.with_columns(heading), shown, by), shown
 
 
-def _as_heading(column: str) -> pl.Expr:
-    """The values of a column as names of columns, in place of the metric's."""
-    texts = pl.col(column).cast(pl.String).replace({"": EMPTY_TEXT})
-    return texts.fill_null(NULL).alias("metric")
-
-
-def _request(
-    edition: Edition,
-    metrics: Sequence[str],
-    game_type: str | None,
-    where: str | None,
-    by: Sequence[str] = (),
-) -> Request:
-    """The request for a leaderboard of these metrics, perhaps of a slice of their rows."""
-    splits = "game_type" in by and game_type in (None, ALL)
-    return Request(
-        edition=edition,
-        by=tuple(dict.fromkeys([*DEFAULT_BY, *by])),
-        game_types=None if splits else (game_type or ALL,),
-        where=condition_on(metrics, where),
-    )
-
-
-def _is_slice(request: Request) -> bool:
-    """Whether values are not over all games of a model, which is what a rank and letters say."""
-    return (request.by, request.game_types, request.where) != (DEFAULT_BY, (ALL,), None)
-
-
-def _values(answer: Answer) -> pl.DataFrame:
-    """The values that are shown: if each game type has a row, not those over all of them."""
-    is_split = answer.request.game_types is None
-    return answer.rows.filter(pl.col("game_type") != ALL) if is_split else answer.rows
-
-
-def _ranking(
-    lake: StoredLake,
-    answer: Answer,
-    confidence: float,
-    shown: Sequence[str],
-    by: Sequence[str] = (),
-    *,
-    include_incomplete: bool = False,
-) -> pl.DataFrame:
-    """The leaderboard with the metrics `shown`."""
-    if _is_slice(answer.request):
-        keys = list(dict.fromkeys(["model", *by]))
-        return _unranked(_values(answer), shown, keys).with_columns(
-            origin(lake, answer.request.edition)
-        )
-    lacks = lacking(lake, answer.request.edition)
-    board = ranked(answer.rows, lacks, include_incomplete=include_incomplete)
-    with_rank = board.filter(pl.col("rank").is_not_null())["model"]
-    is_ranked = pl.col("model").is_in(with_rank.implode())
-    won = answer._replace(rows=answer.rows.filter(is_ranked, metric="win_rate"))
-    of_models = letters(won, confidence)
-    joined = board.join(of_models, on="model", how="left", maintain_order="left")
-    return joined.select(*leaderboard_columns(shown), *origin(lake, answer.request.edition))
-
-
-def _unranked(rows: pl.DataFrame, shown: Sequence[str], keys: Sequence[str]) -> pl.DataFrame:
+def _unranked(rows: pl.DataFrame, shown: Sequence[str], by: Sequence[str]) -> pl.DataFrame:
     """The same of a slice: a row for each model and group, sorted by these, without a rank."""
     columns = schema(leaderboard_columns(shown, OF_A_SLICE))
+    keys = list(dict.fromkeys(["model", *by]))
     reasons = rows.group_by(keys).agg(
         pl.col("is_complete").all(ignore_nulls=False),
         # Those of the metric that lacks most.
@@ -312,7 +239,7 @@ def _unranked(rows: pl.DataFrame, shown: Sequence[str], keys: Sequence[str]) -> 
     values = wide(rows, shown, keys, OF_A_SLICE)
     known = values.join(reasons, on=keys, nulls_equal=True).sort(keys, nulls_last=True)
     absent = [pl.lit(None, columns[name]).alias(name) for name in columns if name not in known]
-    return known.with_columns(absent).select(*columns, *keys[1:])
+    return known.with_columns(absent).select(*dict.fromkeys(["rank", *keys, *columns]))
 
 
 def ranked(

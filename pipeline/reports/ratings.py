@@ -97,17 +97,6 @@ def hidden_credit(lake: StoredLake) -> pl.LazyFrame:
     It is 0.5 if both sides are credited alike for the outcome, or the hidden side with a part.
     """
     side, credit = pl.col("side"), pl.col("win_credit")
-    # Of two sides one wins, whoever failed: what one loses by a failure the other has not won.
-    results = lake.with_failures(EXCLUDE).table("results").filter("is_tested", side != Side.NONE)
-    outcomes = lake.table("games").select("game_id", "outcome").join(_ties(), on="outcome")
-    ended = results.drop_nulls("win_credit").join(outcomes, on=["game_id", "game_type"], how="left")
-    of_hidden = pl.when(side == Side.HIDDEN).then(credit).otherwise(1 - credit)
-    is_tie = of_hidden.is_between(0, 1, closed="none") | pl.col("is_tie").is_not_null()
-    return ended.group_by("game_id").agg(hit=pl.when(is_tie).then(0.5).otherwise(of_hidden).max())
-
-
-def _ties() -> pl.LazyFrame:
-    """Return game_type and outcome of the endings that credit both sides alike."""
     rows = [
         (kind.name, ending.outcome, True)
         for kind in games.kinds().values()
@@ -115,4 +104,11 @@ def _ties() -> pl.LazyFrame:
         if ending.hidden is not None and ending.hidden == ending.civilian
     ]
     schema = {"game_type": pl.String(), "outcome": pl.String(), "is_tie": pl.Boolean()}
-    return pl.LazyFrame(rows, schema, orient="row")
+    ties = pl.LazyFrame(rows, schema, orient="row")
+    # Of two sides one wins, whoever failed: what one loses by a failure the other has not won.
+    results = lake.with_failures(EXCLUDE).table("results").filter("is_tested", side != Side.NONE)
+    outcomes = lake.table("games").select("game_id", "outcome").join(ties, on="outcome")
+    ended = results.drop_nulls("win_credit").join(outcomes, on=["game_id", "game_type"], how="left")
+    of_hidden = pl.when(side == Side.HIDDEN).then(credit).otherwise(1 - credit)
+    is_tie = of_hidden.is_between(0, 1, closed="none") | pl.col("is_tie").is_not_null()
+    return ended.group_by("game_id").agg(hit=pl.when(is_tie).then(0.5).otherwise(of_hidden).max())

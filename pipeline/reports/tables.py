@@ -1,6 +1,6 @@
-"""What is in a lake: its tables, with their sizes, and games that no metric counts."""
+"""What is in a lake: its tables, with their sizes."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 import polars as pl
 
@@ -39,29 +39,3 @@ def tables(lake: StoredLake) -> pl.DataFrame:
         }
         for table, of_files in sizes.items()
     )
-
-
-def unknown_notes(lake: StoredLake, game_types: Collection[str] | None = None) -> list[str]:
-    """Notes if the lake has games of a package that is not installed, or declared otherwise here.
-
-    `game_types` are those that are shown, None for all.
-    """
-    notes, names = [], lake.unknown_tables
-    changed, types = (
-        ", ".join(name for name in of_lake if game_types is None or name in game_types)
-        for of_lake in (lake.redeclared_types, lake.unknown_types)
-    )
-    if changed:
-        notes.append(
-            f"{changed}: roles or endings are declared otherwise here than when its games were "
-            "ingested; metrics that count such games here count these by what was declared then: "
-            "ingest them into a new lake"
-        )
-    if types:
-        tables = f", and their own tables ({', '.join(names)}) are not read" if names else ""
-        notes.append(
-            f"the lake has games of {types}, of a package that is not installed: no metric counts "
-            f"them{tables}; install the package to see them in full, or name the file that "
-            "declares the game in MAGIC_GAMES"
-        )
-    return notes

@@ -4,7 +4,7 @@ Python computes views with intervals. `magic sql` and `Lake.sql` compute such a 
 reads it; in `magic.duckdb` it is a table.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -90,17 +90,13 @@ def schemas() -> list[Schema]:
     for view in views():
         schema, _, name = view.rpartition(".")
         names_in.setdefault(schema, []).append(name)
-    meanings = dict(_meanings())
+    meanings = {
+        in_schema(kind, edition, "").removesuffix("."): f"edition {edition}: {meaning}"
+        for kind, meaning in _OF_EDITIONS.items()
+        for edition in EDITIONS
+    } | _OF_NO_EDITION
     listed = sorted(names_in, key=[*meanings].index)
     return [Schema(schema, meanings[schema], tuple(names_in[schema])) for schema in listed]
-
-
-def _meanings() -> Iterator[tuple[str, str]]:
-    """What the views of a schema have, by its name, in the order in which schemas are listed."""
-    for kind, meaning in _OF_EDITIONS.items():
-        for edition in EDITIONS:
-            yield in_schema(kind, edition, "").removesuffix("."), f"edition {edition}: {meaning}"
-    yield from _OF_NO_EDITION.items()
 
 
 def computed() -> dict[str, Computed]:

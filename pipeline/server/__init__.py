@@ -104,7 +104,10 @@ def serve(
         shown = reachable(host)
         shown = f"[{shown}]" if ":" in shown else shown
         address = f"http://{shown}:{taken}/" + (f"?token={quote(token.text)}" if token else "")
-        app = Site(lake, name, token).app(_hosts(taken))
+        # What a request from this machine can name as its host.
+        names = ("127.0.0.1", "localhost", "[::1]")
+        hosts = {f"{host}:{taken}" for host in names} | ({*names} if taken == 80 else set())
+        app = Site(lake, name, token).app(hosts)
         log = OneLine(say)
         for logger in ("uvicorn.error", "asyncio"):
             logging.getLogger(logger).addHandler(log)
@@ -144,12 +147,6 @@ class _Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self._log.is_over = True  # what is cut off now is no news
         super().handle_exit(sig, frame)
-
-
-def _hosts(port: int) -> set[str]:
-    """What a request from this machine can name as its host."""
-    names = ("127.0.0.1", "localhost", "[::1]")
-    return {f"{name}:{port}" for name in names} | ({*names} if port == 80 else set())
 
 
 def reachable(host: str) -> str:

@@ -26,7 +26,20 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from pipeline.api import Lake
 from pipeline.errors import LakeError, MissingExtraError, PipelineError, UsageError
 from pipeline.lake import reopened
-from pipeline.pages import NAMES, address, page, page_link
+from pipeline.pages import (
+    NAMES,
+    address,
+    as_csv,
+    as_json,
+    content,
+    csv_parts,
+    fragment,
+    page,
+    page_link,
+    parameters,
+    picture,
+)
+from pipeline.pages.content import slice_of
 from pipeline.pages.render import TEMPLATES, carrying, environment
 from pipeline.registry import MENU
 from pipeline.version import __version__
@@ -96,7 +109,10 @@ class Guard:
         if refusal := self._refusal(scope, Headers(scope=scope), sent):
             await _refused(scope, refusal)(scope, receive, send)
         elif self._token and sent is not None:
-            await _with_cookie(scope, self._token)(scope, receive, send)
+            # To the same address without the token, which the browser keeps.
+            answer = RedirectResponse(_target(scope), 303)
+            answer.set_cookie(self._token.cookie, self._token.text, httponly=True, samesite="lax")
+            await answer(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
@@ -197,13 +213,6 @@ def _target(scope: Scope) -> str:
     rest = urlencode([(name, value) for name, value in query.multi_items() if name != "token"])
     path = "/" + quote(scope["path"].lstrip("/\\"))  # `//host` would be another host
     return path + (f"?{rest}" if rest else "")
-
-
-def _with_cookie(scope: Scope, token: Token) -> Response:
-    """To the same address without the token, which the browser keeps."""
-    answer = RedirectResponse(_target(scope), 303)
-    answer.set_cookie(token.cookie, token.text, httponly=True, samesite="lax")
-    return answer
 
 
 # Make pages in threads of the server process, and keep the latest ones.
@@ -344,34 +353,23 @@ def answer(lake: "Lake", task: Task) -> Reply:
 
 def reply(lake: "Lake", task: Task) -> Reply:
     """Return the page in its form; raise PipelineError for what cannot be shown."""
-    from pipeline.pages import (
-        address,
-        as_csv,
-        as_json,
-        content,
-        csv_parts,
-        fragment,
-        page_link,
-        parameters,
-        picture,
-    )
-    from pipeline.pages.content import slice_of
-
     values = parameters(task.page, task.query)
     if task.form == "csv":
         return Reply(200, task.page, as_csv(csv_parts(task.page, lake, values)))
-    page = content(task.page, lake, values)
-    status = 400 if page.faults else 200
+    shown = content(task.page, lake, values)
+    status = 400 if shown.faults else 200
     if task.form == "json":
-        return Reply(status, page.title, as_json(page, values, lake.ingest_id))
+        return Reply(status, shown.title, as_json(shown, values, lake.ingest_id))
     if task.form in ("svg", "png"):
-        return Reply(status, page.title, "", data=picture(task.page, page, values, task.form))
-
-    def picture_at(form: str) -> str:
-        return address(f"{task.page}.{form}", task.query)
-
-    text = fragment(task.page, page, values, page_link, picture_at=picture_at)
-    return Reply(status, page.title, str(text), slice=slice_of(page, values))
+        return Reply(status, shown.title, "", data=picture(task.page, shown, values, task.form))
+    text = fragment(
+        task.page,
+        shown,
+        values,
+        page_link,
+        picture_at=lambda form: address(f"{task.page}.{form}", task.query),
+    )
+    return Reply(status, shown.title, str(text), slice=slice_of(shown, values))
 
 
 STATIC = TEMPLATES.parent / "static"
@@ -395,12 +393,14 @@ def framed(name: str, lake: Lake, reply: Reply, task: Task | None = None) -> str
     `name` is the lake's. Without a task it is a page of the server itself.
     """
     page, query = (task.page, task.query) if task else ("", {})
+    began = (lake.last_ingest or {}).get("started_at")
+    time = f" of {began:%Y-%m-%d %H:%M} UTC" if isinstance(began, datetime) else ""
     context = {
         "lake": name,
         "name": page,
         "title": ", ".join((reply.title, *reply.slice)),
         "body": Markup(reply.text),  # made by templates, which escape what they insert
-        "state": _state_text(name, lake),
+        "state": f"{name} after ingest {lake.ingest_id}{time}",
         "forms": {FORMS[form]: address(f"{page}.{form}", query) for form in FORMS},
         "menu": MENU,
         "link": carrying(page_link, query),
@@ -409,22 +409,10 @@ def framed(name: str, lake: Lake, reply: Reply, task: Task | None = None) -> str
     return environment().get_template("frame.html").render(context)
 
 
-def _state_text(name: str, lake: Lake) -> str:
-    """Return the lake's name, and the number and time of its last ingest."""
-    began = (lake.last_ingest or {}).get("started_at")
-    time = f" of {began:%Y-%m-%d %H:%M} UTC" if isinstance(began, datetime) else ""
-    return f"{name} after ingest {lake.ingest_id}{time}"
-
-
 async def _left(request: Request) -> None:
     """Return when the connection of the request is closed."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
-
-
-def part(template: str, **context: object) -> str:
-    """Return a page of the server itself, without a lake's content."""
-    return environment().get_template(template).render(context)
 
 
 class Site:
@@ -510,7 +498,8 @@ class Site:
         """Return why something is not shown, in the requested form, with a link that leads on."""
         if form != "html" and form in _TYPES:
             return fault_answer(form, reply.status, reply.title, reply.text)
-        body = part("fault.html", title=reply.title, message=reply.text, go_on=go_on, label=label)
+        template = environment().get_template("fault.html")
+        body = template.render(title=reply.title, message=reply.text, go_on=go_on, label=label)
         text = framed(self._name, self._lake, Reply(reply.status, reply.title, body))
         return Response(text, reply.status, None, _TYPES["html"])
 

@@ -295,7 +295,7 @@ WRONG = {
     "a name that is taken": (declared(), {"name": "judgement"}, "cannot be the name"),
     "a name of a table": (declared(), {"name": "votes"}, "cannot be the name"),
     "a name as of the end of a value": (declared(), {"name": "win_rate_low"}, "cannot be the name"),
-    "a name as of a count": (declared(), {"name": "judgement_counted"}, "cannot be the name"),
+    "a name as of a count": (declared(), {"name": "judgement_undecided"}, "cannot be the name"),
     "a name that is no word": (declared(), {"name": "a b"}, "cannot be the name"),
     "an unknown column": (declared(hit=pl.col("nope")), {}, 'by polars: .*"nope"'),
     "an unknown term": (declared(term=pl.lit("x")), {}, "the term `x` in the game type chameleon"),

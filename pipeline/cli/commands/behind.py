@@ -395,7 +395,7 @@ def show(
       magic show 0f3a9c --edition audited --format markdown > game.md
     """
     from pipeline.cli import transcript as page
-    from pipeline.reports.tables import unknown_notes
+    from pipeline.metrics.completeness import unknown_notes
 
     game_shown = asked.answer("transcript")
     if form == "json":

@@ -6,7 +6,6 @@ P-values are adjusted for their number, and with a margin there is a verdict.
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
-from typing import Any
 
 import polars as pl
 
@@ -316,7 +315,8 @@ def finished(
     """The rows without their basis; with a margin also p_alike, p_alike_holm and verdict."""
     if margin is None:
         return rows.drop("basis")
-    p_values = [None if basis is None else _p_alike(basis, margin) for basis in rows["basis"]]
+    sides = [None if basis is None else of_basis(basis) for basis in rows["basis"]]
+    p_values = [one and p_alike(one[0], one[1], margin, one[2]) for one in sides]
     tested = rows.drop("basis").with_columns(p_alike=pl.Series(p_values, dtype=pl.Float64))
     tested = adjusted(tested, by, "p_alike", "p_alike_holm")
     is_apart, is_above = reaches(pl.col("p_holm"), confidence), pl.col("difference") > 0
@@ -332,8 +332,3 @@ def finished(
         .otherwise(pl.lit(UNDECIDED))
     )
     return tested.with_columns(verdict=verdict)
-
-
-def _p_alike(basis: dict[str, Any], margin: float) -> float:
-    one, other, correlation = of_basis(basis)
-    return p_alike(one, other, margin, correlation)
