@@ -54,8 +54,13 @@ def write(lake: StoredLake, destination: Path) -> Exported:
     n_alone = pairs.filter(is_itself)["game_id"].n_unique()
     n_left = sum(lake.counts("games").values()) - pairs["game_id"].n_unique()
     is_named = pl.col("model").is_in([*rows[MODEL_A], *rows[MODEL_B]])
-    bots = lake.table("players").filter("is_bot", is_named).select(pl.col("model").unique())
-    n_bots = bots.collect().height
+    n_bots = (
+        lake.table("players")
+        .filter("is_bot", is_named)
+        .select(pl.col("model").unique())
+        .collect()
+        .height
+    )
     notes = (
         *([f"{counted(n_bots, 'name')} among these of bots, which follow rules"] * bool(n_bots)),
         f"left out: a model against itself in {counted(n_alone, 'game')}",

@@ -113,7 +113,6 @@ def _refused(lake: AnsweringLake, documents: pl.DataFrame) -> pl.DataFrame:
 
 # --- missing games ------------------------------------------------------------------------------
 
-MISSING_KEY = ("model", "competition", "game_index", "setting_id")
 FIXED = tuple(name for name in game_rows.SETTING if name != "setting")
 """What was fixed in a setting, as columns; `setting` is the same as JSON."""
 
@@ -143,17 +142,25 @@ def missing(lake: AnsweringLake, asked: Any) -> Content:
         return page_of(
             rows.lazy(),
             game_rows.MISSING_COLUMNS,
-            MISSING_KEY,
+            ("model", "competition", "game_index", "setting_id"),
             offset=offset,
             limit=limit,
             sort=sort,
             descending=descending,
         ).collect()
 
-    wanted = ("model", "competition")
-    shown = listing(asked, game_rows.MISSING_COLUMNS, found, wanted, title="Missing games")
-    parts = {"competitions": counts, "fixed": FIXED}
-    return replace(shown, parts=parts, choices={"competition": tuple(counts)})
+    shown = listing(
+        asked,
+        game_rows.MISSING_COLUMNS,
+        found,
+        ("model", "competition"),
+        title="Missing games",
+    )
+    return replace(
+        shown,
+        parts={"competitions": counts, "fixed": FIXED},
+        choices={"competition": tuple(counts)},
+    )
 
 
 # --- the rows behind a value --------------------------------------------------------------------
@@ -177,16 +184,14 @@ def evidence(lake: AnsweringLake, asked: Any) -> Content:
         asked.edition,
         lake.game_types,
     )
-    first = {"metric": {"metric": asked.metric, "edition": asked.edition}}
-    last = {"hit": ROWS.get(asked.hit, {})}
     shown = listing(
         asked,
         evidence_rows.COLUMNS,
         lake.evidence_page,
         _OF_EVIDENCE,
         title=f"Evidence of {metric_head.title}",
-        first=first,
-        last=last,
+        first={"metric": {"metric": asked.metric, "edition": asked.edition}},
+        last={"hit": ROWS.get(asked.hit, {})},
     )
     faults, total = Faults(shown.faults), pl.DataFrame(schema=schema(SUM_COLUMNS))
     if not asked.after and not faults:
@@ -382,13 +387,18 @@ def search(lake: AnsweringLake, asked: Any) -> Content:
     if asked.words or asked.secret:
         with faults.of("words"):
             hits = _hits(lake, asked, content_ROWS, asked.after or None)
-    parts = {
-        "n_searched": hits.n_searched,
-        "n_messages": hits.n_messages,
-        "stopped": hits.stopped or None,
-        "timeout": SEARCH_SECONDS,
-    }
-    return Content(title="Search", rows=hits.rows, after=hits.key, parts=parts, faults=faults)
+    return Content(
+        title="Search",
+        rows=hits.rows,
+        after=hits.key,
+        parts={
+            "n_searched": hits.n_searched,
+            "n_messages": hits.n_messages,
+            "stopped": hits.stopped or None,
+            "timeout": SEARCH_SECONDS,
+        },
+        faults=faults,
+    )
 
 
 def all_found(lake: AnsweringLake, asked: Any) -> Iterable[pl.DataFrame]:
@@ -427,12 +437,15 @@ def audit(lake: AnsweringLake, asked: Any) -> Content:
     chosen, findings = given(asked, "model"), None
     if asked.kind:
         findings = first_rows(findings_parts(lake, asked.kind, **chosen), content_ROWS)
-    parts = {
-        "findings": None if findings is None else findings.head(content_ROWS),
-        "finding": TITLES[asked.kind] if asked.kind else None,
-        "is_cut": findings is not None and findings.height > content_ROWS,
-    }
-    return Content(title="Audit", rows=lake.audit(**chosen), parts=parts)
+    return Content(
+        title="Audit",
+        rows=lake.audit(**chosen),
+        parts={
+            "findings": None if findings is None else findings.head(content_ROWS),
+            "finding": TITLES[asked.kind] if asked.kind else None,
+            "is_cut": findings is not None and findings.height > content_ROWS,
+        },
+    )
 
 
 LOOKUPS = {

@@ -68,9 +68,13 @@ _OF_THE_SERVER = ("engine", "master")
 def page_of(report: Report) -> Page:
     """The page of a report: its parameters are the fields of the form."""
     fields = [field for one in report.parameters for field in _fields(one)]
-    titled = tuple(one.name for one in fields if one.are_names)
-    counts = {"is_of_system": report.is_of_system, "has_losses": report.has_losses}
-    asks = content_address(*fields, **counts, in_title=titled, report=report.name)
+    asks = content_address(
+        *fields,
+        is_of_system=report.is_of_system,
+        has_losses=report.has_losses,
+        in_title=tuple(one.name for one in fields if one.are_names),
+        report=report.name,
+    )
     return Page(asks, partial(_content, report))
 
 

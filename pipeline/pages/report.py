@@ -268,15 +268,14 @@ def report_html(report: Report) -> Iterator[str]:
     """The file, a piece at a time."""
     css = _style()
     models = {model: at for at, model in enumerate(report.board["model"], start=1)}
-    # Nothing but this very text may be run or applied, whatever slips into the page.
-    digest = b64encode(hashlib.sha256(css.encode()).digest()).decode()
     return (
         environment()
         .get_template("one_file.html")
         .generate(
             report=report,
             style=Markup(css),
-            style_hash=digest,
+            # Nothing but this very text may be run or applied, whatever slips into the page.
+            style_hash=b64encode(hashlib.sha256(css.encode()).digest()).decode(),
             models=models,
             link=partial(_link, models),
             asked=report.citation,

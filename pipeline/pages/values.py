@@ -99,10 +99,6 @@ def one_metric(lake: AnsweringLake, asked: Any) -> Content:
     answer, faults = answered(values, fields)
     rows = pl.DataFrame() if answer is None else grouped(answer, groups)
     is_all = pl.col("game_type") == ALL
-    terms = [
-        {"term": one.name, "game types": ", ".join(one.game_types), "weight": one.weight}
-        for one in declared.terms
-    ]
     return Content(
         title=shown.title,
         rows=rows.filter(is_all).sort("value", "model", descending=[True, False], nulls_last=True),
@@ -110,7 +106,16 @@ def one_metric(lake: AnsweringLake, asked: Any) -> Content:
             "head": shown,
             "source": shown.source,
             "combine": str(declared.combine),
-            "terms": pl.DataFrame(terms),
+            "terms": pl.DataFrame(
+                [
+                    {
+                        "term": one.name,
+                        "game types": ", ".join(one.game_types),
+                        "weight": one.weight,
+                    }
+                    for one in declared.terms
+                ]
+            ),
             "sql": sql(asked.metric, asked.edition).lstrip() if has_sql(asked.metric) else "",
             "by_type": rows.filter(~is_all),
             "groups": groups,
@@ -132,7 +137,6 @@ def one_model(lake: AnsweringLake, asked: Any) -> Content:
         check_models(lake, several(asked.model or None))
     is_model = pl.col("model").eq_missing(pl.lit(model, pl.String))
     rows, valued = field.filter(is_model), field.drop_nulls("value")
-    ticks = valued.group_by("metric", maintain_order=True).agg("value")
 
     def by(column: str) -> pl.DataFrame:
         """The model's values by one more column; no rows where the edition has none."""
@@ -147,7 +151,7 @@ def one_model(lake: AnsweringLake, asked: Any) -> Content:
         parts={
             "model": model,
             "field": field,
-            "ticks": dict(ticks.iter_rows()),
+            "ticks": dict(valued.group_by("metric", maintain_order=True).agg("value").iter_rows()),
             "by_role": by("role"),
             "by_opponent": by("opponent"),
             "completeness": lake.completeness().filter(is_model),
@@ -248,8 +252,7 @@ def diff(lake: AnsweringLake, asked: Any) -> Content:
         }
         rows, faults = answered(partial(before.diff, lake), fields)
     rows = pl.DataFrame(schema=schema(changes.COLUMNS)) if rows is None or faults else rows
-    is_whole = asked.all_values or bool(asked.model and asked.metric)
-    table = present("diff", rows, all_values=is_whole)
+    table = present("diff", rows, all_values=asked.all_values or bool(asked.model and asked.metric))
     return Content(
         title=f"Since ingest {since}" if since else "What changed",
         rows=rows,

@@ -191,8 +191,8 @@ def _reasons(rows: pl.DataFrame, hidden: Sequence[str]) -> list[str]:
 
 def _signs(rows: pl.DataFrame) -> list[str]:
     """What the sign of an interval's end means that is shown as 0, if there is such an end."""
-    is_there = any(map(is_next_to_zero, (*rows["ci_low"], *rows["ci_high"])))
-    return ["an end of +.00 is just above 0, an end of -.00 just below it"] if is_there else []
+    note = "an end of +.00 is just above 0, an end of -.00 just below it"
+    return [note] * any(map(is_next_to_zero, (*rows["ci_low"], *rows["ci_high"])))
 
 
 def diff(rows: pl.DataFrame, all_values: bool = True, **_: Any) -> Table:
@@ -263,7 +263,6 @@ def _moved(rows: pl.DataFrame) -> str:
 
 
 def plan(rows: pl.DataFrame, **_: Any) -> Table:
-    without = rows.drop_nulls("reason").select("model", "other", "reason").iter_rows()
     return Table(
         "plan",
         rows,
@@ -275,7 +274,9 @@ def plan(rows: pl.DataFrame, **_: Any) -> Table:
             *thin_note(rows, *_THIN),
             *(
                 f"– {one or NAMELESS} and {other or NAMELESS}: {reason}"
-                for one, other, reason in without
+                for one, other, reason in rows.drop_nulls("reason")
+                .select("model", "other", "reason")
+                .iter_rows()
             ),
             *_needed(rows),
         ],

@@ -252,8 +252,7 @@ def first_game(rows: pl.DataFrame) -> list[str]:
 def brief_texts(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows with the beginning of each id, and of each `content`, on one line."""
     text = pl.col("content").str.replace_all(r"\s+", " ").str.strip_chars()
-    short = text.str.head(TEXT_SHOWN - 1) + "…"
-    is_long = text.str.len_chars() > TEXT_SHOWN
+    is_long, short = text.str.len_chars() > TEXT_SHOWN, text.str.head(TEXT_SHOWN - 1) + "…"
     return rows.with_columns(brief_id(), content=pl.when(is_long).then(short).otherwise(text))
 
 

@@ -267,7 +267,9 @@ def _turned(view: View, by: str, width: int) -> Iterator[str]:
     ]
     block: list[tuple[str, list[str]]] = [("", labels)]
     for column in columns:
-        if len(block) > 1 and _width([*block, column]) > width:
+        cells = zip(*(lines for _, lines in (*block, column)), strict=True)
+        headings = [name[:LONGEST_NAME] for name, _ in (*block, column)]
+        if len(block) > 1 and natural_width(headings, list(cells)) > width:
             yield from (*_drawn(block, width), "")
             block = [("", labels)]
         block.append(column)
@@ -282,11 +284,6 @@ def _cell(field: Field, at: int) -> Iterator[str]:
 
 def _lines(pair: list[str], field: Field) -> Iterator[str]:
     return iter(pair if field.estimate and field.estimate.low else pair[:1])
-
-
-def _width(block: Sequence[tuple[str, Sequence[str]]]) -> int:
-    names = [name[:LONGEST_NAME] for name, _ in block]
-    return natural_width(names, list(zip(*(lines for _, lines in block), strict=True)))
 
 
 def _drawn(block: Sequence[tuple[str, Sequence[str]]], width: int) -> Iterator[str]:

@@ -67,7 +67,6 @@ def metrics(
         games = pl.concat(one.once(self_play) for one in lake.by_system())
         models = rows.select("model").unique() if "model" in rows.columns else games
         notes += self_play_notes(games.join(models, on="model", how="semi", nulls_equal=True))
-    is_none = rows.is_empty() or (lake is not None and not lake.systems)
     return Table(
         "metrics",
         rows,
@@ -82,7 +81,9 @@ def metrics(
             table.merged("hits, counted", "hits", "counted"),
         ),
         notes=notes,
-        hints=["no game of a tested model matches"] if is_none else (),
+        hints=["no game of a tested model matches"]
+        if rows.is_empty() or (lake is not None and not lake.systems)
+        else (),
     )
 
 
@@ -107,10 +108,8 @@ def ratings(rows: pl.DataFrame, **_: Any) -> Table:
         for side, opponent in sides.select("side", "opponent").iter_rows()
     ]
     pools = rows.drop_nulls("pool")
-    is_alone = (
-        pools.height and not pools.select(pl.struct("side", "pool").is_duplicated().any()).item()
-    )
-    alone = "; each pool here has one model, so that these games rank none" if is_alone else ""
+    is_shared = pools.is_empty() or pools.select("side", "pool").is_duplicated().any()
+    alone = "" if is_shared else "; each pool here has one model, so that these games rank none"
     notes += [f"only odds of one side and one pool can be compared{alone}"] if rows.height else []
     return Table(
         "ratings",

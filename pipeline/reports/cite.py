@@ -108,5 +108,7 @@ def cite(lake: StoredLake, *, edition: Edition = PAPER) -> Citation:
     at = last["finished_at"] if last else None
     assert at is None or isinstance(at, datetime)
     system = lake.system if len(lake.systems) > 1 else None
-    state = lake.ingest_id, at, n_games, n_finished
-    return Citation(*state, edition, system, lake.joined_names, lake.failures)
+    return Citation(
+        *(lake.ingest_id, at, n_games, n_finished),
+        *(edition, system, lake.joined_names, lake.failures),
+    )

@@ -37,7 +37,6 @@ from pipeline.vocabulary import Edition
 
 SAME_GAMES = "the same games"
 ONLY_BEFORE, ONLY_AFTER = "only before", "only after"
-_STATES = ("before", "after")
 _OF_STATE = ("value", "common_value", "thin")
 _Asked = tuple[StoredLake, Request]
 _OF_GAMES: Mapping[str, column.Column] = {
@@ -196,9 +195,11 @@ def diff(
         rows = _with_falls(rows, margin, confidence)
     is_told_apart = reaches(pl.col("p_holm"), confidence)
     is_beyond = pl.when(is_same).then(pl.col("difference") != 0).otherwise(is_told_apart)
-    columns = () if margin is None else OF_MARGIN
     return rows.with_columns(is_beyond_chance=is_beyond, level=round(1 - confidence, 15)).select(
-        *list(COLUMNS)[:-1], *columns, "reason", *origin(asked[0][0], edition)
+        *list(COLUMNS)[:-1],
+        *(() if margin is None else OF_MARGIN),
+        "reason",
+        *origin(asked[0][0], edition),
     )
 
 
@@ -273,7 +274,7 @@ def _compared(answers: Sequence[Answer], games: pl.DataFrame, confidence: float)
     """
     of_states = [
         one.with_columns(pl.lit(state).alias("state"))
-        for one, state in zip(answers, _STATES, strict=True)
+        for one, state in zip(answers, ("before", "after"), strict=True)
     ]
     request = replace(answers[0].request, by=("model", "state"))
     answer = _told_same(Answer.of_all(of_states, request), games)

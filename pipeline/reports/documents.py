@@ -26,8 +26,15 @@ ORDER_OF_FAULTS = (
 )
 BRIEF = ("path", "json_path", "rule", "message")
 # What was not read comes first.
-_UNREAD = (DocumentStatus.QUARANTINED, DocumentStatus.IGNORED, DocumentStatus.DUPLICATE)
-STATUSES = tuple(map(str, dict.fromkeys([*_UNREAD, *DocumentStatus])))
+STATUSES = tuple(
+    dict.fromkeys(
+        str(status)
+        for status in (
+            *(DocumentStatus.QUARANTINED, DocumentStatus.IGNORED, DocumentStatus.DUPLICATE),
+            *DocumentStatus,
+        )
+    )
+)
 KEY = ("source", "path", "sha256", "status")
 COLUMNS: Mapping[str, column.Column] = {
     "source": column.text("the folder or archive that it is in"),
@@ -61,7 +68,6 @@ COUNT_COLUMNS: Mapping[str, column.Column] = {
 }
 REPEATS = "the same game as "
 REPEATED = f"{REPEATS}another document"
-BREAKS = "broken rule: "
 # Where a document is, as 128 bits: the texts of millions would take gigabytes.
 _LOCATION = {
     name: pl.concat_str("source", pl.lit("/"), "path").hash(seed)
@@ -154,7 +160,7 @@ def _asked(lake: StoredLake, asked: Mapping[str, str | Sequence[str] | None]) ->
         last = seen.group_by(*_LOCATION).agg(pl.col("ingest_id").max())
         seen = seen.join(last, on=[*_LOCATION, "ingest_id"], how="semi")
     is_copy = pl.col("status") == str(DocumentStatus.DUPLICATE)
-    broken = pl.concat_str(pl.lit(BREAKS), "rule")
+    broken = pl.concat_str(pl.lit("broken rule: "), "rule")
     original = pl.col("reason").str.strip_prefix(REPEATS)
     # Not of all columns: of each refused document there are up to 64 KiB.
     faults = (

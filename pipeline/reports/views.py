@@ -35,7 +35,6 @@ from pipeline.warehouse.statements import Computed, Views, descriptions, no_tabl
 
 _OF_ALL_METRICS = {*polars_schema("players"), *GAME_COLUMNS}
 """The columns that all metrics can be grouped by."""
-_LEVEL = f"{DEFAULT_CONFIDENCE:.0%}"
 _OF_EDITIONS = {
     "": f"the values of a metric; those of all metrics ({OF_ALL}) and models ({LEADERBOARD}), "
     "with intervals",
@@ -115,7 +114,7 @@ def computed() -> dict[str, Computed]:
             views_of[in_schema("", edition, name)] = Computed(
                 partial(_by_system, rows, list(shown)),
                 column_schema(shown),
-                f"{row}, edition {edition}, with {_LEVEL} confidence intervals",
+                f"{row}, edition {edition}, with {DEFAULT_CONFIDENCE:.0%} confidence intervals",
                 {column: declared.description for column, declared in shown.items()},
             )
     return views_of

@@ -372,7 +372,6 @@ def reply(lake: "Lake", task: Task) -> Reply:
     return Reply(status, shown.title, str(text), slice=slice_of(shown, values))
 
 
-STATIC = TEMPLATES.parent / "static"
 _TYPES: Mapping[Form, str] = {
     "html": "text/html; charset=utf-8",
     "json": "application/json; charset=utf-8",
@@ -430,7 +429,7 @@ class Site:
         return Starlette(
             routes=[
                 Route("/", self.root),
-                Mount("/static", StaticFiles(directory=STATIC)),
+                Mount("/static", StaticFiles(directory=TEMPLATES.parent / "static")),
                 Route("/{page}.{form}", self.page),
                 Route("/{page}", self.page),
             ],
@@ -441,8 +440,8 @@ class Site:
 
     async def root(self, request: Request) -> Response:
         """Redirect to the leaderboard that the address asks for."""
-        asked = f"?{request.url.query}" if request.url.query else ""
-        return RedirectResponse(f"/leaderboard{asked}", 303)
+        query = request.url.query
+        return RedirectResponse("/leaderboard" + (f"?{query}" if query else ""), 303)
 
     async def page(self, request: Request) -> Response:
         """Return a page in one of its forms."""

@@ -52,7 +52,6 @@ from pipeline.vocabulary import ALL, RELEASE, Edition
 # different words. It is of model and harness together.
 
 _AT = "@"
-_RULES = "game_type", "system", "rules"
 _ALIKE = "those where n_players = 3"
 
 
@@ -93,22 +92,14 @@ def across(
         models.setdefault(str(system_of(lake, name)), []).append(bare(lake, name))
     parts = {system: lake.of_system(system) for system in models}
     types = _same_rules(parts, request)
-    found = [
-        _named(
-            answer(part, replace(request, models=tuple(models[system]), game_types=types)), system
-        )
-        for system, part in parts.items()
-    ]
+    found = []
+    for system, part in parts.items():
+        own = answer(part, replace(request, models=tuple(models[system]), game_types=types))
+        named = own.with_columns(pl.col("model").cast(pl.String) + f"{_AT}{system}")
+        # No setting is one of another system, too.
+        cluster = pl.col("cluster").cast(pl.String) + f"{_AT}{system}"
+        found.append(named._replace(sums=named.sums.with_columns(cluster)))
     return Answer.of_all(found, replace(request, game_types=types))
-
-
-def _named(answer: Answer, system: str) -> Answer:
-    """The answer with MODEL@SYSTEM for models, and no setting that another system has."""
-    model, cluster = (
-        pl.col(name).cast(pl.String) + f"{_AT}{system}" for name in ("model", "cluster")
-    )
-    named = answer.with_columns(model)
-    return named._replace(sums=named.sums.with_columns(cluster))
 
 
 def _same_rules(parts: Mapping[str, StoredLake], request: Request) -> tuple[str, ...]:
@@ -150,7 +141,7 @@ def _rules(lake: StoredLake, system: str, request: Request) -> pl.DataFrame:
         .with_columns(
             pl.col("game_type").cast(pl.String), text.alias("rules"), system=pl.lit(system)
         )
-        .select(_RULES)
+        .select("game_type", "system", "rules")
         .collect()
     )
 

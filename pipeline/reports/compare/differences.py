@@ -290,8 +290,7 @@ def check_margin(
         return
     if not (margin > 0 or (may_be_0 and margin == 0)):
         raise UsageError(f"the margin must be greater than 0, for example 0.05, not {margin:g}")
-    metrics = asked_for(names, edition)
-    highest = (highest_value(name, edition, game_types) for name in metrics)
+    highest = (highest_value(one, edition, game_types) for one in asked_for(names, edition))
     widest = max(highest, default=1.0)
     if margin >= widest:
         raise UsageError(
