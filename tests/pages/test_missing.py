@@ -15,10 +15,11 @@ from pipeline.errors import UsageError
 from pipeline.ingest import ingest
 from pipeline.pages import content, csv_parts, fragment, parameters
 from pipeline.pages.content import ROWS
-from pipeline.pages.lists import MISSING_KEY as KEY
 from pipeline.pages.render import page_link
 from pipeline.reports.games import missing
 from pipeline.simulate import simulate
+
+KEY = ("model", "competition", "game_index", "setting_id")
 
 
 @pytest.fixture(scope="module")
