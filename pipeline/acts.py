@@ -1,7 +1,7 @@
 """What players do in games of any kind: each act declared once, with the columns of its rows.
 
 The contract of its table, and what an interchange document may say of it, follow from here; a kind
-of game declares what only it has in the same way (`pipeline.games.kind`).
+of game declares what only it has in the same way (`pipeline.games`).
 """
 
 from pipeline import column, games
@@ -19,7 +19,7 @@ from pipeline.game import (
     Transfer,
     Vote,
 )
-from pipeline.games.kind import EventTable
+from pipeline.games import EventTable
 from pipeline.vocabulary import AnalysisKind, Choice, ParseStatus
 
 # By the names of fields of `GameRecord`. Columns that no event has are derived (`events.frames`).

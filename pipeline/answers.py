@@ -17,7 +17,7 @@ from pipeline import (
 from pipeline.errors import MetricError, UsageError, choose
 from pipeline.events.contracts import TABLES
 from pipeline.lake.lake import view_property
-from pipeline.metrics import evidence as metric_evidence
+from pipeline.metrics import evidence as evidence_sums, evidence as metric_evidence
 from pipeline.metrics.added import added, declared_in
 from pipeline.metrics.known import Added, Metric, metrics_of, of_lake
 from pipeline.present import Presented, present, presented
@@ -28,7 +28,6 @@ from pipeline.reports import (
     completeness as complete,
     diff as differences,
     documents as of_documents,
-    evidence_sum as evidence_sums,
     games as of_games,
     plan as plans,
     ranking as rankings,

@@ -14,7 +14,7 @@ from pipeline.formats.building import clear_cache
 from pipeline.formats.interchange import KEY, NAME, encoded
 from pipeline.formats.look import broken
 from pipeline.game import BrokenDocument, Fault, GameRecord
-from pipeline.games.kind import gaps, kind_in
+from pipeline.games import gaps, kind_in
 from pipeline.plugins import PluginError
 
 _GAMES_AT_ONCE = 1_000

@@ -85,7 +85,7 @@ RESULTS: Mapping[str, Result] = {
         "values",
         "Rank the models by win rate, with all metrics and their intervals.",
     ),
-    "evidence_sum": Result("reports.evidence_sum", "values"),
+    "evidence_sum": Result("metrics.evidence", "values"),
     "ratings": Result(
         "reports.ratings",
         "values",

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
-from pipeline.games import kind
-from pipeline.games.kind import GameKind, Role
+from pipeline.games import GameKind, Role, kind
 
 NAMES = (
     *("Bob", "Player 3", "Agent-2", "李", "Will", "May", "Player 1", "player 2", 'Zoë "Z"', "3号"),

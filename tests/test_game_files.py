@@ -16,8 +16,7 @@ import pipeline
 from pipeline import games as kinds
 from pipeline.cli import main
 from pipeline.events import contracts
-from pipeline.games import Ending, GameKind, Role
-from pipeline.games.kind import VARIABLE, kind_in, of_files
+from pipeline.games import VARIABLE, Ending, GameKind, Role, kind_in, of_files
 from pipeline.lake import lake as of_lake
 from pipeline.plugins import PluginError
 from pipeline.vocabulary import Side

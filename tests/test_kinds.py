@@ -11,8 +11,7 @@ from pipeline import column, games
 from pipeline.acts import ACTS
 from pipeline.events.contracts import TABLES
 from pipeline.game import Event
-from pipeline.games import Ending, EventTable, GameKind, Role
-from pipeline.games.kind import check
+from pipeline.games import Ending, EventTable, GameKind, Role, check
 from pipeline.plugins import OWN, PluginError
 from pipeline.vocabulary import Side
 

@@ -47,7 +47,7 @@ from pipeline.game import (
     Seat,
     Usage,
 )
-from pipeline.games.kind import SEATED
+from pipeline.games import SEATED
 from pipeline.vocabulary import AnalysisKind, ParseStatus, Phase
 
 _OF_GAME = tuple(OfGame.columns())

@@ -9,7 +9,7 @@ from pipeline import column, games
 from pipeline.cells import counted
 from pipeline.column import Column, schema
 from pipeline.errors import UsageError
-from pipeline.exports.exported import Exported
+from pipeline.exports import Exported
 from pipeline.lake import StoredLake
 from pipeline.replacing import check_is_new, replacing
 from pipeline.reports.ratings import hidden_credit

@@ -13,7 +13,7 @@ import polars as pl
 from pipeline.cells import counted, printable_line
 from pipeline.column import words
 from pipeline.events.contracts import GAME_TABLES, TABLES, row_meaning
-from pipeline.exports.exported import (
+from pipeline.exports import (
     Exported,
     Redaction,
     content,

@@ -16,7 +16,7 @@ import polars as pl
 from msgspec import Struct, json
 
 from pipeline.cells import as_json, counted
-from pipeline.exports.exported import Exported, instant, write_json
+from pipeline.exports import Exported, instant, write_json
 from pipeline.lake import StoredLake
 from pipeline.metrics import ALL, DEFAULT_CONFIDENCE, metrics
 from pipeline.metrics.evidence import evidence_parts

@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from pipeline.cells import counted
-from pipeline.exports.exported import Exported, content, grouped, sorted_parts, whole
+from pipeline.exports import Exported, content, grouped, sorted_parts, whole
 from pipeline.lake import StoredLake
 from pipeline.replacing import filling
 from pipeline.sqlfiles import filled

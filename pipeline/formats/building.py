@@ -19,7 +19,7 @@ from msgspec.structs import astuple
 from pipeline import games
 from pipeline.formats.look import broken, not_json
 from pipeline.game import Contribution, Course, Fault, GameRecord, Messages, Result, Seat, Usage
-from pipeline.games.kind import Ending, GameKind
+from pipeline.games import Ending, GameKind
 from pipeline.vocabulary import ParseStatus, Phase
 
 # The message rows that ChatArena writes, and MAgIC after it, made into typed messages.

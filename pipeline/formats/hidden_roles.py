@@ -37,8 +37,7 @@ from pipeline.game import (
     Seat,
     Vote,
 )
-from pipeline.games import of_magic
-from pipeline.games.kind import GameKind
+from pipeline.games import GameKind, of_magic
 from pipeline.games.of_systems import WEREWOLF as KIND
 from pipeline.thoughts import answer
 from pipeline.vocabulary import ParseStatus, Phase

@@ -1,6 +1,6 @@
 """The kinds of games of MAgIC."""
 
-from pipeline.games.kind import Ending, GameKind, Role, of_players
+from pipeline.games import Ending, GameKind, Role, of_players
 from pipeline.vocabulary import Side
 
 CHAMELEON = GameKind(

@@ -2,7 +2,7 @@
 
 from pipeline import column
 from pipeline.game import Event
-from pipeline.games.kind import Ending, EventTable, GameKind, Role, of_players
+from pipeline.games import Ending, EventTable, GameKind, Role, of_players
 from pipeline.vocabulary import Side
 
 

@@ -41,8 +41,7 @@ from pipeline.stores import location, version
 from pipeline.version import __version__
 
 if TYPE_CHECKING:
-    from pipeline.ingest.recall import Recall
-    from pipeline.ingest.resolve import Collected, Resolution
+    from pipeline.ingest.resolve import Collected, Recall, Resolution
 
 # When to read what a benchmark still writes: whenever it has changed and then stood still.
 #
@@ -181,8 +180,7 @@ def ingest(
     written.
     """
     # Here, since workers import this module and not what decides: that loads DuckDB.
-    from pipeline.ingest.recall import Recall
-    from pipeline.ingest.resolve import Collected, IngestDatabase, known_games, resolution
+    from pipeline.ingest.resolve import Collected, IngestDatabase, Recall, known_games, resolution
 
     if memory < LEAST_MEMORY:
         raise UsageError(f"an ingest needs at least {LEAST_MEMORY >> 20} MiB of memory")

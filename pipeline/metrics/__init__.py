@@ -43,16 +43,20 @@ from pipeline.metrics.request import (
     tested,
 )
 from pipeline.metrics.rows import check_installed, in_scope
-from pipeline.metrics.tally import (
+from pipeline.metrics.values import (
     ENGINES,
+    UNMET,
     Clusters,
     Question,
     check_engine,
     clusters,
     count,
+    sums_by_cluster,
     task_ids,
+    terms_of,
+    values,
+    with_intervals,
 )
-from pipeline.metrics.values import UNMET, sums_by_cluster, terms_of, values, with_intervals
 from pipeline.vocabulary import ALL, DEFAULT_GAMES, MAGIC, PAPER, RELEASE, Edition, Engine, GameType
 
 __all__ = [

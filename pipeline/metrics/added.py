@@ -17,8 +17,7 @@ from pipeline.metrics import metrics
 from pipeline.metrics.known import Added, Metric, knowing, names, sql_beside, written
 from pipeline.metrics.request import Request
 from pipeline.metrics.rows import check_declared, rows, shared
-from pipeline.metrics.tally import Question, count
-from pipeline.metrics.values import BEYOND
+from pipeline.metrics.values import BEYOND, Question, count
 from pipeline.statistics.interval import ROUNDING
 from pipeline.vocabulary import PAPER, Engine
 

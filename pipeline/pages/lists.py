@@ -16,7 +16,7 @@ from pipeline.events.contracts import TABLES
 from pipeline.games import competitions, kinds, roles
 from pipeline.metrics import evidence as evidence_rows
 from pipeline.metrics.completeness import unknown_notes
-from pipeline.metrics.evidence import evidence_parts, page_of
+from pipeline.metrics.evidence import SUM_COLUMNS, evidence_parts, page_of, sum_of
 from pipeline.metrics.known import names, titles
 from pipeline.metrics.request import check_of_roles
 from pipeline.metrics.win_rate import RESULTS
@@ -44,7 +44,6 @@ from pipeline.present.table import ID_SHOWN
 from pipeline.reports import documents as document_rows, games as game_rows
 from pipeline.reports.audit import TITLES, findings_parts
 from pipeline.reports.documents import SEARCH_COLUMNS as COLUMNS, Hits
-from pipeline.reports.evidence_sum import COLUMNS as SUM_COLUMNS, sum_of
 from pipeline.reports.parts import EVERYBODY, Part, parts, seats, title
 from pipeline.reports.transcript import Transcript
 from pipeline.reports.views import known_views, meaning, schemas

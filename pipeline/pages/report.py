@@ -25,14 +25,13 @@ from pipeline.column import schema, words
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES, row_meaning
 from pipeline.metrics import ALL, DEFAULT_CONFIDENCE, PAPER
-from pipeline.metrics.evidence import COLUMNS as EVIDENCE
+from pipeline.metrics.evidence import COLUMNS as EVIDENCE, sum_of
 from pipeline.metrics.known import names
 from pipeline.pages.content import Head, head
 from pipeline.pages.render import TEMPLATES, content, environment, fragment, parameters
 from pipeline.present import DOCUMENTS, present
 from pipeline.present.table import Table
 from pipeline.reports.cite import Citation
-from pipeline.reports.evidence_sum import sum_of
 from pipeline.reports.parts import seats
 from pipeline.reports.transcript import Transcript
 from pipeline.statistics.contrast import reaches

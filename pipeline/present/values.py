@@ -11,7 +11,7 @@ from pipeline.cells import NAMELESS, printable_line
 from pipeline.column import Column
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
-from pipeline.metrics import DEFAULT_CONFIDENCE
+from pipeline.metrics import DEFAULT_CONFIDENCE, evidence as evidence_sums
 from pipeline.metrics.completeness import replay_notes, self_play, self_play_notes, smaller_notes
 from pipeline.metrics.known import (
     ESTIMATE,
@@ -26,7 +26,7 @@ from pipeline.metrics.request import several
 from pipeline.metrics.values import EXPLANATION
 from pipeline.present import table
 from pipeline.present.table import Estimate, Table
-from pipeline.reports import evidence_sum as evidence_sums, ratings as rated
+from pipeline.reports import ratings as rated
 from pipeline.vocabulary import ALL
 
 VALUE = Estimate(
@@ -92,7 +92,7 @@ def evidence_sum(rows: pl.DataFrame, **_: Any) -> Table:
     return Table(
         "evidence_sum",
         rows,
-        evidence_sums.COLUMNS,
+        evidence_sums.SUM_COLUMNS,
         estimates=(replace(VALUE, counted=None, has_evidence=False),),
         optional=("weight", "n_unknown", "reason"),
         brief=lambda one: one.with_columns(pl.col("term").fill_null("value")),

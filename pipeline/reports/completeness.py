@@ -29,8 +29,16 @@ from pipeline.metrics.request import (
     chosen,
 )
 from pipeline.metrics.rows import in_scope
-from pipeline.metrics.tally import Clusters, Question, count, n_games, n_rows, sum_of
-from pipeline.metrics.values import combined, values
+from pipeline.metrics.values import (
+    Clusters,
+    Question,
+    combined,
+    count,
+    n_games,
+    n_rows,
+    sum_of,
+    values,
+)
 from pipeline.reports.declared import report
 from pipeline.statistics.interval import exact_sum
 from pipeline.vocabulary import RELEASE, Edition

@@ -22,7 +22,7 @@ from pipeline.metrics import (
 )
 from pipeline.metrics.known import IS_THIN, METRIC, ORIGIN, names, of_lake, origin
 from pipeline.metrics.request import Request, asked_for, check_models, several, tested
-from pipeline.metrics.tally import GAME_MARK, Question, count
+from pipeline.metrics.values import GAME_MARK, Question, count
 from pipeline.reports.compare.differences import (
     COLUMNS as COMPARED,
     adjusted,

@@ -13,7 +13,7 @@ from pipeline import column, games
 from pipeline.lake import StoredLake
 from pipeline.metrics.known import MODEL
 from pipeline.metrics.request import check_confidence, chosen
-from pipeline.metrics.tally import in_tasks, task_ids
+from pipeline.metrics.values import in_tasks, task_ids
 from pipeline.plugins import check_extra
 from pipeline.reports.declared import report
 from pipeline.vocabulary import EXCLUDE, Side

@@ -13,10 +13,10 @@ from arena_logs import SAID, made, undercover
 from polars.testing import assert_frame_equal
 
 import pipeline
+from pipeline import exports as shared
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES
-from pipeline.exports import exported as shared
-from pipeline.exports.exported import Redaction
+from pipeline.exports import Redaction
 from pipeline.lake.stream import are_long
 
 TYPES = {

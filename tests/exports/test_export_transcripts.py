@@ -8,7 +8,7 @@ import pytest
 from arena_logs import SAID
 
 import pipeline
-from pipeline.exports import exported as shared
+from pipeline import exports as shared
 from pipeline.exports.inspect_scout import FILE
 
 # Those of `inspect_scout.transcripts_db_schema()` 0.6.1 that we write; all others are metadata.

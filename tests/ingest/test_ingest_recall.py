@@ -17,7 +17,7 @@ from test_archives import tar, zipped
 
 import pipeline.archives
 import pipeline.ingest.decode
-import pipeline.ingest.recall
+import pipeline.ingest.resolve
 import pipeline.ingest.worker
 from pipeline.archives import Unit, read_unit
 from pipeline.cli import main
@@ -201,9 +201,9 @@ def test_an_archive_is_read_until_all_of_it_is_known(
     lab: Lab, reads: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipeline.ingest.worker, "LARGE_ARCHIVE_BYTES", 10)
-    instants, version = iter(range(99)), pipeline.ingest.recall.version
+    instants, version = iter(range(99)), pipeline.ingest.resolve.version
     monkeypatch.setattr(
-        pipeline.ingest.recall,
+        pipeline.ingest.resolve,
         "version",
         lambda file: (next(instants),) if "meanwhile" in str(file) else version(file),
     )

@@ -13,7 +13,7 @@ import pipeline
 from pipeline.answers import with_metrics
 from pipeline.api import Lake
 from pipeline.errors import MetricError, QueryError, UsageError
-from pipeline.metrics.evidence import evidence_parts, evidence_totals
+from pipeline.metrics.evidence import evidence_parts, evidence_totals, sentence
 from pipeline.metrics.known import (
     NAMES,
     Added,
@@ -25,7 +25,6 @@ from pipeline.metrics.known import (
     metrics_of,
     sql,
 )
-from pipeline.reports.evidence_sum import sentence
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES, PAPER
 
 PAGE = (Path(__file__).parents[2] / "docs" / "adding.md").read_text(encoding="utf-8")

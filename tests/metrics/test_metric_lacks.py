@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.api import Lake, open_lake
-from pipeline.reports.evidence_sum import sentence
+from pipeline.metrics.evidence import sentence
 
 MODEL = "sim-atlas"
 # One model without the hidden side, as where it had other seats at larger tables.

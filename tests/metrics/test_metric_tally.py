@@ -16,7 +16,7 @@ from pipeline.metrics.completeness import played
 from pipeline.metrics.known import metric, names
 from pipeline.metrics.request import Request, condition_on
 from pipeline.metrics.rows import rows
-from pipeline.metrics.tally import Counts, Question, clusters, count
+from pipeline.metrics.values import Counts, Question, clusters, count
 from pipeline.vocabulary import AUDITED, PAPER, RELEASE
 
 FEW = settings(

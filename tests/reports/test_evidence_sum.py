@@ -7,8 +7,8 @@ import pytest
 
 from pipeline.api import Lake, open_lake
 from pipeline.column import schema
+from pipeline.metrics.evidence import SUM_COLUMNS as COLUMNS, sentence
 from pipeline.metrics.known import ORIGIN, names
-from pipeline.reports.evidence_sum import COLUMNS, sentence
 from pipeline.vocabulary import EDITIONS, RELEASE
 
 

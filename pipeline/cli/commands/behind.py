@@ -334,8 +334,8 @@ def evidence(
             "see all rows that were counted"
         )
 
+    from pipeline.metrics.evidence import sentence
     from pipeline.metrics.known import metric as declared
-    from pipeline.reports.evidence_sum import sentence
 
     hit = hits if hits or misses else None
     terminal.note(sentence(metric, asked.answer("evidence_sum")))

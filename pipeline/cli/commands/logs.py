@@ -11,14 +11,14 @@ from click.exceptions import Exit, MissingParameter
 
 from pipeline.cells import counted
 from pipeline.cli import options, terminal
-from pipeline.cli.changes import (
+from pipeline.cli.command import (
     WRITE_INTERCHANGE,
+    Asked,
     note_upgrade,
     renew_catalog,
     show_report,
     why_ignored,
 )
-from pipeline.cli.command import Asked
 from pipeline.cli.exits import CHECK_FAILED, FAILED, QUARANTINED
 from pipeline.cli.options import (
     DEFAULT_LAKE,

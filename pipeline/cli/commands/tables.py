@@ -10,8 +10,7 @@ from click.exceptions import Exit
 import pipeline
 from pipeline.cells import counted
 from pipeline.cli import options, terminal
-from pipeline.cli.changes import note_upgrade, renew_catalog
-from pipeline.cli.command import Asked
+from pipeline.cli.command import Asked, note_upgrade, renew_catalog
 from pipeline.cli.exits import CHECK_FAILED, CONTRADICTED, FAILED
 from pipeline.cli.options import DEFAULT_LAKE, Form, Texts, size
 from pipeline.declared import argument, flag, option, several

@@ -20,8 +20,7 @@ from pipeline.column import Column
 from pipeline.formats.building import EVERYONE, Int64, ModelName
 from pipeline.formats.look import UNDECODABLE, broken, decode, leaves
 from pipeline.game import TYPED, BrokenDocument, Event as game_Event, Fault, all_mistyped
-from pipeline.games import kinds
-from pipeline.games.kind import SEATED
+from pipeline.games import SEATED, kinds
 
 # What players do, as a document says it: a row each of the table that `act` names.
 #

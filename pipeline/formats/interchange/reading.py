@@ -51,7 +51,7 @@ from pipeline.game import (
     Result,
     Seat as PlayedSeat,
 )
-from pipeline.games.kind import GameKind
+from pipeline.games import GameKind
 from pipeline.vocabulary import AnalysisKind, GameType, ParseStatus, Phase
 
 # What acts need not state, since it follows from others: the same for reading and writing.
