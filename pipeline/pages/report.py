@@ -238,7 +238,7 @@ def _cells(
     values: pl.DataFrame, sample: Sequence[Transcript], edition: Edition, games_per_cell: int
 ) -> dict[tuple[str | None, str], Cell]:
     """A cell for each model and metric, with the rows of the first games that have any."""
-    none = pl.DataFrame(schema=schema(EVIDENCE))
+    none = pl.DataFrame(schema=schema(EVIDENCE)).drop("is_counted")  # all of a game are
     rows = pl.concat([none, *(one.counted for one in sample)])
     parts = rows.partition_by("model", "metric", as_dict=True, maintain_order=True)
     cells = {}
