@@ -26,7 +26,7 @@ from pipeline.vocabulary import Failures
 if TYPE_CHECKING:
     import polars as pl
 
-    from pipeline.ingest import IngestSummary
+    from pipeline.ingest.decode import IngestSummary
     from pipeline.lake import StoredLake
     from pipeline.present.table import Table
     from pipeline.reports.declared import Report

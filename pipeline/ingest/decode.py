@@ -218,6 +218,49 @@ class FaultRow(Struct, gc=False):
     raw: bytes | None
 
 
+class IngestSummary(Struct):
+    """What an ingest did: documents by status, games by type, games superseded, what is unusable.
+
+    `games` has the columns game_type, n_games (new in the lake); `faults` are the rows of
+    `quarantine`, without `raw`, about the documents seen, those of earlier ingests too: of very
+    many the first. `n_faulty_parts` is how many of all of them are of a part of a game.
+    `n_in_other_form` new games have the content of another game, whose JSON is written otherwise.
+    Of `n_known_by_content` documents, which name no model, the lake has the games.
+    Of the new games' `n_read_votes` votes that only a text tells, it does not decide
+    `n_undecided_votes`. `n_unnumbered`
+    duplicates are interchange JSON that does not number its game.
+    `ignored` has the columns reason, n_documents, example: the ten most frequent reasons.
+    `left` says what could not be deleted after the commit. `upgraded_from` is the contract version
+    that the lake had before, if it has another one now.
+    """
+
+    statuses: dict[str, int]
+    games: pl.DataFrame
+    faults: pl.DataFrame
+    n_faulty_parts: int
+    n_superseded: int
+    n_bytes: int
+    ingest_id: int | None
+    n_in_other_form: int
+    n_known_by_content: int
+    n_read_votes: int
+    n_undecided_votes: int
+    n_unnumbered: int
+    ignored: pl.DataFrame
+    left: Sequence[str] = ()
+    upgraded_from: str | None = None
+
+    @property
+    def n_seen(self) -> int:
+        """The documents seen: each has one status."""
+        return sum(self.statuses.values())
+
+    @property
+    def n_of_games(self) -> int:
+        """The documents that hold a game, new or known."""
+        return self.n_seen - self.statuses["quarantined"] - self.statuses["ignored"]
+
+
 class Batch(Struct):
     """What came of a batch of documents."""
 

@@ -22,8 +22,7 @@ from msgspec import Struct
 from pipeline.archives import Document, Unit, named
 from pipeline.archives.sources import form_of
 from pipeline.events.contracts import no_rows, polars_schema
-from pipeline.ingest import IngestSummary
-from pipeline.ingest.decode import GameIds, fault_frame, seen_frame
+from pipeline.ingest.decode import GameIds, IngestSummary, fault_frame, seen_frame
 from pipeline.ingest.worker import Findings, Job
 from pipeline.lake import StoredLake
 from pipeline.lake.transaction import Mask, Removal

@@ -20,7 +20,7 @@ from pipeline.metrics import NAMES, metric
 from pipeline.metrics.known import Metric, Rows, Term, knowing
 from pipeline.pages import fragment, page, parameters, query_of
 from pipeline.pages.content import ROWS
-from pipeline.pages.render import MENU
+from pipeline.registry import MENU
 from pipeline.reports import games
 from pipeline.simulate import simulate
 from pipeline.vocabulary import EDITIONS, GameType

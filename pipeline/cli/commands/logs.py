@@ -34,7 +34,7 @@ from pipeline.errors import SourceError, UsageError
 
 if TYPE_CHECKING:
     from pipeline.conversion import Converted
-    from pipeline.ingest import IngestSummary
+    from pipeline.ingest.decode import IngestSummary
 
 # `magic ingest`: logs into a lake.
 
