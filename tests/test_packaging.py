@@ -18,11 +18,11 @@ ROOT = Path(__file__).parent.parent
 JUDGE = """
 import pipeline, sys
 from pipeline.ingest import ingest
-from pipeline.sqlfiles import folder
+from pipeline.sql_files import sql_folder
 ingest(sys.argv[1], "lake")
 rows = pipeline.open_lake("lake").metrics(engine="duckdb", metric="judgement")
 assert rows.height, rows
-print(folder())
+print(sql_folder())
 """
 IMPORTS = """
 import jupyterlab, nbclient, pyspark, starlette, vl_convert, xlsxwriter
@@ -84,9 +84,9 @@ assert_type(lake.games(game_type="chameleon"), pl.DataFrame)
 assert_type(lake.game("x"), pipeline.Game)
 assert_type(lake.game("x").players, pl.DataFrame)
 assert_type(lake.verify().is_whole, bool)
-rows = pipeline.Rows("votes", term=pl.lit("v"), what=pl.lit("w"), hit=pl.lit(1.0))
+rows = pipeline.RowSource("votes", term=pl.lit("v"), what=pl.lit("w"), hit=pl.lit(1.0))
 term = pipeline.Term("v", (pipeline.GameType.CHAMELEON,))
-declared = pipeline.Metric(terms=(term,), rows=(rows,))
+declared = pipeline.MetricSpec(terms=(term,), rows=(rows,))
 assert_type(lake.with_metric(declared, name="x"), pipeline.Lake)
 """
 

@@ -182,7 +182,7 @@ def test_a_beginning_of_several_ids_names_them(lake, games):
 
 def test_no_such_seat(lake, games):
     with pytest.raises(UsageError, match="no seat 9 in this game: choose from 1, 2, 3"):
-        transcript(lake, games[0]).seen_by(9)
+        transcript(lake, games[0]).items_seen_by(9)
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ import polars as pl
 from polars.datatypes import DataTypeClass
 
 from pipeline import column, games
-from pipeline.acts import ACTS, RESULT
+from pipeline.action_tables import ACTION_TABLES, RESULT_COLUMNS
 from pipeline.column import Column
 from pipeline.vocabulary import DocumentStatus, ParseStatus, Side
 
@@ -111,7 +111,7 @@ def instance(dtype: pl.DataType | DataTypeClass) -> pl.DataType:
     return dtype if isinstance(dtype, pl.DataType) else dtype()
 
 
-def broken(table: type[Table], rows: pl.DataFrame) -> dict[str, pl.Series]:
+def broken_rules(table: type[Table], rows: pl.DataFrame) -> dict[str, pl.Series]:
     """By rule that is broken, for each row whether it breaks the rule; the rows have its columns.
 
     Rows of which several have one key all break the rule that none have.
@@ -160,48 +160,50 @@ SHA256_LENGTH = 64
 class OfGame(Table):
     """Base of every table whose rows belong to a game."""
 
-    game_id = column.identifier(
+    game_id = column.identifier_column(
         "the game: a hash of its document's bytes and its index", primary_key=True
     )
-    game_type = column.word(games.names(), "which game was played")
-    system = column.text("the harness that ran the game")
-    setting_id = column.identifier(
+    game_type = column.category_column(games.game_type_names(), "which game was played")
+    system = column.text_column("the harness that ran the game")
+    setting_id = column.identifier_column(
         "the setting: a hash of what was fixed before play; equal for equal settings"
     )
-    game_index = column.count(
+    game_index = column.count_column(
         "the game's number in its competition, null if unknown", nullable=True
     )
-    is_finished = column.flag(
+    is_finished = column.boolean_column(
         "whether the game came to an end; paper metrics count only finished games"
     )
 
 
-class OfPlayer(OfGame):
+class PlayerRow(OfGame):
     """Base of every table whose rows belong to a player."""
 
-    player = column.text("the acting player's name in the log", nullable=True)
-    model = column.text("the acting player's model, null if the log does not say", nullable=True)
-    role = column.word(games.roles(), "the acting player's role", nullable=True)
-    side = column.word(Side, "the side that the role is on", nullable=True)
-    is_tested = column.flag("whether the acting player's model is under test")
-    competition = column.word(
+    player = column.text_column("the acting player's name in the log", nullable=True)
+    model = column.text_column(
+        "the acting player's model, null if the log does not say", nullable=True
+    )
+    role = column.category_column(games.role_names(), "the acting player's role", nullable=True)
+    side = column.category_column(Side, "the side that the role is on", nullable=True)
+    is_tested = column.boolean_column("whether the acting player's model is under test")
+    competition = column.category_column(
         games.competitions(),
         "what its results count for: game type and tested role, or side; null if not tested",
         nullable=True,
     )
 
 
-class OfSeat(OfPlayer):
+class SeatActionRow(PlayerRow):
     """Base of every table whose rows are something that a seat did."""
 
-    seat = column.small("the acting player's seat, from 1", primary_key=True)
-    round = column.small(
+    seat = column.small_integer_column("the acting player's seat, from 1", primary_key=True)
+    round = column.small_integer_column(
         "the round, from 1; 0 for what happens before the first", primary_key=True, low=0
     )
-    message_index = column.small(
+    message_index = column.small_integer_column(
         "the message it was read from, from 0; null for an act without words", nullable=True, low=0
     )
-    parse_status = column.word(
+    parse_status = column.category_column(
         ParseStatus, "how clearly the text says what the game registered, see docs/formats.md"
     )
 
@@ -209,126 +211,154 @@ class OfSeat(OfPlayer):
 class Games(OfGame):
     """One game."""
 
-    sha256 = column.digest(
+    sha256 = column.digest_column(
         "hash of its document's bytes, or of its content and the id that its log gives it",
         SHA256_LENGTH,
     )
-    content_id = column.identifier(
+    content_id = column.identifier_column(
         "hash of the parsed content: equal if the same game comes in two JSON forms"
     )
-    assigned_model = column.text(
+    assigned_model = column.text_column(
         "what the ingest was given as the model: a name, or players' models in JSON", nullable=True
     )
-    format = column.text("the log format that it was read from")
-    format_version = column.text("the variant of the format")
-    source = column.text("the folder or archive in which its document was found")
-    path = column.text("its document's path within the source")
-    n_players = column.small("seats at the table")
-    n_rounds = column.small("rounds played, or fixed by the setting", low=0)
-    n_messages = column.small("messages in its log", low=0)
-    outcome = column.word(games.outcomes(), "how it ended, null if it did not", nullable=True)
-    ended_by = column.text(
+    format = column.text_column("the log format that it was read from")
+    format_version = column.text_column("the variant of the format")
+    source = column.text_column("the folder or archive in which its document was found")
+    path = column.text_column("its document's path within the source")
+    n_players = column.small_integer_column("seats at the table")
+    n_rounds = column.small_integer_column("rounds played, or fixed by the setting", low=0)
+    n_messages = column.small_integer_column("messages in its log", low=0)
+    outcome = column.category_column(
+        games.outcome_names(), "how it ended, null if it did not", nullable=True
+    )
+    ended_by = column.text_column(
         "why it did not run its course, in the log's words; null if it did", nullable=True
     )
-    outcome_code = column.code("the log's own code of the outcome")
-    topic = column.text("hidden roles: the announced topic of the words", nullable=True)
-    word = column.text("hidden roles: the civilian side's secret word", nullable=True)
-    other_word = column.text("undercover: the secret word of the hidden player", nullable=True)
-    hidden_player = column.text("hidden roles: the player with the hidden role", nullable=True)
-    tested_player = column.text("the player that the setting puts under test", nullable=True)
-    n_rounds_fixed = column.small(
+    outcome_code = column.code_column("the log's own code of the outcome")
+    topic = column.text_column("hidden roles: the announced topic of the words", nullable=True)
+    word = column.text_column("hidden roles: the civilian side's secret word", nullable=True)
+    other_word = column.text_column(
+        "undercover: the secret word of the hidden player", nullable=True
+    )
+    hidden_player = column.text_column(
+        "hidden roles: the player with the hidden role", nullable=True
+    )
+    tested_player = column.text_column("the player that the setting puts under test", nullable=True)
+    n_rounds_fixed = column.small_integer_column(
         "rounds fixed before play, null if not fixed", nullable=True, low=0
     )
-    multiplier = column.number("public good: what the pool is multiplied by")
-    payoff_cooperate = column.number("prisoner's dilemma: points of each player if all cooperate")
-    payoff_defect = column.number("prisoner's dilemma: points of each player if all defect")
-    payoff_one_defect = column.number("prisoner's dilemma: points of a player who alone defects")
-    payoff_two_defect = column.number(
+    multiplier = column.number_column("public good: what the pool is multiplied by")
+    payoff_cooperate = column.number_column(
+        "prisoner's dilemma: points of each player if all cooperate"
+    )
+    payoff_defect = column.number_column("prisoner's dilemma: points of each player if all defect")
+    payoff_one_defect = column.number_column(
+        "prisoner's dilemma: points of a player who alone defects"
+    )
+    payoff_two_defect = column.number_column(
         "prisoner's dilemma: points of each of two players who defect"
     )
-    setting = column.text("what was fixed before play, as JSON with sorted keys")
-    started_at = column.instant("when it began, null if the log does not say", nullable=True)
+    setting = column.text_column("what was fixed before play, as JSON with sorted keys")
+    started_at = column.timestamp_column(
+        "when it began, null if the log does not say", nullable=True
+    )
 
 
-class Players(OfPlayer):
+class Players(PlayerRow):
     """One seat of one game."""
 
-    seat = column.small("the seat, from 1", primary_key=True)
-    final_score = column.number("the points at the end, in the game's own unit", nullable=True)
-    score_rank = column.small("1 for the most points; ties share the better rank", nullable=True)
-    is_bot = column.flag(
+    seat = column.small_integer_column("the seat, from 1", primary_key=True)
+    final_score = column.number_column(
+        "the points at the end, in the game's own unit", nullable=True
+    )
+    score_rank = column.small_integer_column(
+        "1 for the most points; ties share the better rank", nullable=True
+    )
+    is_bot = column.boolean_column(
         "whether it follows rules and is no language model; null if the log does not say",
         nullable=True,
     )
-    failure = column.text(
+    failure = column.text_column(
         "how it failed, so that the game ended, in the log's words, such as timeout; null if it "
         "did not, or the log does not say who did",
         nullable=True,
     )
-    input_tokens = column.count(
+    input_tokens = column.count_column(
         "tokens that its calls were given, cached ones too; null if the log does not say",
         nullable=True,
     )
-    output_tokens = column.count(
+    output_tokens = column.count_column(
         "tokens that its calls generated, with those of its thoughts; null if the log does not say",
         nullable=True,
     )
-    seconds = column.number("seconds that its calls took; null if the log does not say", low=0)
-    cost = column.number("US dollars that its calls cost; null if the log does not say", low=0)
+    seconds = column.number_column(
+        "seconds that its calls took; null if the log does not say", low=0
+    )
+    cost = column.number_column(
+        "US dollars that its calls cost; null if the log does not say", low=0
+    )
 
 
-class Results(OfPlayer, columns=RESULT):
+class Results(PlayerRow, columns=RESULT_COLUMNS):
     """The result of one game for one tested side: a tested model's role, or a tested seat."""
 
     # Not unique: hidden roles have a row for each model and role, see the rule below.
-    game_id = column.identifier("the game: a hash of its document's bytes and its index")
+    game_id = column.identifier_column("the game: a hash of its document's bytes and its index")
 
     one_row_for_a_side = ~pl.struct("game_id", "seat", "model", "role").is_duplicated()
 
 
-class Messages(OfPlayer):
+class Messages(PlayerRow):
     """One message, in the log's order."""
 
-    message_index = column.small(
+    message_index = column.small_integer_column(
         "the message's position in the log, from 0", primary_key=True, low=0
     )
-    seat = column.small("the speaker's seat, null for the moderator", nullable=True)
-    round = column.small("the round it belongs to, null outside of rounds", nullable=True, low=0)
-    parse_status = column.word(ParseStatus, "`outage` if an API error replaced the answer")
-    turn = column.code("the log's own turn number, not unique")
-    phase = column.word(games.phases(), "the part of the game that the message belongs to")
-    visible_to = column.texts("who was shown it: players' names, `all`, or nobody")
-    content = column.text("the text, as logged")
-    msg_type = column.text("the log's own message type", nullable=True)
+    seat = column.small_integer_column("the speaker's seat, null for the moderator", nullable=True)
+    round = column.small_integer_column(
+        "the round it belongs to, null outside of rounds", nullable=True, low=0
+    )
+    parse_status = column.category_column(
+        ParseStatus, "`outage` if an API error replaced the answer"
+    )
+    turn = column.code_column("the log's own turn number, not unique")
+    phase = column.category_column(
+        games.phase_names(), "the part of the game that the message belongs to"
+    )
+    visible_to = column.text_list_column("who was shown it: players' names, `all`, or nobody")
+    content = column.text_column("the text, as logged")
+    msg_type = column.text_column("the log's own message type", nullable=True)
 
 
 class Roles(Table):
     """One role of a kind of game, as it was when its games were ingested."""
 
-    game_type = column.text("the game", primary_key=True)
-    role = column.text("the role", primary_key=True)
-    side = column.word(Side, "the side that it is on")
-    competition = column.text("what its results count for in Win Rate")
-    is_sought = column.flag("whether a vote is right that names a player of this role")
+    game_type = column.text_column("the game", primary_key=True)
+    role = column.text_column("the role", primary_key=True)
+    side = column.category_column(Side, "the side that it is on")
+    competition = column.text_column("what its results count for in Win Rate")
+    is_sought = column.boolean_column("whether a vote is right that names a player of this role")
 
 
 class Documents(Table):
     """One raw document as an ingest found it first; it has no row of later ones that find it so."""
 
-    ingest_id = column.count("the ingest that found it so", primary_key=True, low=1)
-    source = column.text("the folder or archive that it is in", primary_key=True)
-    path = column.text("its path within the source", primary_key=True)
-    n_bytes = column.count("its size in bytes, null if it was not read", nullable=True)
-    sha256 = column.digest("hash of its bytes, null if not read", SHA256_LENGTH, nullable=True)
-    format = column.text("the log format, null if it is not a log", nullable=True)
-    status = column.word(DocumentStatus, "what the ingest did with it")
-    reason = column.text("why it was not ingested", nullable=True)
-    game_id = column.identifier("the game that it holds", nullable=True)
-    game_index = column.count(
+    ingest_id = column.count_column("the ingest that found it so", primary_key=True, low=1)
+    source = column.text_column("the folder or archive that it is in", primary_key=True)
+    path = column.text_column("its path within the source", primary_key=True)
+    n_bytes = column.count_column("its size in bytes, null if it was not read", nullable=True)
+    sha256 = column.digest_column(
+        "hash of its bytes, null if not read", SHA256_LENGTH, nullable=True
+    )
+    format = column.text_column("the log format, null if it is not a log", nullable=True)
+    status = column.category_column(DocumentStatus, "what the ingest did with it")
+    reason = column.text_column("why it was not ingested", nullable=True)
+    game_id = column.identifier_column("the game that it holds", nullable=True)
+    game_index = column.count_column(
         "the game's number, of its file's name or in its file; null if the log states one itself",
         nullable=True,
     )
-    assigned_model = column.text(
+    assigned_model = column.text_column(
         "what the ingest was given as the model: a name, or players' models in JSON", nullable=True
     )
 
@@ -336,59 +366,65 @@ class Documents(Table):
 class Quarantine(Table):
     """One document, or part of one, that could not be used."""
 
-    ingest_id = column.count("the ingest that saw it first", low=1)
-    source = column.text("the folder or archive that it is in")
-    path = column.text("its path within the source")
-    sha256 = column.digest("hash of its bytes, null if not read", SHA256_LENGTH, nullable=True)
-    game_id = column.identifier(
+    ingest_id = column.count_column("the ingest that saw it first", low=1)
+    source = column.text_column("the folder or archive that it is in")
+    path = column.text_column("its path within the source")
+    sha256 = column.digest_column(
+        "hash of its bytes, null if not read", SHA256_LENGTH, nullable=True
+    )
+    game_id = column.identifier_column(
         "the game that lacks this part, null for a whole document", nullable=True
     )
-    json_path = column.text("the position of the fault in the document")
-    rule = column.text("the rule that is broken")
-    message = column.text("what the document has instead")
-    n_bytes = column.count("the document's full length in bytes", nullable=True)
+    json_path = column.text_column("the position of the fault in the document")
+    rule = column.text_column("the rule that is broken")
+    message = column.text_column("what the document has instead")
+    n_bytes = column.count_column("the document's full length in bytes", nullable=True)
     raw = Column(pl.Binary(), "the first 64 KiB of the document's bytes", nullable=True)
 
 
 class Archives(Table):
     """One large archive that an ingest read completely: all of its documents have a row."""
 
-    ingest_id = column.count("the ingest that read it", primary_key=True, low=1)
-    source = column.text("the source of the documents in it", primary_key=True)
-    prefix = column.text("the beginning that the paths of its documents share", primary_key=True)
-    n_bytes = column.count("its size on disk in bytes")
-    sha256 = column.digest("hash of its bytes on disk", SHA256_LENGTH)
+    ingest_id = column.count_column("the ingest that read it", primary_key=True, low=1)
+    source = column.text_column("the source of the documents in it", primary_key=True)
+    prefix = column.text_column(
+        "the beginning that the paths of its documents share", primary_key=True
+    )
+    n_bytes = column.count_column("its size on disk in bytes")
+    sha256 = column.digest_column("hash of its bytes on disk", SHA256_LENGTH)
 
 
 class Ingests(Table):
     """One committed ingest."""
 
-    ingest_id = column.count("the ingest's number in this lake, from 1", primary_key=True, low=1)
-    started_at = column.instant("when it began")
-    finished_at = column.instant("when it was committed")
-    sources = column.texts("the sources, as full paths or URLs")
-    n_documents = column.count("documents seen")
-    n_ingested = column.count("of these, new games")
-    n_replacing = column.count("of these, games that replaced another game at their path")
-    n_unchanged = column.count("of these, already known at their path")
-    n_duplicate = column.count("of these, already known from another path")
-    n_quarantined = column.count("of these, put into quarantine")
-    n_ignored = column.count("of these, not logs")
-    n_superseded = column.count("games removed because no path holds them any more")
-    code_sha256 = column.digest(
+    ingest_id = column.count_column(
+        "the ingest's number in this lake, from 1", primary_key=True, low=1
+    )
+    started_at = column.timestamp_column("when it began")
+    finished_at = column.timestamp_column("when it was committed")
+    sources = column.text_list_column("the sources, as full paths or URLs")
+    n_documents = column.count_column("documents seen")
+    n_ingested = column.count_column("of these, new games")
+    n_replacing = column.count_column("of these, games that replaced another game at their path")
+    n_unchanged = column.count_column("of these, already known at their path")
+    n_duplicate = column.count_column("of these, already known from another path")
+    n_quarantined = column.count_column("of these, put into quarantine")
+    n_ignored = column.count_column("of these, not logs")
+    n_superseded = column.count_column("games removed because no path holds them any more")
+    code_sha256 = column.digest_column(
         "hash of the code that an ingest runs", SHA256_LENGTH, nullable=True
     )
-    assigned_model = column.text(
+    assigned_model = column.text_column(
         "what was given as the model: a name, or models in JSON by path", nullable=True
     )
-    max_document = column.count(
+    max_document = column.count_column(
         "the size in bytes above which documents were not read", nullable=True
     )
-    max_expanded = column.count(
+    max_expanded = column.count_column(
         "the limit in bytes for an expanded archive, null for the default", nullable=True
     )
-    tool_version = column.text("the version of magic-pipeline")
-    contract_version = column.small("the version of these contracts")
+    tool_version = column.text_column("the version of magic-pipeline")
+    contract_version = column.small_integer_column("the version of these contracts")
     versions = Column(
         pl.List(
             pl.Struct(
@@ -415,10 +451,10 @@ _FIRST: dict[str, type[Table]] = {
     "messages": Messages,
 }
 _LAST: dict[str, type[Table]] = {"roles": Roles, "ingests": Ingests}
-OF_KINDS = games.own_tables({*_FIRST, *ACTS, *_LAST})
+GAME_TYPE_TABLES = games.game_type_tables({*_FIRST, *ACTION_TABLES, *_LAST})
 _OF_ACTS = {
-    name: type(name, (OfSeat,), {"__doc__": table.row}, columns=table.columns)
-    for name, table in (ACTS | OF_KINDS).items()
+    name: type(name, (SeatActionRow,), {"__doc__": table.row}, columns=table.columns)
+    for name, table in (ACTION_TABLES | GAME_TYPE_TABLES).items()
 }
 TABLES = _FIRST | _OF_ACTS | _LAST
 GAME_TABLES = tuple(name for name, table in TABLES.items() if issubclass(table, OfGame))
@@ -431,8 +467,8 @@ GAME_ROW = "game"
 def shared_columns(table: str) -> frozenset[str]:
     """The columns that a table's rows repeat of their game and their player."""
     contract = TABLES[table]
-    if issubclass(contract, (OfSeat, Messages)):
-        return frozenset(OfPlayer.columns())
+    if issubclass(contract, (SeatActionRow, Messages)):
+        return frozenset(PlayerRow.columns())
     return frozenset(OfGame.columns()) if contract is Players else frozenset()
 
 
@@ -447,20 +483,20 @@ def own_contract(table: str) -> type[Table]:
     return type(f"Own{contract.__name__}", (Table,), {GAME_ROW: number, **own})
 
 
-def row_meaning(table: str) -> str:
+def row_description(table: str) -> str:
     """What one row of the table is, in a sentence."""
     return (TABLES[table].__doc__ or "").splitlines()[0]
 
 
 @cache
-def polars_schema(table: str) -> Mapping[str, pl.DataType]:
+def table_schema(table: str) -> Mapping[str, pl.DataType]:
     """The table's columns and their polars types, in order; a game's id comes first."""
     columns = {name: column.dtype for name, column in TABLES[table].columns().items()}
     first = {"game_id": columns["game_id"]} if table in GAME_TABLES else {}
     return MappingProxyType(first | columns)
 
 
-def no_rows(table: str) -> pl.DataFrame:
+def empty_table(table: str) -> pl.DataFrame:
     """The table without a row, a frame that its owner may change."""
     return _no_rows(table).clone()
 
@@ -468,15 +504,15 @@ def no_rows(table: str) -> pl.DataFrame:
 # To make one takes half a millisecond, and a game has no row in most tables.
 @cache
 def _no_rows(table: str) -> pl.DataFrame:
-    return pl.DataFrame(schema=polars_schema(table))
+    return pl.DataFrame(schema=table_schema(table))
 
 
 @cache
-def role_rows() -> pl.DataFrame:
+def registered_roles() -> pl.DataFrame:
     """The rows of the table `roles` for all games that are known here."""
     rows = [
         (name, role.name, str(role.side), role.competition, role.is_sought)
-        for name, kind in games.kinds().items()
+        for name, kind in games.game_definitions().items()
         for role in kind.roles
     ]
-    return pl.DataFrame(rows, dict(polars_schema("roles")), orient="row")
+    return pl.DataFrame(rows, dict(table_schema("roles")), orient="row")

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from pipeline.metrics.known import Metric, Rows, Tables, Term, as_hit, either, one
+from pipeline.metrics.registry import MetricSpec, RowSource, Tables, Term, as_hit, either, one
 from pipeline.vocabulary import GameType
 
 _TERMS = (Term("own_proposals", (GameType.COST_SHARING,)),)
@@ -27,11 +27,11 @@ def _with_last_shares(tables: Tables) -> pl.LazyFrame:
     )
 
 
-PAPER = Metric(
+PAPER = MetricSpec(
     terms=_TERMS,
     has_partial_hits=False,
     rows=(
-        Rows(
+        RowSource(
             "results",
             term=one("own_proposals"),
             where=_IS_AGREEMENT,
@@ -40,10 +40,10 @@ PAPER = Metric(
         ),
     ),
 )
-RELEASE = Metric(
+RELEASE = MetricSpec(
     terms=_TERMS,
     rows=(
-        Rows(
+        RowSource(
             _with_last_shares,
             term=one("own_proposals"),
             where=_IS_AGREEMENT,

@@ -3,21 +3,30 @@
 import polars as pl
 from msgspec.structs import replace
 
-from pipeline.events.prose import answers, has_thoughts
-from pipeline.metrics.known import Combine, Metric, Rows, Tables, Term, as_hit, either, one
+from pipeline.events.text_parsing import answers_without_thoughts, has_reasoning_text
+from pipeline.metrics.registry import (
+    Combine,
+    MetricSpec,
+    RowSource,
+    Tables,
+    Term,
+    as_hit,
+    either,
+    one,
+)
 from pipeline.vocabulary import Choice, GameType
 
 _TERMS = (
     Term("betrayals", (GameType.PRISONERS_DILEMMA,)),
     Term("least_contributions", (GameType.PUBLIC_GOOD,)),
 )
-_BETRAYALS = Rows(
+_BETRAYALS = RowSource(
     "decisions",
     term=one("betrayals"),
     what=pl.col("choice"),
     hit=as_hit(pl.col("choice") == Choice.DEFECT),
 )
-_LEAST = Rows(
+_LEAST = RowSource(
     "contributions",
     term=one("least_contributions"),
     what=either(pl.col("is_least"), "least", "not least"),
@@ -55,14 +64,14 @@ _READS_TEXTS = pl.col("system").is_in(["magic", "chatarena"])
 def _choices_as_read(tables: Tables) -> pl.LazyFrame:
     """The decisions; of a text that holds thoughts, the choice that the answer alone makes."""
     text = pl.col("text")
-    said = text.map_batches(answers, pl.String)
+    said = text.map_batches(answers_without_thoughts, pl.String)
     choice = (
         pl.when(said.str.to_lowercase().str.contains(Choice.COOPERATE, literal=True))
         .then(pl.lit(str(Choice.COOPERATE)))
         .when(said.str.contains(r"\S"))
         .then(pl.lit(str(Choice.DEFECT)))
     )
-    is_read = _READS_TEXTS & has_thoughts(text)
+    is_read = _READS_TEXTS & has_reasoning_text(text)
     return tables("decisions").with_columns(
         choice=pl.when(is_read).then(choice).otherwise("choice")
     )
@@ -72,7 +81,10 @@ def _amounts_as_read(tables: Tables) -> pl.LazyFrame:
     """The contributions, read like that, with the least of their round."""
     games = tables("games").select("game_id", "format_version", "n_players")
     text, amount, is_read = pl.col("text"), pl.col("amount"), pl.col("is_read")
-    said, is_pgm = text.map_batches(answers, pl.String), pl.col("format_version") == "pgm"
+    said, is_pgm = (
+        text.map_batches(answers_without_thoughts, pl.String),
+        pl.col("format_version") == "pgm",
+    )
     of_pgm, first = said.str.extract(r"I contribute ([0-9]+)"), said.str.extract(r"\b([0-9]+)\b")
     stated = pl.when(is_pgm).then(of_pgm).otherwise(first).cast(pl.Float64)
     of_round = ["game_id", "round"]
@@ -81,7 +93,7 @@ def _amounts_as_read(tables: Tables) -> pl.LazyFrame:
     return (
         tables("contributions")
         .join(games, on="game_id")
-        .with_columns(is_read=(_READS_TEXTS & has_thoughts(text)).fill_null(value=False))
+        .with_columns(is_read=(_READS_TEXTS & has_reasoning_text(text)).fill_null(value=False))
         .with_columns(amount=pl.when(is_read).then(stated).otherwise(amount))
         .with_columns(least_amount=amount.min().over(of_round))
         .with_columns(
@@ -91,7 +103,7 @@ def _amounts_as_read(tables: Tables) -> pl.LazyFrame:
     )
 
 
-PAPER = Metric(
+PAPER = MetricSpec(
     terms=_TERMS,
     has_partial_hits=False,
     rows=(_BETRAYALS, _LEAST),
@@ -104,11 +116,11 @@ AUDITED = replace(
         replace(_LEAST, table=_amounts_as_read),
     ),
 )
-RELEASE = Metric(
+RELEASE = MetricSpec(
     terms=_TERMS,
     rows=(
         _BETRAYALS,
-        Rows(
+        RowSource(
             _rounds_of_three,
             term=one("least_contributions"),
             what=either(pl.col("amount") == pl.col("least_amount"), "least", "not least"),

@@ -3,14 +3,14 @@
 import polars as pl
 from msgspec.structs import replace
 
-from pipeline.metrics.known import Metric, Rows, Term, as_hit, one
+from pipeline.metrics.registry import MetricSpec, RowSource, Term, as_hit, one
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES
 
-PAPER = Metric(
+PAPER = MetricSpec(
     terms=(Term("analyses", HIDDEN_ROLE_GAMES),),
     has_partial_hits=False,
     rows=(
-        Rows(
+        RowSource(
             "role_analyses",
             term=one("analyses"),
             what=pl.col("kind"),

@@ -10,20 +10,20 @@ from msgspec.structs import replace
 from polars.testing import assert_frame_equal
 
 import pipeline
-from pipeline.answers import with_metrics
 from pipeline.api import Lake
 from pipeline.errors import MetricError, QueryError, UsageError
-from pipeline.metrics.evidence import evidence_parts, evidence_totals, sentence
-from pipeline.metrics.known import (
+from pipeline.lake_methods import with_registered_metrics
+from pipeline.metrics.evidence import evidence_parts, evidence_totals, format_sum_sentence
+from pipeline.metrics.registry import (
     NAMES,
-    Added,
     Combine,
-    Metric,
-    Rows,
+    MetricSpec,
+    RegisteredMetric,
+    RowSource,
     Term,
-    metric,
-    metrics_of,
-    sql,
+    metric_spec,
+    metric_sql,
+    use_lake_metrics,
 )
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES, PAPER
 
@@ -32,12 +32,12 @@ PAGE = (Path(__file__).parents[2] / "docs" / "adding.md").read_text(encoding="ut
 TERMS = (Term("votes", HIDDEN_ROLE_GAMES),)
 
 
-def declared(**changed: object) -> Metric:
+def declared(**changed: object) -> MetricSpec:
     """The metric of docs/adding.md: votes that name nobody, over votes."""
     target = pl.col("target")
     own = {"term": pl.lit("votes"), "what": target.fill_null("nobody")}
-    rows = Rows("votes", **(own | {"hit": target.is_null().cast(pl.Float64)} | changed))
-    return Metric(terms=TERMS, rows=(rows,))
+    rows = RowSource("votes", **(own | {"hit": target.is_null().cast(pl.Float64)} | changed))
+    return MetricSpec(terms=TERMS, rows=(rows,))
 
 
 @pytest.fixture(scope="module")
@@ -136,8 +136,8 @@ def test_lakes_with_a_metric_of_one_name_do_not_mix(lake: Lake) -> None:
     for table in ("messages", "votes"):
         own = {"what": pl.lit("asked"), "hit": pl.lit(1.0)}
         is_of_term = pl.col("game_type").is_in(HIDDEN_ROLE_GAMES)
-        rows = Rows(table, pl.lit("votes"), where=is_of_term, **own)
-        game = lake.with_metric(Metric(TERMS, (rows,)), name="mine").game(game_id)
+        rows = RowSource(table, pl.lit("votes"), where=is_of_term, **own)
+        game = lake.with_metric(MetricSpec(TERMS, (rows,)), name="mine").game(game_id)
         assert game.sources["mine"] == {table}
         assert "mine: asked" in game.text
 
@@ -167,7 +167,7 @@ def test_without_sql_polars_counts_and_the_rest_says_so(lake: Lake) -> None:
     pages = [given.evidence_page("quiet", limit=7)]
     pages.append(given.evidence_page("quiet", limit=7, offset=7))
     assert pl.concat(pages).equals(counted.head(14))
-    with metrics_of(given):
+    with use_lake_metrics(given):
         assert pl.concat(evidence_parts(given, "quiet")).equals(counted)
         (first,), totals = evidence_parts(given, "quiet", limit=3), evidence_totals(given, "quiet")
     assert first.height == 3 and totals["counted"][-1] == given.evidence("quiet").height
@@ -271,7 +271,7 @@ def test_rows_of_unknown_hit_are_counted_and_named(lake: Lake) -> None:
     whole = mine.evidence_sum("first")
     assert whole["n_unknown"].to_list() == [None, n_unknown]
     said = f"{n_unknown} rows of unknown hit not counted"
-    assert said in sentence("first", whole)
+    assert said in format_sum_sentence("first", whole)
     assert said in mine.page("evidence", metric="first").html
     assert lake.metrics()["n_unknown"].sum() == 0
     with pytest.raises(MetricError, match=r"polars counts .* 1 n_unknown; SQL .* 0 n_unknown"):
@@ -284,7 +284,9 @@ def test_rows_of_unknown_hit_are_counted_and_named(lake: Lake) -> None:
 
 def test_hits_of_a_metric_that_nobody_checked_are_refused(lake: Lake) -> None:
     """As of a package, whose metric is counted in lakes that it has not seen."""
-    unchecked = with_metrics(lake, {"x": Added(declared(hit=pl.lit(2.0)), "X")})
+    unchecked = with_registered_metrics(
+        lake, {"x": RegisteredMetric(declared(hit=pl.lit(2.0)), "X")}
+    )
     for ask in (unchecked.metrics, unchecked.leaderboard, unchecked.readability):
         with pytest.raises(MetricError, match=r"`x` has a hit that is not within 0\.\.1"):
             ask()
@@ -300,28 +302,28 @@ WRONG = {
     "an unknown term": (declared(term=pl.lit("x")), {}, "the term `x` in the game type chameleon"),
     "a hit of 2": (declared(hit=pl.lit(2.0)), {}, r"a hit of 2\.0, which is not within 0\.\.1"),
     "a game type that nobody plays": (
-        Metric((Term("votes", ("chameleon", "nogame")),), declared().rows),
+        MetricSpec((Term("votes", ("chameleon", "nogame")),), declared().rows),
         {},
         "the term `votes` of `x` names an unknown game type: nogame; ",
     ),
     "a game type with another letter": (
-        Metric((Term("votes", ("werewolv",)),), declared().rows),
+        MetricSpec((Term("votes", ("werewolv",)),), declared().rows),
         {},
         "names an unknown game type: werewolv; did you mean `werewolf`?",
     ),
     "a term without a game type": (
-        Metric((*TERMS, Term("more", ())), declared().rows, high=2),
+        MetricSpec((*TERMS, Term("more", ())), declared().rows, high=2),
         {},
         "the term `more` of `x` names no game type",
     ),
     "two terms of one name": (
-        Metric(
+        MetricSpec(
             (Term("votes", ("chameleon",)), Term("votes", ("undercover",))), declared().rows, high=2
         ),
         {},
         "`x` has several terms `votes`",
     ),
-    "no term": (Metric((), declared().rows), {}, "`x` has no Term"),
+    "no term": (MetricSpec((), declared().rows), {}, "`x` has no Term"),
     "one hit of 1.5": (
         declared(hit=pl.when(pl.col("seat") == 1).then(1.5).otherwise(0.0)),
         {},
@@ -391,11 +393,13 @@ def test_the_values_of_our_own_files_are_those_of_metrics(lake_of_formats: Path)
     lake = pipeline.open_lake(lake_of_formats)
     assert len(lake.systems) > 1
     for name in NAMES:
-        lake.with_metric(metric(name), name=f"own_{name}", sql=sql(name, PAPER))  # is not refused
+        lake.with_metric(
+            metric_spec(name), name=f"own_{name}", sql=metric_sql(name, PAPER)
+        )  # is not refused
 
 
 def test_a_game_type_that_a_term_names_twice_counts_once(lake: Lake, given: Lake) -> None:
-    twice = Metric((Term("votes", HIDDEN_ROLE_GAMES * 2),), declared().rows)
+    twice = MetricSpec((Term("votes", HIDDEN_ROLE_GAMES * 2),), declared().rows)
     own = lake.with_metric(twice, name="silence")
     assert_frame_equal(own.metrics(metric="silence"), given.metrics(metric="silence"))
 
@@ -414,10 +418,10 @@ def test_the_end_of_the_range_is_no_less_than_values_can_be(
     combine: Combine, weights: tuple[float, ...], least: float
 ) -> None:
     terms = tuple(Term(f"t{n}", ("chameleon",), weight) for n, weight in enumerate(weights))
-    assert Metric(terms, declared().rows, combine, high=least).high == least
+    assert MetricSpec(terms, declared().rows, combine, high=least).high == least
     for high in (least * 0.99, 0.0, -1.0, float("inf"), float("nan")):
         with pytest.raises(MetricError, match=f"which is {least}, not "):
-            Metric(terms, declared().rows, combine, high=high)
+            MetricSpec(terms, declared().rows, combine, high=high)
 
 
 def test_a_part_of_a_hit_counts_whatever_a_metric_says_of_its_hits(lake: Lake) -> None:

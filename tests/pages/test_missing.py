@@ -15,8 +15,8 @@ from pipeline.errors import UsageError
 from pipeline.ingest import ingest
 from pipeline.pages import content, csv_parts, fragment, parameters
 from pipeline.pages.content import ROWS
-from pipeline.pages.render import page_link
-from pipeline.reports.games import missing
+from pipeline.pages.templating import page_link
+from pipeline.reports.games import missing_games
 from pipeline.simulate import simulate
 
 KEY = ("model", "competition", "game_index", "setting_id")
@@ -64,7 +64,7 @@ def html(lake: Lake, name: str, **given: str) -> str:
 def test_every_number_leads_to_its_rows(lake: Lake) -> None:
     """Also where the lake has several systems: the page counts one, and its links say which."""
     for system in ({}, {"system": "goods"}, {"system": "ck_arena"}):
-        rows = lake.of_one_system(system.get("system")).completeness()
+        rows = lake.for_single_system(system.get("system")).completeness()
         shown = table(html(lake, "completeness", **system), "completeness")[1:]
         n_checked = 0
         for row, cells in zip(rows.iter_rows(named=True), shown, strict=True):
@@ -95,7 +95,7 @@ def test_so_many_games_as_are_asked_for_lead_to_no_settings(lake: Lake) -> None:
 
 
 def test_the_leaderboard_leads_to_as_many(lake: Lake) -> None:
-    board = lake.of_one_system().leaderboard()
+    board = lake.for_single_system().leaderboard()
     shown = table(html(lake, "leaderboard"), "leaderboard")[1:]
     n_missing = 0
     for row, cells in zip(board.iter_rows(named=True), shown, strict=True):
@@ -135,15 +135,15 @@ def test_pages_lose_no_row(lake: Lake) -> None:
         parts.append(shown.rows)
         after = shown.after
     assert len(parts) > 1
-    assert pl.concat(parts).equals(missing(lake))
+    assert pl.concat(parts).equals(missing_games(lake))
     counts = shown.competitions
-    assert sum(counts.values()) == missing(lake)["n_missing"].sum()
+    assert sum(counts.values()) == missing_games(lake)["n_missing"].sum()
     for name, n in counts.items():
         asked = parameters("missing", {"competition": name})
         whole = pl.concat(csv_parts("missing", lake, asked))
         assert whole["n_missing"].sum() == n
         assert content("missing", lake, asked).rows.height == min(whole.height, ROWS)
-        assert lake.missing(competition=name).equals(missing(lake).filter(competition=name))
+        assert lake.missing(competition=name).equals(missing_games(lake).filter(competition=name))
     with pytest.raises(UsageError, match="no competition chess"):
         lake.missing(competition="chess")
 
@@ -161,7 +161,9 @@ def test_pages_in_any_order_lose_no_row(lake: Lake) -> None:
         by = list(dict.fromkeys([column, *KEY]))
         down = [order == "down", *[False] * (len(by) - 1)]
         assert len(parts) > 1
-        assert pl.concat(parts).equals(missing(lake).sort(by, descending=down, nulls_last=True))
+        assert pl.concat(parts).equals(
+            missing_games(lake).sort(by, descending=down, nulls_last=True)
+        )
 
 
 @pytest.mark.parametrize(

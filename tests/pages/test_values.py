@@ -16,8 +16,8 @@ from servers import Served
 
 from pipeline.api import Lake, open_lake
 from pipeline.ingest import ingest
-from pipeline.metrics import NAMES, metric
-from pipeline.metrics.known import Metric, Rows, Term, knowing
+from pipeline.metrics import NAMES, metric_spec
+from pipeline.metrics.registry import MetricSpec, RowSource, Term, use_metrics
 from pipeline.pages import fragment, page, parameters, query_of
 from pipeline.pages.content import ROWS
 from pipeline.registry import MENU
@@ -121,7 +121,7 @@ def test_compare(opened: Lake, given: dict[str, str]) -> None:
         **asked,
     )
     if "game_type" in given:  # of other games there is nothing to compare
-        kept = [n for n in NAMES if given["game_type"] in metric(n).game_types]
+        kept = [n for n in NAMES if given["game_type"] in metric_spec(n).game_types]
         rows = rows.filter(pl.col("metric").is_in(kept))
     columns = ["value", "other_value", "difference", "ci_low", "ci_high", "p_value", "p_holm"]
     columns += ["n_settings", "common_value", "other_common_value"]
@@ -283,8 +283,8 @@ def pages_of(lake: Lake, name: str, **given: str) -> pl.DataFrame:
 def test_pages_of_a_metric_with_rows_alike_are_all_of_it(opened: Lake) -> None:
     """A seat's proposal has a row for each party: in all that evidence shows they are alike."""
     is_high = (pl.col("share") > 0.4).cast(pl.Float64)
-    rows = Rows("proposals", term=pl.lit("shares"), what=pl.lit("share"), hit=is_high)
-    declared = Metric(terms=(Term("shares", (GameType.COST_SHARING,)),), rows=(rows,))
+    rows = RowSource("proposals", term=pl.lit("shares"), what=pl.lit("share"), hit=is_high)
+    declared = MetricSpec(terms=(Term("shares", (GameType.COST_SHARING,)),), rows=(rows,))
     sql = """WITH attempts AS (
     SELECT
         *, 'shares' AS term, 'share' AS what,
@@ -303,7 +303,7 @@ GROUP BY GROUPING SETS ((model, game_type), (model))"""
     whole = given.evidence("high_shares")
     assert whole.is_duplicated().any()
     assert whole.height > 2 * ROWS
-    with knowing(given._added):
+    with use_metrics(given._added):
         assert pages_of(given, "evidence", metric="high_shares").equals(whole)
 
 
