@@ -195,7 +195,7 @@ def _estimate(estimate: Estimate, cell: Cell, row: Row, href: str | None, drawin
     if value is None:
         why = _text(row.get(estimate.reason or "") or "no value")
         hidden = f'<span class="vh"> {why}</span>'
-    return f'<span class="none" title="{why}">{NULL_TEXT}{hidden}</span>{mark}'
+        return f'<span class="none" title="{why}">{NULL_TEXT}{hidden}</span>{mark}'
     interval = f' <span class="interval">({_ends(estimate, cell, row)})</span>'
     counts = _counts(estimate, row, _named)
     text = f"<b>{escape(cell.text)}</b>" if cell.is_best else escape(cell.text)
