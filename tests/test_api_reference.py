@@ -189,7 +189,7 @@ WITHOUT_PARAMETER = {
     "leaderboard --percent": "`present(..., percent=True)`",
     "quarantine --export": "`pipeline.ingest.export`",
     "schema --interchange": "the JSON Schema",
-    "show --seat": "`Game.seen_by`",
+    "show --seat": "`Game.items_seen_by`",
     "sql --file": "a file with the query",
     "sql --timeout": "a process of its own has the query",
     "view --host": "a server",

@@ -408,7 +408,7 @@ class StoredLake:
         document without a game is of no system, so it stays. Raises UsageError for a system that
         ran none of its games.
 
-        >>> lake.of_system("magic")
+        >>> lake.for_system("magic")
         <Lake ...lake after ingest 1, magic alone>
         """
         if system == self.system:

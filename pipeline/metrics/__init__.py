@@ -137,7 +137,7 @@ def metrics(
 
     `metric`, `model` and `game_type` choose rows: each is a value of its column or several, by
     default all. With `game_type` in `by`, rows with the game type `all` cover all types. If `by` is
-    None or empty, there is one group. Only games of one system are counted, see `Lake.of_system`;
+    None or empty, there is one group. Only games of one system are counted, see `Lake.for_system`;
     with `system` in `by`, those of each system, as if the lake had no others. `where` is a SQL
     condition on the rows: see `pipeline.metrics.request.condition`. The engines polars, duckdb
     and spark give the same rows; `master` is for spark: see `pipeline.spark.open_session`.

@@ -640,12 +640,12 @@ def _check_known(
             if not _strangers(lake.for_system(system).table("players"), strangers):
                 raise OtherSystemError(
                     f"no game of {_listed(strangers)} in {lake.system}, but in {system}",
-                    f"choose that system, with `--system {system}` or `lake.of_system({system!r})`",
+                    f"choose that system, with `--system {system}` or `lake.for_system({system!r})`",
                 )
         if alone := [name for name in strangers if name.rpartition("@")[2] in lake.systems]:
             raise UsageError(
                 f"no game of {_listed(alone)}: only `compare` takes a model of a system; name the "
-                "model alone, and its system with --system or `lake.of_system`"
+                "model alone, and its system with --system or `lake.for_system`"
             )
         known = accepted.select(pl.col("model").unique()).drop_nulls().collect()["model"].sort()
         # Not all of them, since there may be very many.

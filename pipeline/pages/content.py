@@ -115,7 +115,7 @@ def sorting(order: Literal["up", "down"] = "up") -> tuple[Field, ...]:
 def _types(lake: Any, asked: Any) -> tuple[str, ...]:
     """The game types to choose from: those of the lake's games, and the one asked for."""
     system = getattr(asked, "system", "")
-    offered = (lake.of_system(system) if system in lake.systems else lake).game_types
+    offered = (lake.for_system(system) if system in lake.systems else lake).game_types
     return ALL_GAME_TYPES, *(
         name for name in games.game_type_names() if name in {*offered, asked.game_type}
     )

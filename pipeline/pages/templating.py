@@ -185,7 +185,7 @@ def content(name: str, lake: Any, asked: Address) -> Content:
     shown = page(name).content(seen, asked)
     listed = {one.name: one.values(seen, asked) for one in asked.FIELDS if one.values}
     choices = {field: tuple(values) for field, values in (listed | {**shown.choices}).items()}
-    common = {"systems": seen.systems, "choices": choices, "seen_as": seen.seen_as}
+    common = {"systems": seen.systems, "choices": choices, "seen_as": seen.view_options}
     if _is_refused(asked):
         common["faults"] = {**shown.faults, "failures": LOSSES_REFUSED}
     if asked.IS_OF_SYSTEM:
@@ -203,7 +203,7 @@ def _seen(lake: Any, asked: Address) -> Any:
     failures = getattr(asked, "failures", "") or lake.failures
     has_losses = asked.HAS_LOSSES and not _is_refused(asked)
     lake = lake.with_failures(failures if has_losses else EXCLUDE)
-    return lake.of_one_system(getattr(asked, "system", "") or None) if asked.IS_OF_SYSTEM else lake
+    return lake.for_single_system(getattr(asked, "system", "") or None) if asked.IS_OF_SYSTEM else lake
 
 
 def _is_refused(asked: Address) -> bool:

@@ -78,7 +78,7 @@ def build_result_table(name: str, frame: pl.DataFrame, **asked: Any) -> ResultTa
     is_mixed = lake is not None and lake.system is None and len(lake.systems) > 1
     shown = _with_one_origin(table.with_notes(*lake_notes, *edition_notes), is_mixed=is_mixed)
     # Ratings are the same whatever failures are, and say in their rows which names are joined.
-    seen = {} if lake is None or name == "ratings" else lake.seen_as
+    seen = {} if lake is None or name == "ratings" else lake.view_options
     said = [
         f"{display_name(name)} {text}" for name, text in seen.items() if name not in frame.columns
     ]

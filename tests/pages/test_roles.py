@@ -27,8 +27,8 @@ class Kept:
     def __init__(self, lake: Lake) -> None:
         self.game = cache(lake.game)
         self.systems = lake.systems
-        self.unknown_types, self.unknown_tables = lake.unknown_game_types, lake.unknown_tables
-        self.redeclared_types, self.seen_as = lake.changed_game_types, lake.view_options
+        self.unknown_game_types, self.unknown_tables = lake.unknown_game_types, lake.unknown_tables
+        self.changed_game_types, self.view_options = lake.changed_game_types, lake.view_options
         self.failures = lake.failures
 
     def with_failures(self, _: str) -> "Kept":
@@ -41,8 +41,8 @@ class Altered:
     def __init__(self, lake: Kept) -> None:
         self.lake = lake
         self.systems = lake.systems
-        self.unknown_types, self.unknown_tables = lake.unknown_types, lake.unknown_tables
-        self.redeclared_types, self.seen_as = lake.redeclared_types, lake.seen_as
+        self.unknown_game_types, self.unknown_tables = lake.unknown_game_types, lake.unknown_tables
+        self.changed_game_types, self.view_options = lake.changed_game_types, lake.view_options
         self.failures = lake.failures
 
     def with_failures(self, _: str) -> "Altered":
