@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.api import Game, Lake
-    from pipeline.metrics.registry import Combine, MetricSpec, RowSource, Term
+    from pipeline.metrics.registry import Combine, Metric, Rows, Term
     from pipeline.vocabulary import Failures, GameType
 
 __all__ = [
@@ -28,8 +28,8 @@ __all__ = [
     "Game",
     "GameType",
     "Lake",
-    "MetricSpec",
-    "RowSource",
+    "Metric",
+    "Rows",
     "Term",
     "__version__",
     "open_lake",

@@ -19,7 +19,7 @@ from pipeline.events.contracts import TABLES
 from pipeline.lake.stored_lake import view_property
 from pipeline.metrics import evidence as evidence_sums, evidence as metric_evidence
 from pipeline.metrics.custom import load_metric_file, register_metric
-from pipeline.metrics.registry import MetricSpec, RegisteredMetric, lake_method, use_lake_metrics
+from pipeline.metrics.registry import Metric, RegisteredMetric, lake_method, use_lake_metrics
 from pipeline.render import ResultTable, build_result_table, result_names
 from pipeline.reports import (
     audit as audits,
@@ -84,7 +84,7 @@ class LakeWithMethods(stored.StoredLake):
 
     @lake_method
     def with_metric(
-        self, declared: MetricSpec, *, name: str, title: str | None = None, sql: str | None = None
+        self, declared: Metric, *, name: str, title: str | None = None, sql: str | None = None
     ) -> Self:
         """A copy of the lake with one metric more, in all its methods, under this name.
 

@@ -84,9 +84,9 @@ assert_type(lake.games(game_type="chameleon"), pl.DataFrame)
 assert_type(lake.game("x"), pipeline.Game)
 assert_type(lake.game("x").players, pl.DataFrame)
 assert_type(lake.verify().is_whole, bool)
-rows = pipeline.RowSource("votes", term=pl.lit("v"), what=pl.lit("w"), hit=pl.lit(1.0))
+rows = pipeline.Rows("votes", term=pl.lit("v"), what=pl.lit("w"), hit=pl.lit(1.0))
 term = pipeline.Term("v", (pipeline.GameType.CHAMELEON,))
-declared = pipeline.MetricSpec(terms=(term,), rows=(rows,))
+declared = pipeline.Metric(terms=(term,), rows=(rows,))
 assert_type(lake.with_metric(declared, name="x"), pipeline.Lake)
 """
 

@@ -36,7 +36,7 @@ from pipeline.metrics.registry import (
     REPLAY_COLUMNS,
     SYSTEM_COLUMN,
     TITLES,
-    MetricSpec,
+    Metric,
     lake_method,
     metric_spec,
     origin_columns,
@@ -252,7 +252,7 @@ def request_clusters(lake: StoredLake, request: Request) -> Clusters:
     return clusters(lake.cached(played_games).filter(pl.col("n_finished") > 0), request, tasks)
 
 
-def metric_specs(lake: StoredLake, names: Sequence[str], request: Request) -> dict[str, MetricSpec]:
+def metric_specs(lake: StoredLake, names: Sequence[str], request: Request) -> dict[str, Metric]:
     """The metrics as they are declared, with the terms of the games that their system plays.
 
     A system's metric has no value where a model lacks one of the games. Of MAgIC's own games all

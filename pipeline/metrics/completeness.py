@@ -21,7 +21,7 @@ from pipeline.lake import StoredLake
 from pipeline.metrics.registry import (
     MISSING_COLUMNS,
     REPLAY_COLUMNS,
-    MetricSpec,
+    Metric,
     metric_spec,
     types_of,
 )
@@ -72,7 +72,7 @@ def played_games(lake: StoredLake, *conditions: pl.Expr) -> pl.DataFrame:
 
 
 def metric_completeness(
-    lake: StoredLake, metrics: Mapping[str, MetricSpec], request: Request
+    lake: StoredLake, metrics: Mapping[str, Metric], request: Request
 ) -> pl.DataFrame:
     """`is_complete`, `MISSING` and `REPLAYS` of each metric and model: of the competitions that the
     value counts. Without models, they are null for each metric.
@@ -105,7 +105,7 @@ def metric_completeness(
 
 
 def counted_competitions(
-    lake: StoredLake, metrics: Mapping[str, MetricSpec], request: Request, keys: Sequence[str] = ()
+    lake: StoredLake, metrics: Mapping[str, Metric], request: Request, keys: Sequence[str] = ()
 ) -> pl.DataFrame:
     """metric, game_type, competition, `keys`: those of which the metric has a row of any model.
 

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from pipeline.metrics.registry import MetricSpec, RowSource, Term, as_hit, either, one
+from pipeline.metrics.registry import Metric, Rows, Term, as_hit, either, one
 from pipeline.vocabulary import GameType
 
 _TERMS = (Term("agreements", (GameType.COST_SHARING,)),)
@@ -12,11 +12,11 @@ _AGREED = pl.col("agreed")
 _AGREED_IN_RELEASE = _AGREED.fill_null(value=False)
 _WORDS = ("agreed", "not agreed")
 
-PAPER = MetricSpec(
+PAPER = Metric(
     terms=_TERMS,
     has_partial_hits=False,
     rows=(
-        RowSource(
+        Rows(
             "results",
             term=one("agreements"),
             where=_IS_NEGOTIATION,
@@ -25,10 +25,10 @@ PAPER = MetricSpec(
         ),
     ),
 )
-RELEASE = MetricSpec(
+RELEASE = Metric(
     terms=_TERMS,
     rows=(
-        RowSource(
+        Rows(
             "results",
             term=one("agreements"),
             where=_IS_NEGOTIATION,

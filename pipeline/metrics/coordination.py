@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from pipeline.metrics.registry import MetricSpec, RowSource, Tables, Term, as_hit, either, one
+from pipeline.metrics.registry import Metric, Rows, Tables, Term, as_hit, either, one
 from pipeline.vocabulary import GameType
 
 _TERMS = (Term("own_proposals", (GameType.COST_SHARING,)),)
@@ -27,11 +27,11 @@ def _with_last_shares(tables: Tables) -> pl.LazyFrame:
     )
 
 
-PAPER = MetricSpec(
+PAPER = Metric(
     terms=_TERMS,
     has_partial_hits=False,
     rows=(
-        RowSource(
+        Rows(
             "results",
             term=one("own_proposals"),
             where=_IS_AGREEMENT,
@@ -40,10 +40,10 @@ PAPER = MetricSpec(
         ),
     ),
 )
-RELEASE = MetricSpec(
+RELEASE = Metric(
     terms=_TERMS,
     rows=(
-        RowSource(
+        Rows(
             _with_last_shares,
             term=one("own_proposals"),
             where=_IS_AGREEMENT,

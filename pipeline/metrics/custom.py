@@ -16,7 +16,7 @@ from pipeline.lake import StoredLake
 from pipeline.metrics import metrics
 from pipeline.metrics.estimates import BEYOND, CountQuery, count_with_engine
 from pipeline.metrics.registry import (
-    MetricSpec,
+    Metric,
     RegisteredMetric,
     metric_names,
     sql_beside,
@@ -34,7 +34,7 @@ _KEYS, _VALUES = ("system", "model", "game_type"), ("value", "hits", "counted", 
 
 def register_metric(
     lake: StoredLake,
-    declared: MetricSpec,
+    declared: Metric,
     name: str,
     *,
     title: str | None = None,
@@ -176,7 +176,7 @@ def _number(value: float | None) -> str:
     return "no" if value is None else f"{value:g}"
 
 
-def load_metric_file(file: Path) -> tuple[str, MetricSpec, str | None]:
+def load_metric_file(file: Path) -> tuple[str, Metric, str | None]:
     """The metric of a Python file, which is run: the file's name, it, its SQL if there is any.
 
     Raises MetricError where the file declares none.
@@ -194,6 +194,6 @@ def load_metric_file(file: Path) -> tuple[str, MetricSpec, str | None]:
         if isinstance(error, SyntaxError):
             line, what = error.lineno, error.msg
         raise MetricError(f"{file}, line {line}: {type(error).__name__}: {what}") from None
-    if not isinstance(declared, MetricSpec):
+    if not isinstance(declared, Metric):
         raise MetricError(f"{file}: it needs `PAPER = Metric(...)`, see docs/adding.md")
     return file.stem, declared, sql_beside(file)

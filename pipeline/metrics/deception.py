@@ -3,7 +3,7 @@
 import polars as pl
 
 from pipeline.games import game_types_with_sides
-from pipeline.metrics.registry import MetricSpec, RowSource, Term, as_hit, either
+from pipeline.metrics.registry import Metric, Rows, Term, as_hit, either
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES, GameType, Side
 
 GUESS_WEIGHT = 0.25  # the paper's lambda
@@ -17,14 +17,14 @@ def _by_side(hidden: pl.Expr, civilian: pl.Expr) -> pl.Expr:
     return pl.when(_IS_HIDDEN).then(hidden).otherwise(civilian)
 
 
-PAPER = MetricSpec(
+PAPER = Metric(
     has_partial_hits=False,
     terms=(
         Term("hidden_wins", game_types_with_sides()),
         Term("wrong_guesses", (GameType.CHAMELEON,), weight=GUESS_WEIGHT),
     ),
     rows=(
-        RowSource(
+        Rows(
             "results",
             where=_IS_HIDDEN
             | (
@@ -45,13 +45,13 @@ PAPER = MetricSpec(
 _IS_FIRST_OF_FLAG = (
     pl.struct("game_index", "game_id").rank("ordinal").over("model", "side", "outcome_code") == 1
 )
-RELEASE = MetricSpec(
+RELEASE = Metric(
     terms=(
         Term("hidden_wins", HIDDEN_ROLE_GAMES),
         Term("right_guess_seen", (GameType.CHAMELEON,), weight=GUESS_WEIGHT),
     ),
     rows=(
-        RowSource(
+        Rows(
             "results",
             where=_IS_HIDDEN
             | (_IS_CHAMELEON & (pl.col("side") == Side.CIVILIAN) & _FLAG.is_in([0, 1])),

@@ -27,7 +27,7 @@ from pipeline.metrics.registry import (
     POOLED_COMBINES,
     THIN,
     Combine,
-    MetricSpec,
+    Metric,
     is_added,
     package_of,
     types_of,
@@ -150,7 +150,7 @@ class CountQuery(NamedTuple):
     Without `clusters` the sums are by group and term alone. `also` are more sums, in SQL by name.
     """
 
-    metrics: Mapping[str, MetricSpec]
+    metrics: Mapping[str, Metric]
     request: Request
     with_games: Collection[str]
     clusters: Clusters | None = None
@@ -400,9 +400,7 @@ def join(left: pl.LazyFrame, right: pl.LazyFrame, keys: Sequence[str]) -> pl.Laz
     return left.join(right, on=keys, how="left", nulls_equal=True, maintain_order="left")
 
 
-def compute_values(
-    counts: Counts, metrics: Mapping[str, MetricSpec], request: Request
-) -> pl.DataFrame:
+def compute_values(counts: Counts, metrics: Mapping[str, Metric], request: Request) -> pl.DataFrame:
     """The rows of all metrics: edition, metric, the groups, and then `VALUE_COLUMNS`.
 
     Raises MetricError for one whose hits are not within 0..1, as a package's can be.
@@ -477,7 +475,7 @@ def combine_terms(terms: pl.LazyFrame, by: Sequence[str], /, **also: pl.Expr) ->
 
 
 def _dropped(
-    valued: pl.DataFrame, metrics: Mapping[str, MetricSpec], request: Request
+    valued: pl.DataFrame, metrics: Mapping[str, Metric], request: Request
 ) -> Iterator[pl.DataFrame]:
     """The rows of metrics of which the condition leaves nothing: a reason, and no group."""
     if request.where is None:
@@ -492,7 +490,7 @@ def _dropped(
             yield pl.DataFrame([row], schema=valued.schema)
 
 
-def _groups(counts: Counts, metrics: Mapping[str, MetricSpec], request: Request) -> pl.LazyFrame:
+def _groups(counts: Counts, metrics: Mapping[str, Metric], request: Request) -> pl.LazyFrame:
     """The groups of each metric that have a row: its columns, n_unfinished, `of_type`, and the
     words of its `reason`.
 
@@ -525,7 +523,7 @@ def _groups(counts: Counts, metrics: Mapping[str, MetricSpec], request: Request)
 
 
 def _terms(
-    sums: pl.LazyFrame, groups: pl.LazyFrame, metrics: Mapping[str, MetricSpec], request: Request
+    sums: pl.LazyFrame, groups: pl.LazyFrame, metrics: Mapping[str, Metric], request: Request
 ) -> pl.LazyFrame:
     """Each term of each group that it can exist in, with its hits and what was counted."""
     keys = request.key_columns
@@ -588,7 +586,7 @@ _COLUMNS = [name for name in METRIC_VALUE_COLUMNS if name in {*VALUE_COLUMNS, *_
 
 
 def sums_by_cluster(
-    sums: pl.DataFrame, metrics: Mapping[str, MetricSpec], request: Request
+    sums: pl.DataFrame, metrics: Mapping[str, Metric], request: Request
 ) -> pl.DataFrame:
     """Hits `h` and counted `c` of each term: metric, the groups, stratum, cluster, cluster_kind,
     term, h, c.
@@ -674,9 +672,7 @@ def _lacks(clusters: pl.LazyFrame, request: Request) -> pl.LazyFrame:
     return join(own, of_all, group).select(*keys, lacks=lacks)
 
 
-def terms_of(
-    valued: pl.DataFrame, metrics: Mapping[str, MetricSpec], request: Request
-) -> pl.DataFrame:
+def terms_of(valued: pl.DataFrame, metrics: Mapping[str, Metric], request: Request) -> pl.DataFrame:
     """The terms that values are weighted sums of: metric, the groups, term, weight, counted."""
     rows, keys = valued.lazy(), request.key_columns
     is_pooled = pl.col("metric").is_in(_pooled(metrics))
@@ -689,6 +685,6 @@ def terms_of(
     return terms.filter(pl.col("counted") > 0).collect(engine="in-memory")
 
 
-def _pooled(metrics: Mapping[str, MetricSpec]) -> list[str]:
+def _pooled(metrics: Mapping[str, Metric]) -> list[str]:
     """The metrics that are one ratio of all their terms."""
     return [name for name, declared in metrics.items() if declared.combine in POOLED_COMBINES]

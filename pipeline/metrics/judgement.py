@@ -4,14 +4,14 @@ import polars as pl
 from msgspec.structs import replace
 
 from pipeline.games import game_types_with_sought_roles
-from pipeline.metrics.registry import Combine, MetricSpec, RowSource, Term, as_hit, one
+from pipeline.metrics.registry import Combine, Metric, Rows, Term, as_hit, one
 from pipeline.vocabulary import GameType, Side
 
-PAPER = MetricSpec(
+PAPER = Metric(
     terms=(Term("votes", game_types_with_sought_roles()),),
     has_partial_hits=False,
     rows=(
-        RowSource(
+        Rows(
             "votes",
             term=one("votes"),
             where=pl.col("side") == Side.CIVILIAN,
@@ -24,7 +24,7 @@ PAPER = MetricSpec(
         ),
     ),
 )
-RELEASE = MetricSpec(
+RELEASE = Metric(
     terms=(
         Term("chameleon_as_non_chameleon", (GameType.CHAMELEON,)),
         Term("undercover_as_civilian", (GameType.UNDERCOVER,)),

@@ -6,8 +6,8 @@ from msgspec.structs import replace
 from pipeline.events.text_parsing import answers_without_thoughts, has_reasoning_text
 from pipeline.metrics.registry import (
     Combine,
-    MetricSpec,
-    RowSource,
+    Metric,
+    Rows,
     Tables,
     Term,
     as_hit,
@@ -20,13 +20,13 @@ _TERMS = (
     Term("betrayals", (GameType.PRISONERS_DILEMMA,)),
     Term("least_contributions", (GameType.PUBLIC_GOOD,)),
 )
-_BETRAYALS = RowSource(
+_BETRAYALS = Rows(
     "decisions",
     term=one("betrayals"),
     what=pl.col("choice"),
     hit=as_hit(pl.col("choice") == Choice.DEFECT),
 )
-_LEAST = RowSource(
+_LEAST = Rows(
     "contributions",
     term=one("least_contributions"),
     what=either(pl.col("is_least"), "least", "not least"),
@@ -103,7 +103,7 @@ def _amounts_as_read(tables: Tables) -> pl.LazyFrame:
     )
 
 
-PAPER = MetricSpec(
+PAPER = Metric(
     terms=_TERMS,
     has_partial_hits=False,
     rows=(_BETRAYALS, _LEAST),
@@ -116,11 +116,11 @@ AUDITED = replace(
         replace(_LEAST, table=_amounts_as_read),
     ),
 )
-RELEASE = MetricSpec(
+RELEASE = Metric(
     terms=_TERMS,
     rows=(
         _BETRAYALS,
-        RowSource(
+        Rows(
             _rounds_of_three,
             term=one("least_contributions"),
             what=either(pl.col("amount") == pl.col("least_amount"), "least", "not least"),

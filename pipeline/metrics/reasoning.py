@@ -3,14 +3,14 @@
 import polars as pl
 from msgspec.structs import replace
 
-from pipeline.metrics.registry import MetricSpec, RowSource, Term, as_hit, one
+from pipeline.metrics.registry import Metric, Rows, Term, as_hit, one
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES
 
-PAPER = MetricSpec(
+PAPER = Metric(
     terms=(Term("analyses", HIDDEN_ROLE_GAMES),),
     has_partial_hits=False,
     rows=(
-        RowSource(
+        Rows(
             "role_analyses",
             term=one("analyses"),
             what=pl.col("kind"),

@@ -92,7 +92,7 @@ class Term(Struct, frozen=True):
             )
 
 
-class RowSource(Struct, frozen=True):
+class Rows(Struct, frozen=True):
     """Rows of an event table that a metric counts.
 
     `where` selects the rows that are about the metric at all, `term` names the term that each is
@@ -113,7 +113,7 @@ class RowSource(Struct, frozen=True):
     spans_games: bool = False
 
 
-class MetricSpec(Struct, frozen=True):
+class Metric(Struct, frozen=True):
     """One metric in one edition. Its range is from 0 to `high`.
 
     `unknown` is the reason for no value where `{}` games have a counted row without a hit.
@@ -123,7 +123,7 @@ class MetricSpec(Struct, frozen=True):
     """
 
     terms: tuple[Term, ...]
-    rows: tuple[RowSource, ...]
+    rows: tuple[Rows, ...]
     combine: Combine = Combine.SUM
     high: float = 1.0
     unknown: str = "outcome unknown in {} games"
@@ -157,7 +157,7 @@ class MetricSpec(Struct, frozen=True):
         is_told = all(part.term.meta.is_literal() for part in self.rows)
         return dict(of_types) if is_told and len(dict(of_types)) == len(of_types) else {}
 
-    def among(self, played: Collection[str]) -> "MetricSpec":
+    def among(self, played: Collection[str]) -> "Metric":
         """The metric without the terms of games that are not among those played.
 
         Its `high` is the most that the remaining terms can add up to. It is as declared where no
@@ -177,7 +177,7 @@ class MetricSpec(Struct, frozen=True):
 
 
 def types_of(
-    metrics: Mapping[str, MetricSpec], types: Callable[[MetricSpec], Iterable[str]]
+    metrics: Mapping[str, Metric], types: Callable[[Metric], Iterable[str]]
 ) -> pl.DataFrame:
     """metric, game_type: a row for each of the types of each metric."""
     rows = [(name, str(one)) for name, declared in metrics.items() for one in types(declared)]
@@ -202,7 +202,7 @@ def as_hit(flag: pl.Expr) -> pl.Expr:
 class RegisteredMetric(Struct, frozen=True):
     """A metric from outside: its declaration, title, and SQL, if it has any."""
 
-    declared: MetricSpec
+    declared: Metric
     title: str
     sql: str | None = None
 
@@ -257,7 +257,7 @@ def metric_title(name: str) -> str:
     return metric_titles().get(name) or column.display_name(name)
 
 
-def metric_spec(name: str, edition: Edition = PAPER) -> MetricSpec:
+def metric_spec(name: str, edition: Edition = PAPER) -> Metric:
     """The metric as its module, or who added it, declares it.
 
     Raises UsageError for an unknown name, and MetricError if its module lacks the declaration.
@@ -283,7 +283,7 @@ def _own(name: str, edition: Edition) -> RegisteredMetric:
     wanted = (PAPER if file == file_of(name, PAPER) else edition).upper()
     module = import_module(f"{__package__}.{name}") if find_spec(f"{__package__}.{name}") else None
     declared = getattr(module, wanted, None)
-    if not isinstance(declared, MetricSpec):
+    if not isinstance(declared, Metric):
         raise MetricError(
             f"sql/{file}.sql has no twin in Python: declare {wanted} in pipeline/metrics/{name}.py"
         )
@@ -378,7 +378,7 @@ def package_of(name: str) -> str:
 def _of_plugin(plugin: Plugin) -> RegisteredMetric:
     added = plugin.value if isinstance(plugin.value, RegisteredMetric) else None
     declared = added.declared if added else getattr(plugin.value, "PAPER", None)
-    if not isinstance(declared, MetricSpec):
+    if not isinstance(declared, Metric):
         raise PluginError(f"{plugin}: it needs `PAPER = Metric(...)`, or to be an `Added`")
     module = getattr(plugin.value, "__file__", None)
     try:
@@ -388,7 +388,7 @@ def _of_plugin(plugin: Plugin) -> RegisteredMetric:
 
 
 def written(
-    name: str, declared: MetricSpec, sql: str | None, title: str | None = None
+    name: str, declared: Metric, sql: str | None, title: str | None = None
 ) -> RegisteredMetric:
     """The metric; its title is by default that of its SQL, or its name in words.
 

@@ -23,7 +23,7 @@ from pipeline.errors import (
 from pipeline.events.contracts import TABLES, PlayerRow, table_schema
 from pipeline.game_record import FIXED_SETTING_KEYS
 from pipeline.lake import StoredLake
-from pipeline.metrics.registry import MetricSpec, metric_names as edition_names, metric_spec
+from pipeline.metrics.registry import Metric, metric_names as edition_names, metric_spec
 from pipeline.sql_files import quote_identifier, quote_literal
 from pipeline.vocabulary import ALL_GAME_TYPES, DEFAULT_N_GAMES, LOSS, PAPER, RELEASE, Edition
 
@@ -435,7 +435,7 @@ class Request(Struct, frozen=True):
         """Whether a group is shown though it has no game of the metric's types."""
         return set(self.by) <= set(DEFAULT_BY)
 
-    def shown_types(self, metric: MetricSpec) -> tuple[str, ...]:
+    def shown_types(self, metric: Metric) -> tuple[str, ...]:
         """The values of `game_type` that rows of the metric have."""
         of_metric = tuple(str(game_type) for game_type in metric.game_types)
         if self.edition == RELEASE and len(of_metric) > 1:
@@ -443,7 +443,7 @@ class Request(Struct, frozen=True):
         shown = (*of_metric, ALL_GAME_TYPES)
         return shown if self.game_types is None else tuple(t for t in shown if t in self.game_types)
 
-    def counted_types(self, metric: MetricSpec) -> tuple[str, ...]:
+    def counted_types(self, metric: Metric) -> tuple[str, ...]:
         """The metric's game types whose rows are counted: the requested ones, if there are any."""
         types = tuple(map(str, metric.game_types))
         chosen = None if self.is_rolled_up else self.game_types

@@ -22,8 +22,8 @@ from pipeline.metrics.registry import (
     IS_READABLE,
     METRIC_VALUE_COLUMNS,
     NAMES,
-    MetricSpec,
-    RowSource,
+    Metric,
+    Rows,
     Tables,
     compared_file,
     has_sql,
@@ -68,7 +68,7 @@ LEFT JOIN (SELECT game_id, min(opponent) AS opponent FROM results GROUP BY game_
 
 
 def frames(
-    metrics: Mapping[str, MetricSpec], request: Request, tables: Tables
+    metrics: Mapping[str, Metric], request: Request, tables: Tables
 ) -> dict[str, pl.LazyFrame]:
     """What is counted, by name: the wanted rows of each metric, and `RESULTS`."""
     games = game_selection(tables, request)
@@ -85,7 +85,7 @@ def frames(
 
 
 def rows(
-    declared: MetricSpec,
+    declared: Metric,
     tables: Tables,
     request: Request,
     games: "Chosen | None" = None,
@@ -158,7 +158,7 @@ def game_selection(tables: Tables, request: Request) -> Chosen | None:
 
 
 def _rows(
-    declared: RowSource, tables: Tables, request: Request, games: Chosen | None = None
+    declared: Rows, tables: Tables, request: Request, games: Chosen | None = None
 ) -> pl.LazyFrame:
     table = tables(declared.table) if isinstance(declared.table, str) else declared.table(tables)
     if declared.roles is not None:
@@ -543,7 +543,7 @@ _TAKEN = {
 }
 
 
-def check_declared(name: str, declared: MetricSpec, others: Collection[str]) -> None:
+def check_declared(name: str, declared: Metric, others: Collection[str]) -> None:
     """Raises MetricError for a name that is taken, for two terms of one name, and for terms of no
     game that there is.
 

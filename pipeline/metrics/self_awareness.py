@@ -3,14 +3,14 @@
 import polars as pl
 from msgspec.structs import replace
 
-from pipeline.metrics.registry import MetricSpec, RowSource, Term, as_hit, one
+from pipeline.metrics.registry import Metric, Rows, Term, as_hit, one
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES
 
-PAPER = MetricSpec(
+PAPER = Metric(
     terms=(Term("identifications", HIDDEN_ROLE_GAMES),),
     has_partial_hits=False,
     rows=(
-        RowSource(
+        Rows(
             "role_identifications",
             term=one("identifications"),
             what=pl.col("claimed_role").fill_null("no clear role"),

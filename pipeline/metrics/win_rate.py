@@ -3,7 +3,7 @@
 import polars as pl
 
 from pipeline.games import competitions, game_type_of_competition
-from pipeline.metrics.registry import Combine, MetricSpec, RowSource, Term
+from pipeline.metrics.registry import Combine, Metric, Rows, Term
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES
 
 MOST_GAMES = 20
@@ -41,10 +41,10 @@ RESULT_EXPRESSION = (
 )
 """The word for a result, by its credit; null if the game is unfinished."""
 
-PAPER = MetricSpec(
+PAPER = Metric(
     terms=tuple(Term(name, (game_type_of_competition(name),)) for name in competitions()),
     rows=(
-        RowSource(
+        Rows(
             "results",
             term=pl.col("competition"),
             what=RESULT_EXPRESSION,
@@ -53,7 +53,7 @@ PAPER = MetricSpec(
     ),
     combine=Combine.MEAN,
 )
-RELEASE = MetricSpec(
+RELEASE = Metric(
     terms=tuple(
         Term(
             name,
@@ -66,7 +66,7 @@ RELEASE = MetricSpec(
         for name in _OF_SCRIPT
     ),
     rows=(
-        RowSource(
+        Rows(
             "results",
             term=pl.col("competition"),
             what=RESULT_EXPRESSION,

@@ -203,7 +203,9 @@ def _seen(lake: Any, asked: Address) -> Any:
     failures = getattr(asked, "failures", "") or lake.failures
     has_losses = asked.HAS_LOSSES and not _is_refused(asked)
     lake = lake.with_failures(failures if has_losses else EXCLUDE)
-    return lake.for_single_system(getattr(asked, "system", "") or None) if asked.IS_OF_SYSTEM else lake
+    return (
+        lake.for_single_system(getattr(asked, "system", "") or None) if asked.IS_OF_SYSTEM else lake
+    )
 
 
 def _is_refused(asked: Address) -> bool:

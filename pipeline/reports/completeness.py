@@ -35,7 +35,7 @@ from pipeline.metrics.registry import (
     METRIC_VALUE_COLUMNS,
     MISSING_COLUMNS,
     MODEL_COLUMN,
-    MetricSpec,
+    Metric,
     metric_names,
     per_system,
 )
@@ -274,7 +274,7 @@ def _missing(lake: StoredLake, request: Request) -> pl.DataFrame:
 
 
 def _bounds(
-    metrics: Mapping[str, MetricSpec],
+    metrics: Mapping[str, Metric],
     values: pl.DataFrame,
     counts: pl.DataFrame,
     missing: pl.DataFrame,
@@ -326,7 +326,7 @@ def _bounds(
 
 
 def _bound(
-    name: str, metrics: Mapping[str, MetricSpec], terms: pl.DataFrame, hits: pl.Expr
+    name: str, metrics: Mapping[str, Metric], terms: pl.DataFrame, hits: pl.Expr
 ) -> pl.DataFrame:
     """metric, model, and in a column `name` the value that it would have with so many hits."""
     fixed = [

@@ -17,9 +17,9 @@ from pipeline.metrics.evidence import evidence_parts, evidence_totals, format_su
 from pipeline.metrics.registry import (
     NAMES,
     Combine,
-    MetricSpec,
+    Metric,
     RegisteredMetric,
-    RowSource,
+    Rows,
     Term,
     metric_spec,
     metric_sql,
@@ -32,12 +32,12 @@ PAGE = (Path(__file__).parents[2] / "docs" / "adding.md").read_text(encoding="ut
 TERMS = (Term("votes", HIDDEN_ROLE_GAMES),)
 
 
-def declared(**changed: object) -> MetricSpec:
+def declared(**changed: object) -> Metric:
     """The metric of docs/adding.md: votes that name nobody, over votes."""
     target = pl.col("target")
     own = {"term": pl.lit("votes"), "what": target.fill_null("nobody")}
-    rows = RowSource("votes", **(own | {"hit": target.is_null().cast(pl.Float64)} | changed))
-    return MetricSpec(terms=TERMS, rows=(rows,))
+    rows = Rows("votes", **(own | {"hit": target.is_null().cast(pl.Float64)} | changed))
+    return Metric(terms=TERMS, rows=(rows,))
 
 
 @pytest.fixture(scope="module")
@@ -136,8 +136,8 @@ def test_lakes_with_a_metric_of_one_name_do_not_mix(lake: Lake) -> None:
     for table in ("messages", "votes"):
         own = {"what": pl.lit("asked"), "hit": pl.lit(1.0)}
         is_of_term = pl.col("game_type").is_in(HIDDEN_ROLE_GAMES)
-        rows = RowSource(table, pl.lit("votes"), where=is_of_term, **own)
-        game = lake.with_metric(MetricSpec(TERMS, (rows,)), name="mine").game(game_id)
+        rows = Rows(table, pl.lit("votes"), where=is_of_term, **own)
+        game = lake.with_metric(Metric(TERMS, (rows,)), name="mine").game(game_id)
         assert game.sources["mine"] == {table}
         assert "mine: asked" in game.text
 
@@ -302,28 +302,28 @@ WRONG = {
     "an unknown term": (declared(term=pl.lit("x")), {}, "the term `x` in the game type chameleon"),
     "a hit of 2": (declared(hit=pl.lit(2.0)), {}, r"a hit of 2\.0, which is not within 0\.\.1"),
     "a game type that nobody plays": (
-        MetricSpec((Term("votes", ("chameleon", "nogame")),), declared().rows),
+        Metric((Term("votes", ("chameleon", "nogame")),), declared().rows),
         {},
         "the term `votes` of `x` names an unknown game type: nogame; ",
     ),
     "a game type with another letter": (
-        MetricSpec((Term("votes", ("werewolv",)),), declared().rows),
+        Metric((Term("votes", ("werewolv",)),), declared().rows),
         {},
         "names an unknown game type: werewolv; did you mean `werewolf`?",
     ),
     "a term without a game type": (
-        MetricSpec((*TERMS, Term("more", ())), declared().rows, high=2),
+        Metric((*TERMS, Term("more", ())), declared().rows, high=2),
         {},
         "the term `more` of `x` names no game type",
     ),
     "two terms of one name": (
-        MetricSpec(
+        Metric(
             (Term("votes", ("chameleon",)), Term("votes", ("undercover",))), declared().rows, high=2
         ),
         {},
         "`x` has several terms `votes`",
     ),
-    "no term": (MetricSpec((), declared().rows), {}, "`x` has no Term"),
+    "no term": (Metric((), declared().rows), {}, "`x` has no Term"),
     "one hit of 1.5": (
         declared(hit=pl.when(pl.col("seat") == 1).then(1.5).otherwise(0.0)),
         {},
@@ -399,7 +399,7 @@ def test_the_values_of_our_own_files_are_those_of_metrics(lake_of_formats: Path)
 
 
 def test_a_game_type_that_a_term_names_twice_counts_once(lake: Lake, given: Lake) -> None:
-    twice = MetricSpec((Term("votes", HIDDEN_ROLE_GAMES * 2),), declared().rows)
+    twice = Metric((Term("votes", HIDDEN_ROLE_GAMES * 2),), declared().rows)
     own = lake.with_metric(twice, name="silence")
     assert_frame_equal(own.metrics(metric="silence"), given.metrics(metric="silence"))
 
@@ -418,10 +418,10 @@ def test_the_end_of_the_range_is_no_less_than_values_can_be(
     combine: Combine, weights: tuple[float, ...], least: float
 ) -> None:
     terms = tuple(Term(f"t{n}", ("chameleon",), weight) for n, weight in enumerate(weights))
-    assert MetricSpec(terms, declared().rows, combine, high=least).high == least
+    assert Metric(terms, declared().rows, combine, high=least).high == least
     for high in (least * 0.99, 0.0, -1.0, float("inf"), float("nan")):
         with pytest.raises(MetricError, match=f"which is {least}, not "):
-            MetricSpec(terms, declared().rows, combine, high=high)
+            Metric(terms, declared().rows, combine, high=high)
 
 
 def test_a_part_of_a_hit_counts_whatever_a_metric_says_of_its_hits(lake: Lake) -> None:

@@ -17,7 +17,7 @@ from servers import Served
 from pipeline.api import Lake, open_lake
 from pipeline.ingest import ingest
 from pipeline.metrics import NAMES, metric_spec
-from pipeline.metrics.registry import MetricSpec, RowSource, Term, use_metrics
+from pipeline.metrics.registry import Metric, Rows, Term, use_metrics
 from pipeline.pages import fragment, page, parameters, query_of
 from pipeline.pages.content import ROWS
 from pipeline.registry import MENU
@@ -283,8 +283,8 @@ def pages_of(lake: Lake, name: str, **given: str) -> pl.DataFrame:
 def test_pages_of_a_metric_with_rows_alike_are_all_of_it(opened: Lake) -> None:
     """A seat's proposal has a row for each party: in all that evidence shows they are alike."""
     is_high = (pl.col("share") > 0.4).cast(pl.Float64)
-    rows = RowSource("proposals", term=pl.lit("shares"), what=pl.lit("share"), hit=is_high)
-    declared = MetricSpec(terms=(Term("shares", (GameType.COST_SHARING,)),), rows=(rows,))
+    rows = Rows("proposals", term=pl.lit("shares"), what=pl.lit("share"), hit=is_high)
+    declared = Metric(terms=(Term("shares", (GameType.COST_SHARING,)),), rows=(rows,))
     sql = """WITH attempts AS (
     SELECT
         *, 'shares' AS term, 'share' AS what,

@@ -12,7 +12,7 @@ from pipeline.cli import main
 from pipeline.errors import MetricError, UsageError
 from pipeline.ingest import ingest
 from pipeline.metrics import judgement
-from pipeline.metrics.registry import MetricSpec, RowSource, Term
+from pipeline.metrics.registry import Metric, Rows, Term
 from pipeline.text_format import group_label
 from pipeline.vocabulary import GameType
 
@@ -101,7 +101,7 @@ def test_a_name_that_either_lake_has_is_not_lacking(tmp_path: Path, capsys: Any)
     assert 'model "x/a"' not in said
 
 
-LENGTH = RowSource(
+LENGTH = Rows(
     "results",
     where=pl.col("is_tested"),
     term=pl.lit("letters"),
@@ -110,9 +110,9 @@ LENGTH = RowSource(
 )
 
 
-def length(weight: float) -> MetricSpec:
+def length(weight: float) -> Metric:
     terms = (Term("letters", (GameType.PRISONERS_DILEMMA,), weight=weight),)
-    return MetricSpec(terms=terms, rows=(LENGTH,), high=max(weight, 1))
+    return Metric(terms=terms, rows=(LENGTH,), high=max(weight, 1))
 
 
 def test_what_is_no_share_is_not_in_percent(tmp_path: Path) -> None:
