@@ -1,6 +1,6 @@
-"""The columns of tables: how one is declared, and the kinds that are needed again and again.
+"""Definitions of table columns: the class `Column`, and functions for frequent kinds of columns.
 
-Use them by the module's name, as in `column.flag("whether ...")`.
+Modules that define tables or results use it as `column.boolean_column("whether ...")`.
 """
 
 import re
@@ -19,10 +19,20 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Column(Struct, frozen=True):
-    """A column: what it means, how it is shown, and what its values are held to.
+    """A column of a table: its type, description, display format and constraints.
 
-    `heading` is what stands above it for eyes, by default its name in words. Floats have so many
-    `decimals`; without a number four, none if all are whole. A `unit` has a form of its own.
+    Attributes:
+        dtype: The polars type.
+        description: What the column contains, as a phrase without a full stop.
+        nullable: Whether values may be null.
+        primary_key: Whether the column is part of the table's primary key.
+        min: The smallest allowed value.
+        max: The largest allowed value.
+        words: The allowed values of a column of categories.
+        regex: The pattern that each string matches.
+        heading: The heading in displayed tables; by default the name with spaces.
+        decimals: Number of displayed decimals of a float; see `text_format.format_values`.
+        unit: The unit that selects the display format; see `text_format.format_with_unit`.
     """
 
     dtype: pl.DataType
@@ -38,27 +48,31 @@ class Column(Struct, frozen=True):
     unit: Unit = None
 
     def with_heading(self, heading: str) -> "Column":
-        """The same column under this heading."""
+        """Return the column with another heading."""
         return replace(self, heading=heading)
 
 
 def display_name(name: str) -> str:
-    """A name of ours as words: `win_rate` as `win rate`."""
+    """Return a name with spaces for underscores: `win rate` for `win_rate`."""
     return name.replace("_", " ")
 
 
 def column_heading(name: str, columns: Mapping[str, Column]) -> str:
-    """What stands above a column; the name itself of one that is not declared."""
-    declared = columns.get(name)
-    return name if declared is None else declared.heading or display_name(name)
+    """Return the heading of a column, or its name if `columns` does not define the column."""
+    definition = columns.get(name)
+    return name if definition is None else definition.heading or display_name(name)
 
 
 def polars_schema(columns: Mapping[str, Column]) -> pl.Schema:
+    """Return the polars schema of a table with these columns."""
     return pl.Schema({name: column.dtype for name, column in columns.items()})
 
 
 def document_columns(columns: Mapping[str, Column]) -> Callable[[F], F]:
-    """Writes the columns into the docstring of what returns them, before `Raises` or an example."""
+    """Return a decorator that lists the columns in the docstring of a function that returns them.
+
+    The list is inserted before the sentence about errors (`Raises ...`) or the first example.
+    """
     lines = [f"- `{name}`: {column.description}." for name, column in columns.items()]
 
     def with_columns(function: F) -> F:
@@ -73,9 +87,11 @@ def document_columns(columns: Mapping[str, Column]) -> Callable[[F], F]:
 def category_column(
     words: Iterable[str], description: str, *, nullable: bool = False, primary_key: bool = False
 ) -> Column:
-    """A column that holds one of the vocabulary's words."""
-    known = tuple(str(word) for word in words)
-    return Column(pl.String(), description, nullable=nullable, primary_key=primary_key, words=known)
+    """Return a column of strings whose values are among `words`."""
+    allowed = tuple(str(word) for word in words)
+    return Column(
+        pl.String(), description, nullable=nullable, primary_key=primary_key, words=allowed
+    )
 
 
 text_column = partial(Column, pl.String())
@@ -85,36 +101,40 @@ timestamp_column = partial(Column, pl.Datetime("us", "UTC"))
 p_value_column = partial(Column, pl.Float64(), nullable=True, min=0, max=1, unit="p")
 area_column = partial(Column, pl.Float64(), nullable=True, min=0, unit="area")
 amount_column = partial(Column, pl.Float64(), nullable=True, min=0, unit="amount")
-# A number of the log's own; its meaning is the log's.
+# A code that the log contains; only the log's system defines its meaning.
 code_column = partial(Column, pl.Int64(), nullable=True)
 
 
 def number_column(
     description: str, *, nullable: bool = True, low: float | None = None, high: float | None = None
 ) -> Column:
+    """Return a column of floats between `low` and `high`."""
     return Column(pl.Float64(), description, nullable=nullable, min=low, max=high)
 
 
 def proportion_column(description: str, *, low: float = 0, high: float = 1) -> Column:
-    """A value, a share or a difference of such, with three decimals."""
+    """Return a column of proportions, or of differences of proportions, with three decimals."""
     return Column(pl.Float64(), description, nullable=True, min=low, max=high, decimals=3)
 
 
 def count_column(
     description: str, *, nullable: bool = False, primary_key: bool = False, low: int = 0
 ) -> Column:
+    """Return a column of counts (64-bit integers), by default not null."""
     return Column(pl.Int64(), description, nullable=nullable, primary_key=primary_key, min=low)
 
 
 def small_integer_column(
     description: str, *, nullable: bool = False, primary_key: bool = False, low: int | None = 1
 ) -> Column:
+    """Return a column of 32-bit integers, by default from 1 upwards and not null."""
     return Column(pl.Int32(), description, nullable=nullable, primary_key=primary_key, min=low)
 
 
 def digest_column(
     description: str, n_digits: int, *, nullable: bool = False, primary_key: bool = False
 ) -> Column:
+    """Return a column of digests with `n_digits` hexadecimal digits."""
     regex = f"^[0-9a-f]{{{n_digits}}}$"
     return Column(pl.String(), description, nullable=nullable, primary_key=primary_key, regex=regex)
 
@@ -122,4 +142,5 @@ def digest_column(
 def identifier_column(
     description: str, *, nullable: bool = False, primary_key: bool = False
 ) -> Column:
+    """Return a column of ids, which have 32 hexadecimal digits."""
     return digest_column(description, ID_LENGTH, nullable=nullable, primary_key=primary_key)

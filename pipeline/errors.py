@@ -1,6 +1,7 @@
-"""Every error that a user can cause, under one base class.
+"""Exception classes for errors that a user can correct, and functions that classify other errors.
 
-The command line turns a `PipelineError` into one line on stderr; anything else is a defect of ours.
+The command line prints a `PipelineError` as one line on stderr. Any other exception is a bug of
+this package. All other modules use this one; it imports none of them.
 """
 
 import errno
@@ -18,69 +19,78 @@ DENIED_HINT = "check its permissions and those of the folders above it"
 
 
 def suggest_similar_names(wrong: Iterable[str], known: Iterable[str]) -> str | None:
-    """A question with the known names most similar to the wrong ones; None if none is similar."""
+    """Return "did you mean ...?" with the most similar names, or None if no name is similar."""
     from difflib import get_close_matches
 
     names = list(known)
-    near = [close for name in wrong if (close := get_close_matches(name, names, n=1))]
-    return f"did you mean {' or '.join(f'`{name}`' for (name,) in near)}?" if near else None
+    matches = [match for name in wrong if (match := get_close_matches(name, names, n=1))]
+    return f"did you mean {' or '.join(f'`{name}`' for (name,) in matches)}?" if matches else None
 
 
 def suggest_names(wrong: Iterable[str], known: Iterable[str]) -> str:
-    """A hint for wrong names: the most similar known name, or the list of all known names."""
+    """Return a hint for wrong names: the most similar known names, or the list of all of them."""
     names = list(map(str, known))
     return suggest_similar_names(wrong, names) or f"choose from {', '.join(names)}"
 
 
 def suggest_quotes(text: str) -> str:
-    """A hint for what may be a text and was written like a name, as in `model = gpt-4`."""
+    """Return the hint to quote a string that was written like a column name: `model = gpt-4`."""
     return f"if it is a text, write it in single quotes: '{text}'"
 
 
 class PipelineError(Exception):
-    """An error that the user can correct. Its text says what is wrong, where, and what to do."""
+    """Base class of errors that a user can correct.
+
+    The message says what is wrong, where it is, and what to do.
+    """
 
 
 class UsageError(PipelineError):
-    """The request itself is wrong: an unknown metric, column, format or option."""
+    """The request is wrong: it names an unknown metric, column, format or option."""
 
 
 class OtherSystemError(UsageError):
-    """What the request names is in another system. `what` is the text without what to do."""
+    """The request names something that exists only in another system of the lake.
 
-    def __init__(self, what: str, to_do: str) -> None:
-        super().__init__(f"{what}: {to_do}")
-        self.what = what
+    Attributes:
+        problem: The message without the advice.
+    """
+
+    def __init__(self, problem: str, advice: str) -> None:
+        super().__init__(f"{problem}: {advice}")
+        self.problem = problem
 
 
 class SourceError(PipelineError):
-    """A source of documents cannot be read, or holds nothing to read."""
+    """A source of logs cannot be read, or contains nothing to read."""
 
 
 class LakeError(PipelineError):
-    """A folder is not a lake, or a lake that this version cannot open or write."""
+    """A folder is not a lake, or this version cannot open or write the lake."""
 
 
 class DeniedError(LakeError):
-    """The user has no permission to read or write a file of the lake. It need not be damaged."""
+    """The user has no permission to read or write a file of the lake."""
 
 
 class MachineError(PipelineError):
-    """The machine lacks memory, room on a disk or open files: no file is to blame."""
+    """The machine has too little memory, disk space, or too few file handles."""
 
 
 class MissingExtraError(PipelineError):
-    """An optional part of the installation is missing. The text says how to install it."""
+    """An optional dependency is not installed; the message says how to install it."""
 
 
 class MetricError(PipelineError):
-    """A metric cannot be added: it is incomplete, or polars and SQL count it differently."""
+    """A metric cannot be registered: it is incomplete, or its polars and SQL results differ."""
 
 
 class QueryError(PipelineError):
-    """A SQL query is wrong, or asks for more than reading.
+    """A SQL query is wrong, or it does more than read.
 
-    `place` is the wrong line of the query, with a mark below the error; empty if unknown.
+    Attributes:
+        message: What is wrong.
+        place: The line of the query with a marker below the error; empty if it is not known.
     """
 
     def __init__(self, message: str, place: str = "") -> None:
@@ -92,56 +102,63 @@ class QueryError(PipelineError):
         return f"{self.message}\n{self.place}" if self.place else self.message
 
 
-# What a library's error says in one line, and whether a file of a lake may be at fault.
+# Errors of libraries: their message in one line, and whether a file of a lake can be the cause.
 #
-# `LIBRARIES` is all that is known of the libraries. Their errors are known by the modules of their
-# classes: to import the classes would load the libraries.
+# `LIBRARIES` identifies an error by the module of its class, because importing the class would load
+# the library.
 
-# What no user needs: polars' advice to its developers, who would see the whole of a path; colours;
-# where in its code something written in Rust failed, and what that knows of a log's files.
-_NOT_FOR_USERS = re.compile(
+# Parts of messages that do not help a user: advice for developers of polars, colours, and positions
+# in Rust code.
+_INTERNAL_DETAILS = re.compile(
     r" *\(set POLARS_\w+=[^)]*\)|\x1b\[[0-9;]*m|\s+0: <unknown>.*|: ParsedLogPath \{.*", re.DOTALL
 )
 _CAUSE = "↳"
 
 
-def _plain(text: str) -> str:
-    """The first line, and the causes that a tree draws below it."""
-    lines = [line.strip() for line in _NOT_FOR_USERS.sub("", text).splitlines() if line.strip()]
+def _first_line_with_causes(text: str) -> str:
+    """Return the first line of a message, and the causes that are drawn below it as a tree."""
+    lines = [line.strip() for line in _INTERNAL_DETAILS.sub("", text).splitlines() if line.strip()]
     causes = [line.lstrip(f" {_CAUSE}") for line in lines[1:] if line.startswith(_CAUSE)]
     return ": ".join(dict.fromkeys(lines[:1] + causes))
 
 
-def _without_traceback(text: str) -> str:
-    """Without the places in Spark's code; of Python within the library, what that has raised."""
+def _remove_traceback(text: str) -> str:
+    """Return the first line of a message that is not part of a Python or Spark traceback."""
     _, is_python, raised = text.rpartition("Traceback (most recent call last):\n")
     lines = (line for line in raised.splitlines() if not (is_python and line[:1].isspace()))
-    plain = (line.strip(" :") for line in lines if "An error occurred while" not in line)
-    return next(filter(None, plain), "")
+    messages = (line.strip(" :") for line in lines if "An error occurred while" not in line)
+    return next(filter(None, messages), "")
 
 
 class Library(NamedTuple):
-    """A library: where its errors are from, how a line is had from their text, and which of them
-    are about a query or a limit. All others may be about a file of a lake, if it reads them."""
+    """How to interpret the errors of a library.
+
+    Attributes:
+        modules: Top-level modules that define the library's exception classes.
+        to_line: Function that shortens a message to one line.
+        reads_lakes: Whether the library reads the files of a lake.
+        query_errors: Names of exception classes that are about a query or a limit. Every other
+            error may be about a file of the lake, if the library reads them.
+    """
 
     modules: tuple[str, ...]
-    line: Callable[[str], str] = _plain
+    to_line: Callable[[str], str] = _first_line_with_causes
     reads_lakes: bool = True
-    of_queries: tuple[str, ...] = ()
+    query_errors: tuple[str, ...] = ()
 
 
 LIBRARIES = (
     Library(
         ("polars",),
-        of_queries=(
+        query_errors=(
             *("ColumnNotFoundError", "DuplicateError"),
             *("InvalidOperationError", "ShapeError"),
         ),
     ),
     Library(
         ("duckdb", "_duckdb"),
-        line=_without_traceback,
-        of_queries=(
+        to_line=_remove_traceback,
+        query_errors=(
             *("BinderException", "CatalogException", "ParserException", "SyntaxException"),
             *("ConversionException", "OutOfRangeException", "TypeMismatchException"),
             *("InterruptException", "OutOfMemoryException", "PermissionException"),
@@ -150,10 +167,10 @@ LIBRARIES = (
     Library(("pyarrow",)),
     # `_internal` has the errors of deltalake, and `pyo3_runtime` a panic of any that is in Rust.
     Library(("deltalake", "_internal", "pyo3_runtime")),
-    Library(("pyspark", "py4j"), line=_without_traceback, reads_lakes=False),
+    Library(("pyspark", "py4j"), to_line=_remove_traceback, reads_lakes=False),
 )
 _OTHER = Library((), reads_lakes=False)
-# How the system's and the stores' refusals of a user end up in the libraries' texts.
+# How messages of libraries say that the system or an object store denied access.
 _DENIED = re.compile(
     r"permission ?denied|os error 13\b|access ?denied|lacked the necessary privileges",
     re.IGNORECASE,
@@ -161,22 +178,27 @@ _DENIED = re.compile(
 
 
 _MISSING = re.compile(r"no such file|no files found|not found|path does not exist", re.IGNORECASE)
-# How the libraries' texts say that they read a Parquet file, and the table whose folder it is in.
-_OF_PARQUET = re.compile(r"parquet|thrift|TProtocol", re.IGNORECASE)
+# How messages of libraries name a Parquet file, and the table to whose folder it belongs.
+_PARQUET = re.compile(r"parquet|thrift|TProtocol", re.IGNORECASE)
 _TABLE = re.compile(r"(\w+)/[^/\s]+\.parquet")
 
 
-class _Lack(NamedTuple):
-    """What a machine can lack: the text for a user, the system's numbers of such errors, and how
-    the libraries' texts say it."""
+class _Resource(NamedTuple):
+    """A resource of the machine that can run out.
 
-    text: str
-    numbers: tuple[int, ...]
-    words: re.Pattern[str]
+    Attributes:
+        message: What to tell the user.
+        error_numbers: `errno` values of the operating system.
+        pattern: Matches messages of libraries.
+    """
+
+    message: str
+    error_numbers: tuple[int, ...]
+    pattern: re.Pattern[str]
 
 
-_LACKS = (
-    _Lack(
+_RESOURCES = (
+    _Resource(
         "not enough memory: process less at a time, raise `ulimit -v`, or use a larger machine",
         (errno.ENOMEM, errno.EAGAIN),
         re.compile(
@@ -186,12 +208,12 @@ _LACKS = (
             re.IGNORECASE,
         ),
     ),
-    _Lack(
+    _Resource(
         "a disk is full: free some room, or name a larger folder for temporary files by TMPDIR",
         (errno.ENOSPC, errno.EDQUOT),
         re.compile(r"no space left|quota exceeded|os error (?:28|122)\b", re.IGNORECASE),
     ),
-    _Lack(
+    _Resource(
         "too many files are open: raise `ulimit -n`",
         (errno.EMFILE, errno.ENFILE),
         re.compile(r"too many open files|os error 2[34]\b", re.IGNORECASE),
@@ -200,63 +222,67 @@ _LACKS = (
 
 
 def exhausted_resource(error: BaseException) -> str | None:
-    """What the machine lacked and what to do, if that is why something failed; else None."""
+    """Return which resource ran out and what to do, or None if the error has another cause."""
     if isinstance(error, PipelineError):
         return str(error) if isinstance(error, MachineError) else None
     if isinstance(error, MemoryError):
-        return _LACKS[0].text
+        return _RESOURCES[0].message
     number = getattr(error, "errno", None)
-    is_it = (number in one.numbers if number else one.words.search(str(error)) for one in _LACKS)
-    return next((one.text for one, is_one in zip(_LACKS, is_it, strict=True) if is_one), None)
+    is_cause = (
+        number in resource.error_numbers if number else resource.pattern.search(str(error))
+        for resource in _RESOURCES
+    )
+    causes = zip(_RESOURCES, is_cause, strict=True)
+    return next((resource.message for resource, is_match in causes if is_match), None)
 
 
 def raise_if_resources_exhausted(error: BaseException) -> None:
-    """Raise MachineError if the machine lacked something. For whoever would blame a file."""
+    """Raise MachineError if the cause is a lack of memory, disk space or file handles."""
     if text := exhausted_resource(error):
         raise MachineError(text) from None
 
 
-def _library(error: BaseException) -> Library:
+def _library_of_error(error: BaseException) -> Library:
     module = type(error).__module__.partition(".")[0]
     return next((library for library in LIBRARIES if module in library.modules), _OTHER)
 
 
 def one_line_message(error: BaseException) -> str:
-    """What an error says, in one line; the name of its class if it says nothing.
+    """Return the message of an error in one line, or the name of its class if it has no message.
 
-    Of the system's errors that is the file and the reason, without the number.
+    For an error of the operating system, return the file and the reason, without the error number.
     """
     file = error.filename if isinstance(error, OSError) and error.strerror else None
     return error_reason(error) if file is None else f"{file}: {error_reason(error)}"
 
 
 def error_reason(error: BaseException) -> str:
-    """The same; of the system's errors without the path, for texts that name it themselves."""
-    of_system = isinstance(error, OSError) and error.strerror
-    return of_system or _library(error).line(str(error)) or type(error).__name__
+    """Return the message of an error in one line, without the path that an OSError names."""
+    system_message = isinstance(error, OSError) and error.strerror
+    return system_message or _library_of_error(error).to_line(str(error)) or type(error).__name__
 
 
 def is_permission_error(error: BaseException) -> bool:
-    """Whether a user has no permission for what failed: that is no damage."""
-    is_known = isinstance(error, PermissionError | DeniedError)
-    return is_known or _DENIED.search(str(error)) is not None
+    """Return whether an operation failed because the user has no permission."""
+    has_class = isinstance(error, PermissionError | DeniedError)
+    return has_class or _DENIED.search(str(error)) is not None
 
 
 def is_file_missing_error(error: BaseException) -> bool:
-    """Whether a Parquet file was not there, as one of a lake that `magic maintain` has deleted."""
+    """Return whether a Parquet file was missing, for example after `magic maintain`."""
     text = str(error)
     return ".parquet" in text and _MISSING.search(text) is not None
 
 
 def is_parquet_error(error: BaseException) -> bool:
-    """Whether a library's text says that a Parquet file could not be read."""
-    return _OF_PARQUET.search(str(error)) is not None
+    """Return whether the message says that a Parquet file could not be read."""
+    return _PARQUET.search(str(error)) is not None
 
 
 def may_be_read_error(error: BaseException) -> bool:
-    """Whether a library, or the system, may have failed to read a file of a lake.
+    """Return whether a library or the system may have failed to read a file of a lake.
 
-    An error about a query may have been made of such an error, which it then has as its context.
+    A PipelineError counts if it was raised while such an error was handled (its `__context__`).
     """
     if isinstance(error, PipelineError):
         cause = error.__context__
@@ -265,35 +291,40 @@ def may_be_read_error(error: BaseException) -> bool:
         return is_parquet_error(cause) and may_be_read_error(cause)
     if isinstance(error, OSError):
         return error.errno is None or ".parquet" in str(error)
-    library = _library(error)
-    return library.reads_lakes and type(error).__name__ not in library.of_queries
+    library = _library_of_error(error)
+    return library.reads_lakes and type(error).__name__ not in library.query_errors
 
 
 def read_error(error: BaseException, table: str | None = None) -> PipelineError:
-    """Return the error to raise where a library failed to read a file of a lake.
+    """Return the error to raise when a library failed to read a file of a lake.
 
-    It quotes the library, and names the table: `table`, else the one whose file the library names.
-    Polars names no file if it cannot decode one. `magic verify` finds the file.
+    Args:
+        error: The error of the library.
+        table: The table that was read. If None, it is taken from the path in the message, if any.
+
+    Returns:
+        MachineError if a resource ran out, DeniedError if the user has no permission, and LakeError
+        otherwise. The message quotes the library and advises to run `magic verify`.
     """
     if text := exhausted_resource(error):
         return MachineError(text)
-    named = _TABLE.search(str(error))
-    table = table or (named and named[1])
-    what = f"the table `{table}`" if table else "the lake"
+    match = _TABLE.search(str(error))
+    table = table or (match and match[1])
+    subject = f"the table `{table}`" if table else "the lake"
     text = one_line_message(error)
     if is_permission_error(error):
-        return DeniedError(f"{what} may not be read: {text}; {DENIED_HINT}")
+        return DeniedError(f"{subject} may not be read: {text}; {DENIED_HINT}")
     if is_file_missing_error(error):
         return LakeError(
-            f"a file of {what} was deleted while it was being read, perhaps by `magic maintain` "
+            f"a file of {subject} was deleted while it was being read, perhaps by `magic maintain` "
             f"({text}): run the command again, and `magic verify` if it fails again"
         )
-    return LakeError(f"{what} cannot be read: {text}; {DAMAGE_HINT}")
+    return LakeError(f"{subject} cannot be read: {text}; {DAMAGE_HINT}")
 
 
 @contextmanager
 def reraise_read_errors() -> Iterator[None]:
-    """Raise the error of `read_error` where a library fails to read a file of a lake."""
+    """Return a context that replaces a library's read errors by those of `read_error`."""
     try:
         yield
     except BaseException as error:

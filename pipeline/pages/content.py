@@ -280,7 +280,7 @@ def head(name: str, edition: Edition, game_types: Sequence[str]) -> Head:
 def _said(error: UsageError) -> str:
     """What a page says of an error: it has links where commands have options."""
     if isinstance(error, OtherSystemError):
-        return f"{error.what}: choose that system, above"
+        return f"{error.problem}: choose that system, above"
     return str(error)
 
 

@@ -16,7 +16,7 @@ from pipeline.metrics.row_queries import rows
 from pipeline.reports.compare import compare
 from pipeline.reports.diff import diff
 from pipeline.reports.ranking import leaderboard
-from pipeline.text_format import few
+from pipeline.text_format import format_small_number
 from pipeline.vocabulary import EDITIONS
 
 
@@ -135,7 +135,7 @@ def test_settings_with_few_items_count_for_less(tmp_path):
     lake = Frames({"votes": pl.concat(parts), "results": results})
     (thin,) = metrics(lake, metric="judgement", by=["model"])["thin"].item().to_list()
     assert thin["n_effective"] == pytest.approx(63**2 / 1803)
-    assert few(thin["n_effective"]) == "2.2"
+    assert format_small_number(thin["n_effective"]) == "2.2"
 
 
 def test_nine_settings_are_thin_beside_ninety(tmp_path):
