@@ -1,4 +1,7 @@
-"""Files and folders of results: each is written aside, and takes its place when it is complete."""
+"""Write files and folders atomically: under a temporary name, and renamed when complete.
+
+Exports, reports and `--out` options use this module.
+"""
 
 import shutil
 from collections.abc import Iterator
@@ -11,15 +14,23 @@ from pipeline.errors import PipelineError, UsageError, error_reason
 
 @contextmanager
 def atomic_write(file: str | Path) -> Iterator[Path]:
-    """Gives a path to write to; the file appears, or is replaced, once the block has ended well.
+    """Yield a temporary path, and rename it to `file` if the block succeeds.
 
-    Else an existing file stays as it was. A link stays a link, and a file keeps its permissions.
-    What is no file, such as a pipe, is written to directly. Raises PipelineError where the system
-    refuses, as on a disk that is full.
+    If the block fails, an existing file is unchanged. A symbolic link stays a link, and an existing
+    file keeps its permissions. If `file` is a pipe or a device, its own path is yielded.
+
+    Args:
+        file: The path of the result.
+
+    Yields:
+        The path to write to.
+
+    Raises:
+        PipelineError: If the file cannot be written, for example because the disk is full.
     """
     final = Path(file).resolve()
     is_direct = final.exists() and not final.is_file()
-    # A short name: the folder may have no room for one that is longer than the file's.
+    # The temporary name is short, because file systems limit the length of names.
     draft = final if is_direct else final.with_name(f".magic-{uuid4().hex}.tmp")
     try:
         yield draft
@@ -30,8 +41,8 @@ def atomic_write(file: str | Path) -> Iterator[Path]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        kept = "" if is_direct or not final.exists() else "; the file is as it was"
-        raise PipelineError(f"{file}: cannot be written: {error_reason(error)}{kept}") from error
+        note = "" if is_direct or not final.exists() else "; the file is as it was"
+        raise PipelineError(f"{file}: cannot be written: {error_reason(error)}{note}") from error
     finally:
         if not is_direct:
             draft.unlink(missing_ok=True)
@@ -39,10 +50,17 @@ def atomic_write(file: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def new_folder(folder: str | Path) -> Iterator[Path]:
-    """Gives a folder to write into; it takes its name once the block has ended well.
+    """Yield a temporary folder, and rename it to `folder` if the block succeeds.
 
-    Nothing is replaced: raises UsageError, before anything is written, for a name that is taken by
-    anything but an empty folder. Raises PipelineError where the system refuses.
+    Args:
+        folder: The path of the result.
+
+    Yields:
+        The folder to write into.
+
+    Raises:
+        UsageError: If the path exists and is not an empty folder; nothing is written then.
+        PipelineError: If the folder cannot be written.
     """
     final = Path(folder).resolve()
     check_is_new(final, str(folder))
@@ -58,7 +76,16 @@ def new_folder(folder: str | Path) -> Iterator[Path]:
 
 
 def check_is_new(path: Path, shown: str) -> None:
-    """Raises UsageError for a path where there is something; an empty folder is nothing."""
+    """Raise UsageError if the path exists and is not an empty folder.
+
+    Args:
+        path: The resolved path.
+        shown: The path as the user wrote it, for the message.
+
+    Raises:
+        UsageError: If the path exists.
+        PipelineError: If its parent folder does not exist.
+    """
     if any(path.iterdir()) if path.is_dir() else path.exists():
         raise UsageError(f"{shown}: is there already, and an export replaces nothing: name another")
     if not path.parent.is_dir():

@@ -1,4 +1,7 @@
-"""Python processes of our own, a connection to each, and the cores that they may run on."""
+"""Start and control further Python processes, and find how many cores they may use.
+
+The ingest, the SQL page and `magic sql` use this module; it depends on no other module.
+"""
 
 import os
 import resource
@@ -11,104 +14,117 @@ from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from threading import Thread, current_thread, main_thread
 
-# Where there is no memory for its libraries, a process says so in a line, as all errors are.
-_IN_A_LINE = """
+# Prepended to each program, so that an error while it imports libraries is printed as one line.
+_PRINT_ERRORS_IN_ONE_LINE = """
 import sys
-def say(kind, error, trace):
+def print_error(kind, error, trace):
     lines = [line for line in str(error).splitlines() if line.strip()]
     print("magic:", *lines[-1:] or [kind.__name__], file=sys.stderr)
-sys.excepthook = say
+sys.excepthook = print_error
 """
 
 
 def available_cores() -> int:
-    """The cores that this process may run on."""
+    """Return the number of cores that this process may run on."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def start_python(program: str, **environment: str) -> tuple[subprocess.Popen[bytes], Connection]:
-    """A new Python that runs the program, and our end of a connection to it.
+    """Start a new Python process that runs a program, with a connection to it.
 
-    Its own end is the file that `sys.argv[1]` numbers. It is started anew, not forked, with our
-    modules: those that happen to lie in the current folder are not run (`-P`). Ctrl-C, which a
-    terminal sends to all of its processes, is for us alone: we end those that we started. What it
-    prints is dropped, since our stdout is for results.
+    The process is not forked. It imports modules from this process's `sys.path`, and never from the
+    current folder (`-P`). It ignores Ctrl-C, which a terminal sends to all processes, because this
+    process ends it. Its standard output is discarded.
+
+    Args:
+        program: The source text; it gets its end of the connection by `parent_connection`.
+        environment: Environment variables to add.
+
+    Returns:
+        The process, and this process's end of the connection.
     """
-    ours, theirs = Pipe()
-    with theirs, block_interrupts():
+    parent_end, child_end = Pipe()
+    with child_end, block_interrupts():
         process = subprocess.Popen(
-            [sys.executable, "-P", "-c", _IN_A_LINE + program, str(theirs.fileno())],
-            pass_fds=[theirs.fileno()],
+            [
+                sys.executable,
+                "-P",
+                "-c",
+                _PRINT_ERRORS_IN_ONE_LINE + program,
+                str(child_end.fileno()),
+            ],
+            pass_fds=[child_end.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))} | environment,
         )
-    return process, ours
+    return process, parent_end
 
 
 @contextmanager
 def block_interrupts() -> Iterator[None]:
-    """Holds Ctrl-C back; a process that is started meanwhile does so from its first instant on."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    """Block SIGINT (Ctrl-C) in this thread; a process that is started inherits the block."""
+    previous_mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, previous_mask)
 
 
 @contextmanager
 def delay_interrupts() -> Iterator[None]:
-    """Lets Ctrl-C wait for what it would break: Java that starts, C++ that is loaded.
+    """Delay Ctrl-C until the end of the block, for code that an interrupt would break.
 
-    In all threads: where several run, any of them may be the one that gets the signal.
+    Examples are the start of Java and the loading of C++ libraries. Unlike `block_interrupts`, it
+    works for all threads, because the system may deliver the signal to any of them.
     """
-    # A handler that is not Python's own, as where R runs Python, is None.
+    # The handler is None if another program, such as R, embeds Python.
     if current_thread() is not main_thread() or not callable(signal.getsignal(signal.SIGINT)):
         yield
         return
-    came: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    received: list[int] = []
+    previous_handler = signal.signal(signal.SIGINT, lambda number, frame: received.append(number))
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
-    if came:
+        signal.signal(signal.SIGINT, previous_handler)
+    if received:
         signal.raise_signal(signal.SIGINT)
 
 
 def parent_connection() -> Connection:
-    """The connection to whoever started this process."""
+    """Return the connection to the process that started this one with `start_python`."""
     return Connection(int(sys.argv[1]))
 
 
 def describe_exit_code(code: int) -> str:
-    """How a process ended with this exit code, as in `by signal 9`."""
+    """Return how a process with this exit code ended, such as "by signal 9"."""
     return f"by signal {-code}" if code < 0 else f"with exit code {code}"
 
 
 def exit_with_parent(connection: Connection) -> None:
-    """Ends this process once the one that started it is gone, whatever is being computed.
+    """Exit this process as soon as its parent process is gone.
 
-    Whatever comes over the connection from now on stays unread: it has to be read before.
+    Call it after the last message was read: a later message would not be received.
     """
-    Thread(target=_end_with, args=[connection], daemon=True).start()
+    Thread(target=_wait_and_exit, args=[connection], daemon=True).start()
 
 
-def _end_with(connection: Connection) -> None:
+def _wait_and_exit(connection: Connection) -> None:
     with suppress(EOFError, OSError):
         connection.poll(None)
     os._exit(0)
 
 
 def limit_memory(n_bytes: int) -> None:
-    """Lets this process take that many bytes more than now, if the system can tell.
+    """Limit the memory that this process may allocate from now on, where the system supports it.
 
-    What counts is memory that can be written to: allocators and threads reserve addresses by
-    gigabytes, more on more cores, and libraries lie in files.
+    Only writable memory counts (RLIMIT_DATA), because allocators and threads reserve gigabytes of
+    addresses that they do not use.
     """
     with suppress(OSError, ValueError):
         pages = int(Path("/proc/self/statm").read_text().split()[5])  # data and stack
-        most = min(pages * resource.getpagesize() + n_bytes, sys.maxsize)  # more is no number
-        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+        limit = min(pages * resource.getpagesize() + n_bytes, sys.maxsize)  # of a C integer
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))

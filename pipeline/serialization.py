@@ -1,4 +1,7 @@
-"""Frames written for programs: JSON and CSV as text, and Parquet; a part at a time."""
+"""Write data frames as JSON, CSV and Parquet, part by part, so that memory is bounded.
+
+Commands, pages and exports use this module.
+"""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -11,16 +14,16 @@ import polars as pl
 from pipeline import text_format
 from pipeline.text_format import UNSAFE_CHARACTERS, escape_unprintable
 
-SLICE = 2000
-# How a text begins that a spreadsheet takes for a formula: some look past blanks, and read the wide
-# forms of these signs like the others.
+ROWS_PER_SLICE = 2000
+# The start of a string that a spreadsheet evaluates as a formula. Some spreadsheets ignore blanks
+# before it, and accept the full-width forms of these characters.
 _FORMULA = re.compile(r"^\s*[=+\-@＝＋－＠]")
 
 
 def iter_json_records(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
-    """A list of records, one a line."""
+    """Yield a JSON list of records, one record per line, as pieces of text."""
     opening, end = "[\n", "[]\n"
-    for rows in _slices(parts):
+    for rows in _iter_slices(parts):
         lines = ",\n".join(map(text_format.to_json_text, rows.to_dicts()))
         yield opening + escape_terminal_json(lines)
         opening, end = ",\n", "\n]\n"
@@ -28,13 +31,13 @@ def iter_json_records(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
 
 
 def to_json_records(rows: pl.DataFrame) -> str:
-    """The same of one frame, without a line break at the end."""
+    """Return the rows as a JSON list of records, one per line, without a final line break."""
     return "".join(iter_json_records([rows])).rstrip("\n")
 
 
 def iter_json_lines(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
-    """A record on each line, without a list around them."""
-    for rows in _slices(parts):
+    """Yield the rows as JSON Lines: one record per line."""
+    for rows in _iter_slices(parts):
         yield "".join(
             f"{escape_terminal_json(text_format.to_json_text(row))}\n"
             for row in rows.iter_rows(named=True)
@@ -42,26 +45,31 @@ def iter_json_lines(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
 
 
 def escape_terminal_json(text: str) -> str:
-    """The same JSON with what a terminal might obey written as `\\u009b`."""
+    r"""Escape characters that control a terminal in JSON text, for example as `\u009b`."""
     return UNSAFE_CHARACTERS.sub(_json_escape, text)
 
 
 def iter_csv(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
-    """Comma-separated, nested values as JSON."""
-    return _csv_texts(map(flatten_nested, parts))
+    """Yield the rows as CSV with a header; nested values are written as JSON."""
+    return _iter_csv_text(map(flatten_nested, parts))
 
 
 def iter_spreadsheet_csv(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
-    """The same for a spreadsheet: what it would run begins with an apostrophe, all is printable."""
-    return map(escape_unprintable, _csv_texts(map(_safe, parts)))
+    """Yield CSV that is safe in a spreadsheet: formulas get a leading apostrophe."""
+    return map(escape_unprintable, _iter_csv_text(map(_escape_formulas, parts)))
 
 
 def write_parquet(parts: Iterable[pl.DataFrame], file: Path | RawIOBase) -> int:
-    """Writes a Parquet file, a row group for each part, of which there is one at least.
+    """Write a Parquet file with one row group per part.
 
-    Returns the number of rows.
+    Args:
+        parts: Frames of the same schema, at least one.
+        file: The path or the open file to write to.
+
+    Returns:
+        The number of rows.
     """
-    # Imported here, so that whoever writes text does not wait for Arrow.
+    # Imported here, because commands that write text do not need Arrow.
     import pyarrow.parquet as pq
 
     n_rows = 0
@@ -74,7 +82,7 @@ def write_parquet(parts: Iterable[pl.DataFrame], file: Path | RawIOBase) -> int:
 
 
 def split_empty_parts(parts: Iterable[pl.DataFrame]) -> tuple[pl.DataFrame, Iterator[pl.DataFrame]]:
-    """The first part that has rows, if any has, and all from there on."""
+    """Return the first part with rows (or the last part), and an iterator from that part on."""
     frames = iter(parts)
     first = next(frames)
     while first.is_empty() and (following := next(frames, None)) is not None:
@@ -82,9 +90,9 @@ def split_empty_parts(parts: Iterable[pl.DataFrame]) -> tuple[pl.DataFrame, Iter
     return first, chain([first], frames)
 
 
-def _slices(parts: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """All rows, a slice at a time, so that no text of all of them is made at once."""
-    return chain.from_iterable(part.iter_slices(SLICE) for part in parts if part.height)
+def _iter_slices(parts: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """Yield the rows in slices, so that no string contains all of them."""
+    return chain.from_iterable(part.iter_slices(ROWS_PER_SLICE) for part in parts if part.height)
 
 
 def _json_escape(match: re.Match[str]) -> str:
@@ -92,26 +100,26 @@ def _json_escape(match: re.Match[str]) -> str:
     return "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4))
 
 
-def _safe(frame: pl.DataFrame) -> pl.DataFrame:
+def _escape_formulas(frame: pl.DataFrame) -> pl.DataFrame:
     flat = flatten_nested(frame).rename(lambda name: f"'{name}" if _FORMULA.match(name) else name)
     text = pl.col(pl.String)
     safe = pl.when(text.str.contains(_FORMULA.pattern)).then("'" + text).otherwise(text)
     return flat.with_columns(safe.name.keep())
 
 
-def _csv_texts(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
+def _iter_csv_text(parts: Iterable[pl.DataFrame]) -> Iterator[str]:
     first, flat = split_empty_parts(parts)
     yield first.clear().write_csv()
-    for rows in _slices(flat):
+    for rows in _iter_slices(flat):
         yield rows.write_csv(include_header=False, datetime_format="%+", time_format="%T%.f")
 
 
 def flatten_nested(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with nested values as JSON, and bytes and other odd types as text."""
-    return frame.with_columns(_flat(column) for column in frame.iter_columns())
+    """Convert nested columns to JSON strings, and bytes, durations and categories to strings."""
+    return frame.with_columns(_flatten_column(column) for column in frame.iter_columns())
 
 
-def _flat(column: pl.Series) -> pl.Series:
+def _flatten_column(column: pl.Series) -> pl.Series:
     if column.dtype == pl.Binary:
         values = [
             None if value is None else text_format.decode_bytes_visibly(value) for value in column
@@ -121,7 +129,9 @@ def _flat(column: pl.Series) -> pl.Series:
             None if value is None else text_format.to_json_text(value) for value in column.to_list()
         ]
     elif isinstance(column.dtype, pl.Datetime) and column.dtype.time_zone is None:
-        return column.dt.strftime("%Y-%m-%dT%H:%M:%S%.f")  # what CSV has for others needs a zone
+        return column.dt.strftime(
+            "%Y-%m-%dT%H:%M:%S%.f"
+        )  # the format for other times needs a time zone
     elif column.dtype == pl.Duration:
         return column.dt.to_string()
     elif column.dtype in (pl.Categorical, pl.Enum):

@@ -1,4 +1,7 @@
-"""The SQL files: shipped inside the package, or at the top of a plain checkout."""
+"""Read the SQL files of the package, and parse and quote SQL text.
+
+The files are inside an installed package, or at the top of a source checkout.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -13,16 +16,23 @@ TOKEN = re.compile(
     r'|\$\$.*?(?:\$\$|$)|"(?:[^"]|"")*(?:"|$)(?:\.\w*)*|[\w$]+(?:\.\w*)*|[^\s\w]',
     re.DOTALL | re.IGNORECASE,
 )
-"""A comment, text, name, number or sign of SQL. What is not closed reaches to the end."""
+"""Matches one SQL token: a comment, string, name, number or operator.
+
+An unclosed string or comment extends to the end of the text.
+"""
 _COMMENT = re.compile(r"^ *--.*\n", re.MULTILINE)
 _SHARED = re.compile(r"\bshared\.(\w+)")
 _HEADER = re.compile(r"^-- (?P<key>\w+): (?P<value>.*)$")
 
 
 class SqlView(NamedTuple):
-    """A view: its SELECT, what one row is, and what columns mean that no table describes.
+    """A view that is defined by a SELECT.
 
-    `package` is the one that it is of, empty for one of ours.
+    Attributes:
+        select: The SELECT statement.
+        row: What one row is, as a phrase.
+        columns: Descriptions of the columns that no table describes.
+        package: The package that defines the view; empty for this package.
     """
 
     select: str
@@ -33,7 +43,7 @@ class SqlView(NamedTuple):
 
 @cache
 def sql_folder() -> Path:
-    """The folder of SQL files: the wheel's, else that of the checkout around the package."""
+    """Return the folder of the SQL files, in the installed package or in the source checkout."""
     shipped, checkout = _PACKAGE / "sql", _PACKAGE.parent / "sql"
     if shipped.is_dir():
         return shipped
@@ -44,22 +54,22 @@ def sql_folder() -> Path:
 
 @cache
 def read_file(name: str) -> str:
-    """The text of `name`.sql, without its leading comments' blank ends."""
+    """Return the text of the file `name`.sql without surrounding whitespace."""
     return (sql_folder() / f"{name}.sql").read_text(encoding="utf-8").strip()
 
 
-def list_files(under: str) -> list[str]:
-    """The files' names in a folder, without `.sql`, sorted."""
-    return sorted(path.stem for path in (sql_folder() / under).glob("*.sql"))
+def list_files(folder: str) -> list[str]:
+    """Return the sorted names of the SQL files in a folder, without the extension."""
+    return sorted(path.stem for path in (sql_folder() / folder).glob("*.sql"))
 
 
 def read_header(name: str) -> dict[str, list[str]]:
-    """The `-- key: value` lines at the top of a file; a key may come more than once."""
+    """Return the values of the `-- key: value` lines at the top of a file, by key."""
     return parse_header(read_file(name))
 
 
 def parse_header(text: str) -> dict[str, list[str]]:
-    """The same of a text."""
+    """Return the values of the `-- key: value` lines at the top of SQL text, by key."""
     values: dict[str, list[str]] = {}
     for line in map(str.strip, text.strip().splitlines()):
         if not line.startswith("--"):
@@ -70,7 +80,12 @@ def parse_header(text: str) -> dict[str, list[str]]:
 
 
 class With(NamedTuple):
-    """The WITH clause of a query: the names of its CTEs, and its text with what is above it."""
+    """The WITH clause of a query.
+
+    Attributes:
+        names: The names of its common table expressions.
+        text: The query text up to the end of the clause.
+    """
 
     names: tuple[str, ...]
     text: str
@@ -78,64 +93,69 @@ class With(NamedTuple):
 
 @cache
 def extract_with_clause(sql: str) -> With:
-    """The WITH clause of a query in any layout; without a name if the query has none."""
+    """Return the WITH clause of a query; it has no names if the query has no such clause."""
     names: list[str] = []
-    depth, before = 0, ""
-    tokens = list(tokens_of(sql))
+    depth, previous = 0, ""
+    tokens = list(iter_tokens(sql))
     for place, token in enumerate(tokens):
-        if depth == 0 and before in ("with", "recursive", ",") and token.text != "recursive":
+        if depth == 0 and previous in ("with", "recursive", ",") and token.text != "recursive":
             names.append(token.text.strip('"'))
         elif place == 0 and token.text != "with":
             break
         depth += {"(": 1, ")": -1}.get(token.text, 0)
-        # A list of columns can stand before AS.
+        # A list of column names can precede AS.
         following = tokens[place + 1].text if place + 1 < len(tokens) else ""
         if depth == 0 and token.text == ")" and following not in (",", "as", "using"):
             return With(tuple(names), sql[: token.end])
-        before = token.text
+        previous = token.text
     return With((), "")
 
 
 def strip_end(sql: str) -> str:
-    """The query without the semicolons and comments that end it."""
+    """Remove the semicolons and comments at the end of a query."""
     end = 0
-    for token in tokens_of(sql):
+    for token in iter_tokens(sql):
         end = end if token.text == ";" else token.end
     return sql[:end]
 
 
 class Token(NamedTuple):
-    """A word or sign of SQL in lower case, and where in the text it ends."""
+    """A SQL token.
+
+    Attributes:
+        text: The token in lower case.
+        end: The index in the query after the token.
+    """
 
     text: str
     end: int
 
 
-def tokens_of(sql: str) -> Iterator[Token]:
-    """The words, texts and signs of SQL; comments are left out."""
+def iter_tokens(sql: str) -> Iterator[Token]:
+    """Yield the tokens of SQL text without comments."""
     for match in TOKEN.finditer(sql):
         if not match[0].startswith(("--", "/*")):
             yield Token(match[0].lower(), match.end())
 
 
 def read_select(name: str) -> str:
-    """The file's SELECT without comments, and with those of `sql/shared` that it names inside."""
+    """Return the SELECT of a file without comments, with the files of `sql/shared` inserted."""
     return _SHARED.sub(
-        lambda named: f"({read_select(f'shared/{named[1]}')})", _COMMENT.sub("", read_file(name))
+        lambda match: f"({read_select(f'shared/{match[1]}')})", _COMMENT.sub("", read_file(name))
     )
 
 
 def fill_template(name: str, **values: str) -> str:
-    """The file's text without comment lines, with every `${name}` in it replaced."""
+    """Return the text of a file without comment lines, with each `${name}` replaced."""
     body = "\n".join(line for line in read_file(name).splitlines() if not line.startswith("--"))
     return Template(body).substitute(values)
 
 
 def quote_identifier(name: str) -> str:
-    """The name as a quoted SQL identifier."""
+    """Quote a name as a SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def quote_literal(value: str) -> str:
-    """The text as a SQL literal."""
+    """Quote a string as a SQL literal."""
     return "'" + value.replace("'", "''") + "'"

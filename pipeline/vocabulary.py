@@ -1,6 +1,6 @@
-"""The words that the event tables use, each written down once.
+"""The categories that columns of the event tables can contain, each defined once.
 
-They are plain strings on disk; the enums exist so that code and contracts name them in one place.
+They are stored as strings. Code and table definitions refer to them by these enums and constants.
 """
 
 from enum import StrEnum
@@ -12,23 +12,23 @@ PAPER: Final = "paper"
 RELEASE: Final = "release"
 AUDITED: Final = "audited"
 DEFAULT_N_GAMES: Final = 21
-"""The published script counts games with lower numbers."""
+"""The published script counts only games with a lower number."""
 Engine = Literal["polars", "duckdb", "spark"]
 ExportKind = Literal["every-eval-ever", "inspect-scout", "battles", "dataset"]
 Failures = Literal["exclude", "loss"]
-"""What a game is to the side that failed it: left out if it has no result, or a loss."""
+"""How a game counts for the side that failed it: excluded if it has no result, or as a loss."""
 EXCLUDE: Final = "exclude"
 LOSS: Final = "loss"
 MAGIC_SYSTEM = "magic"
-"""The system that the benchmark MAgIC runs its games by."""
+"""The name of the system that runs the games of the benchmark MAgIC."""
 PLAYER: Final = "player"
-"""The role of everybody in a game without roles."""
+"""The role of all players in a game without roles."""
 ALL_GAME_TYPES = "all"
-"""What stands for all game types together."""
+"""The game type of rows that cover all game types together."""
 
 
 class GameType(StrEnum):
-    """MAgIC's games, in its order. All that there are: `pipeline.games.game_type_names()`."""
+    """The game types of MAgIC, in its order; see `pipeline.games.game_type_names` for all."""
 
     CHAMELEON = "chameleon"
     UNDERCOVER = "undercover"
@@ -38,7 +38,7 @@ class GameType(StrEnum):
 
 
 class Side(StrEnum):
-    """The sides of every game: the hidden one knows who is on it, and `none` is for no sides."""
+    """The sides of a game: the members of the hidden side know each other; or no side."""
 
     HIDDEN = "hidden"
     CIVILIAN = "civilian"
@@ -46,28 +46,30 @@ class Side(StrEnum):
 
 
 class ParseStatus(StrEnum):
-    """How clearly a text says what is counted: what the game registered, or what was read."""
+    """How clearly a message states the action that is counted."""
 
-    OK = "ok"  # it says so, and nothing else
-    AMBIGUOUS = "ambiguous"  # it says several things, or another than was registered
-    UNREADABLE = "unreadable"  # it says none
-    OUTAGE = "outage"  # it stands where a player's API failed
+    OK = "ok"  # the message states exactly one action
+    AMBIGUOUS = "ambiguous"  # several actions, or another one than the game registered
+    UNREADABLE = "unreadable"  # no action
+    OUTAGE = "outage"  # the message replaces an answer, because the player's API failed
 
 
 class Choice(StrEnum):
+    """A choice in the Prisoner's Dilemma."""
+
     COOPERATE = "cooperate"
     DEFECT = "defect"
 
 
 class AnalysisKind(StrEnum):
-    """What an analysis of roles is compared with: the true roles, or what the others think."""
+    """The reference of an analysis of roles: the true roles, or the analyses of other players."""
 
     GOLD = "gold"
     INTER = "inter"
 
 
 class Phase(StrEnum):
-    """What a message is in its game. A game can have phases of its own besides."""
+    """The phase of a game that a message belongs to; a game type can define further phases."""
 
     MODERATION = "moderation"
     CLUE = "clue"
@@ -84,7 +86,7 @@ class Phase(StrEnum):
 
 
 class Outcome(StrEnum):
-    """How games of players end who are on no side. Others: `pipeline.games.outcome_names()`."""
+    """Outcomes of games without sides; see `pipeline.games.outcome_names` for all."""
 
     AGREED = "agreed"
     NOT_AGREED = "not_agreed"
@@ -92,7 +94,7 @@ class Outcome(StrEnum):
 
 
 class DocumentStatus(StrEnum):
-    """What became of a document that an ingest saw."""
+    """The result of an ingest for one document."""
 
     INGESTED = "ingested"
     REPLACING = "replacing"
@@ -103,4 +105,4 @@ class DocumentStatus(StrEnum):
 
 
 HIDDEN_ROLE_GAMES = (GameType.CHAMELEON, GameType.UNDERCOVER)
-"""MAgIC's games with hidden roles: those in which it asks players who they and the others are."""
+"""The game types of MAgIC with hidden roles, in which it asks players about all roles."""
