@@ -88,7 +88,7 @@ def games(
     outcome: Annotated[
         str | Sequence[str] | None,
         parameters.repeatable_option_spec(
-            "OUTCOME", "Only this outcome, or `unfinished`", "reports.games.OUTCOMES"
+            "OUTCOME", "Only this outcome, or `unfinished`", "reports.games.OUTCOME_CHOICES"
         ),
     ] = None,
     role: Annotated[
