@@ -97,7 +97,7 @@ def games(
             "ROLE",
             'Only games with this role in one of the seats; `magic sql "FROM roles"` lists those '
             "of each game type",
-            "games.roles",
+            "games.role_names",
         ),
     ] = None,
     result: str | Sequence[str] | None = None,
