@@ -120,7 +120,7 @@ def test_files_of_one_system_are_not_asked(place: Path) -> None:
     both, maintained = opened(place, "both"), opened(place, "maintained")
     of_magic = both.for_single_system()
     assert (of_magic.system, of_magic.has_rows_of_other_systems("votes")) == ("magic", False)
-    assert set(of_magic.table_files("votes")) < set(both.files("votes"))
+    assert set(of_magic.table_files("votes")) < set(both.table_files("votes"))
     assert maintained.for_single_system().has_rows_of_other_systems("games")
     assert opened(place, "magic").for_single_system().has_rows_of_other_systems("games") is False
 

@@ -88,7 +88,7 @@ def games(
     outcome: Annotated[
         str | Sequence[str] | None,
         parameters.repeatable_option_spec(
-            "OUTCOME", "Only this outcome, or `unfinished`", "reports.games.OUTCOMES"
+            "OUTCOME", "Only this outcome, or `unfinished`", "reports.games.OUTCOME_CHOICES"
         ),
     ] = None,
     role: Annotated[
@@ -97,7 +97,7 @@ def games(
             "ROLE",
             'Only games with this role in one of the seats; `magic sql "FROM roles"` lists those '
             "of each game type",
-            "games.roles",
+            "games.role_names",
         ),
     ] = None,
     result: str | Sequence[str] | None = None,
