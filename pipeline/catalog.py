@@ -1,7 +1,7 @@
-"""`magic.duckdb`: a lake as other SQL tools see it, with comments on all that is in it.
+"""Write `magic.duckdb`, a DuckDB database that shows a lake to other SQL tools.
 
-It is a convenience, and never the truth: no part of this package reads it. Values with intervals
-come from Python, so they are tables in it; all else is views over the lake's files.
+Metric values with intervals are stored as tables, because Python computes them; everything else is
+a view of the lake's files. This package never reads the database.
 """
 
 from datetime import UTC, datetime
@@ -21,12 +21,12 @@ from pipeline.version import __version__
 from pipeline.warehouse.database import write_database
 from pipeline.warehouse.statements import ComputedView
 
-# Metrics and leaderboard of so many games take a few seconds in all editions, and less memory than
-# the ingest before.
-MOST_GAMES = 250_000
-RENEW = "run `magic catalog` on this lake to renew it"
+# Above this number of games, an ingest does not rebuild the catalogue, because the metrics of all
+# editions would take more than a few seconds.
+MAX_GAMES = 250_000
+REBUILD_HINT = "run `magic catalog` on this lake to renew it"
 
-_COLUMNS_OF_ABOUT = {
+_ABOUT_COLUMNS = {
     "lake": "the lake: its path or URL when this database was made",
     "ingest_id": "the last ingest that is in it, 0 before the first",
     "ingested_at": "when that was committed, in UTC",
@@ -36,35 +36,37 @@ _COLUMNS_OF_ABOUT = {
 
 
 def rebuild_catalog(path: str | Path) -> StoredLake:
-    """Writes the catalogue of the lake's newest state into its folder; gives that state."""
+    """Write the catalogue of the lake's latest state into its folder, and return that state."""
     while True:
         lake = open_lake(path)
         _write(lake, lake.path, CATALOG_FILE_NAME)
-        # An ingest that ended meanwhile may have written its own before this older one.
+        # A concurrent ingest may have written a newer catalogue, which this one replaced.
         if open_lake(path).ingest_id == lake.ingest_id:
             return lake
 
 
 def rebuild_catalog_after_ingest(path: str | Path) -> str | None:
-    """Renews the catalogue; gives what to say if it could not, or if that would take long."""
+    """Rebuild the catalogue after an ingest.
+
+    Returns:
+        None if it was rebuilt; otherwise a note that says why it was not.
+    """
     try:
         n_games = sum(open_lake(path).row_counts_by_file("games").values())
-        if n_games > MOST_GAMES:
-            return (
-                f"{CATALOG_FILE_NAME} was not renewed, to save time with {n_games:,} games: {RENEW}"
-            )
+        if n_games > MAX_GAMES:
+            return f"{CATALOG_FILE_NAME} was not renewed, to save time with {n_games:,} games: {REBUILD_HINT}"
         rebuild_catalog(path)
-    except Exception as error:  # whatever it is, the ingest is done
+    except Exception as error:  # the ingest is committed, so no error may fail it
         reason = one_line_message(read_error(error) if may_be_read_error(error) else error)
-        hint = "" if DAMAGE_HINT in reason else f"; {RENEW}"
+        hint = "" if DAMAGE_HINT in reason else f"; {REBUILD_HINT}"
         return f"{CATALOG_FILE_NAME} could not be renewed: {reason}{hint}"
     return None
 
 
 @lake_method
 def write_catalog(lake: StoredLake, file: str | Path) -> None:
-    """Writes the catalogue of this state to a file, which is replaced if it exists."""
-    path = Path(file).resolve()  # a link stays one
+    """Write the catalogue of this state to a file, and replace an existing file."""
+    path = Path(file).resolve()  # a symbolic link stays a link
     if (path.exists() and not path.is_file()) or not path.parent.is_dir():
         raise LakeError(f"{file}: choose a file in a folder that exists")
     if "?" in str(path):  # DuckDB would write its log to another folder
@@ -73,15 +75,15 @@ def write_catalog(lake: StoredLake, file: str | Path) -> None:
 
 
 def _write(lake: StoredLake, folder: Location, name: str) -> None:
-    """Puts the catalogue in the folder, complete or not at all."""
+    """Write the catalogue atomically into a folder."""
     delete_old_drafts(folder, name)
     draft = folder.create_draft(f".{name}.{uuid4()}{DRAFT_SUFFIX}")
     try:
-        draft.path.touch()  # the system says in its own words why it cannot be written
-        draft.path.unlink()  # DuckDB takes no empty file
+        draft.path.touch()  # raises an OSError if the folder is not writable
+        draft.path.unlink()  # DuckDB refuses an empty file
         write_database(draft.path, lake, {**all_views(), "about": _ABOUT})
         if folder.is_local:
-            # It belongs to a database that is about to be replaced, and would be read with ours.
+            # The write-ahead log of the replaced database would be applied to the new one.
             (folder / f"{name}.wal").delete_file(missing_ok=True)
         draft.finish(name)
     finally:
@@ -89,13 +91,13 @@ def _write(lake: StoredLake, folder: Location, name: str) -> None:
             file.unlink(missing_ok=True)
 
 
-def _about(lake: StoredLake) -> pl.DataFrame:
+def _about_rows(lake: StoredLake) -> pl.DataFrame:
     last = lake.last_ingest
     ingested_at = cast(datetime, last["finished_at"]) if last else None
     row = {
         "lake": str(lake.path),
         "ingest_id": lake.ingest_id,
-        # Without a time zone: to show one, DuckDB's client for Python needs another package.
+        # Without a time zone, because DuckDB's Python client needs another package to return one.
         "ingested_at": ingested_at.replace(tzinfo=None) if ingested_at else None,
         "made_at": datetime.now(UTC).replace(tzinfo=None),
         "tool_version": __version__,
@@ -113,5 +115,5 @@ _SCHEMA = pl.Schema(
     }
 )
 _ABOUT = ComputedView(
-    _about, _SCHEMA, "the state of the lake that this database shows", _COLUMNS_OF_ABOUT
+    _about_rows, _SCHEMA, "the state of the lake that this database shows", _ABOUT_COLUMNS
 )

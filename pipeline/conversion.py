@@ -1,4 +1,7 @@
-"""Games of any format made into interchange JSON, and documents of it checked."""
+"""Convert logs of any format to interchange JSON, and validate interchange documents.
+
+`magic convert` and `magic validate` use this module.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -22,10 +25,14 @@ _BYTES_AT_ONCE = 2**24
 
 
 class ConvertedDocument(NamedTuple):
-    """What came of one document: a line of JSON if it is a game, and what of it is lost.
+    """The result of converting one document.
 
-    `ignored` is why no format reads the document, null for a log; then it has no faults. One that
-    `is_duplicate`, whose game another document holds, has none either.
+    Attributes:
+        location: Source and path of the document.
+        line: The game as one line of interchange JSON, or None.
+        faults: Errors in the document and its parts.
+        ignored: The reason why no format accepts the document; None for a log.
+        is_duplicate: Whether another document contains the same game.
     """
 
     location: str
@@ -36,21 +43,24 @@ class ConvertedDocument(NamedTuple):
 
     @property
     def is_unnamed(self) -> bool:
-        """Whether it is a log that does not name the model that played, and nobody else does."""
+        """Whether the log names no model, and the user named none."""
         return any(fault.rule == NO_MODEL for fault in self.faults)
 
     @property
     def may_be_log(self) -> bool:
-        """Whether it can be a log of a program that no format knows."""
+        """Whether the ignored document may be a log of an unknown program."""
         return self.ignored is not None and may_be_log(self.ignored)
 
 
-class Checked(NamedTuple):
-    """One document held against the rules: those of types that it breaks, or the first other one
-    that it breaks as a whole, or each of parts.
+class ValidatedDocument(NamedTuple):
+    """The result of validating one document.
 
-    It is valid without any. `ignored` says why one is no log by its name or place, and `notes` what
-    a game that it declares lacks.
+    Attributes:
+        location: Source and path of the document.
+        faults: All type errors; if there are none, the first rule that the whole document breaks,
+            or the errors of its parts. Empty if the document is valid.
+        ignored: The reason why the file is no log, by its name or place.
+        notes: What a defined game lacks for some metrics.
     """
 
     location: str
@@ -62,11 +72,21 @@ class Checked(NamedTuple):
 def iter_converted(
     sources: Sources, model: str | None = None, max_document: int = MAX_DOCUMENT_BYTES
 ) -> Iterator[ConvertedDocument]:
-    """Each document of the sources converted, in order, one at a time in memory.
+    """Convert each document of the sources, in order, with one document in memory at a time.
 
-    Equal bytes are one game, unless their paths number them as several: the rule of an ingest (see
-    `unindexed.sql`). So the sources are read twice, first for the numbers. `model` names who played
-    where a log does not say. Raises SourceError for a source that cannot be read at all.
+    Documents with equal bytes are one game, unless their paths have different game numbers, as in
+    an ingest. Therefore the sources are read twice, first for the game numbers.
+
+    Args:
+        sources: Paths or URLs.
+        model: The model that played, for logs that do not name it.
+        max_document: Maximum size of a document in bytes.
+
+    Yields:
+        The result of each document.
+
+    Raises:
+        SourceError: If a source cannot be read at all.
     """
     read_all = partial(iter_documents, sources, max_document=max_document, choose=find_splitter)
     numbered = {
@@ -74,11 +94,11 @@ def iter_converted(
         for _, path, data, *_ in read_all()
         if data is not None and game_index(path) is not None
     }
-    games: set[str] = set()
-    for document in _forgotten(read_all()):
+    seen_game_ids: set[str] = set()
+    for document in _iter_clearing_cache(read_all()):
         location = f"{document.source}/{document.path}"
         if document.data is None:
-            fault = _unread(document)
+            fault = _read_fault(document)
             ignored = None if document.is_broken else fault.message
             yield ConvertedDocument(location, None, (fault,) if document.is_broken else (), ignored)
             continue
@@ -92,57 +112,67 @@ def iter_converted(
                 location, None, (), ignored_reason(document.data, document.path)
             )
             continue
-        hashed = hash_document(document.data, game, content_id(game))
-        stated = game.game_index
-        if stated is None:
+        document_hash = hash_document(document.data, game, content_id(game))
+        stated_index = game.game_index
+        if stated_index is None:
             game.game_index = game_index(document.path)
-        # One that states its number is the same game wherever it lies.
-        id_ = game_id(hashed, game.game_index if stated is None else None, None)
-        if id_ in games or (game.game_index is None and hashed in numbered):
+        # A game that states its number is the same game at every path.
+        id_ = game_id(document_hash, game.game_index if stated_index is None else None, None)
+        if id_ in seen_game_ids or (game.game_index is None and document_hash in numbered):
             yield ConvertedDocument(location, None, (), is_duplicate=True)
             continue
-        games.add(id_)
-        yield _converted(location, game, hashed)
+        seen_game_ids.add(id_)
+        yield _convert_game(location, game, document_hash)
 
 
-def iter_validated(sources: Sources, max_document: int = MAX_DOCUMENT_BYTES) -> Iterator[Checked]:
-    """Each document of the sources checked, in order: its keys, types and values, and its rows.
+def iter_validated(
+    sources: Sources, max_document: int = MAX_DOCUMENT_BYTES
+) -> Iterator[ValidatedDocument]:
+    """Validate the keys, types, values and table rows of each document, in order.
 
-    Raises SourceError for a source that cannot be read at all.
+    Args:
+        sources: Paths or URLs.
+        max_document: Maximum size of a document in bytes.
+
+    Yields:
+        The result of each document.
+
+    Raises:
+        SourceError: If a source cannot be read at all.
     """
-    waiting: list[tuple[str, GameRecord | InvalidDocumentError]] = []
+    batch: list[tuple[str, GameRecord | InvalidDocumentError]] = []
     n_bytes = 0
-    for document in _forgotten(
+    for document in _iter_clearing_cache(
         iter_documents(sources, max_document=max_document, choose=find_splitter)
     ):
         location = f"{document.source}/{document.path}"
         if document.data is None and not document.is_broken:
-            yield Checked(location, (), document.reason or "not a log")
+            yield ValidatedDocument(location, (), document.reason or "not a log")
             continue
-        waiting.append((location, _game_of(document)))
+        batch.append((location, _decode_interchange(document)))
         n_bytes += len(document.data or b"")
-        if len(waiting) >= _GAMES_AT_ONCE or n_bytes >= _BYTES_AT_ONCE:
-            yield from _checked(waiting)
-            waiting, n_bytes = [], 0
-    yield from _checked(waiting)
+        if len(batch) >= _GAMES_AT_ONCE or n_bytes >= _BYTES_AT_ONCE:
+            yield from _validate_rows(batch)
+            batch, n_bytes = [], 0
+    yield from _validate_rows(batch)
 
 
-def check_game_files(files: Sequence[str]) -> Iterator[Checked]:
-    """TOML documents that declare a game each, beside all games that others declare."""
-    others = games.game_types_outside_files(files)
+def check_game_files(files: Sequence[str]) -> Iterator[ValidatedDocument]:
+    """Validate TOML files that define a game each, together with all other defined games."""
+    definitions = games.game_types_outside_files(files)
     for file in files:
         try:
-            kind = load_game_definition(Path(file), others)
+            definition = load_game_definition(Path(file), definitions)
         except PluginError as error:
             rule = "a game has a name, roles and endings, as docs/adding.md says"
-            yield Checked(file, (RecordError("$", rule, str(error)),))
+            yield ValidatedDocument(file, (RecordError("$", rule, str(error)),))
         else:
-            others.append((file, kind))
-            yield Checked(file, (), notes=tuple(missing_for_metrics(kind)))
+            definitions.append((file, definition))
+            yield ValidatedDocument(file, (), notes=tuple(missing_for_metrics(definition)))
 
 
-def _forgotten(documents: Iterable[Document]) -> Iterator[Document]:
-    """The documents; what their games have alike is let go of with every `_BYTES_AT_ONCE`."""
+def _iter_clearing_cache(documents: Iterable[Document]) -> Iterator[Document]:
+    """Yield the documents, and clear the cache of shared values after each `_BYTES_AT_ONCE`."""
     n_bytes = 0
     for document in documents:
         yield document
@@ -152,19 +182,19 @@ def _forgotten(documents: Iterable[Document]) -> Iterator[Document]:
             n_bytes = 0
 
 
-def _unread(document: Document) -> RecordError:
-    """Why a document has no bytes."""
+def _read_fault(document: Document) -> RecordError:
+    """Return why the bytes of a document could not be read."""
     return RecordError("$", "the document can be read", document.reason or "it cannot be read")
 
 
-def _converted(location: str, game: GameRecord, log_sha256: str) -> ConvertedDocument:
-    """The game's line, read again: what it does not say as the log does is not to pass for it."""
+def _convert_game(location: str, game: GameRecord, log_sha256: str) -> ConvertedDocument:
+    """Encode a game, and check that reading it back gives the same game."""
     line = encoded(game, log_sha256)
     try:
-        again = read_game(line)
+        decoded = read_game(line)
     except InvalidDocumentError as error:
         return ConvertedDocument(location, None, (*game.faults, error.fault))
-    if again is None or content_id(again) != content_id(game):
+    if decoded is None or content_id(decoded) != content_id(game):
         rule = f"{NAME} JSON can say all that was read"
         return ConvertedDocument(
             location, None, (*game.faults, RecordError("$", rule, "it reads differently"))
@@ -172,10 +202,10 @@ def _converted(location: str, game: GameRecord, log_sha256: str) -> ConvertedDoc
     return ConvertedDocument(location, line, tuple(game.faults))
 
 
-def _game_of(document: Document) -> GameRecord | InvalidDocumentError:
-    """The game of a document of interchange JSON, or why it has none."""
+def _decode_interchange(document: Document) -> GameRecord | InvalidDocumentError:
+    """Decode a document of interchange JSON to a game, or to the error that it has."""
     if document.data is None:
-        return InvalidDocumentError(_unread(document))
+        return InvalidDocumentError(_read_fault(document))
     try:
         game = read_game(document.data, "any", document.path)
     except InvalidDocumentError as error:
@@ -187,10 +217,10 @@ def _game_of(document: Document) -> GameRecord | InvalidDocumentError:
     return game
 
 
-def _checked(
+def _validate_rows(
     documents: Sequence[tuple[str, GameRecord | InvalidDocumentError]],
-) -> Iterator[Checked]:
-    """The documents with their faults, those of their rows too, which are made for all at once."""
+) -> Iterator[ValidatedDocument]:
+    """Yield the results of a batch of documents, with the errors in their table rows."""
     ids = [game_id(sha256(b""), number, None) for number in range(len(documents))]
     games = [
         IdentifiedGame(document, id_, None, sha256(b""), id_, ".", ".")
@@ -203,4 +233,4 @@ def _checked(
         if id_ in contradicting:
             rule = "rows keep the contracts of their tables"
             faults = [*faults, RecordError("$", rule, contradicting[id_].message)]
-        yield Checked(location, tuple(faults))
+        yield ValidatedDocument(location, tuple(faults))

@@ -1,6 +1,6 @@
-"""What other packages add by entry points: formats, kinds of games, metrics.
+"""Find the formats, games and metrics that other packages add by entry points.
 
-`docs/plugins.md` shows such a package.
+`docs/plugins.md` shows such a package. Used for formats, games and metrics.
 """
 
 import re
@@ -16,25 +16,34 @@ from pipeline.errors import MissingExtraError, PipelineError, one_line_message, 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-# The optional parts of an installation: what they are called and how to get them.
+# Optional dependencies (extras): their names, and how to install them.
 
 DISTRIBUTION = "magic-benchmark-pipeline"
-"""The name on the package index, where `magic-pipeline` is a different project."""
+"""The name of the distribution; `magic-pipeline` is the name of a different project."""
 
 
 def install_command(extra: str) -> str:
-    """The command that adds an extra to the installation.
+    """Return the command that installs an extra.
 
-    pip takes an installed project as it is, also one from a checkout, and adds what is missing.
+    pip keeps the installed version, also one from a checkout, and adds the missing packages.
     """
     return f"pip install '{DISTRIBUTION}[{extra}]'"
 
 
-def check_extra(what: str, extra: str, modules: tuple[str, ...]) -> None:
-    """Raises MissingExtraError with the command to run if a module of the extra is missing."""
+def check_extra(feature: str, extra: str, modules: tuple[str, ...]) -> None:
+    """Raise MissingExtraError if a module that a feature needs is not installed.
+
+    Args:
+        feature: The feature, as the subject of the message.
+        extra: The extra that installs the modules.
+        modules: The modules to look for.
+
+    Raises:
+        MissingExtraError: With the command to run.
+    """
     if missing := [name for name in modules if find_spec(name) is None]:
         command = install_command(extra)
-        raise MissingExtraError(f"{what} needs {', '.join(missing)}: run `{command}`")
+        raise MissingExtraError(f"{feature} needs {', '.join(missing)}: run `{command}`")
 
 
 FORMATS, GAMES, METRICS = GROUPS = (
@@ -42,24 +51,30 @@ FORMATS, GAMES, METRICS = GROUPS = (
     "magic_pipeline.games",
     "magic_pipeline.metrics",
 )
-_BEGIN = b"magic_pipeline."
+_GROUP_PREFIX = b"magic_pipeline."
 
 
 NAME_PATTERN = re.compile("[a-z][a-z0-9_]{0,62}")
 NAME_RULE = "small letters, digits and underscores"
-"""What can name a folder, a view and a word of SQL."""
+"""The rule for names, which are also names of folders and SQL views."""
 OWN_PACKAGE = "magic"
-"""What stands for a package where magic itself has something."""
+"""The package name of formats, games and metrics that magic itself defines."""
 
 T = TypeVar("T")
 
 
 class PluginError(PipelineError):
-    """A package adds something that cannot be used."""
+    """An installed package adds a format, game or metric that cannot be used."""
 
 
 class Plugin(NamedTuple):
-    """What an entry point leads to: its name there, the package that has it, and the object."""
+    """A loaded entry point.
+
+    Attributes:
+        name: The name of the entry point.
+        package: The package that defines it.
+        value: The loaded object.
+    """
 
     name: str
     package: str
@@ -71,36 +86,39 @@ class Plugin(NamedTuple):
 
 @cache
 def load_plugins(group: str) -> tuple[Plugin, ...]:
-    """What installed packages add to the group, by name.
+    """Load the entry points of a group, sorted by name.
 
-    Raises PluginError, which names the package, where an import fails.
+    Args:
+        group: One of `GROUPS`.
+
+    Raises:
+        PluginError: If an import fails; the message names the package.
     """
-    added = []
-    for point in entry_points():
+    plugins = []
+    for point in magic_entry_points():
         if point.group != group:
             continue
         try:
-            added.append(Plugin(point.name, package_name(point), point.load()))
+            plugins.append(Plugin(point.name, package_name(point), point.load()))
         except (Exception, SystemExit) as error:
             raise PluginError(
                 f"the package {package_name(point)} cannot be used: `{point.value}` ({group}) "
-                "fails "
-                f"with {type(error).__name__}: {one_line_message(error)}; mend or uninstall the "
-                "package"
+                f"fails with {type(error).__name__}: {one_line_message(error)}; fix or uninstall "
+                "the package"
             ) from error
-    return tuple(added)
+    return tuple(plugins)
 
 
 @cache
-def entry_points() -> tuple["EntryPoint", ...]:
-    """The entry points of our groups, none of them loaded, in one order on every machine."""
-    if not _any_is_installed():
+def magic_entry_points() -> tuple["EntryPoint", ...]:
+    """Return the entry points of all `GROUPS`, sorted, without loading them."""
+    if not _is_any_plugin_installed():
         return ()
     from importlib.metadata import entry_points
 
     installed = entry_points()
     for group in sorted(installed.groups):
-        if group.startswith(_BEGIN.decode()) and group not in GROUPS:
+        if group.startswith(_GROUP_PREFIX.decode()) and group not in GROUPS:
             (first, *_) = installed.select(group=group)
             raise PluginError(
                 f"the package {package_name(first)} has entry points of the group `{group}`: "
@@ -116,32 +134,39 @@ def entry_points() -> tuple["EntryPoint", ...]:
 
 
 def package_name(point: "EntryPoint") -> str:
-    """The name of the package that has the entry point."""
+    """Return the name of the package that defines an entry point."""
     return point.dist.name if point.dist else "?"
 
 
 def check_unique_names(
-    what: str, added: Iterable[tuple[str, str, T]]
+    kind: str, plugins: Iterable[tuple[str, str, T]]
 ) -> Iterator[tuple[str, str, T]]:
-    """The name, package and object of each; raises PluginError where two have one name."""
+    """Yield each name, package and object, and raise PluginError if two have the same name.
+
+    Args:
+        kind: What they are, for the message: "format", "game" or "metric".
+        plugins: The name, package and object of each.
+    """
     packages: dict[str, str] = {}
-    for name, package, value in added:
+    for name, package, value in plugins:
         if name in packages:
             first = packages[name]
-            by = f"{first} and {package} both have" if first != package else f"{package} twice has"
-            raise PluginError(f"{by} {what} `{name}`: uninstall one of them")
+            subject = (
+                f"{first} and {package} both have" if first != package else f"{package} twice has"
+            )
+            raise PluginError(f"{subject} {kind} `{name}`: uninstall one of them")
         packages[name] = package
         yield name, package, value
 
 
 @cache
-def _any_is_installed() -> bool:
-    """Whether a package on the path has an entry point of ours.
+def _is_any_plugin_installed() -> bool:
+    """Return whether an installed package has an entry point of one of the groups.
 
-    To ask `importlib.metadata` takes a tenth of the time of a short command.
+    It reads the files itself, because `importlib.metadata` takes a tenth of a short command's time.
     """
     return any(
-        _BEGIN in file.read_bytes()
+        _GROUP_PREFIX in file.read_bytes()
         for folder in map(Path, dict.fromkeys(sys.path))
         for file in folder.glob("*.*-info/entry_points.txt")
     )

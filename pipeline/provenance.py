@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from pipeline import sql_files
-from pipeline.plugins import entry_points, package_name
+from pipeline.plugins import magic_entry_points, package_name
 
 PARTS = (
     *(
@@ -53,12 +53,12 @@ def hash_ingest_code() -> str:
 
 def _of_plugins() -> Iterator[bytes]:
     """The name and version of each package that adds something, what it adds, and its code."""
-    for point in entry_points():
+    for point in magic_entry_points():
         version = point.dist.version if point.dist else ""
         yield "\n".join(
             [package_name(point), version, point.group, point.name, point.value]
         ).encode()
-    for top in sorted({point.module.partition(".")[0] for point in entry_points()}):
+    for top in sorted({point.module.partition(".")[0] for point in magic_entry_points()}):
         spec = find_spec(top)
         folders = spec.submodule_search_locations if spec else None
         for folder in folders or ():

@@ -1,8 +1,7 @@
-"""The registry: every command, every result of a lake and every page of the menu, by name.
+"""Registry of all commands, results of a lake and pages of the menu, by name.
 
-It is one plain table, which imports nothing. A module is imported when somebody asks for what is in
-it, so that `magic --help` waits for no library. Metrics, formats and games are not listed here:
-they are found by their files.
+This module imports nothing, so that `magic --help` loads no library: the registered modules are
+imported when they are used. Metrics, formats and games are found by their files instead.
 """
 
 from collections.abc import Mapping
@@ -46,31 +45,32 @@ COMMANDS_BY_TASK: Mapping[str, Mapping[str, str]] = {
     },
     "Upkeep": {"verify": "tables", "maintain": "tables"},
 }
-"""The commands by what they are for, as `magic --help` lists them.
+"""The commands by task, in the order of `magic --help`.
 
-Beside each is the module of `pipeline.cli.commands` that has a function of its name. Without one,
-the command shows the rows of the report of its name.
+The value is the module of `pipeline.cli.commands` with the function of the same name. If it is
+empty, the command displays the rows of the report of the same name.
 """
 COMMANDS: Mapping[str, str] = {
     name: module for commands in COMMANDS_BY_TASK.values() for name, module in commands.items()
 }
-"""The same without the tasks."""
+"""The module of each command, without the tasks; see `COMMANDS_BY_TASK`."""
 LAKE_COMMANDS = tuple(
     name for name in COMMANDS if name not in ("convert", "diff", "simulate", "validate")
 )
-"""The commands that read the lake of `--lake` alone: a note on a terminal names it behind them."""
+"""The commands that read only the lake of `--lake`; hints in a terminal add this option to them."""
 
 
 class Result(NamedTuple):
-    """A result of a lake.
+    """Where the functions of a result are defined.
 
     Attributes:
-        module: The module of `pipeline` with the function of its name, which returns the rows.
-        table: The module of `pipeline.render` with the function of its name, which returns the
-            table. If it is empty, the table shows the columns that the report declares. If it is
-            None, there is no table.
-        summary: The first sentence of its docstring, for one that is declared by `@report`. So the
-            list of commands imports no report.
+        module: The module of `pipeline` with the function of the result's name, which returns its
+            rows.
+        table: The module of `pipeline.render` with the function of the result's name, which returns
+            its table. If empty, the table shows the columns that the report declares. If None,
+            there is no table.
+        summary: The first sentence of the report's docstring, so that the list of commands does not
+            import the report. Empty for a result that is no report.
     """
 
     module: str

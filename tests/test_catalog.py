@@ -400,7 +400,7 @@ def test_an_ingest_into_a_large_lake_leaves_it_as_it_was(
     lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = (lake / CATALOG_FILE_NAME).read_bytes()
-    monkeypatch.setattr(catalog, "MOST_GAMES", 1)
+    monkeypatch.setattr(catalog, "MAX_GAMES", 1)
     note = rebuild_catalog_after_ingest(lake)
     assert note is not None
     assert note.startswith(f"{CATALOG_FILE_NAME} was not renewed")
