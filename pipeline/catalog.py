@@ -54,7 +54,8 @@ def rebuild_catalog_after_ingest(path: str | Path) -> str | None:
     try:
         n_games = sum(open_lake(path).row_counts_by_file("games").values())
         if n_games > MAX_GAMES:
-            return f"{CATALOG_FILE_NAME} was not renewed, to save time with {n_games:,} games: {REBUILD_HINT}"
+            reason = f"was not renewed, to save time with {n_games:,} games"
+            return f"{CATALOG_FILE_NAME} {reason}: {REBUILD_HINT}"
         rebuild_catalog(path)
     except Exception as error:  # the ingest is committed, so no error may fail it
         reason = one_line_message(read_error(error) if may_be_read_error(error) else error)
