@@ -1,7 +1,7 @@
-"""What players do in games of any kind: each act declared once, with the columns of its rows.
+"""Definitions of the tables of players' actions that all games share, one table per action.
 
-The contract of its table, and what an interchange document may say of it, follow from here; a kind
-of game declares what only it has in the same way (`pipeline.games`).
+Table contracts (`pipeline.events.contracts`) and the schema of interchange JSON are derived from
+them. A game type defines its tables in the same way (`pipeline.games`).
 """
 
 from pipeline import column, games
@@ -22,7 +22,7 @@ from pipeline.game_record import (
 from pipeline.games import EventTable
 from pipeline.vocabulary import AnalysisKind, Choice, ParseStatus
 
-# By the names of fields of `GameRecord`. Columns that no event has are derived (`events.frames`).
+# The keys are names of fields of `GameRecord`. `events.frames` derives columns that no event has.
 ACTION_TABLES: dict[str, EventTable] = {
     "votes": EventTable(
         Vote,
@@ -225,7 +225,7 @@ ACTION_TABLES: dict[str, EventTable] = {
     ),
 }
 
-# What a row of `results` has of its own.
+# Columns that only the table `results` has.
 RESULT_COLUMNS: dict[str, Column] = {
     "seat": column.small_integer_column(
         "the tested seat, null if the row covers several", nullable=True

@@ -86,7 +86,7 @@ class LakeWithMethods(stored.StoredLake):
     def with_metric(
         self, declared: Metric, *, name: str, title: str | None = None, sql: str | None = None
     ) -> Self:
-        """A copy of the lake with one metric more, in all its methods, under this name.
+        """Return a copy of the lake that has a further metric in all its methods.
 
         The metric has values, intervals, evidence, comparisons, plots and pages like a built-in
         one. The lake on the disk does not change. `sql` is the same metric in SQL: a CTE `attempts`
@@ -107,7 +107,7 @@ class LakeWithMethods(stored.StoredLake):
 
     @lake_method
     def with_metric_file(self, file: str | Path) -> Self:
-        """A copy of the lake with the metric of this file: see `Lake.with_metric`.
+        """Return a copy of the lake with the metric that a file declares; see `Lake.with_metric`.
 
         The file is a Python module that declares `PAPER = Metric(...)`; it is run. The metric has
         the name of the file: `silence.py` declares `silence`. If there is a `silence.sql` beside
@@ -121,7 +121,7 @@ class LakeWithMethods(stored.StoredLake):
 
     @lake_method
     def schema(self, *names: str) -> pl.DataFrame:
-        """A row for each column of the tables or views named; without names, of every table.
+        """Return a row for each column of the named tables or views, or of all tables.
 
         Columns:
 
@@ -143,7 +143,7 @@ class LakeWithMethods(stored.StoredLake):
 
     @lake_method
     def verify(self, *, limit: int = DEFAULT_LIMIT) -> Verification:
-        """Checks the latest state of the lake; reads every file and every row.
+        """Check the latest state of the lake by reading every file and every row.
 
         The result's `faults` has at most `limit` rows for each check and table: check, severity
         (error, contradiction or warning), table, finds (what the check looks for), n_rows (how
@@ -159,7 +159,7 @@ class LakeWithMethods(stored.StoredLake):
     def present(
         self, name: str, *arguments: Any, percent: bool = False, **options: Any
     ) -> ResultTable:
-        """A result as a table, with its notes, as commands and pages show it.
+        """Return a result as a table with its notes, as commands and pages display it.
 
         `name` is the method that gives the result, such as "leaderboard" or "compare"; the other
         arguments are the method's own. The table is shown by a notebook, and as text by `print`;
@@ -192,7 +192,7 @@ class LakeWithMethods(stored.StoredLake):
         memory: int | None = None,
         temporary: Mapping[str, str] | None = None,
     ) -> pl.DataFrame:
-        """The result of one SELECT on the tables and views.
+        """Return the result of one SELECT on the tables and views.
 
         Sums of integers are Int64, or Float64 if one value does not fit; decimals are Float64.
         `parameters` gives a value for each parameter of the query, for example `{"model": "gpt-4"}`
@@ -226,7 +226,7 @@ class LakeWithMethods(stored.StoredLake):
 
     @lake_method
     def connect(self, *, memory: int | None = None) -> duckdb.DuckDBPyConnection:
-        """A DuckDB connection with every table and view, for many queries on this state.
+        """Return a DuckDB connection with all tables and views, for many queries on this state.
 
         It can read only the lake's files, and write only to memory. Numbers have DuckDB's own
         types: cast a sum of integers, for example `sum(seat)::BIGINT`, before polars or pandas read
@@ -240,7 +240,7 @@ class LakeWithMethods(stored.StoredLake):
 
     @lake_method
     def settings(self) -> pl.DataFrame:
-        """A row for each setting, what was fixed before play: the view `settings`, sorted.
+        """Return a row for each setting: the values that were fixed before a game.
 
         Columns:
 
@@ -264,7 +264,7 @@ class LakeWithMethods(stored.StoredLake):
 
     @lake_method
     def judgement_by_chance(self) -> pl.DataFrame:
-        """A row for each model and game type with its judgement, and the judgement of random votes.
+        """Return the judgement of each model and game type, and the judgement of random votes.
 
         The game type `all` is over all types. The chance of a vote is the share of sought players
         among those who are still in the game, without the voter. The rows are those of the view
@@ -297,5 +297,5 @@ class LakeWithMethods(stored.StoredLake):
 
 
 def with_registered_metrics(lake: L, metrics: Mapping[str, RegisteredMetric]) -> L:
-    """A copy of the lake that also knows these metrics; they are not checked again."""
+    """Return a copy of the lake with further metrics, which were checked before."""
     return lake._with(_added={**lake._added, **metrics}) if metrics else lake

@@ -1,4 +1,4 @@
-"""Which code decides the rows of an ingest."""
+"""Compute a hash of the code that determines the rows of an ingest."""
 
 import hashlib
 from collections.abc import Iterator
@@ -25,9 +25,9 @@ PARTS = (
     *("plugins", "processes", "provenance", "sql_files", "stores"),
     *("thinking_text", "version", "vocabulary", "warehouse"),
 )
-"""The parts of this package that `pipeline.ingest` imports, as a test checks.
+"""The parts of this package that `pipeline.ingest` imports; a test checks the list.
 
-What an ingest read before is read again if one of these has changed, and not if a page has.
+If one of them has changed, an ingest reads unchanged archives again.
 """
 _SQL = "internal/ingest"
 _CODE = ("**/*.py", "**/*.sql")
@@ -35,24 +35,28 @@ _CODE = ("**/*.py", "**/*.sql")
 
 @cache
 def hash_ingest_code() -> str:
-    """A hash of the files of `PARTS` and of the ingest's SQL: 64 hexadecimal digits.
+    """Return a SHA-256 hash of the code that determines the rows of an ingest.
 
-    A version's number stays while code is worked on; this does not. Packages that add something
-    are part of it, by name, version, and what is in their files.
+    It covers the files of `PARTS`, the SQL of the ingest, and the name, version and files of each
+    package that adds formats, games or metrics. Unlike the version number, it changes with each
+    edit of the code.
+
+    Returns:
+        64 hexadecimal digits.
     """
-    ours = (pattern for part in PARTS for pattern in (f"{part}.py", f"{part}/**/*.py"))
-    whole = hashlib.sha256()
+    patterns = (pattern for part in PARTS for pattern in (f"{part}.py", f"{part}/**/*.py"))
+    digest = hashlib.sha256()
     for part in [
-        *_files(Path(__file__).parent, *ours),
-        *_files(sql_files.sql_folder() / _SQL, *_CODE),
-        *_of_plugins(),
+        *_iter_file_contents(Path(__file__).parent, *patterns),
+        *_iter_file_contents(sql_files.sql_folder() / _SQL, *_CODE),
+        *_iter_plugin_contents(),
     ]:
-        whole.update(hashlib.sha256(part).digest())
-    return whole.hexdigest()
+        digest.update(hashlib.sha256(part).digest())
+    return digest.hexdigest()
 
 
-def _of_plugins() -> Iterator[bytes]:
-    """The name and version of each package that adds something, what it adds, and its code."""
+def _iter_plugin_contents() -> Iterator[bytes]:
+    """Yield the name, version, entry points and code of each package with entry points."""
     for point in magic_entry_points():
         version = point.dist.version if point.dist else ""
         yield "\n".join(
@@ -62,16 +66,16 @@ def _of_plugins() -> Iterator[bytes]:
         spec = find_spec(top)
         folders = spec.submodule_search_locations if spec else None
         for folder in folders or ():
-            yield from _files(Path(folder), *_CODE)
+            yield from _iter_file_contents(Path(folder), *_CODE)
         if spec and not folders and spec.origin:
-            # A module may have its SQL beside it.
+            # A module can have a SQL file beside it.
             for file in sorted(Path(spec.origin).parent.glob(f"{top}.*")):
                 if file.is_file():
                     yield file.read_bytes()
 
 
-def _files(folder: Path, *patterns: str) -> Iterator[bytes]:
-    """The names and the contents of the folder's files of these patterns."""
+def _iter_file_contents(folder: Path, *patterns: str) -> Iterator[bytes]:
+    """Yield the name and the contents of each file of a folder that matches a pattern."""
     for file in sorted({file for pattern in patterns for file in folder.glob(pattern)}):
         yield file.relative_to(folder).as_posix().encode()
         yield file.read_bytes()

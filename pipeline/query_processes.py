@@ -1,7 +1,7 @@
-"""A query in a process of its own, which can be given limits of time and memory.
+"""Run a query in a separate process, which has limits of time and memory.
 
-DuckDB itself bounds neither: a query runs for as long as it takes, and some functions allocate past
-its memory limit.
+DuckDB enforces neither: a query has no time limit, and some functions allocate more than its memory
+limit. `magic sql` and the SQL page use this module.
 """
 
 import io
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 _Process: TypeAlias = "tuple[Popen[bytes], Connection]"
 _PROGRAM = "from pipeline.query_processes import main; main()"
-# Beside the data: stacks of threads and what allocators keep.
+# Memory for stacks of threads and for pages that allocators keep, in addition to the data.
 _OVERHEAD_BYTES = 2**30
-# What takes no longer needs no sign that it is at work.
-_SECONDS_TO_SHOW = 2.0
+# A query that takes longer shows that it is running.
+_SECONDS_UNTIL_PROGRESS = 2.0
 
 
 class QueryProcesses:
-    """Processes that answer one query each. The next one can be prepared in advance."""
+    """Processes that run one query each; the next process can be started in advance."""
 
     def __init__(
         self,
@@ -46,10 +46,14 @@ class QueryProcesses:
         while_waiting: Callable[[], AbstractContextManager[object]] = nullcontext,
         metrics: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
-        """A query has `timeout` seconds, and DuckDB `memory` bytes: all it does, twice as many.
+        """Set the limits of all queries.
 
-        `while_waiting` is entered for a query that takes longer than two seconds. `metrics` gives
-        those that every lake is to know besides the package's.
+        Args:
+            timeout: Time limit of a query in seconds.
+            memory: Memory limit of DuckDB in bytes; the whole process may use twice as much.
+            while_waiting: Returns a context that is entered if a query takes longer than two
+                seconds.
+            metrics: Returns further metrics that each lake has, by name.
         """
         self._timeout = timeout
         self._memory = memory
@@ -65,9 +69,9 @@ class QueryProcesses:
             _kill(*self._next)
 
     def prepare(self) -> None:
-        """Starts a process, which loads what it needs while others are busy elsewhere."""
+        """Start the process of the next query, which loads its libraries in the meantime."""
         if self._next is None:
-            # Arrow's own allocator takes a gigabyte at its first use, which is no result's.
+            # Arrow's default allocator reserves a gigabyte at its first use.
             self._next = start_python(_PROGRAM, ARROW_DEFAULT_MEMORY_POOL="system")
 
     def sql(
@@ -76,24 +80,28 @@ class QueryProcesses:
         query: str,
         parameters: Mapping[str, str] | None = None,
     ) -> "pl.DataFrame":
-        """The result of one reading statement on the lake: see `Lake.sql`.
+        """Return the result of one reading statement; see `Lake.sql`.
 
-        For a path, the lake is in its newest state; one that is open stays in its own.
+        Args:
+            lake: An open lake, or the path of a lake, which is opened in its latest state.
+            query: The SQL statement.
+            parameters: The value of each parameter of the query.
 
-        Raises QueryError also where it takes too long, or too much memory.
+        Raises:
+            QueryError: If the query is wrong, takes too long or needs too much memory.
         """
         self.prepare()
         assert self._next is not None
         (process, connection), self._next = self._next, None
         try:
             options = dict(parameters or {}), self._memory, self._metrics()
-            _raise_sent(connection)  # that it is ready: its time is that of the query alone
+            _raise_sent(connection)  # wait until it is ready, so that only the query is timed
             connection.send((lake, query, *options))
-            at_once = min(self._timeout, _SECONDS_TO_SHOW)
-            is_answered = connection.poll(at_once)
+            seconds_until_progress = min(self._timeout, _SECONDS_UNTIL_PROGRESS)
+            is_answered = connection.poll(seconds_until_progress)
             if not is_answered:
                 with self._while_waiting():
-                    is_answered = connection.poll(self._timeout - at_once)
+                    is_answered = connection.poll(self._timeout - seconds_until_progress)
             if not is_answered:
                 raise QueryError(
                     f"the query took longer than {self._timeout:g} seconds: query less, or give it "
