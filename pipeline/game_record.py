@@ -1,9 +1,9 @@
-"""One game, typed: what every log format is decoded into, and what the tables are made of.
+"""The typed record of one game, which every log format returns and the event tables are made of.
 
-The fields of an event are columns of its table by the same name (`pipeline.events.contracts`).
-What all events of a game share (ids, models, roles) is in `GameRecord` and `Seat` and joined on
-later, and so is what is read from prose.
-Seats and rounds count from 1, message indices from 0.
+The fields of an event are columns of its table with the same name (`pipeline.events.contracts`).
+Values that all events of a game share (ids, models, roles) are in `GameRecord` and `Seat`; they are
+joined later, as are values that are parsed from free text.
+Seats and rounds are counted from 1, message indices from 0.
 """
 
 import re
@@ -20,15 +20,15 @@ from msgspec.structs import FieldInfo, fields
 
 from pipeline.vocabulary import Choice, ParseStatus
 
-# How a message's content begins where a player's API failed to answer.
+# The start of a message that replaces an answer, because the player's API failed.
 OUTAGE_MARK = "<<<<<<END_OF_CONVERSATION>>>>>>"
-# How the type of an answer to the benchmark's own questions begins. No player is shown it, though
-# its row says "all".
+# The prefix of the message type of answers to the benchmark's questions. No player sees them,
+# although their rows say "all".
 QUESTION_MARK = "metric_"
 
 JsonValue: TypeAlias = "str | int | float | bool | list[JsonValue] | dict[str, JsonValue] | None"
 
-# Columns of `games` that a setting fixes, and the keys that lead to each.
+# Columns of `games` with values from the setting, and the path of keys to each value.
 FIXED_SETTING_KEYS: dict[str, tuple[str, ...]] = {
     "other_word": ("undercover_code",),
     "hidden_player": ("hidden",),
@@ -41,11 +41,17 @@ FIXED_SETTING_KEYS: dict[str, tuple[str, ...]] = {
     "payoff_two_defect": ("payoffs", "two_defect"),
 }
 VARIANT_KEYS = "variant_keys"
-"""The key of a setting that lists those keys in which settings of one task differ."""
+"""The key of a setting that lists the keys in which settings of one task differ."""
 
 
 class RecordError(Struct, frozen=True, gc=False):
-    """A document, or a part of one, that cannot be used, and the rule that it breaks."""
+    """An error in a document, or in a part of one, which cannot be used.
+
+    Attributes:
+        json_path: The place in the document.
+        rule: The rule that is broken.
+        message: What is wrong.
+    """
 
     json_path: str
     rule: str
@@ -53,25 +59,30 @@ class RecordError(Struct, frozen=True, gc=False):
 
 
 class InvalidDocumentError(Exception):
-    """Raised by a format for a document that is one of its games and breaks a rule.
+    """A document has the format of a game, but breaks a rule of the format.
 
-    `fault` is the first of its `faults`: of values that have another type than their fields, all
-    are known at once.
+    Attributes:
+        fault: The first error.
+        faults: All errors; only type errors are collected, other rules stop at the first error.
     """
 
-    def __init__(self, fault: RecordError, *others: RecordError) -> None:
+    def __init__(self, fault: RecordError, *more_faults: RecordError) -> None:
         super().__init__(fault.message)
         self.fault = fault
-        self.faults = (fault, *others)
+        self.faults = (fault, *more_faults)
 
 
-# Values that have another type than their fields, told in words that need no knowledge of types.
+# Type errors: values with another type than their field, described without names of Python types.
 
-_AT = re.compile(r"^(?P<message>.*) - at `(?P<path>[^`]*)`$", re.DOTALL)
-_FIELD = re.compile(r"Object (?P<how>missing|contains).* field `(?P<name>.*)`", re.DOTALL)
-_WANTED = re.compile(r"Expected `(?P<types>[^`]*)`(?P<limit>[^,]*)(?:, got `(?P<has>[^`]*)`)?")
-_NOT_POSSIBLE = re.compile(r"Invalid (?:enum )?value ")
-_IN_WORDS = {
+_MESSAGE_PATTERN = re.compile(r"^(?P<message>.*) - at `(?P<path>[^`]*)`$", re.DOTALL)
+_FIELD_ERROR_PATTERN = re.compile(
+    r"Object (?P<how>missing|contains).* field `(?P<name>.*)`", re.DOTALL
+)
+_TYPE_ERROR_PATTERN = re.compile(
+    r"Expected `(?P<types>[^`]*)`(?P<limit>[^,]*)(?:, got `(?P<has>[^`]*)`)?"
+)
+_INVALID_VALUE_PATTERN = re.compile(r"Invalid (?:enum )?value ")
+_TYPE_DESCRIPTIONS = {
     "str": "a text",
     "int": "an integer",
     "float": "a number",
@@ -82,71 +93,80 @@ _IN_WORDS = {
     "dict": "an object",
     "datetime": "a time such as 2024-05-01T12:00:00Z",
 }
-_LONGEST_NAME = 100
+_MAX_NAME_LENGTH = 100
 TYPE_RULE = "every field has its type"
-MOST_MISTYPED = 20
+MAX_TYPE_ERRORS = 20
 
 
 def find_type_errors(value: Any, kind: Any, at: str = "$") -> list[RecordError]:
-    """Return the faults of all values in one at `at` that have another type than their fields.
+    """Return the type errors in a value, in the order of the document.
 
-    They are in the order of the document; of an object, the fields that are missing come last. Of
-    very many the list has the first `MOST_MISTYPED`, and says so. It is empty for a value that is
-    of the kind: a type that msgspec can convert to.
+    Args:
+        value: The decoded JSON or TOML value.
+        kind: The expected type, to which msgspec can convert.
+        at: The JSON path of the value.
+
+    Returns:
+        The first `MAX_TYPE_ERRORS` errors, and a last one that says that there are more. In an
+        object, missing fields come last. Empty if the value has the type.
     """
-    faults = list(islice(_each_mistyped(value, kind, at), MOST_MISTYPED + 1))
-    if len(faults) > MOST_MISTYPED:
-        faults[-1] = RecordError(at, TYPE_RULE, f"there are more faults than these {MOST_MISTYPED}")
+    faults = list(islice(_iter_type_errors(value, kind, at), MAX_TYPE_ERRORS + 1))
+    if len(faults) > MAX_TYPE_ERRORS:
+        faults[-1] = RecordError(
+            at, TYPE_RULE, f"there are more faults than these {MAX_TYPE_ERRORS}"
+        )
     return faults
 
 
-def _each_mistyped(value: Any, kind: Any, at: str) -> Iterator[RecordError]:
+def _iter_type_errors(value: Any, kind: Any, at: str) -> Iterator[RecordError]:
     try:
         msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        # What is wrong with the value itself is told only if all that is in it is right.
-        inner = _mistyped_within(value, kind, at)
-        yield next(inner, type_error(error, at))
-        yield from inner
+        # The error of the value itself is reported only if its parts have no errors.
+        inner_errors = _iter_inner_type_errors(value, kind, at)
+        yield next(inner_errors, type_error(error, at))
+        yield from inner_errors
 
 
-def _mistyped_within(value: Any, kind: Any, at: str) -> Iterator[RecordError]:
-    kinds = _alternatives(kind)
+def _iter_inner_type_errors(value: Any, kind: Any, at: str) -> Iterator[RecordError]:
+    kinds = _union_members(kind)
     if isinstance(value, list):
-        for of_list in (one for one in kinds if get_origin(one) in (list, tuple)):
+        for list_type in (member for member in kinds if get_origin(member) in (list, tuple)):
             for number, entry in enumerate(value):
-                yield from _each_mistyped(entry, get_args(of_list)[0], f"{at}[{number}]")
-    if isinstance(value, dict) and (struct := _struct_of(value, kinds)) is not None:
+                yield from _iter_type_errors(entry, get_args(list_type)[0], f"{at}[{number}]")
+    if isinstance(value, dict) and (struct := _matching_struct(value, kinds)) is not None:
         config = struct.__struct_config__
-        known = _fields_of(struct)
+        struct_fields = _struct_fields(struct)
         for name, inner in value.items():
-            if name in known:
-                yield from _each_mistyped(inner, known[name].type, f"{at}.{name}")
+            if name in struct_fields:
+                yield from _iter_type_errors(inner, struct_fields[name].type, f"{at}.{name}")
             elif config.forbid_unknown_fields and name != config.tag_field:
-                yield _unknown(name, at)
+                yield _unknown_field_error(name, at)
         yield from (
-            _missing(name, at) for name, one in known.items() if one.required and name not in value
+            _missing_field_error(name, at)
+            for name, info in struct_fields.items()
+            if info.required and name not in value
         )
 
 
 @cache
-def _fields_of(struct: type[Struct]) -> dict[str, FieldInfo]:
+def _struct_fields(struct: type[Struct]) -> dict[str, FieldInfo]:
     return {field.encode_name: field for field in fields(struct)}
 
 
 @cache
-def _alternatives(kind: Any) -> list[Any]:
-    """The types of which a value can have one, without the limits of their values."""
+def _union_members(kind: Any) -> list[Any]:
+    """Return the members of a union of types, without annotations."""
     if get_origin(kind) is Annotated:
-        return _alternatives(get_args(kind)[0])
+        return _union_members(get_args(kind)[0])
     if get_origin(kind) in (Union, UnionType):
-        return [one for part in get_args(kind) for one in _alternatives(part)]
+        return [member for part in get_args(kind) for member in _union_members(part)]
     return [kind]
 
 
-def _struct_of(value: Mapping[str, Any], kinds: Iterable[Any]) -> type[Struct] | None:
-    """The struct that an object is meant to be; of several, that of its tag. None for no struct."""
-    structs = [one for one in kinds if isinstance(one, type) and issubclass(one, Struct)]
+def _matching_struct(value: Mapping[str, Any], kinds: Iterable[Any]) -> type[Struct] | None:
+    """Return the Struct type that matches the tag of an object, or None."""
+    structs = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Struct)]
     for struct in structs:
         config = struct.__struct_config__
         if config.tag_field is None or config.tag == value.get(config.tag_field):
@@ -155,42 +175,48 @@ def _struct_of(value: Mapping[str, Any], kinds: Iterable[Any]) -> type[Struct] |
 
 
 def type_error(error: msgspec.ValidationError, at: str = "$") -> RecordError:
-    """The fault that a value at `at`, or one in it, has another type than its field, and which."""
-    found = _AT.match(str(error))
-    message, path = (found["message"], at + found["path"][1:]) if found else (str(error), at)
-    if field := _FIELD.fullmatch(message):
+    """Return the RecordError of a validation error in the value at the JSON path `at`."""
+    match = _MESSAGE_PATTERN.match(str(error))
+    message, path = (match["message"], at + match["path"][1:]) if match else (str(error), at)
+    if field := _FIELD_ERROR_PATTERN.fullmatch(message):
         is_missing = field["how"] == "missing"
-        return (_missing if is_missing else _unknown)(field["name"], path)
+        return (_missing_field_error if is_missing else _unknown_field_error)(field["name"], path)
     name = path.removesuffix("[...]").rpartition(".")[2]
-    return RecordError(path, TYPE_RULE, f"`{name}` {_in_words(message)}")
+    return RecordError(path, TYPE_RULE, f"`{name}` {_explain_type_error(message)}")
 
 
-def _in_words(message: str) -> str:
-    """What a decoder says of a value, in words that need no knowledge of its types."""
+def _explain_type_error(message: str) -> str:
+    """Return a validation message of msgspec without the names of its types."""
     if message.endswith("out of range"):
         return "is beyond what a number can be, about 1.8e308"
     if message.endswith("encoded datetime"):
-        return f"is not {_IN_WORDS['datetime']}"
-    if (found := _WANTED.fullmatch(message)) is None:
-        return _NOT_POSSIBLE.sub("cannot be ", message)
-    words = [_IN_WORDS.get(one, one) for one in found["types"].split(" | ")]
-    has = found["has"] and f", not {_IN_WORDS.get(found['has'], found['has'])}"
-    return f"is {' or '.join(words)}{found['limit']}{has or ''}"
+        return f"is not {_TYPE_DESCRIPTIONS['datetime']}"
+    if (match := _TYPE_ERROR_PATTERN.fullmatch(message)) is None:
+        return _INVALID_VALUE_PATTERN.sub("cannot be ", message)
+    expected = [_TYPE_DESCRIPTIONS.get(name, name) for name in match["types"].split(" | ")]
+    actual = match["has"] and f", not {_TYPE_DESCRIPTIONS.get(match['has'], match['has'])}"
+    return f"is {' or '.join(expected)}{match['limit']}{actual or ''}"
 
 
-def _missing(name: str, at: str) -> RecordError:
-    return RecordError(at, TYPE_RULE, f"`{name[:_LONGEST_NAME]}` is missing")
+def _missing_field_error(name: str, at: str) -> RecordError:
+    return RecordError(at, TYPE_RULE, f"`{name[:_MAX_NAME_LENGTH]}` is missing")
 
 
-def _unknown(name: str, at: str) -> RecordError:
-    name = name[:_LONGEST_NAME]
+def _unknown_field_error(name: str, at: str) -> RecordError:
+    name = name[:_MAX_NAME_LENGTH]
     return RecordError(f"{at}.{name}", TYPE_RULE, f"`{name}` is no field here: it may be misspelt")
 
 
 class Seat(Struct, frozen=True, array_like=True, gc=False):
-    """One player; its seat is its place in `GameRecord.seats`, counted from 1.
+    """A player of a game; its seat number is its position in `GameRecord.seats`, from 1.
 
-    A bot follows rules and is no language model; null where the log does not say.
+    Attributes:
+        player: The name in the log.
+        model: The language model, or None if the log does not name it.
+        role: The role in the game.
+        is_tested: Whether the model is under test.
+        final_score: Points at the end of the game.
+        is_bot: Whether the player follows fixed rules; None if the log does not say.
     """
 
     player: str
@@ -202,9 +228,13 @@ class Seat(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Usage(Struct, frozen=True, array_like=True, gc=False):
-    """What a player's calls of its model took in a game; null where the log does not say.
+    """Resources that a player's calls of its model used in a game; None if the log does not say.
 
-    `cost` is in US dollars.
+    Attributes:
+        input_tokens: Number of input tokens.
+        output_tokens: Number of output tokens.
+        seconds: Duration of the calls.
+        cost: Price in US dollars.
     """
 
     input_tokens: int | None = None
@@ -214,11 +244,15 @@ class Usage(Struct, frozen=True, array_like=True, gc=False):
 
 
 class MessageColumns(Struct, frozen=True, eq=False, gc=False):
-    """What a game's messages are, apart from their texts, column by column.
+    """The columns of a game's messages except their texts; position i belongs to message i.
 
-    A message's place is its index. Seat is null for the moderator, round outside of rounds; what is
-    visible to one name alone may have that instead of a tuple. Games go the same few ways, so that
-    one course is that of many, and equal to no other object.
+    The seat is None for the moderator, and the round is None outside of rounds. `visible_to` is a
+    name or a tuple of names. Many games have equal columns and share one object, so objects are
+    compared by identity.
+
+    Attributes:
+        spoken: Indices of messages of seats, by phase.
+        answers: Indices of messages, by phase and player.
     """
 
     player: tuple[str, ...]
@@ -228,25 +262,24 @@ class MessageColumns(Struct, frozen=True, eq=False, gc=False):
     turn: tuple[int | None, ...]
     visible_to: tuple[str | tuple[str, ...], ...]
     msg_type: tuple[str | None, ...]
-    # The indices of what seats said, by phase; and of what each player did, by name.
     spoken: Mapping[str, Sequence[int]]
     answers: Mapping[str, Mapping[str, Sequence[int]]]
 
     def said(self, phase: str) -> Sequence[int]:
-        """The indices of the messages that a seat said in a phase, in order."""
+        """Return the indices of the messages of seats in a phase, in order."""
         return self.spoken.get(phase, ())
 
     def answered(self, phase: str) -> Mapping[str, Sequence[int]]:
-        """The indices of each player's messages in a phase, in order, seated or not."""
+        """Return the indices of messages in a phase, by player, also for players without a seat."""
         return self.answers.get(phase, {})
 
     def last_round(self, phase: str) -> int:
-        """The highest round of what seats said in a phase, 0 where they said nothing."""
+        """Return the highest round of messages of seats in a phase, or 0 without messages."""
         return max((self.round[index] or 0 for index in self.said(phase)), default=0)
 
 
 class Messages(Struct, frozen=True, gc=False):
-    """A game's messages, by far the most of a log: what they are, and their texts."""
+    """The messages of a game: their columns and their texts."""
 
     course: MessageColumns
     content: Sequence[str]
@@ -256,10 +289,15 @@ class Messages(Struct, frozen=True, gc=False):
 
 
 class Event(Struct, frozen=True, array_like=True, gc=False):
-    """What every event has: who, when, and the message that it was read from.
+    """Base class of a player's actions.
 
-    An act without words, as by a button, has no message. What a text says is not in here: it is
-    read for all games at once (`pipeline.events.text_parsing`).
+    Values that are parsed from free text are added later, for all games at once
+    (`pipeline.events.text_parsing`).
+
+    Attributes:
+        seat: The acting seat.
+        round: The round of the action.
+        message_index: The message with the action, or None for an action without a message.
     """
 
     seat: int
@@ -268,7 +306,7 @@ class Event(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Result(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
-    """What the game came to for one tested side; `seat` is null where it stands for several."""
+    """The result of a game for one tested side; `seat` is None if the row covers several seats."""
 
     model: str | None
     role: str
@@ -284,13 +322,15 @@ class Result(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
 
 
 class Vote(Event, frozen=True, gc=False):
-    """`target` is what the game registered; where the log does not say, the text decides."""
+    """A vote; `target` is the registered player, or None if only the text states it."""
 
     target: str | None
     is_logged: bool = True
 
 
 class Guess(Event, frozen=True, gc=False):
+    """A guess of the secret word."""
+
     secret: str
     is_correct: bool
     guess: str | None
@@ -298,13 +338,15 @@ class Guess(Event, frozen=True, gc=False):
 
 
 class RoleIdentification(Event, frozen=True, gc=False):
+    """An answer to the question who the player is and which role it has."""
+
     is_correct: bool
 
 
 class RoleAnalysis(Event, frozen=True, gc=False):
-    """Whether the analysis is right by each of its two measures, null where that is unknown.
+    """An analysis of the roles, with its correctness by both references (`AnalysisKind`).
 
-    `gold` and `inter` are `AnalysisKind`s; each that is known is a row of its own.
+    Each value of `gold` and `inter` that is not None becomes a row.
     """
 
     gold: bool | None
@@ -312,11 +354,15 @@ class RoleAnalysis(Event, frozen=True, gc=False):
 
 
 class Decision(Event, frozen=True, gc=False):
+    """A choice in the Prisoner's Dilemma."""
+
     choice: Choice
     payoff: float | None
 
 
 class Contribution(Event, frozen=True, gc=False):
+    """A contribution to the Public Good."""
+
     amount: float | None
     is_least: bool | None
     round_total: float | None
@@ -335,7 +381,7 @@ class Proposal(Event, frozen=True, gc=False):
 
 
 class ProposalVote(Event, frozen=True, gc=False):
-    """`candidate` is what the game registered; where the log does not say, the text decides."""
+    """A vote for a proposal; `candidate` is None if only the text names the player."""
 
     candidate: str | None
     is_logged: bool
@@ -343,10 +389,14 @@ class ProposalVote(Event, frozen=True, gc=False):
 
 
 class Transfer(Event, frozen=True, gc=False):
-    """Points given to or taken from another player: `amount` is the target's, `cost` the giver's.
+    """Points that a player gives to another player, or takes away at a cost of its own.
 
-    `number` counts the seat's in a round. `kind` is the game's word, such as `punishment` or
-    `reward`; an amount taken is negative.
+    Attributes:
+        number: The number among the seat's transfers of the round, from 1.
+        target: The other player.
+        kind: The game's word, such as `punishment` or `reward`.
+        amount: Points that the other player gets; negative if it loses them.
+        cost: Points that the acting player pays.
     """
 
     number: int
@@ -357,9 +407,13 @@ class Transfer(Event, frozen=True, gc=False):
 
 
 class Ability(Event, frozen=True, gc=False):
-    """What a role can do besides speaking and voting, and what the player learnt by it.
+    """The use of a role's ability, such as a seer's look.
 
-    `number` counts the seat's in a round.
+    Attributes:
+        number: The number among the seat's uses in the round, from 1.
+        kind: The ability, in the game's word.
+        target: The player that it was used on.
+        finding: What the acting player learnt.
     """
 
     number: int
@@ -369,9 +423,12 @@ class Ability(Event, frozen=True, gc=False):
 
 
 class Elimination(Event, frozen=True, gc=False):
-    """The seat is out of the game from the end of this round, by a cause in the game's word.
+    """The elimination of a seat at the end of a round.
 
-    Where it left before the round's votes were cast, no vote of that round counts against it.
+    Attributes:
+        cause: The cause, in the game's word.
+        is_before_vote: Whether the seat left before the votes of the round; then none of these
+            votes can be for it.
     """
 
     cause: str
@@ -379,21 +436,35 @@ class Elimination(Event, frozen=True, gc=False):
 
 
 class GameRecord(Struct, kw_only=True, omit_defaults=True):
-    """One game as its log tells it.
+    """One game as recorded in its log.
 
-    `setting` holds what was fixed before play and no model's name. `is_repeatable` says that games
-    of equal settings repeat one another: they are then one cluster of an interval, a pair of a
-    comparison, and expected of every model. Other games have a setting each of their own.
-    `game_index` is the game's number in its competition, where the log itself has it. `log_id` is
-    the id that its system gave the game: logs with one id and one content are one game.
-    `format_version` is the variant of the format, of which most have one.
-    `faults` are the parts of the log that could not be used. `assigned_model` is the one that
-    whoever ingested the log gave, where the log itself names none. `ended_by` is why a game ended
-    that did not run its course, in the log's words. `events` are the rows of tables that only
-    games of this type have. `failures` are how players failed, by seat, where that ended the game,
-    and `usage` what each seat used, or nothing where the log does not say. `order` is how messages
-    and acts without one follow each other, where the log says it: null for the next message, and
-    for the next such act the name of its table.
+    Attributes:
+        game_type: The type of the game.
+        system: The system (harness) that ran the game.
+        format: The log format.
+        format_version: The variant of the format; most formats have one.
+        setting: The values that were fixed before play, without names of models.
+        is_repeatable: Whether games of equal settings repeat one another. Then they are one cluster
+            of an interval and one pair of a comparison, and every model is expected to play them.
+            Otherwise each game has its own setting.
+        is_finished: Whether the game has an end.
+        outcome: How it ended, or None.
+        ended_by: In the log's words, why a game ended that did not finish.
+        outcome_code: The log's own code of the outcome.
+        n_rounds: Number of rounds.
+        started_at: When it started, in UTC.
+        game_index: The number of the game in its competition, if the log states it.
+        log_id: The id that the system gave the game. Logs with the same id and the same content are
+            one game.
+        assigned_model: The model that the user passed to the ingest for a log that names none.
+        seats: The players.
+        failures: How players failed, by seat, if that ended the game.
+        usage: Resources of each seat; empty if the log does not say.
+        messages: The messages.
+        events: Rows of the tables that only games of this type have, by table.
+        faults: Errors in parts of the log, which were not used.
+        order: The order of messages and of actions without a message, if the log states it: None
+            for the next message, and the table's name for the next such action.
     """
 
     game_type: str
@@ -433,7 +504,7 @@ class GameRecord(Struct, kw_only=True, omit_defaults=True):
 
     @property
     def topic(self) -> JsonValue:
-        """What a secret word is about; the long texts that other games call so are no label."""
+        """The topic of the secret word; None in a game without a secret word."""
         return self.setting.get("topic") if "code" in self.setting else None
 
     @property
@@ -442,7 +513,7 @@ class GameRecord(Struct, kw_only=True, omit_defaults=True):
         return self.setting.get("code", self.setting.get("civilian_code"))
 
     def setting_value(self, column: str) -> JsonValue:
-        """What the setting says for one of the columns `FIXED`, null if it does not."""
+        """Return the setting's value for a column of `FIXED_SETTING_KEYS`, or None."""
         first, *rest = FIXED_SETTING_KEYS[column]
         value = self.setting.get(first)
         for key in rest:
