@@ -36,9 +36,9 @@ _CONDITIONS = (
 # A negation, an alternative, what may be, what is done for a player, or what somebody says.
 _DOUBTS = (
     r"(?i)n['’]t\b|\b(?:not|never|neither|nor|cannot|without|instead|rather|than|would|could|might"
-    r"|maybe|perhaps|either|sav(?:e|ed|ing)|safe|spared?|protect\w*|keep|stays?|surviv\w*|lives?"
-    r"|trust\w*|innocent|clean|all(?:y|ies)|friend|pretend\w*|sa(?:id|ys?)|claims?"
-    r"|ne|pas|non|jamais|nicht|kein\w*|nie|würde|não|nunca|sino|не|ни|бы)\b"
+    r"|maybe|perhaps|either|sav(?:e|ed|ing)|safe|spared?|keep|stays?|lives?"
+    r"|(?:protect|surviv|trust|pretend|kein)\w*|innocent|clean|all(?:y|ies)|friend|sa(?:id|ys?)|claims?"
+    r"|ne|pas|non|jamais|nicht|nie|würde|não|nunca|sino|не|ни|бы)\b"
     rf"|\bagainst\s+(?:{MARK}['’]|my\s+own\b)|[不别別没沒]|ない|ません|않|안\s"
 )
 # Words that take an answer back.
@@ -60,7 +60,7 @@ _STOPS = f"{CONDITION}{IN_DOUBT}{ANSWER}"
 _REST = rf"[^\x02{_STOPS}\n?？]*"
 # What may stand before a statement: words that say nothing, and what it is based on.
 _START = (
-    rf"^[^\w\n\x02{_STOPS}]*(?:(?:so|and|but|then|now|thus|therefore|hence|ok(?:ay)?|alright|finally|personally|hm+|yes|well|still"
+    r"(?:(?:so|and|but|then|now|thus|therefore|hence|ok(?:ay)?|alright|finally|personally|hm+|yes|well|still"
     r"|again|my|final|vote|answer|decision|conclusion|today|tonight|(?:(?:in|for)\s+)?this\s+(?:round|time)|i\s+think)\b[\s,:\"'“-]*)*"
     r"(?:(?:based|given|after|considering|looking|judging|overall|with\s+th(?:is|at)|in\s+(?:the\s+end|conclusion|light)"
     rf"|for\s+th\w+\s+reasons?)\b[^,\x02{_STOPS}\n]*,\s*)?"
@@ -76,7 +76,7 @@ _HIDDEN = r"(?:the|our)\s+(?:chameleon|undercover|spy|impost[eo]r|werewolf|mafia
 _AFTER = (
     rf"((?:{_PROPOSAL})?(?:\s+(?:out|(?:in\s+)?this\s+(?:round|time|turn|vote)|again|now|today|tonight|too"
     rf"|also|as\s+well|to\s+(?:be\s+\w+ed|leave|go))\b)*(?:\s+(?:(?:as|being)\s+{_HIDDEN}|who|as\s+(?:the(?:y|ir)"
-    rf"|s?he|his|her|it|its)|for\s+(?:being|his|her|their|now))\b{_REST}|\s*[^\w\s'’?？\x02{_STOPS}]{_REST}|\s*))$"
+    rf"|s?he|his|her|it|its)|for\s+(?:being|his|her|their|now))\b{_REST}|\s*(?-i:[^\w\s'’?？\x02{_STOPS}]){_REST}|\s*))$"
 )
 _I = rf"(?:\bI|{PRONOUN})"
 _HELPERS = (
@@ -87,20 +87,28 @@ _TO = (
     r"(?:\s+(?:for|to|out|off|against|the|my|final|vote|ballot|is|goes|go|will|be|this|round"
     r"|eliminate|remove|exile|execute|lynch|kick|player)\b|[\s:\"'“‘(\[-]+)*"
 )
+# What stands before a target, and behind one: to compile a target takes long, so few are written.
+_BEFORE = (
+    rf"{_I}{_HELPERS}\s+(?:vot(?:e|ing)|cast(?:ing)?|choos(?:e|ing)|pick|select){_TO}",
+    rf"(?:my\s+(?:final\s+)?(?:vote|choice|answer|decision|pick)|the\s+(?:final\s+)?answer\s+is){_TO}",
+    rf"{_HIDDEN}\s+is\s+",
+    r"(?:je\s+vote\s+pour|ich\s+(?:stimme\s+für|wähle)|(?:[yi]o\s+|eu\s+)?voto\s+(?:por|em|per)|(?:я\s+)?голосую\s+за)\s+",
+)
+_BEHIND = (
+    r"\s+(?:gets|has|receives)\s+my\s+vote",
+    rf"\s+is\s+{_HIDDEN}",
+    r"(?:さん)?に投票します",
+    r"(?:에게|한테)?\s?투표(?:합니다|하겠습니다)",
+)
 _STATEMENTS = (
-    rf"{_I}{_HELPERS}\s+(?:vot(?:e|ing)|cast(?:ing)?|choos(?:e|ing)|pick|select){_TO}{_TARGET}",
+    rf"(?:{'|'.join(_BEFORE)}){_TARGET}",
     rf"{_I}{_HELPERS}\s+(abstain(?:ing)?(?:\s+from\s+(?:this\s+|the\s+)?(?:vote|voting))?"
     rf"|(?:skip|pass)(?:ping|ing)?(?:\s+(?:on\s+)?(?:this|the|my)\s+(?:vote|round|turn))?)",
-    rf"(?:my\s+(?:final\s+)?(?:vote|choice|answer|decision|pick)|the\s+(?:final\s+)?answer\s+is){_TO}{_TARGET}",
-    rf"{_TARGET}\s+(?:gets|has|receives)\s+my\s+vote",
-    rf"(?:{_I}\s+(?:think|believe|suspect)\s+(?:that\s+)?)?{_TARGET}\s+is\s+{_HIDDEN}",
-    rf"{_HIDDEN}\s+is\s+{_TARGET}",
+    rf"{_TARGET}(?:{'|'.join(_BEHIND)})",
+    rf"{_I}\s+(?:think|believe|suspect)\s+(?:that\s+)?{_TARGET}\s+is\s+{_HIDDEN}",
     rf"{_I}(?:['’]d)?\s+(?:vote\s+for|agree\s+with)\s+{_TARGET}{_PROPOSAL}",
-    rf"(?:je\s+vote\s+pour|ich\s+(?:stimme\s+für|wähle)|(?:[yi]o\s+|eu\s+)?voto\s+(?:por|em|per)|(?:я\s+)?голосую\s+за)\s+{_TARGET}",
     r"(ich\s+enthalte\s+mich|je\s+m['’]abstiens|me\s+abstengo|воздерживаюсь)",
     rf"我?投(?:票)?(?:[给給])?\s?{_TARGET}(?:一票)?",
-    rf"{_TARGET}(?:さん)?に投票します",
-    rf"{_TARGET}(?:에게|한테)?\s?투표(?:합니다|하겠습니다)",
 )
 # A labelled line, such as "Final vote: Bob", or a field; of several the last counts.
 _LABEL = (
@@ -112,20 +120,24 @@ _LABEL = (
 
 def _form(pattern: str) -> str:
     # Edges of words in ASCII: Unicode's make a search of other scripts slow.
-    return rf"(?im){pattern}{_AFTER}".replace(r"\b", r"(?-u:\b)")
+    return rf"(?m)^[^\w\n\x02{_STOPS}]*(?i:{pattern}{_AFTER})".replace(r"\b", r"(?-u:\b)")
 
 
 # Who introduces itself names nobody.
 INTRODUCTION = (
     rf"(?i)\b(?:as|i am|i['’]m|ich bin|soy|je suis)\s+(?:player\s+)?{MARK}|(?:我是|作为){MARK}"
 )
+# The key of a field of JSON. To compile this takes as long as all short forms together, so it is
+# looked for only where there is a key at all.
+KEY = r'"\w+"\s*:'
+FIELD = r'[{,\s]*"(\w{1,40})"\s*:\s*"?'
 # What is looked for one after the other, and what replaces it.
 FORMS = (
     # What is quoted or struck out, and an act that is no vote.
     (r'(?m)^\s*>.*$|~~[^~\n]*~~|(?is:^\{.*"(?:action|type|move)"\s*:\s*"[^ve"][^"]*".*$)', ""),
     # A field of JSON is a labelled line.
     (r'(?i)^\{\s*"(?:name|player|id)"\s*:([^:{}]*)\}$', "vote:$1"),
-    (r'[{,\s]*"(\w{1,40})"\s*:\s*"?', "\n$1: "),
+    (FIELD, "\n$1: "),
     (r'"\s*[,}\]]', "\n"),
     # A tag is a label as well, and so is a box, or a name in bold that ends the text.
     (r"(?i)<(?:\w{0,8}_)?(?:vote|answer|choice|decision|target)[^<>]*>", "\nvote: "),
@@ -133,7 +145,7 @@ FORMS = (
     (r"\]\]", " "),
     (r"(?i)<(?:/|\|)[^<>\n]{0,40}>|<eos>", "\n"),
     (r"([,:]\s*)\*\*(\x02[0-9,]+\x03)\*\*\W*$", f"${{1}}{PRONOUN} vote for $2"),
-    (r"(?im)^#+[^\w\n]*((?:my\s+|final\s+)*(?:vote|answer|decision))[^\w\n]*$", "$1:"),
+    (r"(?m)^#+[^\w\n]*((?i:(?:my\s+|final\s+)*(?:vote|answer|decision)))[^\w\n]*$", "$1:"),
     (r"[*`#$]+", ""),
     ("_", " "),
     # What gives a reason votes for nobody.
@@ -149,8 +161,8 @@ FORMS = (
     (r"([:?？])\s*\n\s*", "$1 "),
     # The whole text, or its last line behind one that ended, is only a name.
     (
-        rf"(?i)(?:^\W*?(?:\d+[.)]\s*)?|[.!。)\]]\s*\n[^\w\x02\n•-]*|\n[^\w\x02\S]*\n[^\w\x02\n•-]*)"
-        rf"(?:vot(?:e|ing)\s+(?:for\s+|to\s+eliminate\s+)?)?{_TARGET}[^\w\x02?？]*$",
+        rf"(?:^\W*?(?:\d+[.)]\s*)?|[.!。)\]]\s*\n[^\w\x02\n•-]*|\n\s*\n[^\w\x02\n•-]*)"
+        rf"(?i:(?:vot(?:e|ing)\s+(?:for\s+|to\s+eliminate\s+)?)?{_TARGET})[^\w\x02?？]*$",
         f"\n{ANSWER}$1",
     ),
     (r"([.!?]+|…)[)\]]*\s|([。！？;])", "$1$2\n"),
@@ -161,7 +173,7 @@ FORMS = (
         "$1\n$2",
     ),
     (_DOUBTS, IN_DOUBT),
-    (_form(rf"^[^\w\x02\n{_STOPS}]*{_LABEL}{_TO}{_TARGET}"), f"{FINAL}{ANSWER}$1$2"),
+    (_form(f"{_LABEL}{_TO}{_TARGET}"), f"{FINAL}{ANSWER}$1$2"),
     (
         _form(f"{_START}(?:{'|'.join(_STATEMENTS)})"),
         ANSWER + "".join(f"${{{n}}}" for n in range(1, len(_STATEMENTS) + 2)),
@@ -424,6 +436,8 @@ def _decided(texts: pl.DataFrame) -> pl.Series:
     read = texts.with_columns(text.str.replace_all(INTRODUCTION, ""))
     read = read.with_columns(said=text)
     for pattern, value in FORMS:
+        if pattern == FIELD and not read["said"].str.contains(KEY).any():
+            continue
         read = read.with_columns(said.str.replace_all(pattern, value))
     given = said.str.extract_all(
         rf"(?m){ANSWER}(?:{MARK}|\w)|^(?:[^\n\x02]{{0,40}}:)?[^\w\n\x02]*{MARK}[^\w\n]*$"
