@@ -20,10 +20,14 @@ if TYPE_CHECKING:
 
 
 class Game(Transcript, frozen=True, eq=False):
-    """One game, as `Lake.game` returns it. A notebook shows its transcript, `text` is a plain one.
+    """A game with its transcript, as returned by `Lake.game`.
 
-    `tables` has the game's rows of each table, by the table's name, such as `tables["votes"]`.
-    `counted` has the rows of `Lake.evidence` that are of this game, for the `edition`.
+    A notebook displays the transcript; `text` is the transcript as plain text.
+
+    Attributes:
+        tables: The game's rows of each table, by the table's name, such as `tables["votes"]`.
+        counted: The game's rows of `Lake.evidence`, in `edition`.
+        lake: The lake with the game.
     """
 
     lake: "Lake"

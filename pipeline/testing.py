@@ -47,9 +47,13 @@ _ODD: tuple[Any, ...] = (None, True, 0, -1, 2**40, 2**70, 0.5, "", "x", "Player 
 
 
 class Logs(Struct, frozen=True):
-    """A format and logs of it. `file` is the name of a file of one, in which `{}` is a number.
+    """A format with logs to test it.
 
-    `model` is who played, for a format that does not name models.
+    Attributes:
+        format_: The format.
+        logs: The bytes of each log.
+        model: The model that played, for a format whose logs do not name it.
+        file: The file name of a log, with `{}` for its number.
     """
 
     format_: Format
@@ -58,20 +62,20 @@ class Logs(Struct, frozen=True):
     file: str = "{}.json"
 
     def games(self) -> list[GameRecord]:
-        """The games of the logs, in order."""
+        """Return the games of the logs, in order."""
         read_games = (read_game(data, self.model, self.file.format(0)) for data in self.logs)
         return [game for game in read_games if game is not None]
 
 
 def check_format(logs: Logs, n_mutants: int = N_MUTANTS) -> None:
-    """Everything that the other functions check."""
+    """Run all checks of a format."""
     for check in (check_claims, check_contracts, check_cut_short, check_batches, check_converted):
         check(logs)
     check_mutants(logs, n_mutants)
 
 
 def check_metric(name: str, lake: StoredLake) -> None:
-    """An installed metric counts rows of each term in the lake: the same in SQL as in polars."""
+    """Check that an installed metric counts rows of each term, equally in SQL and polars."""
     declared = RegisteredMetric(
         metric_spec(name), metric_titles()[name], metric_sql(name, PAPER) if has_sql(name) else None
     )
@@ -85,7 +89,7 @@ def check_metric(name: str, lake: StoredLake) -> None:
 
 
 def check_claims(logs: Logs) -> None:
-    """The format alone claims each log, and reads all of it; its games say which format it is."""
+    """Check that only this format claims each log, and that it reads the log without errors."""
     name, file = logs.format_.NAME, logs.file.format(0)
     assert logs.logs, f"{name} has no logs to be checked by"
     for number, data in enumerate(logs.logs):
@@ -101,14 +105,14 @@ def check_claims(logs: Logs) -> None:
 
 
 def check_contracts(logs: Logs) -> None:
-    """The rows of each log keep the contracts of their tables."""
+    """Check that the table rows of each log satisfy the table contracts."""
     for number, game in enumerate(logs.games()):
         broken = _rows([(number, game)]).broken
         assert broken == {}, f"log {number} of {logs.format_.NAME}: {broken}"
 
 
 def check_cut_short(logs: Logs) -> None:
-    """Half a log is refused, or of no format, or an unfinished game: it never counts as a whole."""
+    """Check that a truncated log is rejected, ignored or read as an unfinished game."""
     file = logs.file.format(0)
     is_json = file_type(file).kind == "json"
     for data in logs.logs:
@@ -122,7 +126,7 @@ def check_cut_short(logs: Logs) -> None:
 
 
 def check_batches(logs: Logs) -> None:
-    """A log makes the same rows whenever it is read, whatever is read before or with it."""
+    """Check that the rows of a log do not depend on other logs that are read before or with it."""
     games = logs.games()
     ids = [content_id(game) for game in games]
     again = Logs(logs.format_, [*reversed(logs.logs)], logs.model, logs.file).games()[::-1]
@@ -137,7 +141,7 @@ def check_batches(logs: Logs) -> None:
 
 
 def check_converted(logs: Logs) -> None:
-    """Interchange JSON says all that was read of a log."""
+    """Check that interchange JSON preserves everything that was read of a log."""
     for number, game in enumerate(logs.games()):
         again = read_game(encoded(game))
         is_same = again is not None and content_id(again) == content_id(game)
@@ -145,7 +149,7 @@ def check_converted(logs: Logs) -> None:
 
 
 def check_mutants(logs: Logs, n_mutants: int = N_MUTANTS, seed: int = 0) -> None:
-    """Logs that are damaged at random are games, refused or ignored, and raise no other error."""
+    """Check that randomly damaged logs are read, quarantined or ignored without other errors."""
     damaged = list(mutants(logs.logs, n_mutants, seed))
     documents = [Document("/logs", logs.file.format(n), data) for n, data in enumerate(damaged)]
     seen = [scan_document(document, number) for number, document in enumerate(documents)]
@@ -162,7 +166,7 @@ def check_mutants(logs: Logs, n_mutants: int = N_MUTANTS, seed: int = 0) -> None
 
 
 def mutants(logs: Sequence[bytes], n_mutants: int, seed: int = 0) -> Iterator[bytes]:
-    """Damaged logs: cut, with bytes changed, or with values of their JSON changed; of one seed."""
+    """Yield randomly damaged logs: truncated, with changed bytes, or with changed JSON values."""
     dice = Random(seed)
     for _ in range(n_mutants):
         data = dice.choice(logs)
@@ -174,7 +178,7 @@ def mutants(logs: Sequence[bytes], n_mutants: int, seed: int = 0) -> Iterator[by
 
 
 def _with_odd_value(dice: Random, data: bytes) -> bytes:
-    """The log with one value of its JSON replaced, removed or repeated, or one of its lines."""
+    """Return a log with one JSON value or line replaced, removed or repeated."""
     try:
         log = json.loads(data)
     except ValueError:
@@ -194,7 +198,7 @@ def _with_odd_value(dice: Random, data: bytes) -> bytes:
 
 
 def _with_odd_line(dice: Random, data: bytes) -> bytes:
-    """The log with one line removed, repeated, moved, or with an odd value; cut, if it is one."""
+    """Return a log with one line removed, repeated, moved or replaced; truncate a single line."""
     lines = data.split(b"\n")
     if len(lines) == 1:
         return _cut(dice, data)
@@ -208,7 +212,7 @@ def _with_odd_line(dice: Random, data: bytes) -> bytes:
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Each value within, as what holds it and its key there."""
+    """Yield each container within a value, with the key of each of its elements."""
     if not isinstance(value, dict | list):
         return
     for key, part in value.items() if isinstance(value, dict) else enumerate(value):
@@ -234,7 +238,7 @@ def _doubled(dice: Random, data: bytes) -> bytes:
 
 
 def _rows(games: Sequence[tuple[int, GameRecord]]) -> EventFrames:
-    """The rows of games, each known by its number."""
+    """Return the table rows of numbered games."""
     placed = []
     for number, game in games:
         digest = sha256(str(number).encode())

@@ -34,7 +34,7 @@ from pipeline.archives import (
     iter_file_documents,
     iter_source_files,
 )
-from pipeline.archives.members import Distinct
+from pipeline.archives.members import UniqueNames
 from pipeline.errors import SourceError
 from pipeline.formats import read_game
 from pipeline.game_record import InvalidDocumentError
@@ -1072,7 +1072,7 @@ def test_members_of_one_name_are_told_apart(tmp_path: Path, pack: str) -> None:
 
 def test_many_names_are_kept_in_little_memory() -> None:
     tracemalloc.start()
-    distinct = Distinct()
+    distinct = UniqueNames()
     assert all(
         distinct.unique_name(f"/results/{n}.json") == f"/results/{n}.json" for n in range(20_000)
     )

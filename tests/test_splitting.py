@@ -17,11 +17,11 @@ from pipeline.archives import Document, iter_documents
 from pipeline.archives.splitting import (
     Splitter,
     is_multiline_json,
+    iter_csv_rows,
     iter_json_values,
     iter_lines,
     list_splitter,
     read_whole_file,
-    rows,
     section_splitter,
     starts_like_json,
 )
@@ -73,12 +73,12 @@ def test_sections_do_not_depend_on_how_they_are_read(size: int) -> None:
 def test_rows_do_not_depend_on_how_they_are_read(size: int) -> None:
     data = b'\xef\xbb\xbfn,"te\nxt"\r\n1,"a\n""b"\r\n2,c'
     expected = [(1, b'\xef\xbb\xbfn,"te\nxt"\n1,"a\n""b"'), (2, b'\xef\xbb\xbfn,"te\nxt"\n2,c')]
-    assert cut(rows, *pieces_of(data, size)) == expected
+    assert cut(iter_csv_rows, *pieces_of(data, size)) == expected
 
 
 def test_a_header_too_long_to_be_repeated_is_refused() -> None:
     with pytest.raises(ValueError, match="the header of the table is larger than"):
-        cut(rows, b"x" * 2**15 + b"\n1\n")
+        cut(iter_csv_rows, b"x" * 2**15 + b"\n1\n")
 
 
 # Entries
@@ -142,7 +142,7 @@ def test_a_line_that_is_cut_does_not_make_lines_one_value() -> None:
     ("splitter", "begin", "part"),
     [
         (section_splitter(GAME), b"", b"====\n GAME 1/1\n" + b"x" * 50 + b"\n"),
-        (rows, b"n,text\n", b'1,"' + b"x" * 50 + b'"\n'),
+        (iter_csv_rows, b"n,text\n", b'1,"' + b"x" * 50 + b'"\n'),
         (iter_lines, b"", b"x" * 50 + b"\n"),
     ],
     ids=["sections", "rows", "lines"],
@@ -175,7 +175,7 @@ def choose(path: str, head: bytes) -> Splitter | None:
     if GAME.match(head.lstrip()):
         return section_splitter(GAME)
     if head.startswith(b"n,text"):
-        return rows
+        return iter_csv_rows
     if head.startswith(b'{"games"'):
         return list_splitter("games")
     return read_whole_file if head.startswith(b'{"event"') else None
@@ -324,7 +324,7 @@ def test_a_table_of_a_game_a_row(shared: Path) -> None:
         return [document.data for document in found if name in document.path and document.data]
 
     (table,) = ask(read_whole_file)
-    alone = [list(csv.DictReader(io.StringIO(row.decode()))) for row in ask(rows)]
+    alone = [list(csv.DictReader(io.StringIO(row.decode()))) for row in ask(iter_csv_rows)]
     assert alone == [[row] for row in csv.DictReader(io.StringIO(table.decode()))]
     assert len(alone) == 190
 

@@ -14,9 +14,9 @@ import pytest
 import pipeline.formats
 from pipeline.archives.splitting import (
     Splitter,
+    iter_csv_rows,
     list_splitter,
     read_whole_file,
-    rows,
     section_splitter,
 )
 from pipeline.formats.record_builder import Spoken, contributions, messages, results
@@ -64,7 +64,7 @@ def _sections(path: str, head: bytes) -> Splitter | None:
 
 
 def _rows(path: str, head: bytes) -> Splitter | None:
-    return rows if head.startswith(b"tiny,put") else None
+    return iter_csv_rows if head.startswith(b"tiny,put") else None
 
 
 def _entries(path: str, head: bytes) -> Splitter | None:

@@ -17,37 +17,37 @@ from typing import BinaryIO, NamedTuple, Self, cast
 
 from pipeline.archives.inspect_log import sample_members
 from pipeline.archives.members import (
-    Distinct,
-    Expansion,
+    ExpansionLimit,
     Member,
     Readable,
-    chunks,
-    decompressed,
-    fetched,
-    spooled,
-    tar_members,
-    zip_members,
+    UniqueNames,
+    decompress,
+    iter_chunks,
+    iter_tar_members,
+    iter_zip_members,
+    reject_lfs_pointer,
+    spool_to_file,
 )
 from pipeline.archives.sources import (
     INSPECT,
     PLAIN,
     UNREADABLE,
-    Form,
-    LostArchiveError,
-    Unit,
+    FileType,
+    SourceFile,
+    UnreadableArchiveError,
     check_size,
-    encoding_of,
+    describe_error,
+    detect_wide_encoding,
+    escape_part_mark,
     file_type,
     is_lfs_pointer,
-    label,
-    moved_on,
+    iter_files_in,
+    printable_member_name,
     resolve_sources,
-    too_large,
+    skipped_reason,
+    source_changed_error,
+    too_large_message,
     unclaimed_text_reason,
-    units_in,
-    unlike_a_part,
-    why,
-    why_passed_over,
 )
 from pipeline.archives.splitting import (
     Splitter,
@@ -69,11 +69,14 @@ from pipeline.stores import (
 # What is in one file: a document, several parts of it, or the members of an archive.
 
 
-class Part(NamedTuple):
-    """A part of a file, and `path` what its own path continues with.
+class FilePart(NamedTuple):
+    """A document or failure within a file.
 
-    That is empty for the file as a whole, `#3` for a line or other part, `/x/0.json` for a member
-    or a part that has a name.
+    Attributes:
+        path: The path of the part within the file.
+        data: The bytes, or None if they could not be read.
+        reason: Why there is no document, or None.
+        is_broken: Whether reading failed, as opposed to a file that is no log.
     """
 
     path: str
@@ -95,73 +98,68 @@ HEAD_BYTES = 1 << 16
 _FORM_BYTES = 1 << 12
 
 
-class Reading(NamedTuple):
-    """How a file is read: no document of more bytes than the limit, no more than it may expand to.
-
-    `path` is the file's.
-    """
+class ReadOptions(NamedTuple):
+    """How to read a file: its path, the choice of its splitter, and limits of sizes in bytes."""
 
     path: str
     choose: Choose
     limit: int
-    expansion: Expansion
+    expansion: ExpansionLimit
 
 
-def parts(opened: Opened, form: Form, reading: Reading) -> Iterator[Part]:
-    """Yield the parts of a file, and where reading fails, last the file itself as broken.
-
-    A document that is too large is named and not read; where more comes out of the file than its
-    expansion allows, reading fails.
-    """
+def iter_parts(opened: Opened, form: FileType, reading: ReadOptions) -> Iterator[FilePart]:
+    """Yield the documents in an open file; if reading fails, yield a broken part last."""
     last: str | None = None
     try:
         with opened as file:
             for part in (
-                _archived(file, form, reading)
+                _iter_archive_parts(file, form, reading)
                 if form.is_archive
-                else _logs(chunks(file), "", form, reading)
+                else _iter_documents_of_file(iter_chunks(file), "", form, reading)
             ):
                 last = part.path
                 yield part
         if last is None:
-            yield Part("", reason=_NOTHING)
-    except (*UNREADABLE, LostArchiveError) as error:
-        yield _lost("", last, error)
+            yield FilePart("", reason=_NOTHING)
+    except (*UNREADABLE, UnreadableArchiveError) as error:
+        yield _failed_part("", last, error)
 
 
-def _lost(path: str, last: str | None, error: BaseException) -> Part:
-    """Return what is lost of a file: all, or what comes after the last part that could be read."""
-    reason = why(error)
+def _failed_part(path: str, last: str | None, error: BaseException) -> FilePart:
+    """Return the broken part that stands for the rest of a file after a read error."""
+    reason = describe_error(error)
     if last is not None:
         reason = f"everything after {last.lstrip('/') or 'the document'} is lost: {reason}"
     # A file that was read as one document is in the lake by its own path.
-    return Part(f"{path}#2" if last == "" else path, None, reason, is_broken=True)
+    return FilePart(f"{path}#2" if last == "" else path, None, reason, is_broken=True)
 
 
-def _logs(pieces: Iterator[bytes], path: str, form: Form, reading: Reading) -> Iterator[Part]:
-    """Yield the documents of what is no archive, at a path within the file."""
-    head, content = _with_head(decompressed(pieces, form.codec, reading.expansion))
+def _iter_documents_of_file(
+    pieces: Iterator[bytes], path: str, form: FileType, reading: ReadOptions
+) -> Iterator[FilePart]:
+    """Yield the documents of a file that is not an archive."""
+    head, content = _peek_head(decompress(pieces, form.codec, reading.expansion))
     splitter, head = reading.choose(reading.path + path, head), head[:_FORM_BYTES]
-    splitter = splitter or _by_form(form, head)
+    splitter = splitter or _default_splitter(form, head)
     if splitter is None:
-        yield Part(unlike_a_part(path), reason=unclaimed_text_reason(head))
+        yield FilePart(escape_part_mark(path), reason=unclaimed_text_reason(head))
         return
     for key, data in splitter(content, reading.limit):
         place = path if key is None else f"{path}{'/' if isinstance(key, str) else '#'}{key}"
         if data is None:
-            yield Part(place, None, too_large(reading.limit), is_broken=True)
+            yield FilePart(place, None, too_large_message(reading.limit), is_broken=True)
         else:
-            yield Part(place, data)
+            yield FilePart(place, data)
 
 
-def _by_form(form: Form, head: bytes) -> Splitter | None:
-    """Return how a file that no format asks for is cut; null where it is no JSON."""
+def _default_splitter(form: FileType, head: bytes) -> Splitter | None:
+    """Return the splitter for a JSON file that no format claims; None for other files."""
     if form.kind == "json" or is_lfs_pointer(head):
         return read_whole_file
     if form.kind == "jsonl":
         return (
             read_whole_file
-            if encoding_of(head)
+            if detect_wide_encoding(head)
             else iter_json_values
             if is_multiline_json(head)
             else iter_lines
@@ -169,78 +167,79 @@ def _by_form(form: Form, head: bytes) -> Splitter | None:
     return iter_json_values if starts_like_json(head) else None
 
 
-def _with_head(pieces: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
-    """Return what the pieces begin with, and all of them.
-
-    Where reading fails so early, what was read until then comes before the failure.
-    """
+def _peek_head(pieces: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
+    """Return the first bytes of a stream, and an iterator over the whole stream."""
     head = b""
     try:
         for piece in pieces:
             head += piece
             if len(head) >= HEAD_BYTES:
                 break
-    except (*UNREADABLE, LostArchiveError) as error:
+    except (*UNREADABLE, UnreadableArchiveError) as error:
         if not head:
             raise
-        return head, _then_fail(head, error)
+        return head, _iter_then_raise(head, error)
     return head[:HEAD_BYTES], chain((head,), pieces)
 
 
-def _then_fail(head: bytes, error: Exception) -> Iterator[bytes]:
+def _iter_then_raise(head: bytes, error: Exception) -> Iterator[bytes]:
     yield head
     raise error
 
 
-def _archived(file: Readable, form: Form, reading: Reading) -> Iterator[Part]:
-    """Yield the parts of all members of an archive, no two with the same path."""
-    distinct = Distinct()
+def _iter_archive_parts(file: Readable, form: FileType, reading: ReadOptions) -> Iterator[FilePart]:
+    """Yield the documents of all members of an archive, each with a unique path."""
+    distinct = UniqueNames()
     if form == INSPECT:
         head = file.read(_FORM_BYTES)
         cast(BinaryIO, file).seek(0)
         if not head.startswith(b"PK") and not is_lfs_pointer(head):
-            yield Part(unlike_a_part(""), reason=_NO_INSPECT)
+            yield FilePart(escape_part_mark(""), reason=_NO_INSPECT)
             return
-    for member in _members(file, form, reading):
+    for member in _iter_members(file, form, reading):
         name = member.name.removeprefix("./")
-        yield from _member(member, name, distinct.unique_name("/" + label(name)), reading)
+        yield from _iter_member_parts(
+            member, name, distinct.unique_name("/" + printable_member_name(name)), reading
+        )
 
 
-def _members(file: Readable, form: Form, reading: Reading) -> Iterator[Member]:
+def _iter_members(file: Readable, form: FileType, reading: ReadOptions) -> Iterator[Member]:
     expansion = reading.expansion
     is_inspect = form.kind == INSPECT.kind
-    in_zip = partial(sample_members, limit=reading.limit) if is_inspect else zip_members
+    in_zip = partial(sample_members, limit=reading.limit) if is_inspect else iter_zip_members
     if form.kind == "tar":
-        pieces = fetched(chunks(file))
-        yield from tar_members(decompressed(pieces, form.codec, expansion), expansion)
+        pieces = reject_lfs_pointer(iter_chunks(file))
+        yield from iter_tar_members(decompress(pieces, form.codec, expansion), expansion)
     elif form.codec is None:
         yield from in_zip(cast(BinaryIO, file), expansion)
     else:
-        with spooled(decompressed(chunks(file), form.codec, expansion)) as unpacked:
+        with spool_to_file(decompress(iter_chunks(file), form.codec, expansion)) as unpacked:
             yield from in_zip(unpacked, expansion)
 
 
-def _member(member: Member, name: str, path: str, reading: Reading) -> Iterator[Part]:
-    """Yield the parts of a member of an archive."""
+def _iter_member_parts(
+    member: Member, name: str, path: str, reading: ReadOptions
+) -> Iterator[FilePart]:
+    """Yield the documents of one member of an archive."""
     form = file_type(name)
     if member.open is None:
-        yield Part(unlike_a_part(path), reason="not a regular file")
-    elif reason := why_passed_over(name):
-        yield Part(unlike_a_part(path), reason=reason)
+        yield FilePart(escape_part_mark(path), reason="not a regular file")
+    elif reason := skipped_reason(name):
+        yield FilePart(escape_part_mark(path), reason=reason)
     elif form.is_archive:
-        yield Part(path, None, _NESTED, is_broken=True)
+        yield FilePart(path, None, _NESTED, is_broken=True)
     else:
         last: str | None = None
         try:
             if form == PLAIN:
                 check_size(member.n_bytes, reading.limit)
-            for part in _logs(member.open(), path, form, reading):
+            for part in _iter_documents_of_file(member.open(), path, form, reading):
                 last = part.path.removeprefix(path)
                 yield part
             if last is None:
-                yield Part(path, reason=_NOTHING)
+                yield FilePart(path, reason=_NOTHING)
         except UNREADABLE as error:
-            yield _lost(path, last, error)
+            yield _failed_part(path, last, error)
 
 
 __all__ = [
@@ -248,7 +247,7 @@ __all__ = [
     "Choose",
     "Document",
     "ExternalDocument",
-    "Unit",
+    "SourceFile",
     "count_files_and_bytes",
     "document_location",
     "iter_documents",
@@ -262,12 +261,20 @@ _NOT_REGULAR = "not a regular file"
 Sources = str | Path | Sequence[str | Path]
 
 
-def _by_name(path: str, head: bytes) -> None:
-    """Leave it to a file's name how it is cut."""
+def _choose_splitter_by_name(path: str, head: bytes) -> None:
+    """Return no splitter, so that the file name selects it."""
 
 
 class Document(NamedTuple):
-    """One document, or one thing that is none; `reason` is null for a document to decode."""
+    """A document, or a file that is none.
+
+    Attributes:
+        source: The source that the user named.
+        path: The path within the source.
+        data: The bytes, or None.
+        reason: Why there is nothing to decode; None for a document.
+        is_broken: Whether reading failed.
+    """
 
     source: str
     path: str
@@ -277,7 +284,7 @@ class Document(NamedTuple):
 
 
 class ExternalDocument(Document):
-    """One that a link led to, out of the source: its bytes must not be kept."""
+    """A document outside of its source, found by a symbolic link; its bytes are not stored."""
 
 
 def iter_documents(
@@ -286,7 +293,7 @@ def iter_documents(
     *,
     max_document: int = MAX_DOCUMENT_BYTES,
     max_expanded: int | None = None,
-    choose: Choose = _by_name,
+    choose: Choose = _choose_splitter_by_name,
 ) -> Iterator[Document]:
     """Iterate over all documents of the sources, in the same order on every machine.
 
@@ -304,27 +311,24 @@ def iter_documents(
     )
 
 
-def iter_source_files(sources: Sources) -> Iterator[Unit]:
-    """Iterate over what the sources lead to on disk, with sizes: what there is to be dealt out.
-
-    Raises `SourceError` at once, for all unusable sources together.
-    """
-    return chain.from_iterable(map(units_in, resolve_sources(sources)))
+def iter_source_files(sources: Sources) -> Iterator[SourceFile]:
+    """Yield the files of the sources with their sizes, as units of work."""
+    return chain.from_iterable(map(iter_files_in, resolve_sources(sources)))
 
 
 def count_files_and_bytes(sources: Sources) -> tuple[int, int]:
-    """Count the files on disk and their bytes; an archive is one file of its own size."""
+    """Return the number of files of the sources and their total size; an archive is one file."""
     sizes = [unit.n_bytes for unit in iter_source_files(sources) if unit.file is not None]
     return len(sizes), sum(sizes)
 
 
 def iter_file_documents(
-    unit: Unit,
+    unit: SourceFile,
     max_document: int = MAX_DOCUMENT_BYTES,
     on_bytes: Callable[[int], None] | None = None,
     *,
     max_expanded: int | None = None,
-    choose: Choose = _by_name,
+    choose: Choose = _choose_splitter_by_name,
 ) -> Iterator[Document]:
     """Iterate over the documents of one thing on disk; `on_bytes` is called with its size."""
     report = on_bytes or (lambda _: None)
@@ -333,79 +337,75 @@ def iter_file_documents(
         yield Document(source, path, None, reason, is_broken)
         return
     name = file[file.rfind("/") + 1 :]
-    reason = why_passed_over(name)
+    reason = skipped_reason(name)
     form = file_type(name)
     # A large log in JSON can be one that a format cuts while it is read.
     if reason is None and (form != PLAIN or n_bytes > max_document):
-        metered = _Metered(file, n_bytes, report)
-        reading = Reading(path, choose, max_document, Expansion(n_bytes, max_expanded))
-        yield from _parts(unit, file, metered, form, reading)
+        metered = _ProgressFile(file, n_bytes, report)
+        reading = ReadOptions(path, choose, max_document, ExpansionLimit(n_bytes, max_expanded))
+        yield from _iter_file_parts(unit, file, metered, form, reading)
         metered.finish()
         return
     if n_bytes:
         report(n_bytes)
     if reason:
-        yield Document(source, unlike_a_part(path), None, reason)
+        yield Document(source, escape_part_mark(path), None, reason)
     else:
-        yield from _log(unit, file, max_document, choose)
+        yield from _iter_single_file(unit, file, max_document, choose)
 
 
-def _parts(
-    unit: Unit, file: str, opened: Opened, form: Form, reading: Reading
+def _iter_file_parts(
+    unit: SourceFile, file: str, opened: Opened, form: FileType, reading: ReadOptions
 ) -> Iterator[Document]:
-    """Yield what is in a file that is not one document as it is."""
+    """Yield the documents of a file that has to be split, decompressed or unpacked."""
     before, is_read = file_version(file), form.kind != "text"
     if is_regular_file(file):
-        for part in parts(opened, form, reading):
+        for part in iter_parts(opened, form, reading):
             is_read |= part.data is not None
-            yield _document(unit, part)
+            yield _document_of_part(unit, part)
     else:
         yield Document(unit.source, unit.path, None, _NOT_REGULAR)
     # What programs write into a text that is no log does not matter.
     if is_read and (file_version(file) != before or was_deleted(file)):
-        raise moved_on(file)
+        raise source_changed_error(file)
 
 
-def _log(unit: Unit, file: str, limit: int, choose: Choose) -> Iterator[Document]:
-    """Yield the document that a file by itself is, or its parts."""
+def _iter_single_file(
+    unit: SourceFile, file: str, limit: int, choose: Choose
+) -> Iterator[Document]:
+    """Yield the document of a plain file, or its parts if a format splits it."""
     source, path = unit.source, unit.path
     try:
         data = read_file(file, lambda n_bytes: check_size(n_bytes, limit))
         is_whole = data is None or choose(path, data[:HEAD_BYTES]) in (None, read_whole_file)
     except ChangedError:
-        raise moved_on(file) from None
+        raise source_changed_error(file) from None
     except UNREADABLE as error:
         if was_deleted(file):
-            raise moved_on(file) from None
-        yield Document(source, path, None, why(error), is_broken=True)
+            raise source_changed_error(file) from None
+        yield Document(source, path, None, describe_error(error), is_broken=True)
         return
     if data is None or is_whole:
         yield Document(source, path, data, _NOT_REGULAR if data is None else None)
         return
-    reading = Reading(path, choose, limit, Expansion(len(data)))
-    for part in parts(io.BytesIO(data), PLAIN, reading):
-        yield _document(unit, part)
+    reading = ReadOptions(path, choose, limit, ExpansionLimit(len(data)))
+    for part in iter_parts(io.BytesIO(data), PLAIN, reading):
+        yield _document_of_part(unit, part)
 
 
-def document_location(unit: Unit, path: str) -> tuple[str, str]:
-    """Return source and path of a part of a file, by what its own path continues with.
-
-    Members of an archive that was itself given have it as source.
-    """
+def document_location(unit: SourceFile, path: str) -> tuple[str, str]:
+    """Return the source and the path of a part of a file."""
     if unit.is_source and path.startswith("/"):
         return f"{unit.source}/{unit.path}", path[1:]
     return unit.source, unit.path + path
 
 
-def _document(unit: Unit, part: Part) -> Document:
+def _document_of_part(unit: SourceFile, part: FilePart) -> Document:
     return Document(*document_location(unit, part.path), part.data, part.reason, part.is_broken)
 
 
-class _Metered:
-    """A file, to be opened for reading once, that reports the bytes read: they add up to its size.
-
-    A zip is read here and there, some of it twice, and a damaged archive not to its end.
-    """
+class _ProgressFile:
+    """A file that reports how many bytes were read; the reports add up to its size."""
 
     def __init__(self, file: str, size: int, report: Callable[[int], None]) -> None:
         self._name = file
@@ -421,13 +421,13 @@ class _Metered:
         self._file.close()
 
     def read(self, size: int = -1, /) -> bytes:
-        """Read as any file, and report it."""
+        """Read from the file, and report the number of bytes."""
         data = self._file.read(size)
         self._add(len(data))
         return data
 
     def finish(self) -> None:
-        """Report the bytes that were not read and no longer will be."""
+        """Report the bytes that were not read."""
         self._add(self._left)
 
     def _add(self, n_bytes: int) -> None:

@@ -13,9 +13,9 @@ from typing import BinaryIO
 import msgspec
 from msgspec import Struct
 
-from pipeline.archives.members import Distinct, Expansion, Member, zip_members
-from pipeline.archives.sources import RejectedInputError, check_size, label
-from pipeline.archives.splitting import BYTE_ORDER_MARK, DocumentPart, read_whole
+from pipeline.archives.members import ExpansionLimit, Member, UniqueNames, iter_zip_members
+from pipeline.archives.sources import RejectedInputError, check_size, printable_member_name
+from pipeline.archives.splitting import BYTE_ORDER_MARK, DocumentPart, read_bytes_within_limit
 
 # The log's own header comes at its end: while a task runs, there is only the other.
 _HEADERS = ("header.json", "_journal/start.json")
@@ -42,7 +42,7 @@ class EvalHeader(Struct, omit_defaults=True):
     model_roles: dict[str, Role | list[Role]] | None = None
 
     def model_of(self, role: str) -> str | None:
-        """Return the model that a call in this role goes to; null for one of several models."""
+        """Return the model of a role, or None if the role is bound to several models."""
         bound = (self.model_roles or {}).get(role)
         if isinstance(bound, list):
             return None
@@ -56,80 +56,80 @@ class _Header(Struct):
 _HEADER = msgspec.json.Decoder(_Header)
 
 
-def sample_members(file: BinaryIO, expansion: Expansion, limit: int) -> Iterator[Member]:
-    """Yield the samples of a zip as members; raises `UnfitError` where its header cannot be read.
+def sample_members(file: BinaryIO, expansion: ExpansionLimit, limit: int) -> Iterator[Member]:
+    """Yield the samples of a zipped log as archive members.
 
-    A failure in a sample is its own. Neither header nor sample may be larger than the limit.
+    Raises:
+        RejectedInputError: If the header of the log cannot be read.
     """
     headers = {
-        member.name: read_whole(member.open(), limit)
-        for member in zip_members(file, expansion)
+        member.name: read_bytes_within_limit(member.open(), limit)
+        for member in iter_zip_members(file, expansion)
         if member.open and member.name in _HEADERS
     }
     if not headers:
         raise RejectedInputError("it has no header: it is not a log of Inspect, or it is cut short")
-    head = _head(next(headers[name] for name in _HEADERS if name in headers))
-    for member in zip_members(file, expansion):
+    head = _encode_header(next(headers[name] for name in _HEADERS if name in headers))
+    for member in iter_zip_members(file, expansion):
         if member.name.startswith(_SAMPLES):
-            opened = member.open and partial(_opened, head, member.open, limit)
+            opened = member.open and partial(_open_with_header, head, member.open, limit)
             yield Member(member.name, member.n_bytes, opened)
 
 
-def _opened(head: bytes, read: Callable[[], Iterator[bytes]], limit: int) -> Iterator[bytes]:
-    yield _with_head(head, read_whole(read(), limit))
+def _open_with_header(
+    head: bytes, read: Callable[[], Iterator[bytes]], limit: int
+) -> Iterator[bytes]:
+    yield _add_header(head, read_bytes_within_limit(read(), limit))
 
 
 def iter_samples(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPart]:
-    """Yield the samples of a log that is a JSON object, in which its header comes before them.
-
-    One sample at a time is in memory. What a log without samples has is one part, as it is.
-    """
-    segments = _segments(pieces)
-    header, has_list = _before_samples(segments, limit)
-    number, head, distinct = 0, _head(header), Distinct()
-    for number, (sample, is_whole) in enumerate(_elements(segments, limit), start=1):
-        name = _name(sample)
+    """Yield the samples of a log in JSON, each with the log's header."""
+    segments = _iter_bracket_segments(pieces)
+    header, has_list = _read_until_samples(segments, limit)
+    number, head, distinct = 0, _encode_header(header), UniqueNames()
+    for number, (sample, is_whole) in enumerate(_iter_list_objects(segments, limit), start=1):
+        name = _sample_name(sample)
         key = number if name is None else distinct.unique_name(name)
-        yield DocumentPart(key, _with_head(head, sample) if is_whole else None)
+        yield DocumentPart(key, _add_header(head, sample) if is_whole else None)
     if has_list and sum(step for _, step in segments) != -1:  # the end of the object
         raise EOFError
     if number == 0:
-        yield DocumentPart(None, _as_json(header))
+        yield DocumentPart(None, _quote_nonstandard_numbers(header))
 
 
-def _head(header: bytes) -> bytes:
-    """Return what a header says of the models, as JSON."""
+def _encode_header(header: bytes) -> bytes:
+    """Return the models that a header names, as JSON."""
     try:
-        return msgspec.json.encode(_HEADER.decode(_as_json(header)).eval)
+        return msgspec.json.encode(_HEADER.decode(_quote_nonstandard_numbers(header)).eval)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise RejectedInputError(f"the header of the log is damaged: {error}") from None
 
 
-def _name(sample: bytes) -> str | None:
-    """Return the name of a sample, by the id and epoch that it begins with; null without them."""
+def _sample_name(sample: bytes) -> str | None:
+    """Return the name of a sample, made of its id and epoch; None if it lacks them."""
     if (found := _BEGINNING.match(sample)) is None:
         return None
     try:
         sample_id = msgspec.json.decode(found[1])
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    return label(f"{_SAMPLES}{sample_id}_epoch_{found[2].decode()}.json")
+    return printable_member_name(f"{_SAMPLES}{sample_id}_epoch_{found[2].decode()}.json")
 
 
-def _with_head(head: bytes, sample: bytes) -> bytes:
-    return b'{"eval":%b,"sample":%b}' % (head, _as_json(sample))
+def _add_header(head: bytes, sample: bytes) -> bytes:
+    return b'{"eval":%b,"sample":%b}' % (head, _quote_nonstandard_numbers(sample))
 
 
-def _as_json(data: bytes) -> bytes:
-    """Return the data with quotes around each number that Python writes and JSON lacks."""
+def _quote_nonstandard_numbers(data: bytes) -> bytes:
+    """Quote numbers such as NaN that Python writes, but JSON does not allow."""
     data = data.removeprefix(BYTE_ORDER_MARK)
     if b"NaN" not in data and b"Infinity" not in data:
         return data
     return _ODD.sub(lambda found: found[0] if found[0][:1] == b'"' else b'"%b"' % found[0], data)
 
 
-def _before_samples(segments: Iterator[tuple[bytes, int]], limit: int) -> tuple[bytes, bool]:
-    """Return the object as it is before its samples, and whether it has a list of them."""
+def _read_until_samples(segments: Iterator[tuple[bytes, int]], limit: int) -> tuple[bytes, bool]:
+    """Return the JSON text before the list of samples, and whether there is such a list."""
     held, depth = bytearray(), 0
     for data, step in segments:
         held += data
@@ -140,11 +140,10 @@ def _before_samples(segments: Iterator[tuple[bytes, int]], limit: int) -> tuple[
     return bytes(held), False
 
 
-def _elements(segments: Iterator[tuple[bytes, int]], limit: int) -> Iterator[tuple[bytes, bool]]:
-    """Yield the objects of the list that was begun, and whether each is all there.
-
-    Of one larger than the limit it is what it begins with.
-    """
+def _iter_list_objects(
+    segments: Iterator[tuple[bytes, int]], limit: int
+) -> Iterator[tuple[bytes, bool]]:
+    """Yield each object of the list of samples, and whether it is complete."""
     held, n_bytes, depth = bytearray(), 0, 0
     for data, step in segments:
         n_bytes += len(data)
@@ -158,11 +157,8 @@ def _elements(segments: Iterator[tuple[bytes, int]], limit: int) -> Iterator[tup
             n_bytes = 0
 
 
-def _segments(pieces: Iterator[bytes]) -> Iterator[tuple[bytes, int]]:
-    """Yield JSON cut behind each bracket outside of texts, with 1 for one that opens, else -1.
-
-    What a piece has after its last bracket comes with 0.
-    """
+def _iter_bracket_segments(pieces: Iterator[bytes]) -> Iterator[tuple[bytes, int]]:
+    """Split JSON after each bracket outside of strings; yield +1 for an opening one, else -1."""
     is_text, left = False, b""
     for piece in pieces:
         data, start, place = left + piece, 0, 0

@@ -19,36 +19,31 @@ import zstandard
 from pipeline.archives.sources import (
     POINTER,
     UNREADABLE,
-    LostArchiveError,
     RejectedInputError,
+    UnreadableArchiveError,
+    describe_error,
+    format_size,
     is_lfs_pointer,
-    size,
-    why,
 )
 
 
 class Member(NamedTuple):
-    """A member of an archive; `open` gives its bytes, null for what is not a regular file."""
+    """A member of an archive; `open` returns its bytes, and is None if it is no regular file."""
 
     name: str
     n_bytes: int = 0  # as its header has it, which can be wrong
     open: Callable[[], Iterator[bytes]] | None = None
 
 
-class Distinct:
-    """Gives each name once: a second `x.json` is `x.json (2)`.
-
-    It keeps the hashes of the names, because in an archive of millions of members the names
-    themselves would be the largest thing in memory. Two names with one hash are as unlikely as a
-    broken disk, and would give the second one a needless number.
-    """
+class UniqueNames:
+    """Makes names unique by adding a number: the second `x.json` becomes `x.json (2)`."""
 
     def __init__(self) -> None:
         self._hashes: set[int] = set()
         self._times: dict[str, int] = {}  # only of names that came twice
 
     def unique_name(self, name: str) -> str:
-        """Return the name, with a number if it was given before."""
+        """Return the name, with a number if it was used before."""
         if self._is_new(name):
             return name
         number = self._times.get(name, 1) + 1
@@ -58,7 +53,7 @@ class Distinct:
         return f"{name} ({number})"
 
     def _is_new(self, name: str) -> bool:
-        """Return whether a name is new, and remember it."""
+        """Return whether a name is new, and record it."""
         n_before = len(self._hashes)
         self._hashes.add(hash(name))
         return len(self._hashes) > n_before
@@ -82,14 +77,14 @@ _LEAST, _MOST = 2**30, 2**40
 
 
 class Readable(Protocol):
-    """Anything that bytes can be read from, file or member."""
+    """An object with a method `read`, such as a file or an archive member."""
 
     def read(self, size: int, /) -> bytes:
-        """Return at most so many bytes, none at the end."""
+        """Return at most `size` bytes; return no bytes at the end."""
 
 
 class _Unit(Protocol):
-    """A decoder of one gzip member, zstd frame, or xz or bzip2 stream."""
+    """A decompressor of one gzip member, zstd frame, xz stream or bzip2 stream."""
 
     def decompress(self, data: bytes, /) -> bytes: ...
 
@@ -108,56 +103,62 @@ _UNITS: dict[str, Callable[[], _Unit]] = {
 }
 
 
-class Expansion:
-    """Counts the expanded bytes of one file, and stops reading it at the limit."""
+class ExpansionLimit:
+    """A limit of the decompressed bytes of one file, against decompression bombs."""
 
     def __init__(self, n_bytes: int, limit: int | None = None) -> None:
         self._limit = min(max(n_bytes * _MOST_TIMES, _LEAST), _MOST) if limit is None else limit
         self._left = self._limit
 
     def iter_within_limit(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
-        """Return the pieces; raises `LostArchiveError` where they are more than may come."""
+        """Yield the pieces.
+
+        Raises:
+            UnreadableArchiveError: If the decompressed bytes exceed the limit.
+        """
         return map(self._count, pieces)  # which holds none of them, and one can be large
 
     def _count(self, piece: bytes) -> bytes:
         self._left -= len(piece)
         if self._left < 0:
-            raise LostArchiveError(
-                f"it expands to more than {size(self._limit)}; raise --max-expanded to read it"
+            raise UnreadableArchiveError(
+                f"it expands to more than {format_size(self._limit)}; raise --max-expanded "
+                "to read it"
             )
         return piece
 
 
-def chunks(source: Readable) -> Iterator[bytes]:
-    """Return what is left of a source, piece by piece."""
+def iter_chunks(source: Readable) -> Iterator[bytes]:
+    """Yield the rest of a file in pieces."""
     return iter(partial(source.read, _CHUNK_BYTES), b"")
 
 
-def decompressed(
-    pieces: Iterator[bytes], codec: str | None, expansion: Expansion
+def decompress(
+    pieces: Iterator[bytes], codec: str | None, expansion: ExpansionLimit
 ) -> Iterator[bytes]:
-    """Return the pieces decompressed; raises `EOFError` where they are cut short.
+    """Yield the decompressed pieces.
 
-    The readers of the libraries will not do: that of `zstandard` ends quietly at a cut.
+    Raises:
+        EOFError: If the compressed data are truncated.
     """
     if codec is None:
         return pieces
-    return expansion.iter_within_limit(units(fetched(pieces), codec))
+    return expansion.iter_within_limit(iter_decompressed_units(reject_lfs_pointer(pieces), codec))
 
 
-def fetched(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Return the pieces; raises `UnfitError` where they are a pointer to a file not fetched."""
+def reject_lfs_pointer(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the pieces, but raise RejectedInputError for a pointer file of Git LFS."""
     first = next(pieces, b"")
     if is_lfs_pointer(first):
         raise RejectedInputError(POINTER)
     return chain((first,), pieces)
 
 
-def units(pieces: Iterator[bytes], codec: str) -> Iterator[bytes]:
-    """Yield the contents of all units, one after the other, with zeros between them as padding."""
+def iter_decompressed_units(pieces: Iterator[bytes], codec: str) -> Iterator[bytes]:
+    """Yield the contents of concatenated compressed streams, which may be padded with zeros."""
     new_unit = _UNITS[codec]
     unit = new_unit()
-    for piece in _small(pieces):
+    for piece in _iter_small_pieces(pieces):
         left = piece
         while left:
             if unit.eof:
@@ -165,13 +166,13 @@ def units(pieces: Iterator[bytes], codec: str) -> Iterator[bytes]:
                 if not left:
                     break
                 unit = new_unit()
-            yield from _contents(unit, left)
+            yield from _iter_unit_contents(unit, left)
             left = unit.unused_data
     if not unit.eof:
         raise EOFError("the compressed data is cut short")
 
 
-def _contents(unit: _Unit, data: bytes) -> Iterator[bytes]:
+def _iter_unit_contents(unit: _Unit, data: bytes) -> Iterator[bytes]:
     if not isinstance(unit, bz2.BZ2Decompressor):
         yield unit.decompress(data)
         return
@@ -183,7 +184,7 @@ def _contents(unit: _Unit, data: bytes) -> Iterator[bytes]:
         raise RejectedInputError("the compressed data is damaged") from None
 
 
-def _small(pieces: Iterator[bytes]) -> Iterator[bytes]:
+def _iter_small_pieces(pieces: Iterator[bytes]) -> Iterator[bytes]:
     for piece in pieces:
         # The checksum that gzip ends with comes by itself: if it is wrong, the rest is out already.
         end = max(len(piece) - _CHECKSUM_BYTES, 0)
@@ -199,12 +200,12 @@ _MOST_OF_A_HEADER = 1 << 16
 _DIGITS = re.compile(rb"(?<!\d)\d{100}")
 
 
-def tar_members(pieces: Iterator[bytes], expansion: Expansion) -> Iterator[Member]:
-    """Yield the members; each is read before the next is asked for, or not at all."""
-    stream = _Forward(pieces)
+def iter_tar_members(pieces: Iterator[bytes], expansion: ExpansionLimit) -> Iterator[Member]:
+    """Yield the members of a tar archive; read each one before requesting the next."""
+    stream = _ForwardFile(pieces)
     with tarfile.TarFile(
         fileobj=cast(BinaryIO, stream),
-        tarinfo=_Header,
+        tarinfo=_StrictTarHeader,
         encoding="utf-8",
         errors="surrogateescape",
     ) as tar:
@@ -217,25 +218,25 @@ def tar_members(pieces: Iterator[bytes], expansion: Expansion) -> Iterator[Membe
             elif header.issparse():
                 sparse = cast(Readable, tar.extractfile(header))
                 # Its holes take no place in the tar, and come out as zeros.
-                filled = expansion.iter_within_limit(chunks(sparse))
-                yield Member(header.name, header.size, partial(_unlost, filled))
+                filled = expansion.iter_within_limit(iter_chunks(sparse))
+                yield Member(header.name, header.size, partial(_reraise_as_tar_error, filled))
             else:
-                content = partial(_unlost, stream.pieces(header.size))
+                content = partial(_reraise_as_tar_error, stream.pieces(header.size))
                 yield Member(header.name, header.size, content)
-        if any(chunk.strip(b"\0") for chunk in chunks(stream)):
+        if any(chunk.strip(b"\0") for chunk in iter_chunks(stream)):
             raise tarfile.ReadError("there is more data after the end of the archive")
 
 
-def _unlost(content: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield a member's bytes; if reading fails, that is the whole tar's failure."""
+def _reraise_as_tar_error(content: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield a member's bytes; a read error is an error of the whole tar archive."""
     try:
         yield from content
     except UNREADABLE as error:
-        raise LostArchiveError(why(error)) from error
+        raise UnreadableArchiveError(describe_error(error)) from error
 
 
-class _Forward:
-    """Pieces as a file that only goes forward, which is all that the library asks of it."""
+class _ForwardFile:
+    """A forward-only file over an iterator of pieces, as `tarfile` needs it."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
@@ -247,7 +248,7 @@ class _Forward:
         return self._n_before + self._next
 
     def read(self, size: int) -> bytes:
-        """Return so many bytes, fewer at the end."""
+        """Return `size` bytes, or fewer at the end."""
         if size > _MOST_OF_A_HEADER:
             raise tarfile.ReadError(f"a header of {size:,} bytes")
         data = self._some(size)
@@ -263,7 +264,7 @@ class _Forward:
         return data
 
     def seek(self, position: int) -> None:
-        """Go forward, at most to the end."""
+        """Skip forward to a position, at most to the end."""
         missing = position - self.tell()
         if missing < 0:
             raise tarfile.ReadError("a member that ends before it begins")
@@ -271,7 +272,11 @@ class _Forward:
             missing -= n_bytes
 
     def pieces(self, size: int) -> Iterator[bytes]:
-        """Yield the next so many bytes as they come; raises where they end too soon."""
+        """Yield the next `size` bytes in pieces.
+
+        Raises:
+            EOFError: If the data end too early.
+        """
         while size > 0:
             data = self._some(min(size, _MOST_AT_ONCE))
             if not data:
@@ -280,12 +285,12 @@ class _Forward:
             yield data
 
     def _some(self, size: int) -> bytes:
-        """Return bytes of one piece, none only at the end."""
+        """Return bytes of the current piece; return no bytes only at the end."""
         n_bytes = self._pass(size)
         return self._piece[self._next - n_bytes : self._next]
 
     def _pass(self, size: int) -> int:
-        """Go on within the piece, or the next one if it is used up, and return how far."""
+        """Advance within the pieces, and return the number of bytes that were skipped."""
         left = len(self._piece) - self._next
         while not left:
             # The old piece is let go first: it can be large, and so can the next.
@@ -299,15 +304,12 @@ class _Forward:
         return n_bytes
 
 
-class _Header(tarfile.TarInfo):
-    """A header that, where it should be and is not, ends the reading with an error.
-
-    Past the first member the library takes a damaged header, or none, for the archive's end.
-    """
+class _StrictTarHeader(tarfile.TarInfo):
+    """A tar header that raises an error where a header is expected, but missing."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
-        """Return the header in a block; let only a block of zeros, the end marker, end it all."""
+        """Return the header in a block; only a block of zeros marks the end of the archive."""
         try:
             return super().frombuf(buf, encoding, errors)
         except tarfile.HeaderError as error:
@@ -329,8 +331,8 @@ _MOST_UNPACKED = 1 << 32
 _WRONG = "the member's size or checksum is wrong"
 
 
-def zip_members(file: BinaryIO, expansion: Expansion) -> Iterator[Member]:
-    """Yield the members; a failure in one is its own, the next one is read from its place."""
+def iter_zip_members(file: BinaryIO, expansion: ExpansionLimit) -> Iterator[Member]:
+    """Yield the members of a zip archive; a failure in one does not affect the others."""
     if not zipfile.is_zipfile(file):
         file.seek(0)
         if is_lfs_pointer(file.read(_LONGEST_POINTER)):
@@ -345,29 +347,29 @@ def zip_members(file: BinaryIO, expansion: Expansion) -> Iterator[Member]:
             if name.endswith("/"):
                 continue
             if stat.S_IFMT(entry.external_attr >> 16) in (0, stat.S_IFREG):
-                content = partial(_content, file, archive, entry, expansion)
+                content = partial(_iter_zip_content, file, archive, entry, expansion)
                 yield Member(name, entry.file_size, content)
             else:
                 yield Member(name)
 
 
-def _content(
-    file: BinaryIO, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, expansion: Expansion
+def _iter_zip_content(
+    file: BinaryIO, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, expansion: ExpansionLimit
 ) -> Iterator[bytes]:
     is_plain = not entry.flag_bits & _IS_SPECIAL
     is_usual = is_plain and entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
     if is_usual and max(entry.compress_size, entry.file_size) <= _MOST_AT_ONCE:
-        pieces = _small_zip(file, entry)
+        pieces = _iter_small_zip_member(file, entry)
     elif is_plain and entry.compress_type == _ZSTANDARD:
-        pieces = _of_zstandard(file, entry)
+        pieces = _iter_zstandard_member(file, entry)
     else:
-        pieces = _pieces(archive, entry)
+        pieces = _iter_member_pieces(archive, entry)
     return expansion.iter_within_limit(pieces)
 
 
-def _small_zip(file: BinaryIO, entry: zipfile.ZipInfo) -> Iterator[bytes]:
-    """Yield a member in one piece, in six tenths of the time that the library's streams take."""
-    file.seek(_start(file, entry))
+def _iter_small_zip_member(file: BinaryIO, entry: zipfile.ZipInfo) -> Iterator[bytes]:
+    """Yield a small member in one piece, which is faster than the streams of `zipfile`."""
+    file.seek(_member_data_offset(file, entry))
     data = file.read(entry.compress_size)
     if entry.compress_type == zipfile.ZIP_DEFLATED:
         data = zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, entry.file_size + 1)
@@ -376,8 +378,8 @@ def _small_zip(file: BinaryIO, entry: zipfile.ZipInfo) -> Iterator[bytes]:
     yield data
 
 
-def _start(file: BinaryIO, entry: zipfile.ZipInfo) -> int:
-    """Return where the member's data begins."""
+def _member_data_offset(file: BinaryIO, entry: zipfile.ZipInfo) -> int:
+    """Return the offset of a member's data in the file."""
     file.seek(entry.header_offset)
     signature, n_name, n_extra = _HEADER.unpack(file.read(_HEADER.size))
     if signature != b"PK\3\4":
@@ -385,9 +387,9 @@ def _start(file: BinaryIO, entry: zipfile.ZipInfo) -> int:
     return entry.header_offset + _HEADER.size + int(n_name) + int(n_extra)
 
 
-def _of_zstandard(file: BinaryIO, entry: zipfile.ZipInfo) -> Iterator[bytes]:
+def _iter_zstandard_member(file: BinaryIO, entry: zipfile.ZipInfo) -> Iterator[bytes]:
     n_bytes = checksum = 0
-    for piece in units(_packed(file, entry), "zst"):
+    for piece in iter_decompressed_units(_iter_compressed_member(file, entry), "zst"):
         n_bytes += len(piece)
         checksum = zlib.crc32(piece, checksum)
         yield piece
@@ -395,9 +397,9 @@ def _of_zstandard(file: BinaryIO, entry: zipfile.ZipInfo) -> Iterator[bytes]:
         raise zipfile.BadZipFile(_WRONG)
 
 
-def _packed(file: BinaryIO, entry: zipfile.ZipInfo) -> Iterator[bytes]:
-    """Yield the member as it lies in the file, in pieces; others may read the file in between."""
-    place = _start(file, entry)
+def _iter_compressed_member(file: BinaryIO, entry: zipfile.ZipInfo) -> Iterator[bytes]:
+    """Yield a member's compressed data in pieces; other members may be read in between."""
+    place = _member_data_offset(file, entry)
     end = place + entry.compress_size
     while place < end:
         file.seek(place)
@@ -408,7 +410,7 @@ def _packed(file: BinaryIO, entry: zipfile.ZipInfo) -> Iterator[bytes]:
         place += len(piece)
 
 
-def _pieces(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Iterator[bytes]:
+def _iter_member_pieces(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Iterator[bytes]:
     if entry.flag_bits & _IS_ENCRYPTED:
         raise NotImplementedError("encrypted")
     n_bytes = min(entry.file_size + 1, _MOST_AT_ONCE)
@@ -417,8 +419,8 @@ def _pieces(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Iterator[bytes]
             yield piece
 
 
-def spooled(pieces: Iterator[bytes]) -> BinaryIO:
-    """Return a file with what was decompressed: a zip's directory is at its end, and says where."""
+def spool_to_file(pieces: Iterator[bytes]) -> BinaryIO:
+    """Write the pieces to a temporary file, because a zip directory is at the end."""
     file = cast(BinaryIO, tempfile.SpooledTemporaryFile(_MOST_IN_MEMORY))  # noqa: SIM115
     try:
         n_bytes = 0

@@ -36,53 +36,60 @@ _AGAIN = re.compile(r"( \([0-9]+\))+$")  # as `Distinct` has it
 _LONGEST_LABEL = 4096  # no file system's paths are longer
 
 
-class Form(NamedTuple):
-    """How a file holds its documents, and what it is compressed with; null where by nothing."""
+class FileType(NamedTuple):
+    """The type of a file: how it stores documents, and its compression.
+
+    Attributes:
+        kind: The kind of container or document; None for a file that is no log.
+        codec: The compression, or None.
+    """
 
     kind: str | None
     codec: str | None
 
     @property
     def is_archive(self) -> bool:
-        """Whether it has members with names of their own."""
+        """Whether the file has named members."""
         return self.kind in ("tar", "zip", "inspect")
 
     @property
     def is_compressed(self) -> bool:
-        """Whether more comes out of it than its size."""
+        """Whether the contents are larger than the file."""
         return self.is_archive or self.codec is not None
 
     @property
     def can_hold_many_documents(self) -> bool:
-        """Whether it can hold any number of documents, by its kind."""
+        """Whether a file of this type can contain any number of documents."""
         return self.is_archive or self.kind in ("jsonl", "text")
 
 
-PLAIN = Form("json", None)
-INSPECT = Form("inspect", None)
-NO_LOG = Form(None, None)
+PLAIN = FileType("json", None)
+INSPECT = FileType("inspect", None)
+NO_LOG = FileType(None, None)
 # What it is, its content says.
-_NO_ENDING = Form("text", None)
-_FORMS = {kind + codec: Form(_KINDS[kind], _CODECS[codec]) for kind in _KINDS for codec in _CODECS}
+_NO_ENDING = FileType("text", None)
+_FORMS = {
+    kind + codec: FileType(_KINDS[kind], _CODECS[codec]) for kind in _KINDS for codec in _CODECS
+}
 _FORMS |= {short: _FORMS[long] for short, long in _SHORT.items()}
 
 
-def file_type(name: str) -> Form:
-    """Return the form that the ending of a name stands for; its kind is null for what is no log."""
-    return _form_of_file(name[name.rfind("/") + 1 :])
+def file_type(name: str) -> FileType:
+    """Return the file type that a file extension selects."""
+    return _file_type_of_name(name[name.rfind("/") + 1 :])
 
 
 # A run's files have the same few names in each folder, and each is asked for several times.
 @lru_cache(maxsize=1024)
-def _form_of_file(name: str) -> Form:
+def _file_type_of_name(name: str) -> FileType:
     if name and "." not in name:
         return _NO_ENDING
-    before, last = _endings(name.lower())
+    before, last = _last_two_extensions(name.lower())
     return _FORMS.get(last) or _FORMS.get(before + last, NO_LOG)
 
 
-def why_passed_over(path: str) -> str | None:
-    """Return why a file, or member of an archive, is no log by its name; null if it is one."""
+def skipped_reason(path: str) -> str | None:
+    """Return the reason why a file or member is no log by its name, or None if it can be one."""
     *folders, name = path.split("/")
     if any(map(is_hidden_folder, folders)):
         return "hidden folder"
@@ -90,15 +97,12 @@ def why_passed_over(path: str) -> str | None:
         return "hidden file"
     if file_type(name).kind is None:
         way_out = _UNPACK if name.lower().endswith(_PACKED_OTHERWISE) else ""
-        return f"not a log: {_ending(name)}{way_out}"
+        return f"not a log: {_describe_extension(name)}{way_out}"
     return None
 
 
-def unlike_a_part(path: str) -> str:
-    """Return the path of what is no log, marked where it reads like a part of one: `a.jsonl#1`.
-
-    Else two documents would have one path.
-    """
+def escape_part_mark(path: str) -> str:
+    """Return the path of a file that is no log, changed if it looks like a part: `a.jsonl#1`."""
     before, sign, number = path.rpartition("#")
     form = file_type(before)
     is_like = sign and number.isdecimal() and form.kind and not form.is_archive
@@ -106,53 +110,44 @@ def unlike_a_part(path: str) -> str:
 
 
 def containing_file_path(path: str) -> str:
-    """Return the path of the file that a part is of: `a.csv` for `a.csv#17`; else the path."""
+    """Return the path of the file that contains a part: `a.csv` for `a.csv#17`."""
     before, sign, number = path.rpartition("#")
     return before if sign and number.isdecimal() else path
 
 
-def containing_file_type(path: str) -> Form:
-    """Return the form of the file that a document is in; its name can have a number added."""
+def containing_file_type(path: str) -> FileType:
+    """Return the type of the file that contains a document."""
     return file_type(_AGAIN.sub("", containing_file_path(path)))
 
 
 def containing_file_extension(path: str) -> str:
-    """Return the ending for a file of this document alone: its own file's, if that is known.
-
-    A line and an entry are JSON; a row with its header is a table, and a section a text.
-    """
+    """Return the extension of the file that contains a document, if it is a known one."""
     file = containing_file_path(path)
-    before, last = _endings(_AGAIN.sub("", file).lower())
+    before, last = _last_two_extensions(_AGAIN.sub("", file).lower())
     ending = last if last in _KINDS else before
     kind = _KINDS.get(ending)
     return ending if kind == "text" or (kind == "jsonl" and file == path) else ".json"
 
 
 def is_hidden_folder(name: str) -> bool:
-    """Say whether a folder holds what people do not look at: `.git`, a lake's own log."""
+    """Return whether a folder is hidden, such as `.git` or the log of a Delta table."""
     return name in _HIDDEN or (name.startswith(".") and name not in (".", ".."))
 
 
 def to_valid_utf8(name: str) -> str:
-    r"""Return a name that UTF-8 can hold: a byte that was none of it reads `\udce9`, say.
-
-    Escaped and not replaced by one sign, so that two such names stay two.
-    """
+    r"""Replace bytes of a name that are not UTF-8 by escape sequences such as `\udce9`."""
     return name if name.isascii() else name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def label(name: str) -> str:
-    """Return a member's name to call it by: printable, and without the middle of a very long one.
-
-    Its end stays, which has the game's index; a tar can hold names of any length.
-    """
+def printable_member_name(name: str) -> str:
+    """Return a member's name with escaped characters, shortened if it is very long."""
     if len(name) > _LONGEST_LABEL:
         name = f"{name[: _LONGEST_LABEL // 2]}…{name[-_LONGEST_LABEL // 2 :]}"
     return to_valid_utf8(name)
 
 
-def _endings(name: str) -> tuple[str, str]:
-    """Return the last two endings of the last name in a path, empty where it has fewer."""
+def _last_two_extensions(name: str) -> tuple[str, str]:
+    """Return the last two extensions of a path; empty strings if it has fewer."""
     _, *endings = name[name.rfind("/") + 1 :].lstrip(".").split(".")
     if not endings or not endings[-1]:
         return "", ""
@@ -160,9 +155,9 @@ def _endings(name: str) -> tuple[str, str]:
     return before and "." + before, "." + endings[-1]
 
 
-def _ending(name: str) -> str:
-    """Describe a name's ending, a compressed one with the ending before it."""
-    before, last = _endings(name)
+def _describe_extension(name: str) -> str:
+    """Return the extension of a file, and for a compressed file also the one before it."""
+    before, last = _last_two_extensions(name)
     ending = before + last if last.lower() in _CODECS else last
     return f"the name ends in {to_valid_utf8(ending)}" if ending else "the name has no ending"
 
@@ -211,26 +206,26 @@ _MARKS = {
 _WIDE = {(0, 2): "UTF-16LE", (1, 3): "UTF-16BE", (0,): "UTF-32LE", (3,): "UTF-32BE"}
 
 
-def moved_on(file: str) -> SourceError:
-    """Return the error for a source that somebody changes or takes away while it is read."""
+def source_changed_error(file: str) -> SourceError:
+    """Return the error for a source that was changed or removed while it was read."""
     return SourceError(
         f"{to_valid_utf8(file)}: it was changed or removed while it was being read; nothing was "
         "ingested; run the same command again when no other program writes there"
     )
 
 
-class LostArchiveError(Exception):
-    """An archive failed as a whole: what went wrong is no member's own, and nothing can follow."""
+class UnreadableArchiveError(Exception):
+    """An archive cannot be read from some point on, so that its other members are lost."""
 
 
 class RejectedInputError(ValueError):
-    """What we refuse ourselves, in our own words."""
+    """An input is rejected by a rule of this package."""
 
 
 # What these say is about the file. Of other errors the text is about Python's own functions.
 _OF_THE_FILE = (
     OSError,
-    LostArchiveError,
+    UnreadableArchiveError,
     RejectedInputError,
     EOFError,
     NotImplementedError,
@@ -241,8 +236,8 @@ _OF_THE_FILE = (
 )
 
 
-def why(error: BaseException) -> str:
-    """Return what went wrong in a few words; an `OSError` without its path, which is a label's."""
+def describe_error(error: BaseException) -> str:
+    """Return the message of an error in a few words, for an OSError without its path."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     if isinstance(error, _OF_THE_FILE) and str(error):
@@ -255,29 +250,29 @@ def why(error: BaseException) -> str:
 
 
 def check_size(n_bytes: int, limit: int) -> None:
-    """Refuse what would fill the memory: a few kilobytes can decompress to terabytes."""
+    """Raise RejectedInputError if a document is larger than the limit."""
     if n_bytes > limit:
-        raise RejectedInputError(too_large(limit))
+        raise RejectedInputError(too_large_message(limit))
 
 
-def too_large(limit: int) -> str:
-    """Say that a document is larger than it may be, and what to do."""
-    return f"the document is larger than {size(limit)}; raise --max-document to read it"
+def too_large_message(limit: int) -> str:
+    """Return the message for a document that is too large, with the option to change the limit."""
+    return f"the document is larger than {format_size(limit)}; raise --max-document to read it"
 
 
-def size(n_bytes: int) -> str:
-    """Return a number of bytes in words."""
+def format_size(n_bytes: int) -> str:
+    """Format a number of bytes."""
     n_mib, rest = divmod(n_bytes, 1 << 20)
     return f"{n_bytes:,} bytes" if rest else f"{n_mib:,} MiB"
 
 
 def is_lfs_pointer(head: bytes) -> bool:
-    """Say whether what begins so stands for a file that Git LFS has not fetched."""
+    """Return whether a file is a Git LFS pointer to a file that was not downloaded."""
     return head.startswith(_BEGIN_OF_POINTER)
 
 
-def encoding_of(head: bytes) -> str | None:
-    """Return the encoding of a text that is not in UTF-8 but in one with zeros; else null."""
+def detect_wide_encoding(head: bytes) -> str | None:
+    """Return the encoding of text in UTF-16 or UTF-32, or None."""
     for mark, encoding in _MARKS.items():
         if head.startswith(mark):
             return encoding
@@ -288,18 +283,18 @@ def encoding_of(head: bytes) -> str | None:
 
 
 def encoding_problem(head: bytes) -> str | None:
-    """Return why what begins so cannot be read, and what to do; null where it may be UTF-8."""
+    """Return why the text is not UTF-8 and what to do, or None if it may be UTF-8."""
     if is_lfs_pointer(head):
         return POINTER
     if packed := next((name for sign, name in _PACKED.items() if head.startswith(sign)), None):
         return f"still compressed with {packed}: unpack it, or name it so, then ingest it"
-    if encoding := encoding_of(head):
+    if encoding := detect_wide_encoding(head):
         return f"text in {encoding}: convert it by `iconv -f {encoding} -t UTF-8`, then ingest it"
     return None
 
 
 def unclaimed_text_reason(head: bytes) -> str:
-    """Return why what begins so is no log, where it is not JSON."""
+    """Return the reason why a file that is not JSON is no log."""
     if not head.strip():
         return EMPTY
     if why := encoding_problem(head):
@@ -307,11 +302,8 @@ def unclaimed_text_reason(head: bytes) -> str:
     return BINARY if b"\0" in head else REASON_UNKNOWN_TEXT
 
 
-class Unit(NamedTuple):
-    """One thing on disk: a small value to be dealt out, and read by `read_unit` anywhere.
-
-    `file` is what to open, null where there is only a `reason`.
-    """
+class SourceFile(NamedTuple):
+    """A file of a source, a unit of work that any process can read (`iter_file_documents`)."""
 
     source: str
     path: str
@@ -324,47 +316,60 @@ class Unit(NamedTuple):
 
     @property
     def can_hold_many_documents(self) -> bool:
-        """Whether it can hold any number of documents, so that its size says little of it."""
+        """Whether the file can contain any number of documents, so that its size says little."""
         return self.file is not None and file_type(self.file).can_hold_many_documents
 
     @property
     def is_compressed(self) -> bool:
-        """Whether it is likely to hold more than its size."""
+        """Whether the contents are probably larger than the file."""
         return self.file is not None and file_type(self.file).is_compressed
 
 
 def resolve_sources(sources: str | Path | Sequence[str | Path]) -> list[str]:
-    """Return the absolute paths and the URLs to read, none of them inside another.
-
-    Raises `SourceError` for all sources together that do not exist or hold no file.
-    """
+    """Return the absolute paths and URLs to read, without those inside another one."""
     named = [sources] if isinstance(sources, (str, Path)) else sources
-    matches = {str(source): _matches(local_path(str(source))) for source in named}
-    faults = [_why_unmatched(source) for source, paths in matches.items() if not paths]
-    unique = dict.fromkeys(_absolute(path) for paths in matches.values() for path in paths)
-    roots = [path for path in unique if not _is_reached(path, unique)]
-    faults += [fault for root in roots if (fault := _why_empty(root))]
+    matches = {
+        str(source): _match_pattern_unless_exists(local_path(str(source))) for source in named
+    }
+    faults = [_unmatched_message(source) for source, paths in matches.items() if not paths]
+    unique = dict.fromkeys(_absolute_path(path) for paths in matches.values() for path in paths)
+    roots = [path for path in unique if not _is_inside_another_source(path, unique)]
+    faults += [fault for root in roots if (fault := _empty_source_message(root))]
     if faults:
         raise SourceError("; ".join(faults))
     return roots
 
 
-def units_in(root: str | Path) -> Iterator[Unit]:
-    """Yield what is under a folder, hidden and linked folders unentered; or the file itself."""
+def iter_files_in(root: str | Path) -> Iterator[SourceFile]:
+    """Yield the files in a folder, without hidden and linked folders, or the file itself."""
     root = str(root)
     if is_remote(root):
-        return _objects(root)
+        return _iter_objects(root)
     path = Path(root)
     if path.is_dir():
-        return _walk(_label(path), root)
-    label, is_outside = _label(path.parent), path.is_symlink() and _leads_out(root, path.parent)
+        return _iter_folder(_printable_path(path), root)
+    label, is_outside = (
+        _printable_path(path.parent),
+        path.is_symlink() and _links_outside(root, path.parent),
+    )
     return iter(
-        [Unit(label, to_valid_utf8(path.name), root, _size(root), None, False, True, is_outside)]
+        [
+            SourceFile(
+                label,
+                to_valid_utf8(path.name),
+                root,
+                _size_on_disk(root),
+                None,
+                False,
+                True,
+                is_outside,
+            )
+        ]
     )
 
 
-def _matches(source: str) -> list[str]:
-    """Return the paths that a source stands for: itself if it exists, else as a pattern."""
+def _match_pattern_unless_exists(source: str) -> list[str]:
+    """Return the source if it exists, and otherwise the paths that match it as a pattern."""
     if not source:
         raise UsageError(f"the path of a source {errors_EMPTY}")
     if is_remote(source):
@@ -389,29 +394,25 @@ def _is_pattern(source: str) -> bool:
     return any(sign in source for sign in "*?[")
 
 
-def _why_unmatched(source: str) -> str:
-    """Say that nothing is there, and what to look at."""
+def _unmatched_message(source: str) -> str:
+    """Return the message for a source that does not exist."""
     if _is_pattern(source):
         return f"{to_valid_utf8(source)!r}: no path matches this pattern (try a part of it)"
     return f"{to_valid_utf8(source)!r}: no such path (check the spelling and the current folder)"
 
 
-def _absolute(source: str) -> str:
-    """Return the absolute path with links resolved, except in a file's own name; or the URL.
-
-    A linked file keeps its name: it is listed by that in its folder, and often only that ends in
-    `.json`, where the link's target is a hash.
-    """
+def _absolute_path(source: str) -> str:
+    """Return the absolute path of a source with resolved folders, or its URL."""
     if is_remote(source):
         return source.rstrip("/")
     path = Path(source)
     return str(path.resolve() if path.is_dir() else path.parent.resolve() / path.name)
 
 
-def _is_reached(path: str, roots: dict[str, None]) -> bool:
-    """Say whether another of the folders leads to this path; hidden folders are not entered."""
+def _is_inside_another_source(path: str, roots: dict[str, None]) -> bool:
+    """Return whether another source contains this path."""
     is_folder = is_remote(path) or Path(path).is_dir()
-    for hop in [path, *_above(path)] if is_folder else _above(path):
+    for hop in [path, *_parent_folders(path)] if is_folder else _parent_folders(path):
         if hop != path and hop in roots:
             return True
         if is_hidden_folder(hop.rpartition("/")[2]):
@@ -419,17 +420,17 @@ def _is_reached(path: str, roots: dict[str, None]) -> bool:
     return False
 
 
-def _above(path: str) -> list[str]:
-    """Return the folders that a path is in, the nearest first."""
+def _parent_folders(path: str) -> list[str]:
+    """Return the folders that contain a path, the nearest first."""
     if not is_remote(path):
         return [str(folder) for folder in Path(path).parents]
     store, *names = path.split("/")
     return ["/".join([store, *names[:end]]) for end in range(len(names) - 1, 1, -1)]
 
 
-def _why_empty(root: str) -> str | None:
-    """Say why a source that exists leads to nothing; null if it leads to a file."""
-    for entry in units_in(root):
+def _empty_source_message(root: str) -> str | None:
+    """Return why a source contains no files, or None if it contains some."""
+    for entry in iter_files_in(root):
         if entry.path == "." and entry.is_broken:
             return f"{entry.source!r}: the folder cannot be listed ({entry.reason})"
         if entry.file is not None or entry.is_broken:
@@ -444,12 +445,12 @@ def _why_empty(root: str) -> str | None:
     )
 
 
-def _objects(url: str) -> Iterator[Unit]:
-    """Yield the objects below a URL as the files of a folder are; or the object itself."""
+def _iter_objects(url: str) -> Iterator[SourceFile]:
+    """Yield the objects below a URL, or the object at the URL."""
     source, _, name = url.rpartition("/")
     try:
         if (n_bytes := object_size(url)) is not None:
-            yield Unit(source, name, url, n_bytes, is_source=True)
+            yield SourceFile(source, name, url, n_bytes, is_source=True)
             return
         hidden = None
         for key, n_bytes in list_objects(url):
@@ -457,79 +458,85 @@ def _objects(url: str) -> Iterator[Unit]:
             ends = (n for n, name in enumerate(names[:-1], 1) if is_hidden_folder(name))
             folder = next(("/".join(names[:n]) + "/" for n in ends), None)
             if folder is None:
-                yield Unit(url, key, f"{url}/{key}", n_bytes)
+                yield SourceFile(url, key, f"{url}/{key}", n_bytes)
             elif folder != hidden:
-                yield Unit(url, folder, None, 0, "hidden folder")
+                yield SourceFile(url, folder, None, 0, "hidden folder")
             hidden = folder
     except OSError as error:
-        yield Unit(url, ".", None, 0, why(error), is_broken=True)
+        yield SourceFile(url, ".", None, 0, describe_error(error), is_broken=True)
 
 
 class _Folder(NamedTuple):
-    """A folder to be listed; `prefix` is its path within the source, with a slash."""
+    """A folder to list; `prefix` is its path within the source, with a slash."""
 
     file: str
     prefix: str
 
 
-def _walk(source: str, root: str) -> Iterator[Unit]:
-    """Yield what is under a folder, by POSIX path."""
+def _iter_folder(source: str, root: str) -> Iterator[SourceFile]:
+    """Yield the files of a folder and its subfolders in the order of their paths."""
     # Those begun are held here and not by calls in calls: folders can be nested deeper than these.
-    begun = [_listed(source, root, _Folder(root, ""))]
+    begun = [_list_folder(source, root, _Folder(root, ""))]
     while begun:
         entry = next(begun[-1], None)
         if entry is None:
             begun.pop()
         elif isinstance(entry, _Folder):
-            begun.append(_listed(source, root, entry))
+            begun.append(_list_folder(source, root, entry))
         else:
             yield entry
 
 
-def _listed(source: str, root: str, folder: _Folder) -> Iterator[Unit | _Folder]:
-    """Yield what is directly within a folder, and in their places the folders to go on with."""
+def _list_folder(source: str, root: str, folder: _Folder) -> Iterator[SourceFile | _Folder]:
+    """Yield the files directly in a folder, and its subfolders at their positions."""
     file, prefix = folder
     try:
         with os.scandir(file) as listing:
             # In the order of whole paths: `a.json` before `a/0.json`, as text has it.
             entries = sorted((entry.name + "/" * _is_folder(entry), entry) for entry in listing)
     except FileNotFoundError:
-        raise moved_on(file) from None
+        raise source_changed_error(file) from None
     except OSError as error:
-        yield Unit(source, to_valid_utf8(prefix) or ".", None, 0, why(error), is_broken=True)
+        yield SourceFile(
+            source, to_valid_utf8(prefix) or ".", None, 0, describe_error(error), is_broken=True
+        )
         return
     for name, entry in entries:
         path = prefix + name
         if not name.endswith("/"):
-            is_outside = entry.is_symlink() and _leads_out(entry.path, root)
-            yield Unit(source, to_valid_utf8(path), entry.path, _size(entry), is_outside=is_outside)
+            is_outside = entry.is_symlink() and _links_outside(entry.path, root)
+            yield SourceFile(
+                source, to_valid_utf8(path), entry.path, _size_on_disk(entry), is_outside=is_outside
+            )
         elif is_hidden_folder(entry.name):
-            yield Unit(source, to_valid_utf8(path), None, 0, "hidden folder")
+            yield SourceFile(source, to_valid_utf8(path), None, 0, "hidden folder")
         elif entry.is_symlink():
-            yield Unit(source, to_valid_utf8(path), None, 0, "a linked folder is not followed")
+            yield SourceFile(
+                source, to_valid_utf8(path), None, 0, "a linked folder is not followed"
+            )
         else:
             yield _Folder(entry.path, path)
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
-    """Say whether it is a folder or a link to one; a link in a circle is none, and no error."""
+    """Return whether an entry is a folder or a link to one; a circular link is not."""
     if entry.is_symlink():
         return os.path.isdir(entry.path)  # noqa: PTH112 - `is_dir` can raise
     return entry.is_dir()
 
 
-def _leads_out(link: str, root: str | Path) -> bool:
-    """Say whether a link's target is outside of the folder."""
+def _links_outside(link: str, root: str | Path) -> bool:
+    """Return whether the target of a link is outside of the folder."""
     return not Path(os.path.realpath(link)).is_relative_to(os.path.realpath(root))
 
 
-def _size(file: str | os.DirEntry[str]) -> int:
-    """Return the bytes on disk; 0 for a file that is gone, which is reported when it is read."""
+def _size_on_disk(file: str | os.DirEntry[str]) -> int:
+    """Return the size of a file, or 0 if it no longer exists."""
     try:
         return (os.stat(file) if isinstance(file, str) else file.stat()).st_size  # noqa: PTH116
     except OSError:
         return 0
 
 
-def _label(path: Path) -> str:
+def _printable_path(path: Path) -> str:
     return to_valid_utf8(path.as_posix())

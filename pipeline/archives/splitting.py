@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from pipeline.archives.sources import RejectedInputError, check_size, size
+from pipeline.archives.sources import RejectedInputError, check_size, format_size
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -29,7 +29,7 @@ _OF_NUMBER = b"0123456789.-+eE"
 
 
 class DocumentPart(NamedTuple):
-    """A part of a file, by its number or its name in it."""
+    """A part of a file with its number or name."""
 
     key: int | str | None
     data: bytes | None
@@ -39,19 +39,20 @@ Splitter = Callable[[Iterator[bytes], int], Iterator[DocumentPart]]
 
 
 def read_whole_file(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPart]:
-    """Yield the file as one document; raises for one that is larger than the limit.
+    """Yield the whole file as one document.
 
-    Where reading fails after the end of a JSON object or list, that comes before the failure.
+    Raises:
+        RejectedInputError: If it is larger than the limit.
     """
     failures: list[Exception] = []
-    data = read_whole(_until_failure(pieces, failures), limit)
-    if not failures or (data.lstrip()[:1] in (b"{", b"[") and _why_no_value(data) is None):
+    data = read_bytes_within_limit(_iter_until_error(pieces, failures), limit)
+    if not failures or (data.lstrip()[:1] in (b"{", b"[") and _json_error(data) is None):
         yield DocumentPart(None, data)
     if failures:
         raise failures[0]
 
 
-def _until_failure(pieces: Iterator[bytes], failures: list[Exception]) -> Iterator[bytes]:
+def _iter_until_error(pieces: Iterator[bytes], failures: list[Exception]) -> Iterator[bytes]:
     try:
         yield from pieces
     except Exception as error:
@@ -59,12 +60,8 @@ def _until_failure(pieces: Iterator[bytes], failures: list[Exception]) -> Iterat
 
 
 def iter_lines(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPart]:
-    """Yield each line that is not blank.
-
-    Lines are counted as editors count them, so with blank ones. Those are passed over many at a
-    time: a few hundred compressed bytes can hold millions.
-    """
-    file = _as_file(pieces)
+    """Yield each line that is not blank as a document."""
+    file = _to_file(pieces)
     number = 0
     while line := file.readline(limit + 1):
         number += 1
@@ -75,19 +72,16 @@ def iter_lines(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPart]:
         elif not _is_blank(line):
             yield DocumentPart(number, line.rstrip(b"\r\n"))
         else:
-            number += _pass_blank(file)
+            number += _skip_blank_lines(file)
 
 
 def iter_json_values(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPart]:
-    """Yield each JSON value, over however many lines it goes; one alone is the file as a whole.
-
-    A line that ends a value ends the part. Where brackets do not match, the rest is one part.
-    """
-    file, held, number, depth = _as_file(pieces), _Held(limit), 1, 0
-    _pass_blank(file)
+    """Yield each JSON value of a file; a single value is the whole file."""
+    file, held, number, depth = _to_file(pieces), _PartBuffer(limit), 1, 0
+    _skip_blank_lines(file)
     while line := file.readline(limit + 1):
         if not depth and _is_blank(line):
-            _pass_blank(file)
+            _skip_blank_lines(file)
             continue
         held.append_bytes(line)
         bare = _TEXT.sub(b"", line)
@@ -95,7 +89,7 @@ def iter_json_values(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPa
         if depth > 0:
             continue
         try:
-            _pass_blank(file)
+            _skip_blank_lines(file)
             is_alone = number == 1 and not file.peek()
         except Exception:
             yield from held.cut(number)
@@ -106,17 +100,11 @@ def iter_json_values(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPa
 
 
 def section_splitter(begin: re.Pattern[bytes]) -> Splitter:
-    """Return a splitter whose parts begin at each line that the pattern matches.
-
-    The pattern is tried at the start of a line, and sees the next line too: so a banner of two
-    lines can be told from a rule. What comes before the first section is part 0, unless it is
-    blank. Line ends after a section are not of it, so that the last one stays as it is when the
-    file grows.
-    """
+    """Return a splitter that begins a part at each line that matches a pattern."""
 
     def split(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPart]:
-        held, number = _Held(limit), 0
-        for line, following, is_start in _pairs(_as_file(pieces)):
+        held, number = _PartBuffer(limit), 0
+        for line, following, is_start in _iter_line_pairs(_to_file(pieces)):
             if is_start and begin.match(line + following):
                 yield from held.cut(number)
                 number += 1
@@ -126,31 +114,24 @@ def section_splitter(begin: re.Pattern[bytes]) -> Splitter:
     return split
 
 
-def rows(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPart]:
-    """Yield each row of a table in CSV below the table's header: a table of one row.
-
-    A row can go over lines within quotes (RFC 4180), whatever its delimiter. Blank lines do not
-    count.
-    """
-    records = _records(pieces, limit)
+def iter_csv_rows(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPart]:
+    """Yield each row of a CSV file, together with the header, as a document."""
+    records = _iter_csv_records(pieces, limit)
     header = next(records, b"")
     if header is None or len(header) > _HEADER_BYTES:
-        raise RejectedInputError(f"the header of the table is larger than {size(_HEADER_BYTES)}")
+        raise RejectedInputError(
+            f"the header of the table is larger than {format_size(_HEADER_BYTES)}"
+        )
     for number, record in enumerate(records, start=1):
         data = None if record is None else header + b"\n" + record
         yield DocumentPart(number, None if data is None or len(data) > limit else data)
 
 
 def list_splitter(key: str | None = None) -> Splitter:
-    """Return a splitter of the entries of the list at a key of a JSON object, or of a JSON list.
-
-    A part is the entry's own bytes: what was logged is what is hashed and quarantined, and numbers
-    and escapes stay as they are. JSON has its list's end at its end, so the file is read whole, and
-    is itself subject to the limit. It stays one document if it is no such list.
-    """
+    """Return a splitter of the entries of a JSON list, or of the list at a key of an object."""
 
     def split(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPart]:
-        data = read_whole(pieces, limit)
+        data = read_bytes_within_limit(pieces, limit)
         json = data.removeprefix(BYTE_ORDER_MARK)
         try:
             listed = _LIST.decode(json if key is None else _OBJECT.decode(json)[key])
@@ -163,8 +144,12 @@ def list_splitter(key: str | None = None) -> Splitter:
     return split
 
 
-def read_whole(pieces: Iterator[bytes], limit: int) -> bytes:
-    """Return all of a document; raises for one that is larger than the limit."""
+def read_bytes_within_limit(pieces: Iterator[bytes], limit: int) -> bytes:
+    """Return the bytes of a document.
+
+    Raises:
+        RejectedInputError: If it is larger than the limit.
+    """
     held: list[bytes] = []
     n_bytes = 0
     for piece in pieces:
@@ -182,26 +167,26 @@ _RAW = msgspec.json.Decoder(msgspec.Raw)
 
 
 def is_multiline_json(head: bytes) -> bool:
-    """Say whether JSON that begins so goes over several lines, as programs write it for people."""
+    """Return whether a JSON file has one value over several lines."""
     first, _, rest = head.removeprefix(BYTE_ORDER_MARK).lstrip().partition(b"\n")
     second = rest.partition(b"\n")[0].strip()
-    return bool(second) and _why_no_value(first) == _CUT and _is_begun(first + second)
+    return bool(second) and _json_error(first) == _CUT and _is_json_prefix(first + second)
 
 
 def starts_like_json(head: bytes) -> bool:
-    """Say whether what begins so is a JSON object, or a list of such, or some of them in lines."""
+    """Return whether a file starts with a JSON object, a list of objects, or JSON Lines."""
     head = head.removeprefix(BYTE_ORDER_MARK).lstrip()
     is_opened = head[:1] == b"{" or (head[:1] == b"[" and head[1:].lstrip()[:1] == b"{")
-    return is_opened and (_is_begun(head) or _is_begun(head.partition(b"\n")[0]))
+    return is_opened and (_is_json_prefix(head) or _is_json_prefix(head.partition(b"\n")[0]))
 
 
-def _is_begun(data: bytes) -> bool:
-    """Say whether the data are a JSON value, or what one begins with, cut anywhere."""
-    return _why_no_value(data) in (None, _CUT) or _why_no_value(data.rstrip(_OF_NUMBER)) == _CUT
+def _is_json_prefix(data: bytes) -> bool:
+    """Return whether the bytes are a JSON value or the truncated start of one."""
+    return _json_error(data) in (None, _CUT) or _json_error(data.rstrip(_OF_NUMBER)) == _CUT
 
 
-def _why_no_value(data: bytes) -> str | None:
-    """Return why the data are no JSON value; null if they are one."""
+def _json_error(data: bytes) -> str | None:
+    """Return why the bytes are no JSON value, or None if they are one."""
     try:
         _RAW.decode(data)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -209,8 +194,8 @@ def _why_no_value(data: bytes) -> str | None:
     return None
 
 
-class _Held:
-    """What belongs to a part so far; it is let go where it becomes more than the limit."""
+class _PartBuffer:
+    """The bytes of the current part, which are dropped if they exceed the limit."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -225,10 +210,7 @@ class _Held:
             self._pieces.append(piece)
 
     def cut(self, number: int | None) -> Iterator[DocumentPart]:
-        """Yield the part without its last line ends, unless it is blank, and begin the next.
-
-        Its data are null where they are more than the limit.
-        """
+        """Yield the part without its final line breaks unless it is blank, and start the next."""
         data = None if self._n_bytes > self._limit else b"".join(self._pieces).rstrip(b"\r\n")
         self._pieces, self._n_bytes = [], 0
         if data is None or not _is_blank(data):
@@ -236,12 +218,14 @@ class _Held:
 
 
 def _is_blank(data: bytes) -> bool:
-    """Say whether there is nothing in it but perhaps a mark of the byte order."""
+    """Return whether the bytes contain only whitespace or a byte order mark."""
     return not data.removeprefix(BYTE_ORDER_MARK).strip()
 
 
-def _pairs(file: "io.BufferedReader[_Raw]") -> Iterator[tuple[bytes, bytes, bool]]:
-    """Yield each line with the one after it, and whether it is one from its start on."""
+def _iter_line_pairs(
+    file: "io.BufferedReader[_IteratorFile]",
+) -> Iterator[tuple[bytes, bytes, bool]]:
+    """Yield each line with the next line, and whether the line is complete from its start."""
     is_start = True
     line = file.readline(_LINE_BYTES)
     while line:
@@ -251,9 +235,9 @@ def _pairs(file: "io.BufferedReader[_Raw]") -> Iterator[tuple[bytes, bytes, bool
         line = following
 
 
-def _records(pieces: Iterator[bytes], limit: int) -> Iterator[bytes | None]:
-    """Yield the records of a table, null for one larger than the limit."""
-    file, held = _as_file(pieces), _Held(limit)
+def _iter_csv_records(pieces: Iterator[bytes], limit: int) -> Iterator[bytes | None]:
+    """Yield the records of a CSV file; None for one that is larger than the limit."""
+    file, held = _to_file(pieces), _PartBuffer(limit)
     is_quoted = False
     while line := file.readline(_LINE_BYTES):
         held.append_bytes(line)
@@ -264,8 +248,8 @@ def _records(pieces: Iterator[bytes], limit: int) -> Iterator[bytes | None]:
     yield from (record for _, record in held.cut(0))
 
 
-def _pass_blank(file: "io.BufferedReader[_Raw]") -> int:
-    """Go on to the next line with something on it, and return how many lines that passed."""
+def _skip_blank_lines(file: "io.BufferedReader[_IteratorFile]") -> int:
+    """Skip blank lines, and return their number."""
     n_lines = 0
     while ahead := file.peek():
         blank = ahead[: len(ahead) - len(ahead.lstrip())]
@@ -277,23 +261,23 @@ def _pass_blank(file: "io.BufferedReader[_Raw]") -> int:
     return n_lines
 
 
-def _as_file(pieces: Iterator[bytes]) -> "io.BufferedReader[_Raw]":
-    return io.BufferedReader(_Raw(pieces), _CHUNK_BYTES)
+def _to_file(pieces: Iterator[bytes]) -> "io.BufferedReader[_IteratorFile]":
+    return io.BufferedReader(_IteratorFile(pieces), _CHUNK_BYTES)
 
 
-class _Raw(io.RawIOBase):
-    """The pieces of an iterator, to be read as a file."""
+class _IteratorFile(io.RawIOBase):
+    """A readable file over an iterator of bytes."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
         self._ready = memoryview(b"")
 
     def readable(self) -> bool:
-        """Say yes, or nothing would read it."""
+        """Return True, as `io` requires it."""
         return True
 
     def readinto(self, buffer: "WriteableBuffer", /) -> int:
-        """Fill the buffer from the current piece; 0 when there are no more."""
+        """Fill the buffer from the current piece; return 0 at the end."""
         while not self._ready:
             piece = next(self._pieces, None)
             if piece is None:

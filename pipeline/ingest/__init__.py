@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pyarrow as pa
 
-from pipeline.archives import MAX_DOCUMENT_BYTES, Document, Unit, iter_source_files
+from pipeline.archives import MAX_DOCUMENT_BYTES, Document, SourceFile, iter_source_files
 from pipeline.archives.sources import resolve_sources, to_valid_utf8
 from pipeline.errors import LakeError, PipelineError, SourceError, UsageError
 from pipeline.events.contracts import GAME_TABLES, registered_roles
@@ -210,7 +210,7 @@ def ingest(
 
 
 def _decode(
-    found: Iterator[Unit],
+    found: Iterator[SourceFile],
     job: IngestJob,
     team: WorkerTeam,
     *,
@@ -219,7 +219,7 @@ def _decode(
 ) -> list[StagedFiles]:
     """Decode all documents and collect the findings; return what each worker leaves."""
 
-    def read(unit: Unit) -> Iterable[Document]:
+    def read(unit: SourceFile) -> Iterable[Document]:
         documents = job.read(unit, lambda n_bytes: collected.tell(0, n_bytes))
         return recall.iter_and_record(unit, documents) if job.lake else documents
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 from duckdb import DuckDBPyConnection
 from msgspec import Struct
 
-from pipeline.archives import Document, Unit, document_location
+from pipeline.archives import Document, SourceFile, document_location
 from pipeline.archives.sources import file_type
 from pipeline.events.contracts import empty_table, table_schema
 from pipeline.ingest.decode import GameIds, IngestSummary, fault_frame, seen_frame
@@ -415,7 +415,7 @@ class Recall:
         self._noted: list[_Archive] = []
         self._n_reports = 0
 
-    def unread(self, units: Iterator[Unit]) -> Iterator[Unit]:
+    def unread(self, units: Iterator[SourceFile]) -> Iterator[SourceFile]:
         """The units without the archives recalled."""
         if self._rereads or not self._seen_in:
             yield from units
@@ -424,7 +424,9 @@ class Recall:
             recalled = self._recalled(some)
             yield from (unit for unit in some if unit not in recalled)
 
-    def iter_and_record(self, unit: Unit, documents: Iterator[Document]) -> Iterator[Document]:
+    def iter_and_record(
+        self, unit: SourceFile, documents: Iterator[Document]
+    ) -> Iterator[Document]:
         """The documents of an archive, which is noted when all were read."""
         as_found, (source, prefix), document = _version(unit), _home(unit), None
         for document in documents:
@@ -454,9 +456,9 @@ class Recall:
         known = {"is_known": pl.Boolean()}
         return pl.DataFrame(rows, {**schema, **known}, orient="row").filter(is_alone)
 
-    def _recalled(self, units: Sequence[Unit]) -> set[Unit]:
+    def _recalled(self, units: Sequence[SourceFile]) -> set[SourceFile]:
         """Those that are archives and have not changed: what was seen in them is reported."""
-        known: list[tuple[Unit, _Archive, int]] = []
+        known: list[tuple[SourceFile, _Archive, int]] = []
         for unit in units:
             seen_in = self._seen_in.get(_home(unit), {}) if unit.can_hold_many_documents else {}
             archive = _archive(unit, _version(unit)) if seen_in else None
@@ -515,18 +517,18 @@ class Recall:
         return archives["number"].to_list()
 
 
-def _home(unit: Unit) -> tuple[str, str]:
+def _home(unit: SourceFile) -> tuple[str, str]:
     """The source of the documents in an archive, and what their paths begin with."""
     assert unit.file is not None
     return document_location(unit, "/" if file_type(unit.file).is_archive else _LINE)
 
 
-def _version(unit: Unit) -> tuple[int, ...] | None:
+def _version(unit: SourceFile) -> tuple[int, ...] | None:
     """The state of the unit's file, None where nobody can tell, as on an object store."""
     return file_version(unit.file) if unit.file is not None else None
 
 
-def _archive(unit: Unit, as_found: tuple[int, ...] | None) -> _Archive | None:
+def _archive(unit: SourceFile, as_found: tuple[int, ...] | None) -> _Archive | None:
     """The unit with its hash; None where it has none, or nobody can tell whether it changes."""
     if unit.file is None or as_found is None or not is_regular_file(unit.file):
         return None

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, cast
 import polars as pl
 from msgspec import Struct, field
 
-from pipeline.archives import Document, ExternalDocument, Unit, iter_file_documents
+from pipeline.archives import Document, ExternalDocument, SourceFile, iter_file_documents
 from pipeline.errors import PipelineError
 from pipeline.events.contracts import GAME_TABLES
 from pipeline.events.readings import game_id
@@ -58,14 +58,14 @@ class WorkerTask(NamedTuple):
     """
 
     number: int
-    units: tuple[Unit, ...] = ()
+    units: tuple[SourceFile, ...] = ()
     documents: tuple[Document, ...] = ()
 
 
-Read = Callable[[Unit], Iterable[Document]]
+Read = Callable[[SourceFile], Iterable[Document]]
 
 
-def deal(units: Iterable[Unit], read: Read | None) -> Iterator[WorkerTask]:
+def deal(units: Iterable[SourceFile], read: Read | None) -> Iterator[WorkerTask]:
     """The tasks of an ingest. `read` reads large archives; without it they are named as well."""
     numbers = count()
     for is_large, some in groupby(units, _is_large):
@@ -81,7 +81,7 @@ def deal(units: Iterable[Unit], read: Read | None) -> Iterator[WorkerTask]:
                 yield WorkerTask(next(numbers), documents=documents)
 
 
-def _is_large(unit: Unit) -> bool:
+def _is_large(unit: SourceFile) -> bool:
     return unit.n_bytes >= LARGE_ARCHIVE_BYTES and unit.can_hold_many_documents
 
 
@@ -131,7 +131,7 @@ class IngestJob(Struct, frozen=True):
             "max_expanded": self.max_expanded,
         }
 
-    def read(self, unit: Unit, on_bytes: Callable[[int], None]) -> Iterator[Document]:
+    def read(self, unit: SourceFile, on_bytes: Callable[[int], None]) -> Iterator[Document]:
         """The documents of a unit; `on_bytes` is called with bytes on disk as they are read."""
         documents = iter_file_documents(
             unit, self.max_document, on_bytes, max_expanded=self.max_expanded, choose=find_splitter
@@ -303,16 +303,16 @@ class Workers(Protocol):
 
 # Opens the workers for a job; gives them with the units; they may have seen some of those.
 WorkerTeam = Callable[
-    [IngestJob, Iterator[Unit]], AbstractContextManager[tuple[Workers, Iterator[Unit]]]
+    [IngestJob, Iterator[SourceFile]], AbstractContextManager[tuple[Workers, Iterator[SourceFile]]]
 ]
 
 
 @contextmanager
 def processes(
-    n_most: int, job: IngestJob, units: Iterator[Unit]
-) -> Iterator[tuple[Workers, Iterator[Unit]]]:
+    n_most: int, job: IngestJob, units: Iterator[SourceFile]
+) -> Iterator[tuple[Workers, Iterator[SourceFile]]]:
     """A team of at most so many processes, as many as the work is worth; for little this one."""
-    first: list[Unit] = []
+    first: list[SourceFile] = []
     n_bytes = 0
     for unit in units if n_most > 1 else ():
         first.append(unit)

@@ -28,7 +28,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec.structs import replace
 
-from pipeline.archives import Unit
+from pipeline.archives import SourceFile
 from pipeline.errors import (
     PipelineError,
     QueryError,
@@ -401,7 +401,9 @@ def spark_cluster(master: str | None = None) -> WorkerTeam:
     """The workers of a Spark cluster, by its master as `open_session` takes it."""
 
     @contextmanager
-    def team(job: IngestJob, units: Iterator[Unit]) -> Iterator[tuple[Workers, Iterator[Unit]]]:
+    def team(
+        job: IngestJob, units: Iterator[SourceFile]
+    ) -> Iterator[tuple[Workers, Iterator[SourceFile]]]:
         yield _Cluster(open_session(master).sparkContext, job), units
 
     return team

@@ -9,7 +9,7 @@ import zstandard
 from lakes import Lab, games_at, nonzero, rows, statuses, table
 
 import pipeline.ingest.worker
-from pipeline.archives.splitting import rows as table_rows
+from pipeline.archives.splitting import iter_csv_rows as table_rows
 from pipeline.formats.sniffer import WELL_FORMED, DocumentSniffer
 from pipeline.ingest import ingest
 

@@ -19,7 +19,7 @@ import pipeline.archives
 import pipeline.ingest.decode
 import pipeline.ingest.resolve
 import pipeline.ingest.worker
-from pipeline.archives import Unit, iter_file_documents
+from pipeline.archives import SourceFile, iter_file_documents
 from pipeline.cli import main
 from pipeline.events.frames import EventFrames, IdentifiedGame, build_event_frames
 from pipeline.game_record import RecordError
@@ -64,7 +64,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of files read by workers of this process."""
     found: list[str] = []
 
-    def noted(unit: Unit, *arguments: object, **named: object) -> Iterator[object]:
+    def noted(unit: SourceFile, *arguments: object, **named: object) -> Iterator[object]:
         found.append(unit.path)
         return iter_file_documents(unit, *arguments, **named)  # type: ignore[arg-type]
 

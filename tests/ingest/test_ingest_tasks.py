@@ -1,19 +1,19 @@
 """How the work of an ingest is cut: which archives are read for others, which only named."""
 
-from pipeline.archives import Document, Unit
+from pipeline.archives import Document, SourceFile
 from pipeline.ingest.worker import LARGE_ARCHIVE_BYTES, deal
 
 
-def archive(n_bytes: int) -> Unit:
-    return Unit("source", "a.zip", "/source/a.zip", n_bytes)
+def archive(n_bytes: int) -> SourceFile:
+    return SourceFile("source", "a.zip", "/source/a.zip", n_bytes)
 
 
-def read(unit: Unit) -> list[Document]:
+def read(unit: SourceFile) -> list[Document]:
     """An archive with one document."""
     return [Document(unit.source, unit.path, b"{}")]
 
 
-def are_shared(*units: Unit) -> list[bool]:
+def are_shared(*units: SourceFile) -> list[bool]:
     """Whether each was read here; the others are named, in tasks of several."""
     found: list[bool] = []
     for task in deal(units, read):
@@ -27,7 +27,9 @@ def test_a_large_archive_is_shared_wherever_it_comes() -> None:
 
 
 def test_one_large_file_is_not_shared() -> None:
-    assert are_shared(Unit("source", "a.json", "/source/a.json", LARGE_ARCHIVE_BYTES)) == [False]
+    assert are_shared(SourceFile("source", "a.json", "/source/a.json", LARGE_ARCHIVE_BYTES)) == [
+        False
+    ]
 
 
 def test_whoever_reads_for_themselves_gets_all_archives_by_name() -> None:

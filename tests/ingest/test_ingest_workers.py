@@ -20,7 +20,7 @@ from lakes import Lab, games_at, nonzero, parquet_files, rows, table
 from rawlogs import GAMES, chameleon, chatarena, encode, prisoners_dilemma, public_good
 from test_ingest_identity import archive
 
-from pipeline.archives import Unit
+from pipeline.archives import SourceFile
 from pipeline.errors import PipelineError, UsageError
 from pipeline.ingest import LEAST_MEMORY, IngestSummary, ingest, worker
 from pipeline.lake import open_lake
@@ -246,7 +246,7 @@ def test_as_many_processes_as_the_work_is_worth(
 
     monkeypatch.setattr(worker, "Pool", Team)
     monkeypatch.setattr(worker, "Worker", Team)  # this process alone is worker number 0
-    logs = [Unit("/logs", f"{n}.json", f"/logs/{n}.json", 2**20) for n in range(n_bytes)]
+    logs = [SourceFile("/logs", f"{n}.json", f"/logs/{n}.json", 2**20) for n in range(n_bytes)]
     job: Any = None
     with worker.processes(4, job, iter(logs)) as (_, units):
         assert list(units) == logs

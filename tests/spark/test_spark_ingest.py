@@ -18,7 +18,7 @@ from hypothesis import given, strategies as st
 from lakes import check, nonzero, parquet_files, rows, table
 from rawlogs import GAMES, chameleon, encode
 
-from pipeline.archives import Unit
+from pipeline.archives import SourceFile
 from pipeline.cli import main
 from pipeline.errors import PipelineError
 from pipeline.events.contracts import GAME_TABLES, TABLES
@@ -267,7 +267,8 @@ def test_tasks_are_dealt_out_by_their_bytes(sizes, n_least):
     """Each to one part, in order, no part with more than its share and one task besides."""
     tasks = [
         WorkerTask(
-            number, tuple(Unit("/logs", f"{n}.json", None, size) for n, size in enumerate(units))
+            number,
+            tuple(SourceFile("/logs", f"{n}.json", None, size) for n, size in enumerate(units)),
         )
         for number, units in enumerate(sizes)
     ]
