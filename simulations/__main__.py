@@ -1,4 +1,4 @@
-"""Runs the simulations and writes their tables into docs/statistics.md; 1 if a limit is missed."""
+"""Runs the simulations and writes their tables into docs/simulations.md; 1 if a limit is missed."""
 
 import subprocess
 import sys

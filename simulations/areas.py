@@ -3,7 +3,7 @@
 Each cell plays a benchmark again and again, and counts how often the 95 % interval of the area
 holds the true one. From 20 settings of each competition on it is to be in 92 %. In a share
 `alike` of the settings, one draw decides every row of all metrics. `--write` puts the table
-into docs/statistics.md.
+into docs/simulations.md.
 """
 
 import sys

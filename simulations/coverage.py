@@ -3,7 +3,7 @@
 Each cell draws a metric's games again and again, and counts how often the 95 % interval holds the
 truth. From 20 games on, at least three in each term, it is to be in 92 %; in 90 % below; in 88 %
 where a term has one or two games. The shapes of which the page says that they fall short are
-exempt. `--write` puts the tables into docs/statistics.md.
+exempt. `--write` puts the tables into docs/simulations.md.
 """
 
 import sys
@@ -37,7 +37,7 @@ Z = 1.959964
 MEAN = 0.93
 # Of one cell: of large shapes fewer draws.
 MOST_PLAYS = 400_000
-# With a streak of 1 a game is one trial: docs/statistics.md has what few trials come to.
+# With a streak of 1 a game is one trial: docs/simulations.md has what few trials come to.
 ALL_OR_NOTHING = 1.0
 # Shapes that hold too little to do better: the page names them and says by how much.
 SHORT = (

@@ -2,7 +2,7 @@
 
 Two models play the same settings, one of them better by so much in each. The share of intervals
 that hold the true difference is to be .92 from 20 settings on, .90 below. `--write` puts the table
-into docs/statistics.md.
+into docs/simulations.md.
 """
 
 import sys

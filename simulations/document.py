@@ -1,10 +1,10 @@
-"""Writes a script's table into docs/statistics.md, between the markers that name the script."""
+"""Writes a script's table into docs/simulations.md, between the markers that name the script."""
 
 import argparse
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "statistics.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "simulations.md"
 
 
 def asked(description: str | None, draws: int) -> argparse.Namespace:
@@ -13,7 +13,7 @@ def asked(description: str | None, draws: int) -> argparse.Namespace:
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     options.add_argument("--draws", type=int, default=draws, help="of each cell")
-    options.add_argument("--write", action="store_true", help="into docs/statistics.md")
+    options.add_argument("--write", action="store_true", help="into docs/simulations.md")
     return options.parse_args()
 
 

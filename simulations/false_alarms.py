@@ -9,7 +9,7 @@ reported in at most 6 %. Where one of the models replays, one game of the others
 thirty, the same limits hold, and of three models any two are to be told apart in at most 5 %. Two
 models of equal values that differ in both of their terms, in opposite directions, are to be told
 apart in at most 6 %, if one of the terms has few games. Models of which half are good and half are
-bad get other letters, however many there are. `--write` puts the tables into docs/statistics.md.
+bad get other letters, however many there are. `--write` puts the tables into docs/simulations.md.
 """
 
 import sys

@@ -4,7 +4,7 @@ The model `a` plays ten settings several times, alone or beside `b`. Of its game
 kept, those that it won first; or some have no end; or some crashed and were played again. A mark is
 right if it counts the games that have no end, and if nobody else is marked. Where games are gone
 that nobody can know of, the model is to be named in a note. The bounds of its win rate are to hold
-the value of all games that were begun. `--write` puts the table into docs/statistics.md.
+the value of all games that were begun. `--write` puts the table into docs/simulations.md.
 """
 
 import sys

@@ -4,7 +4,7 @@ Three models play every setting five times. Games of one of them are gone: those
 of these, or any. The bounds of its win rate are to hold the value of all its games in every draw.
 It is to be marked as incomplete, with as many games as are gone, and no other model is. Where one
 plays everything twice and nothing is gone, nobody is marked. `--write` puts the table into
-docs/statistics.md.
+docs/simulations.md.
 """
 
 import sys

@@ -3,7 +3,7 @@
 Two models play the same settings. Models exactly the margin apart are to be
 called alike in at most 5 % of lakes (6 % with the error of the simulation). A fall as large as
 `magic diff` says it can see with power .8 is to be seen in .75 to .85 of lakes. `--write` puts the
-tables into docs/statistics.md.
+tables into docs/simulations.md.
 """
 
 import sys

@@ -5,7 +5,7 @@ a difference of .2 of the range with power .8, of the same settings for both mod
 The pilot's models are alike, and those that play the planned settings are as far apart as is to be
 seen. With so many settings, their true standard deviation gives the power that the plan has: it is
 to be .8 or more in at least .8 of the pilots (.75 with the error of the simulation). Every pilot is
-to give a plan. `--write` puts the table into docs/statistics.md.
+to give a plan. `--write` puts the table into docs/simulations.md.
 """
 
 import sys

@@ -5,7 +5,7 @@ the least over all rates, which is next to an end. Ten shapes of more things a s
 eleven rates and three correlations. Beside each is what Wilson's ends give for the same effective
 number of items. From 5 settings on, .91 of the intervals are to hold the truth, from 20 on .915;
 they are to be at most 1.08 times as wide as with Wilson's ends. `--write` puts the tables into
-docs/statistics.md.
+docs/simulations.md.
 """
 
 import sys

@@ -4,7 +4,7 @@ A model plays 20 tasks with each of five prompts. Tasks differ in how hard they 
 of a task are equally hard, but that one prompt may be better by a fixed rate. The games are logs
 that are ingested, with and without `variant_keys`. The share of intervals of the win rate that hold
 the true one is to be .92 or more with them, and groups of prompts that are alike are to be told
-apart in .08 or less. `--write` puts the table into docs/statistics.md.
+apart in .08 or less. `--write` puts the table into docs/simulations.md.
 """
 
 import json

@@ -184,7 +184,7 @@ def test_neither_order_nor_side_nor_unit_changes_p(x, random):
 
 def test_how_p_is_found_is_as_documented():
     page = " ".join((TOP / "docs" / "statistics.md").read_text(encoding="utf-8").split())
-    assert f"at most {EXACT_SETTINGS} settings differ, all sign patterns are counted" in page
+    assert f"at most {EXACT_SETTINGS} settings differ | all sign patterns are counted" in page
     assert f"{MANY_SETTINGS} effective settings or more" in page
 
 
