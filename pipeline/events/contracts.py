@@ -161,32 +161,32 @@ class OfGame(Table):
     """Base of every table whose rows belong to a game."""
 
     game_id = column.identifier(
-        "the game: a hash of its document's bytes and its index", primary_key=True
+        "the game: a hash of its document and of its index there", primary_key=True
     )
-    game_type = column.word(games.names(), "which game was played")
+    game_type = column.word(games.names(), "the kind of game")
     system = column.text("the harness that ran the game")
     setting_id = column.identifier(
-        "the setting: a hash of what was fixed before play; equal for equal settings"
+        "the setting (what was fixed before play): a hash, equal for equal settings"
     )
     game_index = column.count(
         "the game's number in its competition, null if unknown", nullable=True
     )
     is_finished = column.flag(
-        "whether the game came to an end; paper metrics count only finished games"
+        "whether the game ended; metrics of edition paper count only finished games"
     )
 
 
 class OfPlayer(OfGame):
     """Base of every table whose rows belong to a player."""
 
-    player = column.text("the acting player's name in the log", nullable=True)
-    model = column.text("the acting player's model, null if the log does not say", nullable=True)
-    role = column.word(games.roles(), "the acting player's role", nullable=True)
-    side = column.word(Side, "the side that the role is on", nullable=True)
-    is_tested = column.flag("whether the acting player's model is under test")
+    player = column.text("the player's name in the log", nullable=True)
+    model = column.text("the player's model, null if unknown", nullable=True)
+    role = column.word(games.roles(), "the player's role", nullable=True)
+    side = column.word(Side, "the side of the role", nullable=True)
+    is_tested = column.flag("whether the player's model is under test")
     competition = column.word(
         games.competitions(),
-        "what its results count for: game type and tested role, or side; null if not tested",
+        "the competition of the results: game type and tested role or side; null if not tested",
         nullable=True,
     )
 
@@ -194,15 +194,15 @@ class OfPlayer(OfGame):
 class OfSeat(OfPlayer):
     """Base of every table whose rows are something that a seat did."""
 
-    seat = column.small("the acting player's seat, from 1", primary_key=True)
-    round = column.small(
-        "the round, from 1; 0 for what happens before the first", primary_key=True, low=0
-    )
+    seat = column.small("the player's seat, from 1", primary_key=True)
+    round = column.small("the round, from 1; 0 is before the first round", primary_key=True, low=0)
     message_index = column.small(
-        "the message it was read from, from 0; null for an act without words", nullable=True, low=0
+        "the message with the action, from 0; null if the action has no message",
+        nullable=True,
+        low=0,
     )
     parse_status = column.word(
-        ParseStatus, "how clearly the text says what the game registered, see docs/formats.md"
+        ParseStatus, "how clearly the text states the action that the game registered"
     )
 
 
@@ -210,185 +210,188 @@ class Games(OfGame):
     """One game."""
 
     sha256 = column.digest(
-        "hash of its document's bytes, or of its content and the id that its log gives it",
+        "hash of the document, or of the content and the ID in the log",
         SHA256_LENGTH,
     )
     content_id = column.identifier(
-        "hash of the parsed content: equal if the same game comes in two JSON forms"
+        "hash of the parsed content, equal if one game is stored in two JSON forms"
     )
     assigned_model = column.text(
-        "what the ingest was given as the model: a name, or players' models in JSON", nullable=True
+        "the value of --model: a name, or the players' models as JSON", nullable=True
     )
-    format = column.text("the log format that it was read from")
+    format = column.text("the log format")
     format_version = column.text("the variant of the format")
-    source = column.text("the folder or archive in which its document was found")
-    path = column.text("its document's path within the source")
+    source = column.text("the folder or archive that contains the document")
+    path = column.text("the document's path within the source")
     n_players = column.small("seats at the table")
-    n_rounds = column.small("rounds played, or fixed by the setting", low=0)
-    n_messages = column.small("messages in its log", low=0)
-    outcome = column.word(games.outcomes(), "how it ended, null if it did not", nullable=True)
+    n_rounds = column.small("rounds played, or rounds fixed by the setting", low=0)
+    n_messages = column.small("messages in the log", low=0)
+    outcome = column.word(
+        games.outcomes(), "how the game ended, null if it did not end", nullable=True
+    )
     ended_by = column.text(
-        "why it did not run its course, in the log's words; null if it did", nullable=True
+        "why the game stopped early, in the log's words; null if it did not", nullable=True
     )
     outcome_code = column.code("the log's own code of the outcome")
-    topic = column.text("hidden roles: the announced topic of the words", nullable=True)
-    word = column.text("hidden roles: the civilian side's secret word", nullable=True)
+    topic = column.text("hidden roles: the topic that all players know", nullable=True)
+    word = column.text("hidden roles: the secret word of the civilian side", nullable=True)
     other_word = column.text("undercover: the secret word of the hidden player", nullable=True)
     hidden_player = column.text("hidden roles: the player with the hidden role", nullable=True)
     tested_player = column.text("the player that the setting puts under test", nullable=True)
     n_rounds_fixed = column.small(
         "rounds fixed before play, null if not fixed", nullable=True, low=0
     )
-    multiplier = column.number("public good: what the pool is multiplied by")
-    payoff_cooperate = column.number("prisoner's dilemma: points of each player if all cooperate")
-    payoff_defect = column.number("prisoner's dilemma: points of each player if all defect")
-    payoff_one_defect = column.number("prisoner's dilemma: points of a player who alone defects")
+    multiplier = column.number("public good: the factor of the pool")
+    payoff_cooperate = column.number("prisoner's dilemma: points per player if all cooperate")
+    payoff_defect = column.number("prisoner's dilemma: points per player if all defect")
+    payoff_one_defect = column.number("prisoner's dilemma: points of the only player who defects")
     payoff_two_defect = column.number(
         "prisoner's dilemma: points of each of two players who defect"
     )
     setting = column.text("what was fixed before play, as JSON with sorted keys")
-    started_at = column.instant("when it began, null if the log does not say", nullable=True)
+    started_at = column.instant("start of the game, null if unknown", nullable=True)
 
 
 class Players(OfPlayer):
     """One seat of one game."""
 
     seat = column.small("the seat, from 1", primary_key=True)
-    final_score = column.number("the points at the end, in the game's own unit", nullable=True)
-    score_rank = column.small("1 for the most points; ties share the better rank", nullable=True)
+    final_score = column.number("points at the end, in the game's unit", nullable=True)
+    score_rank = column.small(
+        "rank by points: 1 is the best, ties share the better rank", nullable=True
+    )
     is_bot = column.flag(
-        "whether it follows rules and is no language model; null if the log does not say",
+        "whether the player is a program with fixed rules; null if unknown",
         nullable=True,
     )
     failure = column.text(
-        "how it failed, so that the game ended, in the log's words, such as timeout; null if it "
-        "did not, or the log does not say who did",
+        "the failure (such as timeout) by which the player ended the game; null if none or unknown",
         nullable=True,
     )
     input_tokens = column.count(
-        "tokens that its calls were given, cached ones too; null if the log does not say",
+        "input tokens of the player's calls, including cached tokens; null if unknown",
         nullable=True,
     )
     output_tokens = column.count(
-        "tokens that its calls generated, with those of its thoughts; null if the log does not say",
+        "output tokens of the player's calls, including reasoning; null if unknown",
         nullable=True,
     )
-    seconds = column.number("seconds that its calls took; null if the log does not say", low=0)
-    cost = column.number("US dollars that its calls cost; null if the log does not say", low=0)
+    seconds = column.number("duration of the player's calls in seconds; null if unknown", low=0)
+    cost = column.number("cost of the player's calls in US dollars; null if unknown", low=0)
 
 
 class Results(OfPlayer, columns=RESULT):
-    """The result of one game for one tested side: a tested model's role, or a tested seat."""
+    """The result of one game for one tested side (a tested model's role, or a tested seat)."""
 
     # Not unique: hidden roles have a row for each model and role, see the rule below.
-    game_id = column.identifier("the game: a hash of its document's bytes and its index")
+    game_id = column.identifier("the game: a hash of its document and of its index there")
 
     one_row_for_a_side = ~pl.struct("game_id", "seat", "model", "role").is_duplicated()
 
 
 class Messages(OfPlayer):
-    """One message, in the log's order."""
+    """One message, in the order of the log."""
 
     message_index = column.small(
         "the message's position in the log, from 0", primary_key=True, low=0
     )
     seat = column.small("the speaker's seat, null for the moderator", nullable=True)
-    round = column.small("the round it belongs to, null outside of rounds", nullable=True, low=0)
+    round = column.small("the round of the message, null outside of rounds", nullable=True, low=0)
     parse_status = column.word(ParseStatus, "`outage` if an API error replaced the answer")
-    turn = column.code("the log's own turn number, not unique")
-    phase = column.word(games.phases(), "the part of the game that the message belongs to")
-    visible_to = column.texts("who was shown it: players' names, `all`, or nobody")
-    content = column.text("the text, as logged")
-    msg_type = column.text("the log's own message type", nullable=True)
+    turn = column.code("the turn number in the log, not unique")
+    phase = column.word(games.phases(), "the phase of the game")
+    visible_to = column.texts("who saw the message: names of players, `all`, or an empty list")
+    content = column.text("the text in the log")
+    msg_type = column.text("the message type in the log", nullable=True)
 
 
 class Roles(Table):
-    """One role of a kind of game, as it was when its games were ingested."""
+    """One role of a kind of game, as defined when its games were ingested."""
 
     game_type = column.text("the game", primary_key=True)
     role = column.text("the role", primary_key=True)
-    side = column.word(Side, "the side that it is on")
-    competition = column.text("what its results count for in Win Rate")
-    is_sought = column.flag("whether a vote is right that names a player of this role")
+    side = column.word(Side, "the side of the role")
+    competition = column.text("the competition in the metric Win Rate")
+    is_sought = column.flag("whether a vote for a player with this role is correct")
 
 
 class Documents(Table):
-    """One raw document as an ingest found it first; it has no row of later ones that find it so."""
+    """One raw document, as the first ingest that found it in this state recorded it."""
 
-    ingest_id = column.count("the ingest that found it so", primary_key=True, low=1)
-    source = column.text("the folder or archive that it is in", primary_key=True)
-    path = column.text("its path within the source", primary_key=True)
-    n_bytes = column.count("its size in bytes, null if it was not read", nullable=True)
-    sha256 = column.digest("hash of its bytes, null if not read", SHA256_LENGTH, nullable=True)
-    format = column.text("the log format, null if it is not a log", nullable=True)
-    status = column.word(DocumentStatus, "what the ingest did with it")
-    reason = column.text("why it was not ingested", nullable=True)
-    game_id = column.identifier("the game that it holds", nullable=True)
+    ingest_id = column.count(
+        "the first ingest that found the document in this state", primary_key=True, low=1
+    )
+    source = column.text("the folder or archive that contains the document", primary_key=True)
+    path = column.text("the document's path within the source", primary_key=True)
+    n_bytes = column.count("size in bytes, null if the document was not read", nullable=True)
+    sha256 = column.digest("SHA-256 of the bytes, null if not read", SHA256_LENGTH, nullable=True)
+    format = column.text("the log format, null if the document is not a log", nullable=True)
+    status = column.word(DocumentStatus, "what the ingest did with the document")
+    reason = column.text("why the document was not ingested", nullable=True)
+    game_id = column.identifier("the game in the document", nullable=True)
     game_index = column.count(
-        "the game's number, of its file's name or in its file; null if the log states one itself",
+        "the number in the file name, or the position in the file; null if the log has a number",
         nullable=True,
     )
     assigned_model = column.text(
-        "what the ingest was given as the model: a name, or players' models in JSON", nullable=True
+        "the value of --model: a name, or the players' models as JSON", nullable=True
     )
 
 
 class Quarantine(Table):
-    """One document, or part of one, that could not be used."""
+    """One document, or part of a document, that could not be used."""
 
-    ingest_id = column.count("the ingest that saw it first", low=1)
-    source = column.text("the folder or archive that it is in")
-    path = column.text("its path within the source")
-    sha256 = column.digest("hash of its bytes, null if not read", SHA256_LENGTH, nullable=True)
+    ingest_id = column.count("the first ingest that read the document", low=1)
+    source = column.text("the folder or archive that contains the document")
+    path = column.text("the document's path within the source")
+    sha256 = column.digest("SHA-256 of the bytes, null if not read", SHA256_LENGTH, nullable=True)
     game_id = column.identifier(
-        "the game that lacks this part, null for a whole document", nullable=True
+        "the game without this part, null for a whole document", nullable=True
     )
-    json_path = column.text("the position of the fault in the document")
-    rule = column.text("the rule that is broken")
-    message = column.text("what the document has instead")
-    n_bytes = column.count("the document's full length in bytes", nullable=True)
+    json_path = column.text("the position of the error in the document")
+    rule = column.text("the rule that the document breaks")
+    message = column.text("what the document contains instead")
+    n_bytes = column.count("size of the document in bytes", nullable=True)
     raw = Column(pl.Binary(), "the first 64 KiB of the document's bytes", nullable=True)
 
 
 class Archives(Table):
-    """One large archive that an ingest read completely: all of its documents have a row."""
+    """One large archive that an ingest read completely, so all of its documents have a row."""
 
-    ingest_id = column.count("the ingest that read it", primary_key=True, low=1)
+    ingest_id = column.count("the ingest that read the archive", primary_key=True, low=1)
     source = column.text("the source of the documents in it", primary_key=True)
-    prefix = column.text("the beginning that the paths of its documents share", primary_key=True)
-    n_bytes = column.count("its size on disk in bytes")
-    sha256 = column.digest("hash of its bytes on disk", SHA256_LENGTH)
+    prefix = column.text("the common start of the paths of its documents", primary_key=True)
+    n_bytes = column.count("size on disk in bytes")
+    sha256 = column.digest("SHA-256 of the file on disk", SHA256_LENGTH)
 
 
 class Ingests(Table):
     """One committed ingest."""
 
     ingest_id = column.count("the ingest's number in this lake, from 1", primary_key=True, low=1)
-    started_at = column.instant("when it began")
-    finished_at = column.instant("when it was committed")
+    started_at = column.instant("start of the ingest")
+    finished_at = column.instant("time of the commit")
     sources = column.texts("the sources, as full paths or URLs")
     n_documents = column.count("documents seen")
-    n_ingested = column.count("of these, new games")
-    n_replacing = column.count("of these, games that replaced another game at their path")
-    n_unchanged = column.count("of these, already known at their path")
-    n_duplicate = column.count("of these, already known from another path")
-    n_quarantined = column.count("of these, put into quarantine")
-    n_ignored = column.count("of these, not logs")
-    n_superseded = column.count("games removed because no path holds them any more")
-    code_sha256 = column.digest(
-        "hash of the code that an ingest runs", SHA256_LENGTH, nullable=True
-    )
+    n_ingested = column.count("documents with new games")
+    n_replacing = column.count("documents whose game replaced another game at its path")
+    n_unchanged = column.count("documents already known at their path")
+    n_duplicate = column.count("documents already known from another path")
+    n_quarantined = column.count("documents in quarantine")
+    n_ignored = column.count("documents that are not logs")
+    n_superseded = column.count("games removed because no path contains them any more")
+    code_sha256 = column.digest("hash of the code of the ingest", SHA256_LENGTH, nullable=True)
     assigned_model = column.text(
-        "what was given as the model: a name, or models in JSON by path", nullable=True
+        "the value of --model: a name, or models by path as JSON", nullable=True
     )
     max_document = column.count(
-        "the size in bytes above which documents were not read", nullable=True
+        "maximum size of a document in bytes; larger documents were not read", nullable=True
     )
     max_expanded = column.count(
-        "the limit in bytes for an expanded archive, null for the default", nullable=True
+        "maximum size of an expanded archive in bytes, null for the default", nullable=True
     )
     tool_version = column.text("the version of magic-pipeline")
-    contract_version = column.small("the version of these contracts")
+    contract_version = column.small("version of the table definitions")
     versions = Column(
         pl.List(
             pl.Struct(
@@ -401,7 +404,7 @@ class Ingests(Table):
                 }
             )
         ),
-        "each table after this ingest: its version, files and rows, and a hash of its files' names",
+        "each table after this ingest: version, number of files and rows, hash of the file names",
     )
 
 

@@ -33,7 +33,7 @@ class Assassination(Event, frozen=True, gc=False):
 
 
 _EVIL, _GOOD = "avalon_as_evil", "avalon_as_good"
-_ATTEMPT = column.small("the proposal's number among those for the quest, from 1", primary_key=True)
+_ATTEMPT = column.small("number of the proposal for the quest, from 1", primary_key=True)
 
 AVALON = GameKind(
     name="avalon",
@@ -66,7 +66,7 @@ AVALON = GameKind(
                 "attempt": _ATTEMPT,
                 "team": column.texts("the players of the team"),
                 "is_voted_on": column.flag(
-                    "whether there was a vote; the last team that is allowed goes without one"
+                    "whether there was a vote; the last possible team needs none"
                 ),
                 "is_approved": column.flag("whether the team went on the quest", nullable=True),
                 "is_quest_failed": column.flag(
@@ -79,7 +79,7 @@ AVALON = GameKind(
             "One vote for or against the team that a leader proposed for a quest.",
             {
                 "attempt": _ATTEMPT,
-                "leader": column.text("who proposed the team", nullable=True),
+                "leader": column.text("the player who proposed the team", nullable=True),
                 "leader_seat": column.small("the leader's seat", nullable=True),
                 "team": column.texts("the players of the team"),
                 "approves": column.flag("whether the vote is for the team"),
@@ -88,19 +88,19 @@ AVALON = GameKind(
         ),
         "quest_plays": EventTable(
             QuestPlay,
-            "One player's play on a quest, where the log says who played what.",
+            "One player's choice on a quest, if the log names the players.",
             {
-                "is_fail": column.flag("whether it was to fail the quest"),
+                "is_fail": column.flag("whether the player chose to fail the quest"),
                 "is_quest_failed": column.flag("whether the quest failed", nullable=True),
             },
         ),
         "assassinations": EventTable(
             Assassination,
-            "The assassin's choice of a player in the end: evil wins if it is Merlin.",
+            "The assassin's final choice of a player; evil wins if the player is Merlin.",
             {
-                "target": column.text("the player chosen, null if none can be read", nullable=True),
+                "target": column.text("the chosen player, null if unknown", nullable=True),
                 "target_seat": column.small("the chosen player's seat", nullable=True),
-                "is_correct": column.flag("whether the player chosen is Merlin"),
+                "is_correct": column.flag("whether the chosen player is Merlin"),
             },
         ),
     },
