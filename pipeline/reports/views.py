@@ -36,7 +36,7 @@ from pipeline.warehouse.statements import Computed, Views, descriptions, no_tabl
 _OF_ALL_METRICS = {*polars_schema("players"), *GAME_COLUMNS}
 """The columns that all metrics can be grouped by."""
 _OF_EDITIONS = {
-    "": f"the values of a metric; those of all metrics ({OF_ALL}) and models ({LEADERBOARD}), "
+    "": f"the values of a metric; the values of all metrics ({OF_ALL}) and models ({LEADERBOARD}), "
     "with intervals",
     "terms": "the terms (ratios) that values are made of",
     "evidence": "the rows that a metric counted, with their messages",
@@ -44,7 +44,7 @@ _OF_EDITIONS = {
 }
 _OF_NO_EDITION = {
     "audit": "the rows that magic audit checks",
-    "shared": "what several metrics have in common, such as what texts say about roles",
+    "shared": "what several metrics have in common, such as the roles that texts name",
 }
 
 
