@@ -87,11 +87,11 @@ def _values(lake: Lake) -> dict[str, dict[str, object]]:
 
 
 def _cell(system: str, row: dict[str, object]) -> str:
-    """A metric's value and what it is of, or the reason for which it has none."""
+    """A metric's value and what it is of; the page's text gives the reasons for no value."""
     name, reason = str(row["metric"]), REASONS[system].get(str(row["metric"]))
     if row["value"] is None:
         assert reason, f"{name} has no value for {system}: say why in REASONS"
-        return f"– {reason}"
+        return "–"
     assert not reason, f"{name} has a value for {system}: REASONS has {reason!r}"
     if name in UNITS:
         return f"{row['value']:.3f} of {row['counted']:,} {UNITS[name]}"
@@ -111,7 +111,7 @@ def _chance(systems: list[tuple[str, Lake]]) -> str:
 
 def _archives(lakes: dict[str, Lake]) -> str:
     head = "archive | documents | ingested | duplicate | quarantined | parts quarantined | ignored"
-    lines = [f"| {head} |", "|---|--:|--:|--:|---|---|---|"]
+    lines = [f"| {head} |", "|---|--:|--:|--:|---|---|--:|"]
     return "\n".join(lines + [_archive(name, lake) for name, lake in lakes.items()])
 
 
@@ -126,7 +126,7 @@ def _archive(name: str, lake: Lake) -> str:
     reasons = [
         _counted(of("quarantined")["reason"]),
         _counted(faults.filter(pl.col("game_id").is_not_null())["rule"]),
-        _counted(of("ignored")["reason"].str.strip_prefix("not a log: ")),
+        str(of("ignored").height),
     ]
     return f"| `{name}` | {' | '.join([*map(str, counts), *reasons])} |"
 
