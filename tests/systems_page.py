@@ -20,13 +20,9 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "systems.md"
 MARK = "<!-- {} -->"
 MODEL = "gpt-3.5"  # of the logs that do not name it
 
-UNITS = {
-    "judgement": "votes",
-    "reasoning": "analyses",
-    "self_awareness": "answers",
-    "cooperation": "results",
-    "coordination": "results",
-}
+OF_ROWS = ("judgement", "reasoning", "self_awareness", "cooperation", "coordination")
+"""What counts rows; the other metrics are given with their number of games."""
+
 _NOT_ASKED = {"reasoning": "nobody is asked who is who", "self_awareness": "nobody is asked"}
 _NO_STAKES = {"rationality": "no choice between one's own gain and that of all"}
 _NO_DEAL = {"cooperation": "no negotiation", "coordination": "no negotiation"}
@@ -93,9 +89,8 @@ def _cell(system: str, row: dict[str, object]) -> str:
         assert reason, f"{name} has no value for {system}: say why in REASONS"
         return "–"
     assert not reason, f"{name} has a value for {system}: REASONS has {reason!r}"
-    if name in UNITS:
-        return f"{row['value']:.3f} of {row['counted']:,} {UNITS[name]}"
-    return f"{row['value']:.3f} in {row['n_games']:,} games"
+    n = row["counted" if name in OF_ROWS else "n_games"]
+    return f"{row['value']:.3f} ({n:,})"
 
 
 def _chance(systems: list[tuple[str, Lake]]) -> str:

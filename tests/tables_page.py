@@ -14,7 +14,7 @@ from pipeline.events.contracts import TABLES, OfGame, OfPlayer, OfSeat, Table
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "tables.md"
 MARK = "<!-- generated -->\n"
-_HEAD = ["| column | type | values | description |", "| --- | --- | --- | --- |"]
+_HEAD = ["| column | type and values | description |", "| --- | --- | --- |"]
 _SHARED: dict[str, tuple[type[Table], str, str]] = {
     "game": (OfGame, "games", "All tables of games, players and actions have these columns."),
     "player": (OfPlayer, "players", "All tables of players and actions have these columns."),
@@ -56,11 +56,19 @@ def sections(printed: str) -> str:
             same = values.get(_values(row))
             lines.append(row.replace(f"| {_values(row)} |", f"| as `{same}` |") if same else row)
         lines.append("")
-    return "\n".join(lines[:-1]) + "\n"
+    return "\n".join(map(_short, lines[:-1])) + "\n"
 
 
 def _name(row: str) -> str:
     return row.split("|")[1].strip().removesuffix("\\*").rstrip("?")
+
+
+def _short(line: str) -> str:
+    """Join the cells of the type and the values."""
+    if line in _HEAD or not line.startswith("| "):
+        return line
+    column, dtype, values, description = line.split(" | ", 3)
+    return f"{column} | {f'{dtype}: {values}' if values.strip() else dtype} | {description}"
 
 
 def _values(row: str) -> str:
