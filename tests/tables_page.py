@@ -14,7 +14,7 @@ from pipeline.events.contracts import TABLES, OfGame, OfPlayer, OfSeat, Table
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "tables.md"
 MARK = "<!-- generated -->\n"
-_HEAD = ["| column | type and values | description |", "| --- | --- | --- |"]
+_HEAD = ["| column | type and values | description |", "|---|---|---|"]
 _SHARED: dict[str, tuple[type[Table], str, str]] = {
     "game": (OfGame, "games", "All tables of games, players and actions have these columns."),
     "player": (OfPlayer, "players", "All tables of players and actions have these columns."),
