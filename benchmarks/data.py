@@ -13,11 +13,11 @@ import polars as pl
 from measure import HERE, magic
 
 from pipeline import __version__
-from pipeline.events.contracts import GAME_TABLES, polars_schema
+from pipeline.events.contracts import GAME_TABLES, table_schema
 from pipeline.ingest import write_roles
 from pipeline.lake import StoredLake, create_lake, open_lake
 from pipeline.lake.files import TableWriter
-from pipeline.lake.transaction import transaction
+from pipeline.lake.transaction import begin_transaction
 from pipeline.simulate.point_games import COMPETITIONS
 
 SCRATCH = Path(os.environ.get("MAGIC_BENCH", HERE / "data")).resolve()
@@ -87,15 +87,15 @@ def _lake(games: int, models: int) -> StoredLake:
 
 def _multiply(base: StoredLake, times: int, path: Path, *, messages: bool) -> None:
     lake = create_lake(path)
-    with transaction(lake.path) as change:
+    with begin_transaction(lake.path) as change:
         for table in GAME_TABLES:
             if table == "messages" and not messages:
                 continue
-            writer = TableWriter(lake.folder(table), table)
+            writer = TableWriter(lake.table_folder(table), table)
             for rows in _copies(base.table(table), times):
                 writer.write(rows)
             writer.close()
-            change.add(table, writer.files)
+            change.add_files(table, writer.files)
         write_roles(change, pl.Series(base.game_types))
         change.commit(_ingest())
 
@@ -124,6 +124,6 @@ def _copies(table: pl.LazyFrame, times: int) -> Iterator[pl.DataFrame]:
 
 def _ingest() -> dict[str, object]:
     """The row of `ingests`, but for what a transaction knows."""
-    counts = {name: 0 for name in polars_schema("ingests") if name.startswith("n_")}
+    counts = {name: 0 for name in table_schema("ingests") if name.startswith("n_")}
     result = {"sources": [], "started_at": datetime.now(UTC), "tool_version": __version__}
     return counts | result

@@ -24,9 +24,9 @@ sys.path.insert(0, str(TOP / "tests"))
 from format_logs import logs_by_file
 from reallogs import files
 
-from pipeline.formats import Format, formats, read
+from pipeline.formats import Format, available_formats, read_game
 from pipeline.formats.interchange import encoded
-from pipeline.formats.look import Look
+from pipeline.formats.sniffer import DocumentSniffer
 
 WANTED = 100.0  # MB/s
 MEGABYTES = 2.0  # to read in each run
@@ -61,7 +61,7 @@ class Logs(NamedTuple):
 
 def main() -> int:
     options = parser(__doc__, games=100, runs=7).parse_args()
-    logs = {format_.NAME: _logs(format_, options.games) for format_ in formats()}
+    logs = {format_.NAME: _logs(format_, options.games) for format_ in available_formats()}
     others = [one for name, one in logs.items() if name != INTERCHANGE]
     logs[INTERCHANGE] = Logs([*_converted(others)], "0.json", None)
     cases = dict(_cases(logs))
@@ -85,7 +85,7 @@ def _logs(format_: Format, most: int) -> Logs:
     archive = SHARED / f"{ARCHIVES.get(format_.NAME)}.tar.zst"
     data = files(archive).values() if archive.is_file() else logs
     file = file.format(0)
-    own = [one for one in data if format_.claims(Look(file, one))][:most]
+    own = [one for one in data if format_.claims(DocumentSniffer(file, one))][:most]
     return Logs(own, file, None if format_.NAMES_MODELS else made.MODEL)
 
 
@@ -93,7 +93,7 @@ def _converted(logs: Sequence[Logs]) -> Iterator[bytes]:
     """A few games of each format as interchange JSON."""
     for data, file, model in logs:
         for one in data[:10]:
-            if game := read(one, model, file):
+            if game := read_game(one, model, file):
                 yield encoded(game)
 
 
@@ -108,7 +108,7 @@ def _cases(logs: dict[str, Logs]) -> Iterator[tuple[str, tuple[float, Callable[[
 
 
 def _read(logs: Logs) -> list[object]:
-    return [read(one, logs.model, logs.file) for one in logs.data]
+    return [read_game(one, logs.model, logs.file) for one in logs.data]
 
 
 def _decode(logs: Logs) -> list[object]:

@@ -86,9 +86,9 @@ GROUP BY model, game_type
 
 def by_hand_in_duckdb(lake: StoredLake) -> None:
     with duckdb.connect() as connection:
-        connection.execute(RESULTS_BY_SQL.format(files=lake.files("results"))).fetchall()
+        connection.execute(RESULTS_BY_SQL.format(files=lake.table_files("results"))).fetchall()
         for table, (where, hit) in TABLES.items():
-            query = BY_SQL.format(where=where, hit=hit, files=lake.files(table))
+            query = BY_SQL.format(where=where, hit=hit, files=lake.table_files(table))
             connection.execute(query).fetchall()
 
 
@@ -104,7 +104,7 @@ def by_hand_in_polars(lake: StoredLake) -> None:
 
 def _in_polars(lake: StoredLake, table: str, where: str, hit: str) -> pl.LazyFrame:
     is_readable = pl.col("parse_status") != "outage"
-    rows = pl.scan_parquet(lake.files(table), glob=False)
+    rows = pl.scan_parquet(lake.table_files(table), glob=False)
     return (
         rows.filter(pl.sql_expr(f"is_tested AND is_finished AND {where}"))
         .group_by("model", "game_type")
@@ -127,7 +127,7 @@ def _results_in_polars(lake: StoredLake) -> pl.LazyFrame:
     is_talk = is_over & (pl.col("game_type") == "cost_sharing") & pl.col("agreed").is_not_null()
     is_agreed = is_talk & pl.col("agreed") & pl.col("proposed_agreement").is_not_null()
     return (
-        pl.scan_parquet(lake.files("results"), glob=False)
+        pl.scan_parquet(lake.table_files("results"), glob=False)
         .filter("is_tested")
         .group_by("model", "game_type")
         .agg(

@@ -25,8 +25,8 @@ from measure import MAGIC, TOP, Row, held_by, medians, parser, report, run
 from data import made, multiplied_lake
 from pipeline import open_lake
 from pipeline.api import Lake
-from pipeline.metrics.known import NAMES
-from pipeline.sqlfiles import literal
+from pipeline.metrics.registry import NAMES
+from pipeline.sql_files import quote_literal
 
 CLIENTS = 20
 SECONDS = 30.0
@@ -51,7 +51,9 @@ def main() -> int:
         for model in models
     ]
     topics = lake.table("games").select("topic").unique().collect()["topic"].drop_nulls().sort()
-    by_topic = [f"leaderboard?{urlencode({'where': f'topic = {literal(one)}'})}" for one in topics]
+    by_topic = [
+        f"leaderboard?{urlencode({'where': f'topic = {quote_literal(one)}'})}" for one in topics
+    ]
     # The dearest condition there is: one on the games that leaves out none of them.
     boards = [f"leaderboard?{urlencode({'where': f'n_players < {n}'})}" for n in range(100, 140)]
     with _server(lake) as (url, process):

@@ -21,7 +21,7 @@ from pipeline.events.contracts import TABLES
 from pipeline.ingest import ingest
 from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import metrics
-from pipeline.spark import cluster, open_session
+from pipeline.spark import open_session, spark_cluster
 
 MASTER = "local-cluster[2,1,2048]"
 ARCHIVED = 4  # of so many games, one is in an archive as well
@@ -35,7 +35,7 @@ def main() -> int:
     local, spark = SCRATCH / "local-lake", SCRATCH / "spark-lake"
     ingests = {
         "local": partial(_into_new, local, sources, jobs=2),
-        "spark": partial(_into_new, spark, sources, team=cluster(MASTER)),
+        "spark": partial(_into_new, spark, sources, team=spark_cluster(MASTER)),
     }
     with _session():
         wrote = medians(ingests, options.runs)

@@ -30,7 +30,7 @@ def by_itself(lake: StoredLake, query: str) -> None:
     with duckdb.connect() as connection:
         for table in ("votes", "games", "results"):
             if table in query:
-                files = f"read_parquet({lake.files(table)})"
+                files = f"read_parquet({lake.table_files(table)})"
                 connection.execute(f"CREATE VIEW {table} AS SELECT * FROM {files}")
         connection.sql(query).to_arrow_table()
 

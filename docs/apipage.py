@@ -11,10 +11,10 @@ from plain import escaped, fence
 
 import pipeline
 from pipeline import errors
-from pipeline.pages.report import Shown
-from pipeline.present import Presented
+from pipeline.pages.report import RenderedPage
+from pipeline.render import ResultTable
 from pipeline.reports.cite import Citation
-from pipeline.reports.documents import Hits
+from pipeline.reports.documents import SearchResult
 from pipeline.reports.transcript import Transcript
 from pipeline.verify import Verification
 
@@ -25,7 +25,7 @@ Everything here is public. What is not on this page may change without notice.
 """
 WIDTH = 88
 # What methods return that is no DataFrame.
-RETURNED = (Citation, Hits, Presented, Shown, Transcript, Verification)
+RETURNED = (Citation, SearchResult, ResultTable, RenderedPage, Transcript, Verification)
 BOUND = ("self", "lake")
 FIRST = ("open_lake", "Lake")
 

@@ -2,8 +2,8 @@
 
 from plain import cell, fence
 
-from pipeline import sqlfiles
-from pipeline.metrics.known import NAMES, TITLES, file_of, names
+from pipeline import sql_files
+from pipeline.metrics.registry import NAMES, TITLES, file_of, metric_names
 from pipeline.vocabulary import EDITIONS, PAPER
 
 INTRODUCTION = """# Metrics and their SQL
@@ -27,7 +27,7 @@ def text() -> str:
         parts.append(f"## {TITLES[name]}")
         files: dict[str, str] = {}
         for edition in sorted(EDITIONS, key=lambda edition: edition != PAPER):
-            if name in names(edition):
+            if name in metric_names(edition):
                 files.setdefault(file_of(name, edition), edition)
         for file, edition in files.items():
             parts += of_file(name, file, edition)
@@ -36,7 +36,7 @@ def text() -> str:
 
 def of_file(name: str, file: str, edition: str) -> list[str]:
     """What one file says, as a table and its SQL; the file's first edition is the one named."""
-    header = sqlfiles.header(file)
+    header = sql_files.read_header(file)
     view = name if edition == PAPER else f"{edition}.{name}"
     rows = [
         f"| {label} | {cell(' '.join(header[key]))} |"
@@ -44,5 +44,5 @@ def of_file(name: str, file: str, edition: str) -> list[str]:
         if key in header
     ]
     lines = ["| edition | " + f"`{edition}` |", "| --- | --- |", f"| view | `{view}` |", *rows]
-    sql = "\n".join(f"    {line}" for line in fence("sql", sqlfiles.text(file)).splitlines())
+    sql = "\n".join(f"    {line}" for line in fence("sql", sql_files.read_file(file)).splitlines())
     return ["\n".join(lines), f'??? note "SQL of `{view}`"\n\n{sql}']

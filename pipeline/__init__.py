@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.api import Game, Lake
-    from pipeline.metrics.known import Combine, Metric, Rows, Term
+    from pipeline.metrics.registry import Combine, Metric, Rows, Term
     from pipeline.vocabulary import Failures, GameType
 
 __all__ = [
@@ -39,7 +39,7 @@ __all__ = [
 LAKE_VARIABLE, DEFAULT_LAKE = "MAGIC_LAKE", "lake"
 _MODULES = {
     "pipeline.api": ("Game", "Lake"),
-    "pipeline.metrics.known": ("Combine", "Metric", "Rows", "Term"),
+    "pipeline.metrics.registry": ("Combine", "Metric", "Rows", "Term"),
     "pipeline.vocabulary": ("GameType",),
 }
 

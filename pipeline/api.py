@@ -5,18 +5,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline import lake as stored, plots
-from pipeline.answers import AnsweringLake
+from pipeline.atomic_files import atomic_write
 from pipeline.errors import PipelineError
-from pipeline.metrics import DEFAULT_CONFIDENCE, DEFAULT_GAMES, PAPER
-from pipeline.metrics.known import of_lake
-from pipeline.metrics.request import several
-from pipeline.replacing import replacing
+from pipeline.lake_methods import LakeWithMethods
+from pipeline.metrics import DEFAULT_CONFIDENCE, DEFAULT_N_GAMES, PAPER
+from pipeline.metrics.registry import lake_method
+from pipeline.metrics.request import as_list
 from pipeline.reports.transcript import Transcript
 from pipeline.vocabulary import Edition
 
 if TYPE_CHECKING:
     # The pages need libraries that not every installation has.
-    from pipeline.pages.report import Shown
+    from pipeline.pages.report import RenderedPage
 
 
 class Game(Transcript, frozen=True, eq=False):
@@ -42,7 +42,7 @@ class Game(Transcript, frozen=True, eq=False):
             return None  # without the library for pages, or if the lake is gone
 
 
-class Lake(AnsweringLake):
+class Lake(LakeWithMethods):
     """One state of a lake. To see what is committed later, open the lake again.
 
     `table` returns a lazy polars frame; methods that compute return a polars DataFrame. Shares are
@@ -53,9 +53,9 @@ class Lake(AnsweringLake):
     notebook shows the lake's tables.
     """
 
-    @of_lake
+    @lake_method
     def game(
-        self, game: str, *, edition: Edition = PAPER, num_of_game: int = DEFAULT_GAMES
+        self, game: str, *, edition: Edition = PAPER, num_of_game: int = DEFAULT_N_GAMES
     ) -> Game:
         """The game with this id, or the first characters of it, or with this path of its log.
 
@@ -71,7 +71,7 @@ class Lake(AnsweringLake):
         one = super().game(game, edition=edition, num_of_game=num_of_game)
         return Game(one.tables, one.counted, one.edition, one.sources, self)
 
-    @of_lake
+    @lake_method
     def plot_metric(
         self, metric: str, *, by: str | None = None, edition: Edition = PAPER, **options: Any
     ) -> "plots.Chart":
@@ -86,10 +86,10 @@ class Lake(AnsweringLake):
         """
         columns = list(dict.fromkeys(["model", by or "model"]))
         rows = self.metrics(metric=metric, by=columns, edition=edition, **options)
-        types = several(options.get("game_type")) or self.of_one_system().game_types
+        types = as_list(options.get("game_type")) or self.for_single_system().game_types
         return plots.plot_metric(rows, by=by, game_types=types)
 
-    @of_lake
+    @lake_method
     def plot_profile(self, model: str, *, edition: Edition = PAPER) -> "plots.Chart":
         """A chart of one model over all metrics, against all others.
 
@@ -100,9 +100,9 @@ class Lake(AnsweringLake):
         'LayerChart'
         """
         rows = self.metrics(by=["model"], edition=edition)
-        return plots.plot_profile(rows, model, game_types=self.of_one_system().game_types)
+        return plots.plot_profile(rows, model, game_types=self.for_single_system().game_types)
 
-    @of_lake
+    @lake_method
     def plot_radar(self, **options: Any) -> "plots.Chart":
         """A chart of all metrics of each model around a point, with the arguments of `radar`.
 
@@ -114,7 +114,7 @@ class Lake(AnsweringLake):
         """
         return plots.plot_radar(self.radar(**options))
 
-    @of_lake
+    @lake_method
     def plot_compare(
         self,
         *pairs: tuple[str, str],
@@ -131,8 +131,8 @@ class Lake(AnsweringLake):
         """
         return plots.plot_differences(self.compare(*pairs, metric=metric, edition=edition))
 
-    @of_lake
-    def page(self, name: str, **parameters: object) -> "Shown":
+    @lake_method
+    def page(self, name: str, **parameters: object) -> "RenderedPage":
         """A page of `magic view` for a notebook, for example `lake.page("leaderboard")`.
 
         `name` and `parameters` are the parts of the page's address, for example
@@ -143,11 +143,11 @@ class Lake(AnsweringLake):
         >>> lake.page("evidence", metric="judgement", model="sim-atlas", hit="misses").rows.height
         8
         """
-        with plots.needing_extra():
-            from pipeline.pages.report import shown
-        return shown(self, name, parameters)
+        with plots.raise_missing_extra():
+            from pipeline.pages.report import render_page
+        return render_page(self, name, parameters)
 
-    @of_lake
+    @lake_method
     def report(
         self,
         file: str | Path,
@@ -163,16 +163,16 @@ class Lake(AnsweringLake):
         the new one is complete. Raises UsageError for an unknown edition or more than 20 games per
         cell, and PipelineError without the extra `view` or if the file cannot be written.
         """
-        with plots.needing_extra():
-            from pipeline.pages.report import report_file
-        text = report_file(
+        with plots.raise_missing_extra():
+            from pipeline.pages.report import format_report
+        text = format_report(
             self,
             title=title,
             edition=edition,
             confidence=confidence,
             games_per_cell=games_per_cell,
         )
-        with replacing(file) as draft:
+        with atomic_write(file) as draft:
             draft.write_text(text, encoding="utf-8")
         return Path(file)
 
@@ -181,13 +181,13 @@ class Lake(AnsweringLake):
         name = str(self.path).rpartition("/")[2]
         printer.text(f"<Lake {name} after ingest {self.ingest_id}>")
 
-    @of_lake
+    @lake_method
     def _repr_html_(self) -> str | None:
         try:
-            from pipeline.pages.report import lake_html
+            from pipeline.pages.report import format_lake_html
         except ModuleNotFoundError:
             return None
-        return lake_html(self)
+        return format_lake_html(self)
 
 
 def open_lake(path: str | Path, as_of: int | None = None) -> Lake:

@@ -11,15 +11,15 @@ from uuid import uuid4
 
 import polars as pl
 
-from pipeline.errors import DAMAGE_HINT, LakeError, may_be_of_a_file, one_line, read_error
+from pipeline.errors import DAMAGE_HINT, LakeError, may_be_read_error, one_line_message, read_error
 from pipeline.lake import StoredLake, open_lake
-from pipeline.lake.tables import CATALOG, DRAFT, delete_old_drafts
-from pipeline.metrics.known import of_lake
-from pipeline.reports.views import views
-from pipeline.stores import Location, location
+from pipeline.lake.tables import CATALOG_FILE_NAME, DRAFT_SUFFIX, delete_old_drafts
+from pipeline.metrics.registry import lake_method
+from pipeline.reports.sql_views import all_views
+from pipeline.stores import Location, parse_location
 from pipeline.version import __version__
 from pipeline.warehouse.database import write_database
-from pipeline.warehouse.statements import Computed
+from pipeline.warehouse.statements import ComputedView
 
 # Metrics and leaderboard of so many games take a few seconds in all editions, and less memory than
 # the ingest before.
@@ -35,31 +35,33 @@ _COLUMNS_OF_ABOUT = {
 }
 
 
-def renew(path: str | Path) -> StoredLake:
+def rebuild_catalog(path: str | Path) -> StoredLake:
     """Writes the catalogue of the lake's newest state into its folder; gives that state."""
     while True:
         lake = open_lake(path)
-        _write(lake, lake.path, CATALOG)
+        _write(lake, lake.path, CATALOG_FILE_NAME)
         # An ingest that ended meanwhile may have written its own before this older one.
         if open_lake(path).ingest_id == lake.ingest_id:
             return lake
 
 
-def renewed_after_ingest(path: str | Path) -> str | None:
+def rebuild_catalog_after_ingest(path: str | Path) -> str | None:
     """Renews the catalogue; gives what to say if it could not, or if that would take long."""
     try:
-        n_games = sum(open_lake(path).counts("games").values())
+        n_games = sum(open_lake(path).row_counts_by_file("games").values())
         if n_games > MOST_GAMES:
-            return f"{CATALOG} was not renewed, to save time with {n_games:,} games: {RENEW}"
-        renew(path)
+            return (
+                f"{CATALOG_FILE_NAME} was not renewed, to save time with {n_games:,} games: {RENEW}"
+            )
+        rebuild_catalog(path)
     except Exception as error:  # whatever it is, the ingest is done
-        reason = one_line(read_error(error) if may_be_of_a_file(error) else error)
+        reason = one_line_message(read_error(error) if may_be_read_error(error) else error)
         hint = "" if DAMAGE_HINT in reason else f"; {RENEW}"
-        return f"{CATALOG} could not be renewed: {reason}{hint}"
+        return f"{CATALOG_FILE_NAME} could not be renewed: {reason}{hint}"
     return None
 
 
-@of_lake
+@lake_method
 def write_catalog(lake: StoredLake, file: str | Path) -> None:
     """Writes the catalogue of this state to a file, which is replaced if it exists."""
     path = Path(file).resolve()  # a link stays one
@@ -67,20 +69,20 @@ def write_catalog(lake: StoredLake, file: str | Path) -> None:
         raise LakeError(f"{file}: choose a file in a folder that exists")
     if "?" in str(path):  # DuckDB would write its log to another folder
         raise LakeError(f"{file}: a catalogue's path must not contain ?; choose another path")
-    _write(lake, location(path.parent), path.name)
+    _write(lake, parse_location(path.parent), path.name)
 
 
 def _write(lake: StoredLake, folder: Location, name: str) -> None:
     """Puts the catalogue in the folder, complete or not at all."""
     delete_old_drafts(folder, name)
-    draft = folder.draft(f".{name}.{uuid4()}{DRAFT}")
+    draft = folder.create_draft(f".{name}.{uuid4()}{DRAFT_SUFFIX}")
     try:
         draft.path.touch()  # the system says in its own words why it cannot be written
         draft.path.unlink()  # DuckDB takes no empty file
-        write_database(draft.path, lake, {**views(), "about": _ABOUT})
+        write_database(draft.path, lake, {**all_views(), "about": _ABOUT})
         if folder.is_local:
             # It belongs to a database that is about to be replaced, and would be read with ours.
-            (folder / f"{name}.wal").unlink(missing_ok=True)
+            (folder / f"{name}.wal").delete_file(missing_ok=True)
         draft.finish(name)
     finally:
         for file in (draft.path, draft.path.with_name(f"{draft.path.name}.wal")):
@@ -110,6 +112,6 @@ _SCHEMA = pl.Schema(
         "tool_version": pl.String(),
     }
 )
-_ABOUT = Computed(
+_ABOUT = ComputedView(
     _about, _SCHEMA, "the state of the lake that this database shows", _COLUMNS_OF_ABOUT
 )

@@ -37,27 +37,27 @@ class Column(Struct, frozen=True):
     decimals: int | None = None
     unit: Unit = None
 
-    def shown(self, heading: str) -> "Column":
+    def with_heading(self, heading: str) -> "Column":
         """The same column under this heading."""
         return replace(self, heading=heading)
 
 
-def words(name: str) -> str:
+def display_name(name: str) -> str:
     """A name of ours as words: `win_rate` as `win rate`."""
     return name.replace("_", " ")
 
 
-def heading(name: str, columns: Mapping[str, Column]) -> str:
+def column_heading(name: str, columns: Mapping[str, Column]) -> str:
     """What stands above a column; the name itself of one that is not declared."""
     declared = columns.get(name)
-    return name if declared is None else declared.heading or words(name)
+    return name if declared is None else declared.heading or display_name(name)
 
 
-def schema(columns: Mapping[str, Column]) -> pl.Schema:
+def polars_schema(columns: Mapping[str, Column]) -> pl.Schema:
     return pl.Schema({name: column.dtype for name, column in columns.items()})
 
 
-def listed(columns: Mapping[str, Column]) -> Callable[[F], F]:
+def document_columns(columns: Mapping[str, Column]) -> Callable[[F], F]:
     """Writes the columns into the docstring of what returns them, before `Raises` or an example."""
     lines = [f"- `{name}`: {column.description}." for name, column in columns.items()]
 
@@ -70,7 +70,7 @@ def listed(columns: Mapping[str, Column]) -> Callable[[F], F]:
     return with_columns
 
 
-def word(
+def category_column(
     words: Iterable[str], description: str, *, nullable: bool = False, primary_key: bool = False
 ) -> Column:
     """A column that holds one of the vocabulary's words."""
@@ -78,46 +78,48 @@ def word(
     return Column(pl.String(), description, nullable=nullable, primary_key=primary_key, words=known)
 
 
-text = partial(Column, pl.String())
-texts = partial(Column, pl.List(pl.String()))
-flag = partial(Column, pl.Boolean())
-instant = partial(Column, pl.Datetime("us", "UTC"))
-p_value = partial(Column, pl.Float64(), nullable=True, min=0, max=1, unit="p")
-area = partial(Column, pl.Float64(), nullable=True, min=0, unit="area")
-amount = partial(Column, pl.Float64(), nullable=True, min=0, unit="amount")
+text_column = partial(Column, pl.String())
+text_list_column = partial(Column, pl.List(pl.String()))
+boolean_column = partial(Column, pl.Boolean())
+timestamp_column = partial(Column, pl.Datetime("us", "UTC"))
+p_value_column = partial(Column, pl.Float64(), nullable=True, min=0, max=1, unit="p")
+area_column = partial(Column, pl.Float64(), nullable=True, min=0, unit="area")
+amount_column = partial(Column, pl.Float64(), nullable=True, min=0, unit="amount")
 # A number of the log's own; its meaning is the log's.
-code = partial(Column, pl.Int64(), nullable=True)
+code_column = partial(Column, pl.Int64(), nullable=True)
 
 
-def number(
+def number_column(
     description: str, *, nullable: bool = True, low: float | None = None, high: float | None = None
 ) -> Column:
     return Column(pl.Float64(), description, nullable=nullable, min=low, max=high)
 
 
-def share(description: str, *, low: float = 0, high: float = 1) -> Column:
+def proportion_column(description: str, *, low: float = 0, high: float = 1) -> Column:
     """A value, a share or a difference of such, with three decimals."""
     return Column(pl.Float64(), description, nullable=True, min=low, max=high, decimals=3)
 
 
-def count(
+def count_column(
     description: str, *, nullable: bool = False, primary_key: bool = False, low: int = 0
 ) -> Column:
     return Column(pl.Int64(), description, nullable=nullable, primary_key=primary_key, min=low)
 
 
-def small(
+def small_integer_column(
     description: str, *, nullable: bool = False, primary_key: bool = False, low: int | None = 1
 ) -> Column:
     return Column(pl.Int32(), description, nullable=nullable, primary_key=primary_key, min=low)
 
 
-def digest(
+def digest_column(
     description: str, n_digits: int, *, nullable: bool = False, primary_key: bool = False
 ) -> Column:
     regex = f"^[0-9a-f]{{{n_digits}}}$"
     return Column(pl.String(), description, nullable=nullable, primary_key=primary_key, regex=regex)
 
 
-def identifier(description: str, *, nullable: bool = False, primary_key: bool = False) -> Column:
-    return digest(description, ID_LENGTH, nullable=nullable, primary_key=primary_key)
+def identifier_column(
+    description: str, *, nullable: bool = False, primary_key: bool = False
+) -> Column:
+    return digest_column(description, ID_LENGTH, nullable=nullable, primary_key=primary_key)

@@ -13,11 +13,11 @@ DAMAGE_HINT = (
     "run `magic verify`, which names each damaged file; then restore the lake from a copy, or "
     "ingest the logs into a new lake"
 )
-EMPTY = "is empty, perhaps because a variable is not set: the current folder is `.`"
+EMPTY_PATH_HINT = "is empty, perhaps because a variable is not set: the current folder is `.`"
 DENIED_HINT = "check its permissions and those of the folders above it"
 
 
-def nearest(wrong: Iterable[str], known: Iterable[str]) -> str | None:
+def suggest_similar_names(wrong: Iterable[str], known: Iterable[str]) -> str | None:
     """A question with the known names most similar to the wrong ones; None if none is similar."""
     from difflib import get_close_matches
 
@@ -26,13 +26,13 @@ def nearest(wrong: Iterable[str], known: Iterable[str]) -> str | None:
     return f"did you mean {' or '.join(f'`{name}`' for (name,) in near)}?" if near else None
 
 
-def choose(wrong: Iterable[str], known: Iterable[str]) -> str:
+def suggest_names(wrong: Iterable[str], known: Iterable[str]) -> str:
     """A hint for wrong names: the most similar known name, or the list of all known names."""
     names = list(map(str, known))
-    return nearest(wrong, names) or f"choose from {', '.join(names)}"
+    return suggest_similar_names(wrong, names) or f"choose from {', '.join(names)}"
 
 
-def in_quotes(text: str) -> str:
+def suggest_quotes(text: str) -> str:
     """A hint for what may be a text and was written like a name, as in `model = gpt-4`."""
     return f"if it is a text, write it in single quotes: '{text}'"
 
@@ -199,7 +199,7 @@ _LACKS = (
 )
 
 
-def lack(error: BaseException) -> str | None:
+def exhausted_resource(error: BaseException) -> str | None:
     """What the machine lacked and what to do, if that is why something failed; else None."""
     if isinstance(error, PipelineError):
         return str(error) if isinstance(error, MachineError) else None
@@ -210,9 +210,9 @@ def lack(error: BaseException) -> str | None:
     return next((one.text for one, is_one in zip(_LACKS, is_it, strict=True) if is_one), None)
 
 
-def check_machine(error: BaseException) -> None:
+def raise_if_resources_exhausted(error: BaseException) -> None:
     """Raise MachineError if the machine lacked something. For whoever would blame a file."""
-    if text := lack(error):
+    if text := exhausted_resource(error):
         raise MachineError(text) from None
 
 
@@ -221,39 +221,39 @@ def _library(error: BaseException) -> Library:
     return next((library for library in LIBRARIES if module in library.modules), _OTHER)
 
 
-def one_line(error: BaseException) -> str:
+def one_line_message(error: BaseException) -> str:
     """What an error says, in one line; the name of its class if it says nothing.
 
     Of the system's errors that is the file and the reason, without the number.
     """
     file = error.filename if isinstance(error, OSError) and error.strerror else None
-    return reason(error) if file is None else f"{file}: {reason(error)}"
+    return error_reason(error) if file is None else f"{file}: {error_reason(error)}"
 
 
-def reason(error: BaseException) -> str:
+def error_reason(error: BaseException) -> str:
     """The same; of the system's errors without the path, for texts that name it themselves."""
     of_system = isinstance(error, OSError) and error.strerror
     return of_system or _library(error).line(str(error)) or type(error).__name__
 
 
-def is_denied(error: BaseException) -> bool:
+def is_permission_error(error: BaseException) -> bool:
     """Whether a user has no permission for what failed: that is no damage."""
     is_known = isinstance(error, PermissionError | DeniedError)
     return is_known or _DENIED.search(str(error)) is not None
 
 
-def is_missing(error: BaseException) -> bool:
+def is_file_missing_error(error: BaseException) -> bool:
     """Whether a Parquet file was not there, as one of a lake that `magic maintain` has deleted."""
     text = str(error)
     return ".parquet" in text and _MISSING.search(text) is not None
 
 
-def is_of_parquet(error: BaseException) -> bool:
+def is_parquet_error(error: BaseException) -> bool:
     """Whether a library's text says that a Parquet file could not be read."""
     return _OF_PARQUET.search(str(error)) is not None
 
 
-def may_be_of_a_file(error: BaseException) -> bool:
+def may_be_read_error(error: BaseException) -> bool:
     """Whether a library, or the system, may have failed to read a file of a lake.
 
     An error about a query may have been made of such an error, which it then has as its context.
@@ -262,7 +262,7 @@ def may_be_of_a_file(error: BaseException) -> bool:
         cause = error.__context__
         if cause is None or isinstance(error, LakeError | MachineError):
             return False
-        return is_of_parquet(cause) and may_be_of_a_file(cause)
+        return is_parquet_error(cause) and may_be_read_error(cause)
     if isinstance(error, OSError):
         return error.errno is None or ".parquet" in str(error)
     library = _library(error)
@@ -275,15 +275,15 @@ def read_error(error: BaseException, table: str | None = None) -> PipelineError:
     It quotes the library, and names the table: `table`, else the one whose file the library names.
     Polars names no file if it cannot decode one. `magic verify` finds the file.
     """
-    if text := lack(error):
+    if text := exhausted_resource(error):
         return MachineError(text)
     named = _TABLE.search(str(error))
     table = table or (named and named[1])
     what = f"the table `{table}`" if table else "the lake"
-    text = one_line(error)
-    if is_denied(error):
+    text = one_line_message(error)
+    if is_permission_error(error):
         return DeniedError(f"{what} may not be read: {text}; {DENIED_HINT}")
-    if is_missing(error):
+    if is_file_missing_error(error):
         return LakeError(
             f"a file of {what} was deleted while it was being read, perhaps by `magic maintain` "
             f"({text}): run the command again, and `magic verify` if it fails again"
@@ -292,11 +292,11 @@ def read_error(error: BaseException, table: str | None = None) -> PipelineError:
 
 
 @contextmanager
-def reading_lakes() -> Iterator[None]:
+def reraise_read_errors() -> Iterator[None]:
     """Raise the error of `read_error` where a library fails to read a file of a lake."""
     try:
         yield
     except BaseException as error:
-        if not may_be_of_a_file(error):
+        if not may_be_read_error(error):
             raise
         raise read_error(error) from None

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from pipeline.cells import printable
 from pipeline.errors import MissingExtraError, UsageError
-from pipeline.metrics.known import highest_value, title, titles
+from pipeline.metrics.registry import highest_value, metric_title, metric_titles
 from pipeline.plugins import install_command
-from pipeline.reports.ranking import AXES, LEAST_AXES, axes_of_areas
-from pipeline.vocabulary import ALL
+from pipeline.reports.ranking import MIN_RADAR_AXES, RADAR_AXES, area_axes
+from pipeline.text_format import escape_unprintable
+from pipeline.vocabulary import ALL_GAME_TYPES
 
 if TYPE_CHECKING:
     import altair as alt
@@ -43,7 +43,7 @@ _ID = re.compile(r'(?<=\bid=")|(?<=url\(#)')
 _SIDES = {"right": 8, "top": 4, "bottom": 4}
 # Where the title of the y axis is: written from left to right above it.
 _ABOVE = {"titleAngle": 0, "titleAlign": "left", "titleX": 0, "titleY": -10}
-NEEDED = f"plots and pages need the extra `view`: run `{install_command('view')}`"
+MISSING_EXTRA_MESSAGE = f"plots and pages need the extra `view`: run `{install_command('view')}`"
 
 
 def plot_metric(
@@ -64,12 +64,12 @@ def plot_metric(
     'LayerChart'
     """
     name, edition = _only(rows, "metric"), _only(rows, "edition")
-    row_types = rows["game_type"].unique() if "game_type" in rows.columns else [ALL]
+    row_types = rows["game_type"].unique() if "game_type" in rows.columns else [ALL_GAME_TYPES]
     highest = max(highest_value(name, edition, game_types, row_type) for row_type in row_types)
     data = _estimates(rows, "model", "value", by)
     best = data.group_by("name").agg(pl.col("value").mean())
     order = best.sort("value", "name", descending=[True, False], nulls_last=True)["name"]
-    axes = _axes(titles()[name], (0.0, highest), order.to_list())
+    axes = _axes(metric_titles()[name], (0.0, highest), order.to_list())
     return _styled(_in_panels(_dots(axes), data, beside))
 
 
@@ -88,7 +88,7 @@ def plot_profile(
     if model not in rows["model"].to_list():
         raise UsageError(f"no row of {model} to plot")
     alt = _altair()
-    titled = rows.with_columns(title=pl.col("metric").replace_strict(titles()))
+    titled = rows.with_columns(title=pl.col("metric").replace_strict(metric_titles()))
     of_rows = rows.select("metric", "edition").iter_rows()
     highest = [highest_value(name, edition, game_types) for name, edition in of_rows]
     of_range = pl.col("value", "low", "high") / pl.Series(highest)
@@ -111,7 +111,7 @@ def plot_differences(rows: pl.DataFrame) -> "Chart":
     'LayerChart'
     """
     titled = rows.with_columns(
-        title=pl.col("metric").replace_strict(titles()),
+        title=pl.col("metric").replace_strict(metric_titles()),
         pair=pl.concat_str(pl.col("model"), pl.lit(" − "), pl.col("other")),
     )
     data = _estimates(titled, "title", "difference", "pair")
@@ -137,13 +137,14 @@ def plot_radar(rows: pl.DataFrame, *, beside: int = PANELS_BESIDE) -> "Chart":
     """
     drawn = rows.drop_nulls("area")
     if drawn.is_empty():
-        valued = [name for name in AXES if rows[name].count()]
+        valued = [name for name in RADAR_AXES if rows[name].count()]
         raise UsageError(
-            f"there is no area to plot: it needs at least {LEAST_AXES} metrics, and a model with a "
+            f"there is no area to plot: it needs at least {MIN_RADAR_AXES} metrics, and a model "
+            "with a "
             "value of each metric that any model has; metrics with a value here: "
             f"{', '.join(valued) or 'none'}. `magic radar` says what each model lacks"
         )
-    alt, axes = _altair(), axes_of_areas(rows)
+    alt, axes = _altair(), area_axes(rows)
     data = drawn.select(*axes, "area", low="ci_low", high="ci_high")
     data = data.with_columns(name=_names(drawn["model"]))
     without = _names(rows.filter(pl.col("area").is_null())["model"]).to_list()
@@ -172,7 +173,7 @@ def _polygons(data: pl.DataFrame, axes: Sequence[str], beside: int, notes: Seque
         label=pl.Series(
             [
                 f"{row['name']}: area {row['area']:,.0f}; "
-                + ", ".join(f"{title(name)} {100 * row[name]:.1f}" for name in axes)
+                + ", ".join(f"{metric_title(name)} {100 * row[name]:.1f}" for name in axes)
                 for row in data.iter_rows(named=True)
             ]
         ),
@@ -184,7 +185,7 @@ def _polygons(data: pl.DataFrame, axes: Sequence[str], beside: int, notes: Seque
     line, is_corner = pl.col("line"), pl.col("at") < corner
     is_ring = line.is_between(n, n + len(rings) - 1)
     titled = pl.col("at").replace_strict(
-        {at: title(axis) for at, axis in enumerate(axes)}, default=""
+        {at: metric_title(axis) for at, axis in enumerate(axes)}, default=""
     )
     side = pl.when(pl.col("dx") > 1).then(1).when(pl.col("dx") < -1).then(-1).otherwise(0)
     below = (n - 1) // beside + 1
@@ -340,7 +341,7 @@ def plot_columns(rows: pl.DataFrame, x: str, y: str) -> "Chart":
     return _styled(points.encode(**axes, description="label:N").properties(width=WIDTH, **titled))
 
 
-def svg(chart: "Chart", prefix: str = "plot") -> str:
+def chart_to_svg(chart: "Chart", prefix: str = "plot") -> str:
     """The chart as SVG, for a page: texts are texts, and have the colour of the text around it.
 
     The names of its parts begin with `prefix`, so that a page can have several. It refers to
@@ -355,7 +356,7 @@ def svg(chart: "Chart", prefix: str = "plot") -> str:
     return _ID.sub(f"{prefix}-", text)
 
 
-def file(chart: "Chart", form: str) -> bytes:
+def export_chart(chart: "Chart", form: str) -> bytes:
     """The chart as a file of its own, on white: `svg` or `png`."""
     drawn: str | bytes = _drawn(chart, form)
     return drawn.encode() if isinstance(drawn, str) else drawn
@@ -363,7 +364,7 @@ def file(chart: "Chart", form: str) -> bytes:
 
 def _drawn(chart: "Chart", form: str, background: str | None = None) -> Any:
     """The chart in a form of the library; raises MissingExtraError where that is not installed."""
-    with needing_extra():
+    with raise_missing_extra():
         import vl_convert
     # Checking the chart against its schema would take longer than drawing it.
     chosen = chart.to_dict(validate=False)
@@ -377,18 +378,18 @@ def _drawn(chart: "Chart", form: str, background: str | None = None) -> Any:
 
 def _altair() -> Any:
     """The library, which only plots need; raises MissingExtraError where it is not installed."""
-    with needing_extra(), _grammars_later():
+    with raise_missing_extra(), _grammars_later():
         import altair
     return altair
 
 
 @contextmanager
-def needing_extra() -> Iterator[None]:
+def raise_missing_extra() -> Iterator[None]:
     """Within it, a library that is not installed is a MissingExtraError."""
     try:
         yield
     except ModuleNotFoundError:
-        raise MissingExtraError(NEEDED) from None
+        raise MissingExtraError(MISSING_EXTRA_MESSAGE) from None
 
 
 @contextmanager
@@ -450,7 +451,7 @@ def _names(column: pl.Series) -> pl.Series:
 
 def _name(value: object) -> str:
     """A name that can be drawn: printable, on one line, and of bounded length."""
-    text = printable(NONE if value is None else " ".join(str(value).split()))
+    text = escape_unprintable(NONE if value is None else " ".join(str(value).split()))
     return text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 1]}…"
 
 

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from pipeline.errors import MissingExtraError, PipelineError, choose, one_line
+from pipeline.errors import MissingExtraError, PipelineError, one_line_message, suggest_names
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -45,10 +45,10 @@ FORMATS, GAMES, METRICS = GROUPS = (
 _BEGIN = b"magic_pipeline."
 
 
-NAME = re.compile("[a-z][a-z0-9_]{0,62}")
-LETTERS = "small letters, digits and underscores"
+NAME_PATTERN = re.compile("[a-z][a-z0-9_]{0,62}")
+NAME_RULE = "small letters, digits and underscores"
 """What can name a folder, a view and a word of SQL."""
-OWN = "magic"
+OWN_PACKAGE = "magic"
 """What stands for a package where magic itself has something."""
 
 T = TypeVar("T")
@@ -70,27 +70,29 @@ class Plugin(NamedTuple):
 
 
 @cache
-def plugins(group: str) -> tuple[Plugin, ...]:
+def load_plugins(group: str) -> tuple[Plugin, ...]:
     """What installed packages add to the group, by name.
 
     Raises PluginError, which names the package, where an import fails.
     """
     added = []
-    for point in points():
+    for point in entry_points():
         if point.group != group:
             continue
         try:
-            added.append(Plugin(point.name, package_of(point), point.load()))
+            added.append(Plugin(point.name, package_name(point), point.load()))
         except (Exception, SystemExit) as error:
             raise PluginError(
-                f"the package {package_of(point)} cannot be used: `{point.value}` ({group}) fails "
-                f"with {type(error).__name__}: {one_line(error)}; mend or uninstall the package"
+                f"the package {package_name(point)} cannot be used: `{point.value}` ({group}) "
+                "fails "
+                f"with {type(error).__name__}: {one_line_message(error)}; mend or uninstall the "
+                "package"
             ) from error
     return tuple(added)
 
 
 @cache
-def points() -> tuple["EntryPoint", ...]:
+def entry_points() -> tuple["EntryPoint", ...]:
     """The entry points of our groups, none of them loaded, in one order on every machine."""
     if not _any_is_installed():
         return ()
@@ -101,23 +103,26 @@ def points() -> tuple["EntryPoint", ...]:
         if group.startswith(_BEGIN.decode()) and group not in GROUPS:
             (first, *_) = installed.select(group=group)
             raise PluginError(
-                f"the package {package_of(first)} has entry points of the group `{group}`: "
-                f"{choose([group], GROUPS)}"
+                f"the package {package_name(first)} has entry points of the group `{group}`: "
+                f"{suggest_names([group], GROUPS)}"
             )
     all_points = [point for group in GROUPS for point in installed.select(group=group)]
     return tuple(
         sorted(
-            all_points, key=lambda point: (point.group, point.name, point.value, package_of(point))
+            all_points,
+            key=lambda point: (point.group, point.name, point.value, package_name(point)),
         )
     )
 
 
-def package_of(point: "EntryPoint") -> str:
+def package_name(point: "EntryPoint") -> str:
     """The name of the package that has the entry point."""
     return point.dist.name if point.dist else "?"
 
 
-def each_once(what: str, added: Iterable[tuple[str, str, T]]) -> Iterator[tuple[str, str, T]]:
+def check_unique_names(
+    what: str, added: Iterable[tuple[str, str, T]]
+) -> Iterator[tuple[str, str, T]]:
     """The name, package and object of each; raises PluginError where two have one name."""
     packages: dict[str, str] = {}
     for name, package, value in added:

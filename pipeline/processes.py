@@ -21,14 +21,14 @@ sys.excepthook = say
 """
 
 
-def cores() -> int:
+def available_cores() -> int:
     """The cores that this process may run on."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
-def start(program: str, **environment: str) -> tuple[subprocess.Popen[bytes], Connection]:
+def start_python(program: str, **environment: str) -> tuple[subprocess.Popen[bytes], Connection]:
     """A new Python that runs the program, and our end of a connection to it.
 
     Its own end is the file that `sys.argv[1]` numbers. It is started anew, not forked, with our
@@ -37,7 +37,7 @@ def start(program: str, **environment: str) -> tuple[subprocess.Popen[bytes], Co
     prints is dropped, since our stdout is for results.
     """
     ours, theirs = Pipe()
-    with theirs, no_interrupt():
+    with theirs, block_interrupts():
         process = subprocess.Popen(
             [sys.executable, "-P", "-c", _IN_A_LINE + program, str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
@@ -49,7 +49,7 @@ def start(program: str, **environment: str) -> tuple[subprocess.Popen[bytes], Co
 
 
 @contextmanager
-def no_interrupt() -> Iterator[None]:
+def block_interrupts() -> Iterator[None]:
     """Holds Ctrl-C back; a process that is started meanwhile does so from its first instant on."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -59,7 +59,7 @@ def no_interrupt() -> Iterator[None]:
 
 
 @contextmanager
-def uninterrupted() -> Iterator[None]:
+def delay_interrupts() -> Iterator[None]:
     """Lets Ctrl-C wait for what it would break: Java that starts, C++ that is loaded.
 
     In all threads: where several run, any of them may be the one that gets the signal.
@@ -78,17 +78,17 @@ def uninterrupted() -> Iterator[None]:
         signal.raise_signal(signal.SIGINT)
 
 
-def theirs() -> Connection:
+def parent_connection() -> Connection:
     """The connection to whoever started this process."""
     return Connection(int(sys.argv[1]))
 
 
-def how_it_ended(code: int) -> str:
+def describe_exit_code(code: int) -> str:
     """How a process ended with this exit code, as in `by signal 9`."""
     return f"by signal {-code}" if code < 0 else f"with exit code {code}"
 
 
-def end_with(connection: Connection) -> None:
+def exit_with_parent(connection: Connection) -> None:
     """Ends this process once the one that started it is gone, whatever is being computed.
 
     Whatever comes over the connection from now on stays unread: it has to be read before.

@@ -6,24 +6,24 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from pipeline import sqlfiles
-from pipeline.plugins import package_of, points
+from pipeline import sql_files
+from pipeline.plugins import entry_points, package_name
 
 PARTS = (
     *(
-        "acts",
+        "action_tables",
         "archives",
         "column",
         "errors",
         "events",
         "formats",
-        "game",
+        "game_record",
         "games",
         "ingest",
         "lake",
     ),
-    *("plugins", "processes", "provenance", "sqlfiles", "stores"),
-    *("thoughts", "version", "vocabulary", "warehouse"),
+    *("plugins", "processes", "provenance", "sql_files", "stores"),
+    *("thinking_text", "version", "vocabulary", "warehouse"),
 )
 """The parts of this package that `pipeline.ingest` imports, as a test checks.
 
@@ -34,7 +34,7 @@ _CODE = ("**/*.py", "**/*.sql")
 
 
 @cache
-def code_sha256() -> str:
+def hash_ingest_code() -> str:
     """A hash of the files of `PARTS` and of the ingest's SQL: 64 hexadecimal digits.
 
     A version's number stays while code is worked on; this does not. Packages that add something
@@ -44,7 +44,7 @@ def code_sha256() -> str:
     whole = hashlib.sha256()
     for part in [
         *_files(Path(__file__).parent, *ours),
-        *_files(sqlfiles.folder() / _SQL, *_CODE),
+        *_files(sql_files.sql_folder() / _SQL, *_CODE),
         *_of_plugins(),
     ]:
         whole.update(hashlib.sha256(part).digest())
@@ -53,10 +53,12 @@ def code_sha256() -> str:
 
 def _of_plugins() -> Iterator[bytes]:
     """The name and version of each package that adds something, what it adds, and its code."""
-    for point in points():
+    for point in entry_points():
         version = point.dist.version if point.dist else ""
-        yield "\n".join([package_of(point), version, point.group, point.name, point.value]).encode()
-    for top in sorted({point.module.partition(".")[0] for point in points()}):
+        yield "\n".join(
+            [package_name(point), version, point.group, point.name, point.value]
+        ).encode()
+    for top in sorted({point.module.partition(".")[0] for point in entry_points()}):
         spec = find_spec(top)
         folders = spec.submodule_search_locations if spec else None
         for folder in folders or ():

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
-TASKS: Mapping[str, Mapping[str, str]] = {
+COMMANDS_BY_TASK: Mapping[str, Mapping[str, str]] = {
     "Logs": {
         "ingest": "logs",
         "documents": "tables",
@@ -21,21 +21,21 @@ TASKS: Mapping[str, Mapping[str, str]] = {
     "Numbers": {
         "leaderboard": "",
         "radar": "",
-        "metrics": "behind",
-        "compare": "behind",
+        "metrics": "games",
+        "compare": "games",
         "plan": "",
         "ratings": "",
-        "completeness": "behind",
+        "completeness": "games",
         "models": "",
         "usage": "",
-        "diff": "behind",
+        "diff": "games",
     },
     "Games behind them": {
-        "games": "behind",
-        "evidence": "behind",
-        "show": "behind",
-        "search": "behind",
-        "audit": "behind",
+        "games": "games",
+        "evidence": "games",
+        "show": "games",
+        "search": "games",
+        "audit": "games",
     },
     "Tables": {"sql": "tables", "tables": "tables", "schema": "tables", "catalog": "tables"},
     "To show and to quote": {
@@ -52,10 +52,10 @@ Beside each is the module of `pipeline.cli.commands` that has a function of its 
 the command shows the rows of the report of its name.
 """
 COMMANDS: Mapping[str, str] = {
-    name: module for commands in TASKS.values() for name, module in commands.items()
+    name: module for commands in COMMANDS_BY_TASK.values() for name, module in commands.items()
 }
 """The same without the tasks."""
-OF_A_LAKE = tuple(
+LAKE_COMMANDS = tuple(
     name for name in COMMANDS if name not in ("convert", "diff", "simulate", "validate")
 )
 """The commands that read the lake of `--lake` alone: a note on a terminal names it behind them."""
@@ -66,7 +66,7 @@ class Result(NamedTuple):
 
     Attributes:
         module: The module of `pipeline` with the function of its name, which returns the rows.
-        table: The module of `pipeline.present` with the function of its name, which returns the
+        table: The module of `pipeline.render` with the function of its name, which returns the
             table. If it is empty, the table shows the columns that the report declares. If it is
             None, there is no table.
         summary: The first sentence of its docstring, for one that is declared by `@report`. So the
@@ -79,84 +79,84 @@ class Result(NamedTuple):
 
 
 RESULTS: Mapping[str, Result] = {
-    "metrics": Result("metrics", "values"),
+    "metrics": Result("metrics", "value_tables"),
     "leaderboard": Result(
         "reports.ranking",
-        "values",
+        "value_tables",
         "Rank the models by win rate, with all metrics and their intervals.",
     ),
-    "evidence_sum": Result("metrics.evidence", "values"),
+    "evidence_sum": Result("metrics.evidence", "value_tables"),
     "ratings": Result(
         "reports.ratings",
-        "values",
+        "value_tables",
         "Rate the models on each side of games that have a hidden side, whoever they met.",
     ),
     "compare": Result(
         "reports.compare",
-        "comparisons",
+        "comparison_tables",
         "Compare two models in each metric: difference, interval, p-value.",
     ),
     "compare_with": Result(
         "reports.compare",
-        "comparisons",
+        "comparison_tables",
         "What a method adds: a row for each metric and each model that is there with and "
         "without it.",
     ),
     "contrast": Result(
         "reports.compare",
-        "comparisons",
+        "comparison_tables",
         "The difference between groups of one model: a row for each metric and pair of groups.",
     ),
-    "settings_apart": Result("reports.compare", "comparisons"),
+    "settings_apart": Result("reports.compare", "comparison_tables"),
     "diff": Result(
         "reports.diff",
-        "comparisons",
+        "comparison_tables",
         "Show what changed between two lakes, and whether chance alone can explain it.",
     ),
-    "diff_games": Result("reports.diff", "comparisons"),
+    "diff_games": Result("reports.diff", "comparison_tables"),
     "plan": Result(
         "reports.plan",
-        "comparisons",
+        "comparison_tables",
         "Compute how many settings are needed to detect a difference between two models.",
     ),
     "radar": Result(
         "reports.ranking",
-        "comparisons",
+        "comparison_tables",
         "Show the seven metrics of each model around a point, and the area that they make.",
     ),
     "audit": Result(
         "reports.audit",
-        "rows",
+        "row_tables",
         "Find where logs contradict themselves, how often, and the effect on metrics.",
     ),
-    "findings": Result("reports.audit", "rows"),
-    "document_counts": Result("reports.documents", "rows"),
-    "documents": Result("reports.documents", "rows"),
-    "evidence": Result("metrics.evidence", "rows"),
+    "findings": Result("reports.audit", "row_tables"),
+    "document_counts": Result("reports.documents", "row_tables"),
+    "documents": Result("reports.documents", "row_tables"),
+    "evidence": Result("metrics.evidence", "row_tables"),
     "games": Result(
         "reports.games",
-        "rows",
+        "row_tables",
         "List games: who played in which role, with which result, and the log they are from.",
     ),
-    "quarantine": Result("reports.documents", "rows"),
-    "search": Result("reports.documents", "rows"),
+    "quarantine": Result("reports.documents", "row_tables"),
+    "search": Result("reports.documents", "row_tables"),
     "completeness": Result(
         "reports.completeness",
-        "rows",
+        "row_tables",
         "Show which games of each model the lake has, and which are missing.",
     ),
-    "missing": Result("reports.games", "rows"),
+    "missing": Result("reports.games", "row_tables"),
     "models": Result(
         "reports.games",
-        "rows",
+        "row_tables",
         "List the names of models: how many games each has, and which look alike.",
     ),
-    "readability": Result("reports.completeness", "rows"),
-    "schema": Result("reports.views", "rows"),
-    "tables": Result("reports.tables", "rows"),
+    "readability": Result("reports.completeness", "row_tables"),
+    "schema": Result("reports.sql_views", "row_tables"),
+    "tables": Result("reports.lake_tables", "row_tables"),
     "usage": Result(
         "reports.games",
-        "rows",
+        "row_tables",
         "List what each model used, where logs say it: tokens, seconds and US dollars.",
     ),
     # What only commands show, each in a form of its own.

@@ -13,20 +13,32 @@ import polars as pl
 from msgspec import Struct
 
 from pipeline.archives import Document
-from pipeline.archives.sources import form_of
+from pipeline.archives.sources import file_type
 from pipeline.errors import PipelineError
 from pipeline.events.contracts import GAME_TABLES, TABLES
-from pipeline.events.frames import Frames, IdentifiedGame, frames
+from pipeline.events.frames import EventFrames, IdentifiedGame, build_event_frames
 from pipeline.events.readings import content_id, game_id, sha256
-from pipeline.formats import NO_ERROR, Format, formats, read
+from pipeline.formats import ERROR_REASON, Format, available_formats, read_game
 from pipeline.formats.interchange import encoded
-from pipeline.formats.look import Look
-from pipeline.game import BrokenDocument, GameRecord
-from pipeline.ingest.decode import UNFORESEEN, GameIds, Models, decode, look
+from pipeline.formats.sniffer import DocumentSniffer
+from pipeline.game_record import GameRecord, InvalidDocumentError
+from pipeline.ingest.decode import (
+    UNEXPECTED_ERROR_RULE,
+    AssignedModels,
+    GameIds,
+    decode_documents,
+    scan_document,
+)
 from pipeline.lake import StoredLake
-from pipeline.metrics.added import check_counts
-from pipeline.metrics.known import Added, has_sql, metric, sql, titles
-from pipeline.metrics.rows import check_installed
+from pipeline.metrics.custom import aggregate_for_check
+from pipeline.metrics.registry import (
+    RegisteredMetric,
+    has_sql,
+    metric_spec,
+    metric_sql,
+    metric_titles,
+)
+from pipeline.metrics.row_queries import check_plugin_metrics
 from pipeline.vocabulary import PAPER
 
 N_MUTANTS = 200
@@ -47,7 +59,7 @@ class Logs(Struct, frozen=True):
 
     def games(self) -> list[GameRecord]:
         """The games of the logs, in order."""
-        read_games = (read(data, self.model, self.file.format(0)) for data in self.logs)
+        read_games = (read_game(data, self.model, self.file.format(0)) for data in self.logs)
         return [game for game in read_games if game is not None]
 
 
@@ -60,10 +72,12 @@ def check_format(logs: Logs, n_mutants: int = N_MUTANTS) -> None:
 
 def check_metric(name: str, lake: StoredLake) -> None:
     """An installed metric counts rows of each term in the lake: the same in SQL as in polars."""
-    declared = Added(metric(name), titles()[name], sql(name, PAPER) if has_sql(name) else None)
+    declared = RegisteredMetric(
+        metric_spec(name), metric_titles()[name], metric_sql(name, PAPER) if has_sql(name) else None
+    )
     try:
-        check_installed()
-        counted = check_counts(lake, name, declared)
+        check_plugin_metrics()
+        counted = aggregate_for_check(lake, name, declared)
     except PipelineError as error:
         raise AssertionError(str(error)) from None
     lacking = {term.name for term in declared.declared.terms} - {*counted["term"]}
@@ -75,9 +89,11 @@ def check_claims(logs: Logs) -> None:
     name, file = logs.format_.NAME, logs.file.format(0)
     assert logs.logs, f"{name} has no logs to be checked by"
     for number, data in enumerate(logs.logs):
-        claimants = [known.NAME for known in formats() if known.claims(Look(file, data))]
+        claimants = [
+            known.NAME for known in available_formats() if known.claims(DocumentSniffer(file, data))
+        ]
         assert claimants == [name], f"log {number} of {name} is claimed by {claimants}"
-        game = read(data, logs.model, file)
+        game = read_game(data, logs.model, file)
         assert game is not None, f"log {number} of {name} is no game"
         assert game.format == name, f"log {number} of {name} is of the format {game.format}"
         assert game.faults == [], f"log {number} of {name}: {game.faults}"
@@ -94,12 +110,12 @@ def check_contracts(logs: Logs) -> None:
 def check_cut_short(logs: Logs) -> None:
     """Half a log is refused, or of no format, or an unfinished game: it never counts as a whole."""
     file = logs.file.format(0)
-    is_json = form_of(file).kind == "json"
+    is_json = file_type(file).kind == "json"
     for data in logs.logs:
         for share in range(1, 10):
             try:
-                game = read(data[: len(data) * share // 10], logs.model, file)
-            except BrokenDocument:
+                game = read_game(data[: len(data) * share // 10], logs.model, file)
+            except InvalidDocumentError:
                 continue
             assert not is_json, f"JSON cut at {share}/10 is not refused by {logs.format_.NAME}"
             assert game is None or not game.is_finished, f"cut at {share}/10, a game is finished"
@@ -123,7 +139,7 @@ def check_batches(logs: Logs) -> None:
 def check_converted(logs: Logs) -> None:
     """Interchange JSON says all that was read of a log."""
     for number, game in enumerate(logs.games()):
-        again = read(encoded(game))
+        again = read_game(encoded(game))
         is_same = again is not None and content_id(again) == content_id(game)
         assert is_same, f"log {number} of {logs.format_.NAME} is another game when converted"
 
@@ -132,13 +148,13 @@ def check_mutants(logs: Logs, n_mutants: int = N_MUTANTS, seed: int = 0) -> None
     """Logs that are damaged at random are games, refused or ignored, and raise no other error."""
     damaged = list(mutants(logs.logs, n_mutants, seed))
     documents = [Document("/logs", logs.file.format(n), data) for n, data in enumerate(damaged)]
-    seen = [look(document, number) for number, document in enumerate(documents)]
-    batch = decode(documents, seen, Models.of(logs.model), GameIds())
+    seen = [scan_document(document, number) for number, document in enumerate(documents)]
+    batch = decode_documents(documents, seen, AssignedModels.of(logs.model), GameIds())
     strange = {document.found for document in batch.seen} - _STATUSES
     assert not strange, f"documents are {strange}"
     assert len(batch.seen) == len(damaged), "not every document is accounted for"
     for fault in batch.faults:
-        is_foreseen = not fault.rule.startswith((UNFORESEEN, NO_ERROR))
+        is_foreseen = not fault.rule.startswith((UNEXPECTED_ERROR_RULE, ERROR_REASON))
         assert is_foreseen, f"{fault.message}\nfor the document {fault.raw!r}"
     for table, rows in batch.tables.items():
         wanted = [name for name, column in TABLES[table].columns().items() if not column.nullable]
@@ -217,7 +233,7 @@ def _doubled(dice: Random, data: bytes) -> bytes:
     return data[:end] + data[start:]
 
 
-def _rows(games: Sequence[tuple[int, GameRecord]]) -> Frames:
+def _rows(games: Sequence[tuple[int, GameRecord]]) -> EventFrames:
     """The rows of games, each known by its number."""
     placed = []
     for number, game in games:
@@ -225,8 +241,8 @@ def _rows(games: Sequence[tuple[int, GameRecord]]) -> Frames:
         id_ = game_id(digest, number, game.assigned_model)
         path = f"{number}.json"
         placed.append(IdentifiedGame(game, id_, number, digest, content_id(game), "/logs", path))
-    return frames(placed)
+    return build_event_frames(placed)
 
 
-def _sorted(rows: Frames) -> dict[str, pl.DataFrame]:
+def _sorted(rows: EventFrames) -> dict[str, pl.DataFrame]:
     return {table: rows.table(table).sort(pl.all()) for table in GAME_TABLES}

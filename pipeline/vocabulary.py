@@ -11,7 +11,7 @@ EDITIONS: tuple[Edition, ...] = get_args(Edition)
 PAPER: Final = "paper"
 RELEASE: Final = "release"
 AUDITED: Final = "audited"
-DEFAULT_GAMES: Final = 21
+DEFAULT_N_GAMES: Final = 21
 """The published script counts games with lower numbers."""
 Engine = Literal["polars", "duckdb", "spark"]
 ExportKind = Literal["every-eval-ever", "inspect-scout", "battles", "dataset"]
@@ -19,16 +19,16 @@ Failures = Literal["exclude", "loss"]
 """What a game is to the side that failed it: left out if it has no result, or a loss."""
 EXCLUDE: Final = "exclude"
 LOSS: Final = "loss"
-MAGIC = "magic"
+MAGIC_SYSTEM = "magic"
 """The system that the benchmark MAgIC runs its games by."""
 PLAYER: Final = "player"
 """The role of everybody in a game without roles."""
-ALL = "all"
+ALL_GAME_TYPES = "all"
 """What stands for all game types together."""
 
 
 class GameType(StrEnum):
-    """MAgIC's games, in its order. All that there are: `pipeline.games.names()`."""
+    """MAgIC's games, in its order. All that there are: `pipeline.games.game_type_names()`."""
 
     CHAMELEON = "chameleon"
     UNDERCOVER = "undercover"
@@ -84,7 +84,7 @@ class Phase(StrEnum):
 
 
 class Outcome(StrEnum):
-    """How games of players end who are on no side. Others: `pipeline.games.outcomes()`."""
+    """How games of players end who are on no side. Others: `pipeline.games.outcome_names()`."""
 
     AGREED = "agreed"
     NOT_AGREED = "not_agreed"

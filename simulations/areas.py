@@ -13,7 +13,7 @@ import polars as pl
 from document import asked, markdown, write
 from shapes import Floats, Play, Shape, frame, of_metric, terms
 
-from pipeline.statistics.interval import area, areas
+from pipeline.statistics.intervals import area, radar_areas
 
 AXES = (
     *("judgement", "reasoning", "deception", "cooperation"),
@@ -93,7 +93,7 @@ def coverage(model: str, settings: int, alike: float, draws: int) -> tuple[float
     )
     n_terms = wanted.group_by("draw").len().filter(len=len(shape.weights))
     values = values.join(n_terms, on="draw", how="semi")
-    found = areas(values, sums, wanted, ["draw"], 0.95, axes=AXES)
+    found = radar_areas(values, sums, wanted, ["draw"], 0.95, axes=AXES)
     of_term = wanted.select("metric", "term", "weight").unique()
     expected = of_term.group_by("metric").agg(pl.col("weight").sum())
     truth = {name: weight * true_rate(name, rates, alike) for name, weight in expected.iter_rows()}

@@ -25,8 +25,8 @@ from shapes import (
     terms,
 )
 
-from pipeline.statistics.contrast import wilson
-from pipeline.statistics.interval import intervals
+from pipeline.statistics.comparison import wilson
+from pipeline.statistics.intervals import confidence_intervals
 
 GAMES = (5, 10, 20, 100)
 RATES = (0.05, 0.5, 0.95)
@@ -82,7 +82,7 @@ def values(shape: Shape, sums: pl.DataFrame, by: str) -> pl.DataFrame:
     ratio = pl.col("weight") * pl.col("h") / pl.col("counted")
     value = sums.join(wanted, on=[by, "term"]).group_by(by).agg(value=ratio.sum())
     has_value = wanted.group_by(by).len().filter(len=len(shape.weights))
-    found = intervals(sums.lazy(), wanted.lazy(), [by], 0.95).collect()
+    found = confidence_intervals(sums.lazy(), wanted.lazy(), [by], 0.95).collect()
     return found.join(value, on=by).join(has_value, on=by, how="semi")
 
 

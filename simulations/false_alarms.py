@@ -34,8 +34,8 @@ from pairs_of_models import (
 )
 from shapes import METRICS, of_metric, of_settings
 
-from pipeline.statistics.contrast import holm, letter_groups, p_fall
-from pipeline.statistics.pairs import of_basis
+from pipeline.statistics.comparison import adjust_holm, compact_letters, drop_p_value
+from pipeline.statistics.pairs import rates_from_basis
 
 RATES = (0.05, 0.2, 0.5)
 OTHER_STREAK = 0.6
@@ -120,8 +120,8 @@ def _p_fall(basis: dict[str, object], p: float) -> float:
     """The p-value of a fall from the second to the first, as `magic diff` has it."""
     if p / 2 > LEVEL:  # then it is no less, and takes long to find
         return p / 2
-    new, old, correlation = of_basis(basis)
-    return p_fall(new, old, 0.0, p, correlation)
+    new, old, correlation = rates_from_basis(basis)
+    return drop_p_value(new, old, 0.0, p, correlation)
 
 
 def family_wise(
@@ -174,10 +174,10 @@ def letters(models: int) -> tuple[int, int, int]:
         sums_of(generator, shape, np.full_like(rates, 0.95 if n % 2 else 0.05))
         for n in range(models)
     ]
-    p = compared(shape, sums).select(holm(pl.col("p_value")))["p_value"]
+    p = compared(shape, sums).select(adjust_holm(pl.col("p_value")))["p_value"]
     is_apart = np.zeros((models, models), bool)
     is_apart[np.triu_indices(models, 1)] = p.to_numpy() <= LEVEL
-    named = letter_groups(is_apart | is_apart.T)
+    named = compact_letters(is_apart | is_apart.T)
     unlike = alike_apart = shared = 0
     for one in range(models):
         for other in range(one):

@@ -15,8 +15,13 @@ from false_alarms import MOST
 from pairs_of_models import LEVEL, compared, lakes, sums_of
 from shapes import METRICS, Floats
 
-from pipeline.statistics.contrast import Rate, fall_seen, p_above, p_alike
-from pipeline.statistics.pairs import of_basis
+from pipeline.statistics.comparison import (
+    RateEstimate,
+    equivalence_p_value,
+    minimum_detectable_drop,
+    p_above,
+)
+from pipeline.statistics.pairs import rates_from_basis
 
 RATES = (0.2, 0.5, 0.8)
 NUMBERS = (20, 100)
@@ -52,11 +57,13 @@ def _moved(rates: Floats, shift: float) -> Floats:
 
 
 def _p_alike(found: pl.DataFrame, margin: float) -> Floats:
-    return np.array([p_alike(one, other, margin, rho) for one, other, rho in _bases(found)])
+    return np.array(
+        [equivalence_p_value(one, other, margin, rho) for one, other, rho in _bases(found)]
+    )
 
 
-def _bases(found: pl.DataFrame) -> list[tuple[Rate, Rate, float]]:
-    return [of_basis(one) for one in found["basis"]]
+def _bases(found: pl.DataFrame) -> list[tuple[RateEstimate, RateEstimate, float]]:
+    return [rates_from_basis(one) for one in found["basis"]]
 
 
 def alike(metric: str, settings: int, rate: float, apart: float, draws: int) -> float:
@@ -74,7 +81,7 @@ def falls(metric: str, settings: int, rate: float, draws: int) -> tuple[float, f
 
     margin = MARGIN / 2 * shape.range
     said = [
-        fall_seen(new, old, margin, LEVEL, power=POWER, correlation=rho)
+        minimum_detectable_drop(new, old, margin, LEVEL, power=POWER, correlation=rho)
         for new, old, rho in _bases(compared(shape, [sums_of(generator, shape, rates), before]))
     ]
     known = [one for one in said if one is not None]

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 from shapes import Floats, Shape, by_game, of_metric, of_settings, played, terms
 
-from pipeline.statistics.pairs import differences
+from pipeline.statistics.pairs import pairwise_differences
 
 LEVEL = 0.05
 HARDNESS = 0.15  # the correlation of two games of a setting
@@ -78,4 +78,4 @@ def compared(shape: Shape, models: list[pl.DataFrame]) -> pl.DataFrame:
         for draw in models[0]["draw"].unique().sort()
     ]
     wanted = terms(shape, sums, "model")
-    return differences(sums.lazy(), wanted.lazy(), pairs, 1 - LEVEL)
+    return pairwise_differences(sums.lazy(), wanted.lazy(), pairs, 1 - LEVEL)

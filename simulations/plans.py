@@ -17,9 +17,15 @@ from document import asked, markdown, write
 from pairs_of_models import HARDNESS, STREAK, sums_of
 from shapes import UNEVEN, Floats, Shape, of_metric, of_settings, played, terms
 
-from pipeline.statistics.contrast import Rate
-from pipeline.statistics.interval import rates as rates_of
-from pipeline.statistics.pairs import Pilot, pilots_of, power_of, setting_sd, settings_needed
+from pipeline.statistics.comparison import RateEstimate
+from pipeline.statistics.intervals import rate_estimates as rates_of
+from pipeline.statistics.pairs import (
+    PilotData,
+    pilot_data,
+    power_of,
+    settings_needed,
+    standard_deviation_per_setting,
+)
 
 DIFFERENCE = 0.2  # of the metric's range
 POWER, PROMISED, NEAR = 0.8, 0.8, 0.05
@@ -65,7 +71,7 @@ def plans(shape: Shape, rate: float, draws: int, *, is_paired: bool = True) -> F
     wanted = terms(shape, sums, "model")
     pairs = [(f"a-{draw}", f"b-{draw}") for draw in range(draws)]
     rows = rates_of(sums.lazy(), wanted.lazy(), ["model"], 0.95).collect().iter_rows(named=True)
-    of_model = {row["model"]: Rate.of(row) for row in rows}
+    of_model = {row["model"]: RateEstimate.of(row) for row in rows}
     n = len({play.setting for play in shape.plays})
     difference = DIFFERENCE * shape.range
     # The other model is better, or where there is no room for that, worse.
@@ -74,7 +80,7 @@ def plans(shape: Shape, rate: float, draws: int, *, is_paired: bool = True) -> F
     needed = settings_needed(difference, true_sd, power=POWER, is_paired=is_paired) or 0
     powers, times = [], []
     for (one, other), pilots in zip(pairs, _pilots(sums, wanted, pairs, is_paired), strict=True):
-        sd = setting_sd(
+        sd = standard_deviation_per_setting(
             of_model[one],
             of_model[other],
             (n, n),
@@ -119,12 +125,12 @@ def _values(shape: Shape, hits: Floats, counted: Floats) -> Floats:
 
 def _pilots(
     sums: pl.DataFrame, wanted: pl.DataFrame, pairs: list[tuple[str, str]], is_paired: bool
-) -> list[tuple[Pilot, ...]]:
+) -> list[tuple[PilotData, ...]]:
     """Of each pair the settings in common, or those of each with itself."""
     if is_paired:
-        return [(one,) for one in pilots_of(sums.lazy(), wanted.lazy(), pairs)]
+        return [(one,) for one in pilot_data(sums.lazy(), wanted.lazy(), pairs)]
     alone = [
-        pilots_of(sums.lazy(), wanted.lazy(), [(pair[side],) * 2 for pair in pairs])
+        pilot_data(sums.lazy(), wanted.lazy(), [(pair[side],) * 2 for pair in pairs])
         for side in (0, 1)
     ]
     return list(zip(*alone, strict=True))

@@ -19,8 +19,8 @@ from document import asked, markdown, write
 from scipy.stats import binom
 from shapes import Floats, Play, Shape, frame, of_metric, of_settings, played, terms
 
-from pipeline.statistics.contrast import Rate, wilson
-from pipeline.statistics.interval import ends, rates
+from pipeline.statistics.comparison import RateEstimate, wilson
+from pipeline.statistics.intervals import ends, rate_estimates
 
 CONFIDENCE, Z = 0.95, NormalDist().inv_cdf(0.975)
 SHOWN_RATES = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
@@ -89,9 +89,11 @@ def drawn(shape: Shape, rate: float, draws: int) -> Kind:
     generator = np.random.default_rng(SEED)
     hits, counted = played(generator, shape, of_settings(generator, shape, rate, draws))
     sums = frame(shape, hits, counted)
-    found = rates(sums.lazy(), terms(shape, sums, "draw").lazy(), ["draw"], CONFIDENCE).collect()
+    found = rate_estimates(
+        sums.lazy(), terms(shape, sums, "draw").lazy(), ["draw"], CONFIDENCE
+    ).collect()
     now = found.select("ci_low", "ci_high").to_numpy()
-    former = np.array([Rate.of(row).interval(Z)[1:] for row in found.iter_rows(named=True)])
+    former = np.array([RateEstimate.of(row).interval(Z)[1:] for row in found.iter_rows(named=True)])
     return Kind(*_held(now, shape.value(rate)), *_held(former, shape.value(rate)))
 
 

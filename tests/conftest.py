@@ -92,7 +92,7 @@ def queries_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets commands answer queries in this process, since one of its own takes long to start."""
     from sandboxes import start
 
-    monkeypatch.setattr("pipeline.sandbox.start", start)
+    monkeypatch.setattr("pipeline.query_processes.start_python", start)
 
 
 @pytest.fixture(scope="session")
@@ -101,11 +101,11 @@ def lake_of_formats(tmp_path_factory: pytest.TempPathFactory) -> Path:
     such as `aiwolf/0.log`."""
     from format_logs import logs_in_files
 
-    from pipeline.formats import formats
+    from pipeline.formats import available_formats
     from pipeline.ingest import ingest
 
     top = tmp_path_factory.mktemp("formats")
-    for format_ in formats():
+    for format_ in available_formats():
         folder = top / "logs" / format_.NAME
         folder.mkdir(parents=True)
         for number, (file, log) in enumerate(logs_in_files(format_.NAME)):

@@ -14,8 +14,15 @@ from typing import ClassVar
 import polars as pl
 from polars.testing import assert_frame_equal
 
-from pipeline.events.contracts import TABLES, VERSION, OfGame, broken, polars_schema, role_rows
-from pipeline.games import kind
+from pipeline.events.contracts import (
+    TABLES,
+    VERSION,
+    OfGame,
+    broken_rules,
+    registered_roles,
+    table_schema,
+)
+from pipeline.games import game_definition
 from pipeline.lake import StoredLake
 from pipeline.lake.files import TableWriter
 
@@ -94,7 +101,7 @@ def table(name: str, text: str, **common: object) -> pl.DataFrame:
 
     The column `game` numbers the games: it gives `game_id` and, where none is told, `game_index`.
     """
-    schema = polars_schema(name)
+    schema = table_schema(name)
     rows = []
     for place, cells in enumerate(grid(text)):
         game = int(cells.pop("game"))
@@ -106,7 +113,7 @@ def table(name: str, text: str, **common: object) -> pl.DataFrame:
 def _whole(name: str, game: int, place: int, result: Mapping[str, object]) -> dict[str, object]:
     of_game = {"game_id": f"{game:032x}", "game_index": game, "setting_id": "f" * 32}
     row = PLAIN | of_game | {"message_index": place} | result
-    role = kind(str(row["game_type"])).role(str(result.get("role", "player")))
+    role = game_definition(str(row["game_type"])).role(str(result.get("role", "player")))
     assert role, f"no role {result.get('role')} in {row['game_type']}"
     row |= {"role": role.name, "side": role.side}
     if row["is_tested"]:
@@ -114,13 +121,13 @@ def _whole(name: str, game: int, place: int, result: Mapping[str, object]) -> di
     if name == "results":
         # Nobody's seat where it is the whole side's result.
         row |= {"round": None, "seat": row["seat"] if role.side == "none" else None}
-    return {column: row.get(column) for column in polars_schema(name)}
+    return {column: row.get(column) for column in table_schema(name)}
 
 
 def checked(name: str, rows: pl.DataFrame) -> pl.DataFrame:
     """The rows; raises where they break the table's contract."""
-    assert dict(rows.schema) == polars_schema(name)
-    assert broken(TABLES[name], rows) == {}
+    assert dict(rows.schema) == table_schema(name)
+    assert broken_rules(TABLES[name], rows) == {}
     return rows
 
 
@@ -153,7 +160,7 @@ class Frames(StoredLake):
     def _named(self, table: str) -> pl.LazyFrame:
         if table == "games" and table not in self.tables:
             return games_of(self.tables).lazy()
-        empty = role_rows() if table == "roles" else pl.DataFrame(schema=polars_schema(table))
+        empty = registered_roles() if table == "roles" else pl.DataFrame(schema=table_schema(table))
         return self.tables.get(table, empty).lazy()
 
 
@@ -164,13 +171,13 @@ class Files(StoredLake):
     contract_version = str(VERSION)
     states: ClassVar = dict.fromkeys(TABLES)
 
-    def sizes(self, table: str) -> dict[str, int]:
-        return {file.name: file.n_bytes for file in self.folder(table).files()}
+    def file_sizes_bytes(self, table: str) -> dict[str, int]:
+        return {file.name: file.n_bytes for file in self.table_folder(table).list_files()}
 
-    def counts(self, table: str) -> dict[str, int]:
+    def row_counts_by_file(self, table: str) -> dict[str, int]:
         return {
-            name: pl.scan_parquet(str(self.folder(table) / name)).collect().height
-            for name in self.sizes(table)
+            name: pl.scan_parquet(str(self.table_folder(table) / name)).collect().height
+            for name in self.file_sizes_bytes(table)
         }
 
     @property
@@ -178,7 +185,7 @@ class Files(StoredLake):
         return (str(self.path),)
 
     def file_schema(self, table: str) -> dict[str, pl.DataType]:
-        return dict(polars_schema(table))
+        return dict(table_schema(table))
 
 
 def games_of(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -190,23 +197,23 @@ def games_of(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     columns = TABLES["games"].columns()
     fillers = {
         name: pl.lit(None if columns[name].nullable else anything[dtype], dtype)
-        for name, dtype in polars_schema("games").items()
+        for name, dtype in table_schema("games").items()
         if name not in shared
     } | {"setting": pl.lit("{}")}
     if games.is_empty():
-        return pl.DataFrame(schema=polars_schema("games"))
-    return games.with_columns(**fillers).select(polars_schema("games").keys())
+        return pl.DataFrame(schema=table_schema("games"))
+    return games.with_columns(**fillers).select(table_schema("games").keys())
 
 
 def lake_of(folder: Path, tables: Mapping[str, pl.DataFrame], n_files: int = 1) -> Files:
     """A lake in the folder that holds the tables, each in so many files; the rest are empty."""
     lake = Files(folder.resolve())
-    known = {"games": games_of(tables), "roles": role_rows()}
+    known = {"games": games_of(tables), "roles": registered_roles()}
     for name, rows in (known | tables).items():
-        lake.folder(name).make()
+        lake.table_folder(name).create_folder()
         size = -(-rows.height // n_files)
         for start in range(0, rows.height, size or 1):
-            writer = TableWriter(lake.folder(name), name)
+            writer = TableWriter(lake.table_folder(name), name)
             writer.write(rows.slice(start, size))
             writer.close()
     return lake

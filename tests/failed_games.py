@@ -6,7 +6,7 @@ from typing import Any
 
 import pipeline
 from pipeline.api import Lake
-from pipeline.game import OUTAGE_MARK
+from pipeline.game_record import OUTAGE_MARK
 from pipeline.ingest import ingest
 
 OUTAGE = f"{OUTAGE_MARK}4624 failed to generate"

@@ -54,11 +54,13 @@ def _begin(site: Path, environment: dict[str, str]) -> None:
 
 
 def _run_commands(asked: Sequence[Sequence[str]], with_queries_apart: bool) -> list[Told]:
-    from pipeline import sandbox
+    from pipeline import query_processes
     from pipeline.cli import main
 
     if not with_queries_apart:
-        sandbox.start = lambda *of, **more: import_module("sandboxes").start(*of, **more)
+        query_processes.start_python = lambda *of, **more: import_module("sandboxes").start(
+            *of, **more
+        )
     told = []
     for command in asked:
         out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2))

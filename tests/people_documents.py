@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
-from pipeline.games import GameKind, Role, kind
+from pipeline.games import GameDefinition, Role, game_definition
 
 NAMES = (
     *("Bob", "Player 3", "Agent-2", "李", "Will", "May", "Player 1", "player 2", 'Zoë "Z"', "3号"),
@@ -55,7 +55,7 @@ class _Writer:
 
     def __init__(self, dice: Random, game_type: str) -> None:
         self.dice = dice
-        self.kind: GameKind = kind(game_type)
+        self.kind: GameDefinition = game_definition(game_type)
         self.slips = dice.choice((0, 0, 0, 0.01, 0.05))
         self.is_finished = not self.maybe(0.2)
         self.is_spoken = dice.choice((0, 0.5, 0.5, 1))

@@ -12,8 +12,13 @@ import polars as pl
 from event_tables import ODD
 from hypothesis import strategies as st
 
-from pipeline.events.contracts import polars_schema
-from pipeline.games import Role, kind, names, with_sides as types_with_sides
+from pipeline.events.contracts import table_schema
+from pipeline.games import (
+    Role,
+    game_definition,
+    game_type_names,
+    game_types_with_sides as types_with_sides,
+)
 from pipeline.vocabulary import GameType, Side
 
 # What the metrics cannot bear yet; each has a test of its own in metrics/test_metric_corners.py.
@@ -77,7 +82,7 @@ class EventTables(dict[str, pl.DataFrame]):
         for name in missing:
             rows[name] = []
         super().__init__(
-            (name, pl.DataFrame(of_table, schema=polars_schema(name)))
+            (name, pl.DataFrame(of_table, schema=table_schema(name)))
             for name, of_table in rows.items()
         )
 
@@ -107,7 +112,7 @@ def _game(random: Random, number: int, index: int | None) -> Iterator[tuple[str,
         "game_type": game_type,
         "system": "magic",
         # A setting is one of its game type.
-        "setting_id": f"{names().index(game_type)}{random.randint(1, 2):031x}",
+        "setting_id": f"{game_type_names().index(game_type)}{random.randint(1, 2):031x}",
         "game_index": index,
         "is_finished": random.random() < 0.8,
     }
@@ -125,7 +130,9 @@ def _game(random: Random, number: int, index: int | None) -> Iterator[tuple[str,
 
 def _player(random: Random, game_type: str, seat: int, is_hidden: bool) -> Row:
     sides = (Side.HIDDEN if is_hidden else Side.CIVILIAN, Side.NONE)
-    role: Role | None = random.choice([one for one in kind(game_type).roles if one.side in sides])
+    role: Role | None = random.choice(
+        [one for one in game_definition(game_type).roles if one.side in sides]
+    )
     if game_type in _HIDDEN and "roles unknown" not in LEFT_OUT and random.random() < 0.2:
         role = None
     is_tested = random.random() < 0.7

@@ -12,9 +12,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from pipeline.events.contracts import GAME_TABLES
-from pipeline.events.frames import Frames, IdentifiedGame, _Batch
-from pipeline.formats import read
-from pipeline.game import BrokenDocument, Fault, GameRecord
+from pipeline.events.frames import EventFrames, IdentifiedGame, _Batch
+from pipeline.formats import read_game
+from pipeline.game_record import GameRecord, InvalidDocumentError, RecordError
 
 Log = dict[str, Any]
 
@@ -94,7 +94,11 @@ def games_of(games: Iterable[GameRecord]) -> list[Game]:
     @cache
     def rows_of(table: str) -> dict[str, list[Row]]:
         found: dict[str, list[Row]] = {one.game_id: [] for one in placed}
-        for row in Frames({table: made().whole(table)}, {}).table(table).iter_rows(named=True):
+        for row in (
+            EventFrames({table: made().complete_table(table)}, {})
+            .table(table)
+            .iter_rows(named=True)
+        ):
             found[row["game_id"]].append(Row(**row))
         return found
 
@@ -105,17 +109,17 @@ def games_of(games: Iterable[GameRecord]) -> list[Game]:
 
 def game_of(log: object, model: str | None = None) -> Game:
     """The game that a log is read as."""
-    game = read(log if isinstance(log, bytes) else encode(log), model)
+    game = read_game(log if isinstance(log, bytes) else encode(log), model)
     assert game is not None
     (output,) = games_of([game])
     return output
 
 
-def fault_of(log: object, model: str | None = None) -> Fault:
+def fault_of(log: object, model: str | None = None) -> RecordError:
     """The fault for which a log is refused."""
     try:
-        game = read(log if isinstance(log, bytes) else encode(log), model)
-    except BrokenDocument as error:
+        game = read_game(log if isinstance(log, bytes) else encode(log), model)
+    except InvalidDocumentError as error:
         return error.fault
     raise AssertionError(f"not refused, but read as {game!r}")
 

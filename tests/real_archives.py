@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from pipeline.archives import documents
+from pipeline.archives import iter_documents
 from pipeline.ingest import IngestSummary, ingest
 from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import metrics
@@ -27,7 +27,7 @@ class Archive(NamedTuple):
 def ingested(archive: Path, folder: Path) -> Archive:
     raw = {
         document.path: json.loads(document.data)
-        for document in documents(archive)
+        for document in iter_documents(archive)
         if document.data is not None and document.path.endswith(".json")
     }
     report = ingest(archive, folder / "lake", jobs=1)

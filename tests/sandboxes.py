@@ -4,9 +4,9 @@ import io
 import pickle
 from typing import Any
 
-from pipeline.answers import AnsweringLake, with_metrics
 from pipeline.errors import PipelineError
 from pipeline.lake import open_lake
+from pipeline.lake_methods import LakeWithMethods, with_registered_metrics
 
 
 class Here:
@@ -22,8 +22,8 @@ class Here:
         lake, query, parameters, memory, metrics = pickle.loads(pickle.dumps(question))
         self._rows, self._error = io.BytesIO(), None
         try:
-            opened = open_lake(lake, None, AnsweringLake) if isinstance(lake, str) else lake
-            with_metrics(opened, metrics).sql(
+            opened = open_lake(lake, None, LakeWithMethods) if isinstance(lake, str) else lake
+            with_registered_metrics(opened, metrics).sql(
                 query, parameters=parameters, memory=memory
             ).write_ipc_stream(self._rows)
         except PipelineError as error:
@@ -45,6 +45,6 @@ class Here:
 
 
 def start(_program: str, **_environment: str) -> tuple[Here, Here]:
-    """In place of `pipeline.processes.start`, which takes long."""
+    """In place of `pipeline.processes.start_python`, which takes long."""
     here = Here()
     return here, here

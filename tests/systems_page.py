@@ -14,7 +14,7 @@ import polars as pl
 from pipeline.api import Lake, open_lake
 from pipeline.ingest import ingest
 from pipeline.metrics import metrics
-from pipeline.metrics.known import NAMES
+from pipeline.metrics.registry import NAMES
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "systems.md"
 MARK = "<!-- {} -->"
@@ -58,7 +58,10 @@ def tables(shared: Path) -> dict[str, str]:
             ingest(archive, Path(scratch) / name, model=MODEL, jobs=1)
             lakes[name] = open_lake(Path(scratch) / name)
         systems = [
-            (name, one) for name, lake in lakes.items() for one in lake.by_system() if one.systems
+            (name, one)
+            for name, lake in lakes.items()
+            for one in lake.split_by_system()
+            if one.systems
         ]
         systems.sort(key=lambda pair: (pair[1].system, pair[0]))
         return {

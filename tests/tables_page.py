@@ -9,16 +9,18 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
-from pipeline.events.contracts import TABLES, OfGame, OfPlayer, OfSeat, Table
+from pipeline.events.contracts import TABLES
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "tables.md"
 MARK = "<!-- generated -->\n"
 _HEAD = ["| column | type and values | description |", "|---|---|---|"]
-_SHARED: dict[str, tuple[type[Table], str, str]] = {
-    "game": (OfGame, "games", "All tables of games, players and actions have these columns."),
-    "player": (OfPlayer, "players", "All tables of players and actions have these columns."),
-    "action": (OfSeat, "decisions", "All tables of actions have these columns."),
+# Title of the shared columns: an example table with these columns, and the text above them.
+_SHARED = {
+    "game": ("games", "All tables of games, players and actions have these columns."),
+    "player": ("players", "All tables of players and actions have these columns."),
+    "action": ("decisions", "All tables of actions have these columns."),
 }
 
 
@@ -33,8 +35,8 @@ def sections(printed: str) -> str:
     lines = []
     shared: dict[str, dict[str, str]] = {}
     known: dict[str, str] = {}
-    for title, (contract, example, text) in _SHARED.items():
-        new = contract.columns().keys() - known.keys()
+    for title, (example, text) in _SHARED.items():
+        new = _base(example).columns().keys() - known.keys()
         shared[title] = {name: row for name, row in rows[example].items() if name in new}
         known |= shared[title]
         lines += [f"### Columns of the {title}", "", text, "", *_HEAD, *shared[title].values(), ""]
@@ -45,7 +47,7 @@ def sections(printed: str) -> str:
         links = ", ".join(
             f"[{title}](#columns-of-the-{title})"
             for title, columns in shared.items()
-            if issubclass(contract, _SHARED[title][0])
+            if issubclass(contract, _base(_SHARED[title][0]))
             or (title == "player" and columns.items() <= rows[table].items())
         )
         line = (f"Key: {key}. " if key else "") + (f"Shared columns: {links}." if links else "")
@@ -57,6 +59,11 @@ def sections(printed: str) -> str:
             lines.append(row.replace(f"| {_values(row)} |", f"| as `{same}` |") if same else row)
         lines.append("")
     return "\n".join(map(_short, lines[:-1])) + "\n"
+
+
+def _base(table: str) -> Any:
+    """The class whose columns the table and its like share."""
+    return TABLES[table].__base__
 
 
 def _name(row: str) -> str:

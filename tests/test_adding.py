@@ -65,9 +65,9 @@ def add(example: Example, top: Path) -> None:
 # A process of the copy for all commands: each by itself would take a second to start.
 ANSWERS = """
 import contextlib, io, json, sys
-import pipeline.sandbox, sandboxes
+import pipeline.query_processes, sandboxes
 from pipeline.cli import main
-pipeline.sandbox.start = sandboxes.start
+pipeline.query_processes.start_python = sandboxes.start
 for line in sys.stdin:
     printed = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True)
     with contextlib.redirect_stdout(printed):
@@ -154,11 +154,11 @@ def test_the_page_has_an_example_of_each() -> None:
         "tests/logs/pgg.py",
         "pipeline/games/stag_hunt.py",
         "pipeline/formats/magic/stag_hunt.py",
-        "pipeline/acts.py",
-        "pipeline/game.py",
+        "pipeline/action_tables.py",
+        "pipeline/game_record.py",
         "pipeline/reports/talk.py",
         "pipeline/registry.py",
-        "pipeline/answers.py",
+        "pipeline/lake_methods.py",
     } == found
 
 

@@ -14,11 +14,11 @@ from polars.testing import assert_frame_equal
 from rawlogs import write_logs
 
 import pipeline
-from pipeline.answers import AnsweringLake
 from pipeline.api import Lake
 from pipeline.cli import main
 from pipeline.errors import LakeError, QueryError, UsageError
 from pipeline.ingest import ingest
+from pipeline.lake_methods import LakeWithMethods
 from pipeline.metrics import metrics
 from pipeline.metrics.evidence import evidence
 from pipeline.reports.audit import audit
@@ -31,7 +31,7 @@ from pipeline.vocabulary import Edition, Engine
 
 METHODS = {
     name: one
-    for kind in (AnsweringLake, Lake)
+    for kind in (LakeWithMethods, Lake)
     for name, one in vars(kind).items()
     if callable(one) and name[0] != "_"
 }
@@ -94,7 +94,7 @@ def test_a_damaged_file_is_an_error_of_the_lake_in_python_too(
 ) -> None:
     shutil.copytree(str(lake.path), tmp_path / "lake")
     damaged = pipeline.open_lake(tmp_path / "lake")
-    (name,) = list(damaged.sizes("results"))[:1]
+    (name,) = list(damaged.file_sizes_bytes("results"))[:1]
     file = tmp_path / "lake" / "results" / name
     file.write_bytes(b"x" * (file.stat().st_size - 4) + b"PAR1")
     what = "table `results`" if method == "sql" else "lake"
@@ -187,7 +187,7 @@ def test_a_game_is_found_by_what_it_is_and_opened_by_its_id(lake: Lake) -> None:
     assert game.messages["message_index"].to_list() == list(range(game.messages.height))
     assert all(text.split("\n")[0].strip() in game.text for text in game.messages["content"])
     everything = lake.games()
-    assert everything.height == sum(lake.counts("games").values())
+    assert everything.height == sum(lake.row_counts_by_file("games").values())
     assert lake.games(limit=2).equals(everything.head(2))
     wrong = {"model": "nobody", "game_type": "chess", "outcome": "won"}
     for name, value in wrong.items():

@@ -12,18 +12,18 @@ import pytest
 
 import pipeline
 from pipeline import pages, plots
-from pipeline.answers import AnsweringLake
 from pipeline.api import Game, Lake
 from pipeline.cli.app import app
-from pipeline.metrics.known import NAMES
-from pipeline.pages.report import Shown
-from pipeline.present import Presented
+from pipeline.lake_methods import LakeWithMethods
+from pipeline.metrics.registry import NAMES
+from pipeline.pages.report import RenderedPage
+from pipeline.render import ResultTable
 from pipeline.reports.cite import Citation
-from pipeline.reports.documents import Hits
+from pipeline.reports.documents import SearchResult
 from pipeline.reports.transcript import Transcript
 from pipeline.verify import Verification
 
-CLASSES = [Lake, Game, Transcript, Citation, Hits, Presented, Shown, Verification]
+CLASSES = [Lake, Game, Transcript, Citation, SearchResult, ResultTable, RenderedPage, Verification]
 CLASSES += [getattr(pipeline, name) for name in ("Metric", "Rows", "Term", "Combine", "GameType")]
 
 
@@ -44,7 +44,7 @@ def public() -> Iterator[tuple[str, object]]:
                 for name, one in vars(base).items():
                     if name[0] != "_" and (callable(one) or isinstance(one, property)):
                         yield f"{kind.__name__}.{name}", one
-    for name in ("plot_metric", "plot_profile", "plot_differences", "plot_columns", "svg"):
+    for name in ("plot_metric", "plot_profile", "plot_differences", "plot_columns", "chart_to_svg"):
         yield f"plots.{name}", getattr(plots, name)
 
 
@@ -107,7 +107,7 @@ FREE = {"sql"}
 def returning_frames() -> set[str]:
     methods = {
         name: one
-        for kind in (AnsweringLake, Lake)
+        for kind in (LakeWithMethods, Lake)
         for name, one in vars(kind).items()
         if inspect.isfunction(one)
     }
@@ -133,11 +133,11 @@ ELSEWHERE = {
     "sql": "Lake.sql",
     "view": "Lake.page",
     "ingest": "pipeline.ingest.ingest",
-    "catalog": "pipeline.catalog.renew",
+    "catalog": "pipeline.catalog.rebuild_catalog",
     "maintain": "pipeline.lake.maintain.maintain",
     "simulate": "pipeline.simulate.simulate",
-    "convert": "pipeline.conversion.convert",
-    "validate": "pipeline.conversion.validate",
+    "convert": "pipeline.conversion.iter_converted",
+    "validate": "pipeline.conversion.iter_validated",
 }
 
 
@@ -185,11 +185,11 @@ WITHOUT_PARAMETER = {
     "evidence --misses": "`hit=False`",
     "ingest --models-from": "a map as `model`",
     "ingest --master": "a Spark team",
-    "ingest --watch": "`pipeline.ingest.settled`",
+    "ingest --watch": "`pipeline.ingest.wait_for_settled_files`",
     "leaderboard --percent": "`present(..., percent=True)`",
     "quarantine --export": "`pipeline.ingest.export`",
     "schema --interchange": "the JSON Schema",
-    "show --seat": "`Game.seen_by`",
+    "show --seat": "`Game.items_seen_by`",
     "sql --file": "a file with the query",
     "sql --timeout": "a process of its own has the query",
     "view --host": "a server",

@@ -27,11 +27,17 @@ from typing import Any
 import pytest
 import zstandard
 
-from pipeline.archives import Document, documents, measure, read_unit, units
+from pipeline.archives import (
+    Document,
+    count_files_and_bytes,
+    iter_documents,
+    iter_file_documents,
+    iter_source_files,
+)
 from pipeline.archives.members import Distinct
 from pipeline.errors import SourceError
-from pipeline.formats import read
-from pipeline.game import BrokenDocument
+from pipeline.formats import read_game
+from pipeline.game_record import InvalidDocumentError
 
 # In the order of whole paths as text: "-" and "." come before "/".
 TREE = {
@@ -129,16 +135,16 @@ def archive(file: Path, tree: dict[str, bytes]) -> Path:
 
 
 def contents(*sources: str | Path) -> list[tuple[str, bytes | None, str | None]]:
-    return [(document.path, document.data, document.reason) for document in documents(sources)]
+    return [(document.path, document.data, document.reason) for document in iter_documents(sources)]
 
 
 def only(*sources: str | Path) -> Document:
-    (document,) = documents(sources)
+    (document,) = iter_documents(sources)
     return document
 
 
 def locations(*sources: str | Path) -> list[str]:
-    return [f"{document.source}/{document.path}" for document in documents(sources)]
+    return [f"{document.source}/{document.path}" for document in iter_documents(sources)]
 
 
 # The same documents, whatever holds them
@@ -147,14 +153,14 @@ def locations(*sources: str | Path) -> list[str]:
 def test_folder(tmp_path: Path) -> None:
     root = folder(tmp_path / "logs", TREE)
     assert contents(root) == EXPECTED
-    assert {document.source for document in documents(root)} == {root.as_posix()}
+    assert {document.source for document in iter_documents(root)} == {root.as_posix()}
 
 
 @pytest.mark.parametrize("ending", ARCHIVES)
 def test_archive_holds_what_the_folder_does(tmp_path: Path, ending: str) -> None:
     file = archive(tmp_path / f"logs{ending}", TREE)
     assert contents(file) == EXPECTED
-    assert {document.source for document in documents(file)} == {file.as_posix()}
+    assert {document.source for document in iter_documents(file)} == {file.as_posix()}
 
 
 @pytest.mark.parametrize("ending", ARCHIVES)
@@ -163,7 +169,7 @@ def test_archive_in_a_folder(tmp_path: Path, ending: str) -> None:
     archive(tmp_path / "sub" / f"logs{ending}", TREE)
     inside = f"sub/logs{ending}/"
     assert contents(tmp_path) == [(inside + path, *rest) for path, *rest in EXPECTED]
-    assert {document.source for document in documents(tmp_path)} == {tmp_path.as_posix()}
+    assert {document.source for document in iter_documents(tmp_path)} == {tmp_path.as_posix()}
 
 
 TO_SKIP = b"\x50\x2a\x4d\x18" + (4).to_bytes(4, "little") + b"what"
@@ -280,7 +286,9 @@ def _paths_with(ending: str) -> list[str]:
 def test_source_of_a_file_is_its_folder(tmp_path: Path) -> None:
     root = folder(tmp_path / "a", TREE)
     assert only(root / "a" / "0.json") == Document((root / "a").as_posix(), "0.json", b"[0]")
-    paths = [(document.source, document.path) for document in documents(root / "a" / "c.jsonl")]
+    paths = [
+        (document.source, document.path) for document in iter_documents(root / "a" / "c.jsonl")
+    ]
     assert paths == [((root / "a").as_posix(), f"c.jsonl#{line}") for line in (1, 4)]
 
 
@@ -309,7 +317,7 @@ def test_member_names_are_only_labels(tmp_path: Path) -> None:
     names = ["./0.json", "/etc/1.json", "../../2.json", "a/../3.json"]
     (tmp_path / "x.tar").write_bytes(tar(dict.fromkeys(names, b"{}")))
     expected = ["0.json", *names[1:]]
-    assert [document.path for document in documents(tmp_path / "x.tar")] == expected
+    assert [document.path for document in iter_documents(tmp_path / "x.tar")] == expected
     assert locations(tmp_path) == locations(tmp_path / "x.tar")
     assert list(tmp_path.iterdir()) == [tmp_path / "x.tar"]
 
@@ -317,7 +325,7 @@ def test_member_names_are_only_labels(tmp_path: Path) -> None:
 def test_member_names_that_name_nothing(tmp_path: Path) -> None:
     names = ["", ".", "..", "a/..", "0.json/.", ".json", "x.", "z.json"]
     (tmp_path / "x.tar").write_bytes(tar(dict.fromkeys(names, b"{}")))
-    found = list(documents(tmp_path / "x.tar"))
+    found = list(iter_documents(tmp_path / "x.tar"))
     assert [document.path for document in found] == names
     assert [document.path for document in found if document.data] == ["z.json"]
     assert not any(document.is_broken for document in found)
@@ -331,7 +339,7 @@ def test_members_of_a_zip_packed_with_zstd(tmp_path: Path) -> None:
     assert contents(file) == contents(tmp_path / "same.zip")
     data = zipped_with_zstd({"0.json": b"[]", "1.json": b"{}"})
     file.write_bytes(data.replace(zstandard.compress(b"[]"), zstandard.compress(b"[1")))
-    assert [(one.path, one.is_broken) for one in documents(file)] == [
+    assert [(one.path, one.is_broken) for one in iter_documents(file)] == [
         *(("0.json", True), ("1.json", False))
     ]
 
@@ -343,7 +351,7 @@ def test_names_that_are_not_utf8(tmp_path: Path) -> None:
     except OSError:
         pytest.skip("this file system has only names of UTF-8")
     archive(tmp_path / "a" / "x.tar", dict.fromkeys(names[:2], b"{}"))
-    found = [document for document in documents(tmp_path / "a") if document.data == b"{}"]
+    found = [document for document in iter_documents(tmp_path / "a") if document.data == b"{}"]
     assert len({f"{document.path}".encode() for document in found}) == len(found) == 5
     in_folder = only(tmp_path / "a" / names[2])
     assert f"{in_folder.source}/{in_folder.path}" in locations(tmp_path / "a")
@@ -368,7 +376,7 @@ def test_passed_over_by_name(tmp_path: Path) -> None:
     assert contents(root) == expected
     assert contents(archive(tmp_path / "x.tar", dict.fromkeys(sorted(tree), b"?"))) == expected
     assert contents(root / "LICENSE") == [("LICENSE", None, tree["LICENSE"])]
-    assert not any(document.is_broken for document in documents(root))
+    assert not any(document.is_broken for document in iter_documents(root))
 
 
 @pytest.mark.parametrize("ending", ["", ".tar", ".zip"])
@@ -462,7 +470,7 @@ def test_reasons_are_not_in_the_words_of_python(tmp_path: Path, what: str) -> No
     packed = PACK.get(file.suffix)
     data = packed(tree) if packed else COMPRESS[file.suffix](tree["0.json"])
     file.write_bytes(DAMAGE[what](data))
-    document = list(documents(file))[-1]
+    document = list(iter_documents(file))[-1]
     assert document.is_broken
     assert document.reason
     assert not OF_PYTHON.search(document.reason)
@@ -507,7 +515,7 @@ def test_overlapping_sources_yield_each_file_once(tmp_path: Path, n_turns: int) 
     ]
     given = given[n_turns:] + given[:n_turns]
     assert sorted(locations(*given)) == sorted(locations(root))
-    assert measure(given) == measure(root)
+    assert count_files_and_bytes(given) == count_files_and_bytes(root)
 
 
 def test_hidden_folder_given_beside_its_parent_is_read(tmp_path: Path) -> None:
@@ -552,7 +560,11 @@ def test_existing_name_is_no_pattern(tmp_path: Path) -> None:
 def test_one_source_needs_no_list(tmp_path: Path) -> None:
     """A string is a sequence of strings too, and the first of `/a/b` would be the whole disk."""
     root = folder(tmp_path / "a", TREE)
-    assert list(documents(str(root))) == list(documents(root)) == list(documents([root]))
+    assert (
+        list(iter_documents(str(root)))
+        == list(iter_documents(root))
+        == list(iter_documents([root]))
+    )
 
 
 # Errors of the user
@@ -563,18 +575,18 @@ def test_all_bad_sources_are_named_before_anything_is_read(tmp_path: Path) -> No
     (tmp_path / "empty" / "er").mkdir(parents=True)
     bad = ["nope.json", "*.zip", "empty"]
     with pytest.raises(SourceError) as caught:
-        documents([good, *(tmp_path / name for name in bad)])
+        iter_documents([good, *(tmp_path / name for name in bad)])
     assert all(name in str(caught.value) for name in bad)
     assert str(good) not in str(caught.value)
     assert "\n" not in str(caught.value)
     with pytest.raises(SourceError):
-        measure(tmp_path / "nope.json")
+        count_files_and_bytes(tmp_path / "nope.json")
 
 
 def test_folder_with_only_a_hidden_one_is_empty(tmp_path: Path) -> None:
     folder(tmp_path, {".git/0.json": b"{}"})
     with pytest.raises(SourceError, match="no file"):
-        documents(tmp_path)
+        iter_documents(tmp_path)
 
 
 def _refuse(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -592,11 +604,11 @@ def _refuse(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_folder_that_cannot_be_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = folder(tmp_path / "a", {"locked/0.json": b"{}", "z.json": b"{}"})
     _refuse("locked", monkeypatch)
-    locked, readable = documents(root)
+    locked, readable = iter_documents(root)
     assert locked == Document(root.as_posix(), "locked/", None, "Permission denied", True)
     assert readable.data == b"{}"
     with pytest.raises(SourceError, match="Permission denied"):
-        documents(root / "locked")
+        iter_documents(root / "locked")
 
 
 @pytest.fixture
@@ -637,9 +649,9 @@ def test_folders_nested_deeper_than_calls(nest: Callable[..., Path], tmp_path: P
         ("d/" * depth + "0.json", b"{}", None),
         ("z.json", b"[9]", None),
     ]
-    assert measure(root) == (3, 7)
+    assert count_files_and_bytes(root) == (3, 7)
     with pytest.raises(SourceError, match="nested too deep"):
-        documents(root / "**" / "*.json")
+        iter_documents(root / "**" / "*.json")
 
 
 LONGEST_NAME = "d" * 250
@@ -648,7 +660,7 @@ LONGEST_NAME = "d" * 250
 def test_a_folder_whose_path_is_too_long(nest: Callable[..., Path]) -> None:
     root = nest([LONGEST_NAME] * 20, {"0.json": b"{}"})
     (root / "z.json").write_bytes(b"[9]")
-    folder, readable = documents(root)
+    folder, readable = iter_documents(root)
     assert set(folder.path.split("/")) == {LONGEST_NAME, ""}
     assert folder.is_broken
     assert folder.reason == os.strerror(errno.ENAMETOOLONG)
@@ -675,7 +687,7 @@ def test_file_that_vanishes_or_never_was(tmp_path: Path) -> None:
     (root / "1.json").symlink_to("nowhere")
     (root / "2.tar").symlink_to("nowhere")
     (root / "3.json").symlink_to("3.json")
-    reading = documents(root)
+    reading = iter_documents(root)
     broken = [next(reading) for _ in range(4)][1:]
     assert [document.path for document in broken] == ["1.json", "2.tar", "3.json"]
     assert all(document.is_broken and document.reason for document in broken)
@@ -689,7 +701,7 @@ def test_file_that_vanishes_or_never_was(tmp_path: Path) -> None:
 
 def check_loss(file: Path, whole: list[Document]) -> int:
     """Hold that a prefix came, then one broken document for the file; return how many came."""
-    *before, last = documents(file)
+    *before, last = iter_documents(file)
     assert before == whole[: len(before)]
     assert (last.source, last.path, last.data) == (file.parent.as_posix(), file.name, None)
     assert last.is_broken
@@ -702,7 +714,7 @@ def check_loss(file: Path, whole: list[Document]) -> int:
 @pytest.mark.parametrize("ending", ARCHIVES)
 def test_cut_archive_yields_what_precedes_the_cut(tmp_path: Path, ending: str) -> None:
     file = archive(tmp_path / f"x{ending}", many())
-    whole, data = list(documents(file)), file.read_bytes()
+    whole, data = list(iter_documents(file)), file.read_bytes()
     counts = []
     n_padding = 10_240  # a tar ends in zeros that nobody misses
     for length in sorted({*range(0, len(data) - n_padding, len(data) // 50), 100, 512, 700}):
@@ -716,7 +728,7 @@ def test_cut_archive_yields_what_precedes_the_cut(tmp_path: Path, ending: str) -
 @pytest.mark.parametrize("ending", [".tar.gz", ".tar.zst", ".tar.xz", ".tar.bz2"])
 def test_cut_in_the_last_bytes_is_noticed(tmp_path: Path, ending: str, n_bytes: int) -> None:
     file = archive(tmp_path / f"x{ending}", TREE)
-    whole = list(documents(file))
+    whole = list(iter_documents(file))
     file.write_bytes(file.read_bytes()[:-n_bytes])
     check_loss(file, whole)
 
@@ -726,7 +738,7 @@ def test_tar_cut_between_members_is_noticed(tmp_path: Path) -> None:
     file = tmp_path / "x.tar"
     data = tar({f"{i}.json": bytes(512) for i in range(9)})
     file.write_bytes(data)
-    whole = list(documents(file))
+    whole = list(iter_documents(file))
     for n_members in range(10):
         file.write_bytes(data[: n_members * 1024])
         assert check_loss(file, whole) == n_members
@@ -737,7 +749,7 @@ def test_tar_cut_between_members_is_noticed(tmp_path: Path) -> None:
 def test_damaged_header_of_a_tar_is_noticed(tmp_path: Path) -> None:
     data = bytearray(tar({f"{i}.json": bytes(512) for i in range(9)}))
     (tmp_path / "x.tar").write_bytes(data)
-    whole = list(documents(tmp_path / "x.tar"))
+    whole = list(iter_documents(tmp_path / "x.tar"))
     data[5 * 1024 + 3] ^= 1
     (tmp_path / "x.tar").write_bytes(data)
     assert check_loss(tmp_path / "x.tar", whole) == 5
@@ -745,7 +757,7 @@ def test_damaged_header_of_a_tar_is_noticed(tmp_path: Path) -> None:
 
 def test_tar_behind_a_tar_is_noticed(tmp_path: Path) -> None:
     (tmp_path / "x.tar").write_bytes(tar(TREE) + tar(TREE))
-    *before, last = documents(tmp_path / "x.tar")
+    *before, last = iter_documents(tmp_path / "x.tar")
     assert [document.path for document in before] == [path for path, *_ in EXPECTED]
     assert last.is_broken
 
@@ -767,7 +779,7 @@ def test_cut_lines(tmp_path: Path, packed: str) -> None:
     file = tmp_path / f"x.jsonl{packed}"
     data = COMPRESS[packed](b"\n".join(lines))
     file.write_bytes(data)
-    whole = list(documents(file))
+    whole = list(iter_documents(file))
     assert [document.data for document in whole] == lines
     counts = []
     for twentieth in range(20):
@@ -782,7 +794,7 @@ def test_cut_lines(tmp_path: Path, packed: str) -> None:
 def test_member_with_damage_of_its_own(tmp_path: Path, ending: str, packed: str) -> None:
     cut = COMPRESS[packed](b"{}\n{}")[:-1]
     tree = {f"0.json{packed}": cut, f"1.jsonl{packed}": b"?", "2.json": b"{}"}
-    found = list(documents(archive(tmp_path / f"x{ending}", tree)))
+    found = list(iter_documents(archive(tmp_path / f"x{ending}", tree)))
     assert [(document.path, document.is_broken) for document in found] == [
         (f"0.json{packed}", True),
         (f"1.jsonl{packed}", True),
@@ -806,7 +818,7 @@ def test_the_whole_lines_of_a_short_file_are_kept(
     else:
         packed = tmp_path / name
         packed.write_bytes(data)
-    found = list(documents(packed))
+    found = list(iter_documents(packed))
     assert [document.data for document in found[:3]] == games[:3]
     assert found[3].is_broken
     assert "everything after #3 is lost" in str(found[3].reason)
@@ -822,10 +834,10 @@ def test_a_game_whose_file_is_damaged_behind_it_is_kept(
     data = gzip.compress(game)
     data = data + b"junk" if damage == "junk" else data[:-8] + b"\0" * 8
     if outer:
-        found = list(documents(archive(tmp_path / f"x{outer}", {"7.json.gz": data})))
+        found = list(iter_documents(archive(tmp_path / f"x{outer}", {"7.json.gz": data})))
     else:
         (tmp_path / "7.json.gz").write_bytes(data)
-        found = list(documents(tmp_path / "7.json.gz"))
+        found = list(iter_documents(tmp_path / "7.json.gz"))
     assert [(one.path, one.data) for one in found] == [("7.json.gz", game), ("7.json.gz#2", None)]
     assert found[1].is_broken
     assert (
@@ -844,7 +856,7 @@ def test_what_is_no_whole_object_before_the_damage_is_lost(tmp_path: Path) -> No
 def test_lines_with_a_wrong_checksum_are_kept(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl.gz"
     file.write_bytes(gzip.compress(b'{"game": 1}\n{"game": 2}\n')[:-8] + b"\0" * 8)
-    *found, last = documents(file)
+    *found, last = iter_documents(file)
     assert [one.data for one in found] == [b'{"game": 1}', b'{"game": 2}']
     assert last.reason == "everything after #2 is lost: the compressed data is damaged"
 
@@ -854,7 +866,7 @@ def test_whole_games_of_a_short_tar_that_is_cut_are_kept(tmp_path: Path, indent:
     game = json.dumps({"game": 1}, indent=indent).encode()
     data = tar({"a.json": game, "b.jsonl": game + b"\n" + game + b"\n" + b" " * 999 + game})
     (tmp_path / "x.tar").write_bytes(data[: data.index(b" " * 99) + 99])
-    *found, last = documents(tmp_path / "x.tar")
+    *found, last = iter_documents(tmp_path / "x.tar")
     assert [document.data for document in found] == [game] * 3
     assert last.is_broken
 
@@ -871,22 +883,22 @@ def test_a_pointer_of_git_lfs_is_named_in_place_of_any_file(tmp_path: Path, oute
         archive(tmp_path / f"x{outer}", tree)
     for name, data in {} if outer else tree.items():
         (tmp_path / name).write_bytes(data)
-    found = list(documents(tmp_path))
+    found = list(iter_documents(tmp_path))
     assert len(found) == len(endings)
     for document in found:
         if document.data is None:
             assert document.is_broken
             assert "git lfs pull" in str(document.reason)
         else:
-            with pytest.raises(BrokenDocument) as error:
-                read(document.data, None, document.path)
+            with pytest.raises(InvalidDocumentError) as error:
+                read_game(document.data, None, document.path)
             assert "git lfs pull" in error.value.fault.message
 
 
 def test_a_file_in_another_encoding_is_one_document(tmp_path: Path) -> None:
     for name in ("a.json", "b.jsonl", "c.csv"):
         (tmp_path / name).write_bytes('{"a": "b"}\n{"c": "d"}\n'.encode("utf-16"))
-    *found, text = documents(tmp_path)
+    *found, text = iter_documents(tmp_path)
     assert [document.path for document in found] == ["a.json", "b.jsonl"]
     assert "UTF-16" in str(text.reason)
 
@@ -894,7 +906,7 @@ def test_a_file_in_another_encoding_is_one_document(tmp_path: Path) -> None:
 def test_lines_in_a_cut_tar_are_lost_with_the_tar(tmp_path: Path) -> None:
     lines = b"\n".join(random.Random(7).randbytes(700).hex().encode() for _ in range(500))
     file = archive(tmp_path / "x.tar.gz", {"0.json": b"{}", "1.jsonl": lines, "2.json": b"{}"})
-    whole = list(documents(file))
+    whole = list(iter_documents(file))
     file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
     assert 100 < check_loss(file, whole) < 300
 
@@ -903,7 +915,7 @@ def test_damaged_member_of_a_zip(tmp_path: Path) -> None:
     data = bytearray(zipped({"0.json": b"first", "1.json": b"next"}, zipfile.ZIP_STORED))
     data[data.index(b"first")] ^= 1
     (tmp_path / "x.zip").write_bytes(data)
-    damaged, fine = documents(tmp_path / "x.zip")
+    damaged, fine = iter_documents(tmp_path / "x.zip")
     assert (damaged.path, damaged.data, damaged.is_broken) == ("0.json", None, True)
     assert (fine.path, fine.data, fine.is_broken) == ("1.json", b"next", False)
 
@@ -913,7 +925,7 @@ def test_encrypted_member_of_a_zip(tmp_path: Path) -> None:
     data[6] |= 1  # the flags in the member's own header
     data[data.index(b"PK\1\2") + 8] |= 1  # and in the directory
     (tmp_path / "x.zip").write_bytes(data)
-    locked, _, fine = documents(tmp_path / "x.zip")
+    locked, _, fine = iter_documents(tmp_path / "x.zip")
     assert locked[1:] == ("0.json", None, "encrypted", True)
     assert fine.data == b"{}"
 
@@ -931,7 +943,7 @@ def test_no_damage_raises(tmp_path: Path, ending: str, seed: int) -> None:
                 [0, 0x80, 0xFF, dice.randrange(256)]
             )
         (tmp_path / f"x{ending}").write_bytes(damaged)
-        for document in documents(tmp_path):
+        for document in iter_documents(tmp_path):
             assert (document.data is None) == (document.reason is not None)
 
 
@@ -943,7 +955,7 @@ LIMIT = 1000
 
 def sizes(file: Path) -> list[tuple[str, int | None]]:
     """Path and size of each document of at most a thousand bytes, null for one with more."""
-    found = list(documents(file, max_document=LIMIT))
+    found = list(iter_documents(file, max_document=LIMIT))
     for document in found:
         assert document.is_broken is (document.data is None)
         assert not document.is_broken or "larger than 1,000 bytes" in (document.reason or "")
@@ -999,7 +1011,7 @@ def test_a_zip_whose_directory_understates_a_size(tmp_path: Path) -> None:
     place = data.index(b"PK\1\2") + 24
     data[place : place + 4] = (10).to_bytes(4, "little")
     (tmp_path / "x.zip").write_bytes(data)
-    lying, fine = documents(tmp_path / "x.zip", max_document=LIMIT)
+    lying, fine = iter_documents(tmp_path / "x.zip", max_document=LIMIT)
     assert (lying.data, lying.is_broken) == (None, True)
     assert fine.data == b"{}"
 
@@ -1013,7 +1025,7 @@ def test_what_is_refused_is_not_held(tmp_path: Path, name: str) -> None:
         archive(tmp_path / name, tree)
     del tree
     tracemalloc.start()
-    (refused,) = documents(tmp_path, max_document=LIMIT)
+    (refused,) = iter_documents(tmp_path, max_document=LIMIT)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert refused.is_broken
@@ -1061,12 +1073,14 @@ def test_members_of_one_name_are_told_apart(tmp_path: Path, pack: str) -> None:
 def test_many_names_are_kept_in_little_memory() -> None:
     tracemalloc.start()
     distinct = Distinct()
-    assert all(distinct.name(f"/results/{n}.json") == f"/results/{n}.json" for n in range(20_000))
+    assert all(
+        distinct.unique_name(f"/results/{n}.json") == f"/results/{n}.json" for n in range(20_000)
+    )
     size, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert size < 20_000 * 160
-    assert distinct.name("/results/0.json") == "/results/0.json (2)"
-    assert distinct.name("/results/19999.json") == "/results/19999.json (2)"
+    assert distinct.unique_name("/results/0.json") == "/results/0.json (2)"
+    assert distinct.unique_name("/results/19999.json") == "/results/19999.json (2)"
 
 
 # Work to be dealt out
@@ -1077,12 +1091,12 @@ def test_units_dealt_out_are_the_documents(tmp_path: Path) -> None:
     root = folder(tmp_path / "a", TREE)
     for ending in ARCHIVES:
         archive(root / f"x{ending}", TREE)
-    whole = list(documents([root, archive(tmp_path / "y.zip", TREE)]))
-    dealt = list(units([root, tmp_path / "y.zip"]))
+    whole = list(iter_documents([root, archive(tmp_path / "y.zip", TREE)]))
+    dealt = list(iter_source_files([root, tmp_path / "y.zip"]))
     copies = [pickle.loads(pickle.dumps(unit)) for unit in dealt]
     assert copies == dealt
-    assert [document for unit in copies for document in read_unit(unit)] == whole
-    assert {unit.path for unit in dealt if unit.holds_many} == {
+    assert [document for unit in copies for document in iter_file_documents(unit)] == whole
+    assert {unit.path for unit in dealt if unit.can_hold_many_documents} == {
         *("a/c.jsonl", "a/notes.txt"),
         "y.zip",
         *(f"x{ending}" for ending in ARCHIVES),
@@ -1091,7 +1105,7 @@ def test_units_dealt_out_are_the_documents(tmp_path: Path) -> None:
         assert unit.file
         assert unit.n_bytes == Path(unit.file).stat().st_size
         reported: list[int] = []
-        assert list(read_unit(unit, on_bytes=reported.append))
+        assert list(iter_file_documents(unit, on_bytes=reported.append))
         assert sum(reported) == unit.n_bytes
 
 
@@ -1107,18 +1121,18 @@ def test_bytes_reported_add_up_to_those_on_disk(tmp_path: Path, damage: int) -> 
         file.write_bytes(file.read_bytes()[damage:])
     on_disk = [path.stat().st_size for path in root.rglob("*") if path.is_file()]
     reported: list[int] = []
-    for _ in documents(root, reported.append):
+    for _ in iter_documents(root, reported.append):
         pass
     assert sum(reported) == sum(on_disk)
     assert min(reported) > 0
-    assert measure(root) == (len(on_disk) + 1, sum(on_disk))
+    assert count_files_and_bytes(root) == (len(on_disk) + 1, sum(on_disk))
 
 
 @pytest.mark.parametrize("ending", [".tar", ".tar.zst", ".tar.gz", ".tar.xz", ".zip"])
 def test_bytes_are_reported_while_an_archive_is_read(tmp_path: Path, ending: str) -> None:
     file = archive(tmp_path / f"x{ending}", {f"{i}.json": os.urandom(20_000) for i in range(50)})
     reported: list[int] = []
-    at_documents = [sum(reported) for _ in documents(file, reported.append)]
+    at_documents = [sum(reported) for _ in iter_documents(file, reported.append)]
     assert at_documents[0] < file.stat().st_size / 4
     assert file.stat().st_size / 3 < at_documents[25] < file.stat().st_size * 3 / 4
     assert at_documents == sorted(at_documents)
@@ -1127,6 +1141,6 @@ def test_bytes_are_reported_while_an_archive_is_read(tmp_path: Path, ending: str
 def test_an_iterator_left_halfway_leaves_nothing_open(tmp_path: Path) -> None:
     for ending in ARCHIVES:
         archive(tmp_path / f"x{ending}", TREE)
-    for document in documents(tmp_path):
+    for document in iter_documents(tmp_path):
         assert document.data is not None
         break

@@ -18,9 +18,9 @@ from pipeline.ingest import ingest
 from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import metrics
 from pipeline.metrics.evidence import evidence
-from pipeline.metrics.known import names
+from pipeline.metrics.registry import metric_names
 from pipeline.reports.audit import KINDS, audit, findings
-from pipeline.reports.games import alike, models
+from pipeline.reports.games import models, similar_names
 from pipeline.simulate import simulate
 from pipeline.vocabulary import EDITIONS
 
@@ -409,7 +409,7 @@ def test_models_whose_names_look_alike_are_named_and_counted_apart(tmp_path: Pat
     assert says["gpt-4o"].count("1 game") == len(GROUPS[0])
     assert '"gpt-4o " (7 characters, 1 game)' in says["gpt-4o"]
     assert {says[name] for name in GROUPS[2]} == {"no model"}
-    assert len(alike(lake)) == len(GROUPS)
+    assert len(similar_names(lake)) == len(GROUPS)
     # The two writings of the rule agree, name by name.
     in_polars = models(lake).drop_nulls("looks_like").select("model", "looks_like")
     assert sorted(in_polars.rows()) == sorted(says.items())
@@ -437,11 +437,11 @@ def test_no_metric_counts_a_bot(with_bots: StoredLake) -> None:
     assert not bots["is_tested"].any()
     seats = bots.select("game_id", "seat")
     n_counted = 0
-    for one in with_bots.by_system():
+    for one in with_bots.split_by_system():
         models = set(players.filter("is_tested", system=one.system)["model"])
         for edition in EDITIONS:
             assert set(metrics(one, edition=edition)["model"]) <= models
-            for name in names(edition):
+            for name in metric_names(edition):
                 rows = evidence(one, name, edition=edition)
                 n_counted += rows.height
                 assert rows.join(seats, on=["game_id", "seat"]).is_empty()

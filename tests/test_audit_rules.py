@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from pipeline import games, sqlfiles
+from pipeline import games, sql_files
 from pipeline.events.contracts import TABLES
 from pipeline.ingest import ingest
 from pipeline.lake import StoredLake, open_lake
 from pipeline.reports.audit import KINDS, audit, findings
 from pipeline.verify import verify
-from pipeline.warehouse import bounded
+from pipeline.warehouse import connect_with_memory_limit
 
 Game = dict[str, Any]
 Event = dict[str, Any]
@@ -793,31 +793,33 @@ def test_a_score_that_follows_from_the_decisions_leaves_who_won(
 
     4 and 6 points are logged, where the payoffs say 4 for both: only the second has won.
     """
-    scores = sqlfiles.whole("audit/scores")
-    outcomes = sqlfiles.whole("audit/outcomes")
+    scores = sql_files.read_select("audit/scores")
+    outcomes = sql_files.read_select("audit/outcomes")
     others = f"""SELECT * FROM ({scores}) WHERE hit_read IS DISTINCT FROM hit_logged
         AND game_id NOT IN (SELECT game_id FROM ({scores}) WHERE is_found)
         AND game_id NOT IN (SELECT game_id FROM ({outcomes}) WHERE is_found)"""
     for one in (lake, open_lake(sample_lake)):
-        with bounded(one, {}, " ".join(TABLES)) as connection:
+        with connect_with_memory_limit(one, {}, " ".join(TABLES)) as connection:
             assert connection.sql(others).fetchall() == []
     tie = lake.table("games").filter(path="scores/not by the setting.json").collect()["game_id"]
-    with bounded(lake, {}, " ".join(TABLES)) as connection:
+    with connect_with_memory_limit(lake, {}, " ".join(TABLES)) as connection:
         hits = connection.sql(f"SELECT game_id, seat, hit_read FROM ({scores})").fetchall()
     assert {row[1:] for row in hits if row[0] == tie.item()} == {(1, 0.0), (2, 1.0)}
 
 
 def test_a_log_against_itself_is_no_damage(lake: StoredLake) -> None:
     verified = verify(lake.path, limit=1)
-    of_audit = {f"audit.{kind}" for kind in CASES if "severity" in sqlfiles.header(f"audit/{kind}")}
-    assert verified.is_whole
+    of_audit = {
+        f"audit.{kind}" for kind in CASES if "severity" in sql_files.read_header(f"audit/{kind}")
+    }
+    assert verified.is_undamaged
     assert set(verified.faults["check"]) == of_audit
 
 
 def test_credits_are_those_of_the_games(lake: StoredLake) -> None:
     """SQL has its own table of what an outcome is worth."""
-    with bounded(lake, {}, "") as connection:
-        rows = set(connection.sql(sqlfiles.text("shared/credits")).fetchall())
+    with connect_with_memory_limit(lake, {}, "") as connection:
+        rows = set(connection.sql(sql_files.read_file("shared/credits")).fetchall())
     assert rows == {
         (
             kind.name,
@@ -826,7 +828,7 @@ def test_credits_are_those_of_the_games(lake: StoredLake) -> None:
             ending.civilian if kind.has_sides else float(ending.outcome == "agreed"),
             ending.is_win("hidden") if kind.has_sides else None,
         )
-        for kind in games.kinds().values()
+        for kind in games.game_definitions().values()
         for ending in kind.endings
         # Whoever agrees in other negotiations has a score of its own.
         if kind.has_sides or kind.name == "cost_sharing"
@@ -835,6 +837,6 @@ def test_credits_are_those_of_the_games(lake: StoredLake) -> None:
 
 def test_a_kind_needs_tables_that_it_reads() -> None:
     for kind in KINDS:
-        for tables in sqlfiles.header(f"audit/{kind}").get("needs", ()):
-            words = set(re.findall(r"\w+", sqlfiles.whole(f"audit/{kind}")))
+        for tables in sql_files.read_header(f"audit/{kind}").get("needs", ()):
+            words = set(re.findall(r"\w+", sql_files.read_select(f"audit/{kind}")))
             assert set(tables.split(", ")) <= words & set(TABLES)

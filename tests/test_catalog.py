@@ -20,15 +20,15 @@ from rawlogs import chameleon, chatarena, encode, prisoners_dilemma, write_logs
 import pipeline
 from pipeline import catalog
 from pipeline.api import Lake
-from pipeline.catalog import renew, renewed_after_ingest, write_catalog
+from pipeline.catalog import rebuild_catalog, rebuild_catalog_after_ingest, write_catalog
 from pipeline.cli import main
 from pipeline.errors import LakeError, MachineError
 from pipeline.events.contracts import TABLES
 from pipeline.ingest import ingest
 from pipeline.lake import create_lake
 from pipeline.lake.maintain import maintain
-from pipeline.lake.tables import CATALOG
-from pipeline.reports.views import computed, views
+from pipeline.lake.tables import CATALOG_FILE_NAME
+from pipeline.reports.sql_views import all_views, computed
 from pipeline.simulate import simulate
 from pipeline.verify import verify
 
@@ -76,7 +76,7 @@ def whole(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     lake = tmp_path_factory.mktemp("catalog") / ODD_FOLDER / "lake"
     lake.parent.mkdir(parents=True)
     ingest(source, lake, model="talker")
-    renew(lake)
+    rebuild_catalog(lake)
     return lake
 
 
@@ -87,7 +87,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ingest(write_logs(folder / "logs", "first"), folder / "lake")
     with pytest.MonkeyPatch.context() as patch:
         leave_out_most(patch)
-        renew(folder / "lake")
+        rebuild_catalog(folder / "lake")
     return folder / "lake"
 
 
@@ -95,11 +95,11 @@ def leave_out_most(patch: pytest.MonkeyPatch) -> None:
     """Has catalogues with only what our queries ask for: to make the rest takes long."""
     few = {
         name: view
-        for name, view in views().items()
+        for name, view in all_views().items()
         if name == "judgement" or name.startswith(("shared.", "evidence."))
     }
     stored = {name: computed()[name] for name in ("metrics", "leaderboard")}
-    patch.setattr("pipeline.catalog.views", lambda: few | stored)
+    patch.setattr("pipeline.catalog.all_views", lambda: few | stored)
 
 
 @pytest.fixture
@@ -147,10 +147,10 @@ class Shown(NamedTuple):
 
 
 def shown(lake: Lake) -> Shown:
-    one = lake.of_one_system()
+    one = lake.for_single_system()
     values = {"metrics": one.metrics(), "leaderboard": one.leaderboard()}
     with lake.connect() as connection:
-        names = {*TABLES, *views()} - STORED
+        names = {*TABLES, *all_views()} - STORED
         return Shown(lake, values, {name: connection.sql(f"FROM {name}").pl() for name in names})
 
 
@@ -162,9 +162,9 @@ def of_whole(whole: Path) -> Shown:
 def assert_shows(found: dict[str, pl.DataFrame], expected: Shown) -> None:
     """Asserts that it is what `magic sql` shows, with the values of `magic metrics`."""
     lake = expected.lake
-    assert found.keys() == {*TABLES, *views(), *STORED}
+    assert found.keys() == {*TABLES, *all_views(), *STORED}
     for name, rows in expected.values.items():
-        of_system = found[name].filter(system=lake.of_one_system().system)
+        of_system = found[name].filter(system=lake.for_single_system().system)
         assert_same(of_system.select(rows.columns), rows)
     (about,) = found["about"].to_dicts()
     assert (about["lake"], about["ingest_id"]) == (str(lake.path), lake.ingest_id)
@@ -175,7 +175,7 @@ def assert_shows(found: dict[str, pl.DataFrame], expected: Shown) -> None:
 
 def query(lake: Path, sql: str) -> list[tuple[object, ...]]:
     """The rows of a query by a plain DuckDB in this process."""
-    with duckdb.connect(lake / CATALOG, read_only=True) as connection:
+    with duckdb.connect(lake / CATALOG_FILE_NAME, read_only=True) as connection:
         return connection.execute(sql).fetchall()
 
 
@@ -183,7 +183,7 @@ def query(lake: Path, sql: str) -> list[tuple[object, ...]]:
 def test_all_that_magic_sql_shows_is_there_with_comments(
     whole: Path, of_whole: Shown, tmp_path: Path
 ) -> None:
-    version, found = dumped(whole / CATALOG, tmp_path / "found")
+    version, found = dumped(whole / CATALOG_FILE_NAME, tmp_path / "found")
     assert version == duckdb.__version__
     assert_shows(found, of_whole)
     assert found["votes"]["model"].unique().to_list() != ["nobody"]
@@ -200,7 +200,7 @@ def test_duckdb_1_4_finds_the_same(whole: Path, of_whole: Shown, tmp_path: Path)
     if installed.returncode:
         reason = installed.stderr.strip().splitlines()[-1]
         pytest.skip(f"no package registry gives DuckDB 1.4 for this Python: {reason}")
-    version, found = dumped(whole / CATALOG, tmp_path / "found", old)
+    version, found = dumped(whole / CATALOG_FILE_NAME, tmp_path / "found", old)
     assert version.startswith("1.4.")
     assert_shows(found, of_whole)
 
@@ -208,8 +208,8 @@ def test_duckdb_1_4_finds_the_same(whole: Path, of_whole: Shown, tmp_path: Path)
 @pytest.mark.long
 def test_a_lake_without_an_ingest(tmp_path: Path) -> None:
     create_lake(tmp_path / "lake")
-    renew(tmp_path / "lake")
-    _, found = dumped(tmp_path / "lake" / CATALOG, tmp_path / "found")
+    rebuild_catalog(tmp_path / "lake")
+    _, found = dumped(tmp_path / "lake" / CATALOG_FILE_NAME, tmp_path / "found")
     assert_shows(found, shown(pipeline.open_lake(tmp_path / "lake")))
     assert {name for name, rows in found.items() if rows.height} == {
         "about",
@@ -220,7 +220,7 @@ def test_a_lake_without_an_ingest(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("few")
 def test_after_a_move_tables_answer_at_once_and_views_when_it_is_renewed(lake: Path) -> None:
-    renew(lake)
+    rebuild_catalog(lake)
     moved = lake.rename(lake.with_name("moved"))
     assert query(moved, "SELECT count(*) > 0 FROM metrics WHERE ci_low IS NOT NULL") == [(True,)]
     assert query(moved, "SELECT lake FROM about") == [(str(lake),)]
@@ -252,7 +252,7 @@ def test_every_change_renews_it(lake: Path, tmp_path: Path, capsys) -> None:
     )
     assert ingest_ids()[0] >= (4, 4)
     assert query(lake, "SELECT count(*) FROM evidence.metrics")[0] > (0,)
-    assert CATALOG not in capsys.readouterr().err
+    assert CATALOG_FILE_NAME not in capsys.readouterr().err
 
 
 @pytest.mark.some(1)
@@ -264,7 +264,7 @@ def test_it_answers_while_maintain_deletes_files(
 ) -> None:
     """It names the merged files before those that they replace are deleted."""
     ingest(write_logs(tmp_path / "more", "second"), lake)
-    renew(lake)
+    rebuild_catalog(lake)
     upkeep = import_module("pipeline.lake.maintain")
     delete = upkeep._delete_dead
     deleted: list[object] = []
@@ -298,12 +298,16 @@ def test_a_full_disk_leaves_nothing_behind(lake: Path, monkeypatch: pytest.Monke
 
     monkeypatch.setattr("pipeline.warehouse.database.create_lake_view", full)
     with pytest.raises(MachineError, match=r"^a disk is full: free some room"):
-        renew(lake)
+        rebuild_catalog(lake)
     assert set(lake.iterdir()) == before
 
 
 def test_upkeep_deletes_old_drafts(lake: Path) -> None:
-    drafts = [lake / f".{CATALOG}.{number}.draft{end}" for number in "01" for end in ("", ".wal")]
+    drafts = [
+        lake / f".{CATALOG_FILE_NAME}.{number}.draft{end}"
+        for number in "01"
+        for end in ("", ".wal")
+    ]
     for draft in drafts:
         draft.touch()
     for draft in drafts[:2]:
@@ -314,28 +318,31 @@ def test_upkeep_deletes_old_drafts(lake: Path) -> None:
 
 @pytest.mark.long
 def test_no_reader_of_the_lake_minds_it(lake: Path) -> None:
-    (lake / f"{CATALOG}.bak").write_bytes(b"a user's own copy")
-    before = set(lake.glob(f"*{CATALOG}*"))
-    assert before == {lake / CATALOG, lake / f"{CATALOG}.bak"}
-    (lake / CATALOG).write_bytes(b"no database")
-    (lake / f"{CATALOG}.wal").write_bytes(b"left by a program that was killed")
-    for draft in (lake / f".{CATALOG}.0.draft", lake / f".{CATALOG}.0.draft.wal"):
+    (lake / f"{CATALOG_FILE_NAME}.bak").write_bytes(b"a user's own copy")
+    before = set(lake.glob(f"*{CATALOG_FILE_NAME}*"))
+    assert before == {lake / CATALOG_FILE_NAME, lake / f"{CATALOG_FILE_NAME}.bak"}
+    (lake / CATALOG_FILE_NAME).write_bytes(b"no database")
+    (lake / f"{CATALOG_FILE_NAME}.wal").write_bytes(b"left by a program that was killed")
+    for draft in (
+        lake / f".{CATALOG_FILE_NAME}.0.draft",
+        lake / f".{CATALOG_FILE_NAME}.0.draft.wal",
+    ):
         draft.write_bytes(b"left by an ingest that was killed")
-    for path in lake.glob(f"*{CATALOG}*"):
+    for path in lake.glob(f"*{CATALOG_FILE_NAME}*"):
         os.utime(path, (0, 0))
     assert verify(lake).faults.is_empty()
     assert pipeline.open_lake(lake).metrics().height
     maintain(lake)
     create_lake(lake)
-    renew(lake)
-    assert set(lake.glob(f"*{CATALOG}*")) == before
+    rebuild_catalog(lake)
+    assert set(lake.glob(f"*{CATALOG_FILE_NAME}*")) == before
     assert query(lake, "SELECT count(*) > 0 FROM votes") == [(True,)]
 
 
 def in_the_way(lake: Path, _: pytest.MonkeyPatch) -> None:
-    (lake / CATALOG).unlink()
-    (lake / CATALOG).mkdir()
-    (lake / CATALOG / "file").touch()
+    (lake / CATALOG_FILE_NAME).unlink()
+    (lake / CATALOG_FILE_NAME).mkdir()
+    (lake / CATALOG_FILE_NAME / "file").touch()
 
 
 def full_disk(_: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -346,8 +353,8 @@ def full_disk(_: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def wrong_view(_: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    wrong = {"wrong": next(iter(views().values()))._replace(select="SELECT * FROM nothing")}
-    monkeypatch.setattr("pipeline.catalog.views", lambda: wrong)
+    wrong = {"wrong": next(iter(all_views().values()))._replace(select="SELECT * FROM nothing")}
+    monkeypatch.setattr("pipeline.catalog.all_views", lambda: wrong)
 
 
 @pytest.mark.usefixtures("few")
@@ -369,21 +376,21 @@ def test_a_renewal_that_fails_leaves_the_ingest_done(
     fails(lake, monkeypatch)
     more = write_logs(tmp_path / "more", "second")
     assert main(["ingest", str(more), "--lake", str(lake)]) == 0
-    (note,) = (line for line in capsys.readouterr().err.splitlines() if CATALOG in line)
-    assert note.startswith(f"{CATALOG} could not be renewed: ")
+    (note,) = (line for line in capsys.readouterr().err.splitlines() if CATALOG_FILE_NAME in line)
+    assert note.startswith(f"{CATALOG_FILE_NAME} could not be renewed: ")
     assert note.endswith(f"; run `magic catalog --lake {lake}` on this lake to renew it")
     assert pipeline.open_lake(lake).ingest_id == 2
-    assert [path.name for path in lake.glob(f"*{CATALOG}*")] == [CATALOG]
+    assert [path.name for path in lake.glob(f"*{CATALOG_FILE_NAME}*")] == [CATALOG_FILE_NAME]
     assert main(["catalog", "--lake", str(lake)]) == 1
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("few")
 def test_no_command_but_its_own_begins_it(lake: Path, tmp_path: Path) -> None:
-    (lake / CATALOG).unlink()
+    (lake / CATALOG_FILE_NAME).unlink()
     assert main(["ingest", str(write_logs(tmp_path / "more", "second")), "--lake", str(lake)]) == 0
     assert main(["maintain", "--lake", str(lake)]) == 0
-    assert not (lake / CATALOG).exists()
+    assert not (lake / CATALOG_FILE_NAME).exists()
     assert main(["catalog", "--lake", str(lake)]) == 0
     assert query(lake, "SELECT ingest_id FROM about") == [(pipeline.open_lake(lake).ingest_id,)]
 
@@ -392,12 +399,12 @@ def test_no_command_but_its_own_begins_it(lake: Path, tmp_path: Path) -> None:
 def test_an_ingest_into_a_large_lake_leaves_it_as_it_was(
     lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = (lake / CATALOG).read_bytes()
+    before = (lake / CATALOG_FILE_NAME).read_bytes()
     monkeypatch.setattr(catalog, "MOST_GAMES", 1)
-    note = renewed_after_ingest(lake)
+    note = rebuild_catalog_after_ingest(lake)
     assert note is not None
-    assert note.startswith(f"{CATALOG} was not renewed")
-    assert (lake / CATALOG).read_bytes() == before
+    assert note.startswith(f"{CATALOG_FILE_NAME} was not renewed")
+    assert (lake / CATALOG_FILE_NAME).read_bytes() == before
 
 
 @pytest.mark.long
@@ -410,12 +417,12 @@ def test_an_older_state_never_stays_in_place_of_a_newer_one(
     def interrupted(*asked: object) -> None:
         monkeypatch.setattr(catalog, "_write", write)
         ingest(write_logs(tmp_path / "more", "second"), lake)
-        assert renew(lake).ingest_id == 2
+        assert rebuild_catalog(lake).ingest_id == 2
         write(*asked)
         assert query(lake, "SELECT ingest_id FROM about") == [(1,)]
 
     monkeypatch.setattr(catalog, "_write", interrupted)
-    assert renew(lake).ingest_id == 2
+    assert rebuild_catalog(lake).ingest_id == 2
     assert query(lake, "SELECT ingest_id FROM about") == [(2,)]
 
 

@@ -9,7 +9,7 @@ from event_tables import assert_same, grid, lake_of, table
 import pipeline
 from pipeline import warehouse
 from pipeline.ingest import ingest
-from pipeline.metrics.rows import views
+from pipeline.metrics.row_queries import metric_views
 from pipeline.simulate import simulate
 
 PLAYERS = """
@@ -69,8 +69,8 @@ def test_the_hand_worked_case(tmp_path: Path) -> None:
     query = (
         "SELECT * EXCLUDE (system) FROM judgement_by_chance ORDER BY model NULLS LAST, game_type"
     )
-    with warehouse.connect(lake, views(), query) as connection:
-        rows = warehouse.query(connection, query)
+    with warehouse.connect(lake, metric_views(), query) as connection:
+        rows = warehouse.run_query(connection, query)
     expected = pl.DataFrame(
         [_row(cells) for cells in grid(EXPECTED)], schema=rows.schema, orient="row"
     )
@@ -106,7 +106,7 @@ def test_real_votes_beside_chance(shared: Path, tmp_path: Path) -> None:
         ingest(shared / "real" / f"{name}.tar.zst", tmp_path / "lake", model="m")
     lake = pipeline.open_lake(tmp_path / "lake")
     sums = {}
-    for one in lake.by_system():
+    for one in lake.split_by_system():
         rows = one.judgement_by_chance()
         whole = rows.filter(game_type="all")
         sums[one.system] = tuple(whole.select(pl.col("hits", "expected", "counted").sum()).row(0))

@@ -26,25 +26,25 @@ from rawlogs import OUTAGE
 from rich.cells import cell_len
 
 import pipeline
-from pipeline import sandbox
-from pipeline.archives import measure
+from pipeline import query_processes
+from pipeline.archives import count_files_and_bytes
 from pipeline.cli import main, options as suggestions, output, terminal
 from pipeline.cli.app import app
-from pipeline.cli.exits import CHECK_FAILED
+from pipeline.cli.exit_codes import CHECK_FAILED
 from pipeline.errors import LakeError
 from pipeline.events.contracts import TABLES
 from pipeline.formats.interchange import EXAMPLE
 from pipeline.ingest import ingest
 from pipeline.metrics import NAMES, TITLES
-from pipeline.metrics.known import names
-from pipeline.present.rows import NO_GAMES
+from pipeline.metrics.registry import metric_names
+from pipeline.render.row_tables import NO_GAMES_MESSAGE
 from pipeline.simulate import simulate
 from pipeline.vocabulary import DocumentStatus
 from pipeline.warehouse.filesystem import LakeFiles
 
 TOP = Path(__file__).resolve().parent.parent
 PROGRAM = [sys.executable, "-m", "pipeline"]
-START = sandbox.start
+START = query_processes.start_python
 MODEL = "gpt-4"
 PAIR = (MODEL, "sim-birch-pgm")
 EVIL = "\x1b[31mevil\x07 [bold]x[/bold] \u202e|`*\n\x9b2J"
@@ -959,7 +959,7 @@ def test_metrics_of_no_row_have_reasons(magic: Magic, lake: Path) -> None:
     chosen = ["--model", MODEL, "--where", "role = 'nobody'"]
     result = magic("metrics", "--lake", lake, *chosen, "--format", "json")
     assert result.code == 0
-    assert [row["metric"] for row in result.records] == list(names("paper"))
+    assert [row["metric"] for row in result.records] == list(metric_names("paper"))
     assert all(row["reason"].startswith("no row meets") for row in result.records)
     assert "matches" not in result.err
     asked = ("--by", "model", "--metric", "judgement", "--game-type", "public_good")
@@ -1057,7 +1057,7 @@ def test_leaderboard_fits(
     assert max(map(cell_len, lines)) <= width
     records = magic(*command, "--format", "json").records
     assert len(records) == 3
-    for name in names("release"):
+    for name in metric_names("release"):
         heading = TITLES[name]
         own = [line.removeprefix(heading).split() for line in lines if line.startswith(heading)]
         shown = [word for words in own for word in words if word[0] != "†"]
@@ -1193,7 +1193,7 @@ def test_a_comparison_of_no_models_is_empty_and_says_so(
 def test_of_bots_alone_nothing_is_complete(magic: Magic, lake_of_bots: Path) -> None:
     for options in ([], ["--readability"], ["--fail-if-incomplete"]):
         result = magic("completeness", *options, "--lake", lake_of_bots)
-        assert NO_GAMES in result.err
+        assert NO_GAMES_MESSAGE in result.err
     assert result.code == CHECK_FAILED
     assert "no game of a tested model matches" in magic("metrics", "--lake", lake_of_bots).err
 
@@ -1204,7 +1204,7 @@ def test_of_no_games_nothing_is_complete(
     magic: Magic, lake_without_games: Path, options: list[str]
 ) -> None:
     result = magic("completeness", *options, "--lake", lake_without_games)
-    assert (result.code, result.err) == (0, f"{NO_GAMES}\n")
+    assert (result.code, result.err) == (0, f"{NO_GAMES_MESSAGE}\n")
     assert (
         magic("completeness", "--fail-if-incomplete", "--lake", lake_without_games).code
         == CHECK_FAILED
@@ -1366,7 +1366,7 @@ def test_a_query_may_begin_with_a_comment(
 @pytest.fixture
 def with_processes(magic: Magic, monkeypatch: pytest.MonkeyPatch) -> None:
     """Answers queries in processes of their own, as without tests."""
-    monkeypatch.setattr("pipeline.sandbox.start", START)
+    monkeypatch.setattr("pipeline.query_processes.start_python", START)
 
 
 @pytest.mark.usefixtures("with_processes")
@@ -1696,7 +1696,7 @@ def test_what_the_command_imports_first_is_little() -> None:
         "print({*sys.modules} - before)"
     )
     done = subprocess.run([sys.executable, "-S", "-c", program], capture_output=True, check=True)
-    own = ("pipeline", "pipeline.version", "pipeline.cli", "pipeline.cli.exits")
+    own = ("pipeline", "pipeline.version", "pipeline.cli", "pipeline.cli.exit_codes")
     assert ast.literal_eval(done.stdout.decode()) == {*own}
 
 
@@ -1737,7 +1737,7 @@ def test_a_ctrl_c_while_duckdb_reads_a_file_is_an_interruption(
 def test_an_error_is_one_line(
     error: Exception, said: str, magic: Magic, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipeline.reports.ranking.answered", raising(error))
+    monkeypatch.setattr("pipeline.reports.ranking.compute_metrics", raising(error))
     result = magic("leaderboard", "--lake", lake)
     assert result.code == 1
     assert one_line(result.err)
@@ -1748,7 +1748,7 @@ def test_an_error_is_one_line(
 def test_a_defect_of_ours_keeps_its_traceback(
     magic: Magic, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipeline.reports.ranking.answered", raising(ZeroDivisionError))
+    monkeypatch.setattr("pipeline.reports.ranking.compute_metrics", raising(ZeroDivisionError))
     with pytest.raises(ZeroDivisionError):
         magic("leaderboard", "--lake", lake)
 
@@ -1784,7 +1784,7 @@ def test_progress_is_for_terminals_only(magic: Magic, logs: Path, tmp_path: Path
     drawn = os.read(ours, 65536).decode()
     os.close(ours)
     assert seen.stdout == quiet.out
-    assert f"{measure(logs)[0]} documents" in drawn
+    assert f"{count_files_and_bytes(logs)[0]} documents" in drawn
 
 
 def test_the_leaderboard_says_why_a_value_is_above_1(magic: Magic, sample_lake: Path) -> None:

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, strategies as st
 from rich.cells import cell_len
 
-from pipeline import cells
+from pipeline import text_format
 from pipeline.cli import output, terminal
-from pipeline.present import table as folds, terminal as layout
-from pipeline.present.table import Estimate, Table
+from pipeline.render import table as folds, terminal as layout
+from pipeline.render.table import Estimate, Table
 
 TEXTS = st.text("ab c-_/.,é漢😀\n", max_size=60)
 
@@ -21,7 +21,7 @@ def squeezed(text: str) -> str:
 
 @given(TEXTS, st.integers(2, 30))
 def test_wrapped_text_fits_and_loses_nothing(text: str, width: int) -> None:
-    lines = layout.wrapped(text.replace("\n", " "), width)
+    lines = layout.wrap_text(text.replace("\n", " "), width)
     assert all(cell_len(line) <= width for line in lines)
     assert squeezed("".join(lines)) == squeezed(text)
 
@@ -53,7 +53,7 @@ def test_a_table_fits_and_loses_nothing(rows: list[tuple[str, str, str]], width:
     ],
 )
 def test_words_numbers_and_intervals_stay_whole(text: str, width: int, lines: list[str]) -> None:
-    assert layout.wrapped(text, width) == lines
+    assert layout.wrap_text(text, width) == lines
 
 
 NUMBERS, INTERVAL = ["0.6500", "-0.4771", "1,079.08"], ["-0.530 (-.70 to -.26)", "b"]
@@ -116,7 +116,7 @@ def test_a_table_too_wide_is_shown_row_by_row() -> None:
 
 
 def test_records_keep_line_breaks() -> None:
-    lines = list(layout.records(["a", "long"], [["x", "one\ntwo"]], 40))
+    lines = list(layout.format_records(["a", "long"], [["x", "one\ntwo"]], 40))
     assert lines == ["a     x", "long  one", "      two"]
 
 
@@ -140,16 +140,16 @@ def test_records_keep_line_breaks() -> None:
     ],
 )
 def test_cells(value: object, text: str) -> None:
-    assert cells.texts([value]) == [text]
+    assert text_format.format_values([value]) == [text]
 
 
 def test_the_floats_of_a_column_have_the_same_decimals() -> None:
-    assert cells.texts([1.0, 0.25, None, 0.0]) == ["1.0000", "0.2500", "–", "0.0000"]
-    assert cells.texts([1.0, 0.25], decimals=3) == ["1.000", "0.250"]
+    assert text_format.format_values([1.0, 0.25, None, 0.0]) == ["1.0000", "0.2500", "–", "0.0000"]
+    assert text_format.format_values([1.0, 0.25], decimals=3) == ["1.000", "0.250"]
 
 
 def test_printable_text_has_no_control_characters() -> None:
-    assert terminal.printable("a\x1b[2J\tb\r\n\x9b\u202e\u200bé") == (
+    assert terminal.escape_unprintable("a\x1b[2J\tb\r\n\x9b\u202e\u200bé") == (
         "a\\x1b[2J\\tb\\r\n\\x9b\\u202e\\u200bé"
     )
 
@@ -189,17 +189,17 @@ ESTIMATE = Estimate("value", "low", "high", ("thin",))
 
 
 def table(rows: pl.DataFrame = ROWS, *steps: folds.Fold) -> Table:
-    return Table.of("", rows, estimates=[ESTIMATE], folds=steps)
+    return Table.from_frame("", rows, estimates=[ESTIMATE], folds=steps)
 
 
 def folded(*steps: folds.Fold, rows: pl.DataFrame = ROWS) -> folds.View:
-    view = folds.View(tuple(table(rows).fields))
+    view = folds.View(tuple(table(rows).visible_fields))
     return folds.fitting(view, steps, lambda _: False)
 
 
 def texts(view: folds.View, name: str) -> list[str]:
-    (own,) = view.named(name)
-    return own.texts
+    (own,) = view.select_fields(name)
+    return own.cell_texts
 
 
 def columns(view: folds.View) -> list[str]:
@@ -207,7 +207,7 @@ def columns(view: folds.View) -> list[str]:
 
 
 def test_no_more_is_given_up_than_it_takes() -> None:
-    whole = folds.View(tuple(table().fields))
+    whole = folds.View(tuple(table().visible_fields))
     steps = [folds.titled("metric"), folds.titled("model")]
     assert folds.fitting(whole, steps, lambda _: True) == whole
     n_columns = len(whole.fields)
@@ -224,18 +224,20 @@ def test_an_interval_and_a_mark_are_in_the_cell_of_their_value() -> None:
     ("few", "shown"), [(1.9000000000000001, "1.9"), (19 * 0.1, "1.9"), (4.99, "4.9"), (3.0, "3")]
 )
 def test_few_settings_are_rounded_down_and_short(few: float, shown: str) -> None:
-    assert cells.few(few) == shown
+    assert text_format.few(few) == shown
 
 
 def test_the_end_of_an_interval_next_to_zero_keeps_its_side() -> None:
-    assert cells.ends(0.001, 0.2) == "+.00 to .20"
-    assert cells.ends(-0.2, -0.001) == "-.20 to -.00"
+    assert text_format.format_interval(0.001, 0.2) == "+.00 to .20"
+    assert text_format.format_interval(-0.2, -0.001) == "-.20 to -.00"
 
 
 def test_a_range_and_others_are_one_column() -> None:
-    bounds = Table.of("", ROWS, estimates=[Estimate(low="low", high="high", heading="bounds")])
-    (field,) = (one for one in bounds.fields if one.heading == "bounds")
-    assert field.texts == [".12 to .50", "–", ".50 to 1.00"]
+    bounds = Table.from_frame(
+        "", ROWS, estimates=[Estimate(low="low", high="high", heading="bounds")]
+    )
+    (field,) = (one for one in bounds.visible_fields if one.heading == "bounds")
+    assert field.cell_texts == [".12 to .50", "–", ".50 to 1.00"]
     view = folded(folds.merged("both", "metric", "n_games"))
     assert texts(view, "metric") == ["judgement, 3", "judgement, 3", "reasoning, 3"]
     assert view.notes == ("both: metric, n games",)
@@ -262,7 +264,7 @@ def test_a_text_below_names_its_rows() -> None:
     view = folded(folds.below("reason"))
     assert view.notes == ("– no votes (judgement b)",)
     many = pl.DataFrame({"model": list("abcdefg"), "why": ["so"] * 7, "n": [5] * 7})
-    view = folds.below("why")(folds.View(tuple(Table.of("", many).fields)))
+    view = folds.below("why")(folds.View(tuple(Table.from_frame("", many).visible_fields)))
     assert view.notes == ("why: so (a, b, c, d, e and 2 more)",)
 
 

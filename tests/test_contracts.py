@@ -17,7 +17,7 @@ from pipeline.events.contracts import (
     Column,
     Table,
     are_kept,
-    broken,
+    broken_rules,
     columns_of,
     own_contract,
     rules,
@@ -86,7 +86,7 @@ def test_a_column_declared_anew_keeps_its_place() -> None:
 
 def test_rows_that_keep_their_contract() -> None:
     kept = rows({}, {"key": "b", "word": "no", "small": 1, "names": ["x", "y"], "raw": b"\0"})
-    assert broken(Example, kept) == {}
+    assert broken_rules(Example, kept) == {}
     assert kept.select(are_kept(Example)).item()
 
 
@@ -114,7 +114,7 @@ def test_rows_that_keep_their_contract() -> None:
 )
 def test_a_row_that_breaks_its_contract(wrong: dict[str, Any], rule: str) -> None:
     both = rows({"key": "z"}, wrong)
-    assert list(broken(Example, both)[rule]) == [False, True]
+    assert list(broken_rules(Example, both)[rule]) == [False, True]
     assert not both.select(are_kept(Example)).item()
 
 
@@ -127,7 +127,7 @@ def test_each_rule_names_its_columns() -> None:
 
 def test_rows_of_one_key() -> None:
     three = rows({}, {"key": "b"}, {})
-    found = {rule: list(breaks) for rule, breaks in broken(Example, three).items()}
+    found = {rule: list(breaks) for rule, breaks in broken_rules(Example, three).items()}
     assert found == {"no two rows have one key": [True, False, True]}
     assert not three.select(are_kept(Example)).item()
 
@@ -181,7 +181,7 @@ def test_rows_are_held_against_all_that_is_declared(records: list[dict[str, Any]
         naively_kept(GOOD | record) and keys.count(key) == 1
         for record, key in zip(records, keys, strict=True)
     ]
-    breaks = broken(Example, found)
+    breaks = broken_rules(Example, found)
     kept = [not any(rule[number] for rule in breaks.values()) for number in range(len(records))]
     assert kept == expected
     assert found.select(are_kept(Example)).item() == all(expected)

@@ -13,10 +13,10 @@ import duckdb
 import pytest
 
 import pipeline
-from pipeline.present import markdown
-from pipeline.present.table import Table
-from pipeline.reports.views import schemas, views
-from pipeline.warehouse import query
+from pipeline.render import markdown
+from pipeline.render.table import Table
+from pipeline.reports.sql_views import all_views, schema_names
+from pipeline.warehouse import run_query
 
 TOP = Path(__file__).resolve().parent.parent
 PAGE = TOP / "docs" / "sql.md"
@@ -37,14 +37,16 @@ def connection(sample_lake: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def answer(connection: duckdb.DuckDBPyConnection, question: str) -> str:
-    return "".join(markdown.table(Table("", query(connection, RECIPES[question]["query"]))))
+    return "".join(markdown.table(Table("", run_query(connection, RECIPES[question]["query"]))))
 
 
 def schemas_table() -> str:
     """The schemas of SQL with their views, as the page has them: one row for all editions."""
-    (metrics,) = ({*names} - {"metrics"} for schema, _, names in schemas() if schema == "terms")
+    (metrics,) = (
+        {*names} - {"metrics"} for schema, _, names in schema_names() if schema == "terms"
+    )
     by_content: dict[str, dict[str, list[str]]] = {}
-    for schema, meaning, names in schemas():
+    for schema, meaning, names in schema_names():
         content = re.sub(r"^edition \w+: ", "", meaning)
         by_content.setdefault(content, {})[f"`{schema}`" if schema else "main"] = list(names)
     lines = ["| schemas | content | views |", "| --- | --- | --- |"]
@@ -66,8 +68,10 @@ def schemas_table() -> str:
 def test_the_page_lists_every_view() -> None:
     (table,) = SCHEMAS.findall(PAGE.read_text(encoding="utf-8"))
     assert table == schemas_table()
-    listed = {f"{schema}.{name}".lstrip(".") for schema, _, names in schemas() for name in names}
-    assert listed == views().keys()
+    listed = {
+        f"{schema}.{name}".lstrip(".") for schema, _, names in schema_names() for name in names
+    }
+    assert listed == all_views().keys()
 
 
 def test_the_questions_are_numbered() -> None:

@@ -18,7 +18,7 @@ import tables_page
 import pipeline
 from pipeline.cli import main
 from pipeline.cli.command import Command
-from pipeline.conversion import convert
+from pipeline.conversion import iter_converted
 from pipeline.ingest import ingest
 from pipeline.pages import content, fragment, page_link, parameters
 from pipeline.simulate import simulate
@@ -120,7 +120,9 @@ def both(sample_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     That is the same games as of another system, and one model without its method.
     """
     lake = shutil.copytree(sample_lake, tmp_path_factory.mktemp("questions") / "lake")
-    logs = [json.loads(one.line) for one in convert(ROOT / "data/sample/results") if one.line]
+    logs = [
+        json.loads(one.line) for one in iter_converted(ROOT / "data/sample/results") if one.line
+    ]
     more = []
     for log in logs:
         del log["log_sha256"]

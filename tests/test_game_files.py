@@ -16,8 +16,8 @@ import pipeline
 from pipeline import games as kinds
 from pipeline.cli import main
 from pipeline.events import contracts
-from pipeline.games import VARIABLE, Ending, GameKind, Role, kind_in, of_files
-from pipeline.lake import lake as of_lake
+from pipeline.games import VARIABLE, Ending, GameDefinition, Role, load_game_definition, of_files
+from pipeline.lake import stored_lake as of_lake
 from pipeline.plugins import PluginError
 from pipeline.vocabulary import Side
 
@@ -76,14 +76,14 @@ from pathlib import Path
 import polars as pl
 import pipeline
 from pipeline.ingest import ingest
-from pipeline.reports.ratings import hidden_credit
+from pipeline.reports.ratings import hidden_side_credit
 top = Path(sys.argv[1])
 ingest(top / "games.jsonl", top / "lake")
 lake = pipeline.open_lake(top / "lake")
 lake.export("battles", top / "battles.parquet")
 outcomes = lake.table("games").select("game_id", "outcome").collect()
 winners = pl.read_parquet(top / "battles.parquet").join(outcomes, on="game_id")
-hits = hidden_credit(lake).collect().join(outcomes, on="game_id")
+hits = hidden_side_credit(lake).collect().join(outcomes, on="game_id")
 print(json.dumps({
     "winners": dict(winners.select("outcome", "winner").iter_rows()),
     "hits": dict(hits.select("outcome", "hit").iter_rows()),
@@ -210,7 +210,7 @@ def test_a_mistake_is_named_with_its_place(tmp_path: Path, old: str, new: str, w
     file = tmp_path / "game.toml"
     file.write_text(SECRET_HITLER.replace(old, new, 1))
     with pytest.raises(PluginError, match=what) as refused:
-        kind_in(file, kinds.beside(()))
+        load_game_definition(file, kinds.game_types_outside_files(()))
     assert str(file) in str(refused.value)
 
 
@@ -220,7 +220,7 @@ def test_all_fields_of_another_type_are_named_at_once(tmp_path: Path) -> None:
         'phases = 3\n[[roles]]\nname = "crew"\nside = "left"\n[[roles]]\nis_sought = 1\n'
     )
     with pytest.raises(PluginError) as refused:
-        kind_in(file)
+        load_game_definition(file)
     assert str(refused.value) == f"{file}: it cannot be read as a game: " + "; ".join(
         [
             "$.phases: `phases` is a list, not an integer",
@@ -238,7 +238,7 @@ def test_all_mistakes_of_a_game_are_named_at_once(tmp_path: Path) -> None:
     mistaken = SECRET_HITLER.replace('"hitler_killed"', '"liberal_policies"')
     file.write_text(mistaken.replace("hidden = 1", "hidden = 2", 1))
     with pytest.raises(PluginError, match=r"two have `liberal_policies`.*; a credit is from 0 to"):
-        kind_in(file)
+        load_game_definition(file)
 
 
 @pytest.mark.parametrize(
@@ -289,7 +289,9 @@ def test_validate_knows_the_other_games(
     ]  # fmt: skip
     assert all("a.toml has a game of this name too" in row["message"] for row in rows[1:])
     # A file that is in use already is not its own rival.
-    monkeypatch.setattr(kinds, "_of_files", lambda: (("./a.toml", kind_in(Path("a.toml"))),))
+    monkeypatch.setattr(
+        kinds, "_of_files", lambda: (("./a.toml", load_game_definition(Path("a.toml"))),)
+    )
     assert main(["validate", "a.toml"]) == 0
     assert main(["validate", "b.toml"]) == 4
 
@@ -316,12 +318,12 @@ def test_a_valid_game_says_what_no_metric_will_count(
         assert line.startswith(f"{file}: {note}")
 
 
-def _with_role(kind: GameKind, name: str, **changed: object) -> GameKind:
+def _with_role(kind: GameDefinition, name: str, **changed: object) -> GameDefinition:
     changes = [replace(one, **changed) if one.name == name else one for one in kind.roles]
     return replace(kind, roles=tuple(changes))
 
 
-def _with_ending(kind: GameKind, outcome: str, **changed: object) -> GameKind:
+def _with_ending(kind: GameDefinition, outcome: str, **changed: object) -> GameDefinition:
     changes = [replace(one, **changed) if one.outcome == outcome else one for one in kind.endings]
     return replace(kind, endings=tuple(changes))
 
@@ -359,15 +361,15 @@ def test_what_is_declared_otherwise_since_an_ingest(
     edit: str, sample_lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     change, is_noticed_of_a_file, is_noticed_of_code = EDITS[edit]
-    edited = {**kinds.kinds(), "chameleon": change(kinds.kind("chameleon"))}
-    monkeypatch.setattr(kinds, "kinds", lambda: edited)
-    monkeypatch.setattr(of_lake, "role_rows", contracts.role_rows.__wrapped__)
+    edited = {**kinds.game_definitions(), "chameleon": change(kinds.game_definition("chameleon"))}
+    monkeypatch.setattr(kinds, "game_definitions", lambda: edited)
+    monkeypatch.setattr(of_lake, "registered_roles", contracts.registered_roles.__wrapped__)
     for in_files, is_noticed in (
         (("chameleon",), is_noticed_of_a_file),
         ((), is_noticed_of_code),
     ):
-        monkeypatch.setattr(kinds, "in_files", lambda in_files=in_files: in_files)
-        changed = pipeline.open_lake(sample_lake).redeclared_types
+        monkeypatch.setattr(kinds, "game_types_in_files", lambda in_files=in_files: in_files)
+        changed = pipeline.open_lake(sample_lake).changed_game_types
         assert changed == (("chameleon",) if is_noticed else ())
 
 
@@ -404,4 +406,4 @@ def test_an_unknown_side_is_told_with_the_sides(tmp_path: Path) -> None:
     file = tmp_path / "spies.toml"
     file.write_text('name = "spies"\n[[roles]]\nname = "spy"\nside = "evil"\n')
     with pytest.raises(PluginError, match="choose a side from hidden, civilian, none"):
-        kind_in(file)
+        load_game_definition(file)

@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 from rawlogs import chameleon, cost_sharing, game_of, prisoners_dilemma, public_good, undercover
 
-from pipeline.games import kind
+from pipeline.games import game_definition
 from pipeline.lake import open_lake
 from pipeline.vocabulary import GameType
-from pipeline.warehouse import connect, query
+from pipeline.warehouse import connect, run_query
 
 TOP = Path(__file__).resolve().parent.parent
 PAGE = (TOP / "docs" / "games.md").read_text(encoding="utf-8")
@@ -71,8 +71,10 @@ def test_an_outcome_counts_what_the_page_says(game: str, outcome: str) -> None:
 
 def test_every_outcome_and_role_is_on_the_page() -> None:
     listed = {(game, role) for game, _, role, *_ in rows()}
-    assert listed == {(name, role.name) for name in GameType for role in kind(name).roles}
-    outcomes = {ending.outcome for name in GameType for ending in kind(name).endings}
+    assert listed == {
+        (name, role.name) for name in GameType for role in game_definition(name).roles
+    }
+    outcomes = {ending.outcome for name in GameType for ending in game_definition(name).endings}
     # Only CK-Arena's Undercover goes on until as many of both sides are left.
     assert {outcome for _, outcome, *_ in rows()} == outcomes - {"parity", "survived"}
     assert {(game, outcome) for game, outcome, *_ in rows()} == set(LOGS)
@@ -91,10 +93,10 @@ def test_points_of_public_good_add_up_to_the_final_score(sample_lake: Path) -> N
     select = query_of("AS points")
     is_off = (pl.col("points") - pl.col("final_score")).abs() > 1e-9
     with connect(lake, {}, select) as connection:
-        rows = query(connection, select)
+        rows = run_query(connection, select)
         assert rows.height == lake.table("contributions").collect().n_unique(["game_id", "seat"])
         assert rows.filter(is_off | is_off.is_null()).is_empty()
-        off = query(connection, select.replace("= 'pgm'", "= 'none'")).filter(is_off)
+        off = run_query(connection, select.replace("= 'pgm'", "= 'none'")).filter(is_off)
     games = lake.table("games").filter(game_type="public_good", format_version="pgm").collect()
     assert set(off["game_id"]) == set(games["game_id"]) != set()
 
@@ -108,7 +110,7 @@ def test_own_shares_are_those_of_the_own_party(sample_lake: Path) -> None:
     }
     select = query_of("own_share")
     with connect(lake, {}, select) as connection:
-        found = dict(query(connection, select).iter_rows())
+        found = dict(run_query(connection, select).iter_rows())
     own = {}
     for row in proposals.iter_rows(named=True):
         if row["is_tested"] and row["party"] == "ABC"[row["seat"] - 1] and row["share"] is not None:

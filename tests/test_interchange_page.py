@@ -14,8 +14,8 @@ import pytest
 import zstandard
 from rawlogs import games_of
 
-from pipeline.conversion import validate
-from pipeline.formats import read
+from pipeline.conversion import iter_validated
+from pipeline.formats import read_game
 from pipeline.formats.interchange import EXAMPLE
 from pipeline.ingest import ingest
 from pipeline.lake import StoredLake, open_lake
@@ -33,7 +33,7 @@ def block(kind: str) -> str:
 
 def test_the_game_on_the_page_is_read() -> None:
     assert block("json") == EXAMPLE
-    game = read(block("json").encode())
+    game = read_game(block("json").encode())
     assert game is not None
     assert game.faults == []
     (frame,) = games_of([game])
@@ -81,7 +81,7 @@ def lake(games: Path) -> StoredLake:
 
 
 def test_every_game_of_the_script_is_valid(games: Path) -> None:
-    checked = list(validate(games))
+    checked = list(iter_validated(games))
     assert len(checked) == 190
     assert [one for one in checked if one.faults] == []
 

@@ -20,10 +20,10 @@ from pipeline.errors import PipelineError, SourceError, UsageError
 from pipeline.events.contracts import GAME_TABLES
 from pipeline.ingest import ingest
 from pipeline.lake import reopened
-from pipeline.lake.lake import names_of
-from pipeline.metrics.known import names as metric_names
-from pipeline.pages.report import report_file
-from pipeline.reports.views import views
+from pipeline.lake.stored_lake import names_of
+from pipeline.metrics.registry import metric_names
+from pipeline.pages.report import format_report
+from pipeline.reports.sql_views import all_views
 from pipeline.vocabulary import EDITIONS
 
 
@@ -46,7 +46,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def both(place: Path, system: str) -> tuple[Lake, Lake]:
     """The lake whose names are joined when it is asked, and the one that has them from its logs."""
     apart = pipeline.open_lake(place / "apart", names=NAMES)
-    return apart.of_system(system), pipeline.open_lake(place / "joined").of_system(system)
+    return apart.for_system(system), pipeline.open_lake(place / "joined").for_system(system)
 
 
 ANSWERS: dict[str, Callable[[Lake], Any]] = {
@@ -122,7 +122,7 @@ def test_rows_are_those_of_logs_with_these_names(place: Path, system: str) -> No
 def test_views_are_those_of_logs_with_these_names(place: Path, system: str) -> None:
     apart, joined = both(place, system)
     with apart.connect() as one, joined.connect() as other:
-        for view in views():
+        for view in all_views():
             found, expected = (each.sql(f"FROM {view}").pl() for each in (one, other))
             assert_same(*(each.sort(pl.all(), nulls_last=True) for each in (found, expected)))
 
@@ -148,7 +148,7 @@ def test_nothing_that_is_stored_changes(place: Path) -> None:
 def test_a_lake_with_names_is_that_everywhere(place: Path) -> None:
     lake = pipeline.open_lake(place / "apart", names=NAMES)
     copy = pickle.loads(pickle.dumps(lake))
-    assert copy.names == reopened(lake).names == lake.of_system("magic").names == NAMES
+    assert copy.names == reopened(lake).names == lake.for_system("magic").names == NAMES
     assert copy.state == lake.state != pipeline.open_lake(place / "apart").state
     # In the games of one system only the names that these games have.
     said = '"a\'"z/gpt-4" as "gpt-4"; "openai/sim-atlas" as "sim-atlas"'
@@ -266,4 +266,4 @@ def test_pages_count_joined_names_and_say_so(place: Path, name: str) -> None:
 @pytest.mark.slow
 def test_a_report_says_which_names_are_joined(place: Path) -> None:
     lake = pipeline.open_lake(place / "apart", names=NAMES)
-    assert '"openai/sim-atlas" as "sim-atlas"' in report_file(lake, "markdown")
+    assert '"openai/sim-atlas" as "sim-atlas"' in format_report(lake, "markdown")

@@ -8,11 +8,11 @@ import pytest
 from msgspec.structs import fields, replace
 
 from pipeline import column, games
-from pipeline.acts import ACTS
+from pipeline.action_tables import ACTION_TABLES
 from pipeline.events.contracts import TABLES
-from pipeline.game import Event
-from pipeline.games import Ending, EventTable, GameKind, Role, check
-from pipeline.plugins import OWN, PluginError
+from pipeline.game_record import Event
+from pipeline.games import Ending, EventTable, GameDefinition, Role, check
+from pipeline.plugins import OWN_PACKAGE, PluginError
 from pipeline.vocabulary import Side
 
 
@@ -21,10 +21,10 @@ class Hunt(Event, frozen=True, gc=False):
     target: str | None
 
 
-PREY = {"prey": column.text("what is hunted")}
-TARGET = {"target": column.text("who is robbed", nullable=True)}
-SEAT = {"target_seat": column.small("the seat of whoever is robbed", nullable=True)}
-KIND = GameKind(
+PREY = {"prey": column.text_column("what is hunted")}
+TARGET = {"target": column.text_column("who is robbed", nullable=True)}
+SEAT = {"target_seat": column.small_integer_column("the seat of whoever is robbed", nullable=True)}
+KIND = GameDefinition(
     "hunt",
     roles=(Role("wolf", Side.HIDDEN, "wolves"), Role("villager", Side.CIVILIAN, "village")),
     endings=(Ending("won", hidden=1, civilian=0.0), Ending("tie", hidden=0.5), Ending("aborted")),
@@ -32,7 +32,7 @@ KIND = GameKind(
 )
 
 
-def of_columns(columns: dict[str, column.Column]) -> GameKind:
+def of_columns(columns: dict[str, column.Column]) -> GameDefinition:
     return replace(KIND, tables={"hunts": EventTable(Hunt, "One hunt.", columns)})
 
 
@@ -53,10 +53,10 @@ MISTAKES = {
         KIND, endings=(*KIND.endings, Ending("tie"))
     ),
     "a column of `hunts` is a field of Hunt, and `pray` is none": of_columns(
-        PREY | TARGET | {"pray": column.text("what is hunted")}
+        PREY | TARGET | {"pray": column.text_column("what is hunted")}
     ),
     "a column of `hunts` is a field of Hunt, and `prey_seat` is none": of_columns(
-        PREY | TARGET | {"prey_seat": column.small("a seat")}
+        PREY | TARGET | {"prey_seat": column.small_integer_column("a seat")}
     ),
     "a field of Hunt is a column of `hunts`, and `target` is none": of_columns(PREY),
 }
@@ -65,27 +65,29 @@ MISTAKES = {
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_names_the_kind_and_its_package(mistake: str) -> None:
     kind = MISTAKES[mistake]
-    for package, of_package in ((OWN, ""), ("some-games", " of the package some-games")):
+    for package, of_package in ((OWN_PACKAGE, ""), ("some-games", " of the package some-games")):
         with pytest.raises(PluginError) as raised:
             check(kind, package)
         assert str(raised.value) == f"the game `hunt`{of_package}: {mistake}"
 
 
 def test_kinds_without_mistakes() -> None:
-    for kind in (KIND, of_columns(PREY | TARGET), *games.kinds().values()):
-        check(kind, OWN)
+    for kind in (KIND, of_columns(PREY | TARGET), *games.game_definitions().values()):
+        check(kind, OWN_PACKAGE)
 
 
 @pytest.mark.parametrize("name", ["votes", "documents", "roles"])
 def test_a_table_of_every_lake_is_no_table_of_a_kind(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shared = TABLES.keys() - {table for kind in games.kinds().values() for table in kind.tables}
+    shared = TABLES.keys() - {
+        table for kind in games.game_definitions().values() for table in kind.tables
+    }
     of_kind = replace(KIND, tables={name: KIND.tables["hunts"]})
-    monkeypatch.setattr(games, "kinds", lambda: {"hunt": of_kind})
+    monkeypatch.setattr(games, "game_definitions", lambda: {"hunt": of_kind})
     monkeypatch.setattr(games, "_added", lambda: (("hunt", "some-games", of_kind),))
     with pytest.raises(PluginError) as raised:
-        games.own_tables(shared)
+        games.game_type_tables(shared)
     assert "the game `hunt` of the package some-games" in str(raised.value)
     assert f"is called `{name}`" in str(raised.value)
 
@@ -96,8 +98,10 @@ def test_a_field_of_an_act_holds_what_its_column_does() -> None:
         **{str: pl.String, int: pl.Int32, float: pl.Float64, bool: pl.Boolean},
         texts: pl.List(pl.String),
     }
-    of_kinds = [table for kind in games.kinds().values() for table in kind.tables.values()]
-    for table in [*ACTS.values(), *of_kinds]:
+    of_kinds = [
+        table for kind in games.game_definitions().values() for table in kind.tables.values()
+    ]
+    for table in [*ACTION_TABLES.values(), *of_kinds]:
         for field in fields(table.event):
             column = table.columns.get(field.name)
             can_be_null = NoneType in get_args(field.type)

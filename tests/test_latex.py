@@ -13,8 +13,8 @@ from hypothesis import given, strategies as st
 from pipeline import open_lake
 from pipeline.cli import main
 from pipeline.ingest import ingest
-from pipeline.present import latex
-from pipeline.present.table import Table
+from pipeline.render import latex
+from pipeline.render.table import Table
 from pipeline.simulate import simulate
 
 WORDS = {

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 from rawlogs import encode, game_of, games_of
 
-from pipeline.formats import read
+from pipeline.formats import read_game
 
 # An explicit abstention, and a text that does not decide.
 NOBODY, UNDECIDED = "nobody", "undecided"
@@ -1111,7 +1111,7 @@ def test_texts_and_seats_of_many_games_do_not_mix() -> None:
                 for seat, other in zip(seats, reversed(seats), strict=True)
             ],
         }
-        game = read(encode(document))
+        game = read_game(encode(document))
         assert game
         games.append(game)
     for game in games_of(games):

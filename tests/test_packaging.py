@@ -18,11 +18,11 @@ ROOT = Path(__file__).parent.parent
 JUDGE = """
 import pipeline, sys
 from pipeline.ingest import ingest
-from pipeline.sqlfiles import folder
+from pipeline.sql_files import sql_folder
 ingest(sys.argv[1], "lake")
 rows = pipeline.open_lake("lake").metrics(engine="duckdb", metric="judgement")
 assert rows.height, rows
-print(folder())
+print(sql_folder())
 """
 IMPORTS = """
 import jupyterlab, nbclient, pyspark, starlette, vl_convert, xlsxwriter

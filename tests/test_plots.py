@@ -18,7 +18,7 @@ from pipeline.api import Lake
 from pipeline.errors import PipelineError, UsageError
 from pipeline.ingest import ingest
 from pipeline.metrics import NAMES, TITLES
-from pipeline.metrics.known import highest_value
+from pipeline.metrics.registry import highest_value
 from pipeline.simulate import simulate
 
 EVIL = '<img src=x onerror="alert(1)">\x1b[2J\u202e ]]> {{7*7}} datum.x"\' javascript:alert(1)'
@@ -71,10 +71,10 @@ def close(found: list[tuple[float, ...]], wanted: list[tuple[float, ...]]) -> bo
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_metric_is_drawn_with_the_values_of_the_api(lake: Lake, name: str) -> None:
-    drawn = labels(plots.svg(lake.plot_metric(name)))
+    drawn = labels(plots.chart_to_svg(lake.plot_metric(name)))
     rows = lake.metrics(metric=[name], by=["model"])
     assert close([said(label) for label in drawn], expected(rows))
-    by_type = plots.svg(lake.plot_metric(name, by="game_type"))
+    by_type = plots.chart_to_svg(lake.plot_metric(name, by="game_type"))
     rows = lake.metrics(metric=[name])
     assert close([said(label) for label in labels(by_type)], expected(rows))
     if rows["game_type"].n_unique() > 1:
@@ -83,7 +83,7 @@ def test_a_metric_is_drawn_with_the_values_of_the_api(lake: Lake, name: str) -> 
 
 def test_dots_are_where_their_values_are(lake: Lake) -> None:
     """The place of each dot on the axis, from the picture itself."""
-    svg = plots.svg(lake.plot_metric("win_rate"))
+    svg = plots.chart_to_svg(lake.plot_metric("win_rate"))
     points = [
         node
         for node in ET.fromstring(svg).iter(f"{SPACE}path")
@@ -99,7 +99,7 @@ def test_dots_are_where_their_values_are(lake: Lake) -> None:
 def test_a_profile_has_the_model_and_the_field(lake: Lake) -> None:
     rows = lake.metrics(by=["model"])
     model = rows["model"].max()
-    svg = plots.svg(lake.plot_profile(model))
+    svg = plots.chart_to_svg(lake.plot_profile(model))
     own = rows.filter(model=model)
     assert close([said(label) for label in labels(svg)], expected(own))
     ticks = [node for node in ET.fromstring(svg).iter(f"{SPACE}path") if is_tick(node)]
@@ -113,7 +113,7 @@ def test_a_profile_has_the_model_and_the_field(lake: Lake) -> None:
 def test_differences_are_those_of_compare(lake: Lake) -> None:
     one, *others = lake.leaderboard()["model"]
     for pairs in ([(one, others[0])], [(one, other) for other in others]):
-        svg = plots.svg(lake.plot_compare(*pairs))
+        svg = plots.chart_to_svg(lake.plot_compare(*pairs))
         rows = lake.compare(*pairs)
         assert close([said(label) for label in labels(svg)], expected(rows, "difference"))
 
@@ -122,18 +122,23 @@ def test_two_columns_of_a_query(lake: Lake) -> None:
     rows = lake.sql(
         "SELECT n_messages, game_type, started_at, is_finished, [1] AS l, 1/0.0 AS i FROM games"
     ).with_columns(at=pl.datetime(2024, 1, pl.col("n_messages") % 28 + 1))
-    drawn = labels(plots.svg(plots.plot_columns(rows, "n_messages", "game_type")))
+    drawn = labels(plots.chart_to_svg(plots.plot_columns(rows, "n_messages", "game_type")))
     found = [re.fullmatch(r"n_messages: (\d+)\.0; game_type: (\w+)", label) for label in drawn]
     assert sorted((int(one[1]), one[2]) for one in found if one) == sorted(
         rows.select("n_messages", "game_type").iter_rows()
     )
-    assert len(labels(plots.svg(plots.plot_columns(rows, "at", "is_finished")))) == rows.height
-    assert labels(plots.svg(plots.plot_columns(rows, "i", "n_messages"))) == []
+    assert (
+        len(labels(plots.chart_to_svg(plots.plot_columns(rows, "at", "is_finished"))))
+        == rows.height
+    )
+    assert labels(plots.chart_to_svg(plots.plot_columns(rows, "i", "n_messages"))) == []
     for x, complaint in (("l", "lists"), ("nothing", "choose from n_messages")):
         with pytest.raises(UsageError, match=complaint):
             plots.plot_columns(rows, x, "n_messages")
     many = pl.DataFrame({"x": range(5000)}).with_columns(name=pl.format("n{}", "x"))
-    assert "the first 2,000 of 5,000 rows" in texts(plots.svg(plots.plot_columns(many, "x", "x")))
+    assert "the first 2,000 of 5,000 rows" in texts(
+        plots.chart_to_svg(plots.plot_columns(many, "x", "x"))
+    )
     with pytest.raises(UsageError, match="different names"):
         plots.plot_columns(many, "x", "name")
 
@@ -157,7 +162,7 @@ CHARTS: dict[str, Callable[[Lake], object]] = {
 @pytest.mark.some(3)
 @pytest.mark.parametrize("name", CHARTS)
 def test_hostile_names_are_drawn_as_text(lake: Lake, name: str) -> None:
-    svg = plots.svg(CHARTS[name](lake), "own")
+    svg = plots.chart_to_svg(CHARTS[name](lake), "own")
     root = ET.fromstring(svg)
     kinds = {node.tag.removeprefix(SPACE) for node in root.iter()}
     assert kinds <= {"svg", "g", "rect", "path", "text", "line", "defs", "clipPath"}
@@ -172,7 +177,7 @@ def test_hostile_names_are_drawn_as_text(lake: Lake, name: str) -> None:
 
 
 def test_texts_follow_the_theme_of_the_page(lake: Lake) -> None:
-    svg = plots.svg(lake.plot_metric("judgement"))
+    svg = plots.chart_to_svg(lake.plot_metric("judgement"))
     fills = {node.get("fill") for node in ET.fromstring(svg).iter(f"{SPACE}text")}
     assert fills == {"currentColor"}
     assert plots.INK not in svg
@@ -198,7 +203,7 @@ def test_without_the_extra_an_error_says_what_to_install(
     chart = lake.plot_metric("judgement")
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     with pytest.raises(PipelineError, match=r"\[view\]"):
-        plots.svg(chart)
+        plots.chart_to_svg(chart)
     monkeypatch.setitem(sys.modules, "altair", None)
     with pytest.raises(PipelineError, match=r"\[view\]"):
         lake.plot_metric("judgement")
@@ -211,7 +216,7 @@ def test_no_plot_waits_for_the_grammars_of_addresses_and_they_are_there_for_othe
 import sys
 import polars as pl
 from pipeline import plots
-plots.svg(plots.plot_columns(pl.DataFrame({"x": [1], "y": [2]}), "x", "y"))
+plots.chart_to_svg(plots.plot_columns(pl.DataFrame({"x": [1], "y": [2]}), "x", "y"))
 assert "altair" in sys.modules
 assert "rfc3987_syntax" not in sys.modules
 from jsonschema import FormatChecker
@@ -241,7 +246,7 @@ def test_the_scale_ends_at_what_the_games_of_the_lake_can_reach(tmp_path: Path) 
     assert lake.metrics(metric="deception", by=["model"])["value"].to_list() == [1]
     spec = lake.plot_metric("deception").to_dict()
     assert spec["layer"][1]["encoding"]["x"]["scale"]["domain"] == [0, 1]
-    svg = plots.svg(lake.plot_profile("m"))
+    svg = plots.chart_to_svg(lake.plot_profile("m"))
     assert "m, Deception: 1.0000" in svg
     assert "0 to 1</dd>" in lake.page("metric", metric="deception").html
     dots = re.findall(r'class="dot" cx="([0-9.]+)"', lake.page("model", model="m").html)

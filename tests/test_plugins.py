@@ -176,7 +176,7 @@ def test_the_game(told: dict[str, Told]) -> None:
 
 
 def test_it_is_part_of_what_an_ingest_records(site: Path) -> None:
-    code = "from pipeline.provenance import code_sha256; print(code_sha256())"
+    code = "from pipeline.provenance import hash_ingest_code; print(hash_ingest_code())"
     before = forked.program(site, code)
     sql = site / "stag_hunt" / "trust.sql"
     text = sql.read_text()
@@ -264,7 +264,7 @@ def test_another_version_of_a_package_with_other_columns(site: Path, tmp_path: P
     """What differs is not written into the table, and a new column reads as null."""
     lake, other = site.parent / "lake", tmp_path / "site"
     shutil.copytree(site, other)
-    place = other / "stag_hunt" / "game.py"
+    place = other / "stag_hunt" / "game_record.py"
     text = place.read_text()
     line = '            "extra": column.text("something new", nullable=True),\n'
     first = next(one for one in text.splitlines(keepends=True) if '"prey": column' in one)
@@ -310,8 +310,8 @@ def test_a_package_that_cannot_be_imported_is_named(
 
 
 FORMAT = """
-from pipeline.formats.building import messages
-from pipeline.game import GameRecord, Seat, Vote
+from pipeline.formats.record_builder import messages
+from pipeline.game_record import GameRecord, Seat, Vote
 NAME, NAMES_MODELS = {name!r}, True
 def claims(look):
     return NAME in look.keys

@@ -12,9 +12,9 @@ import pytest
 from pipeline import processes
 
 SAY = """
-from pipeline.processes import theirs
+from pipeline.processes import parent_connection
 import signal
-theirs().send(signal.pthread_sigmask(signal.SIG_BLOCK, []))
+parent_connection().send(signal.pthread_sigmask(signal.SIG_BLOCK, []))
 """
 
 ASK = """
@@ -23,14 +23,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from pipeline import warehouse
-from pipeline.warehouse import answer, batches, ingest_connection, write
+from pipeline.warehouse import run_trusted_query, iter_batches, ingest_connection, write_parquet
 endless = "SELECT sum(n % 7) AS total FROM range(1000000000000) AS numbers(n)"
 asked = {
-    "answer": lambda connection: answer(connection, endless),
-    "batches": lambda connection: list(batches(connection, endless, 10)),
-    "write": lambda connection: write(connection, endless, scratch / "written.parquet"),
+    "answer": lambda connection: run_trusted_query(connection, endless),
+    "batches": lambda connection: list(iter_batches(connection, endless, 10)),
+    "write": lambda connection: write_parquet(connection, endless, scratch / "written.parquet"),
     "in the main thread": lambda connection: connection.execute(endless),
-    "as it begins": lambda connection: answer(connection, endless),
+    "as it begins": lambda connection: run_trusted_query(connection, endless),
 }
 def submit(work):
     begun = threads.submit(work)
@@ -51,12 +51,12 @@ with TemporaryDirectory() as folder:
 
 HOLD = """
 import os, signal
-from pipeline.processes import uninterrupted
+from pipeline.processes import delay_interrupts
 handled = []
 for handler in (signal.SIG_IGN, lambda *_: handled.append("handled"), signal.default_int_handler):
     signal.signal(signal.SIGINT, handler)
     try:
-        with uninterrupted():
+        with delay_interrupts():
             os.kill(os.getpid(), signal.SIGINT)
             handled.append("held")
     except KeyboardInterrupt:
@@ -67,12 +67,12 @@ print(*handled)
 END = """
 import os, signal
 from pipeline.cli.app import _interrupt
-from pipeline.processes import uninterrupted
+from pipeline.processes import delay_interrupts
 signal.signal(signal.SIGTERM, _interrupt)
 for handler in (signal.SIG_IGN, lambda *_: print("handled"), signal.default_int_handler):
     signal.signal(signal.SIGINT, handler)
     try:
-        with uninterrupted():
+        with delay_interrupts():
             os.kill(os.getpid(), signal.SIGTERM)
             print("held")
     except KeyboardInterrupt:
@@ -81,21 +81,21 @@ for handler in (signal.SIG_IGN, lambda *_: print("handled"), signal.default_int_
 
 TAKE = """
 import mmap
-from pipeline.processes import limit_memory, theirs
+from pipeline.processes import limit_memory, parent_connection
 limit_memory(2**28)
 kept = [mmap.mmap(-1, 2**33, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0), bytearray(2**26)]
 try:
     kept.append(bytearray(2**29))
 except MemoryError:
-    theirs().send("only reserved")
+    parent_connection().send("only reserved")
 else:
-    theirs().send("taken")
+    parent_connection().send("taken")
 """
 
 
 def test_memory_that_is_only_reserved_is_not_counted() -> None:
     """As allocators do, by gigabytes: a query ended for it now and then."""
-    process, connection = processes.start(TAKE)
+    process, connection = processes.start_python(TAKE)
     with connection:
         assert connection.recv() == "only reserved"
     assert process.wait(60) == 0
@@ -104,7 +104,7 @@ def test_memory_that_is_only_reserved_is_not_counted() -> None:
 def test_ctrl_c_is_for_us_alone() -> None:
     """From its first instant on, while it still starts, a process has no traceback to show."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
-    process, connection = processes.start(SAY)
+    process, connection = processes.start_python(SAY)
     assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before == set()
     with connection:
         for _ in range(20):
@@ -116,7 +116,7 @@ def test_ctrl_c_is_for_us_alone() -> None:
 
 def test_a_process_that_cannot_begin_says_so_in_a_line(capfd: pytest.CaptureFixture[str]) -> None:
     """As a library's text of many lines that there is no memory for it."""
-    process, connection = processes.start("raise ImportError('advice\\n\\nno memory\\n')")
+    process, connection = processes.start_python("raise ImportError('advice\\n\\nno memory\\n')")
     with connection:
         assert process.wait(60) == 1
     assert capfd.readouterr().err == "magic: no memory\n"

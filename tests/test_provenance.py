@@ -12,8 +12,8 @@ from pipeline import provenance
     [
         ("formats/systems/aiwolf.py", True),
         ("formats/magic/log.py", True),
-        ("game.py", True),
-        ("pages/values.py", False),
+        ("game_record.py", True),
+        ("pages/value_pages.py", False),
         ("reports/audit.py", False),
         ("cli/app.py", False),
         ("api.py", False),
@@ -27,7 +27,7 @@ def test_a_change_counts_if_it_decides_the_rows(
         (tmp_path / copied).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / copied).write_bytes((package / copied).read_bytes())
     monkeypatch.setattr(provenance, "__file__", str(tmp_path / "provenance.py"))
-    before = provenance.code_sha256.__wrapped__()
+    before = provenance.hash_ingest_code.__wrapped__()
     with (tmp_path / file).open("a") as changed:
         changed.write("# changed")
-    assert (provenance.code_sha256.__wrapped__() != before) is is_part
+    assert (provenance.hash_ingest_code.__wrapped__() != before) is is_part

@@ -9,29 +9,29 @@ import click
 import pytest
 
 from pipeline import pages, reports
-from pipeline.answers import AnsweringLake
 from pipeline.api import Lake
 from pipeline.cli import commands
 from pipeline.cli.app import app
-from pipeline.present import presented
+from pipeline.lake_methods import LakeWithMethods
 from pipeline.registry import (
     COMMANDS,
+    LAKE_COMMANDS,
     MENU,
-    OF_A_LAKE,
     REPORTS,
     RESULTS,
     load_command,
     load_result,
 )
+from pipeline.render import result_names
 from pipeline.reports import ranking
-from pipeline.reports.declared import find_report
+from pipeline.reports.registry import find_report
 
 
 @pytest.mark.parametrize("name", RESULTS)
 def test_a_result_is_where_the_registry_says(name: str) -> None:
     assert load_result(name).__name__ == name
     if table := RESULTS[name].table:
-        assert callable(getattr(import_module(f"pipeline.present.{table}"), name))
+        assert callable(getattr(import_module(f"pipeline.render.{table}"), name))
 
 
 @pytest.mark.parametrize("name", REPORTS)
@@ -69,7 +69,9 @@ def test_every_function_of_the_commands_is_listed() -> None:
 
 
 def test_every_result_with_a_table_is_a_method() -> None:
-    assert [name for name in presented() if not callable(getattr(AnsweringLake, name, None))] == []
+    assert [
+        name for name in result_names() if not callable(getattr(LakeWithMethods, name, None))
+    ] == []
 
 
 def test_notes_name_the_lake_behind_commands_that_read_one() -> None:
@@ -78,7 +80,7 @@ def test_notes_name_the_lake_behind_commands_that_read_one() -> None:
         made = app.get_command(context, name)
         assert made is not None
         options = {param.name for param in made.params}
-        assert (name in OF_A_LAKE) is ("lake" in options and "lakes" not in options), name
+        assert (name in LAKE_COMMANDS) is ("lake" in options and "lakes" not in options), name
 
 
 def test_the_menu_has_only_pages() -> None:
@@ -93,7 +95,7 @@ def test_one_function_is_between_a_method_and_what_computes(
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("a fault")
 
-    monkeypatch.setattr(ranking, "answered", fail)
+    monkeypatch.setattr(ranking, "compute_metrics", fail)
     with pytest.raises(RuntimeError) as raised:
         two_models.leaderboard()
     names = [frame.name for frame in traceback.extract_tb(raised.value.__traceback__)]

@@ -11,10 +11,10 @@ from threading import Thread
 
 import pytest
 
+from pipeline.atomic_files import atomic_write
 from pipeline.cli.app import main
 from pipeline.errors import PipelineError
 from pipeline.ingest import ingest
-from pipeline.replacing import replacing
 
 TOP = Path(__file__).resolve().parents[1]
 MAGIC = [sys.executable, "-m", "pipeline"]
@@ -97,7 +97,7 @@ def test_a_file_keeps_its_permissions_and_a_link_its_target(tmp_path: Path) -> N
     (tmp_path / "private.md").touch(mode=0o600)
     link = tmp_path / "link.md"
     link.symlink_to("private.md")
-    with replacing(link) as draft:
+    with atomic_write(link) as draft:
         draft.write_text("new")
     assert link.is_symlink()
     assert (tmp_path / "private.md").read_text() == "new"
@@ -133,11 +133,11 @@ def test_a_pipe_is_written_to(lake: Path, tmp_path: Path) -> None:
 def test_an_error_leaves_the_file_and_no_draft(tmp_path: Path) -> None:
     file = tmp_path / "rows.csv"
     file.write_bytes(OLD)
-    with pytest.raises(ZeroDivisionError), replacing(file) as draft:
+    with pytest.raises(ZeroDivisionError), atomic_write(file) as draft:
         draft.write_text("half")
         _ = 1 / 0
     refused = pytest.raises(PipelineError, match=r"rows\.csv: cannot be written: Disk quota")
-    with refused, replacing(file):
+    with refused, atomic_write(file):
         raise OSError(122, "Disk quota exceeded")
     assert file.read_bytes() == OLD
     assert list(tmp_path.iterdir()) == [file]

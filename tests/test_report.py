@@ -22,15 +22,15 @@ from test_plots import EVIL
 
 import pipeline
 from pipeline.api import Lake
-from pipeline.cells import few, printable
 from pipeline.cli import main
 from pipeline.errors import UsageError
 from pipeline.ingest import ingest
 from pipeline.metrics import NAMES
-from pipeline.metrics.known import ORIGIN
-from pipeline.metrics.values import EXPLANATION
+from pipeline.metrics.estimates import SMALL_SAMPLE_NOTE
+from pipeline.metrics.registry import ORIGIN_COLUMNS
 from pipeline.pages.report import LONGEST_TEXT, Report, report, report_html
 from pipeline.simulate import simulate
+from pipeline.text_format import escape_unprintable, few
 
 VOID = {"meta", "br", "hr", "img", "input", "link", "line", "circle", "path", "rect", "wbr"}
 WORDS = (EVIL, *HOSTILE, "<script>alert(1)</script>", "{{ 7 * 7 }} {% raw %}", "w" * 50_000)
@@ -280,7 +280,7 @@ def cells_of(frame: pl.DataFrame) -> list[list[object]]:
             if one is None
             else ("yes" if one else "no")
             if isinstance(one, bool)
-            else printable(str(one))
+            else escape_unprintable(str(one))
             for one in row
         ]
         for row in frame.rows()
@@ -293,7 +293,7 @@ def test_completeness_and_audit_are_those_of_the_api(page: Page, lake: Lake) -> 
     assert frame_of(page, games) == cells_of(
         lake.completeness().drop("game_type", "n_missing", "system")
     )
-    readability = lake.readability().drop(ORIGIN)
+    readability = lake.readability().drop(ORIGIN_COLUMNS)
     read = cells_of(readability.filter(pl.col("value").is_not_null()))
     assert [row for row in frame_of(page, texts) if row[2] != "–"] == read
     (audit,) = page.find("table", page.section("audit"))
@@ -325,7 +325,7 @@ def test_a_value_leads_to_its_rows_and_these_to_the_messages(
         assert cell.n_games <= 2
         if cell.value["n_games"]:
             assert cell.n_games >= 1
-        everything = lake.evidence(name, model=[model]).drop("metric", *ORIGIN)
+        everything = lake.evidence(name, model=[model]).drop("metric", *ORIGIN_COLUMNS)
         own = cell.evidence.select(everything.columns)
         assert (
             own.join(everything, on=everything.columns, how="semi", nulls_equal=True).height
@@ -334,11 +334,11 @@ def test_a_value_leads_to_its_rows_and_these_to_the_messages(
         of_games = everything.filter(pl.col("game_id").is_in(own["game_id"].unique().implode()))
         assert of_games.height == own.height
         for game_id, index in own.select("game_id", "message_index").iter_rows():
-            target = f"g{content.numbers[game_id]}" + ("" if index is None else f"-m{index}")
+            target = f"g{content.game_numbers[game_id]}" + ("" if index is None else f"-m{index}")
             element = page.section(target)
             if index is not None:
                 spoken = lake.table("messages").filter(game_id=game_id, message_index=index)
-                said = printable(spoken.collect()["content"].item())
+                said = escape_unprintable(spoken.collect()["content"].item())
                 assert said[:LONGEST_TEXT] in shown(element)
                 assert name in shown(element)
             n_links += 1
@@ -366,7 +366,7 @@ def test_every_command_that_is_named_runs(
 
     cells = [cell for cell in content.cells.values() if cell.value["n_games"]]
     for cell in (cells[0], cells[-1]):
-        words = shlex.split(cell.command)
+        words = shlex.split(cell.evidence_command)
         assert main([*words[1:], "--lake", str(lake.path), "--format", "json"]) == 0
         assert len(json.loads(capsys.readouterr().out)) >= cell.evidence.height
 
@@ -379,11 +379,11 @@ def test_every_edition_has_its_report(lake: Lake, edition: str) -> None:
     """Whatever it shows as counted, that edition counts, and its commands name the edition."""
     found = report(lake, edition=edition, games_per_cell=3)
     text = "".join(report_html(found))
-    assert found.citation.sentence.split(",")[0] in text
+    assert found.citation.citation_sentence.split(",")[0] in text
     assert Page(text).faults == []
     n_rows = 0
     for name in {name for _, name in found.cells}:
-        everything = lake.evidence(name, edition=edition).drop(ORIGIN)
+        everything = lake.evidence(name, edition=edition).drop(ORIGIN_COLUMNS)
         counted = pl.concat([one.counted.filter(metric=name) for one in found.games])
         games = pl.col("game_id").is_in(counted["game_id"].unique().implode())
         assert_frame_equal(
@@ -424,7 +424,7 @@ def test_thin_values_are_marked(page: Page, content: Report) -> None:
     assert n_thin
     board = page.section("leaderboard")
     assert len(thin_marks(board, page)) == n_thin
-    assert EXPLANATION in shown(board)
+    assert SMALL_SAMPLE_NOTE in shown(board)
     is_thin = pl.col("thin").list.len().fill_null(0) + pl.col("other_thin").list.len().fill_null(0)
     differences = content.comparisons.filter(is_thin > 0, pl.col("difference").is_not_null())
     assert len(thin_marks(page.section("comparison"), page)) == 2 * differences.height > 0
@@ -432,7 +432,7 @@ def test_thin_values_are_marked(page: Page, content: Report) -> None:
 
 @pytest.mark.slow
 def test_the_sentence_to_quote_is_that_of_cite(page: Page, lake: Lake) -> None:
-    assert lake.cite().sentence in shown(page.section("top"))
+    assert lake.cite().citation_sentence in shown(page.section("top"))
     assert lake.cite().bibtex.strip() in shown(page.section("cite"))
 
 
@@ -539,7 +539,7 @@ def test_markdown_has_the_values_and_shows_texts_as_they_are(lake: Lake, capsys:
         assert any(f"{row['win_rate']:.3f} (" in cell for cell in cells)
     assert any(cell.startswith("&lt;img src=x") for cell in cells)
     assert "<img" not in text
-    assert lake.cite().sentence in text
+    assert lake.cite().citation_sentence in text
 
 
 @pytest.mark.slow

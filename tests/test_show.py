@@ -77,7 +77,7 @@ def test_a_seat_sees_what_was_shown_to_it_or_to_all(transcripts):
     for result in transcripts.values():
         messages = result.tables["messages"].rows(named=True)
         for seat, player in result.tables["players"].select("seat", "player").iter_rows():
-            seen = result.seen_by(seat)
+            seen = result.items_seen_by(seat)
             assert seen.columns == ["message_index", "player", "content"]
             assert seen.rows() == [
                 (m["message_index"], m["player"], m["content"])
@@ -182,7 +182,7 @@ def test_a_beginning_of_several_ids_names_them(lake, games):
 
 def test_no_such_seat(lake, games):
     with pytest.raises(UsageError, match="no seat 9 in this game: choose from 1, 2, 3"):
-        transcript(lake, games[0]).seen_by(9)
+        transcript(lake, games[0]).items_seen_by(9)
 
 
 @pytest.mark.slow

@@ -13,17 +13,17 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from pipeline.archives import Document, documents
+from pipeline.archives import Document, iter_documents
 from pipeline.archives.splitting import (
     Splitter,
-    begins_json,
-    entries,
-    is_spread,
-    lines,
+    is_multiline_json,
+    iter_json_values,
+    iter_lines,
+    list_splitter,
+    read_whole_file,
     rows,
-    sections,
-    values,
-    whole,
+    section_splitter,
+    starts_like_json,
 )
 
 GAME = re.compile(rb"=+\n +GAME \d+")
@@ -63,7 +63,7 @@ def pieces_of(data: bytes, size: int) -> list[bytes]:
 
 @given(st.integers(1, 40))
 def test_sections_do_not_depend_on_how_they_are_read(size: int) -> None:
-    assert cut(sections(GAME), *pieces_of(TRANSCRIPT, size)) == PARTS
+    assert cut(section_splitter(GAME), *pieces_of(TRANSCRIPT, size)) == PARTS
 
 
 # Rows
@@ -102,19 +102,21 @@ def test_values_are_parts_however_they_are_written(
     texts = [json.dumps(value, indent=indent).encode() for value in objects]
     data = b"\n\n" + b"\n".join(texts) + b"\n\n"
     numbers = [None] if len(texts) == 1 else range(1, len(texts) + 1)
-    assert cut(values, *pieces_of(data, size)) == list(zip(numbers, texts, strict=True))
+    assert cut(iter_json_values, *pieces_of(data, size)) == list(zip(numbers, texts, strict=True))
     head = data[: size * 10]
-    assert begins_json(head) is bool(head.strip())
-    assert not (is_spread(data) and indent is None)
+    assert starts_like_json(head) is bool(head.strip())
+    assert not (is_multiline_json(data) and indent is None)
 
 
-@pytest.mark.parametrize("splitter", [lines, values, sections(GAME)])
+@pytest.mark.parametrize("splitter", [iter_lines, iter_json_values, section_splitter(GAME)])
 def test_a_mark_of_the_byte_order_on_a_blank_line_is_no_part(splitter: Splitter) -> None:
     begin = b"\xef\xbb\xbf\r\n \n"
-    found = [data for _, data in cut(splitter, begin + b'{"a":\n1}' * (splitter is values))]
-    assert found == ([b'{"a":\n1}'] if splitter is values else [])
-    assert cut(values, begin + b"{}") == [(None, b"{}")]
-    assert cut(lines, begin + b"{}") == [(3, b"{}")]
+    found = [
+        data for _, data in cut(splitter, begin + b'{"a":\n1}' * (splitter is iter_json_values))
+    ]
+    assert found == ([b'{"a":\n1}'] if splitter is iter_json_values else [])
+    assert cut(iter_json_values, begin + b"{}") == [(None, b"{}")]
+    assert cut(iter_lines, begin + b"{}") == [(3, b"{}")]
 
 
 NO_JSON = [b"", b"[INFO] started", b"[1] A. Name, 2020", b"{{ name }}", b"{'a': 1}", b"[x] done"]
@@ -123,13 +125,13 @@ DAMAGED_LINES = b'{"a": "b\n{"a": "c"}\n{"a": "d"}\n'
 
 @pytest.mark.parametrize("head", NO_JSON)
 def test_other_texts_are_not_taken_for_json(head: bytes) -> None:
-    assert not begins_json(head)
-    assert not begins_json(head + b"\nand more\n")
-    assert not is_spread(head + b"\nand more\n")
+    assert not starts_like_json(head)
+    assert not starts_like_json(head + b"\nand more\n")
+    assert not is_multiline_json(head + b"\nand more\n")
 
 
 def test_a_line_that_is_cut_does_not_make_lines_one_value() -> None:
-    assert not is_spread(DAMAGED_LINES)
+    assert not is_multiline_json(DAMAGED_LINES)
 
 
 # Memory
@@ -139,9 +141,9 @@ def test_a_line_that_is_cut_does_not_make_lines_one_value() -> None:
 @pytest.mark.parametrize(
     ("splitter", "begin", "part"),
     [
-        (sections(GAME), b"", b"====\n GAME 1/1\n" + b"x" * 50 + b"\n"),
+        (section_splitter(GAME), b"", b"====\n GAME 1/1\n" + b"x" * 50 + b"\n"),
         (rows, b"n,text\n", b'1,"' + b"x" * 50 + b'"\n'),
-        (lines, b"", b"x" * 50 + b"\n"),
+        (iter_lines, b"", b"x" * 50 + b"\n"),
     ],
     ids=["sections", "rows", "lines"],
 )
@@ -171,12 +173,12 @@ def test_a_file_of_many_parts_is_never_held_whole(
 def choose(path: str, head: bytes) -> Splitter | None:
     """Sections, rows, entries, whole, by what the file begins with."""
     if GAME.match(head.lstrip()):
-        return sections(GAME)
+        return section_splitter(GAME)
     if head.startswith(b"n,text"):
         return rows
     if head.startswith(b'{"games"'):
-        return entries("games")
-    return whole if head.startswith(b'{"event"') else None
+        return list_splitter("games")
+    return read_whole_file if head.startswith(b'{"event"') else None
 
 
 TREE = {
@@ -211,7 +213,7 @@ EXPECTED = [
 def contents(*sources: Path) -> list[tuple[str, bytes | None, str | None]]:
     return [
         (document.path, document.data, document.reason)
-        for document in documents(sources, choose=choose)
+        for document in iter_documents(sources, choose=choose)
     ]
 
 
@@ -249,14 +251,14 @@ def test_compressed_files_are_cut_alike(tmp_path: Path) -> None:
 
 
 def test_without_a_format_that_asks_the_name_decides(logs: Path) -> None:
-    found = [document.path for document in documents(logs) if document.data is not None]
+    found = [document.path for document in iter_documents(logs) if document.data is not None]
     assert found == ["c.json", "d.jsonl#1", "d.jsonl#2", "e.jsonl#1", "e.jsonl#2", "f.json"]
 
 
 def test_a_file_of_parts_that_is_too_large(logs: Path) -> None:
     """Each part has the limit, but JSON has to be whole to have a list."""
     (logs / "k.json").write_bytes(b'{"games": [' + b"1," * 100 + b"1]}")
-    found: list[Document] = list(documents(logs, choose=choose, max_document=100))
+    found: list[Document] = list(iter_documents(logs, choose=choose, max_document=100))
     broken = [document.path for document in found if document.is_broken]
     assert broken == ["k.json"]
     assert "larger than 100 bytes" in str(found[-1].reason)
@@ -266,7 +268,7 @@ def test_only_the_beginning_of_a_text_that_is_no_log_is_read(tmp_path: Path) -> 
     (tmp_path / "a.log").write_bytes(b"x" * 2**22)
     tracemalloc.start()
     try:
-        assert [document.data for document in documents(tmp_path)] == [None]
+        assert [document.data for document in iter_documents(tmp_path)] == [None]
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -281,7 +283,7 @@ def test_a_text_that_is_no_log_can_grow_while_it_is_passed_over(tmp_path: Path) 
         with file.open("ab") as text:
             text.write(b"more\n")
 
-    assert [document.data for document in documents(tmp_path, choose=grow)] == [None]
+    assert [document.data for document in iter_documents(tmp_path, choose=grow)] == [None]
 
 
 # Logs of other systems
@@ -293,9 +295,9 @@ def test_a_transcript_of_a_hundred_games(shared: Path) -> None:
     source = shared / "real" / "chatarena-transcripts.tar.zst"
 
     def ask(path: str, head: bytes) -> Splitter | None:
-        return sections(banner) if banner.match(head.lstrip()) else None
+        return section_splitter(banner) if banner.match(head.lstrip()) else None
 
-    found = [document for document in documents(source, choose=ask) if document.data]
+    found = [document for document in iter_documents(source, choose=ask) if document.data]
     games = [document for document in found if "#" in document.path]
     assert len(games) == 300
     assert {document.path.rpartition("#")[2] for document in games} == set(map(str, range(1, 101)))
@@ -310,16 +312,18 @@ def test_a_transcript_of_a_hundred_games(shared: Path) -> None:
 def test_a_table_of_a_game_a_row(shared: Path) -> None:
     """Read alone, each row is what the table read as a whole has there."""
     source = shared / "real" / "pd-cheap-talk.tar.zst"
-    (name,) = {document.path for document in documents(source) if document.path.endswith(".csv")}
+    (name,) = {
+        document.path for document in iter_documents(source) if document.path.endswith(".csv")
+    }
 
     def ask(splitter: Splitter) -> list[bytes]:
         def chosen(path: str, head: bytes) -> Splitter | None:
             return splitter if path.endswith(".csv") else None
 
-        found = documents(source, choose=chosen)
+        found = iter_documents(source, choose=chosen)
         return [document.data for document in found if name in document.path and document.data]
 
-    (table,) = ask(whole)
+    (table,) = ask(read_whole_file)
     alone = [list(csv.DictReader(io.StringIO(row.decode()))) for row in ask(rows)]
     assert alone == [[row] for row in csv.DictReader(io.StringIO(table.decode()))]
     assert len(alone) == 190
@@ -331,9 +335,9 @@ def test_a_file_of_all_games_of_a_tournament(shared: Path) -> None:
     path = "avalon/1_cross_game_learning_50g/"
 
     def ask(path: str, head: bytes) -> Splitter | None:
-        return entries("games") if path.endswith("all_games.json") else None
+        return list_splitter("games") if path.endswith("all_games.json") else None
 
-    found = [document for document in documents(source, choose=ask) if path in document.path]
+    found = [document for document in iter_documents(source, choose=ask) if path in document.path]
     listed = [json.loads(document.data or b"") for document in found if "#" in document.path]
     alone = [json.loads(document.data or b"") for document in found if "#" not in document.path]
     assert len(listed) == 50

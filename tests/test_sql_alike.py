@@ -12,20 +12,20 @@ from rawlogs import chatarena, encode, prisoners_dilemma, write_logs
 
 import pipeline
 from pipeline.api import Lake
-from pipeline.catalog import renew
+from pipeline.catalog import rebuild_catalog
 from pipeline.cli import main
 from pipeline.errors import LakeError
 from pipeline.ingest import ingest
 from pipeline.lake import create_lake
-from pipeline.lake.tables import CATALOG
-from pipeline.metrics.rows import LEADERBOARD, OF_ALL, in_schema
-from pipeline.reports import views as module
-from pipeline.reports.views import computed
-from pipeline.sandbox import Sandbox
+from pipeline.lake.tables import CATALOG_FILE_NAME
+from pipeline.metrics.row_queries import ALL_METRICS_VIEW, LEADERBOARD_VIEW, qualified_view_name
+from pipeline.query_processes import QueryProcesses
+from pipeline.reports import sql_views as module
+from pipeline.reports.sql_views import computed
 from pipeline.simulate import simulate
 from pipeline.vocabulary import EDITIONS, PAPER
-from pipeline.warehouse import connect, query
-from pipeline.warehouse.statements import Computed, as_polars
+from pipeline.warehouse import connect, run_query
+from pipeline.warehouse.statements import ComputedView, as_polars
 
 # A name that JSON and SQL have to quote.
 ODD = """it's "Zoë's" \\ 7B\n\U0001f600"""
@@ -66,7 +66,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def catalogued(place: Path) -> Path:
     """The lake with its catalogue."""
-    renew(place)
+    rebuild_catalog(place)
     return place
 
 
@@ -77,7 +77,7 @@ def lake(place: Path) -> Lake:
 
 def by_duckdb(place: Path, asked: str) -> pl.DataFrame:
     """The result by a plain DuckDB, which knows nothing of this package."""
-    with duckdb.connect(place / CATALOG, read_only=True) as connection:
+    with duckdb.connect(place / CATALOG_FILE_NAME, read_only=True) as connection:
         connection.execute("SET TimeZone = 'UTC'")
         return as_polars(connection.sql(asked))
 
@@ -99,12 +99,14 @@ def test_a_lake_its_catalogue_and_the_command_give_the_same(
 
 def apart(lake: Lake, rows: Callable[[Lake], pl.DataFrame]) -> pl.DataFrame:
     """What Python gives for each system of the lake, with the system in front."""
-    return pl.concat(rows(one).select("system", pl.exclude("system")) for one in lake.by_system())
+    return pl.concat(
+        rows(one).select("system", pl.exclude("system")) for one in lake.split_by_system()
+    )
 
 
 @pytest.mark.slow
 def test_a_query_in_a_process_of_its_own_gives_the_same(lake: Lake, place: Path) -> None:
-    with Sandbox(timeout=60, memory=2**30) as sandbox:
+    with QueryProcesses(timeout=60, memory=2**30) as sandbox:
         board = sandbox.sql(str(place), "FROM leaderboard")
     assert_same(board, apart(lake, Lake.leaderboard).select(board.columns))
 
@@ -113,13 +115,13 @@ def test_a_query_in_a_process_of_its_own_gives_the_same(lake: Lake, place: Path)
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_the_values_are_those_of_python(lake: Lake, edition: str) -> None:
     """Of which there is one definition."""
-    metrics = lake.sql(f"FROM {in_schema('', edition, OF_ALL)}")
+    metrics = lake.sql(f"FROM {qualified_view_name('', edition, ALL_METRICS_VIEW)}")
     of_python = apart(lake, lambda one: one.metrics(edition=edition))
     assert_same(metrics, of_python.select(metrics.columns))
     assert metrics["ci_low"].count()
     assert metrics["thin"].list.len().sum()
     assert ODD in metrics["model"].to_list()
-    board = lake.sql(f"FROM {in_schema('', edition, LEADERBOARD)}")
+    board = lake.sql(f"FROM {qualified_view_name('', edition, LEADERBOARD_VIEW)}")
     of_python = apart(lake, lambda one: one.leaderboard(edition=edition))
     assert_same(board, of_python.select(board.columns))
 
@@ -128,12 +130,15 @@ def test_the_values_are_those_of_python(lake: Lake, edition: str) -> None:
 def test_a_lake_without_a_game_has_the_same_columns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipeline.catalog.views", computed)  # to make the others takes long
+    monkeypatch.setattr("pipeline.catalog.all_views", computed)  # to make the others takes long
     create_lake(tmp_path / "lake")
     empty = pipeline.open_lake(tmp_path / "lake")
-    renew(tmp_path / "lake")
+    rebuild_catalog(tmp_path / "lake")
     for edition in EDITIONS:
-        for name in (in_schema("", edition, OF_ALL), in_schema("", edition, LEADERBOARD)):
+        for name in (
+            qualified_view_name("", edition, ALL_METRICS_VIEW),
+            qualified_view_name("", edition, LEADERBOARD_VIEW),
+        ):
             found = empty.sql(f"FROM {name}")
             assert_same(found, by_duckdb(tmp_path / "lake", f"FROM {name}"))
             assert found.schema == computed()[name].schema
@@ -180,9 +185,9 @@ def test_any_text_and_number_arrives(lake: Lake) -> None:
         }
     )
     for given in (rows, rows.clear()):
-        odd = Computed(lambda _, given=given: given, rows.schema, "a row", {})
+        odd = ComputedView(lambda _, given=given: given, rows.schema, "a row", {})
         with connect(lake, {"odd": odd}, "odd") as connection:
-            assert_same(query(connection, "FROM odd"), given)
+            assert_same(run_query(connection, "FROM odd"), given)
 
 
 def test_a_damaged_lake_is_reported_as_such(place: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from pipeline.api import Lake, open_lake
 from pipeline.cli import main
 from pipeline.errors import QueryError
 from pipeline.lake import create_lake
-from pipeline.sandbox import Sandbox
+from pipeline.query_processes import QueryProcesses
 from pipeline.server.app import Task, reply
 
 SHOWN = {
@@ -84,7 +84,7 @@ def test_no_value_is_null_in_parquet(lake: Lake, tmp_path: Path) -> None:
 
 
 def test_a_process_gives_and_refuses_the_same(lake: Lake) -> None:
-    with Sandbox(timeout=60, memory=2**30) as sandbox:
+    with QueryProcesses(timeout=60, memory=2**30) as sandbox:
         assert_frame_equal(sandbox.sql(str(lake.path), ALL), lake.sql(ALL))
         expression, reason = REFUSED["lists 400 deep"]
         with pytest.raises(QueryError, match=reason):

@@ -16,13 +16,13 @@ from rawlogs import chameleon, chatarena, encode
 import pipeline
 from pipeline.api import Lake
 from pipeline.cli import main
-from pipeline.conversion import convert
+from pipeline.conversion import iter_converted
 from pipeline.errors import UsageError
 from pipeline.ingest import ingest
 from pipeline.lake.maintain import maintain
 from pipeline.pages.content import Content
-from pipeline.pages.render import content, fragment, parameters
-from pipeline.present import present
+from pipeline.pages.templating import content, fragment, parameters
+from pipeline.render import build_result_table
 from pipeline.simulate import simulate
 from pipeline.statistics.pairs import UNPAIRED
 from pipeline.vocabulary import EDITIONS
@@ -112,17 +112,17 @@ def test_another_system_changes_no_digit(place: Path, name: str, both: str) -> N
     lake = opened(place, both)
     assert NUMBERS[name](lake).equals(alone(place, "magic", name))
     if name not in ("compare", "contrast", "plan"):  # which need more than these games
-        of_system = NUMBERS[name](lake.of_system("chatarena"))
+        of_system = NUMBERS[name](lake.for_system("chatarena"))
         assert of_system.equals(alone(place, "chatarena", name))
 
 
 def test_files_of_one_system_are_not_asked(place: Path) -> None:
     both, maintained = opened(place, "both"), opened(place, "maintained")
-    of_magic = both.of_one_system()
-    assert (of_magic.system, of_magic.is_mixed("votes")) == ("magic", False)
-    assert set(of_magic.files("votes")) < set(both.files("votes"))
-    assert maintained.of_one_system().is_mixed("games")
-    assert opened(place, "magic").of_one_system().is_mixed("games") is False
+    of_magic = both.for_single_system()
+    assert (of_magic.system, of_magic.has_rows_of_other_systems("votes")) == ("magic", False)
+    assert set(of_magic.table_files("votes")) < set(both.table_files("votes"))
+    assert maintained.for_single_system().has_rows_of_other_systems("games")
+    assert opened(place, "magic").for_single_system().has_rows_of_other_systems("games") is False
 
 
 def test_systems_are_counted_the_largest_first(place: Path) -> None:
@@ -132,11 +132,11 @@ def test_systems_are_counted_the_largest_first(place: Path) -> None:
         assert lake.systems == {"magic": 84 // 4 * 3, "chatarena": 6}
         assert dict(counted.iter_rows()) == lake.systems
         assert list(lake.systems) == ["magic", "chatarena"]
-        assert [one.system for one in lake.by_system()] == ["magic", "chatarena"]
+        assert [one.system for one in lake.split_by_system()] == ["magic", "chatarena"]
 
 
 def test_a_lake_of_one_system_is_that_everywhere(place: Path) -> None:
-    lake = opened(place, "maintained").of_system("chatarena")
+    lake = opened(place, "maintained").for_system("chatarena")
     for one in (lake, pickle.loads(pickle.dumps(lake))):
         assert one.system == "chatarena"
         assert one.state == lake.state != opened(place, "maintained").state
@@ -145,7 +145,7 @@ def test_a_lake_of_one_system_is_that_everywhere(place: Path) -> None:
             assert set(one.sql(f"FROM {table}")["system"]) == {"chatarena"}
     assert "chatarena" in repr(lake)
     with pytest.raises(UsageError, match="no game of the system `chat`: did you mean `chatarena`"):
-        lake.of_system("chat")
+        lake.for_system("chat")
 
 
 PROVENANCE = ("source", "ingest_id", "n_bytes", "n_files", "assigned_model")
@@ -234,42 +234,49 @@ DOORS: dict[str, Callable[[Lake], pl.DataFrame]] = {
 # What gives no rows, and what is made of the doors above.
 NO_DOORS = {
     *(
-        "by_system",
+        "split_by_system",
         "connect",
         "contract_version",
-        "counts",
+        "row_counts_by_file",
         "damage",
-        "delta",
+        "delta_table",
         "file_schema",
-        "files",
+        "table_files",
     ),
     *(
-        "folder",
+        "table_folder",
         "game_types",
-        "has_others",
+        "is_shared_by_systems",
         "ingest_id",
         "is_behind",
-        "once",
-        "is_mixed",
+        "cached",
+        "has_rows_of_other_systems",
         "is_newest",
         "last_ingest",
     ),
-    *("latest_version", "may_have_type", "of_one_system", "of_system", "own_tables", "path"),
+    *(
+        "latest_version",
+        "may_have_game_type",
+        "for_single_system",
+        "for_system",
+        "existing_tables",
+        "path",
+    ),
     "roles",
     *(
-        "sizes",
+        "file_sizes_bytes",
         "state",
         "states",
         "system",
         "systems",
         "unknown_tables",
-        "unknown_types",
-        "redeclared_types",
+        "unknown_game_types",
+        "changed_game_types",
     ),
     *("plot_compare", "plot_metric", "plot_profile", "plot_radar", "report", "schema", "verify"),
     *("with_metric", "with_metric_file", "write_catalog", "page", "table"),
-    *("acting_names", "joined_names", "stored", "with_names"),
-    *("failures", "seen_as", "with_failures"),
+    *("used_names", "describe_merged_names", "stored", "with_names"),
+    *("failures", "view_options", "with_failures"),
 }
 
 
@@ -292,7 +299,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, Lake]:
         ingest(more, top / name, model=WHO)
         maintain(top / name)
     assert pipeline.open_lake(top / "both").table("quarantine").collect().height == 1
-    return pipeline.open_lake(top / "both").of_system("chatarena"), pipeline.open_lake(
+    return pipeline.open_lake(top / "both").for_system("chatarena"), pipeline.open_lake(
         top / "alone"
     )
 
@@ -319,7 +326,7 @@ def test_numbers_say_of_what_they_are(mixed: tuple[Lake, Lake]) -> None:
     values = of_system.sql("SELECT DISTINCT system, edition FROM audited.leaderboard")
     assert values.rows() == [("chatarena", "audited")]
     shown = of_system.present("leaderboard", edition="audited")
-    assert "system" not in {one.name for one in shown.fields}
+    assert "system" not in {one.name for one in shown.visible_fields}
     for text in (shown.markdown(), shown.latex(), shown.html()):
         assert text.count("edition audited") == text.count("edition audited, system chatarena") == 1
     several = of_system.audit(by="system"), pipeline.open_lake(of_system.path).audit()
@@ -363,7 +370,7 @@ def test_views_have_a_row_for_each_system(place: Path, edition: str) -> None:
     values = lake.sql(f"FROM {schema}metrics")
     board = lake.sql(f"FROM {schema}leaderboard")
     for system in lake.systems:
-        one = lake.of_system(system)
+        one = lake.for_system(system)
         own = one.metrics(edition=edition)
         assert_same(values.filter(system=system).select(own.columns), own)
         of_python = one.leaderboard(edition=edition)
@@ -385,7 +392,7 @@ def test_views_have_a_row_for_each_system(place: Path, edition: str) -> None:
 def test_a_game_is_shown_as_its_own_system_counts_it(place: Path) -> None:
     lake = opened(place, "both")
     for system in lake.systems:
-        of_system = lake.of_system(system)
+        of_system = lake.for_system(system)
         for edition in EDITIONS:
             counted = of_system.evidence("deception", edition=edition)
             for game in counted["game_id"].unique().sort().head(3):
@@ -409,12 +416,12 @@ def test_lakes_are_compared_in_one_system(place: Path) -> None:
     assert opened(place, "magic").diff_games(place / "both").is_empty()
     apart = r"a diff is of one system: .*both has games of chatarena, and .*magic of magic"
     with pytest.raises(UsageError, match=apart):
-        opened(place, "both").of_system("chatarena").diff(opened(place, "magic"))
+        opened(place, "both").for_system("chatarena").diff(opened(place, "magic"))
     both = opened(place, "both")
-    of_chatarena = both.of_system("chatarena")
+    of_chatarena = both.for_system("chatarena")
     assert set(both.diff(of_chatarena)["model"]) == {OTHER, SHARED_MODEL}
     with pytest.raises(UsageError, match=r"has games of magic, and .*both of chatarena"):
-        both.of_system("magic").diff(of_chatarena)
+        both.for_system("magic").diff(of_chatarena)
 
 
 def magic(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
@@ -504,11 +511,11 @@ def test_findings_of_several_systems_name_each(place: Path) -> None:
     assert set(rows["system"]) <= {*lake.systems}
     first = rows.filter(system="magic")
     assert first.height
-    shown = present("findings", first, lake=lake)
-    assert shown.fields[-1].name == "system"
+    shown = build_result_table("findings", first, lake=lake)
+    assert shown.visible_fields[-1].name == "system"
     assert not shown.origin
-    alone = present("findings", first, lake=lake.of_system("magic"))
-    assert (alone.fields[-1].name, alone.origin) == ("content", "system magic")
+    alone = build_result_table("findings", first, lake=lake.for_system("magic"))
+    assert (alone.visible_fields[-1].name, alone.origin) == ("content", "system magic")
 
 
 def test_pages_offer_the_systems(place: Path) -> None:
@@ -540,7 +547,7 @@ def test_a_link_to_a_model_is_of_its_system(place: Path) -> None:
         fragment(name, content(name, lake, asked), asked, link)
         return systems
 
-    game = lake.of_system("chatarena").games(limit=1)["game_id"].item()
+    game = lake.for_system("chatarena").games(limit=1)["game_id"].item()
     assert set(of_models("game", game=game)) == {"chatarena"}
     assert set(of_models("games", system="chatarena")) == {"chatarena"}
     for name, given in {"games": {}, "search": {"words": "the"}}.items():
@@ -551,7 +558,7 @@ def test_a_link_to_a_model_is_of_its_system(place: Path) -> None:
 def test_a_report_is_of_one_system(place: Path, tmp_path: Path) -> None:
     lake = opened(place, "both")
     asked = {"title": "Ours", "games_per_cell": 0}
-    text = lake.of_system("chatarena").report(tmp_path / "one.html", **asked).read_text()
+    text = lake.for_system("chatarena").report(tmp_path / "one.html", **asked).read_text()
     assert "<title>Ours" in text
     assert "of the system chatarena" in text
     assert "--system chatarena" in text
@@ -594,7 +601,7 @@ def test_every_system_is_the_same_alone_and_beside_all_others(
     for place, lake in enumerate(lakes):
         (system,) = lake.systems
         for name in (*OF_EACH, OF_DUCKDB[place % len(OF_DUCKDB)]):
-            of_system = NUMBERS[name](beside.of_system(system))
+            of_system = NUMBERS[name](beside.for_system(system))
             assert of_system.equals(NUMBERS[name](lake)), (system, name)
 
 
@@ -605,7 +612,7 @@ def with_lab(place: Path) -> Lake:
     There, Public Good is played by one player more.
     """
     lake = place / "lab"
-    logs = [json.loads(one.line) for one in convert(place / "logs") if one.line]
+    logs = [json.loads(one.line) for one in iter_converted(place / "logs") if one.line]
     for log in logs:
         log["system"] = "lab"
         del log["log_sha256"]
@@ -629,18 +636,18 @@ def test_models_of_two_systems_are_compared_unpaired(with_lab: Lake) -> None:
     assert types["win_rate"] == ["chameleon", "undercover"]
     assert types["rationality"] == []
     said = "of the game types that both systems play: chameleon, undercover"
-    presented = present("compare", rows)
+    presented = build_result_table("compare", rows)
     forms = presented.text(), presented.markdown(), presented.latex(), presented.html()
     assert [said in form for form in forms] == [True] * 4
     assert '"game_types":["chameleon","undercover"]' in presented.json()
     # With the system or without it, models of one system are compared as ever.
     pair = (SHARED_MODEL, "sim-birch-pgm")
-    of_lab = lake.of_system("lab").compare(pair, metric="win_rate")
+    of_lab = lake.for_system("lab").compare(pair, metric="win_rate")
     named = lake.compare((f"{pair[0]}@lab", f"{pair[1]}@lab"), metric="win_rate")
     assert named.equals(of_lab)
     assert "game_types" not in of_lab.columns
     with pytest.raises(UsageError, match=r"sim-atlas is named twice"):
-        lake.of_system("magic").compare((SHARED_MODEL, f"{SHARED_MODEL}@magic"))
+        lake.for_system("magic").compare((SHARED_MODEL, f"{SHARED_MODEL}@magic"))
 
 
 def test_systems_with_other_rules_are_not_compared(with_lab: Lake) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from systems_page import PAGE, REASONS, marked, tables
 
-from pipeline.metrics.known import NAMES
+from pipeline.metrics.registry import NAMES
 
 
 @pytest.mark.long

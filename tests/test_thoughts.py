@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, strategies as st
 from rawlogs import fault_of, game_of
 
-from pipeline import sqlfiles
-from pipeline.events import prose
+from pipeline import sql_files
+from pipeline.events import text_parsing
 from pipeline.formats.hidden_roles import stated_guess
 from pipeline.ingest import ingest
 from pipeline.lake import StoredLake, open_lake
@@ -18,7 +18,7 @@ from pipeline.metrics import metrics
 from pipeline.metrics.evidence import evidence
 from pipeline.reports.audit import audit
 from pipeline.simulate import simulate
-from pipeline.thoughts import answer
+from pipeline.thinking_text import remove_thoughts
 
 # Each with its answer, and whether it holds thoughts.
 TEXTS = [
@@ -88,19 +88,21 @@ OF_PHASES = [
 
 @pytest.mark.parametrize(("text", "expected", "has_thoughts"), TEXTS)
 def test_the_answer_in_a_text(text: str, expected: str, has_thoughts: bool) -> None:
-    assert answer(text).strip() == expected
-    said = pl.select(prose.has_thoughts(pl.lit(text))).item()
+    assert remove_thoughts(text).strip() == expected
+    said = pl.select(text_parsing.has_reasoning_text(pl.lit(text))).item()
     assert said is has_thoughts
 
 
 def test_an_answer_in_json_is_a_text_of_its_own() -> None:
-    assert answer('{"reason": "a", "vote": "\\u674e\\n\\"x\\""}') == '李\n"x"'
-    assert answer('{"vote": "\\ud800"}') == '"\\ud800"'  # half of a character stays as written
+    assert remove_thoughts('{"reason": "a", "vote": "\\u674e\\n\\"x\\""}') == '李\n"x"'
+    assert (
+        remove_thoughts('{"vote": "\\ud800"}') == '"\\ud800"'
+    )  # half of a character stays as written
 
 
 @pytest.mark.parametrize(("phase", "text", "expected"), OF_PHASES)
 def test_the_field_that_is_asked_for_answers(phase: str, text: str, expected: str) -> None:
-    assert answer(text, phase) == expected
+    assert remove_thoughts(text, phase) == expected
 
 
 def read_by_duckdb(texts: list[tuple[str, str]]) -> list[tuple[str, bool]]:
@@ -114,7 +116,7 @@ def read_by_duckdb(texts: list[tuple[str, str]]) -> list[tuple[str, bool]]:
             f"CREATE VIEW messages AS SELECT {columns}, '' player, '' model, '' role FROM texts"
         )
         return connection.sql(
-            f"SELECT answer, has_thoughts FROM ({sqlfiles.text('shared/answers')}) "
+            f"SELECT answer, has_thoughts FROM ({sql_files.read_file('shared/answers')}) "
             "ORDER BY message_index"
         ).fetchall()
 
@@ -168,8 +170,13 @@ PIECES = st.lists(
 def test_many_texts_are_read_as_each_alone(texts: list[str | None]) -> None:
     """Also those that the search for signs passes over, and no text."""
     for phase in ("clue", "vote", "contribution"):
-        alone = [text and answer(text, phase) for text in texts]
-        assert prose.answers(pl.Series(texts, dtype=pl.String), phase).to_list() == alone
+        alone = [text and remove_thoughts(text, phase) for text in texts]
+        assert (
+            text_parsing.answers_without_thoughts(
+                pl.Series(texts, dtype=pl.String), phase
+            ).to_list()
+            == alone
+        )
 
 
 @pytest.mark.parametrize(
@@ -180,7 +187,7 @@ def test_no_text_makes_a_search_slow(piece: str) -> None:
     """A search that is quadratic in the text would take minutes."""
     text = f'{{"{piece * 20_000}}}<answer>'
     started = process_time()
-    answer(text)
+    remove_thoughts(text)
     assert process_time() - started < 2
 
 

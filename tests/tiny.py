@@ -12,10 +12,16 @@ from types import SimpleNamespace
 import pytest
 
 import pipeline.formats
-from pipeline.archives.splitting import Splitter, entries, rows, sections, whole
-from pipeline.formats.building import Spoken, contributions, messages, results
-from pipeline.formats.look import Look, broken
-from pipeline.game import GameRecord, Seat
+from pipeline.archives.splitting import (
+    Splitter,
+    list_splitter,
+    read_whole_file,
+    rows,
+    section_splitter,
+)
+from pipeline.formats.record_builder import Spoken, contributions, messages, results
+from pipeline.formats.sniffer import DocumentSniffer, invalid_document_error
+from pipeline.game_record import GameRecord, Seat
 from pipeline.vocabulary import PLAYER, GameType, Outcome, Phase
 
 _BANNER = re.compile(rb"=+\r?\n *TINY GAME \d+")
@@ -24,7 +30,7 @@ _BANNER = re.compile(rb"=+\r?\n *TINY GAME \d+")
 def game(name: str, amounts: dict[str, float]) -> GameRecord:
     """A finished game of one round, which whoever puts in least wins."""
     if not amounts:
-        raise broken("$", "somebody puts something in", "nobody does")
+        raise invalid_document_error("$", "somebody puts something in", "nobody does")
     seats = [Seat(player, f"model-{player}", PLAYER, is_tested=True) for player in amounts]
     spoken = [
         Spoken(player, f"I contribute {amount:g}", Phase.CONTRIBUTION, 1)
@@ -54,7 +60,7 @@ def _put(text: str) -> dict[str, float]:
 
 
 def _sections(path: str, head: bytes) -> Splitter | None:
-    return sections(_BANNER) if _BANNER.match(head.lstrip()) else None
+    return section_splitter(_BANNER) if _BANNER.match(head.lstrip()) else None
 
 
 def _rows(path: str, head: bytes) -> Splitter | None:
@@ -62,11 +68,11 @@ def _rows(path: str, head: bytes) -> Splitter | None:
 
 
 def _entries(path: str, head: bytes) -> Splitter | None:
-    return entries("tiny_games") if head.startswith(b'{"tiny_games"') else None
+    return list_splitter("tiny_games") if head.startswith(b'{"tiny_games"') else None
 
 
 def _events(path: str, head: bytes) -> Splitter | None:
-    return whole if head.startswith(b'{"tiny_event"') else None
+    return read_whole_file if head.startswith(b'{"tiny_event"') else None
 
 
 SECTIONS = SimpleNamespace(
@@ -78,7 +84,7 @@ SECTIONS = SimpleNamespace(
 )
 
 
-def _row(look: Look, model: str | None) -> GameRecord:
+def _row(look: DocumentSniffer, model: str | None) -> GameRecord:
     (row,) = csv.DictReader(io.StringIO(look.data.decode()))
     return game("tiny_rows", _put(row["put"]))
 
@@ -99,7 +105,7 @@ ENTRIES = SimpleNamespace(
 )
 
 
-def _lines(look: Look, model: str | None) -> GameRecord:
+def _lines(look: DocumentSniffer, model: str | None) -> GameRecord:
     events = [json.loads(line) for line in look.data.splitlines()]
     return game("tiny_events", {event["tiny_event"]: event["amount"] for event in events})
 
@@ -111,7 +117,7 @@ EVENTS = SimpleNamespace(
     claims=lambda look: "tiny_event" in look.keys,
     read=_lines,
 )
-_REAL = pipeline.formats.formats()
+_REAL = pipeline.formats.available_formats()
 _UNCACHED = pipeline.formats._splitters.__wrapped__
 FORMATS = (SECTIONS, ROWS, ENTRIES, EVENTS)
 
@@ -119,5 +125,5 @@ FORMATS = (SECTIONS, ROWS, ENTRIES, EVENTS)
 def make_known(monkeypatch: pytest.MonkeyPatch, *more: SimpleNamespace) -> None:
     """Has these formats known beside those that there are."""
     known = (*_REAL, *FORMATS, *more)
-    monkeypatch.setattr(pipeline.formats, "formats", lambda: known)
+    monkeypatch.setattr(pipeline.formats, "available_formats", lambda: known)
     monkeypatch.setattr(pipeline.formats, "_splitters", _UNCACHED)

@@ -37,20 +37,34 @@ from pipeline.archives.sources import (
     Unit,
     check_size,
     encoding_of,
-    form_of,
-    is_pointer,
+    file_type,
+    is_lfs_pointer,
     label,
     moved_on,
-    resolved,
+    resolve_sources,
     too_large,
+    unclaimed_text_reason,
     units_in,
     unlike_a_part,
     why,
     why_passed_over,
-    why_unclaimed,
 )
-from pipeline.archives.splitting import Splitter, begins_json, is_spread, lines, values, whole
-from pipeline.stores import ChangedError, is_gone, is_regular, open_file, read_file, version
+from pipeline.archives.splitting import (
+    Splitter,
+    is_multiline_json,
+    iter_json_values,
+    iter_lines,
+    read_whole_file,
+    starts_like_json,
+)
+from pipeline.stores import (
+    ChangedError,
+    file_version,
+    is_regular_file,
+    open_file,
+    read_file,
+    was_deleted,
+)
 
 # What is in one file: a document, several parts of it, or the members of an archive.
 
@@ -130,7 +144,7 @@ def _logs(pieces: Iterator[bytes], path: str, form: Form, reading: Reading) -> I
     splitter, head = reading.choose(reading.path + path, head), head[:_FORM_BYTES]
     splitter = splitter or _by_form(form, head)
     if splitter is None:
-        yield Part(unlike_a_part(path), reason=why_unclaimed(head))
+        yield Part(unlike_a_part(path), reason=unclaimed_text_reason(head))
         return
     for key, data in splitter(content, reading.limit):
         place = path if key is None else f"{path}{'/' if isinstance(key, str) else '#'}{key}"
@@ -142,11 +156,17 @@ def _logs(pieces: Iterator[bytes], path: str, form: Form, reading: Reading) -> I
 
 def _by_form(form: Form, head: bytes) -> Splitter | None:
     """Return how a file that no format asks for is cut; null where it is no JSON."""
-    if form.kind == "json" or is_pointer(head):
-        return whole
+    if form.kind == "json" or is_lfs_pointer(head):
+        return read_whole_file
     if form.kind == "jsonl":
-        return whole if encoding_of(head) else values if is_spread(head) else lines
-    return values if begins_json(head) else None
+        return (
+            read_whole_file
+            if encoding_of(head)
+            else iter_json_values
+            if is_multiline_json(head)
+            else iter_lines
+        )
+    return iter_json_values if starts_like_json(head) else None
 
 
 def _with_head(pieces: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
@@ -178,12 +198,12 @@ def _archived(file: Readable, form: Form, reading: Reading) -> Iterator[Part]:
     if form == INSPECT:
         head = file.read(_FORM_BYTES)
         cast(BinaryIO, file).seek(0)
-        if not head.startswith(b"PK") and not is_pointer(head):
+        if not head.startswith(b"PK") and not is_lfs_pointer(head):
             yield Part(unlike_a_part(""), reason=_NO_INSPECT)
             return
     for member in _members(file, form, reading):
         name = member.name.removeprefix("./")
-        yield from _member(member, name, distinct.name("/" + label(name)), reading)
+        yield from _member(member, name, distinct.unique_name("/" + label(name)), reading)
 
 
 def _members(file: Readable, form: Form, reading: Reading) -> Iterator[Member]:
@@ -202,7 +222,7 @@ def _members(file: Readable, form: Form, reading: Reading) -> Iterator[Member]:
 
 def _member(member: Member, name: str, path: str, reading: Reading) -> Iterator[Part]:
     """Yield the parts of a member of an archive."""
-    form = form_of(name)
+    form = file_type(name)
     if member.open is None:
         yield Part(unlike_a_part(path), reason="not a regular file")
     elif reason := why_passed_over(name):
@@ -224,19 +244,19 @@ def _member(member: Member, name: str, path: str, reading: Reading) -> Iterator[
 
 
 __all__ = [
-    "MAX_DOCUMENT",
+    "MAX_DOCUMENT_BYTES",
     "Choose",
     "Document",
-    "OutsideDocument",
+    "ExternalDocument",
     "Unit",
-    "documents",
-    "measure",
-    "named",
-    "read_unit",
-    "units",
+    "count_files_and_bytes",
+    "document_location",
+    "iter_documents",
+    "iter_file_documents",
+    "iter_source_files",
 ]
 
-MAX_DOCUMENT = 64 * 2**20
+MAX_DOCUMENT_BYTES = 64 * 2**20
 _NOT_REGULAR = "not a regular file"
 
 Sources = str | Path | Sequence[str | Path]
@@ -256,15 +276,15 @@ class Document(NamedTuple):
     is_broken: bool = False  # it should have been readable, and was not
 
 
-class OutsideDocument(Document):
+class ExternalDocument(Document):
     """One that a link led to, out of the source: its bytes must not be kept."""
 
 
-def documents(
+def iter_documents(
     sources: Sources,
     on_bytes: Callable[[int], None] | None = None,
     *,
-    max_document: int = MAX_DOCUMENT,
+    max_document: int = MAX_DOCUMENT_BYTES,
     max_expanded: int | None = None,
     choose: Choose = _by_name,
 ) -> Iterator[Document]:
@@ -279,28 +299,28 @@ def documents(
     it gives null the name decides: a line of `.jsonl` is a document, and so is a `.json` file.
     """
     return chain.from_iterable(
-        read_unit(unit, max_document, on_bytes, max_expanded=max_expanded, choose=choose)
-        for unit in units(sources)
+        iter_file_documents(unit, max_document, on_bytes, max_expanded=max_expanded, choose=choose)
+        for unit in iter_source_files(sources)
     )
 
 
-def units(sources: Sources) -> Iterator[Unit]:
+def iter_source_files(sources: Sources) -> Iterator[Unit]:
     """Iterate over what the sources lead to on disk, with sizes: what there is to be dealt out.
 
     Raises `SourceError` at once, for all unusable sources together.
     """
-    return chain.from_iterable(map(units_in, resolved(sources)))
+    return chain.from_iterable(map(units_in, resolve_sources(sources)))
 
 
-def measure(sources: Sources) -> tuple[int, int]:
+def count_files_and_bytes(sources: Sources) -> tuple[int, int]:
     """Count the files on disk and their bytes; an archive is one file of its own size."""
-    sizes = [unit.n_bytes for unit in units(sources) if unit.file is not None]
+    sizes = [unit.n_bytes for unit in iter_source_files(sources) if unit.file is not None]
     return len(sizes), sum(sizes)
 
 
-def read_unit(
+def iter_file_documents(
     unit: Unit,
-    max_document: int = MAX_DOCUMENT,
+    max_document: int = MAX_DOCUMENT_BYTES,
     on_bytes: Callable[[int], None] | None = None,
     *,
     max_expanded: int | None = None,
@@ -314,7 +334,7 @@ def read_unit(
         return
     name = file[file.rfind("/") + 1 :]
     reason = why_passed_over(name)
-    form = form_of(name)
+    form = file_type(name)
     # A large log in JSON can be one that a format cuts while it is read.
     if reason is None and (form != PLAIN or n_bytes > max_document):
         metered = _Metered(file, n_bytes, report)
@@ -334,15 +354,15 @@ def _parts(
     unit: Unit, file: str, opened: Opened, form: Form, reading: Reading
 ) -> Iterator[Document]:
     """Yield what is in a file that is not one document as it is."""
-    before, is_read = version(file), form.kind != "text"
-    if is_regular(file):
+    before, is_read = file_version(file), form.kind != "text"
+    if is_regular_file(file):
         for part in parts(opened, form, reading):
             is_read |= part.data is not None
             yield _document(unit, part)
     else:
         yield Document(unit.source, unit.path, None, _NOT_REGULAR)
     # What programs write into a text that is no log does not matter.
-    if is_read and (version(file) != before or is_gone(file)):
+    if is_read and (file_version(file) != before or was_deleted(file)):
         raise moved_on(file)
 
 
@@ -351,11 +371,11 @@ def _log(unit: Unit, file: str, limit: int, choose: Choose) -> Iterator[Document
     source, path = unit.source, unit.path
     try:
         data = read_file(file, lambda n_bytes: check_size(n_bytes, limit))
-        is_whole = data is None or choose(path, data[:HEAD_BYTES]) in (None, whole)
+        is_whole = data is None or choose(path, data[:HEAD_BYTES]) in (None, read_whole_file)
     except ChangedError:
         raise moved_on(file) from None
     except UNREADABLE as error:
-        if is_gone(file):
+        if was_deleted(file):
             raise moved_on(file) from None
         yield Document(source, path, None, why(error), is_broken=True)
         return
@@ -367,7 +387,7 @@ def _log(unit: Unit, file: str, limit: int, choose: Choose) -> Iterator[Document
         yield _document(unit, part)
 
 
-def named(unit: Unit, path: str) -> tuple[str, str]:
+def document_location(unit: Unit, path: str) -> tuple[str, str]:
     """Return source and path of a part of a file, by what its own path continues with.
 
     Members of an archive that was itself given have it as source.
@@ -378,7 +398,7 @@ def named(unit: Unit, path: str) -> tuple[str, str]:
 
 
 def _document(unit: Unit, part: Part) -> Document:
-    return Document(*named(unit, part.path), part.data, part.reason, part.is_broken)
+    return Document(*document_location(unit, part.path), part.data, part.reason, part.is_broken)
 
 
 class _Metered:

@@ -14,8 +14,8 @@ import msgspec
 from msgspec import Struct
 
 from pipeline.archives.members import Distinct, Expansion, Member, zip_members
-from pipeline.archives.sources import UnfitError, check_size, label
-from pipeline.archives.splitting import BYTE_ORDER_MARK, Cut, read_whole
+from pipeline.archives.sources import RejectedInputError, check_size, label
+from pipeline.archives.splitting import BYTE_ORDER_MARK, DocumentPart, read_whole
 
 # The log's own header comes at its end: while a task runs, there is only the other.
 _HEADERS = ("header.json", "_journal/start.json")
@@ -36,7 +36,7 @@ class Role(Struct, omit_defaults=True):
     model: str | None = None
 
 
-class Eval(Struct, omit_defaults=True):
+class EvalHeader(Struct, omit_defaults=True):
     task: str | None = None
     model: str | None = None
     model_roles: dict[str, Role | list[Role]] | None = None
@@ -50,7 +50,7 @@ class Eval(Struct, omit_defaults=True):
 
 
 class _Header(Struct):
-    eval: Eval
+    eval: EvalHeader
 
 
 _HEADER = msgspec.json.Decoder(_Header)
@@ -67,7 +67,7 @@ def sample_members(file: BinaryIO, expansion: Expansion, limit: int) -> Iterator
         if member.open and member.name in _HEADERS
     }
     if not headers:
-        raise UnfitError("it has no header: it is not a log of Inspect, or it is cut short")
+        raise RejectedInputError("it has no header: it is not a log of Inspect, or it is cut short")
     head = _head(next(headers[name] for name in _HEADERS if name in headers))
     for member in zip_members(file, expansion):
         if member.name.startswith(_SAMPLES):
@@ -79,7 +79,7 @@ def _opened(head: bytes, read: Callable[[], Iterator[bytes]], limit: int) -> Ite
     yield _with_head(head, read_whole(read(), limit))
 
 
-def samples(pieces: Iterator[bytes], limit: int) -> Iterator[Cut]:
+def iter_samples(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPart]:
     """Yield the samples of a log that is a JSON object, in which its header comes before them.
 
     One sample at a time is in memory. What a log without samples has is one part, as it is.
@@ -89,12 +89,12 @@ def samples(pieces: Iterator[bytes], limit: int) -> Iterator[Cut]:
     number, head, distinct = 0, _head(header), Distinct()
     for number, (sample, is_whole) in enumerate(_elements(segments, limit), start=1):
         name = _name(sample)
-        key = number if name is None else distinct.name(name)
-        yield Cut(key, _with_head(head, sample) if is_whole else None)
+        key = number if name is None else distinct.unique_name(name)
+        yield DocumentPart(key, _with_head(head, sample) if is_whole else None)
     if has_list and sum(step for _, step in segments) != -1:  # the end of the object
         raise EOFError
     if number == 0:
-        yield Cut(None, _as_json(header))
+        yield DocumentPart(None, _as_json(header))
 
 
 def _head(header: bytes) -> bytes:
@@ -102,7 +102,7 @@ def _head(header: bytes) -> bytes:
     try:
         return msgspec.json.encode(_HEADER.decode(_as_json(header)).eval)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise UnfitError(f"the header of the log is damaged: {error}") from None
+        raise RejectedInputError(f"the header of the log is damaged: {error}") from None
 
 
 def _name(sample: bytes) -> str | None:

@@ -20,8 +20,8 @@ from pipeline.archives.sources import (
     POINTER,
     UNREADABLE,
     LostArchiveError,
-    UnfitError,
-    is_pointer,
+    RejectedInputError,
+    is_lfs_pointer,
     size,
     why,
 )
@@ -47,7 +47,7 @@ class Distinct:
         self._hashes: set[int] = set()
         self._times: dict[str, int] = {}  # only of names that came twice
 
-    def name(self, name: str) -> str:
+    def unique_name(self, name: str) -> str:
         """Return the name, with a number if it was given before."""
         if self._is_new(name):
             return name
@@ -115,7 +115,7 @@ class Expansion:
         self._limit = min(max(n_bytes * _MOST_TIMES, _LEAST), _MOST) if limit is None else limit
         self._left = self._limit
 
-    def counted(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    def iter_within_limit(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
         """Return the pieces; raises `LostArchiveError` where they are more than may come."""
         return map(self._count, pieces)  # which holds none of them, and one can be large
 
@@ -142,14 +142,14 @@ def decompressed(
     """
     if codec is None:
         return pieces
-    return expansion.counted(units(fetched(pieces), codec))
+    return expansion.iter_within_limit(units(fetched(pieces), codec))
 
 
 def fetched(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Return the pieces; raises `UnfitError` where they are a pointer to a file not fetched."""
     first = next(pieces, b"")
-    if is_pointer(first):
-        raise UnfitError(POINTER)
+    if is_lfs_pointer(first):
+        raise RejectedInputError(POINTER)
     return chain((first,), pieces)
 
 
@@ -180,7 +180,7 @@ def _contents(unit: _Unit, data: bytes) -> Iterator[bytes]:
         while not (unit.eof or unit.needs_input):
             yield unit.decompress(b"", _MOST_AT_ONCE)
     except OSError:  # that of bzip2, not of the disk
-        raise UnfitError("the compressed data is damaged") from None
+        raise RejectedInputError("the compressed data is damaged") from None
 
 
 def _small(pieces: Iterator[bytes]) -> Iterator[bytes]:
@@ -217,7 +217,7 @@ def tar_members(pieces: Iterator[bytes], expansion: Expansion) -> Iterator[Membe
             elif header.issparse():
                 sparse = cast(Readable, tar.extractfile(header))
                 # Its holes take no place in the tar, and come out as zeros.
-                filled = expansion.counted(chunks(sparse))
+                filled = expansion.iter_within_limit(chunks(sparse))
                 yield Member(header.name, header.size, partial(_unlost, filled))
             else:
                 content = partial(_unlost, stream.pieces(header.size))
@@ -333,8 +333,8 @@ def zip_members(file: BinaryIO, expansion: Expansion) -> Iterator[Member]:
     """Yield the members; a failure in one is its own, the next one is read from its place."""
     if not zipfile.is_zipfile(file):
         file.seek(0)
-        if is_pointer(file.read(_LONGEST_POINTER)):
-            raise UnfitError(POINTER)
+        if is_lfs_pointer(file.read(_LONGEST_POINTER)):
+            raise RejectedInputError(POINTER)
         raise zipfile.BadZipFile(
             "no directory at its end: it is cut short, or it is not a zip file"
         )
@@ -362,7 +362,7 @@ def _content(
         pieces = _of_zstandard(file, entry)
     else:
         pieces = _pieces(archive, entry)
-    return expansion.counted(pieces)
+    return expansion.iter_within_limit(pieces)
 
 
 def _small_zip(file: BinaryIO, entry: zipfile.ZipInfo) -> Iterator[bytes]:
@@ -425,7 +425,7 @@ def spooled(pieces: Iterator[bytes]) -> BinaryIO:
         for piece in pieces:
             n_bytes += file.write(piece)
             if n_bytes > _MOST_UNPACKED:
-                raise UnfitError("a compressed zip of more than 4 GiB: decompress it first")
+                raise RejectedInputError("a compressed zip of more than 4 GiB: decompress it first")
         return file
     except BaseException:
         file.close()

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import zstandard
 
-from pipeline.errors import EMPTY as errors_EMPTY, SourceError, UsageError
-from pipeline.stores import is_remote, local_path, objects, size_of
+from pipeline.errors import EMPTY_PATH_HINT as errors_EMPTY, SourceError, UsageError
+from pipeline.stores import is_remote, list_objects, local_path, object_size
 
 # What a file's name says: the form that it has, or why it is no log.
 
@@ -48,12 +48,12 @@ class Form(NamedTuple):
         return self.kind in ("tar", "zip", "inspect")
 
     @property
-    def is_packed(self) -> bool:
+    def is_compressed(self) -> bool:
         """Whether more comes out of it than its size."""
         return self.is_archive or self.codec is not None
 
     @property
-    def holds_many(self) -> bool:
+    def can_hold_many_documents(self) -> bool:
         """Whether it can hold any number of documents, by its kind."""
         return self.is_archive or self.kind in ("jsonl", "text")
 
@@ -67,7 +67,7 @@ _FORMS = {kind + codec: Form(_KINDS[kind], _CODECS[codec]) for kind in _KINDS fo
 _FORMS |= {short: _FORMS[long] for short, long in _SHORT.items()}
 
 
-def form_of(name: str) -> Form:
+def file_type(name: str) -> Form:
     """Return the form that the ending of a name stands for; its kind is null for what is no log."""
     return _form_of_file(name[name.rfind("/") + 1 :])
 
@@ -88,7 +88,7 @@ def why_passed_over(path: str) -> str | None:
         return "hidden folder"
     if name.startswith("."):
         return "hidden file"
-    if form_of(name).kind is None:
+    if file_type(name).kind is None:
         way_out = _UNPACK if name.lower().endswith(_PACKED_OTHERWISE) else ""
         return f"not a log: {_ending(name)}{way_out}"
     return None
@@ -100,28 +100,28 @@ def unlike_a_part(path: str) -> str:
     Else two documents would have one path.
     """
     before, sign, number = path.rpartition("#")
-    form = form_of(before)
+    form = file_type(before)
     is_like = sign and number.isdecimal() and form.kind and not form.is_archive
     return f"{path} (file)" if is_like else path
 
 
-def file_of(path: str) -> str:
+def containing_file_path(path: str) -> str:
     """Return the path of the file that a part is of: `a.csv` for `a.csv#17`; else the path."""
     before, sign, number = path.rpartition("#")
     return before if sign and number.isdecimal() else path
 
 
-def document_form(path: str) -> Form:
+def containing_file_type(path: str) -> Form:
     """Return the form of the file that a document is in; its name can have a number added."""
-    return form_of(_AGAIN.sub("", file_of(path)))
+    return file_type(_AGAIN.sub("", containing_file_path(path)))
 
 
-def document_ending(path: str) -> str:
+def containing_file_extension(path: str) -> str:
     """Return the ending for a file of this document alone: its own file's, if that is known.
 
     A line and an entry are JSON; a row with its header is a table, and a section a text.
     """
-    file = file_of(path)
+    file = containing_file_path(path)
     before, last = _endings(_AGAIN.sub("", file).lower())
     ending = last if last in _KINDS else before
     kind = _KINDS.get(ending)
@@ -133,7 +133,7 @@ def is_hidden_folder(name: str) -> bool:
     return name in _HIDDEN or (name.startswith(".") and name not in (".", ".."))
 
 
-def printable(name: str) -> str:
+def to_valid_utf8(name: str) -> str:
     r"""Return a name that UTF-8 can hold: a byte that was none of it reads `\udce9`, say.
 
     Escaped and not replaced by one sign, so that two such names stay two.
@@ -148,7 +148,7 @@ def label(name: str) -> str:
     """
     if len(name) > _LONGEST_LABEL:
         name = f"{name[: _LONGEST_LABEL // 2]}…{name[-_LONGEST_LABEL // 2 :]}"
-    return printable(name)
+    return to_valid_utf8(name)
 
 
 def _endings(name: str) -> tuple[str, str]:
@@ -164,7 +164,7 @@ def _ending(name: str) -> str:
     """Describe a name's ending, a compressed one with the ending before it."""
     before, last = _endings(name)
     ending = before + last if last.lower() in _CODECS else last
-    return f"the name ends in {printable(ending)}" if ending else "the name has no ending"
+    return f"the name ends in {to_valid_utf8(ending)}" if ending else "the name has no ending"
 
 
 # What is wrong with bytes, in few words: how reading fails, and what no format reads.
@@ -190,7 +190,7 @@ UNREADABLE = (
 )
 EMPTY = "not a log: it is empty"
 BINARY = "not a log: binary data"
-TEXT = "not a log: text that no format reads"
+REASON_UNKNOWN_TEXT = "not a log: text that no format reads"
 POINTER = (
     "a Git LFS pointer in place of the file: run `git lfs pull` in its repository, then ingest it"
 )
@@ -214,7 +214,7 @@ _WIDE = {(0, 2): "UTF-16LE", (1, 3): "UTF-16BE", (0,): "UTF-32LE", (3,): "UTF-32
 def moved_on(file: str) -> SourceError:
     """Return the error for a source that somebody changes or takes away while it is read."""
     return SourceError(
-        f"{printable(file)}: it was changed or removed while it was being read; nothing was "
+        f"{to_valid_utf8(file)}: it was changed or removed while it was being read; nothing was "
         "ingested; run the same command again when no other program writes there"
     )
 
@@ -223,7 +223,7 @@ class LostArchiveError(Exception):
     """An archive failed as a whole: what went wrong is no member's own, and nothing can follow."""
 
 
-class UnfitError(ValueError):
+class RejectedInputError(ValueError):
     """What we refuse ourselves, in our own words."""
 
 
@@ -231,7 +231,7 @@ class UnfitError(ValueError):
 _OF_THE_FILE = (
     OSError,
     LostArchiveError,
-    UnfitError,
+    RejectedInputError,
     EOFError,
     NotImplementedError,
     lzma.LZMAError,
@@ -257,7 +257,7 @@ def why(error: BaseException) -> str:
 def check_size(n_bytes: int, limit: int) -> None:
     """Refuse what would fill the memory: a few kilobytes can decompress to terabytes."""
     if n_bytes > limit:
-        raise UnfitError(too_large(limit))
+        raise RejectedInputError(too_large(limit))
 
 
 def too_large(limit: int) -> str:
@@ -271,7 +271,7 @@ def size(n_bytes: int) -> str:
     return f"{n_bytes:,} bytes" if rest else f"{n_mib:,} MiB"
 
 
-def is_pointer(head: bytes) -> bool:
+def is_lfs_pointer(head: bytes) -> bool:
     """Say whether what begins so stands for a file that Git LFS has not fetched."""
     return head.startswith(_BEGIN_OF_POINTER)
 
@@ -287,9 +287,9 @@ def encoding_of(head: bytes) -> str | None:
     return _WIDE.get(tuple(n for n, byte in enumerate(first) if byte)) if is_text else None
 
 
-def why_no_utf8(head: bytes) -> str | None:
+def encoding_problem(head: bytes) -> str | None:
     """Return why what begins so cannot be read, and what to do; null where it may be UTF-8."""
-    if is_pointer(head):
+    if is_lfs_pointer(head):
         return POINTER
     if packed := next((name for sign, name in _PACKED.items() if head.startswith(sign)), None):
         return f"still compressed with {packed}: unpack it, or name it so, then ingest it"
@@ -298,13 +298,13 @@ def why_no_utf8(head: bytes) -> str | None:
     return None
 
 
-def why_unclaimed(head: bytes) -> str:
+def unclaimed_text_reason(head: bytes) -> str:
     """Return why what begins so is no log, where it is not JSON."""
     if not head.strip():
         return EMPTY
-    if why := why_no_utf8(head):
+    if why := encoding_problem(head):
         return f"not a log: {why}"
-    return BINARY if b"\0" in head else TEXT
+    return BINARY if b"\0" in head else REASON_UNKNOWN_TEXT
 
 
 class Unit(NamedTuple):
@@ -323,17 +323,17 @@ class Unit(NamedTuple):
     is_outside: bool = False  # a link whose target is not in the source
 
     @property
-    def holds_many(self) -> bool:
+    def can_hold_many_documents(self) -> bool:
         """Whether it can hold any number of documents, so that its size says little of it."""
-        return self.file is not None and form_of(self.file).holds_many
+        return self.file is not None and file_type(self.file).can_hold_many_documents
 
     @property
-    def is_packed(self) -> bool:
+    def is_compressed(self) -> bool:
         """Whether it is likely to hold more than its size."""
-        return self.file is not None and form_of(self.file).is_packed
+        return self.file is not None and file_type(self.file).is_compressed
 
 
-def resolved(sources: str | Path | Sequence[str | Path]) -> list[str]:
+def resolve_sources(sources: str | Path | Sequence[str | Path]) -> list[str]:
     """Return the absolute paths and the URLs to read, none of them inside another.
 
     Raises `SourceError` for all sources together that do not exist or hold no file.
@@ -359,7 +359,7 @@ def units_in(root: str | Path) -> Iterator[Unit]:
         return _walk(_label(path), root)
     label, is_outside = _label(path.parent), path.is_symlink() and _leads_out(root, path.parent)
     return iter(
-        [Unit(label, printable(path.name), root, _size(root), None, False, True, is_outside)]
+        [Unit(label, to_valid_utf8(path.name), root, _size(root), None, False, True, is_outside)]
     )
 
 
@@ -380,7 +380,7 @@ def _matches(source: str) -> list[str]:
         return sorted(glob.glob(source, recursive=True))  # noqa: PTH207 - a whole path as pattern
     except RecursionError:
         raise SourceError(
-            f"{printable(source)!r}: folders are nested too deeply for a pattern with ** (give "
+            f"{to_valid_utf8(source)!r}: folders are nested too deeply for a pattern with ** (give "
             "the folder itself)"
         ) from None
 
@@ -392,8 +392,8 @@ def _is_pattern(source: str) -> bool:
 def _why_unmatched(source: str) -> str:
     """Say that nothing is there, and what to look at."""
     if _is_pattern(source):
-        return f"{printable(source)!r}: no path matches this pattern (try a part of it)"
-    return f"{printable(source)!r}: no such path (check the spelling and the current folder)"
+        return f"{to_valid_utf8(source)!r}: no path matches this pattern (try a part of it)"
+    return f"{to_valid_utf8(source)!r}: no such path (check the spelling and the current folder)"
 
 
 def _absolute(source: str) -> str:
@@ -439,18 +439,20 @@ def _why_empty(root: str) -> str | None:
             f"{root!r}: patterns work only for files on this machine "
             "(give the folder, or each object)"
         )
-    return f"{printable(root)!r}: this folder has no files (give one that holds logs or archives)"
+    return (
+        f"{to_valid_utf8(root)!r}: this folder has no files (give one that holds logs or archives)"
+    )
 
 
 def _objects(url: str) -> Iterator[Unit]:
     """Yield the objects below a URL as the files of a folder are; or the object itself."""
     source, _, name = url.rpartition("/")
     try:
-        if (n_bytes := size_of(url)) is not None:
+        if (n_bytes := object_size(url)) is not None:
             yield Unit(source, name, url, n_bytes, is_source=True)
             return
         hidden = None
-        for key, n_bytes in objects(url):
+        for key, n_bytes in list_objects(url):
             names = key.split("/")
             ends = (n for n, name in enumerate(names[:-1], 1) if is_hidden_folder(name))
             folder = next(("/".join(names[:n]) + "/" for n in ends), None)
@@ -494,17 +496,17 @@ def _listed(source: str, root: str, folder: _Folder) -> Iterator[Unit | _Folder]
     except FileNotFoundError:
         raise moved_on(file) from None
     except OSError as error:
-        yield Unit(source, printable(prefix) or ".", None, 0, why(error), is_broken=True)
+        yield Unit(source, to_valid_utf8(prefix) or ".", None, 0, why(error), is_broken=True)
         return
     for name, entry in entries:
         path = prefix + name
         if not name.endswith("/"):
             is_outside = entry.is_symlink() and _leads_out(entry.path, root)
-            yield Unit(source, printable(path), entry.path, _size(entry), is_outside=is_outside)
+            yield Unit(source, to_valid_utf8(path), entry.path, _size(entry), is_outside=is_outside)
         elif is_hidden_folder(entry.name):
-            yield Unit(source, printable(path), None, 0, "hidden folder")
+            yield Unit(source, to_valid_utf8(path), None, 0, "hidden folder")
         elif entry.is_symlink():
-            yield Unit(source, printable(path), None, 0, "a linked folder is not followed")
+            yield Unit(source, to_valid_utf8(path), None, 0, "a linked folder is not followed")
         else:
             yield _Folder(entry.path, path)
 
@@ -530,4 +532,4 @@ def _size(file: str | os.DirEntry[str]) -> int:
 
 
 def _label(path: Path) -> str:
-    return printable(path.as_posix())
+    return to_valid_utf8(path.as_posix())

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from pipeline.archives.sources import UnfitError, check_size, size
+from pipeline.archives.sources import RejectedInputError, check_size, size
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -28,17 +28,17 @@ _CUT = "Input data was truncated"
 _OF_NUMBER = b"0123456789.-+eE"
 
 
-class Cut(NamedTuple):
+class DocumentPart(NamedTuple):
     """A part of a file, by its number or its name in it."""
 
     key: int | str | None
     data: bytes | None
 
 
-Splitter = Callable[[Iterator[bytes], int], Iterator[Cut]]
+Splitter = Callable[[Iterator[bytes], int], Iterator[DocumentPart]]
 
 
-def whole(pieces: Iterator[bytes], limit: int) -> Iterator[Cut]:
+def read_whole_file(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPart]:
     """Yield the file as one document; raises for one that is larger than the limit.
 
     Where reading fails after the end of a JSON object or list, that comes before the failure.
@@ -46,7 +46,7 @@ def whole(pieces: Iterator[bytes], limit: int) -> Iterator[Cut]:
     failures: list[Exception] = []
     data = read_whole(_until_failure(pieces, failures), limit)
     if not failures or (data.lstrip()[:1] in (b"{", b"[") and _why_no_value(data) is None):
-        yield Cut(None, data)
+        yield DocumentPart(None, data)
     if failures:
         raise failures[0]
 
@@ -58,7 +58,7 @@ def _until_failure(pieces: Iterator[bytes], failures: list[Exception]) -> Iterat
         failures.append(error)
 
 
-def lines(pieces: Iterator[bytes], limit: int) -> Iterator[Cut]:
+def iter_lines(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPart]:
     """Yield each line that is not blank.
 
     Lines are counted as editors count them, so with blank ones. Those are passed over many at a
@@ -71,14 +71,14 @@ def lines(pieces: Iterator[bytes], limit: int) -> Iterator[Cut]:
         if len(line) > limit:
             while line and not line.endswith(b"\n"):
                 line = file.readline(_CHUNK_BYTES)
-            yield Cut(number, None)
+            yield DocumentPart(number, None)
         elif not _is_blank(line):
-            yield Cut(number, line.rstrip(b"\r\n"))
+            yield DocumentPart(number, line.rstrip(b"\r\n"))
         else:
             number += _pass_blank(file)
 
 
-def values(pieces: Iterator[bytes], limit: int) -> Iterator[Cut]:
+def iter_json_values(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPart]:
     """Yield each JSON value, over however many lines it goes; one alone is the file as a whole.
 
     A line that ends a value ends the part. Where brackets do not match, the rest is one part.
@@ -89,7 +89,7 @@ def values(pieces: Iterator[bytes], limit: int) -> Iterator[Cut]:
         if not depth and _is_blank(line):
             _pass_blank(file)
             continue
-        held.add(line)
+        held.append_bytes(line)
         bare = _TEXT.sub(b"", line)
         depth += bare.count(b"{") + bare.count(b"[") - bare.count(b"}") - bare.count(b"]")
         if depth > 0:
@@ -105,7 +105,7 @@ def values(pieces: Iterator[bytes], limit: int) -> Iterator[Cut]:
     yield from held.cut(None if number == 1 else number)
 
 
-def sections(begin: re.Pattern[bytes]) -> Splitter:
+def section_splitter(begin: re.Pattern[bytes]) -> Splitter:
     """Return a splitter whose parts begin at each line that the pattern matches.
 
     The pattern is tried at the start of a line, and sees the next line too: so a banner of two
@@ -114,19 +114,19 @@ def sections(begin: re.Pattern[bytes]) -> Splitter:
     file grows.
     """
 
-    def split(pieces: Iterator[bytes], limit: int) -> Iterator[Cut]:
+    def split(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPart]:
         held, number = _Held(limit), 0
         for line, following, is_start in _pairs(_as_file(pieces)):
             if is_start and begin.match(line + following):
                 yield from held.cut(number)
                 number += 1
-            held.add(line)
+            held.append_bytes(line)
         yield from held.cut(number)
 
     return split
 
 
-def rows(pieces: Iterator[bytes], limit: int) -> Iterator[Cut]:
+def rows(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPart]:
     """Yield each row of a table in CSV below the table's header: a table of one row.
 
     A row can go over lines within quotes (RFC 4180), whatever its delimiter. Blank lines do not
@@ -135,13 +135,13 @@ def rows(pieces: Iterator[bytes], limit: int) -> Iterator[Cut]:
     records = _records(pieces, limit)
     header = next(records, b"")
     if header is None or len(header) > _HEADER_BYTES:
-        raise UnfitError(f"the header of the table is larger than {size(_HEADER_BYTES)}")
+        raise RejectedInputError(f"the header of the table is larger than {size(_HEADER_BYTES)}")
     for number, record in enumerate(records, start=1):
         data = None if record is None else header + b"\n" + record
-        yield Cut(number, None if data is None or len(data) > limit else data)
+        yield DocumentPart(number, None if data is None or len(data) > limit else data)
 
 
-def entries(key: str | None = None) -> Splitter:
+def list_splitter(key: str | None = None) -> Splitter:
     """Return a splitter of the entries of the list at a key of a JSON object, or of a JSON list.
 
     A part is the entry's own bytes: what was logged is what is hashed and quarantined, and numbers
@@ -149,16 +149,16 @@ def entries(key: str | None = None) -> Splitter:
     is itself subject to the limit. It stays one document if it is no such list.
     """
 
-    def split(pieces: Iterator[bytes], limit: int) -> Iterator[Cut]:
+    def split(pieces: Iterator[bytes], limit: int) -> Iterator[DocumentPart]:
         data = read_whole(pieces, limit)
         json = data.removeprefix(BYTE_ORDER_MARK)
         try:
             listed = _LIST.decode(json if key is None else _OBJECT.decode(json)[key])
         except (msgspec.DecodeError, KeyError, RecursionError, UnicodeDecodeError):
-            yield Cut(None, data)
+            yield DocumentPart(None, data)
             return
         for number, entry in enumerate(listed, start=1):
-            yield Cut(number, bytes(entry))
+            yield DocumentPart(number, bytes(entry))
 
     return split
 
@@ -181,14 +181,14 @@ _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _RAW = msgspec.json.Decoder(msgspec.Raw)
 
 
-def is_spread(head: bytes) -> bool:
+def is_multiline_json(head: bytes) -> bool:
     """Say whether JSON that begins so goes over several lines, as programs write it for people."""
     first, _, rest = head.removeprefix(BYTE_ORDER_MARK).lstrip().partition(b"\n")
     second = rest.partition(b"\n")[0].strip()
     return bool(second) and _why_no_value(first) == _CUT and _is_begun(first + second)
 
 
-def begins_json(head: bytes) -> bool:
+def starts_like_json(head: bytes) -> bool:
     """Say whether what begins so is a JSON object, or a list of such, or some of them in lines."""
     head = head.removeprefix(BYTE_ORDER_MARK).lstrip()
     is_opened = head[:1] == b"{" or (head[:1] == b"[" and head[1:].lstrip()[:1] == b"{")
@@ -217,14 +217,14 @@ class _Held:
         self._pieces: list[bytes] = []
         self._n_bytes = 0
 
-    def add(self, piece: bytes) -> None:
+    def append_bytes(self, piece: bytes) -> None:
         self._n_bytes += len(piece)
         if self._n_bytes > self._limit:
             self._pieces.clear()
         else:
             self._pieces.append(piece)
 
-    def cut(self, number: int | None) -> Iterator[Cut]:
+    def cut(self, number: int | None) -> Iterator[DocumentPart]:
         """Yield the part without its last line ends, unless it is blank, and begin the next.
 
         Its data are null where they are more than the limit.
@@ -232,7 +232,7 @@ class _Held:
         data = None if self._n_bytes > self._limit else b"".join(self._pieces).rstrip(b"\r\n")
         self._pieces, self._n_bytes = [], 0
         if data is None or not _is_blank(data):
-            yield Cut(number, data)
+            yield DocumentPart(number, data)
 
 
 def _is_blank(data: bytes) -> bool:
@@ -256,7 +256,7 @@ def _records(pieces: Iterator[bytes], limit: int) -> Iterator[bytes | None]:
     file, held = _as_file(pieces), _Held(limit)
     is_quoted = False
     while line := file.readline(_LINE_BYTES):
-        held.add(line)
+        held.append_bytes(line)
         # A quote within quotes is written twice, so an odd number leaves one open.
         is_quoted ^= line.count(b'"') % 2 == 1
         if line.endswith(b"\n") and not is_quoted:

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from pipeline.cli.exits import INTERRUPTED
+from pipeline.cli.exit_codes import INTERRUPTED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -15,12 +15,19 @@ import click
 from click.exceptions import Exit
 from click.shell_completion import get_completion_class
 
+from pipeline.atomic_files import atomic_write
 from pipeline.cli import terminal
 from pipeline.cli.command import command
-from pipeline.cli.exits import FAILED, INTERRUPTED, WRONG_USAGE
-from pipeline.errors import DENIED_HINT, PipelineError, QueryError, UsageError, lack, one_line
-from pipeline.registry import COMMANDS, REPORTS, RESULTS, TASKS, load_command
-from pipeline.replacing import replacing
+from pipeline.cli.exit_codes import FAILED, INTERRUPTED, WRONG_USAGE
+from pipeline.errors import (
+    DENIED_HINT,
+    PipelineError,
+    QueryError,
+    UsageError,
+    exhausted_resource,
+    one_line_message,
+)
+from pipeline.registry import COMMANDS, COMMANDS_BY_TASK, REPORTS, RESULTS, load_command
 from pipeline.version import __version__
 
 # Completion by the Tab key: the script for a shell, and where the shell finds it.
@@ -49,7 +56,7 @@ def _install(context: click.Context, _param: click.Parameter, is_wanted: bool) -
     shell = _shell()
     script, start = Path.home() / _FILES[shell][0], _FILES[shell][1]
     script.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(script) as draft:
+    with atomic_write(script) as draft:
         draft.write_text(_script(context, shell))
     if start is not None:
         file, line = Path.home() / start, f"source '{script}'"
@@ -96,7 +103,7 @@ class _Group(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         widest = max(map(len, COMMANDS))
-        for task, names in TASKS.items():
+        for task, names in COMMANDS_BY_TASK.items():
             rows = []
             for name in names:
                 # A report is not imported: `magic --help` would wait for it.
@@ -218,10 +225,10 @@ def _complaint(error: BaseException) -> str | None:
         return f"{error.message if isinstance(error, QueryError) else error}{_gone()}"
     if isinstance(error, OSError):
         hint = f"; {DENIED_HINT}" if isinstance(error, PermissionError) else ""
-        return f"{one_line(error)}{hint}{_gone()}"
+        return f"{one_line_message(error)}{hint}{_gone()}"
     if isinstance(error, EOFError):
         return _ENDED_EARLY
-    if text := lack(error):
+    if text := exhausted_resource(error):
         return text
     return _usage(error) if isinstance(error, click.ClickException) else None
 

@@ -15,21 +15,21 @@ import click
 from click.shell_completion import CompletionItem
 
 import pipeline
-from pipeline.cells import as_json
 from pipeline.cli import options, terminal
 from pipeline.cli.options import DEFAULT_LAKE, SHARED
-from pipeline.declared import Declared, Parameter, flag, parameters
-from pipeline.errors import EMPTY, UsageError, reading_lakes
+from pipeline.errors import EMPTY_PATH_HINT, UsageError, reraise_read_errors
+from pipeline.parameters import Parameter, ParameterSpec, flag_spec, function_parameters
 from pipeline.registry import REPORTS, RESULTS, load_command, load_result
+from pipeline.text_format import to_json_text
 from pipeline.vocabulary import Failures
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from pipeline.ingest import IngestSummary
+    from pipeline.ingest.decode import IngestSummary
     from pipeline.lake import StoredLake
-    from pipeline.present.table import Table
-    from pipeline.reports.declared import Report
+    from pipeline.render.table import Table
+    from pipeline.reports.registry import Report
 
 # What commands that change a lake say and do at their end: the counts, and its catalogue.
 
@@ -49,8 +49,8 @@ def show_report(report: "IngestSummary", form: str) -> None:
     import polars as pl
 
     from pipeline.cli.output import show
-    from pipeline.present.table import Table
-    from pipeline.written import safe_json
+    from pipeline.render.table import Table
+    from pipeline.serialization import escape_terminal_json
 
     is_committed = report.ingest_id is not None
     done = f"ingest {report.ingest_id} is committed" if is_committed else "all sources were read"
@@ -70,7 +70,7 @@ def show_report(report: "IngestSummary", form: str) -> None:
                 "new_games": dict(report.games.iter_rows()),
                 "ignored": report.ignored.to_dicts(),
             }
-            terminal.out_bytes(f"{safe_json(as_json(record))}\n".encode())
+            terminal.out_bytes(f"{escape_terminal_json(to_json_text(record))}\n".encode())
             return
         counts = [
             ("documents", "seen", report.n_seen),
@@ -117,15 +117,15 @@ def renew_catalog(lake: str) -> None:
 
     Not without being asked: many users need none, and it takes a second.
     """
-    from pipeline.lake.tables import CATALOG
-    from pipeline.stores import location
+    from pipeline.lake.tables import CATALOG_FILE_NAME
+    from pipeline.stores import parse_location
 
-    if CATALOG not in location(lake).names():
+    if CATALOG_FILE_NAME not in parse_location(lake).list_names():
         return
     # Imported here: a command that fails before does not wait for it.
-    from pipeline.catalog import renewed_after_ingest
+    from pipeline.catalog import rebuild_catalog_after_ingest
 
-    if note := renewed_after_ingest(lake):
+    if note := rebuild_catalog_after_ingest(lake):
         terminal.note(note)
 
 
@@ -141,7 +141,7 @@ def command_of(function: Callable[..., None]) -> "Command":
     """The command: a parameter of the function is an option, an argument or a flag."""
     return Command(
         function.__name__,
-        params=[param(one) for one in parameters(function, options.SHARED)],
+        params=[param(one) for one in function_parameters(function, options.SHARED)],
         help=cleandoc(function.__doc__ or ""),
         callback=function,
     )
@@ -204,11 +204,11 @@ class PathType(click.ParamType[Any]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not str(value):
-            raise UsageError(f"the path of {param and param.opts[-1]} {EMPTY}")
+            raise UsageError(f"the path of {param and param.opts[-1]} {EMPTY_PATH_HINT}")
         return self._kind(value)
 
 
-def _type(kind: Any, declared: Declared) -> Any:
+def _type(kind: Any, declared: ParameterSpec) -> Any:
     if get_origin(kind) is tuple:
         return tuple(_type(one, declared) for one in get_args(kind))
     if get_origin(kind) is Literal:
@@ -260,7 +260,7 @@ class Command(click.Command):
         if ctx.get_parameter_source("lake") is click.core.ParameterSource.COMMANDLINE:
             terminal.of_lake(given["lake"])
         with (
-            reading_lakes(),
+            reraise_read_errors(),
             redirect_stdout(terminal.stream_of_others()),
             _metrics(**given),
         ):
@@ -284,12 +284,12 @@ def _metrics(
     """Within it, the metrics of the files are known: they are checked on the lake, or the last."""
     if not metric_file:
         return nullcontext()
-    from pipeline.metrics.known import metrics_of
+    from pipeline.metrics.registry import use_lake_metrics
 
     opened = pipeline.open_lake((lakes or [lake])[-1])  # `magic diff` names several
     for file in metric_file:
         opened = opened.with_metric_file(file)
-    return metrics_of(opened)
+    return use_lake_metrics(opened)
 
 
 class Asked:
@@ -325,10 +325,10 @@ class Asked:
 
         lake = options.named(open_lake(self._path), self._names)
         if system := self._arguments.get("system"):
-            lake = lake.of_system(system)
+            lake = lake.for_system(system)
         return options.failing(lake, self._failures)
 
-    def answer(self, name: str, *arguments: Any, **more: Any) -> Any:
+    def run_report(self, name: str, *arguments: Any, **more: Any) -> Any:
         """What the result's function returns, given those of the command's options that it has."""
         function = load_result(name)
         known = signature(function).parameters
@@ -341,25 +341,25 @@ class Asked:
         asked = {key: value for key, value in self._arguments.items() if key in named}
         return function(self.lake, *arguments, **asked | more)
 
-    def table(self, name: str, rows: "pl.DataFrame", **more: Any) -> "Table":
+    def build_table(self, name: str, rows: "pl.DataFrame", **more: Any) -> "Table":
         """The table of a result, with its notes: see `present`.
 
         What counts games of one system says which games of the lake no metric counts.
         """
-        from pipeline.present import present
+        from pipeline.render import build_result_table
 
         lake = self.lake if "system" in self._arguments else None
-        return present(name, rows, **{"lake": lake, **self._arguments, **more})
+        return build_result_table(name, rows, **{"lake": lake, **self._arguments, **more})
 
     def show(self, name: str, *arguments: Any, **more: Any) -> None:
         """Shows the table of a result."""
-        self.show_table(self.table(name, self.answer(name, *arguments, **more), **more))
+        self.show_table(self.build_table(name, self.run_report(name, *arguments, **more), **more))
 
     def show_rows(self, name: str, rows: "pl.DataFrame", **shown: Any) -> None:
         """Shows rows that no report declares; `shown` says how, see `Table`."""
-        from pipeline.present.table import Table
+        from pipeline.render.table import Table
 
-        self.show_table(Table.of(name, rows, **shown))
+        self.show_table(Table.from_frame(name, rows, **shown))
 
     def show_table(self, table: "Table") -> None:
         """Shows a table in the form that was asked for."""
@@ -371,7 +371,7 @@ class Asked:
         """Shows a result that comes in parts; returns its number of rows, None if it was cut."""
         from pipeline.cli import output
 
-        return output.show_parts(parts, self._form, partial(self.table, name, **more))
+        return output.show_parts(parts, self._form, partial(self.build_table, name, **more))
 
 
 # The commands of declared reports: each is made of its report, when somebody asks for it.
@@ -382,7 +382,7 @@ def command(name: str) -> click.Command:
     action = load_command(name)
     if name not in REPORTS:
         return command_of(action)
-    from pipeline.reports.declared import find_report
+    from pipeline.reports.registry import find_report
 
     report = find_report(name)
     shared = SHARED if report.is_of_system else {**SHARED, "system": options.OF_ANY_SYSTEM}
@@ -390,15 +390,15 @@ def command(name: str) -> click.Command:
     module = RESULTS[name].module
     beside = [find_report(other) for other in REPORTS if RESULTS[other].module == module]
     known = {one.name: one.declared for other in beside for one in other.parameters}
-    further = parameters(action, {**known, **shared}) if action else []
+    further = function_parameters(action, {**known, **shared}) if action else []
     named = {one.name for one in (*report.parameters, *further)}
     is_there = {
         "failures": "edition" in named,
         "metric_file": not {"metric", "metric_file"}.isdisjoint(named),
         "percent": report.has_percent,
     }
-    before = [*parameters(_before, shared), *report.parameters]
-    after = [_form(report), *parameters(_after, shared)]
+    before = [*function_parameters(_before, shared), *report.parameters]
+    after = [_form(report), *function_parameters(_after, shared)]
     # What an action names to use it is as the report has it.
     own = [one for one in further if one.name not in {had.name for had in (*before, *after)}]
     wanted = [*before, *own, *after]
@@ -412,8 +412,8 @@ def command(name: str) -> click.Command:
         elif form == "svg":
             from pipeline import plots
 
-            drawn = getattr(plots, f"plot_{name}")(asked.answer(name))
-            terminal.out_bytes(plots.file(drawn, "svg"))
+            drawn = getattr(plots, f"plot_{name}")(asked.run_report(name))
+            terminal.out_bytes(plots.export_chart(drawn, "svg"))
         else:
             asked.show(name)
 
@@ -432,7 +432,7 @@ def _before(
 
 def _after(
     *,
-    percent: bool = flag(
+    percent: bool = flag_spec(
         "--percent",
         "Values in percent, the best of each column bold; json, csv and parquet have shares.",
     ),

@@ -13,9 +13,9 @@ from click import BadParameter
 
 import pipeline
 from pipeline.cli import terminal
-from pipeline.declared import Declared, argument, option, several
 from pipeline.errors import PipelineError, UsageError
-from pipeline.vocabulary import ALL, Failures
+from pipeline.parameters import ParameterSpec, argument_spec, option_spec, repeatable_option_spec
+from pipeline.vocabulary import ALL_GAME_TYPES, Failures
 
 if TYPE_CHECKING:
     from pipeline.api import Lake
@@ -51,13 +51,13 @@ def n_bytes(size: str | int) -> int:
 
 def size(meaning: str, *, default: int | None = None) -> Any:
     """An option for a number of bytes, which is given with its unit."""
-    return option("SIZE", meaning, default=default, parse=n_bytes, shows_default=False)
+    return option_spec("SIZE", meaning, default=default, parse=n_bytes, shows_default=False)
 
 
 def form_option(last: str = "or parquet", json: str = "a list of records") -> Any:
     """The option --format, for whatever forms a command has."""
     meaning = f"Output format: table, json ({json}), csv, markdown, {last}."
-    return option("FORM", meaning, "--format", default="table", check=_seen)
+    return option_spec("FORM", meaning, "--format", default="table", check=_seen)
 
 
 def _seen(form: str) -> str:
@@ -68,41 +68,43 @@ def _seen(form: str) -> str:
     return form
 
 
-OF_ANY_SYSTEM = option(
+OF_ANY_SYSTEM = option_spec(
     "SYSTEM",
     "Only the games of this system (harness); default: those of all.",
     suggested="systems",
 )
-PLAYED_BY = option("NAME", "The model that played, for logs that do not name it.")
-SHARED: Mapping[str, Declared] = {
-    "lake": option(
+PLAYED_BY = option_spec("NAME", "The model that played, for logs that do not name it.")
+SHARED: Mapping[str, ParameterSpec] = {
+    "lake": option_spec(
         "DIR",
         "The lake: the folder with the tables, or a URL such as s3://bucket/lake.",
         variable=pipeline.LAKE_VARIABLE,
     ),
     "form": form_option(),
-    "system": option(
+    "system": option_spec(
         "SYSTEM",
         "Count the games of this system (harness); default: the one with the most games.",
         suggested="systems",
     ),
-    "names": option(
+    "names": option_spec(
         "FILE", "Count names of models as one: TOML with the name by each name in logs."
     ),
-    "failures": option(
+    "failures": option_spec(
         "WHAT",
         "exclude: leave out games without a result; loss: count a game as a loss of the model that "
         "failed it, by an outage, a forfeit or a time-out.",
     ),
-    "metric_file": several("FILE", "Also know the metric that this Python file declares"),
-    "source": argument(
+    "metric_file": repeatable_option_spec(
+        "FILE", "Also know the metric that this Python file declares"
+    ),
+    "source": argument_spec(
         "SOURCE", "Folders, log files, archives (.zip, .tar; .gz, .zst, .xz, .bz2), or patterns."
     ),
-    "models_from": option(
+    "models_from": option_spec(
         "FILE", "The same by path and player: TOML or JSON that maps patterns to models."
     ),
     "max_document": size("Refuse larger documents unread; default: 64MiB."),
-    "strict": option("", "Exit with 3 if anything was quarantined."),
+    "strict": option_spec("", "Exit with 3 if anything was quarantined."),
 }
 """What options of commands mean that are no parameters of reports, by their names."""
 
@@ -131,9 +133,9 @@ def named_together(lakes: Sequence[L], names: Path | None) -> list[L]:
         return [*lakes]
     joined = [lake.with_names(names) for lake in lakes]
     for lake in joined:
-        if lake.joined_names:
-            terminal.note(f"names of models joined by {names}: {lake.joined_names}")
-    there = {name for lake in joined for name in lake.acting_names}
+        if lake.describe_merged_names:
+            terminal.note(f"names of models joined by {names}: {lake.describe_merged_names}")
+    there = {name for lake in joined for name in lake.used_names}
     if lacking := [f'"{name}"' for name in joined[0].names if name not in there]:
         terminal.note(
             f"{names}: no game has a model {' or '.join(lacking)}; `magic models` lists the names"
@@ -161,7 +163,7 @@ def lake_of(
             "an ingest is not in these numbers: it is running, was interrupted, or was lost; "
             f"`magic verify --lake {shlex.quote(path)}` says more"
         )
-    chosen = opened.of_one_system(system)
+    chosen = opened.for_single_system(system)
     others = [f"{name} ({n:,})" for name, n in opened.systems.items() if name != chosen.system]
     if others and system is None:
         terminal.note(
@@ -260,30 +262,30 @@ models = _of_lake(_models)
 
 
 def metrics(_context: click.Context, _incomplete: str) -> Iterable[str]:
-    from pipeline.metrics.known import names
+    from pipeline.metrics.registry import metric_names
 
-    return names("paper")
+    return metric_names("paper")
 
 
 def game_types(_context: click.Context, _incomplete: str) -> Iterable[str]:
     """Those of values, which are there for all types together, too."""
-    from pipeline.games import names
+    from pipeline.games import game_type_names
 
-    return [*names(), ALL]
+    return [*game_type_names(), ALL_GAME_TYPES]
 
 
 def tables(_context: click.Context, _incomplete: str) -> Iterable[str]:
     from pipeline.events.contracts import TABLES
-    from pipeline.reports.views import views
+    from pipeline.reports.sql_views import all_views
 
-    return [*TABLES, *views()]
+    return [*TABLES, *all_views()]
 
 
 def columns(_context: click.Context, incomplete: str) -> Iterable[str]:
     """The columns that results and games have; of several with commas, the last is completed."""
-    from pipeline.events.contracts import polars_schema
+    from pipeline.events.contracts import table_schema
     from pipeline.metrics.request import GAME_COLUMNS
 
     before, comma, _ = incomplete.rpartition(",")
-    known = dict.fromkeys([*polars_schema("results"), *GAME_COLUMNS])
+    known = dict.fromkeys([*table_schema("results"), *GAME_COLUMNS])
     return [f"{before}{comma}{name}" for name in known]

@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from pipeline.cells import bold_parts, printable
+from pipeline.atomic_files import atomic_write
 from pipeline.cli import terminal
 from pipeline.cli.options import SAFE_CSV
 from pipeline.errors import PipelineError, UsageError
 from pipeline.plugins import check_extra
-from pipeline.present import DOCUMENTS, markdown
-from pipeline.present.table import Table
-from pipeline.present.terminal import laid_out, wrapped
-from pipeline.replacing import replacing
-from pipeline.written import (
-    csv_texts,
-    first_part,
-    flattened,
-    json_lines,
-    json_texts,
-    parquet,
-    safe_csv_texts,
+from pipeline.render import DOCUMENT_RENDERERS, markdown
+from pipeline.render.table import Table
+from pipeline.render.terminal import fit_to_width, wrap_text
+from pipeline.serialization import (
+    flatten_nested,
+    iter_csv,
+    iter_json_lines,
+    iter_json_records,
+    iter_spreadsheet_csv,
+    split_empty_parts,
+    write_parquet,
 )
+from pipeline.text_format import escape_unprintable, split_bold_parts
 
 if TYPE_CHECKING:
     pass
@@ -58,14 +58,14 @@ def show_parts(parts: Iterable[pl.DataFrame], form: str, table: Callable[..., Ta
             n_rows += part.height
             yield part
 
-    if form == "table" or form in DOCUMENTS:
-        rows, frames = first_part(counted())
+    if form == "table" or form in DOCUMENT_RENDERERS:
+        rows, frames = split_empty_parts(counted())
         next(frames)
         first, others = table(rows), map(table, frames)
         if form == "table":
             return None if _lines(first, others) else n_rows
-        document = DOCUMENTS[form]
-        for text in (*document.table(first, others), document.items(first.cited)):
+        document = DOCUMENT_RENDERERS[form]
+        for text in (*document.table(first, others), document.items(first.document_notes)):
             terminal.out_bytes(text.encode())
     else:
         write(counted(), form, terminal.out_bytes)
@@ -78,20 +78,20 @@ def write(parts: Iterable[pl.DataFrame], form: str, put: Callable[[bytes], Any])
     To a terminal CSV goes with only what is printable.
     """
     if form == "parquet":
-        parquet(parts, _Put(put))
+        write_parquet(parts, _Put(put))
         return
     is_seen = form == "csv" and put is terminal.out_bytes and terminal.is_out_terminal()
     for text in TEXTS[form](parts):
-        put((printable(text) if is_seen else text).encode())
+        put((escape_unprintable(text) if is_seen else text).encode())
 
 
 def heading(text: str, form: str, level: int = 2) -> None:
     """Writes a heading above a table."""
     if form == "markdown":
-        terminal.out(markdown.heading(text, level))
+        terminal.out(markdown.format_heading(text, level))
         return
     terminal.out("\n" if level == 2 else "")
-    for line in wrapped(printable(text), terminal.width()):
+    for line in wrap_text(escape_unprintable(text), terminal.width()):
         terminal.out(line, "heading")
         terminal.out("\n")
 
@@ -102,9 +102,9 @@ def _lines(first: Table, others: Iterable[Table]) -> bool:
     most = None if width is None else LINES_SHOWN
     if most is not None:
         first = first.with_rows(first.rows.head(most))
-    lines, n_of_heading, notes = laid_out(first, width, others)
+    lines, n_of_heading, notes = fit_to_width(first, width, others)
     for number, line in enumerate(islice(lines, most)):
-        for at, part in enumerate(bold_parts(line)):
+        for at, part in enumerate(split_bold_parts(line)):
             terminal.out(part, "heading" if number < n_of_heading or at % 2 else None)
         terminal.out("\n")
     is_cut = most is not None and next(lines, None) is not None
@@ -119,10 +119,10 @@ def _lines(first: Table, others: Iterable[Table]) -> bool:
 
 
 TEXTS: dict[str, Callable[[Iterable[pl.DataFrame]], Iterator[str]]] = {
-    "json": json_texts,
-    "jsonl": json_lines,
-    "csv": csv_texts,
-    SAFE_CSV: safe_csv_texts,
+    "json": iter_json_records,
+    "jsonl": iter_json_lines,
+    "csv": iter_csv,
+    SAFE_CSV: iter_spreadsheet_csv,
 }
 
 
@@ -187,7 +187,7 @@ def write_file(frame: pl.DataFrame, file: Path, *, is_safe: bool = False) -> Non
 
     `is_safe` is for CSV: see `safe_csv_texts`.
     """
-    with replacing(file) as draft:
+    with atomic_write(file) as draft:
         if (form := _form(file)) == "xlsx":
             _xlsx(frame, draft)
             return
@@ -202,7 +202,9 @@ def _form(file: Path) -> str:
 
 def _xlsx(frame: pl.DataFrame, file: Path) -> None:
     """A sheet in which every text is a plain text, also one that looks like a formula or a link."""
-    columns = pl.DataFrame([_for_a_sheet(column) for column in flattened(frame).iter_columns()])
+    columns = pl.DataFrame(
+        [_for_a_sheet(column) for column in flatten_nested(frame).iter_columns()]
+    )
     from xlsxwriter import Workbook
     from xlsxwriter.exceptions import FileCreateError
 

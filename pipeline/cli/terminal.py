@@ -17,15 +17,15 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, TextIO
 
-from pipeline.cells import printable, unbroken
-from pipeline.errors import PipelineError, reason
-from pipeline.registry import OF_A_LAKE
+from pipeline.errors import PipelineError, error_reason
+from pipeline.registry import LAKE_COMMANDS
+from pipeline.text_format import escape_unprintable, replace_line_breaks
 
 # Replacements of our signs for a terminal without UTF-8; each is as wide as the sign.
 _PLAIN = str.maketrans("─│–−†…×·⏎“”‘’\N{NO-BREAK SPACE}", "-|--!.x./\"\"'' ")
 LACKING = "plain signs"
 # What a hint names to run, of the commands that read the lake of --lake alone.
-_COMMAND = re.compile(rf"`magic (?:{'|'.join(OF_A_LAKE)})\b(?! --help)(?![^`]*--lake)")
+_COMMAND = re.compile(rf"`magic (?:{'|'.join(LAKE_COMMANDS)})\b(?! --help)(?![^`]*--lake)")
 
 
 def _plain(error: UnicodeError) -> tuple[str | bytes, int]:
@@ -126,7 +126,7 @@ STYLES = {"heading": "1", "aside": "2", "hit": "32", "miss": "31"}
 
 def out(text: str, style: str | None = None) -> None:
     """Writes text of a result, in one of `STYLES`; what steers a terminal is written out."""
-    text = printable(text)
+    text = escape_unprintable(text)
     if style and is_out_terminal() and os.environ.get("TERM", "dumb") != "dumb":
         text = f"\x1b[{STYLES[style]}m{text}\x1b[0m"
     _or_explain(stream().write, text)
@@ -149,7 +149,7 @@ def _or_explain(write: Callable[..., Any], *data: str | bytes) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        why = "it is closed" if error.errno == errno.EBADF else reason(error)
+        why = "it is closed" if error.errno == errno.EBADF else error_reason(error)
         raise OutputError(f"the result cannot be written to stdout: {why}") from None
 
 
@@ -175,13 +175,13 @@ def note(*texts: str, is_wrapped: bool = True) -> None:
 def _to_stderr(texts: Iterable[str], *, is_wrapped: bool) -> None:
     # A name with a line break makes no line of its own, which could say anything.
     said = map(_with_lake, texts) if _lake else texts
-    lines = [unbroken(printable(text)) for text in said]
+    lines = [replace_line_breaks(escape_unprintable(text)) for text in said]
     if is_wrapped and is_note_terminal():
         # Loaded here, since it takes time and `--help` has no notes.
-        from pipeline.present.terminal import wrapped
+        from pipeline.render.terminal import wrap_text
 
         width = shutil.get_terminal_size().columns
-        lines = [part for line in lines for part in wrapped(line, width)]
+        lines = [part for line in lines for part in wrap_text(line, width)]
     with suppress(OSError):
         print("\n".join(lines), file=sys.stderr, flush=True)
 

@@ -4,14 +4,19 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from pipeline.cells import printable, printable_line, unbroken
 from pipeline.cli import output, terminal
-from pipeline.present import terminal as layout
-from pipeline.present.markdown import escaped
-from pipeline.reports.parts import Part, parts_seen, seats, title
+from pipeline.render import terminal as layout
+from pipeline.render.markdown import escape_markdown
 from pipeline.reports.transcript import Transcript
-from pipeline.statistics.interval import exact_sum
-from pipeline.written import json_text
+from pipeline.reports.transcript_items import (
+    TranscriptItem,
+    game_title,
+    items_seen_by_player,
+    player_table,
+)
+from pipeline.serialization import to_json_records
+from pipeline.statistics.intervals import exact_sum
+from pipeline.text_format import escape_to_one_line, escape_unprintable, replace_line_breaks
 
 _INDENT = "    "
 _STYLES = {"none": "aside", "hit": "hit", "miss": "miss"}
@@ -24,11 +29,11 @@ _VOTES_FOR_PROPOSALS = ("round", "player", "candidate", "parse_status")
 def write(transcript: Transcript, form: str) -> None:
     """The whole game; `form` is `text` or `markdown`."""
     game, edition = transcript.game, transcript.edition
-    output.heading(title(game), form, level=1)
+    output.heading(game_title(game), form, level=1)
     _facts({name: game[name] for name in (*_FACTS, *_COUNTS)} | {"log": game["path"]}, form)
-    _section("Players", seats(transcript.tables), form)
+    _section("Players", player_table(transcript.tables), form)
     output.heading("Messages", form)
-    for part in transcript.parts:
+    for part in transcript.items:
         _part(part, form)
     votes = transcript.tables["votes"]
     rounds = ["round"] if votes["round"].n_unique() > 1 else []
@@ -47,10 +52,10 @@ def write(transcript: Transcript, form: str) -> None:
 
 def write_seen(transcript: Transcript, seat: int, form: str) -> None:
     """What a seat was shown, and nothing else."""
-    seen, game = transcript.seen_by(seat), transcript.game
+    seen, game = transcript.items_seen_by(seat), transcript.game
     output.heading(f"{game['game_type']}, as seat {seat} saw it", form, level=1)
     _facts({"game_id": game["game_id"]}, form)
-    for part in parts_seen(seen):
+    for part in items_seen_by_player(seen):
         _part(part, form)
 
 
@@ -63,8 +68,8 @@ def as_json(transcript: Transcript, seat: int | None) -> str:
     frames = transcript.tables | {"counted": counted}
     if seat is not None:
         game = transcript.tables["games"].select("game_id", "game_type", seat=pl.lit(seat))
-        frames = {"games": game, "messages": transcript.seen_by(seat)}
-    fields = (f'"{name}": {json_text(rows)}' for name, rows in frames.items())
+        frames = {"games": game, "messages": transcript.items_seen_by(seat)}
+    fields = (f'"{name}": {to_json_records(rows)}' for name, rows in frames.items())
     return "{" + ",\n".join(fields) + "}\n"
 
 
@@ -72,11 +77,15 @@ def as_json(transcript: Transcript, seat: int | None) -> str:
 
 
 def _facts(facts: Mapping[str, object], form: str) -> None:
-    texts = {name: printable_line(str(value)) for name, value in facts.items() if value is not None}
+    texts = {
+        name: escape_to_one_line(str(value)) for name, value in facts.items() if value is not None
+    }
     if form == "markdown":
-        terminal.out("".join(f"- {name}: {escaped(text)}\n" for name, text in texts.items()) + "\n")
+        terminal.out(
+            "".join(f"- {name}: {escape_markdown(text)}\n" for name, text in texts.items()) + "\n"
+        )
         return
-    for line in layout.records([*texts], [[*texts.values()]], terminal.width()):
+    for line in layout.format_records([*texts], [[*texts.values()]], terminal.width()):
         terminal.out(line + "\n")
 
 
@@ -87,34 +96,43 @@ def _section(title: str, rows: pl.DataFrame, form: str) -> None:
         terminal.out("\n" if form == "markdown" else "")
 
 
-def _part(part: Part, form: str) -> None:
+def _part(part: TranscriptItem, form: str) -> None:
     if part.begins is not None:
-        _part(Part("", f"Round {part.begins}", ""), form)
+        _part(TranscriptItem("", f"Round {part.begins}", ""), form)
     write = _in_markdown if form == "markdown" else _in_text
-    write(part, unbroken(printable(part.heading)), [printable(line) for line in part.content])
+    write(
+        part,
+        replace_line_breaks(escape_unprintable(part.heading)),
+        [escape_unprintable(line) for line in part.content],
+    )
 
 
-def _in_text(part: Part, heading: str, lines: list[str]) -> None:
+def _in_text(part: TranscriptItem, heading: str, lines: list[str]) -> None:
     terminal.out("\n")
     terminal.out(heading, "heading")
     terminal.out(f"  {part.aside}" if part.aside else "", "aside")
     terminal.out("\n")
     width = terminal.width()
-    room = None if width is None else max(width - len(_INDENT), layout.LONGEST_WORD)
+    room = None if width is None else max(width - len(_INDENT), layout.MAX_WORD_LENGTH)
     for line in lines:
-        for piece in layout.wrapped(line, room):
+        for piece in layout.wrap_text(line, room):
             terminal.out(f"{_INDENT}{piece}".rstrip() + "\n")
     styles = _STYLES | {"act": "aside" if lines else ""}
     for item in part.items:
         for number, (text, style) in enumerate(item):
             terminal.out("  " if number else _INDENT)
-            terminal.out(unbroken(text), styles[style])
+            terminal.out(replace_line_breaks(text), styles[style])
         terminal.out("\n")
 
 
-def _in_markdown(part: Part, heading: str, lines: list[str]) -> None:
-    terminal.out(f"**{escaped(heading)}** {escaped(part.aside)}".rstrip() + "\n\n")
+def _in_markdown(part: TranscriptItem, heading: str, lines: list[str]) -> None:
+    terminal.out(f"**{escape_markdown(heading)}** {escape_markdown(part.aside)}".rstrip() + "\n\n")
     # As code, in which nothing is markdown.
     terminal.out("".join(f"    {line}\n" for line in lines) + ("\n" if lines else ""))
-    items = ["  ".join(unbroken(printable(text)) for text, _ in item) for item in part.items]
-    terminal.out("".join(f"- {escaped(item)}\n" for item in items) + ("\n" if items else ""))
+    items = [
+        "  ".join(replace_line_breaks(escape_unprintable(text)) for text, _ in item)
+        for item in part.items
+    ]
+    terminal.out(
+        "".join(f"- {escape_markdown(item)}\n" for item in items) + ("\n" if items else "")
+    )

@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 
 from pipeline.events import contracts
-from pipeline.events.contracts import TABLES, polars_schema
+from pipeline.events.contracts import TABLES, table_schema
 
 _TYPES: dict[pl.DataType, pa.DataType] = {
     pl.String(): pa.string(),
@@ -26,12 +26,12 @@ def array(column: pl.Series) -> pa.Array:
     return column.to_arrow(compat_level=pl.CompatLevel.oldest())
 
 
-def table(rows: pl.DataFrame) -> pa.Table:
+def to_arrow_table(rows: pl.DataFrame) -> pa.Table:
     """The rows as an Arrow table, the same way."""
     return rows.to_arrow(compat_level=pl.CompatLevel.oldest())
 
 
-def series(name: str, column: pa.Array) -> pl.Series:
+def series_from_arrow(name: str, column: pa.Array) -> pl.Series:
     """The Arrow array as a column of this name."""
     return pl.DataFrame(pa.table([column], names=[name])).to_series()
 
@@ -46,7 +46,7 @@ def arrow_schema(table: str) -> pa.Schema:
             nullable=columns[name].nullable,
             metadata={"comment": columns[name].description},
         )
-        for name, dtype in polars_schema(table).items()
+        for name, dtype in table_schema(table).items()
     )
 
 

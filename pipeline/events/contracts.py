@@ -15,7 +15,7 @@ import polars as pl
 from polars.datatypes import DataTypeClass
 
 from pipeline import column, games
-from pipeline.acts import ACTS, RESULT
+from pipeline.action_tables import ACTION_TABLES, RESULT_COLUMNS
 from pipeline.column import Column
 from pipeline.vocabulary import DocumentStatus, ParseStatus, Side
 
@@ -111,7 +111,7 @@ def instance(dtype: pl.DataType | DataTypeClass) -> pl.DataType:
     return dtype if isinstance(dtype, pl.DataType) else dtype()
 
 
-def broken(table: type[Table], rows: pl.DataFrame) -> dict[str, pl.Series]:
+def broken_rules(table: type[Table], rows: pl.DataFrame) -> dict[str, pl.Series]:
     """By rule that is broken, for each row whether it breaks the rule; the rows have its columns.
 
     Rows of which several have one key all break the rule that none have.
@@ -160,48 +160,50 @@ SHA256_LENGTH = 64
 class OfGame(Table):
     """Base of every table whose rows belong to a game."""
 
-    game_id = column.identifier(
+    game_id = column.identifier_column(
         "the game: a hash of its document and of its index there", primary_key=True
     )
-    game_type = column.word(games.names(), "the kind of game")
-    system = column.text("the harness that ran the game")
-    setting_id = column.identifier(
+    game_type = column.category_column(games.game_type_names(), "the kind of game")
+    system = column.text_column("the harness that ran the game")
+    setting_id = column.identifier_column(
         "the setting (what was fixed before play): a hash, equal for equal settings"
     )
-    game_index = column.count(
+    game_index = column.count_column(
         "the game's number in its competition, null if unknown", nullable=True
     )
-    is_finished = column.flag(
+    is_finished = column.boolean_column(
         "whether the game ended; metrics of edition paper count only finished games"
     )
 
 
-class OfPlayer(OfGame):
+class PlayerRow(OfGame):
     """Base of every table whose rows belong to a player."""
 
-    player = column.text("the player's name in the log", nullable=True)
-    model = column.text("the player's model, null if unknown", nullable=True)
-    role = column.word(games.roles(), "the player's role", nullable=True)
-    side = column.word(Side, "the side of the role", nullable=True)
-    is_tested = column.flag("whether the player's model is under test")
-    competition = column.word(
+    player = column.text_column("the player's name in the log", nullable=True)
+    model = column.text_column("the player's model, null if unknown", nullable=True)
+    role = column.category_column(games.role_names(), "the player's role", nullable=True)
+    side = column.category_column(Side, "the side of the role", nullable=True)
+    is_tested = column.boolean_column("whether the player's model is under test")
+    competition = column.category_column(
         games.competitions(),
         "the competition of the results: game type and tested role or side; null if not tested",
         nullable=True,
     )
 
 
-class OfSeat(OfPlayer):
+class SeatActionRow(PlayerRow):
     """Base of every table whose rows are something that a seat did."""
 
-    seat = column.small("the player's seat, from 1", primary_key=True)
-    round = column.small("the round, from 1; 0 is before the first round", primary_key=True, low=0)
-    message_index = column.small(
+    seat = column.small_integer_column("the player's seat, from 1", primary_key=True)
+    round = column.small_integer_column(
+        "the round, from 1; 0 is before the first round", primary_key=True, low=0
+    )
+    message_index = column.small_integer_column(
         "the message with the action, from 0; null if the action has no message",
         nullable=True,
         low=0,
     )
-    parse_status = column.word(
+    parse_status = column.category_column(
         ParseStatus, "how clearly the text states the action that the game registered"
     )
 
@@ -209,131 +211,151 @@ class OfSeat(OfPlayer):
 class Games(OfGame):
     """One game."""
 
-    sha256 = column.digest(
+    sha256 = column.digest_column(
         "hash of the document, or of the content and the ID in the log",
         SHA256_LENGTH,
     )
-    content_id = column.identifier(
+    content_id = column.identifier_column(
         "hash of the parsed content, equal if one game is stored in two JSON forms"
     )
-    assigned_model = column.text(
+    assigned_model = column.text_column(
         "the value of --model: a name, or the players' models as JSON", nullable=True
     )
-    format = column.text("the log format")
-    format_version = column.text("the variant of the format")
-    source = column.text("the folder or archive that contains the document")
-    path = column.text("the document's path within the source")
-    n_players = column.small("seats at the table")
-    n_rounds = column.small("rounds played, or rounds fixed by the setting", low=0)
-    n_messages = column.small("messages in the log", low=0)
-    outcome = column.word(
-        games.outcomes(), "how the game ended, null if it did not end", nullable=True
+    format = column.text_column("the log format")
+    format_version = column.text_column("the variant of the format")
+    source = column.text_column("the folder or archive that contains the document")
+    path = column.text_column("the document's path within the source")
+    n_players = column.small_integer_column("seats at the table")
+    n_rounds = column.small_integer_column("rounds played, or rounds fixed by the setting", low=0)
+    n_messages = column.small_integer_column("messages in the log", low=0)
+    outcome = column.category_column(
+        games.outcome_names(), "how the game ended, null if it did not end", nullable=True
     )
-    ended_by = column.text(
+    ended_by = column.text_column(
         "why the game stopped early, in the log's words; null if it did not", nullable=True
     )
-    outcome_code = column.code("the log's own code of the outcome")
-    topic = column.text("hidden roles: the topic that all players know", nullable=True)
-    word = column.text("hidden roles: the secret word of the civilian side", nullable=True)
-    other_word = column.text("undercover: the secret word of the hidden player", nullable=True)
-    hidden_player = column.text("hidden roles: the player with the hidden role", nullable=True)
-    tested_player = column.text("the player that the setting puts under test", nullable=True)
-    n_rounds_fixed = column.small(
+    outcome_code = column.code_column("the log's own code of the outcome")
+    topic = column.text_column("hidden roles: the topic that all players know", nullable=True)
+    word = column.text_column("hidden roles: the secret word of the civilian side", nullable=True)
+    other_word = column.text_column(
+        "undercover: the secret word of the hidden player", nullable=True
+    )
+    hidden_player = column.text_column(
+        "hidden roles: the player with the hidden role", nullable=True
+    )
+    tested_player = column.text_column("the player that the setting puts under test", nullable=True)
+    n_rounds_fixed = column.small_integer_column(
         "rounds fixed before play, null if not fixed", nullable=True, low=0
     )
-    multiplier = column.number("public good: the factor of the pool")
-    payoff_cooperate = column.number("prisoner's dilemma: points per player if all cooperate")
-    payoff_defect = column.number("prisoner's dilemma: points per player if all defect")
-    payoff_one_defect = column.number("prisoner's dilemma: points of the only player who defects")
-    payoff_two_defect = column.number(
+    multiplier = column.number_column("public good: the factor of the pool")
+    payoff_cooperate = column.number_column(
+        "prisoner's dilemma: points per player if all cooperate"
+    )
+    payoff_defect = column.number_column("prisoner's dilemma: points per player if all defect")
+    payoff_one_defect = column.number_column(
+        "prisoner's dilemma: points of the only player who defects"
+    )
+    payoff_two_defect = column.number_column(
         "prisoner's dilemma: points of each of two players who defect"
     )
-    setting = column.text("what was fixed before play, as JSON with sorted keys")
-    started_at = column.instant("start of the game, null if unknown", nullable=True)
+    setting = column.text_column("what was fixed before play, as JSON with sorted keys")
+    started_at = column.timestamp_column("start of the game, null if unknown", nullable=True)
 
 
-class Players(OfPlayer):
+class Players(PlayerRow):
     """One seat of one game."""
 
-    seat = column.small("the seat, from 1", primary_key=True)
-    final_score = column.number("points at the end, in the game's unit", nullable=True)
-    score_rank = column.small(
+    seat = column.small_integer_column("the seat, from 1", primary_key=True)
+    final_score = column.number_column("points at the end, in the game's unit", nullable=True)
+    score_rank = column.small_integer_column(
         "rank by points: 1 is the best, ties share the better rank", nullable=True
     )
-    is_bot = column.flag(
+    is_bot = column.boolean_column(
         "whether the player is a program with fixed rules; null if unknown",
         nullable=True,
     )
-    failure = column.text(
+    failure = column.text_column(
         "the failure (such as timeout) by which the player ended the game; null if none or unknown",
         nullable=True,
     )
-    input_tokens = column.count(
+    input_tokens = column.count_column(
         "input tokens of the player's calls, including cached tokens; null if unknown",
         nullable=True,
     )
-    output_tokens = column.count(
+    output_tokens = column.count_column(
         "output tokens of the player's calls, including reasoning; null if unknown",
         nullable=True,
     )
-    seconds = column.number("duration of the player's calls in seconds; null if unknown", low=0)
-    cost = column.number("cost of the player's calls in US dollars; null if unknown", low=0)
+    seconds = column.number_column(
+        "duration of the player's calls in seconds; null if unknown", low=0
+    )
+    cost = column.number_column("cost of the player's calls in US dollars; null if unknown", low=0)
 
 
-class Results(OfPlayer, columns=RESULT):
+class Results(PlayerRow, columns=RESULT_COLUMNS):
     """The result of one game for one tested side (a tested model's role, or a tested seat)."""
 
     # Not unique: hidden roles have a row for each model and role, see the rule below.
-    game_id = column.identifier("the game: a hash of its document and of its index there")
+    game_id = column.identifier_column("the game: a hash of its document and of its index there")
 
     one_row_for_a_side = ~pl.struct("game_id", "seat", "model", "role").is_duplicated()
 
 
-class Messages(OfPlayer):
+class Messages(PlayerRow):
     """One message, in the order of the log."""
 
-    message_index = column.small(
+    message_index = column.small_integer_column(
         "the message's position in the log, from 0", primary_key=True, low=0
     )
-    seat = column.small("the speaker's seat, null for the moderator", nullable=True)
-    round = column.small("the round of the message, null outside of rounds", nullable=True, low=0)
-    parse_status = column.word(ParseStatus, "`outage` if an API error replaced the answer")
-    turn = column.code("the turn number in the log, not unique")
-    phase = column.word(games.phases(), "the phase of the game")
-    visible_to = column.texts("who saw the message: names of players, `all`, or an empty list")
-    content = column.text("the text in the log")
-    msg_type = column.text("the message type in the log", nullable=True)
+    seat = column.small_integer_column("the speaker's seat, null for the moderator", nullable=True)
+    round = column.small_integer_column(
+        "the round of the message, null outside of rounds", nullable=True, low=0
+    )
+    parse_status = column.category_column(
+        ParseStatus, "`outage` if an API error replaced the answer"
+    )
+    turn = column.code_column("the turn number in the log, not unique")
+    phase = column.category_column(games.phase_names(), "the phase of the game")
+    visible_to = column.text_list_column(
+        "who saw the message: names of players, `all`, or an empty list"
+    )
+    content = column.text_column("the text in the log")
+    msg_type = column.text_column("the message type in the log", nullable=True)
 
 
 class Roles(Table):
     """One role of a kind of game, as defined when its games were ingested."""
 
-    game_type = column.text("the game", primary_key=True)
-    role = column.text("the role", primary_key=True)
-    side = column.word(Side, "the side of the role")
-    competition = column.text("the competition in the metric Win Rate")
-    is_sought = column.flag("whether a vote for a player with this role is correct")
+    game_type = column.text_column("the game", primary_key=True)
+    role = column.text_column("the role", primary_key=True)
+    side = column.category_column(Side, "the side of the role")
+    competition = column.text_column("the competition in the metric Win Rate")
+    is_sought = column.boolean_column("whether a vote for a player with this role is correct")
 
 
 class Documents(Table):
     """One raw document, as the first ingest that found it in this state recorded it."""
 
-    ingest_id = column.count(
+    ingest_id = column.count_column(
         "the first ingest that found the document in this state", primary_key=True, low=1
     )
-    source = column.text("the folder or archive that contains the document", primary_key=True)
-    path = column.text("the document's path within the source", primary_key=True)
-    n_bytes = column.count("size in bytes, null if the document was not read", nullable=True)
-    sha256 = column.digest("SHA-256 of the bytes, null if not read", SHA256_LENGTH, nullable=True)
-    format = column.text("the log format, null if the document is not a log", nullable=True)
-    status = column.word(DocumentStatus, "what the ingest did with the document")
-    reason = column.text("why the document was not ingested", nullable=True)
-    game_id = column.identifier("the game in the document", nullable=True)
-    game_index = column.count(
+    source = column.text_column(
+        "the folder or archive that contains the document", primary_key=True
+    )
+    path = column.text_column("the document's path within the source", primary_key=True)
+    n_bytes = column.count_column("size in bytes, null if the document was not read", nullable=True)
+    sha256 = column.digest_column(
+        "SHA-256 of the bytes, null if not read", SHA256_LENGTH, nullable=True
+    )
+    format = column.text_column("the log format, null if the document is not a log", nullable=True)
+    status = column.category_column(DocumentStatus, "what the ingest did with the document")
+    reason = column.text_column("why the document was not ingested", nullable=True)
+    game_id = column.identifier_column("the game in the document", nullable=True)
+    game_index = column.count_column(
         "the number in the file name, or the position in the file; null if the log has a number",
         nullable=True,
     )
-    assigned_model = column.text(
+    assigned_model = column.text_column(
         "the value of --model: a name, or the players' models as JSON", nullable=True
     )
 
@@ -341,57 +363,63 @@ class Documents(Table):
 class Quarantine(Table):
     """One document, or part of a document, that could not be used."""
 
-    ingest_id = column.count("the first ingest that read the document", low=1)
-    source = column.text("the folder or archive that contains the document")
-    path = column.text("the document's path within the source")
-    sha256 = column.digest("SHA-256 of the bytes, null if not read", SHA256_LENGTH, nullable=True)
-    game_id = column.identifier(
+    ingest_id = column.count_column("the first ingest that read the document", low=1)
+    source = column.text_column("the folder or archive that contains the document")
+    path = column.text_column("the document's path within the source")
+    sha256 = column.digest_column(
+        "SHA-256 of the bytes, null if not read", SHA256_LENGTH, nullable=True
+    )
+    game_id = column.identifier_column(
         "the game without this part, null for a whole document", nullable=True
     )
-    json_path = column.text("the position of the error in the document")
-    rule = column.text("the rule that the document breaks")
-    message = column.text("what the document contains instead")
-    n_bytes = column.count("size of the document in bytes", nullable=True)
+    json_path = column.text_column("the position of the error in the document")
+    rule = column.text_column("the rule that the document breaks")
+    message = column.text_column("what the document contains instead")
+    n_bytes = column.count_column("size of the document in bytes", nullable=True)
     raw = Column(pl.Binary(), "the first 64 KiB of the document's bytes", nullable=True)
 
 
 class Archives(Table):
     """One large archive that an ingest read completely, so all of its documents have a row."""
 
-    ingest_id = column.count("the ingest that read the archive", primary_key=True, low=1)
-    source = column.text("the source of the documents in it", primary_key=True)
-    prefix = column.text("the common start of the paths of its documents", primary_key=True)
-    n_bytes = column.count("size on disk in bytes")
-    sha256 = column.digest("SHA-256 of the file on disk", SHA256_LENGTH)
+    ingest_id = column.count_column("the ingest that read the archive", primary_key=True, low=1)
+    source = column.text_column("the source of the documents in it", primary_key=True)
+    prefix = column.text_column("the common start of the paths of its documents", primary_key=True)
+    n_bytes = column.count_column("size on disk in bytes")
+    sha256 = column.digest_column("SHA-256 of the file on disk", SHA256_LENGTH)
 
 
 class Ingests(Table):
     """One committed ingest."""
 
-    ingest_id = column.count("the ingest's number in this lake, from 1", primary_key=True, low=1)
-    started_at = column.instant("start of the ingest")
-    finished_at = column.instant("time of the commit")
-    sources = column.texts("the sources, as full paths or URLs")
-    n_documents = column.count("documents seen")
-    n_ingested = column.count("documents with new games")
-    n_replacing = column.count("documents whose game replaced another game at its path")
-    n_unchanged = column.count("documents already known at their path")
-    n_duplicate = column.count("documents already known from another path")
-    n_quarantined = column.count("documents in quarantine")
-    n_ignored = column.count("documents that are not logs")
-    n_superseded = column.count("games removed because no path contains them any more")
-    code_sha256 = column.digest("hash of the code of the ingest", SHA256_LENGTH, nullable=True)
-    assigned_model = column.text(
+    ingest_id = column.count_column(
+        "the ingest's number in this lake, from 1", primary_key=True, low=1
+    )
+    started_at = column.timestamp_column("start of the ingest")
+    finished_at = column.timestamp_column("time of the commit")
+    sources = column.text_list_column("the sources, as full paths or URLs")
+    n_documents = column.count_column("documents seen")
+    n_ingested = column.count_column("documents with new games")
+    n_replacing = column.count_column("documents whose game replaced another game at its path")
+    n_unchanged = column.count_column("documents already known at their path")
+    n_duplicate = column.count_column("documents already known from another path")
+    n_quarantined = column.count_column("documents in quarantine")
+    n_ignored = column.count_column("documents that are not logs")
+    n_superseded = column.count_column("games removed because no path contains them any more")
+    code_sha256 = column.digest_column(
+        "hash of the code of the ingest", SHA256_LENGTH, nullable=True
+    )
+    assigned_model = column.text_column(
         "the value of --model: a name, or models by path as JSON", nullable=True
     )
-    max_document = column.count(
+    max_document = column.count_column(
         "maximum size of a document in bytes; larger documents were not read", nullable=True
     )
-    max_expanded = column.count(
+    max_expanded = column.count_column(
         "maximum size of an expanded archive in bytes, null for the default", nullable=True
     )
-    tool_version = column.text("the version of magic-pipeline")
-    contract_version = column.small("version of the table definitions")
+    tool_version = column.text_column("the version of magic-pipeline")
+    contract_version = column.small_integer_column("version of the table definitions")
     versions = Column(
         pl.List(
             pl.Struct(
@@ -418,10 +446,10 @@ _FIRST: dict[str, type[Table]] = {
     "messages": Messages,
 }
 _LAST: dict[str, type[Table]] = {"roles": Roles, "ingests": Ingests}
-OF_KINDS = games.own_tables({*_FIRST, *ACTS, *_LAST})
+GAME_TYPE_TABLES = games.game_type_tables({*_FIRST, *ACTION_TABLES, *_LAST})
 _OF_ACTS = {
-    name: type(name, (OfSeat,), {"__doc__": table.row}, columns=table.columns)
-    for name, table in (ACTS | OF_KINDS).items()
+    name: type(name, (SeatActionRow,), {"__doc__": table.row}, columns=table.columns)
+    for name, table in (ACTION_TABLES | GAME_TYPE_TABLES).items()
 }
 TABLES = _FIRST | _OF_ACTS | _LAST
 GAME_TABLES = tuple(name for name, table in TABLES.items() if issubclass(table, OfGame))
@@ -434,8 +462,8 @@ GAME_ROW = "game"
 def shared_columns(table: str) -> frozenset[str]:
     """The columns that a table's rows repeat of their game and their player."""
     contract = TABLES[table]
-    if issubclass(contract, (OfSeat, Messages)):
-        return frozenset(OfPlayer.columns())
+    if issubclass(contract, (SeatActionRow, Messages)):
+        return frozenset(PlayerRow.columns())
     return frozenset(OfGame.columns()) if contract is Players else frozenset()
 
 
@@ -450,20 +478,20 @@ def own_contract(table: str) -> type[Table]:
     return type(f"Own{contract.__name__}", (Table,), {GAME_ROW: number, **own})
 
 
-def row_meaning(table: str) -> str:
+def row_description(table: str) -> str:
     """What one row of the table is, in a sentence."""
     return (TABLES[table].__doc__ or "").splitlines()[0]
 
 
 @cache
-def polars_schema(table: str) -> Mapping[str, pl.DataType]:
+def table_schema(table: str) -> Mapping[str, pl.DataType]:
     """The table's columns and their polars types, in order; a game's id comes first."""
     columns = {name: column.dtype for name, column in TABLES[table].columns().items()}
     first = {"game_id": columns["game_id"]} if table in GAME_TABLES else {}
     return MappingProxyType(first | columns)
 
 
-def no_rows(table: str) -> pl.DataFrame:
+def empty_table(table: str) -> pl.DataFrame:
     """The table without a row, a frame that its owner may change."""
     return _no_rows(table).clone()
 
@@ -471,15 +499,15 @@ def no_rows(table: str) -> pl.DataFrame:
 # To make one takes half a millisecond, and a game has no row in most tables.
 @cache
 def _no_rows(table: str) -> pl.DataFrame:
-    return pl.DataFrame(schema=polars_schema(table))
+    return pl.DataFrame(schema=table_schema(table))
 
 
 @cache
-def role_rows() -> pl.DataFrame:
+def registered_roles() -> pl.DataFrame:
     """The rows of the table `roles` for all games that are known here."""
     rows = [
         (name, role.name, str(role.side), role.competition, role.is_sought)
-        for name, kind in games.kinds().items()
+        for name, kind in games.game_definitions().items()
         for role in kind.roles
     ]
-    return pl.DataFrame(rows, dict(polars_schema("roles")), orient="row")
+    return pl.DataFrame(rows, dict(table_schema("roles")), orient="row")

@@ -16,43 +16,43 @@ import pyarrow as pa
 from msgspec import Struct
 from msgspec.structs import astuple, fields
 
-from pipeline.acts import ACTS
-from pipeline.events import arrow, contracts, prose, readings
+from pipeline.action_tables import ACTION_TABLES
+from pipeline.events import arrow, contracts, readings, text_parsing
 from pipeline.events.contracts import (
     GAME_ROW,
     GAME_TABLES,
-    OF_KINDS,
+    GAME_TYPE_TABLES,
     OfGame,
-    OfPlayer,
-    no_rows,
+    PlayerRow,
+    empty_table,
     own_contract,
-    polars_schema,
-    role_rows,
+    registered_roles,
+    table_schema,
 )
 from pipeline.events.readings import (
     IS_NUMBERED,
     Setting,
-    identified_setting,
     read_analyses,
     read_identifications,
+    setting_with_id,
 )
-from pipeline.game import (
-    FIXED,
+from pipeline.game_record import (
+    FIXED_SETTING_KEYS,
     QUESTION_MARK,
-    Course,
     Event,
-    Fault,
     GameRecord,
+    MessageColumns,
+    RecordError,
     Result,
     Seat,
     Usage,
 )
-from pipeline.games import SEATED
+from pipeline.games import SEAT_COLUMNS
 from pipeline.vocabulary import AnalysisKind, ParseStatus, Phase
 
 _OF_GAME = tuple(OfGame.columns())
-_OF_PLAYER = tuple(name for name in OfPlayer.columns() if name not in _OF_GAME)
-_OF_COURSE = tuple(f.name for f in fields(Course) if f.name in polars_schema("messages"))
+_OF_PLAYER = tuple(name for name in PlayerRow.columns() if name not in _OF_GAME)
+_OF_COURSE = tuple(f.name for f in fields(MessageColumns) if f.name in table_schema("messages"))
 _PLAYER_ROW, _COURSE_ROW = "seated", "placed"
 _SPOKEN = (GAME_ROW, "message_index", "round", "player", "content")
 _TEXTS = pl.List(pl.String)
@@ -62,7 +62,7 @@ _VALUE_LENGTH = 60
 SEAT_OF_NOBODY = "the seat of an event is 1 to the number of players"
 _NOBODY = pl.lit([], _TEXTS)
 # The only player that a vote's text names; an empty text if it decides for nobody.
-_STATED = prose.only(pl.col("stated"))
+_STATED = text_parsing.only(pl.col("stated"))
 _STATED_PLAYER = pl.when(_STATED != "").then(_STATED)
 _OK = pl.lit(str(ParseStatus.OK))
 _OUTAGE = pl.lit(str(ParseStatus.OUTAGE))
@@ -80,7 +80,7 @@ class IdentifiedGame(Struct, frozen=True, gc=False):
     path: str
 
 
-class Frames(Struct):
+class EventFrames(Struct):
     """The rows of every event table as Arrow's columns, what rows share as dictionaries.
 
     `broken` are the games that have a row which breaks its contract, each with its fault.
@@ -89,19 +89,19 @@ class Frames(Struct):
     """
 
     tables: dict[str, pa.Table]
-    broken: dict[str, Fault]
+    broken: dict[str, RecordError]
     read_votes: dict[str, tuple[int, int]] = {}
 
     def table(self, name: str) -> pl.DataFrame:
         """One of the tables, with the columns and types of its contract."""
-        return pl.DataFrame(self.tables[name]).cast(pl.Schema(polars_schema(name)))
+        return pl.DataFrame(self.tables[name]).cast(pl.Schema(table_schema(name)))
 
 
-def frames(batch: Sequence[IdentifiedGame]) -> Frames:
+def build_event_frames(batch: Sequence[IdentifiedGame]) -> EventFrames:
     """The rows of the games, in their order."""
     rows = _Batch(batch)
-    tables = {table: rows.whole(table) for table in GAME_TABLES}
-    return Frames(tables, rows.broken(), rows.read_votes())
+    tables = {table: rows.complete_table(table) for table in GAME_TABLES}
+    return EventFrames(tables, rows.games_with_broken_rows(), rows.read_votes())
 
 
 class _Batch:
@@ -139,20 +139,20 @@ class _Batch:
             ]
             self.tables[table] = self._event_rows(table, kind, of_games)
 
-    def whole(self, table: str) -> pa.Table:
+    def complete_table(self, table: str) -> pa.Table:
         """A table with all columns of its contract."""
         if self.tables[table].is_empty():
-            return arrow.table(no_rows(table))
+            return arrow.to_arrow_table(empty_table(table))
         if table not in self._whole:
             self._whole[table] = self._completed(table)
         return self._whole[table]
 
     def _completed(self, table: str) -> pa.Table:
-        rows, schema = self.tables[table], polars_schema(table)
+        rows, schema = self.tables[table], table_schema(table)
         of_course = self._of_course if _COURSE_ROW in rows else {}
         own = [name for name in schema if name in rows and name not in of_course]
         own_rows = rows.select(pl.col(name).cast(schema[name]) for name in own)
-        arrays = dict(zip(own, arrow.table(own_rows).columns, strict=True))
+        arrays = dict(zip(own, arrow.to_arrow_table(own_rows).columns, strict=True))
         # What a course tells comes first: its moderator has a name, and is no player.
         shared = {_COURSE_ROW: of_course, GAME_ROW: self._of_game, _PLAYER_ROW: self._of_player}
         for number, columns in shared.items():
@@ -162,10 +162,10 @@ class _Batch:
                 arrays |= {name: columns[name].of_rows(of_row) for name in missing}
         return pa.table([arrays[name] for name in schema], names=list(schema))
 
-    def broken(self) -> dict[str, Fault]:
+    def games_with_broken_rows(self) -> dict[str, RecordError]:
         """The games that have a row which breaks its contract, each with its fault."""
         games = self.tables["games"]["game_id"]
-        of_nobody = Fault("$", SEAT_OF_NOBODY, f"a row breaks {SEAT_OF_NOBODY}")
+        of_nobody = RecordError("$", SEAT_OF_NOBODY, f"a row breaks {SEAT_OF_NOBODY}")
         broken = dict.fromkeys(games.gather(sorted(self._of_nobody)), of_nobody)
         for table in GAME_TABLES:
             if self.tables[table].is_empty():
@@ -173,7 +173,7 @@ class _Batch:
             rows = self._own(table)
             if rows.select(_are_kept(table)).item():
                 continue
-            breaks = contracts.broken(own_contract(table), rows)
+            breaks = contracts.broken_rules(own_contract(table), rows)
             if breaks:
                 whose = games.gather(rows[GAME_ROW]) if GAME_ROW in rows else rows["game_id"]
                 broken |= _faults(table, rows, whose, breaks)
@@ -191,7 +191,7 @@ class _Batch:
         columns = own_contract(table).columns()
         rows = self.tables[table]
         if GAME_ROW not in columns:
-            rows = pl.DataFrame(self.whole(table))
+            rows = pl.DataFrame(self.complete_table(table))
         return rows.select(pl.col(name).cast(column.dtype) for name, column in columns.items())
 
     def seat_of(self, rows: pl.DataFrame, name: str) -> pl.DataFrame:
@@ -205,7 +205,7 @@ class _Batch:
 
     def answer_of(self, rows: pl.DataFrame, phase: Phase) -> pl.Series:
         """The answer in the text of each row's message, as one of this phase, as `answer`."""
-        return prose.answers(self.text_of(rows), phase).alias("answer")
+        return text_parsing.answers_without_thoughts(self.text_of(rows), phase).alias("answer")
 
     def status_of(self, rows: pl.DataFrame) -> pl.Series:
         """The parse status of each row's message, null where there is none."""
@@ -219,11 +219,13 @@ class _Batch:
         """The type of each row's game, as `game_type`."""
         return self._game_types.gather(rows[GAME_ROW]).alias("game_type")
 
-    def spoken(self, phase: Phase) -> pl.DataFrame:
+    def messages_of_phase(self, phase: Phase) -> pl.DataFrame:
         """The messages of one phase of all games, with the answer in each as its `content`."""
         messages = self.tables["messages"].select(*_SPOKEN, "phase")
         of_phase = messages.filter(phase=str(phase)).cast({"message_index": pl.Int32})
-        return of_phase.with_columns(prose.answers(of_phase["content"], phase))
+        return of_phase.with_columns(
+            text_parsing.answers_without_thoughts(of_phase["content"], phase)
+        )
 
     def _message(self, rows: pl.DataFrame) -> pl.Series:
         index = rows["message_index"].cast(pl.Int64)
@@ -262,7 +264,7 @@ class _Batch:
         content = list(chain.from_iterable(map(attrgetter("content"), of_games)))
         rows = _typed("messages", {"content": content}).with_columns(_group_of_each(of_games))
         index = pl.int_range(pl.len()) - self._first_message.gather(rows[GAME_ROW])
-        is_outage = prose.is_outage(pl.col("content"))
+        is_outage = text_parsing.is_outage(pl.col("content"))
         status = pl.when(is_outage).then(_OUTAGE).otherwise(_OK)
         rows = rows.with_columns(message_index=index, parse_status=status)
         first_of_course, courses = _course_rows([messages.course for messages in of_games])
@@ -290,7 +292,7 @@ def _are_kept(table: str) -> pl.Expr:
 
 def _faults(
     table: str, rows: pl.DataFrame, whose: pl.Series, breaks: Mapping[str, pl.Series]
-) -> dict[str, Fault]:
+) -> dict[str, RecordError]:
     """By game that has rows which break rules: these rules, and a value that breaks each."""
     columns = contracts.columns_of(own_contract(table))
     contract = f"the contract of {table}"
@@ -304,7 +306,7 @@ def _faults(
             if invalid.height
         }
         message = f"a row breaks {contract}: {'; '.join(examples.values())}"
-        faults[game_id] = Fault("$", f"{contract}: {'; '.join(examples)}", message)
+        faults[game_id] = RecordError("$", f"{contract}: {'; '.join(examples)}", message)
     return faults
 
 
@@ -328,7 +330,7 @@ def _game_rows(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
     own = [name for name in IdentifiedGame.__struct_fields__ if name != "game"]
     columns |= {name: list(map(attrgetter(name), batch)) for name in own}
     settings = _setting_rows(batch)
-    unchanged = [n for n in polars_schema("games") if n not in columns and n not in settings]
+    unchanged = [n for n in table_schema("games") if n not in columns and n not in settings]
     columns |= {name: list(map(attrgetter(name), games)) for name in unchanged}
     rows = _typed("games", columns).hstack(settings)
     return rows.with_row_index(GAME_ROW).cast({GAME_ROW: pl.Int64})
@@ -337,7 +339,7 @@ def _game_rows(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
 def _setting_rows(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
     """What the setting of each game fixes; games of one setting come by the hundred."""
     games = [identified.game for identified in batch]
-    settings = [identified_setting(game.game_type, game.setting) for game in games]
+    settings = [setting_with_id(game.game_type, game.setting) for game in games]
     # A game that nobody can repeat has a setting of its own, which has its id.
     settings = [
         setting if one.game.is_repeatable else setting._replace(setting_id=one.game_id)
@@ -349,13 +351,15 @@ def _setting_rows(batch: Sequence[IdentifiedGame]) -> pl.DataFrame:
     columns: dict[str, Sequence[object]] = {
         name: list(map(attrgetter(name), numbers)) for name in Setting._fields
     }
-    columns |= {name: [game.fixed(name) for game in one_of_each] for name in FIXED}
+    columns |= {
+        name: [game.setting_value(name) for game in one_of_each] for name in FIXED_SETTING_KEYS
+    }
     return _typed("games", columns)[number]
 
 
-def _course_rows(courses: Sequence[Course]) -> tuple[pl.Series, pl.DataFrame]:
+def _course_rows(courses: Sequence[MessageColumns]) -> tuple[pl.Series, pl.DataFrame]:
     """The rows of all different courses, and for each one given the number of its first row."""
-    numbers: dict[Course, int] = {}
+    numbers: dict[MessageColumns, int] = {}
     number = [numbers.setdefault(course, len(numbers)) for course in courses]
     columns = {
         name: list(chain.from_iterable(map(attrgetter(name), numbers))) for name in _OF_COURSE
@@ -403,7 +407,7 @@ def _proposal_votes(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
 def _with_stated(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     """The rows with the players that their texts name, as `stated`."""
     rows = rows.with_columns(batch.answer_of(rows, Phase.VOTE), batch.of_player(rows, "player"))
-    rows = _with_read(rows, ["answer", "player"], stated=prose.stated_players)
+    rows = _with_read(rows, ["answer", "player"], stated=text_parsing.stated_players)
     return rows if batch.named.is_empty() else _with_named(rows, batch)
 
 
@@ -427,7 +431,7 @@ def _with_named(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     if asked.is_empty():
         return rows
     seats = batch.seats.join(batch.named, on=GAME_ROW, how="semi")
-    found = asked.select("row", GAME_ROW, number=prose.stated_seats(asked, seats))
+    found = asked.select("row", GAME_ROW, number=text_parsing.stated_seats(asked, seats))
     names = seats.select(GAME_ROW, pl.col("seat").cast(pl.String).alias("number"), name="player")
     # Nobody has the seats of a name in doubt, but they count among the names that are stated.
     named = (
@@ -455,15 +459,15 @@ def _vote_status(name: str) -> pl.Expr:
         .then(_OK)  # no text contradicts the log
         .when(is_other)
         .then(pl.lit(str(ParseStatus.AMBIGUOUS)))
-        .otherwise(prose.certainty(pl.col("stated")))
+        .otherwise(text_parsing.certainty(pl.col("stated")))
     )
-    return prose.outage_or(pl.col("answer"), status).alias("parse_status")
+    return text_parsing.outage_or(pl.col("answer"), status).alias("parse_status")
 
 
 def _acts(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     """The rows with their status, and the seat of whoever a column names that has such a column."""
     rows = _answers(rows, batch)
-    for name in [name for name in rows.columns if name in SEATED]:
+    for name in [name for name in rows.columns if name in SEAT_COLUMNS]:
         rows = batch.seat_of(rows, name)
     return rows
 
@@ -478,7 +482,7 @@ def _identifications(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     asked = rows.with_columns(
         batch.of_player(rows, "player"), batch.of_player(rows, "side"), batch.game_type_of(rows)
     )
-    read = read_identifications(asked, batch.spoken(Phase.IDENTIFICATION))
+    read = read_identifications(asked, batch.messages_of_phase(Phase.IDENTIFICATION))
     return rows.with_columns(read["claimed_role"], read["is_correct_as_read"])
 
 
@@ -490,26 +494,32 @@ def _analyses(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     asked = rows.with_columns(
         batch.of_player(rows, "player"), batch.game_type_of(rows), batch.of_player(rows, "side")
     )
-    read = read_analyses(asked, batch.spoken(Phase.ANALYSIS), batch.seats)
+    read = read_analyses(asked, batch.messages_of_phase(Phase.ANALYSIS), batch.seats)
     return rows.with_columns(read["is_own_view_stated"], read["is_correct_as_read"])
 
 
 def _decisions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     rows = rows.with_columns(batch.text_of(rows), batch.answer_of(rows, Phase.DECISION))
     answer = pl.col("answer")
-    status = prose.choice_status(answer, pl.col("choice"))
-    return rows.with_columns(parse_status=_silent_or("choice", prose.outage_or(answer, status)))
+    status = text_parsing.choice_status(answer, pl.col("choice"))
+    return rows.with_columns(
+        parse_status=_silent_or("choice", text_parsing.outage_or(answer, status))
+    )
 
 
 def _contributions(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     answer = pl.col("answer")
     rows = rows.with_columns(batch.text_of(rows), batch.answer_of(rows, Phase.CONTRIBUTION))
     rows = rows.with_columns(own=readings.own(rows["answer"]))
-    written = pl.when(~prose.is_outage(answer)).then(readings.written_amount(pl.col("own")))
+    written = pl.when(~text_parsing.is_outage(answer)).then(readings.written_amount(pl.col("own")))
     rows = _with_read(rows, ["answer", "own"], written=written)
     rows = _with_read(rows, ["written"], stated_amount=readings.amount(pl.col("written")))
-    status = prose.amount_status(pl.col("amount"), pl.col("written"), pl.col("stated_amount"))
-    return rows.with_columns(parse_status=_silent_or("amount", prose.outage_or(answer, status)))
+    status = text_parsing.amount_status(
+        pl.col("amount"), pl.col("written"), pl.col("stated_amount")
+    )
+    return rows.with_columns(
+        parse_status=_silent_or("amount", text_parsing.outage_or(answer, status))
+    )
 
 
 def _silent_or(registered: str, status: pl.Expr) -> pl.Expr:
@@ -520,9 +530,9 @@ def _silent_or(registered: str, status: pl.Expr) -> pl.Expr:
 
 def _proposals(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
     rows = rows.with_columns(
-        batch.status_of(rows).alias("spoken"), numbers=prose.numbers(pl.col("share_text"))
+        batch.status_of(rows).alias("spoken"), numbers=text_parsing.numbers(pl.col("share_text"))
     )
-    stated = prose.share(pl.col("numbers"))
+    stated = text_parsing.share(pl.col("numbers"))
     rows = rows.with_columns(share=pl.when("is_logged").then("share").otherwise(stated))
     status = (
         pl.when(pl.col("spoken") == _OUTAGE)
@@ -531,7 +541,7 @@ def _proposals(rows: pl.DataFrame, batch: _Batch) -> pl.DataFrame:
         .then(_OK)
         .when("is_logged")
         .then(pl.lit(str(ParseStatus.UNREADABLE)))
-        .otherwise(prose.share_status(pl.col("numbers"), pl.col("share")))
+        .otherwise(text_parsing.share_status(pl.col("numbers"), pl.col("share")))
     )
     return rows.with_columns(parse_status=status)
 
@@ -580,8 +590,8 @@ _DERIVED: dict[str, Callable[[pl.DataFrame, _Batch], pl.DataFrame]] = {
 # What the rows of each event table are made of: eliminations first, and results last, since others
 # are derived from those, and these from others.
 _EVENTS: dict[str, type[Struct]] = {
-    "eliminations": ACTS["eliminations"].event,
-    **{name: table.event for name, table in (ACTS | OF_KINDS).items()},
+    "eliminations": ACTION_TABLES["eliminations"].event,
+    **{name: table.event for name, table in (ACTION_TABLES | GAME_TYPE_TABLES).items()},
     "results": Result,
 }
 
@@ -594,7 +604,7 @@ def _columns(table: str, kind: type[Struct], rows: Iterable[Struct]) -> pl.DataF
 
 
 def _typed(table: str, columns: Mapping[str, Sequence[object]]) -> pl.DataFrame:
-    schema = {**polars_schema(table), **_BEFORE_DERIVED}
+    schema = {**table_schema(table), **_BEFORE_DERIVED}
     return pl.DataFrame([_series(n, values, schema[n]) for n, values in columns.items()])
 
 
@@ -606,13 +616,15 @@ def _series(name: str, values: Sequence[Any], dtype: pl.DataType) -> pl.Series:
     texts = pl.Series(list(chain.from_iterable(lists)), dtype=pl.String)
     ends = pl.Series([0, *map(len, lists)], dtype=pl.Int64).cum_sum()
     # Of Python's lists polars makes a Series each, and Arrow imports pandas, where it is there.
-    return arrow.series(name, pa.LargeListArray.from_arrays(*map(arrow.array, (ends, texts))))
+    return arrow.series_from_arrow(
+        name, pa.LargeListArray.from_arrays(*map(arrow.array, (ends, texts)))
+    )
 
 
 # Most games have rows in few tables, and a table without rows has nothing to derive.
 @cache
 def _no_rows(table: str) -> pl.DataFrame:
-    return pl.DataFrame(schema={**polars_schema(table), GAME_ROW: pl.Int64(), **_BEFORE_DERIVED})
+    return pl.DataFrame(schema={**table_schema(table), GAME_ROW: pl.Int64(), **_BEFORE_DERIVED})
 
 
 def _firsts(sizes: pl.Series) -> pl.Series:
@@ -626,7 +638,9 @@ def _group_of_each(groups: Sequence[Sized]) -> pl.Series:
     numbers = np.repeat(np.arange(len(groups), dtype=np.int64), sizes)
     # Of an array of numpy's, polars loads numpy.ma first, and Arrow pandas: 10 ms in each worker.
     buffers = [None, pa.py_buffer(numbers)]
-    return arrow.series(GAME_ROW, pa.Array.from_buffers(pa.int64(), len(numbers), buffers))
+    return arrow.series_from_arrow(
+        GAME_ROW, pa.Array.from_buffers(pa.int64(), len(numbers), buffers)
+    )
 
 
 class _Shared(NamedTuple):
@@ -642,7 +656,7 @@ class _Shared(NamedTuple):
             return arrow.array(taken.fill_null(value=False) if taken.dtype == pl.Boolean else taken)
         texts = self.texts
         if len(rows) < len(self.values):  # what hardly any row needs is not to be written with them
-            taken, texts = _encoded(arrow.series("", texts)[taken])
+            taken, texts = _encoded(arrow.series_from_arrow("", texts)[taken])
         return pa.DictionaryArray.from_arrays(arrow.array(taken), texts)
 
 
@@ -650,12 +664,12 @@ def _encoded(column: pl.Series) -> _Shared:
     if column.dtype != pl.String:
         return _Shared(column, None)
     encoded = arrow.array(column.cast(pl.Categorical(pl.Categories.random())))
-    return _Shared(arrow.series(column.name, encoded.indices), encoded.dictionary)
+    return _Shared(arrow.series_from_arrow(column.name, encoded.indices), encoded.dictionary)
 
 
 def _with_role(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows with what their role is in their game: its side, and the competition if tested."""
-    known = role_rows()
+    known = registered_roles()
     is_tested = pl.col("is_tested")
     rows = rows.join(known, on=["game_type", "role"], how="left", maintain_order="left")
     return rows.with_columns(competition=pl.when(is_tested).then("competition"))

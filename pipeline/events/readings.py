@@ -20,11 +20,11 @@ import msgspec
 import polars as pl
 from msgspec.structs import fields
 
-from pipeline.acts import ACTS
+from pipeline.action_tables import ACTION_TABLES
 from pipeline.column import ID_LENGTH
-from pipeline.events.contracts import GAME_ROW, role_rows
-from pipeline.events.prose import HYPHENS, has_any
-from pipeline.game import Course, GameRecord, JsonValue
+from pipeline.events.contracts import GAME_ROW, registered_roles
+from pipeline.events.text_parsing import HYPHENS, has_any
+from pipeline.game_record import GameRecord, JsonValue, MessageColumns
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES, AnalysisKind, GameType, Side
 
 # The questions and the forms of their answers are for players with such names.
@@ -182,7 +182,7 @@ def read_identifications(rows: pl.DataFrame, spoken: pl.DataFrame) -> pl.DataFra
         (pl.lit("Player ") + named.list.first()) == pl.col("player")
     )
     is_right = is_own_name & (pl.col("read_side") == pl.col("side"))
-    of_sides = role_rows().filter(pl.col("game_type").is_in(HIDDEN_ROLE_GAMES))
+    of_sides = registered_roles().filter(pl.col("game_type").is_in(HIDDEN_ROLE_GAMES))
     roles = of_sides.select("game_type", read_side="side", claimed_role="role")
     read_rows = _with(rows, read).join(
         roles, on=["game_type", "read_side"], how="left", maintain_order="left"
@@ -351,14 +351,18 @@ _ENCODER = msgspec.json.Encoder(order="sorted")
 _PACKER = msgspec.msgpack.Encoder(order="deterministic")
 _LEAST_WHOLE, _MOST_WHOLE = -(2**63), 2**64 - 1
 _ROUND_AND_SEAT = attrgetter("round", "seat")
-_all_events = attrgetter(*ACTS)
+_all_events = attrgetter(*ACTION_TABLES)
 # What is no content of a game: where the same is said in another form.
 _NO_CONTENT = {
     *("messages", "events", "format", "format_version", "game_index", "assigned_model", "faults"),
     *("order", "failures", "usage", "log_id"),
 }
 _facts = attrgetter(
-    *(field.name for field in fields(GameRecord) if field.name not in {*ACTS, *_NO_CONTENT})
+    *(
+        field.name
+        for field in fields(GameRecord)
+        if field.name not in {*ACTION_TABLES, *_NO_CONTENT}
+    )
 )
 
 
@@ -367,7 +371,7 @@ def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def document_sha256(data: bytes, game: GameRecord, content: str) -> str:
+def hash_document(data: bytes, game: GameRecord, content: str) -> str:
     """Return the hash by which a game's document is known: of its bytes, or of its id and content.
 
     A log that Inspect writes again, as with other scores, has other bytes and the same samples.
@@ -414,7 +418,7 @@ def content_id(game: GameRecord) -> str:
 
 # Games go the same few ways, and a course is as long as a game.
 @lru_cache(maxsize=1024)
-def _course_digest(course: Course) -> str:
+def _course_digest(course: MessageColumns) -> str:
     return _digest(_PACKER.encode(course))
 
 
@@ -430,7 +434,7 @@ class Setting(NamedTuple):
     setting: str
 
 
-def identified_setting(game_type: str, setting: Mapping[str, JsonValue]) -> Setting:
+def setting_with_id(game_type: str, setting: Mapping[str, JsonValue]) -> Setting:
     """The setting with its id; equal numbers are equal however they are written."""
     return _identified(_ENCODER.encode([game_type, setting]))
 

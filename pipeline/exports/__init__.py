@@ -19,14 +19,14 @@ import polars as pl
 from msgspec import Struct, json
 from msgspec.structs import replace
 
-from pipeline.errors import UsageError, choose
-from pipeline.events.contracts import TABLES, polars_schema
+from pipeline.errors import UsageError, suggest_names
+from pipeline.events.contracts import TABLES, table_schema
 from pipeline.lake import StoredLake
-from pipeline.lake.stream import are_long, with_texts
-from pipeline.lake.tables import COMMITS
+from pipeline.lake.row_stream import has_long_texts, iter_with_texts
+from pipeline.lake.tables import COMMITS_TABLE
 from pipeline.metrics import DEFAULT_CONFIDENCE
-from pipeline.metrics.known import of_lake
-from pipeline.metrics.request import several
+from pipeline.metrics.registry import lake_method
+from pipeline.metrics.request import as_list
 from pipeline.vocabulary import LOSS, PAPER, Edition, ExportKind
 
 # What an export wrote, and what several kinds of exports do likewise.
@@ -73,7 +73,7 @@ def write_json(file: Path, value: Any) -> None:
 
 def content(lake: StoredLake) -> str:
     """The texts of `messages` in a SELECT for `sorted_parts`: of long ones, their lengths."""
-    return "strlen(messages.content)" if are_long(lake) else "messages.content"
+    return "strlen(messages.content)" if has_long_texts(lake) else "messages.content"
 
 
 def sorted_parts(
@@ -84,11 +84,11 @@ def sorted_parts(
     What memory cannot sort goes to the disk. `has_content` says that they have texts of messages.
     """
     # Imported here, so that what is exported without DuckDB does not wait for it.
-    from pipeline.warehouse import bounded, parts
+    from pipeline.warehouse import connect_with_memory_limit, iter_parts
 
-    with bounded(lake, {}, select, sorts_texts=True) as connection:
-        rows = parts(connection, select)
-        yield from with_texts(lake, rows) if has_content else rows
+    with connect_with_memory_limit(lake, {}, select, sorts_texts=True) as connection:
+        rows = iter_parts(connection, select)
+        yield from iter_with_texts(lake, rows) if has_content else rows
 
 
 def grouped(parts: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
@@ -148,7 +148,7 @@ class Redaction(Struct, frozen=True, dict=True):
 
     def kept(self, table: str) -> list[str]:
         """The columns that are published of a table."""
-        return [name for name in polars_schema(table) if f"{table}.{name}" not in self.columns]
+        return [name for name in table_schema(table) if f"{table}.{name}" not in self.columns]
 
     def applied(self, table: str, rows: pl.DataFrame) -> pl.DataFrame:
         """The rows of a table's `kept` columns with the names replaced."""
@@ -189,11 +189,11 @@ def redaction(lake: StoredLake, columns: Sequence[str], *, has_pseudonyms: bool)
 
     Pseudonyms are numbers in an order that only the lake knows, the same in each of its exports.
     """
-    known = [f"{table}.{name}" for table in TABLES for name in polars_schema(table)]
+    known = [f"{table}.{name}" for table in TABLES for name in table_schema(table)]
     if strangers := [name for name in columns if name not in known]:
         table, _, _ = strangers[0].partition(".")
         own = ", ".join(name for name in known if name.startswith(f"{table}."))
-        hint = f"choose from {own}" if own else choose([table], TABLES)
+        hint = f"choose from {own}" if own else suggest_names([table], TABLES)
         raise UsageError(f"no column {', '.join(strangers)}: {hint}")
     keys = {f"{table}.{name}" for table in TABLES for name in TABLES[table].primary_key()}
     if kept := [name for name in columns if name in keys or name.endswith(".game_id")]:
@@ -202,7 +202,7 @@ def redaction(lake: StoredLake, columns: Sequence[str], *, has_pseudonyms: bool)
         return Redaction(tuple(dict.fromkeys((*ALWAYS, *columns))))
     models = lake.table("players").select(pl.col("model").unique()).drop_nulls().collect()["model"]
     # Of names alone, whoever guesses them would have the order.
-    secret = lake.delta(COMMITS).metadata().id
+    secret = lake.delta_table(COMMITS_TABLE).metadata().id
     shuffled = sorted(models, key=lambda name: sha256(f"{secret}/{name}".encode()).digest())
     names = {name: f"model-{number}" for number, name in enumerate(shuffled, start=1)}
     # Texts have the names of the logs, also where these are counted as others.
@@ -211,10 +211,10 @@ def redaction(lake: StoredLake, columns: Sequence[str], *, has_pseudonyms: bool)
 
 
 KINDS: tuple[ExportKind, ...] = get_args(ExportKind)
-OF_ONE_SYSTEM: tuple[ExportKind, ...] = ("every-eval-ever", "battles")
+SINGLE_SYSTEM_EXPORTS: tuple[ExportKind, ...] = ("every-eval-ever", "battles")
 
 
-@of_lake
+@lake_method
 def export(
     lake: StoredLake,
     kind: ExportKind,
@@ -250,13 +250,13 @@ def export(
     96
     """
     if kind not in KINDS:
-        raise UsageError(f"no export `{kind}`: {choose([kind], KINDS)}")
+        raise UsageError(f"no export `{kind}`: {suggest_names([kind], KINDS)}")
     options = {
         "edition": edition,
         "confidence": confidence,
         "without_samples": without_samples,
         "organization": organization,
-        "redact": several(redact),
+        "redact": as_list(redact),
         "redact_names": redact_names,
         "title": title,
         "license": license,
@@ -271,9 +271,9 @@ def export(
     write: Callable[..., Exported] = import_module(f"{__name__}.{kind.replace('-', '_')}").write
     if strangers := given.keys() - signature(write).parameters.keys():
         raise UsageError(f"the export {kind} has no option {', '.join(sorted(strangers))}")
-    lake = lake.of_one_system() if kind in OF_ONE_SYSTEM else lake
+    lake = lake.for_single_system() if kind in SINGLE_SYSTEM_EXPORTS else lake
     if kind != "every-eval-ever" and lake.failures == LOSS:
         raise UsageError(f"the export {kind} has games as logs have them: none can be a loss")
     exported = write(lake, Path(destination), **given)
-    is_empty = not sum(lake.counts("games").values())
+    is_empty = not sum(lake.row_counts_by_file("games").values())
     return replace(exported, notes=("the lake has no games",)) if is_empty else exported

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from pipeline.cells import counted, printable_line
-from pipeline.column import words
-from pipeline.events.contracts import GAME_TABLES, TABLES, row_meaning
+from pipeline.atomic_files import new_folder
+from pipeline.column import display_name
+from pipeline.events.contracts import GAME_TABLES, TABLES, row_description
 from pipeline.exports import (
     Exported,
     Redaction,
@@ -24,13 +24,13 @@ from pipeline.exports import (
     write_json,
 )
 from pipeline.lake import StoredLake
-from pipeline.present import markdown
-from pipeline.replacing import filling
-from pipeline.reports.cite import BENCHMARK, TOOL
-from pipeline.sqlfiles import identifier
+from pipeline.render import markdown
+from pipeline.reports.cite import BENCHMARK_CITATION, TOOL_CITATION
+from pipeline.serialization import write_parquet
+from pipeline.sql_files import quote_identifier
+from pipeline.text_format import escape_to_one_line, format_count
 from pipeline.version import __version__
-from pipeline.vocabulary import MAGIC
-from pipeline.written import parquet
+from pipeline.vocabulary import MAGIC_SYSTEM
 
 # The others say where documents were, and what was refused of them.
 _PUBLISHED = (*GAME_TABLES, "roles")
@@ -53,19 +53,19 @@ def write(
     """
     redacted = redaction(lake, redact, has_pseudonyms=redact_names)
     about = Card(title, instant(lake, date), license, lake, redacted)
-    tables = {name: 0 for name in _PUBLISHED if any(lake.counts(name).values())}
-    with filling(destination) as folder:
+    tables = {name: 0 for name in _PUBLISHED if any(lake.row_counts_by_file(name).values())}
+    with new_folder(destination) as folder:
         (folder / "data").mkdir()
         for table in tables:
             columns = redacted.kept(table)
             has_content = table == "messages" and "content" in columns
             rows = sorted_parts(lake, _select(lake, table, columns), has_content=has_content)
             published = map(partial(redacted.applied, table), rows)
-            tables[table] = parquet(grouped(published), folder / file_of(table))
+            tables[table] = write_parquet(grouped(published), folder / file_of(table))
         (folder / "README.md").write_text(card(about, tables), encoding="utf-8")
         write_json(folder / "croissant.json", croissant(about, tables, folder))
     notes = (
-        f"{counted(len(tables), 'table')}; left out: {', '.join(redacted.columns)}",
+        f"{format_count(len(tables), 'table')}; left out: {', '.join(redacted.columns)}",
         *(["texts can have other spellings of the models' names"] if redact_names else ()),
     )
     return Exported(destination, sum(tables.values()), notes, redacted.pseudonyms)
@@ -75,8 +75,9 @@ def _select(lake: StoredLake, table: str, columns: Sequence[str]) -> str:
     """All rows of a table in an order that no file of the lake decides."""
     order = _KEY_OF_RESULTS if table == "results" else TABLES[table].primary_key()
     texts = {"content": f"{content(lake)} AS content"} if table == "messages" else {}
-    listed = ", ".join(texts.get(name, identifier(name)) for name in columns)
-    return f"SELECT {listed} FROM {identifier(table)} ORDER BY {', '.join(map(identifier, order))}"
+    listed = ", ".join(texts.get(name, quote_identifier(name)) for name in columns)
+    order_by = ", ".join(map(quote_identifier, order))
+    return f"SELECT {listed} FROM {quote_identifier(table)} ORDER BY {order_by}"
 
 
 # The context that version 1.0 of Croissant writes; its readers warn of any other.
@@ -127,7 +128,9 @@ class Card(NamedTuple):
         """Whose games these are, and as of when; without the names of models."""
         systems = ", ".join(self.systems)
         at = f"after ingest {self.lake.ingest_id}; written by magic-pipeline {__version__}"
-        return self.redaction.in_text(f"games of {printable_line(systems) or 'no system'}, {at}")
+        return self.redaction.in_text(
+            f"games of {escape_to_one_line(systems) or 'no system'}, {at}"
+        )
 
 
 def card(about: Card, tables: Mapping[str, int]) -> str:
@@ -139,21 +142,27 @@ def card(about: Card, tables: Mapping[str, int]) -> str:
         "configs": [{"config_name": table, "data_files": file_of(table)} for table in tables],
     }
     lines = "".join(f"{key}: {json.dumps(value)}\n" for key, value in head.items())
-    names = about.lake.joined_names if not about.redaction.pseudonyms else ""
+    names = about.lake.describe_merged_names if not about.redaction.pseudonyms else ""
     rows = (
-        f"| `{file_of(table)}` | {n_rows:,} | {markdown.escaped(row_meaning(table))} |\n"
+        f"| `{file_of(table)}` | {n_rows:,} | {markdown.escape_markdown(row_description(table))} "
+        "|\n"
         for table, n_rows in tables.items()
     )
     body = _BODY.format(
-        title=markdown.heading(about.title, 1),
-        state=markdown.escaped(about.state),
+        title=markdown.format_heading(about.title, 1),
+        state=markdown.escape_markdown(about.state),
         at=about.at,
-        joined=f"Names of models are joined: {markdown.escaped(names)}.\n\n" if names else "",
+        joined=f"Names of models are joined: {markdown.escape_markdown(names)}.\n\n"
+        if names
+        else "",
         rows="".join(rows),
         columns="".join(f"- `{name}`\n" for name in about.redaction.columns),
         pseudonyms=_PSEUDONYMS if about.redaction.pseudonyms else "",
-        license=markdown.escaped(about.license or "none stated"),
-        cited="".join(f"- {one}\n" for one in (TOOL, *[BENCHMARK] * (MAGIC in about.systems))),
+        license=markdown.escape_markdown(about.license or "none stated"),
+        cited="".join(
+            f"- {one}\n"
+            for one in (TOOL_CITATION, *[BENCHMARK_CITATION] * (MAGIC_SYSTEM in about.systems))
+        ),
     )
     return f"---\n{lines}---\n\n{body}"
 
@@ -202,7 +211,7 @@ def croissant(about: Card, tables: Iterable[str], folder: Path) -> dict[str, Any
         "name": about.title,
         "description": f"Event tables of {about.state}.",
         **({"license": about.license} if about.license else {}),
-        "citeAs": TOOL,
+        "citeAs": TOOL_CITATION,
         "datePublished": f"{about.at:%Y-%m-%d}",
         "version": "1.0.0",
         "distribution": [_file(file_of(table), folder) for table in tables],
@@ -210,8 +219,8 @@ def croissant(about: Card, tables: Iterable[str], folder: Path) -> dict[str, Any
             {
                 "@type": "cr:RecordSet",
                 "@id": table,
-                "name": words(table),
-                "description": row_meaning(table),
+                "name": display_name(table),
+                "description": row_description(table),
                 "key": [{"@id": f"{table}/{name}"} for name in TABLES[table].primary_key()],
                 "field": [_field(table, name) for name in about.redaction.kept(table)],
             }

@@ -15,14 +15,14 @@ from uuid import UUID
 import polars as pl
 from msgspec import Struct, json
 
-from pipeline.cells import as_json, counted
+from pipeline.atomic_files import new_folder
 from pipeline.exports import Exported, instant, write_json
 from pipeline.lake import StoredLake
-from pipeline.metrics import ALL, DEFAULT_CONFIDENCE, metrics
+from pipeline.metrics import ALL_GAME_TYPES, DEFAULT_CONFIDENCE, metrics
 from pipeline.metrics.evidence import evidence_parts
-from pipeline.metrics.known import metric as declaration, names, title
-from pipeline.replacing import filling
-from pipeline.reports.cite import BENCHMARK, EDITION_TEXTS, cite
+from pipeline.metrics.registry import metric_names, metric_spec as declaration, metric_title
+from pipeline.reports.cite import BENCHMARK_CITATION, EDITION_DESCRIPTIONS, cite
+from pipeline.text_format import format_count, to_json_text
 from pipeline.version import __version__
 from pipeline.vocabulary import AUDITED, PAPER, Edition
 
@@ -73,7 +73,7 @@ def write(
     records = {
         model: _record(of_model, model, collection, at) for (model,), of_model in of_models.items()
     }
-    with filling(destination) as folder:
+    with new_folder(destination) as folder:
         for record in records.values():
             (folder / record.path).parent.mkdir(parents=True, exist_ok=True)
         n_left = 0 if without_samples else _write_samples(lake, edition, folder, records)
@@ -91,9 +91,9 @@ def _notes(n_values: int, n_samples: int, n_left: int, models: list[str]) -> tup
     flat = [model for model in models if "/" not in model]
     more = f" and {len(flat) - 5:,} more" * (len(flat) > 5)
     notes = {
-        f"{counted(n_samples, 'sample')} behind the values": n_samples,
-        f"left out: {counted(n_values, 'value')} unknown, or of a nameless model": n_values,
-        f"left out: {counted(n_left, 'sample')} of such values, or of unknown outcome": n_left,
+        f"{format_count(n_samples, 'sample')} behind the values": n_samples,
+        f"left out: {format_count(n_values, 'value')} unknown, or of a nameless model": n_values,
+        f"left out: {format_count(n_left, 'sample')} of such values, or of unknown outcome": n_left,
         f"filed under the developer `{UNKNOWN}`: {', '.join(flat[:5])}{more}; name them as in "
         "`developer/model` by --names": len(flat),
     }
@@ -142,7 +142,7 @@ def _about(
             "source_type": "evaluation_run",
             "source_organization_name": organization,
             "evaluator_relationship": "other",
-            "additional_details": {"state": cite(lake, edition=edition).sentence},
+            "additional_details": {"state": cite(lake, edition=edition).citation_sentence},
         },
         "eval_library": {"name": "magic-pipeline", "version": __version__},
         "model_info": {
@@ -159,7 +159,7 @@ def _result(row: Mapping[str, Any], record: _Record, confidence: float) -> dict[
     """A value with its interval, and what was counted; all details are texts."""
     metric, game_type, edition = row["metric"], row["game_type"], row["edition"]
     details = {
-        name: value if isinstance(value, str) else as_json(value)
+        name: value if isinstance(value, str) else to_json_text(value)
         for name, value in row.items()
         if name not in _PLACED and value not in (None, [])
     }
@@ -175,12 +175,12 @@ def _result(row: Mapping[str, Any], record: _Record, confidence: float) -> dict[
         "source_data": {
             "dataset_name": f"games of the system {row['system'] or UNKNOWN}",
             "source_type": "other",
-            "additional_details": {"game_type": game_type, "benchmark": BENCHMARK},
+            "additional_details": {"game_type": game_type, "benchmark": BENCHMARK_CITATION},
         },
         "metric_config": {
-            "evaluation_description": f"{title(metric)}: {EDITION_TEXTS[edition]}",
+            "evaluation_description": f"{metric_title(metric)}: {EDITION_DESCRIPTIONS[edition]}",
             "metric_id": f"magic.{metric}",
-            "metric_name": title(metric),
+            "metric_name": metric_title(metric),
             "metric_unit": "proportion",
             "metric_parameters": {"edition": edition, "game_type": game_type},
             "lower_is_better": False,
@@ -188,7 +188,7 @@ def _result(row: Mapping[str, Any], record: _Record, confidence: float) -> dict[
             "min_score": 0,
             # Of one game type, what the terms of that type can give.
             "max_score": declaration(metric, edition)
-            .among(() if game_type == ALL else (game_type,))
+            .among(() if game_type == ALL_GAME_TYPES else (game_type,))
             .high,
         },
         "score_details": {
@@ -204,7 +204,7 @@ def _write_samples(
 ) -> int:
     """Writes what each metric counts, model by model; returns how many rows cannot be said."""
     n_left = 0
-    for metric in names(edition):
+    for metric in metric_names(edition):
         for rows in evidence_parts(lake, metric, edition=edition):
             known = rows.drop_nulls("hit").filter(pl.col("model").is_in([*records]))
             n_left += rows.height - known.height
@@ -225,7 +225,7 @@ def _sample(row: Mapping[str, Any], record: _Record, edition: Edition) -> dict[s
     """A counted row as a sample of its result, None without one."""
     metric, game_type, text = row["metric"], row["game_type"], row["content"]
     results = record.results
-    if (id_ := results.get((metric, game_type)) or results.get((metric, ALL))) is None:
+    if (id_ := results.get((metric, game_type)) or results.get((metric, ALL_GAME_TYPES))) is None:
         return None
     attribution = {
         "turn_idx": 0,

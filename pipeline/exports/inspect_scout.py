@@ -9,12 +9,12 @@ from pathlib import Path
 
 import polars as pl
 
-from pipeline.cells import counted
+from pipeline.atomic_files import new_folder
 from pipeline.exports import Exported, content, grouped, sorted_parts, whole
 from pipeline.lake import StoredLake
-from pipeline.replacing import filling
-from pipeline.sqlfiles import filled
-from pipeline.written import parquet
+from pipeline.serialization import write_parquet
+from pipeline.sql_files import fill_template
+from pipeline.text_format import format_count
 
 FILE = "transcripts.parquet"
 _SEAT = ("game_id", "seat")
@@ -54,11 +54,11 @@ _COLUMNS = {
 
 def write(lake: StoredLake, destination: Path) -> Exported:
     """Writes the transcripts of all tested seats to a file in a new folder, sorted by game."""
-    select = filled("internal/seen_messages", content=content(lake))
-    with filling(destination) as folder:
+    select = fill_template("internal/seen_messages", content=content(lake))
+    with new_folder(destination) as folder:
         seats = map(_transcripts, whole(sorted_parts(lake, select, has_content=True), _SEAT))
-        n_rows = parquet(grouped(seats), folder / FILE)
-    return Exported(destination, n_rows, (f"{counted(n_rows, 'transcript')} of tested seats",))
+        n_rows = write_parquet(grouped(seats), folder / FILE)
+    return Exported(destination, n_rows, (f"{format_count(n_rows, 'transcript')} of tested seats",))
 
 
 def _transcripts(rows: pl.DataFrame) -> pl.DataFrame:

@@ -22,21 +22,33 @@ from typing import Any, Protocol, cast
 
 import msgspec
 
-from pipeline.archives.sources import TEXT, UnfitError, document_form, is_pointer, why_unclaimed
-from pipeline.archives.splitting import BYTE_ORDER_MARK, Cut, Splitter, begins_json, whole
+from pipeline.archives.sources import (
+    REASON_UNKNOWN_TEXT,
+    RejectedInputError,
+    containing_file_type,
+    is_lfs_pointer,
+    unclaimed_text_reason,
+)
+from pipeline.archives.splitting import (
+    BYTE_ORDER_MARK,
+    DocumentPart,
+    Splitter,
+    read_whole_file,
+    starts_like_json,
+)
 from pipeline.formats import systems
-from pipeline.formats.building import side_results, untested
-from pipeline.formats.look import (
+from pipeline.formats.record_builder import side_results, untested
+from pipeline.formats.sniffer import (
     UNDECODABLE,
-    Look,
+    DocumentSniffer,
     Shapes,
-    broken,
     check_kind,
     check_winners,
     decode,
+    invalid_document_error,
 )
-from pipeline.game import BrokenDocument, GameRecord
-from pipeline.plugins import FORMATS, OWN, PluginError, each_once, plugins
+from pipeline.game_record import GameRecord, InvalidDocumentError
+from pipeline.plugins import FORMATS, OWN_PACKAGE, PluginError, check_unique_names, load_plugins
 
 _NEEDED = ("NAME", "NAMES_MODELS", "claims", "read")
 _WELL_FORMED = msgspec.json.Decoder()
@@ -48,7 +60,7 @@ NOT_READ = "not read: "
 _OTHER_KEYS = "not a log: JSON with other keys"
 _NO_KEYS = "not a log: JSON without keys"
 NO_MODEL = "the log or --model names the model that played"
-NO_ERROR = "its format reads it without an unexpected error"
+ERROR_REASON = "its format reads it without an unexpected error"
 
 
 class Format(Protocol):
@@ -61,20 +73,20 @@ class Format(Protocol):
     NAME: str
     NAMES_MODELS: bool
 
-    def claims(self, look: Look) -> bool: ...
+    def claims(self, look: DocumentSniffer) -> bool: ...
 
-    def read(self, look: Look, model: str | None) -> GameRecord: ...
+    def read(self, look: DocumentSniffer, model: str | None) -> GameRecord: ...
 
 
 @cache
-def formats() -> tuple[Format, ...]:
+def available_formats() -> tuple[Format, ...]:
     """Every format there is, in the order of their names.
 
     Raises PluginError for a package that adds what is none, or one of a name that is taken.
     """
-    own = [(format_.NAME, OWN, format_) for format_ in _own()]
+    own = [(format_.NAME, OWN_PACKAGE, format_) for format_ in _own()]
     added = [(format_.NAME, package, format_) for package, format_ in _of_plugins()]
-    known = each_once("the format", [*own, *added])
+    known = check_unique_names("the format", [*own, *added])
     return tuple(format_ for *_, format_ in sorted(known, key=itemgetter(0)))
 
 
@@ -98,16 +110,16 @@ def _own() -> tuple[Any, ...]:
 
 @cache
 def _of_plugins() -> tuple[tuple[str, Format], ...]:
-    for plugin in plugins(FORMATS):
+    for plugin in load_plugins(FORMATS):
         if missing := [name for name in _NEEDED if not hasattr(plugin.value, name)]:
             raise PluginError(f"{plugin}: a format has {', '.join(_NEEDED)}; it lacks {missing[0]}")
         name: object = cast(Format, plugin.value).NAME
         if not (isinstance(name, str) and name):
             raise PluginError(f"{plugin}: the `NAME` of a format is a text, not {name!r}")
-    return tuple((plugin.package, cast(Format, plugin.value)) for plugin in plugins(FORMATS))
+    return tuple((plugin.package, cast(Format, plugin.value)) for plugin in load_plugins(FORMATS))
 
 
-def splitter(path: str, head: bytes) -> Splitter | None:
+def find_splitter(path: str, head: bytes) -> Splitter | None:
     """How a file of this path that begins so is cut into documents; None where no format says it.
 
     Raises UnfitError where two formats do.
@@ -116,7 +128,7 @@ def splitter(path: str, head: bytes) -> Splitter | None:
     asked = [(name, choose(path, head)) for name, choose in _splitters()]
     chosen = {name: cut for name, cut in asked if cut is not None}
     if len(chosen) > 1:
-        raise UnfitError(_claimed_twice(list(chosen)))
+        raise RejectedInputError(_claimed_twice(list(chosen)))
     return next(iter(chosen.values()), None)
 
 
@@ -127,10 +139,10 @@ def _chosen(format_: Any, path: str, head: bytes) -> Splitter | None:
         if not (cut is None or callable(cut)):
             raise TypeError(f"`splitter` gives a {type(cut).__name__}, not a function")
     # The whole file is known by what its splitter is.
-    return cut if cut in (None, whole) else partial(_parts, format_.NAME, cut)
+    return cut if cut in (None, read_whole_file) else partial(_parts, format_.NAME, cut)
 
 
-def _parts(name: str, cut: Splitter, *arguments: Any) -> Iterator[Cut]:
+def _parts(name: str, cut: Splitter, *arguments: Any) -> Iterator[DocumentPart]:
     """What a splitter of another package cuts, whose failures are that package's."""
     with _unfit(name):
         yield from cut(*arguments)
@@ -141,17 +153,17 @@ def _unfit(name: str) -> Iterator[None]:
     """Raises UnfitError for what fails within, which names the package of this format."""
     try:
         yield
-    except (UnfitError, MemoryError):
+    except (RejectedInputError, MemoryError):
         raise
     except (Exception, SystemExit) as error:
-        raise UnfitError(described(error, name)) from error
+        raise RejectedInputError(describe_format_error(error, name)) from error
 
 
 @cache
 def _splitters() -> tuple[tuple[str, Callable[[str, bytes], Splitter | None]], ...]:
     return tuple(
         (format_.NAME, choose if package_of(format_.NAME) is None else partial(_chosen, format_))
-        for format_ in formats()
+        for format_ in available_formats()
         if (choose := getattr(format_, "splitter", None)) is not None
     )
 
@@ -162,21 +174,21 @@ def shapes() -> Shapes:
     return tuple(format_.SHAPE for format_ in _own() if hasattr(format_, "SHAPE"))
 
 
-def read(data: bytes, model: str | None = None, path: str = "") -> GameRecord | None:
+def read_game(data: bytes, model: str | None = None, path: str = "") -> GameRecord | None:
     """The game in a document, or None where no format claims it.
 
     `model` names who played where the format cannot. Raises `BrokenDocument` for a document that
     does not decode, or that is a log and breaks a rule.
     """
-    look = Look(path, data.removeprefix(BYTE_ORDER_MARK), shapes())
+    look = DocumentSniffer(path, data.removeprefix(BYTE_ORDER_MARK), shapes())
     found = _claimed(look, model)
     if found is None:
-        is_text = document_form(path).kind == "text"  # of a file that need not be JSON
-        if not is_text or is_pointer(data) or begins_json(data[: 1 << 12]):
+        is_text = containing_file_type(path).kind == "text"  # of a file that need not be JSON
+        if not is_text or is_lfs_pointer(data) or starts_like_json(data[: 1 << 12]):
             decode(_WELL_FORMED, look.data)
         if name := _name_of_first(look):
             rule = f"each log is a document of its own: {_AS_LINES}"
-            raise broken("$", rule, f"a JSON list of logs of {name}")
+            raise invalid_document_error("$", rule, f"a JSON list of logs of {name}")
         return None
     format_, game = found
     check_kind(game)
@@ -187,7 +199,7 @@ def read(data: bytes, model: str | None = None, path: str = "") -> GameRecord | 
     if format_.NAMES_MODELS:
         return game
     if model is None:
-        raise broken(
+        raise invalid_document_error(
             "$",
             NO_MODEL,
             f"a {format_.NAME} log does not name it: use --model NAME; `magic ingest` also takes "
@@ -197,16 +209,16 @@ def read(data: bytes, model: str | None = None, path: str = "") -> GameRecord | 
     return game
 
 
-def why_ignored(data: bytes, path: str = "") -> str:
+def ignored_reason(data: bytes, path: str = "") -> str:
     """What a document is that no format claims, in words that many documents share."""
-    look = Look(path, data.removeprefix(BYTE_ORDER_MARK))
+    look = DocumentSniffer(path, data.removeprefix(BYTE_ORDER_MARK))
     describing = [format_ for format_ in _own() if hasattr(format_, "describes")]
     named = next(filter(None, (format_.describes(look) for format_ in describing)), None)
     named = named or _describe_wrapped(look)
     return f"{NOT_READ}{named}" if named else _why_no_log(look)
 
 
-def _claimed(look: Look, model: str | None) -> tuple[Format, GameRecord] | None:
+def _claimed(look: DocumentSniffer, model: str | None) -> tuple[Format, GameRecord] | None:
     """The one format that claims a document, and the game that it reads; None where none does.
 
     Raises BrokenDocument where several do, or where one of another package fails, or ends the
@@ -214,7 +226,7 @@ def _claimed(look: Look, model: str | None) -> tuple[Format, GameRecord] | None:
     """
     claimants, asked = [], ""
     try:
-        for format_ in formats():
+        for format_ in available_formats():
             asked = format_.NAME
             if format_.claims(look):
                 claimants.append(format_)
@@ -223,20 +235,24 @@ def _claimed(look: Look, model: str | None) -> tuple[Format, GameRecord] | None:
         asked = claimants[0].NAME
         if len(claimants) > 1:
             names = [format_.NAME for format_ in claimants]
-            raise broken("$", "one format alone claims a document", _claimed_twice(names))
+            raise invalid_document_error(
+                "$", "one format alone claims a document", _claimed_twice(names)
+            )
         game = claimants[0].read(look, model)
         if not isinstance(game, GameRecord):
             raise TypeError(f"`read` gives a {type(game).__name__}, not a GameRecord")
-    except (BrokenDocument, MemoryError):
+    except (InvalidDocumentError, MemoryError):
         raise
     except (Exception, SystemExit) as error:
         if package_of(asked) is None:
             raise
-        raise broken("$", NO_ERROR, described(error, asked)) from error
+        raise invalid_document_error(
+            "$", ERROR_REASON, describe_format_error(error, asked)
+        ) from error
     return claimants[0], game
 
 
-def described(error: BaseException, name: str) -> str:
+def describe_format_error(error: BaseException, name: str) -> str:
     """An error in few words, and whom to tell of it: who wrote the format of this name."""
     package = package_of(name)
     whose = (
@@ -259,33 +275,33 @@ def _claimed_twice(names: list[str]) -> str:
     )
 
 
-def _describe_wrapped(look: Look) -> str | None:
+def _describe_wrapped(look: DocumentSniffer) -> str | None:
     """Return what stands in a JSON object that has logs at one of its keys; None if it has none."""
     for key, value in islice(look.top.items(), 100):
-        inner = Look(look.path, bytes(value))
+        inner = DocumentSniffer(look.path, bytes(value))
         if name := _name_of_first(inner) or _claimant(inner):
             at = f"key `{key}`" if _WORD.fullmatch(key) else "a key"
             return f"logs of {name} at {at} of an object: {_AS_LINES}"
     return None
 
 
-def _name_of_first(look: Look) -> str | None:
+def _name_of_first(look: DocumentSniffer) -> str | None:
     """Return the format of the first entry of a JSON list; None where none of ours claims it."""
-    return _claimant(Look(look.path, next(look.listed(), b"")))
+    return _claimant(DocumentSniffer(look.path, next(look.listed(), b"")))
 
 
-def _claimant(look: Look) -> str | None:
+def _claimant(look: DocumentSniffer) -> str | None:
     names = (format_.NAME for format_ in _own() if look.data and format_.claims(look))
     return next(names, None)
 
 
-def _why_no_log(look: Look) -> str:
+def _why_no_log(look: DocumentSniffer) -> str:
     """What the document is; keys are named where they are words, not numbers or texts of a log."""
     if look.first not in ("{", "["):
         try:
             _WELL_FORMED.decode(look.data)
         except UNDECODABLE:
-            return why_unclaimed(look.data)
+            return unclaimed_text_reason(look.data)
     if not look.keys:
         return _NO_KEYS
     first = [key for key, _ in zip(look.keys, range(_N_KEYS), strict=False)]
@@ -297,4 +313,4 @@ def _why_no_log(look: Look) -> str:
 
 def may_be_log(reason: str) -> bool:
     """Whether what is ignored for this reason can be a log of a program that no format knows."""
-    return reason.startswith((_OTHER_KEYS, TEXT, NOT_READ))
+    return reason.startswith((_OTHER_KEYS, REASON_UNKNOWN_TEXT, NOT_READ))

@@ -11,8 +11,8 @@ from functools import partial
 
 from msgspec import Struct
 
-from pipeline.formats import building
-from pipeline.formats.building import (
+from pipeline.formats import record_builder
+from pipeline.formats.record_builder import (
     EVERYONE,
     MODERATOR,
     History,
@@ -23,23 +23,23 @@ from pipeline.formats.building import (
     messages as building_messages,
     target,
 )
-from pipeline.formats.look import broken
-from pipeline.game import (
+from pipeline.formats.sniffer import invalid_document_error
+from pipeline.game_record import (
     OUTAGE_MARK,
     Ability,
-    Course,
     Elimination,
-    Fault,
     GameRecord,
     Guess,
     JsonValue,
+    MessageColumns,
     Messages,
+    RecordError,
     Seat,
     Vote,
 )
-from pipeline.games import GameKind, of_magic
-from pipeline.games.of_systems import WEREWOLF as KIND
-from pipeline.thoughts import answer
+from pipeline.games import GameDefinition, magic_games
+from pipeline.games.other_games import WEREWOLF as KIND
+from pipeline.thinking_text import remove_thoughts
 from pipeline.vocabulary import ParseStatus, Phase
 
 _PHASE_OF_TYPE: dict[str | None, Phase] = {
@@ -68,26 +68,26 @@ _REASON = re.compile(r"(?<!\s)\s+(?:because|since|as)\b.*", re.IGNORECASE)
 class Rules(Struct, frozen=True, eq=False):
     """What differs between the games. `outcomes` are by the log's `win_flag`, from 0."""
 
-    kind: GameKind
+    kind: GameDefinition
     hidden_role: str
     civilian_role: str
     outcomes: tuple[str, ...]
     every_clue_is_a_round: bool
 
-    def outcome(self, flag: int | None) -> str | None:
+    def outcome_of_flag(self, flag: int | None) -> str | None:
         """How a game with this flag ended, None if none ends so."""
         return None if flag is None or not 0 <= flag < len(self.outcomes) else self.outcomes[flag]
 
 
 CHAMELEON = Rules(
-    of_magic.CHAMELEON,
+    magic_games.CHAMELEON,
     hidden_role="chameleon",
     civilian_role="non_chameleon",
     outcomes=("guessed_wrong", "guessed_right", "voted_wrong", "tie"),
     every_clue_is_a_round=True,
 )
 UNDERCOVER = Rules(
-    of_magic.UNDERCOVER,
+    magic_games.UNDERCOVER,
     hidden_role="undercover",
     civilian_role="civilian",
     outcomes=("caught", "voted_wrong", "tie"),
@@ -98,7 +98,9 @@ GUESS_FLAGS = {0: False, 1: True}
 
 def messages(rules: Rules, logged: History, seats: Iterable[str]) -> Messages:
     """The rows as messages: the moderator's prompts move the game on, and rounds are of clues."""
-    return building.row_messages(logged, seats, _TIMELINES[rules.every_clue_is_a_round], _PROMPTS)
+    return record_builder.row_messages(
+        logged, seats, _TIMELINES[rules.every_clue_is_a_round], _PROMPTS
+    )
 
 
 def _timeline(logged: History, prompted: Prompted, *, every_clue_is_a_round: bool) -> Timeline:
@@ -135,7 +137,7 @@ _TIMELINES = {
 }
 
 
-def n_rounds(rules: Rules, course: Course) -> int:
+def n_rounds(rules: Rules, course: MessageColumns) -> int:
     """The number of rounds of clues that were begun."""
     n_clues = [len(clues) for clues in course.answered(Phase.CLUE).values()]
     return sum(n_clues) if rules.every_clue_is_a_round else max(n_clues, default=0)
@@ -192,7 +194,7 @@ def stated_guess(text: str) -> tuple[str | None, ParseStatus]:
     """
     if text.startswith(OUTAGE_MARK):
         return None, ParseStatus.OUTAGE
-    text = answer(text, Phase.GUESS)
+    text = remove_thoughts(text, Phase.GUESS)
     words = {_bare(quoted or bare) for quoted, bare in _GUESS.findall(text)}
     if words:
         words |= {_bare(other) for other in _SECOND_GUESS.findall(text)}
@@ -225,7 +227,7 @@ class Village:
 
     def __init__(self, seats: list[Seat]) -> None:
         self.seats = seats
-        self.faults: list[Fault] = []
+        self.faults: list[RecordError] = []
         self.eliminations: list[Elimination] = []
         self.abilities: list[Ability] = []
         self._known = {seat.player: seat.player for seat in seats}
@@ -237,14 +239,14 @@ class Village:
         self._attacked: set[int] = set()
         self._n_used: dict[tuple[int, str], int] = {}
 
-    def is_in(self, player: str) -> bool:
+    def is_in_game(self, player: str) -> bool:
         """Whether a player is still in the game."""
         return player in self._living
 
     def is_player(self, player: str, at: str) -> bool:
         """Whether whoever acts is a player; if not, it is a fault, `at` where the log says so."""
         if player not in self._roles:
-            self.faults.append(Fault(at, "whoever acts is a player", repr(player[:50])))
+            self.faults.append(RecordError(at, "whoever acts is a player", repr(player[:50])))
         return player in self._roles
 
     def role(self, player: str) -> str | None:
@@ -263,7 +265,7 @@ class Village:
         """The players of a role who are still in the game."""
         return tuple(player for player in self._living if self._roles[player] == role)
 
-    def say(
+    def add_message(
         self, player: str, text: str, day: int, turn: int | None = None, *, is_whisper: bool = False
     ) -> None:
         """Adds what a player says to all, or whispers: then the living werewolves hear it."""
@@ -285,7 +287,9 @@ class Village:
     def attack(self, target: str, day: int, at: str) -> None:
         """Adds an attack on a player, which is that of all living werewolves."""
         if day in self._attacked:
-            raise broken(at, "the werewolves attack once a night", repr(target[:50]))
+            raise invalid_document_error(
+                at, "the werewolves attack once a night", repr(target[:50])
+            )
         self._attacked.add(day)
         attacked = self.target(target, at)
         for wolf in self.living(WEREWOLF):
@@ -294,11 +298,13 @@ class Village:
     def eliminate(self, player: str, day: int, cause: str, at: str) -> None:
         """Takes a player out of the game; raises BrokenDocument where it is not in it."""
         if player not in self._living:
-            raise broken(at, "whoever leaves the game is still in it", repr(player[:50]))
+            raise invalid_document_error(
+                at, "whoever leaves the game is still in it", repr(player[:50])
+            )
         self.eliminations.append(Elimination(self._numbers[player], day, None, cause))
         del self._living[player]
 
-    def game(
+    def build_game(
         self,
         system: str,
         *,
@@ -336,5 +342,5 @@ def role_of(word: str, at: str) -> str:
     role = KIND.role(word.lower())
     if role is None:
         rule = f"a role is one of {', '.join(known.name for known in KIND.roles)}"
-        raise broken(at, rule, repr(word[:50]))
+        raise invalid_document_error(at, rule, repr(word[:50]))
     return role.name

@@ -14,14 +14,14 @@ import msgspec
 from msgspec import Meta, Raw, Struct
 from msgspec.structs import astuple, replace
 
-from pipeline.archives.inspect_log import Eval, samples
+from pipeline.archives.inspect_log import EvalHeader, iter_samples
 from pipeline.archives.splitting import Splitter
-from pipeline.formats.building import amount, usage
-from pipeline.formats.interchange import KEY
+from pipeline.formats.interchange import VERSION_KEY
 from pipeline.formats.interchange.document import End, document_of
 from pipeline.formats.interchange.reading import derived_results, game_of
-from pipeline.formats.look import Look, begun, decode, object_of
-from pipeline.game import BrokenDocument, Fault, GameRecord, Usage
+from pipeline.formats.record_builder import amount, usage
+from pipeline.formats.sniffer import DocumentSniffer, begun, decode, object_of
+from pipeline.game_record import GameRecord, InvalidDocumentError, RecordError, Usage
 
 T = TypeVar("T")
 
@@ -119,19 +119,19 @@ def splitter(path: str, head: bytes) -> Splitter | None:
     if head.find(b'"eval"', 0, 1 << 8) < 0:
         return None
     first = begun(head).keys()
-    return samples if "eval" in first and len(first & _LOG_KEYS) >= _FEWEST else None
+    return iter_samples if "eval" in first and len(first & _LOG_KEYS) >= _FEWEST else None
 
 
-def claims(look: Look) -> bool:
+def claims(look: DocumentSniffer) -> bool:
     return look.first == "{" and "sample" in look.keys and _game(look) is not None
 
 
-def read(look: Look, model: str | None) -> GameRecord:
+def read(look: DocumentSniffer, model: str | None) -> GameRecord:
     """The game that a sample has; raises BrokenDocument, with the place in the sample."""
     at, data = _game(look) or ("$", b"")
     document = document_of(data, at)
     sample = decode(Sample, look.top.get("sample", b"{}"), "$.sample")
-    header = decode(Eval, look.top.get("eval", b"{}"), "$.eval")
+    header = decode(EvalHeader, look.top.get("eval", b"{}"), "$.eval")
     # What only the log says: models by the roles that players had, the start, and a limit. A player
     # without a model had that of the role of its name, or else that of the eval: so does Inspect's
     # `get_model(role=...)`. A role that is bound to several models names none.
@@ -145,8 +145,8 @@ def read(look: Look, model: str | None) -> GameRecord:
         document.end = replace(end, ended_by=sample.ended_by)
     try:
         game = game_of(document)
-    except BrokenDocument as error:
-        raise BrokenDocument(*(_placed(fault, at) for fault in error.faults)) from error
+    except InvalidDocumentError as error:
+        raise InvalidDocumentError(*(_placed(fault, at) for fault in error.faults)) from error
     game.format = NAME
     game.faults = [_placed(fault, at) for fault in game.faults]
     game.usage = _usage(game, header, sample)
@@ -155,7 +155,7 @@ def read(look: Look, model: str | None) -> GameRecord:
     # They are the first, because an ingest keeps only the first faults of a document. The view
     # `fallback_models` reads them.
     game.faults[:0] = [
-        Fault(
+        RecordError(
             at_fallbacks,
             ANSWERED_BY_REQUESTED,
             f"{fallback.fallback_model} answered {fallback.count} calls of {fallback.model}",
@@ -179,7 +179,7 @@ def read(look: Look, model: str | None) -> GameRecord:
     return game
 
 
-def describes(look: Look) -> str | None:
+def describes(look: DocumentSniffer) -> str | None:
     """What a log of Inspect is, or a sample of it, that has no game; null for anything else."""
     spec = object_of(bytes(look.top.get("eval", b"")))
     if "task" not in spec or not (look.has({"eval", "sample"}, 2) or look.has(_LOG_KEYS, _FEWEST)):
@@ -190,7 +190,7 @@ def describes(look: Look) -> str | None:
     return f"an Inspect log of task {task}, {why}: see docs/inspect.md"
 
 
-def _game(look: Look) -> tuple[str, bytes] | None:
+def _game(look: DocumentSniffer) -> tuple[str, bytes] | None:
     """Where a sample has a game, and its document; None for one that has none.
 
     It can be of another type than it should be: several in a list, or JSON as a text.
@@ -200,17 +200,19 @@ def _game(look: Look) -> tuple[str, bytes] | None:
     for place in ("store", "metadata"):
         held = object_of(bytes(sample.get(place, b"")))
         data = bytes(held.get(_GAME, b""))
-        if KEY in object_of(data) or (data[:1] in (b"[", b'"') and KEY.encode() in data):
+        if VERSION_KEY in object_of(data) or (
+            data[:1] in (b"[", b'"') and VERSION_KEY.encode() in data
+        ):
             return f"$.sample.{place}.{_GAME}", data
     return None
 
 
-def _placed(fault: Fault, at: str) -> Fault:
+def _placed(fault: RecordError, at: str) -> RecordError:
     """A fault of the document as one of the sample that has it."""
     return replace(fault, json_path=at + fault.json_path.removeprefix("$"))
 
 
-def _usage(game: GameRecord, header: Eval, sample: Sample) -> list[Usage]:
+def _usage(game: GameRecord, header: EvalHeader, sample: Sample) -> list[Usage]:
     """Return what each seat used: as the document says it, and else as the log does.
 
     It is null where the log does not say it of the seat alone. What a role without a seat, such as
@@ -284,7 +286,7 @@ def _without(used: Usage, others: Sequence[Usage]) -> Usage:
     return Usage(*amounts)
 
 
-def _of(logged: Used, at: str, faults: list[Fault]) -> Usage:
+def _of(logged: Used, at: str, faults: list[RecordError]) -> Usage:
     """Return what a role or a model used, with the tokens of caches.
 
     Some versions of Inspect count the tokens of caches among `input_tokens`, others apart from
@@ -304,10 +306,12 @@ def _of(logged: Used, at: str, faults: list[Fault]) -> Usage:
     return replace(found, input_tokens=by_total if is_possible else most)
 
 
-def _decoded(decoder: msgspec.json.Decoder[T], data: Raw, at: str, faults: list[Fault]) -> T | None:
+def _decoded(
+    decoder: msgspec.json.Decoder[T], data: Raw, at: str, faults: list[RecordError]
+) -> T | None:
     """What a part of the sample holds; None, and a fault, for another thing."""
     try:
         return decode(decoder, data, at)
-    except BrokenDocument as error:
+    except InvalidDocumentError as error:
         faults.append(error.fault)
         return None

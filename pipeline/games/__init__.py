@@ -18,14 +18,22 @@ import msgspec
 from msgspec import Struct
 
 from pipeline.column import Column
-from pipeline.game import Event, all_mistyped
-from pipeline.plugins import GAMES, LETTERS, NAME, OWN, PluginError, each_once, plugins
-from pipeline.vocabulary import ALL, PLAYER, GameType, Phase, Side
+from pipeline.game_record import Event, find_type_errors
+from pipeline.plugins import (
+    GAMES,
+    NAME_PATTERN,
+    NAME_RULE,
+    OWN_PACKAGE,
+    PluginError,
+    check_unique_names,
+    load_plugins,
+)
+from pipeline.vocabulary import ALL_GAME_TYPES, PLAYER, GameType, Phase, Side
 
 # What a kind of game is, as data: its roles and sides, how it ends, what is done in it.
 
 # Fields of an event that name a player, whose seat is another column.
-SEATED = ("target", "leader")
+SEAT_COLUMNS = ("target", "leader")
 
 
 class Role(Struct, frozen=True):
@@ -81,7 +89,7 @@ class EventTable(Struct, frozen=True):
     columns: Mapping[str, Column]
 
 
-class GameKind(Struct, frozen=True, eq=False):
+class GameDefinition(Struct, frozen=True, eq=False):
     """A kind of game. `phases` are those of its messages that no other game has.
 
     `order` is how a round goes, for readers of a transcript: phases, and the tables of acts that
@@ -134,15 +142,17 @@ def of_players(
     phases: tuple[str, ...] = (),
     order: tuple[str, ...] = (),
     most_points_win: bool = False,
-) -> GameKind:
+) -> GameDefinition:
     """A game without roles: each player plays for itself, and all compete in one."""
     roles = (Role(PLAYER, Side.NONE, name),)
-    return GameKind(name, roles, endings, phases, order=order, most_points_win=most_points_win)
+    return GameDefinition(
+        name, roles, endings, phases, order=order, most_points_win=most_points_win
+    )
 
 
 # What makes a kind of game unusable, alone or beside others, or a metric of it.
 
-Source: TypeAlias = tuple[str, GameKind]
+Source: TypeAlias = tuple[str, GameDefinition]
 """The package or the file that a kind is of, and the kind."""
 _COUNTED = {
     Side.HIDDEN: "Deception, which counts its wins, is",
@@ -152,25 +162,25 @@ _TUPLES = {"roles": Role, "endings": Ending, "phases": str, "order": str, "secre
 
 
 def _is_name(name: object) -> bool:
-    return isinstance(name, str) and NAME.fullmatch(name) is not None
+    return isinstance(name, str) and NAME_PATTERN.fullmatch(name) is not None
 
 
-def check(kind: GameKind, package: str, others: Iterable[Source] = ()) -> None:
+def check(kind: GameDefinition, package: str, others: Iterable[Source] = ()) -> None:
     """Raises PluginError for the first mistake of the kind, alone or beside others."""
     for mistake in chain(mistakes(kind), clashes(kind, others)):
         raise refusal(kind, package, mistake)
 
 
-def refusal(kind: GameKind, package: str, mistake: str) -> PluginError:
+def refusal(kind: GameDefinition, package: str, mistake: str) -> PluginError:
     """The error for a mistake of a kind, which names it and its package."""
-    of_package = "" if package == OWN else f" of the package {package}"
+    of_package = "" if package == OWN_PACKAGE else f" of the package {package}"
     return PluginError(f"the game `{kind.name}`{of_package}: {mistake}")
 
 
-def mistakes(kind: GameKind) -> Iterator[str]:
+def mistakes(kind: GameDefinition) -> Iterator[str]:
     """What is wrong with a kind."""
-    if not _is_name(kind.name) or kind.name == ALL:
-        yield f"the name of a game has {LETTERS}, and is not `{ALL}`"
+    if not _is_name(kind.name) or kind.name == ALL_GAME_TYPES:
+        yield f"the name of a game has {NAME_RULE}, and is not `{ALL_GAME_TYPES}`"
     for field, of in _TUPLES.items():
         values = getattr(kind, field)
         if not isinstance(values, tuple) or not all(isinstance(one, of) for one in values):
@@ -187,12 +197,12 @@ def mistakes(kind: GameKind) -> Iterator[str]:
                 yield f"a credit is from 0 to 1, and one of `{ending.outcome}` is {credit}"
     for name, table in kind.tables.items():
         if not _is_name(name):
-            yield f"the name of a table has {LETTERS}, and `{name}` has others"
+            yield f"the name of a table has {NAME_RULE}, and `{name}` has others"
         event = table.event.__name__
         fields = [
             one for one in table.event.__struct_fields__ if one not in Event.__struct_fields__
         ]
-        derived = [f"{one}_seat" for one in SEATED if one in fields]
+        derived = [f"{one}_seat" for one in SEAT_COLUMNS if one in fields]
         for column in table.columns:
             if column not in [*fields, *derived]:
                 yield f"a column of `{name}` is a field of {event}, and `{column}` is none"
@@ -201,7 +211,7 @@ def mistakes(kind: GameKind) -> Iterator[str]:
                 yield f"a field of {event} is a column of `{name}`, and `{one}` is none"
 
 
-def clashes(kind: GameKind, others: Iterable[Source]) -> Iterator[str]:
+def clashes(kind: GameDefinition, others: Iterable[Source]) -> Iterator[str]:
     """What others have already that only one game can have: its name, and its competitions."""
     for source, other in others:
         if kind.name == other.name:
@@ -214,7 +224,7 @@ def clashes(kind: GameKind, others: Iterable[Source]) -> Iterator[str]:
                 )
 
 
-def gaps(kind: GameKind) -> Iterator[str]:
+def missing_for_metrics(kind: GameDefinition) -> Iterator[str]:
     """What in a kind with sides leaves a metric without a value, though nothing is wrong."""
     sides = [side for side in _COUNTED if any(role.side == side for role in kind.roles)]
     for side, of_side in _COUNTED.items() if sides else ():
@@ -275,11 +285,11 @@ def of_files(others: Iterable[Source]) -> Iterator[Source]:
         if (place := Path(name).resolve()) in places:
             raise PluginError(f"{VARIABLE} names the file {name} twice: leave one out")
         places.add(place)
-        known.append((name, kind_in(Path(name), known)))
+        known.append((name, load_game_definition(Path(name), known)))
         yield known[-1]
 
 
-def kind_in(file: Path, others: Iterable[Source] = ()) -> GameKind:
+def load_game_definition(file: Path, others: Iterable[Source] = ()) -> GameDefinition:
     """The game in a file; raises PluginError with what is wrong, and at which place of it.
 
     So it does where one of the `others` has its name or a competition of it.
@@ -289,7 +299,7 @@ def kind_in(file: Path, others: Iterable[Source] = ()) -> GameKind:
         document = msgspec.toml.decode(file.read_bytes().decode("utf-8-sig"))
     except (OSError, UnicodeDecodeError, msgspec.DecodeError) as error:
         raise PluginError(f"{file}: it cannot be read as a game: {error}") from None
-    if faults := all_mistyped(document, _Game):
+    if faults := find_type_errors(document, _Game):
         sides = f"; choose a side from {', '.join(Side)}"
         told = "; ".join(
             f"{fault.json_path}: {fault.message}{sides * fault.json_path.endswith('.side')}"
@@ -307,17 +317,25 @@ def kind_in(file: Path, others: Iterable[Source] = ()) -> GameKind:
         )
         for role in game.roles
     )
-    kind = GameKind(**msgspec.structs.asdict(game) | {"roles": roles})
+    kind = GameDefinition(**msgspec.structs.asdict(game) | {"roles": roles})
     if found := [*mistakes(kind), *clashes(kind, others)]:
         raise PluginError(f"{file}: the game `{kind.name}`: {'; '.join(found)}")
     return kind
 
 
-__all__ = ["Ending", "EventTable", "GameKind", "Role", "kind", "kinds", "names"]
+__all__ = [
+    "Ending",
+    "EventTable",
+    "GameDefinition",
+    "Role",
+    "game_definition",
+    "game_definitions",
+    "game_type_names",
+]
 
 
 @cache
-def kinds() -> MappingProxyType[str, GameKind]:
+def game_definitions() -> MappingProxyType[str, GameDefinition]:
     """The kinds by name: those of MAgIC in its order, then the others by name."""
     first = list(map(str, GameType))
     known = {name: kind for name, _, kind in _added()}
@@ -326,31 +344,33 @@ def kinds() -> MappingProxyType[str, GameKind]:
 
 
 @cache
-def _added() -> tuple[tuple[str, str, GameKind], ...]:
+def _added() -> tuple[tuple[str, str, GameDefinition], ...]:
     """The name, package or file, and kind of each; raises PluginError for one with a mistake."""
     return tuple((kind.name, source, kind) for source, kind in (*_in_code(), *_of_files()))
 
 
-def own_tables(shared: Collection[str]) -> dict[str, EventTable]:
+def game_type_tables(shared: Collection[str]) -> dict[str, EventTable]:
     """The tables that only games of one kind have.
 
     Raises PluginError for one that has the name of another, or of a `shared` one.
     """
     packages = {name: package for name, package, _ in _added()}
     tables = [
-        (table, packages[name], kind) for name, kind in kinds().items() for table in kind.tables
+        (table, packages[name], kind)
+        for name, kind in game_definitions().items()
+        for table in kind.tables
     ]
     for name, package, kind in tables:
         if name in shared:
             raise refusal(kind, package, f"a table of every lake is called `{name}`: rename it")
-    return {name: kind.tables[name] for name, _, kind in each_once("the table", tables)}
+    return {name: kind.tables[name] for name, _, kind in check_unique_names("the table", tables)}
 
 
 @cache
 def _in_code() -> tuple[Source, ...]:
     modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
     found = (one for module in modules for one in vars(module).values())
-    own = [(OWN, one) for one in found if isinstance(one, GameKind)]
+    own = [(OWN_PACKAGE, one) for one in found if isinstance(one, GameDefinition)]
     known: list[Source] = []
     for package, kind in (*own, *_of_plugins()):
         check(kind, package, known)
@@ -358,10 +378,10 @@ def _in_code() -> tuple[Source, ...]:
     return tuple(known)
 
 
-def _of_plugins() -> Iterator[tuple[str, GameKind]]:
-    for plugin in plugins(GAMES):
-        if not isinstance(plugin.value, GameKind):
-            raise PluginError(f"{plugin}: it has to be a pipeline.games.GameKind")
+def _of_plugins() -> Iterator[tuple[str, GameDefinition]]:
+    for plugin in load_plugins(GAMES):
+        if not isinstance(plugin.value, GameDefinition):
+            raise PluginError(f"{plugin}: it has to be a pipeline.games.GameDefinition")
         yield plugin.package, plugin.value
 
 
@@ -370,60 +390,64 @@ def _of_files() -> tuple[Source, ...]:
     return tuple(of_files(_in_code()))
 
 
-def beside(files: Collection[str]) -> list[Source]:
+def game_types_outside_files(files: Collection[str]) -> list[Source]:
     """The package or file, and kind of each game that none of these files declares."""
     places = {Path(file).resolve() for file in files}
     others = (one for one in _of_files() if Path(one[0]).resolve() not in places)
     return [*_in_code(), *others]
 
 
-def in_files() -> tuple[str, ...]:
+def game_types_in_files() -> tuple[str, ...]:
     """The game types that documents declare."""
     return tuple(kind.name for _, kind in _of_files())
 
 
-def kind(name: str) -> GameKind:
+def game_definition(name: str) -> GameDefinition:
     """The kind of this name; raises KeyError for an unknown one."""
-    return kinds()[name]
+    return game_definitions()[name]
 
 
-def names() -> tuple[str, ...]:
+def game_type_names() -> tuple[str, ...]:
     """The game types, in order."""
-    return tuple(kinds())
+    return tuple(game_definitions())
 
 
-def with_sides() -> tuple[str, ...]:
+def game_types_with_sides() -> tuple[str, ...]:
     """The game types in which some players are on a hidden side."""
-    return tuple(name for name, one in kinds().items() if one.has_sides)
+    return tuple(name for name, one in game_definitions().items() if one.has_sides)
 
 
-def with_sought_roles() -> tuple[str, ...]:
+def game_types_with_sought_roles() -> tuple[str, ...]:
     """The game types in which players vote to find others."""
-    return tuple(name for name, one in kinds().items() if one.has_sought_roles)
+    return tuple(name for name, one in game_definitions().items() if one.has_sought_roles)
 
 
 def competitions() -> tuple[str, ...]:
     """What results count for in Win Rate, of all game types."""
-    return tuple(name for one in kinds().values() for name in one.competitions)
+    return tuple(name for one in game_definitions().values() for name in one.competitions)
 
 
-def type_of(competition: str) -> str:
+def game_type_of_competition(competition: str) -> str:
     """The game type that has a competition."""
-    return next(name for name, one in kinds().items() if competition in one.competitions)
+    return next(name for name, one in game_definitions().items() if competition in one.competitions)
 
 
-def roles() -> tuple[str, ...]:
+def role_names() -> tuple[str, ...]:
     """The names of all roles, each once."""
-    return tuple(dict.fromkeys(role.name for one in kinds().values() for role in one.roles))
+    return tuple(
+        dict.fromkeys(role.name for one in game_definitions().values() for role in one.roles)
+    )
 
 
-def outcomes() -> tuple[str, ...]:
+def outcome_names() -> tuple[str, ...]:
     """The names of all outcomes, each once."""
-    return tuple(dict.fromkeys(end.outcome for one in kinds().values() for end in one.endings))
+    return tuple(
+        dict.fromkeys(end.outcome for one in game_definitions().values() for end in one.endings)
+    )
 
 
 @cache
-def phases() -> tuple[str, ...]:
+def phase_names() -> tuple[str, ...]:
     """The phases of messages: those that games share, then those of single games."""
-    own = (phase for one in kinds().values() for phase in one.phases)
+    own = (phase for one in game_definitions().values() for phase in one.phases)
     return tuple(dict.fromkeys([*map(str, Phase), *own]))

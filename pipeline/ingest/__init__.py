@@ -17,27 +17,26 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 import pyarrow as pa
-from msgspec import Struct
 
-from pipeline.archives import MAX_DOCUMENT, Document, Unit, units
-from pipeline.archives.sources import printable, resolved
+from pipeline.archives import MAX_DOCUMENT_BYTES, Document, Unit, iter_source_files
+from pipeline.archives.sources import resolve_sources, to_valid_utf8
 from pipeline.errors import LakeError, PipelineError, SourceError, UsageError
-from pipeline.events.contracts import GAME_TABLES, role_rows
-from pipeline.ingest.decode import GameIds, Models, ModelsOf
-from pipeline.ingest.worker import Job, Staged, Team, deal, processes
+from pipeline.events.contracts import GAME_TABLES, registered_roles
+from pipeline.ingest.decode import AssignedModels, GameIds, IngestSummary, ModelsOf
+from pipeline.ingest.worker import IngestJob, StagedFiles, WorkerTeam, deal, processes
 from pipeline.lake import StoredLake, create_lake, is_lake, open_lake
-from pipeline.lake.files import discard
-from pipeline.lake.tables import ROLES, writing
+from pipeline.lake.files import delete_staged_files
+from pipeline.lake.tables import ROLES_TABLE, mark_as_writing
 from pipeline.lake.transaction import (
-    Mask,
-    Removal,
+    RowMask,
+    RowRemoval,
     Transaction,
+    begin_transaction,
     check_writable,
-    naming,
-    transaction,
+    name_lake_in_errors,
 )
-from pipeline.processes import cores
-from pipeline.stores import location, version
+from pipeline.processes import available_cores
+from pipeline.stores import file_version, parse_location
 from pipeline.version import __version__
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
 # spares that. Nothing is kept between the readings, since an ingest knows what the lake has.
 
 
-def settled(
+def wait_for_settled_files(
     sources: Sequence[str],
     seconds: float,
     sleep: Callable[[float], None] = time.sleep,
@@ -84,8 +83,8 @@ def _state(sources: Sequence[str]) -> bytes:
     """
     digest = sha256()
     try:
-        for unit in units(sources):
-            seen = None if unit.file is None else version(unit.file)
+        for unit in iter_source_files(sources):
+            seen = None if unit.file is None else file_version(unit.file)
             digest.update(repr((unit.source, unit.path, unit.n_bytes, seen)).encode())
     except SourceError:
         if all(Path(source).is_dir() for source in sources):
@@ -104,49 +103,6 @@ _LEAST_BATCH, _MOST_BATCH = 2 * 2**20, 32 * 2**20
 _MOST_JOBS = 8  # of a core
 
 
-class IngestSummary(Struct):
-    """What an ingest did: documents by status, games by type, games superseded, what is unusable.
-
-    `games` has the columns game_type, n_games (new in the lake); `faults` are the rows of
-    `quarantine`, without `raw`, about the documents seen, those of earlier ingests too: of very
-    many the first. `n_faulty_parts` is how many of all of them are of a part of a game.
-    `n_in_other_form` new games have the content of another game, whose JSON is written otherwise.
-    Of `n_known_by_content` documents, which name no model, the lake has the games.
-    Of the new games' `n_read_votes` votes that only a text tells, it does not decide
-    `n_undecided_votes`. `n_unnumbered`
-    duplicates are interchange JSON that does not number its game.
-    `ignored` has the columns reason, n_documents, example: the ten most frequent reasons.
-    `left` says what could not be deleted after the commit. `upgraded_from` is the contract version
-    that the lake had before, if it has another one now.
-    """
-
-    statuses: dict[str, int]
-    games: pl.DataFrame
-    faults: pl.DataFrame
-    n_faulty_parts: int
-    n_superseded: int
-    n_bytes: int
-    ingest_id: int | None
-    n_in_other_form: int
-    n_known_by_content: int
-    n_read_votes: int
-    n_undecided_votes: int
-    n_unnumbered: int
-    ignored: pl.DataFrame
-    left: Sequence[str] = ()
-    upgraded_from: str | None = None
-
-    @property
-    def n_seen(self) -> int:
-        """The documents seen: each has one status."""
-        return sum(self.statuses.values())
-
-    @property
-    def n_of_games(self) -> int:
-        """The documents that hold a game, new or known."""
-        return self.n_seen - self.statuses["quarantined"] - self.statuses["ignored"]
-
-
 Progress = Callable[[int, int], None]
 
 
@@ -158,9 +114,9 @@ def ingest(
     dry_run: bool = False,
     jobs: int | None = None,
     memory: int = MEMORY,
-    max_document: int = MAX_DOCUMENT,
+    max_document: int = MAX_DOCUMENT_BYTES,
     max_expanded: int | None = None,
-    team: Team | None = None,
+    team: WorkerTeam | None = None,
     reread: bool = False,
     on_progress: Progress | None = None,
 ) -> IngestSummary:
@@ -184,12 +140,12 @@ def ingest(
 
     if memory < LEAST_MEMORY:
         raise UsageError(f"an ingest needs at least {LEAST_MEMORY >> 20} MiB of memory")
-    given = Models.of(model)
-    jobs = jobs or cores()
-    if jobs > (most := _MOST_JOBS * cores()):
+    given = AssignedModels.of(model)
+    jobs = jobs or available_cores()
+    if jobs > (most := _MOST_JOBS * available_cores()):
         raise UsageError(f"{jobs:,} processes are too many for this machine: use at most {most:,}")
     tell = on_progress or (lambda n_documents, n_bytes: None)
-    names = resolved(sources)
+    names = resolve_sources(sources)
     started_at = datetime.now(UTC)
     is_there = is_lake(lake)
     opened = open_lake(lake) if is_there else None if dry_run else create_lake(lake)
@@ -198,13 +154,13 @@ def ingest(
         _check_declared(opened)
     left: list[str] = []
     with (
-        naming(lake),
+        name_lake_in_errors(lake),
         # Whatever becomes of its own folder, an ingest that is committed is done.
         tempfile.TemporaryDirectory(prefix="magic-", ignore_cleanup_errors=True) as scratch,
     ):
         database = IngestDatabase(Path(scratch), memory, reread)
         known = known_games(database, opened)
-        job = Job(
+        job = IngestJob(
             lake=None if dry_run or opened is None else str(opened.path),
             scratch=scratch,
             token=uuid.uuid4().hex,
@@ -216,16 +172,22 @@ def ingest(
         )
         collected = Collected(database.scratch, tell)
         # Workers elsewhere read archives themselves, and may have others under the same names.
-        recall = Recall(job, None if team else opened, collected.add, database, rereads=reread)
-        with writing(location(job.lake), job.token, left.append) if job.lake else nullcontext():
+        recall = Recall(
+            job, None if team else opened, collected.add_findings, database, rereads=reread
+        )
+        with (
+            mark_as_writing(parse_location(job.lake), job.token, left.append)
+            if job.lake
+            else nullcontext()
+        ):
             change: Transaction | None = None
             try:
-                unread = recall.unread(units(names))
+                unread = recall.unread(iter_source_files(names))
                 chosen = team or partial(processes, jobs)
                 staged = _decode(unread, job, chosen, collected=collected, recall=recall)
                 files = collected.files("seen"), collected.files("faults")
                 with (
-                    transaction(job.lake) if job.lake else nullcontext() as change,
+                    begin_transaction(job.lake) if job.lake else nullcontext() as change,
                     resolution(database, change.lake if change else opened, *files) as found,
                 ):
                     report = found.summary(change.ingest_id if change else None)
@@ -233,7 +195,7 @@ def ingest(
                     if change:
                         began = {
                             "started_at": started_at,
-                            "sources": list(map(printable, names)),
+                            "sources": list(map(to_valid_utf8, names)),
                             **job.settings(),
                         }
                         _commit(change, found, report, staged, began, recall=recall)
@@ -242,31 +204,31 @@ def ingest(
                 # Tables may name the workers' files once the commit has begun, and never do else.
                 if job.lake and not (change and change.has_begun):
                     for table in GAME_TABLES:
-                        discard(location(job.lake) / table, job.token)
+                        delete_staged_files(parse_location(job.lake) / table, job.token)
     report.left = left
     return report
 
 
 def _decode(
     found: Iterator[Unit],
-    job: Job,
-    team: Team,
+    job: IngestJob,
+    team: WorkerTeam,
     *,
     collected: "Collected",
     recall: "Recall",
-) -> list[Staged]:
+) -> list[StagedFiles]:
     """Decode all documents and collect the findings; return what each worker leaves."""
 
     def read(unit: Unit) -> Iterable[Document]:
         documents = job.read(unit, lambda n_bytes: collected.tell(0, n_bytes))
-        return recall.noting(unit, documents) if job.lake else documents
+        return recall.iter_and_record(unit, documents) if job.lake else documents
 
     with team(job, found) as (workers, dealt):
         for findings in workers.run(deal(dealt, read if workers.takes_documents else None)):
-            collected.add(findings)
+            collected.add_findings(findings)
         staged = workers.finish()
     for left in staged:
-        collected.add(left.findings)
+        collected.add_findings(left.findings)
     return staged
 
 
@@ -274,7 +236,7 @@ def _commit(
     change: Transaction,
     resolution: "Resolution",
     report: IngestSummary,
-    staged: list[Staged],
+    staged: list[StagedFiles],
     began: dict[str, object],
     *,
     recall: "Recall",
@@ -284,23 +246,23 @@ def _commit(
     outdated_games = resolution.superseded_or_moved
     for table in GAME_TABLES if outdated_games else ():
         if gone := outdated_games if table == "games" else resolution.superseded:
-            change.remove(table, _of_games(gone))
+            change.remove_rows(table, _of_games(gone))
     if len(outdated_games) > len(resolution.superseded):
-        change.write("games", resolution.moved_games())
+        change.write_rows("games", resolution.moved_games())
     for worker, left in enumerate(staged):
         surplus = resolution.surplus(worker)
         for table in GAME_TABLES:
             files = left.files[table]
             if surplus:
-                files = change.without(table, files, _of_games(surplus))
-            change.add(table, files)
+                files = change.staged_without_rows(table, files, _of_games(surplus))
+            change.add_files(table, files)
     write_roles(change, report.games["game_type"])
     noted = resolution.noted(recall.archives(change.ingest_id))
-    change.write("documents", resolution.documents(change.ingest_id))
-    change.write("archives", [noted])
+    change.write_rows("documents", resolution.iter_document_rows(change.ingest_id))
+    change.write_rows("archives", [noted])
     if outdated := resolution.refusals.outdated():
-        change.remove("quarantine", outdated)
-    change.write("quarantine", resolution.refusals.new(change.ingest_id))
+        change.remove_rows("quarantine", outdated)
+    change.write_rows("quarantine", resolution.refusals.iter_new_rows(change.ingest_id))
     change.commit(
         began
         | {
@@ -314,7 +276,7 @@ def _commit(
 
 def _check_declared(lake: StoredLake) -> None:
     """Raises LakeError for a game that is declared otherwise now than when it was ingested."""
-    if changed := lake.redeclared_types:
+    if changed := lake.changed_game_types:
         raise LakeError(
             f"{lake.path}: roles or endings of {', '.join(changed)} are declared otherwise now "
             "than when its games were ingested: ingest all of them into a new lake"
@@ -328,22 +290,22 @@ def write_roles(change: Transaction, game_types: pl.Series) -> None:
     """
     _check_declared(change.lake)
     stored = change.lake.roles
-    wanted = role_rows().filter(pl.col("game_type").is_in(game_types.implode()))
+    wanted = registered_roles().filter(pl.col("game_type").is_in(game_types.implode()))
     new = wanted.join(stored, on=wanted.columns, how="anti")["game_type"].unique()
     if new.is_empty():
         return
     is_new = pl.col("game_type").is_in(new.implode())
 
-    def mask(rows: pa.Table) -> Mask:  # a removal has texts as dictionaries
+    def mask(rows: pa.Table) -> RowMask:  # a removal has texts as dictionaries
         return pl.DataFrame(rows).cast(pl.String).select(is_new).to_series().to_numpy()
 
     if stored.filter(is_new).height:
-        change.remove(ROLES, Removal(("game_type",), mask))
-    change.write(ROLES, [wanted.filter(is_new)])
+        change.remove_rows(ROLES_TABLE, RowRemoval(("game_type",), mask))
+    change.write_rows(ROLES_TABLE, [wanted.filter(is_new)])
 
 
-def _of_games(ids: GameIds) -> Removal:
-    return Removal(("game_id",), lambda rows: ids.has_each(rows["game_id"]))
+def _of_games(ids: GameIds) -> RowRemoval:
+    return RowRemoval(("game_id",), lambda rows: ids.has_each(rows["game_id"]))
 
 
 def _refuse_lost_race(resolution: "Resolution") -> None:

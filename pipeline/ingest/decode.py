@@ -15,15 +15,20 @@ import pyarrow as pa
 from msgspec import Struct, field
 from numpy.typing import NDArray
 
-from pipeline.archives import Document, OutsideDocument
-from pipeline.archives.sources import file_of
+from pipeline.archives import Document, ExternalDocument
+from pipeline.archives.sources import containing_file_path
 from pipeline.errors import SourceError, UsageError
 from pipeline.events import arrow, readings
-from pipeline.events.contracts import polars_schema
-from pipeline.events.frames import Frames, IdentifiedGame, frames
-from pipeline.events.readings import content_id, document_sha256, game_id, game_index, sha256
-from pipeline.formats import building as message_rows, described, read, why_ignored
-from pipeline.game import BrokenDocument, Fault
+from pipeline.events.contracts import table_schema
+from pipeline.events.frames import EventFrames, IdentifiedGame, build_event_frames
+from pipeline.events.readings import content_id, game_id, game_index, hash_document, sha256
+from pipeline.formats import (
+    describe_format_error,
+    ignored_reason,
+    read_game,
+    record_builder as message_rows,
+)
+from pipeline.game_record import InvalidDocumentError, RecordError
 
 # Games known by their ids alone: 16 bytes each, where a set of texts would take 120.
 
@@ -52,7 +57,7 @@ class GameIds:
     def __len__(self) -> int:
         return sum(map(len, self._runs))
 
-    def has(self, ids: Sequence[str]) -> NDArray[np.bool_]:
+    def contains(self, ids: Sequence[str]) -> NDArray[np.bool_]:
         """Whether each of the ids is there. Only what is asked for is read of a file."""
         wanted, found = _run(ids), np.zeros(len(ids), np.bool_)
         for run in self._runs:
@@ -64,8 +69,8 @@ class GameIds:
         parts = [np.zeros(0, np.bool_)]
         for chunk in column.chunks:
             # By polars, since Arrow would import pandas, where it is there.
-            numbers = arrow.series("id", chunk.indices).to_numpy()
-            parts.append(self.has(chunk.dictionary.to_pylist())[numbers])
+            numbers = arrow.series_from_arrow("id", chunk.indices).to_numpy()
+            parts.append(self.contains(chunk.dictionary.to_pylist())[numbers])
         return np.concatenate(parts)
 
     def add(self, ids: Sequence[str]) -> None:
@@ -92,7 +97,7 @@ _EVERY_PATH = "*"
 _ENCODER = msgspec.json.Encoder(order="sorted")
 
 
-class Models(Struct, frozen=True):
+class AssignedModels(Struct, frozen=True):
     """What documents are given by the pattern of their path; the first that matches decides."""
 
     given: tuple[tuple[str, str], ...] = ()
@@ -105,7 +110,7 @@ class Models(Struct, frozen=True):
 
     def at(self, path: str) -> str | None:
         """What the document at a path is given, None for nothing."""
-        file = file_of(path)
+        file = containing_file_path(path)
         return next((text for pattern, text in self.given if fnmatchcase(file, pattern)), None)
 
     @property
@@ -116,7 +121,7 @@ class Models(Struct, frozen=True):
         return msgspec.json.encode(dict(self.given)).decode() if self.given else None
 
 
-def given(model: str | None, file: str | Path | None) -> str | ModelsOf | None:
+def assigned_models(model: str | None, file: str | Path | None) -> str | ModelsOf | None:
     """What logs are given; the model is for those that no pattern of the file is for."""
     if file is None:
         return model
@@ -153,7 +158,7 @@ RAW_LIMIT = 64 * 2**10
 # The faults of one document must not take more memory than a good document does.
 MOST_FAULTS = 20
 TEXT_LIMIT = 1000
-UNFORESEEN = "no unexpected error in magic"
+UNEXPECTED_ERROR_RULE = "no unexpected error in magic"
 
 # What a document was found to be, before anything is known of the others.
 GAME, KNOWN, QUARANTINED, IGNORED = "game", "known", "quarantined", "ignored"
@@ -179,7 +184,7 @@ SEEN_SCHEMA: dict[str, pl.DataType] = {
     "n_undecided_votes": pl.Int64(),
 }
 FAULT_SCHEMA = {
-    name: dtype for name, dtype in polars_schema("quarantine").items() if name != "ingest_id"
+    name: dtype for name, dtype in table_schema("quarantine").items() if name != "ingest_id"
 }
 
 
@@ -218,7 +223,50 @@ class FaultRow(Struct, gc=False):
     raw: bytes | None
 
 
-class Batch(Struct):
+class IngestSummary(Struct):
+    """What an ingest did: documents by status, games by type, games superseded, what is unusable.
+
+    `games` has the columns game_type, n_games (new in the lake); `faults` are the rows of
+    `quarantine`, without `raw`, about the documents seen, those of earlier ingests too: of very
+    many the first. `n_faulty_parts` is how many of all of them are of a part of a game.
+    `n_in_other_form` new games have the content of another game, whose JSON is written otherwise.
+    Of `n_known_by_content` documents, which name no model, the lake has the games.
+    Of the new games' `n_read_votes` votes that only a text tells, it does not decide
+    `n_undecided_votes`. `n_unnumbered`
+    duplicates are interchange JSON that does not number its game.
+    `ignored` has the columns reason, n_documents, example: the ten most frequent reasons.
+    `left` says what could not be deleted after the commit. `upgraded_from` is the contract version
+    that the lake had before, if it has another one now.
+    """
+
+    statuses: dict[str, int]
+    games: pl.DataFrame
+    faults: pl.DataFrame
+    n_faulty_parts: int
+    n_superseded: int
+    n_bytes: int
+    ingest_id: int | None
+    n_in_other_form: int
+    n_known_by_content: int
+    n_read_votes: int
+    n_undecided_votes: int
+    n_unnumbered: int
+    ignored: pl.DataFrame
+    left: Sequence[str] = ()
+    upgraded_from: str | None = None
+
+    @property
+    def n_seen(self) -> int:
+        """The documents seen: each has one status."""
+        return sum(self.statuses.values())
+
+    @property
+    def n_of_games(self) -> int:
+        """The documents that hold a game, new or known."""
+        return self.n_seen - self.statuses["quarantined"] - self.statuses["ignored"]
+
+
+class DecodedBatch(Struct):
     """What came of a batch of documents."""
 
     seen: list[Seen] = field(default_factory=list)
@@ -226,7 +274,7 @@ class Batch(Struct):
     tables: dict[str, pa.Table] = field(default_factory=dict)
 
 
-def look(document: Document, source_order: int) -> Seen:
+def scan_document(document: Document, source_order: int) -> Seen:
     """The document with its hash and index, not decoded yet."""
     seen = Seen(source_order, document.source, document.path, reason=document.reason)
     if document.data is None:
@@ -238,28 +286,28 @@ def look(document: Document, source_order: int) -> Seen:
     return seen
 
 
-def decode(
-    documents: Sequence[Document], seen: Sequence[Seen], models: Models, decoded: GameIds
-) -> Batch:
+def decode_documents(
+    documents: Sequence[Document], seen: Sequence[Seen], models: AssignedModels, decoded: GameIds
+) -> DecodedBatch:
     """The batch decoded, except documents found to be `known`; updates what was seen of each.
 
     `models` are given to those that name none. `decoded` holds the ids of games that were decoded
     before: no second copy of them is made.
     """
-    batch = Batch(seen=list(seen))
+    batch = DecodedBatch(seen=list(seen))
     games: dict[str, IdentifiedGame] = {}
     for document, one in zip(documents, seen, strict=True):
         if one.found == KNOWN:
             continue
         if document.data is None:
             if document.is_broken:
-                fault = Fault("$", "the document can be read", document.reason or "it cannot")
+                fault = RecordError("$", "the document can be read", document.reason or "it cannot")
                 batch.faults.append(_fault_row(one, None, fault))
             continue
         identified = _identified(document.data, one, models, batch)
         if identified:
             games.setdefault(identified.game_id, identified)
-    is_new = ~decoded.has(list(games))
+    is_new = ~decoded.contains(list(games))
     rows = _frames(list(compress(games.values(), is_new)))
     for module in (readings, message_rows):
         module.clear_cache()
@@ -268,28 +316,28 @@ def decode(
         one.n_read_votes, one.n_undecided_votes = rows.read_votes.get(one.game_id or "", (0, 0))
     if rows.broken:
         _refuse(rows.broken, batch, documents)
-    outside = {document[:2] for document in documents if isinstance(document, OutsideDocument)}
+    outside = {document[:2] for document in documents if isinstance(document, ExternalDocument)}
     for row in batch.faults:
         row.raw = None if (row.source, row.path) in outside else row.raw
     decoded.add(batch.tables["games"]["game_id"].to_pylist())
     return batch
 
 
-def _frames(games: Sequence[IdentifiedGame]) -> Frames:
+def _frames(games: Sequence[IdentifiedGame]) -> EventFrames:
     """The rows of the games; one whose rows cannot be made is broken, and the others go on."""
     try:
-        return frames(games)
+        return build_event_frames(games)
     except MemoryError:
         raise
     except (Exception, pl.exceptions.PanicException) as error:
         if len(games) == 1:
-            what = described(error, games[0].game.format)
-            fault = Fault("$", UNFORESEEN, f"its rows cannot be made: {what}")
-            return Frames(frames([]).tables, {games[0].game_id: fault})
+            what = describe_format_error(error, games[0].game.format)
+            fault = RecordError("$", UNEXPECTED_ERROR_RULE, f"its rows cannot be made: {what}")
+            return EventFrames(build_event_frames([]).tables, {games[0].game_id: fault})
     half = len(games) // 2
     first, second = _frames(games[:half]), _frames(games[half:])
     tables = {name: _together(rows, second.tables[name]) for name, rows in first.tables.items()}
-    return Frames(tables, first.broken | second.broken, first.read_votes | second.read_votes)
+    return EventFrames(tables, first.broken | second.broken, first.read_votes | second.read_votes)
 
 
 def _together(*tables: pa.Table) -> pa.Table:
@@ -297,27 +345,29 @@ def _together(*tables: pa.Table) -> pa.Table:
     return pa.concat_tables([rows for rows in tables if rows.num_rows] or tables[:1])
 
 
-def _identified(data: bytes, one: Seen, models: Models, batch: Batch) -> IdentifiedGame | None:
+def _identified(
+    data: bytes, one: Seen, models: AssignedModels, batch: DecodedBatch
+) -> IdentifiedGame | None:
     assert one.sha256 is not None
     game = None
     try:
-        game = read(data, models.at(one.path), one.path)
+        game = read_game(data, models.at(one.path), one.path)
         content = "" if game is None else content_id(game)
-    except BrokenDocument as error:
+    except InvalidDocumentError as error:
         _quarantine(one, data, error.fault, batch)
         return None
     except MemoryError:
         raise  # which document it meets is chance
     except Exception as error:
-        what = described(error, game.format if game else "")
-        _quarantine(one, data, Fault("$", UNFORESEEN, what), batch)
+        what = describe_format_error(error, game.format if game else "")
+        _quarantine(one, data, RecordError("$", UNEXPECTED_ERROR_RULE, what), batch)
         return None
     if game is None:
-        one.found, one.reason = IGNORED, why_ignored(data, one.path)
+        one.found, one.reason = IGNORED, ignored_reason(data, one.path)
         return None
     one.found, one.format, one.game_type = GAME, game.format, str(game.game_type)
     if game.log_id is not None:
-        one.sha256 = document_sha256(data, game, content)
+        one.sha256 = hash_document(data, game, content)
     one.assigned_model = game.assigned_model
     index, one.stated_index = one.game_index, game.game_index
     if game.game_index is not None:  # then it is the same game wherever it lies
@@ -337,21 +387,21 @@ def _identified(data: bytes, one: Seen, models: Models, batch: Batch) -> Identif
     )
 
 
-def _quarantine(one: Seen, data: bytes, fault: Fault, batch: Batch) -> None:
+def _quarantine(one: Seen, data: bytes, fault: RecordError, batch: DecodedBatch) -> None:
     one.found, one.reason = QUARANTINED, fault.message[:TEXT_LIMIT]
     batch.faults.append(_fault_row(one, data, fault))
 
 
-def _first(faults: Sequence[Fault]) -> Sequence[Fault]:
+def _first(faults: Sequence[RecordError]) -> Sequence[RecordError]:
     """The first faults of a document, and one that tells of the others: each repeats the bytes."""
     if len(faults) <= MOST_FAULTS:
         return faults
     first = faults[: MOST_FAULTS - 1]
     rest = f"{len(faults) - len(first):,} more parts of this document cannot be used"
-    return [*first, Fault("$", f"a document has at most {MOST_FAULTS} faulty parts", rest)]
+    return [*first, RecordError("$", f"a document has at most {MOST_FAULTS} faulty parts", rest)]
 
 
-def _fault_row(one: Seen, data: bytes | None, fault: Fault) -> FaultRow:
+def _fault_row(one: Seen, data: bytes | None, fault: RecordError) -> FaultRow:
     return FaultRow(
         one.source,
         one.path,
@@ -365,7 +415,9 @@ def _fault_row(one: Seen, data: bytes | None, fault: Fault) -> FaultRow:
     )
 
 
-def _refuse(broken: dict[str, Fault], batch: Batch, documents: Sequence[Document]) -> None:
+def _refuse(
+    broken: dict[str, RecordError], batch: DecodedBatch, documents: Sequence[Document]
+) -> None:
     """Quarantines the games that have a row which breaks its table's contract."""
     batch.faults = [fault for fault in batch.faults if fault.game_id not in broken]
     for table, rows in batch.tables.items():

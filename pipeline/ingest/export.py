@@ -9,13 +9,13 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
-from pipeline.archives.sources import document_ending
+from pipeline.archives.sources import containing_file_extension
+from pipeline.atomic_files import atomic_write
 from pipeline.errors import UsageError
 from pipeline.lake import open_lake
-from pipeline.lake.stream import stream
-from pipeline.replacing import replacing
+from pipeline.lake.row_stream import iter_table_rows
 
-MANIFEST = "manifest.json"
+MANIFEST_FILE_NAME = "manifest.json"
 # `file` is null where a document was never read; `is_cut` where the lake has only its beginning.
 MANIFEST_SCHEMA: dict[str, pl.DataType] = {
     "file": pl.String(),
@@ -31,7 +31,7 @@ MANIFEST_SCHEMA: dict[str, pl.DataType] = {
 _KEY = ("source", "path", "sha256")
 
 
-def export(lake: str | Path, folder: str | Path) -> pl.DataFrame:
+def export_quarantine(lake: str | Path, folder: str | Path) -> pl.DataFrame:
     """Writes the bytes of each document in quarantine, and at last a manifest; returns its rows.
 
     A whole document is in a file that ends as its own does, `.json` for most, one whose beginning
@@ -46,7 +46,7 @@ def export(lake: str | Path, folder: str | Path) -> pl.DataFrame:
     rules_left = {tuple(key): rules for *key, rules in by_document.iter_rows()}
     rows: list[tuple[object, ...]] = []
     # Of the bytes a bounded part is in memory at a time; each row about a document repeats them.
-    for _, some in stream(opened, "quarantine", (*_KEY, "game_id", "n_bytes", "raw")):
+    for _, some in iter_table_rows(opened, "quarantine", (*_KEY, "game_id", "n_bytes", "raw")):
         for *key, game_id, n_bytes, raw in some.iter_rows():
             if (rules := rules_left.pop(tuple(key), None)) is None:
                 continue
@@ -54,13 +54,13 @@ def export(lake: str | Path, folder: str | Path) -> pl.DataFrame:
             if raw is not None:
                 n_written = len(raw)
                 is_cut = n_written != n_bytes
-                ending = ".cut" if is_cut else document_ending(key[1])
+                ending = ".cut" if is_cut else containing_file_extension(key[1])
                 name = f"document-{len(rows) + 1:06d}{ending}"
                 with (folder / name).open("xb") as file:
                     file.write(raw)
             rows.append((name, is_cut, n_written, n_bytes, *key, game_id, rules))
     manifest = pl.DataFrame(rows, MANIFEST_SCHEMA, orient="row")
     text = msgspec.json.format(msgspec.json.encode(manifest.to_dicts()), indent=1)
-    with replacing(folder / MANIFEST) as draft:
+    with atomic_write(folder / MANIFEST_FILE_NAME) as draft:
         draft.write_bytes(text + b"\n")
     return manifest

@@ -19,26 +19,25 @@ import pyarrow as pa
 from duckdb import DuckDBPyConnection
 from msgspec import Struct
 
-from pipeline.archives import Document, Unit, named
-from pipeline.archives.sources import form_of
-from pipeline.events.contracts import no_rows, polars_schema
-from pipeline.ingest import IngestSummary
-from pipeline.ingest.decode import GameIds, fault_frame, seen_frame
-from pipeline.ingest.worker import Findings, Job
+from pipeline.archives import Document, Unit, document_location
+from pipeline.archives.sources import file_type
+from pipeline.events.contracts import empty_table, table_schema
+from pipeline.ingest.decode import GameIds, IngestSummary, fault_frame, seen_frame
+from pipeline.ingest.worker import IngestJob, WorkerFindings
 from pipeline.lake import StoredLake
-from pipeline.lake.transaction import Mask, Removal
-from pipeline.sqlfiles import filled
-from pipeline.stores import is_regular, version
+from pipeline.lake.transaction import RowMask, RowRemoval
+from pipeline.sql_files import fill_template
+from pipeline.stores import file_version, is_regular_file
 from pipeline.vocabulary import DocumentStatus
 from pipeline.warehouse import (
-    THREAD_MEMORY,
-    answer,
-    batches,
+    THREAD_MEMORY_BYTES,
+    create_query_view,
     ingest_connection,
-    parquet_select,
-    register,
-    view,
-    write,
+    iter_batches,
+    parquet_files_select,
+    register_rows,
+    run_trusted_query,
+    write_parquet,
 )
 
 # Where an ingest works out what is what: DuckDB over the lake, and a folder for the results.
@@ -64,14 +63,18 @@ class IngestDatabase(Struct, frozen=True):
     @contextmanager
     def connection(self, lake: StoredLake | None) -> Iterator[DuckDBPyConnection]:
         """A connection with the lake's `documents`, `quarantine` and `lake_games`, and `again`."""
-        memory = max(self.memory // _SHARE, THREAD_MEMORY)
+        memory = max(self.memory // _SHARE, THREAD_MEMORY_BYTES)
         with ingest_connection(lake, _TABLES, self.scratch, memory) as connection:
             of_parts = f"game_id IS NOT NULL AND {self.rereads}"
-            view(connection, "again", f"SELECT game_id FROM quarantine WHERE {of_parts}")
-            view(connection, "lake_games", "FROM games ANTI JOIN again USING (game_id)")
+            create_query_view(
+                connection, "again", f"SELECT game_id FROM quarantine WHERE {of_parts}"
+            )
+            create_query_view(
+                connection, "lake_games", "FROM games ANTI JOIN again USING (game_id)"
+            )
             yield connection
 
-    def register(
+    def register_files(
         self,
         connection: DuckDBPyConnection,
         name: str,
@@ -81,19 +84,21 @@ class IngestDatabase(Struct, frozen=True):
         """Lets queries call by this name what is in the files; `nothing` has the same columns."""
         rows = f"{name}_in_files"
         if files:
-            view(connection, rows, parquet_select(files))
+            create_query_view(connection, rows, parquet_files_select(files))
         else:
-            register(connection, rows, nothing)
+            register_rows(connection, rows, nothing)
         # Joined, so that it does not matter from which folder a file was reached.
-        view(connection, name, f"SELECT *, source || '/' || path AS location FROM {rows}")
+        create_query_view(
+            connection, name, f"SELECT *, source || '/' || path AS location FROM {rows}"
+        )
 
     def compute(self, connection: DuckDBPyConnection, name: str, select: str) -> None:
         """Writes the result of a SELECT to a file: queries can call it by its name then."""
         file = self.scratch / f"{name}.parquet"
-        write(connection, select, file)
-        view(connection, name, parquet_select([file]))
+        write_parquet(connection, select, file)
+        create_query_view(connection, name, parquet_files_select([file]))
 
-    def ids(self, connection: DuckDBPyConnection, select: str, name: str) -> GameIds:
+    def write_ids(self, connection: DuckDBPyConnection, select: str, name: str) -> GameIds:
         """The ids that a SELECT gives, in a file."""
         file = self.ids_file(connection, select, name)
         return GameIds.load(file) if file else GameIds()
@@ -101,14 +106,14 @@ class IngestDatabase(Struct, frozen=True):
     def ids_file(self, connection: DuckDBPyConnection, select: str, name: str) -> Path | None:
         """A file of the ids that a SELECT gives, as GameIds have it; None where it gives none."""
         file = self.scratch / f"{name}.ids"
-        ordered = batches(connection, f"{select} ORDER BY game_id", ROWS_AT_ONCE)
+        ordered = iter_batches(connection, f"{select} ORDER BY game_id", ROWS_AT_ONCE)
         GameIds.save(ordered, file)
         return file if file.stat().st_size else None
 
 
 def statement(name: str, **values: str) -> str:
     """The SELECT of this name in `sql/ingest`."""
-    return filled(f"internal/ingest/{name}", **values)
+    return fill_template(f"internal/ingest/{name}", **values)
 
 
 class Collected:
@@ -125,7 +130,7 @@ class Collected:
         self._files: dict[str, list[Path]] = defaultdict(list)
         self._waiting: dict[str, list[pl.DataFrame]] = defaultdict(list)
 
-    def add(self, findings: Findings) -> None:
+    def add_findings(self, findings: WorkerFindings) -> None:
         """Takes in what a worker found; frames wait until there are enough for a file."""
         self.tell(findings.n_documents, findings.n_bytes)
         self.n_documents += findings.n_documents
@@ -181,39 +186,43 @@ class Refusals:
         self._are_none = is_empty and not files
         if self._are_none:  # as of most ingests; to ask DuckDB for nothing takes it 30 ms
             return
-        database.register(connection, "faults_with_raw", files, fault_frame([]))
-        view(connection, "faults_without_raw", "SELECT * EXCLUDE (raw) FROM faults_with_raw")
+        database.register_files(connection, "faults_with_raw", files, fault_frame([]))
+        create_query_view(
+            connection, "faults_without_raw", "SELECT * EXCLUDE (raw) FROM faults_with_raw"
+        )
         before = "SELECT * EXCLUDE (raw), source || '/' || path AS location FROM quarantine"
-        view(connection, "before", before)
+        create_query_view(connection, "before", before)
         for name in ("own_faults", "outdated", "staying", "new_faults"):
             database.compute(connection, name, statement(name))
 
     def current(self, ingest_id: int) -> tuple[pl.DataFrame, int]:
         """The first rows of quarantine about the documents seen; how many there are of parts."""
         if self._are_none:
-            return no_rows("quarantine").drop("raw"), 0
+            return empty_table("quarantine").drop("raw"), 0
         rows = statement("current_faults", ingest_id=str(ingest_id))
         first = f"ORDER BY ingest_id, source, path, json_path, rule, message LIMIT {REPORTED}"
-        n_parts = answer(self._connection, f"SELECT count(game_id) FROM ({rows})").item()
-        found = answer(self._connection, f"SELECT * EXCLUDE (location) FROM ({rows}) {first}")
+        n_parts = run_trusted_query(self._connection, f"SELECT count(game_id) FROM ({rows})").item()
+        found = run_trusted_query(
+            self._connection, f"SELECT * EXCLUDE (location) FROM ({rows}) {first}"
+        )
         return found, n_parts
 
-    def outdated(self) -> Removal | None:
+    def outdated(self) -> RowRemoval | None:
         """The rows that leave the quarantine; None where all stay."""
         if self._are_none:
             return None
-        gone = answer(self._connection, "SELECT *, TRUE AS is_gone FROM outdated")
-        return Removal(_WHAT, lambda rows: _are_in(rows, gone)) if gone.height else None
+        gone = run_trusted_query(self._connection, "SELECT *, TRUE AS is_gone FROM outdated")
+        return RowRemoval(_WHAT, lambda rows: _are_in(rows, gone)) if gone.height else None
 
-    def new(self, ingest_id: int) -> Iterator[pa.Table]:
+    def iter_new_rows(self, ingest_id: int) -> Iterator[pa.Table]:
         """The rows that are new, bytes and all, some at a time."""
         if self._are_none:
             return iter(())
         select = statement("quarantined", ingest_id=str(ingest_id))
-        return batches(self._connection, select, _ROWS_AT_ONCE)
+        return iter_batches(self._connection, select, _ROWS_AT_ONCE)
 
 
-def _are_in(rows: pa.Table, outdated: pl.DataFrame) -> Mask:
+def _are_in(rows: pa.Table, outdated: pl.DataFrame) -> RowMask:
     """Whether each row is one of those that leave."""
     location = pl.concat_str("source", pl.lit("/"), "path").alias("location")
     is_whole = pl.col("game_id").is_null().alias("is_whole")
@@ -226,7 +235,7 @@ def _are_in(rows: pa.Table, outdated: pl.DataFrame) -> Mask:
 
 def known_games(database: IngestDatabase, lake: StoredLake | None) -> Path | None:
     """A file of the ids of the lake's games, None where it has none."""
-    if lake is None or not lake.sizes("games"):
+    if lake is None or not lake.file_sizes_bytes("games"):
         return None
     with database.connection(lake) as connection:
         return database.ids_file(connection, "SELECT game_id FROM lake_games", "known")
@@ -238,9 +247,9 @@ def resolution(
 ) -> Iterator["Resolution"]:
     """What an ingest does, given what the lake holds and the files of what the workers found."""
     with database.connection(lake) as connection:
-        database.register(connection, "found", seen, seen_frame([]))
+        database.register_files(connection, "found", seen, seen_frame([]))
         database.compute(connection, "named_before", statement("named_before"))
-        view(connection, "seen", statement("seen"))
+        create_query_view(connection, "seen", statement("seen"))
         of_games = ("new_games", "unindexed", "chosen_documents", "copies", "held")
         steps = {  # each is made of those before it
             "last_here": statement("last_at", locations="seen"),
@@ -254,10 +263,10 @@ def resolution(
         }
         for name, select in steps.items():
             database.compute(connection, name, select)
-        is_first = lake is not None and not lake.sizes("documents")
+        is_first = lake is not None and not lake.file_sizes_bytes("documents")
         changed = "SELECT location FROM resolved" if is_first else statement("changed")
         database.compute(connection, "changed", changed)
-        is_empty = lake is None or not lake.sizes("quarantine")
+        is_empty = lake is None or not lake.file_sizes_bytes("quarantine")
         refusals = Refusals(connection, database, faults, is_empty=is_empty)
         yield Resolution(connection, database, refusals)
 
@@ -275,23 +284,25 @@ class Resolution:
         self._connection = connection
         self._database = database
         self.refusals = refusals
-        self.superseded = database.ids(connection, "FROM superseded", "superseded")
+        self.superseded = database.write_ids(connection, "FROM superseded", "superseded")
         with_moved = "FROM superseded UNION ALL SELECT game_id FROM moved"
-        self.superseded_or_moved = database.ids(connection, with_moved, "superseded_or_moved")
+        self.superseded_or_moved = database.write_ids(connection, with_moved, "superseded_or_moved")
         self._with_surplus = set(
-            answer(connection, "SELECT DISTINCT worker FROM surplus")["worker"]
+            run_trusted_query(connection, "SELECT DISTINCT worker FROM surplus")["worker"]
         )
 
     def summary(self, ingest_id: int | None = None) -> IngestSummary:
         """The counts of what the ingest does, None for one that writes nothing."""
-        counts = answer(self._connection, statement("counts"))
+        counts = run_trusted_query(self._connection, statement("counts"))
         n_documents = dict(counts.select("status", "n_documents").iter_rows())
-        games = answer(
+        games = run_trusted_query(
             self._connection,
             "SELECT game_type, count(*) AS n_games FROM resolved WHERE is_chosen "
             "GROUP BY game_type ORDER BY game_type",
         )
-        in_other_form = answer(self._connection, statement("in_other_form")) if len(games) else None
+        in_other_form = (
+            run_trusted_query(self._connection, statement("in_other_form")) if len(games) else None
+        )
         faults, n_faulty_parts = self.refusals.current(ingest_id or 1)
         return IngestSummary(
             statuses={str(status): n_documents.get(str(status), 0) for status in DocumentStatus},
@@ -306,7 +317,7 @@ class Resolution:
             n_read_votes=int(counts["n_read_votes"].sum()),
             n_undecided_votes=int(counts["n_undecided_votes"].sum()),
             n_unnumbered=int(counts["n_unnumbered"].sum()),
-            ignored=answer(self._connection, statement("ignored")),
+            ignored=run_trusted_query(self._connection, statement("ignored")),
         )
 
     def surplus(self, worker: int) -> GameIds:
@@ -314,17 +325,17 @@ class Resolution:
         if worker not in self._with_surplus:
             return GameIds()
         select = f"SELECT game_id FROM surplus WHERE worker = {worker}"
-        return self._database.ids(self._connection, select, f"surplus-{worker}")
+        return self._database.write_ids(self._connection, select, f"surplus-{worker}")
 
     def moved_games(self) -> Iterator[pa.Table]:
         """The rows of `games` of those that moved, with their new places, some at a time."""
         columns = "lake_games.* REPLACE (moved.source AS source, moved.path AS path)"
         select = f"SELECT {columns} FROM lake_games INNER JOIN moved USING (game_id)"
-        return batches(self._connection, select, ROWS_AT_ONCE)
+        return iter_batches(self._connection, select, ROWS_AT_ONCE)
 
     def lost(self) -> pl.DataFrame:
         """The documents whose game was known when the ingest began and is not there any more."""
-        return answer(self._connection, "SELECT location FROM resolved WHERE is_lost")
+        return run_trusted_query(self._connection, "SELECT location FROM resolved WHERE is_lost")
 
     def noted(self, archives: pl.DataFrame) -> pl.DataFrame:
         """The rows of `archives` that an ingest adds, of those that it read: all documents of such
@@ -332,24 +343,24 @@ class Resolution:
         """
         if archives.is_empty():  # as of most ingests; to ask DuckDB for nothing takes it 10 ms
             numbers = pl.DataFrame(schema={"source_order": pl.Int64, "number": pl.UInt32})
-            register(self._connection, "in_archives_read", numbers)
-            register(self._connection, "noted", numbers)
+            register_rows(self._connection, "in_archives_read", numbers)
+            register_rows(self._connection, "noted", numbers)
             return archives.drop("is_known")
-        register(self._connection, "archives_read", archives.with_row_index("number"))
+        register_rows(self._connection, "archives_read", archives.with_row_index("number"))
         seen = "(FROM resolved, (SELECT DISTINCT ingest_id FROM archives_read))"
         inside = statement("in_archives", documents=seen, archives="archives_read")
-        view(self._connection, "in_archives_read", inside)
-        noted = answer(self._connection, statement("noted"))
-        register(self._connection, "noted", noted)
-        return noted.select(list(polars_schema("archives")))
+        create_query_view(self._connection, "in_archives_read", inside)
+        noted = run_trusted_query(self._connection, statement("noted"))
+        register_rows(self._connection, "noted", noted)
+        return noted.select(list(table_schema("archives")))
 
-    def documents(self, ingest_id: int) -> Iterator[pa.Table]:
+    def iter_document_rows(self, ingest_id: int) -> Iterator[pa.Table]:
         """The rows of `documents`, in the order of the sources, some at a time.
 
         What is as it was has none, but in an archive that is `noted`.
         """
         select = statement("documents", ingest_id=str(ingest_id))
-        return batches(self._connection, select, ROWS_AT_ONCE)
+        return iter_batches(self._connection, select, ROWS_AT_ONCE)
 
 
 # Large archives that have not changed: what was seen in them before is taken from the lake.
@@ -389,9 +400,9 @@ class Recall:
 
     def __init__(
         self,
-        job: Job,
+        job: IngestJob,
         earlier: StoredLake | None,
-        take: Callable[[Findings], None],
+        take: Callable[[WorkerFindings], None],
         database: IngestDatabase,
         *,
         rereads: bool = False,
@@ -413,7 +424,7 @@ class Recall:
             recalled = self._recalled(some)
             yield from (unit for unit in some if unit not in recalled)
 
-    def noting(self, unit: Unit, documents: Iterator[Document]) -> Iterator[Document]:
+    def iter_and_record(self, unit: Unit, documents: Iterator[Document]) -> Iterator[Document]:
         """The documents of an archive, which is noted when all were read."""
         as_found, (source, prefix), document = _version(unit), _home(unit), None
         for document in documents:
@@ -428,7 +439,7 @@ class Recall:
         """The rows of `archives` for what was noted and has not changed meanwhile, with `is_known`:
         an earlier ingest, which read as this one did, has noted it.
         """
-        schema = polars_schema("archives")
+        schema = table_schema("archives")
         names = [name for name in schema if name != "ingest_id"]
         rows = [
             [
@@ -436,7 +447,7 @@ class Recall:
                 archive.sha256 in self._seen_in.get((archive.source, archive.prefix), {}),
             ]
             for archive in self._noted
-            if version(archive.file) == archive.as_found
+            if file_version(archive.file) == archive.as_found
         ]
         # Of two files whose names print alike nobody can tell later what was in which.
         is_alone = pl.struct("source", "prefix").is_unique()
@@ -447,7 +458,7 @@ class Recall:
         """Those that are archives and have not changed: what was seen in them is reported."""
         known: list[tuple[Unit, _Archive, int]] = []
         for unit in units:
-            seen_in = self._seen_in.get(_home(unit), {}) if unit.holds_many else {}
+            seen_in = self._seen_in.get(_home(unit), {}) if unit.can_hold_many_documents else {}
             archive = _archive(unit, _version(unit)) if seen_in else None
             if archive is not None and archive.sha256 in seen_in:
                 known.append((unit, archive, seen_in[archive.sha256]))
@@ -463,7 +474,7 @@ class Recall:
     @cached_property
     def _seen_in(self) -> dict[tuple[str, str], dict[str, int]]:
         """By home and hash of an archive: the last ingest that read it as this one would."""
-        if self._earlier is None or not self._earlier.sizes("archives"):
+        if self._earlier is None or not self._earlier.file_sizes_bytes("archives"):
             return {}
         as_now = [pl.col(n).eq_missing(pl.lit(of)) for n, of in self._job.settings().items()]
         alike = self._earlier.table("ingests").filter(*as_now)
@@ -482,7 +493,7 @@ class Recall:
         wrong with one.
         """
         with self._database.connection(self._earlier) as connection:
-            register(connection, "wanted", wanted)
+            register_rows(connection, "wanted", wanted)
             inside = statement("in_archives", documents="documents", archives="wanted")
             for name, select in (
                 ("inside", inside),
@@ -493,31 +504,31 @@ class Recall:
             self._n_reports += 1
             file = self._database.scratch / f"seen-again-{self._n_reports}.parquet"
             faults = file.with_stem(f"{file.stem}-faults")
-            write(connection, statement("seen_again"), file)
-            write(connection, statement("faults_before"), faults)
-            archives = answer(connection, "FROM wanted ANTI JOIN unknown USING (number)")
+            write_parquet(connection, statement("seen_again"), file)
+            write_parquet(connection, statement("faults_before"), faults)
+            archives = run_trusted_query(connection, "FROM wanted ANTI JOIN unknown USING (number)")
             counts = "SELECT count(*), count(*) FILTER (status = 'quarantined') FROM recalled"
-            n_documents, n_refused = answer(connection, counts).row(0)
+            n_documents, n_refused = run_trusted_query(connection, counts).row(0)
         n_bytes = int(archives["n_bytes"].sum())
         rows = {"seen": file, "faults": faults} if n_refused else {"seen": file}
-        self._take(Findings(n_documents, n_bytes, rows))
+        self._take(WorkerFindings(n_documents, n_bytes, rows))
         return archives["number"].to_list()
 
 
 def _home(unit: Unit) -> tuple[str, str]:
     """The source of the documents in an archive, and what their paths begin with."""
     assert unit.file is not None
-    return named(unit, "/" if form_of(unit.file).is_archive else _LINE)
+    return document_location(unit, "/" if file_type(unit.file).is_archive else _LINE)
 
 
 def _version(unit: Unit) -> tuple[int, ...] | None:
     """The state of the unit's file, None where nobody can tell, as on an object store."""
-    return version(unit.file) if unit.file is not None else None
+    return file_version(unit.file) if unit.file is not None else None
 
 
 def _archive(unit: Unit, as_found: tuple[int, ...] | None) -> _Archive | None:
     """The unit with its hash; None where it has none, or nobody can tell whether it changes."""
-    if unit.file is None or as_found is None or not is_regular(unit.file):
+    if unit.file is None or as_found is None or not is_regular_file(unit.file):
         return None
     if not unit.n_bytes:  # a file of the kernel's own may be endless
         return None

@@ -19,26 +19,26 @@ from typing import Any, NamedTuple, Protocol, TypeVar, cast
 import polars as pl
 from msgspec import Struct, field
 
-from pipeline.archives import Document, OutsideDocument, Unit, read_unit
+from pipeline.archives import Document, ExternalDocument, Unit, iter_file_documents
 from pipeline.errors import PipelineError
 from pipeline.events.contracts import GAME_TABLES
 from pipeline.events.readings import game_id
-from pipeline.formats import splitter
+from pipeline.formats import find_splitter
 from pipeline.ingest.decode import (
     KNOWN,
+    AssignedModels,
     GameIds,
-    Models,
     Seen,
-    decode,
+    decode_documents,
     fault_frame,
-    look,
+    scan_document,
     seen_frame,
 )
-from pipeline.lake.files import DataFile, TableWriter, staged_kind
-from pipeline.lake.tables import of_each
-from pipeline.processes import cores, how_it_ended, start, theirs
-from pipeline.provenance import code_sha256
-from pipeline.stores import location
+from pipeline.lake.files import DataFile, TableWriter, staged_file_prefix
+from pipeline.lake.tables import map_tables
+from pipeline.processes import available_cores, describe_exit_code, parent_connection, start_python
+from pipeline.provenance import hash_ingest_code
+from pipeline.stores import parse_location
 
 # The work of an ingest cut into tasks, each small enough for one process to hold.
 #
@@ -51,7 +51,7 @@ TASK_UNITS = 1000
 LARGE_ARCHIVE_BYTES = 2**20
 
 
-class Task(NamedTuple):
+class WorkerTask(NamedTuple):
     """A piece of work: things to read, or documents that were read already, never both.
 
     Tasks are numbered in the order of the sources.
@@ -65,24 +65,24 @@ class Task(NamedTuple):
 Read = Callable[[Unit], Iterable[Document]]
 
 
-def deal(units: Iterable[Unit], read: Read | None) -> Iterator[Task]:
+def deal(units: Iterable[Unit], read: Read | None) -> Iterator[WorkerTask]:
     """The tasks of an ingest. `read` reads large archives; without it they are named as well."""
     numbers = count()
     for is_large, some in groupby(units, _is_large):
         if not is_large:
             for named in _pieces(some, lambda unit: unit.n_bytes):
-                yield Task(next(numbers), units=named)
+                yield WorkerTask(next(numbers), units=named)
             continue
         for unit in some:
             if read is None:
-                yield Task(next(numbers), units=(unit,))
+                yield WorkerTask(next(numbers), units=(unit,))
                 continue
             for documents in _pieces(read(unit), lambda document: len(document.data or b"")):
-                yield Task(next(numbers), documents=documents)
+                yield WorkerTask(next(numbers), documents=documents)
 
 
 def _is_large(unit: Unit) -> bool:
-    return unit.n_bytes >= LARGE_ARCHIVE_BYTES and unit.holds_many
+    return unit.n_bytes >= LARGE_ARCHIVE_BYTES and unit.can_hold_many_documents
 
 
 T = TypeVar("T")
@@ -105,7 +105,7 @@ def _pieces(things: Iterable[T], size: Callable[[T], int]) -> Iterator[tuple[T, 
 BATCH_DOCUMENTS = 20_000
 
 
-class Job(Struct, frozen=True):
+class IngestJob(Struct, frozen=True):
     """What every worker of an ingest needs to know. `lake` is None where nothing is to be written.
 
     `models` are given to logs that name none. `known` is the file of the ids of the lake's games
@@ -116,7 +116,7 @@ class Job(Struct, frozen=True):
     lake: str | None
     scratch: str
     token: str
-    models: Models
+    models: AssignedModels
     known: str | None
     max_document: int
     max_expanded: int | None
@@ -125,7 +125,7 @@ class Job(Struct, frozen=True):
     def settings(self) -> dict[str, object]:
         """What decides how documents are read: columns of `ingests`."""
         return {
-            "code_sha256": code_sha256(),
+            "code_sha256": hash_ingest_code(),
             "assigned_model": self.models.text,
             "max_document": self.max_document,
             "max_expanded": self.max_expanded,
@@ -133,13 +133,13 @@ class Job(Struct, frozen=True):
 
     def read(self, unit: Unit, on_bytes: Callable[[int], None]) -> Iterator[Document]:
         """The documents of a unit; `on_bytes` is called with bytes on disk as they are read."""
-        documents = read_unit(
-            unit, self.max_document, on_bytes, max_expanded=self.max_expanded, choose=splitter
+        documents = iter_file_documents(
+            unit, self.max_document, on_bytes, max_expanded=self.max_expanded, choose=find_splitter
         )
-        return starmap(OutsideDocument, documents) if unit.is_outside else documents
+        return starmap(ExternalDocument, documents) if unit.is_outside else documents
 
 
-class Findings(Struct, frozen=True):
+class WorkerFindings(Struct, frozen=True):
     """What a worker found since it was asked last.
 
     `n_bytes` are those that the worker itself read on disk. `rows` are those of `seen`, documents,
@@ -151,10 +151,10 @@ class Findings(Struct, frozen=True):
     rows: Mapping[str, bytes | Path]
 
 
-class Staged(Struct, frozen=True):
+class StagedFiles(Struct, frozen=True):
     """What a worker leaves behind: its last findings, and its files by table."""
 
-    findings: Findings
+    findings: WorkerFindings
     files: dict[str, list[DataFile]] = field(default_factory=dict)
 
 
@@ -166,14 +166,14 @@ class Worker:
 
     takes_documents = True
 
-    def __init__(self, job: Job, number: int) -> None:
+    def __init__(self, job: IngestJob, number: int) -> None:
         self._job = job
         self._number = number
         self._known = GameIds.load(job.known) if job.known else None
         self._decoded = GameIds()
         self._writers: dict[str, TableWriter] = {}
         if job.lake is not None:
-            lake, kind = location(job.lake), staged_kind(f"{job.token}-{number}")
+            lake, kind = parse_location(job.lake), staged_file_prefix(f"{job.token}-{number}")
             self._writers = {table: TableWriter(lake / table, table, kind) for table in GAME_TABLES}
         self._waiting: list[tuple[int, Document]] = []
         self._held = 0
@@ -181,7 +181,7 @@ class Worker:
         self._frames: dict[str, list[pl.DataFrame]] = defaultdict(list)
         self._is_finished = False
 
-    def take(self, task: Task) -> Findings:
+    def run_task(self, task: WorkerTask) -> WorkerFindings:
         """Reads a task's documents; gives what was found in those decoded since."""
         read = chain.from_iterable(self._job.read(unit, self._add_bytes) for unit in task.units)
         for order, document in enumerate(chain(task.documents, read), start=task.number << 32):
@@ -192,28 +192,28 @@ class Worker:
                 self._decode()
         return self._tell()
 
-    def run(self, tasks: Iterable[Task]) -> Iterator[Findings]:
-        return map(self.take, tasks)
+    def run(self, tasks: Iterable[WorkerTask]) -> Iterator[WorkerFindings]:
+        return map(self.run_task, tasks)
 
-    def finish(self) -> list[Staged]:
+    def finish(self) -> list[StagedFiles]:
         """Decodes what is left and ends the files; gives what it leaves behind, in a list."""
         self._decode()
-        of_each(lambda table: self._writers[table].close(), self._writers)
+        map_tables(lambda table: self._writers[table].close(), self._writers)
         self._is_finished = True
         files = {table: writer.files for table, writer in self._writers.items()}
-        return [Staged(self._tell(), files)]
+        return [StagedFiles(self._tell(), files)]
 
     def stop(self) -> None:
         """Takes away the files written, unless `finish` has handed them over."""
         for writer in () if self._is_finished else self._writers.values():
-            writer.abandon()
+            writer.delete_files()
 
-    def _tell(self) -> Findings:
+    def _tell(self) -> WorkerFindings:
         rows = {
             name: pl.concat(frames).write_ipc_stream(None).getvalue()
             for name, frames in self._frames.items()
         }
-        findings = Findings(self._n_documents, self._n_bytes, rows)
+        findings = WorkerFindings(self._n_documents, self._n_bytes, rows)
         self._n_documents = self._n_bytes = 0
         self._frames.clear()
         return findings
@@ -228,9 +228,9 @@ class Worker:
         gc.disable()  # nothing decoded has any cycles, and Python would look at all of it for some
         try:
             documents = [document for _, document in self._waiting]
-            seen = [look(document, order) for order, document in self._waiting]
+            seen = [scan_document(document, order) for order, document in self._waiting]
             self._mark_known(seen)
-            batch = decode(documents, seen, self._job.models, self._decoded)
+            batch = decode_documents(documents, seen, self._job.models, self._decoded)
             self._frames["seen"].append(seen_frame(seen, self._number))
             if batch.faults:
                 self._frames["faults"].append(fault_frame(batch.faults))
@@ -254,7 +254,7 @@ class Worker:
     def _mark(known: GameIds, asked: Sequence[tuple[Seen, str | None]]) -> list[Seen]:
         """Marks those that are known as logs of this model; gives the others."""
         ids = [game_id(str(one.sha256), one.game_index, model) for one, model in asked]
-        is_known = known.has(ids)
+        is_known = known.contains(ids)
         for (one, model), id_ in compress(zip(asked, ids, strict=True), is_known):
             one.found, one.game_id, one.assigned_model = KNOWN, id_, model
         return [one for one, _ in compress(asked, ~is_known)]
@@ -291,10 +291,10 @@ class Workers(Protocol):
 
     takes_documents: bool
 
-    def run(self, tasks: Iterable[Task]) -> Iterator[Findings]:
+    def run(self, tasks: Iterable[WorkerTask]) -> Iterator[WorkerFindings]:
         """Has the tasks done, each by one worker, and tells what was found in the meantime."""
 
-    def finish(self) -> list[Staged]:
+    def finish(self) -> list[StagedFiles]:
         """What each worker leaves behind, in the order of their numbers."""
 
     def stop(self) -> None:
@@ -302,19 +302,21 @@ class Workers(Protocol):
 
 
 # Opens the workers for a job; gives them with the units; they may have seen some of those.
-Team = Callable[[Job, Iterator[Unit]], AbstractContextManager[tuple[Workers, Iterator[Unit]]]]
+WorkerTeam = Callable[
+    [IngestJob, Iterator[Unit]], AbstractContextManager[tuple[Workers, Iterator[Unit]]]
+]
 
 
 @contextmanager
 def processes(
-    n_most: int, job: Job, units: Iterator[Unit]
+    n_most: int, job: IngestJob, units: Iterator[Unit]
 ) -> Iterator[tuple[Workers, Iterator[Unit]]]:
     """A team of at most so many processes, as many as the work is worth; for little this one."""
     first: list[Unit] = []
     n_bytes = 0
     for unit in units if n_most > 1 else ():
         first.append(unit)
-        n_bytes += unit.n_bytes * (_EXPANSION if unit.is_packed else 1)
+        n_bytes += unit.n_bytes * (_EXPANSION if unit.is_compressed else 1)
         if n_bytes >= n_most * _BYTES_OF_PROCESS:
             break
     n_workers = min(n_most, n_bytes // _BYTES_OF_PROCESS)
@@ -330,10 +332,10 @@ class Pool:
 
     takes_documents = True
 
-    def __init__(self, job: Job, n_workers: int) -> None:
+    def __init__(self, job: IngestJob, n_workers: int) -> None:
         self._workers = [_Process(job, number, n_workers) for number in range(n_workers)]
 
-    def run(self, tasks: Iterable[Task]) -> Iterator[Findings]:
+    def run(self, tasks: Iterable[WorkerTask]) -> Iterator[WorkerFindings]:
         for task in tasks:
             while all(worker.is_busy for worker in self._workers):
                 yield from self._answers()
@@ -341,7 +343,7 @@ class Pool:
         while any(worker.is_busy for worker in self._workers):
             yield from self._answers()
 
-    def finish(self) -> list[Staged]:
+    def finish(self) -> list[StagedFiles]:
         for worker in self._workers:
             worker.send(_FINISH)
         return [staged for worker in self._workers for staged in worker.answer()]
@@ -350,18 +352,18 @@ class Pool:
         for worker in self._workers:
             worker.stop()
 
-    def _answers(self) -> Iterator[Findings]:
+    def _answers(self) -> Iterator[WorkerFindings]:
         of_connection = {worker.connection: worker for worker in self._workers if worker.is_busy}
         for connection in wait(list(of_connection)):
             yield of_connection[cast(Connection, connection)].answer()
 
 
 class _Process:
-    def __init__(self, job: Job, number: int, n_workers: int) -> None:
+    def __init__(self, job: IngestJob, number: int, n_workers: int) -> None:
         self.is_busy = False
-        threads = str(max(1, cores() // n_workers))
+        threads = str(max(1, available_cores() // n_workers))
         # What a worker leaves behind, however it ends, goes with the ingest's own folder.
-        self._process, self.connection = start(
+        self._process, self.connection = start_python(
             _PROGRAM,
             POLARS_MAX_THREADS=threads,
             OMP_NUM_THREADS=threads,
@@ -370,7 +372,7 @@ class _Process:
         )
         self.connection.send((job, number))
 
-    def send(self, task: Task | None) -> None:
+    def send(self, task: WorkerTask | None) -> None:
         try:
             self.connection.send(task)
         except OSError:
@@ -397,7 +399,7 @@ class _Process:
             self._process.wait()
 
     def _lost(self) -> PipelineError:
-        how = how_it_ended(self._process.wait())
+        how = describe_exit_code(self._process.wait())
         return PipelineError(
             f"a worker process ended {how}; nothing was changed. If memory ran out, use a "
             "smaller --memory or fewer --jobs, and run the same command again"
@@ -408,7 +410,7 @@ def main() -> None:
     """Runs one worker; its tasks come through the connection that the first argument names."""
     gc.freeze()  # nor are they later, with every batch
     gc.enable()
-    connection = theirs()
+    connection = parent_connection()
     job, number = connection.recv()
     worker = Worker(job, number)
     try:
@@ -424,10 +426,10 @@ def main() -> None:
     os._exit(0)  # at once: Python would take all modules apart first, which takes it 0.1 s
 
 
-def _done(worker: Worker, task: Task | None) -> object:
+def _done(worker: Worker, task: WorkerTask | None) -> object:
     """The worker's answer; an error that it met is one, too, for the ingest to raise."""
     try:
-        return worker.finish() if task is _FINISH else worker.take(task)
+        return worker.finish() if task is _FINISH else worker.run_task(task)
     except Exception as error:
         try:
             pickle.loads(pickle.dumps(error))

@@ -1,6 +1,5 @@
 """The lake: the event tables as Delta Lake tables, and the only code that knows where they are."""
 
-from pipeline.lake.lake import StoredLake
 from pipeline.lake.opening import (
     by_system,
     create_lake,
@@ -8,6 +7,7 @@ from pipeline.lake.opening import (
     open_lake,
     reopened,
 )
+from pipeline.lake.stored_lake import StoredLake
 
 __all__ = [
     "StoredLake",

@@ -16,8 +16,8 @@ from msgspec import Struct
 
 from pipeline.events import arrow
 from pipeline.events.arrow import arrow_schema
-from pipeline.lake.tables import COMMITS, SUFFIX, named
-from pipeline.stores import Location, location
+from pipeline.lake.tables import COMMITS_TABLE, SUFFIX, named
+from pipeline.stores import Location, parse_location
 
 MAX_FILE_BYTES = 256 * 2**20
 # To take out one game, the files are written anew that hold it; narrow rows take two bytes each.
@@ -63,10 +63,10 @@ class TableWriter:
     """
 
     def __init__(self, folder: str | Path | Location, table: str, kind: str = NEW) -> None:
-        self._folder = location(folder)
+        self._folder = parse_location(folder)
         self._kind = kind
         # A row of `ingests` is a file of its own: what helps to find rows would be most of it.
-        self._is_searched = table != COMMITS
+        self._is_searched = table != COMMITS_TABLE
         self._schema = arrow_schema(table)
         self._file: _OpenFile | None = None
         self.files: list[DataFile] = []
@@ -79,7 +79,7 @@ class TableWriter:
         """
         if isinstance(rows, pl.DataFrame):
             names = self._schema.names
-            rows = arrow.table(rows.select(names))
+            rows = arrow.to_arrow_table(rows.select(names))
         if rows.num_rows == 0:
             return
         n_games = _n_games(rows)
@@ -101,22 +101,22 @@ class TableWriter:
             self._file = None
 
     @contextmanager
-    def whole(self) -> Iterator[Self]:
+    def complete_or_delete(self) -> Iterator[Self]:
         """Ends the last file, or deletes all where something fails, as on a disk that is full."""
         try:
             yield self
             self.close()
         except BaseException:
-            self.abandon()
+            self.delete_files()
             raise
 
-    def abandon(self) -> None:
+    def delete_files(self) -> None:
         """Deletes what was written."""
         if self._file is not None:
-            self._file.abandon()
+            self._file.delete_file()
             self._file = None
         for file in self.files:
-            (self._folder / file.name).unlink(missing_ok=True)
+            (self._folder / file.name).delete_file(missing_ok=True)
         self.files = []
 
 
@@ -125,7 +125,7 @@ class _OpenFile:
         self, folder: Location, kind: str, schema: pa.Schema, n_games: int, *, is_searched: bool
     ) -> None:
         self._begun = f"{kind}-{uuid.uuid4()}{SUFFIX}"
-        self._draft = folder.draft(self._begun)
+        self._draft = folder.create_draft(self._begun)
         self.n_rows = 0
         self.n_games = n_games
         self._schema = schema
@@ -165,23 +165,23 @@ class _OpenFile:
         n_bytes = self.n_bytes
         name = named(self._begun, self._draft.path)
         self._draft.finish(name)
-        return DataFile(name, n_bytes, self.n_rows, statistics(self._footers[0]))
+        return DataFile(name, n_bytes, self.n_rows, delta_statistics(self._footers[0]))
 
-    def abandon(self) -> None:
+    def delete_file(self) -> None:
         self._writer.is_open = False  # or it would end the file when it is collected, and complain
         self._draft.path.unlink(missing_ok=True)
 
 
-def staged_kind(token: str) -> str:
+def staged_file_prefix(token: str) -> str:
     """The beginning of the names of files that no commit names yet."""
     return f"{NEW}-{token}"
 
 
-def discard(folder: Location, token: str) -> None:
+def delete_staged_files(folder: Location, token: str) -> None:
     """Deletes the files of a table that were written under a token."""
-    for file in folder.files():
-        if file.name.startswith(staged_kind(token)):
-            (folder / file.name).unlink(missing_ok=True)
+    for file in folder.list_files():
+        if file.name.startswith(staged_file_prefix(token)):
+            (folder / file.name).delete_file(missing_ok=True)
 
 
 def _groups(rows: pa.Table) -> Iterator[pa.Table]:
@@ -215,7 +215,7 @@ def _n_games(rows: pa.Table) -> int:
     ids = rows.slice(0, MAX_GROUP_ROWS).column("game_id")
     is_encoded = pa.types.is_dictionary(ids.type)
     parts = [part.indices if is_encoded else part for part in ids.chunks]
-    return sum(arrow.series("game_id", part).n_unique() for part in parts)
+    return sum(arrow.series_from_arrow("game_id", part).n_unique() for part in parts)
 
 
 def _written(contract: pa.Schema, given: pa.Schema) -> pa.Schema:
@@ -260,7 +260,7 @@ def _leaves_of(path: str, of: pa.DataType) -> list[str]:
     return [path]
 
 
-def statistics(footer: pq.FileMetaData) -> str:
+def delta_statistics(footer: pq.FileMetaData) -> str:
     """Delta's statistics of a file, in JSON: rows, and ranges of short columns without gaps."""
     groups = [footer.row_group(group) for group in range(footer.num_row_groups)]
     low: dict[str, object] = {}

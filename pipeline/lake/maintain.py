@@ -14,7 +14,7 @@ import polars as pl
 from msgspec import Struct
 
 from pipeline.errors import UsageError
-from pipeline.events.contracts import polars_schema
+from pipeline.events.contracts import table_schema
 from pipeline.lake.files import (
     MAX_FILE_BYTES,
     MAX_FILE_ROWS,
@@ -24,20 +24,20 @@ from pipeline.lake.files import (
     TableWriter,
     text_bytes,
 )
-from pipeline.lake.lake import StoredLake
 from pipeline.lake.opening import open_lake
+from pipeline.lake.stored_lake import StoredLake
 from pipeline.lake.tables import (
-    CATALOG,
-    COMMITS,
+    CATALOG_FILE_NAME,
+    COMMITS_TABLE,
     TableState,
     delete_old_drafts,
+    mark_as_writing,
     opened_at,
-    scan,
+    scan_files,
     table_states,
     tokens,
-    writing,
 )
-from pipeline.lake.transaction import locked, naming, transaction
+from pipeline.lake.transaction import begin_transaction, locked, name_lake_in_errors
 from pipeline.stores import File, Location
 from pipeline.version import __version__
 
@@ -95,28 +95,29 @@ def maintain(
     if not keep_days >= 0 or math.isnan(older_than_hours):
         raise UsageError("--keep-days and --older-than-hours must be 0 or more")
     lake = open_lake(path)
-    before = {table: _files(lake, table) for table in lake.own_tables}
+    before = {table: _files(lake, table) for table in lake.existing_tables}
     replaced = {table: _to_replace(table, files) for table, files in before.items()}
     after: Mapping[str, Mapping[str, int | None]]
     if dry_run:
         after = _guess(before, replaced)
         # Where no state is kept, what is replaced goes at once; of commits there is one state only.
         replaced = {
-            table: replaced[table] for table in (lake.own_tables if not keep_days else [COMMITS])
+            table: replaced[table]
+            for table in (lake.existing_tables if not keep_days else [COMMITS_TABLE])
         }
     else:
-        small = {table: names for table, names in replaced.items() if table != COMMITS}
+        small = {table: names for table, names in replaced.items() if table != COMMITS_TABLE}
         _merge_all(lake, {table: names for table, names in small.items() if names})
         lake = open_lake(path)
-        after = {table: lake.sizes(table) for table in lake.own_tables}
+        after = {table: lake.file_sizes_bytes(table) for table in lake.existing_tables}
         replaced = {}
     # The state that is the newest now stays, also if others commit in the meantime.
     kept, young = _ago(days=keep_days), _ago(hours=older_than_hours)
     if not dry_run:
         on_merged()
-        delete_old_drafts(lake.path, CATALOG)
+        delete_old_drafts(lake.path, CATALOG_FILE_NAME)
     rows = []
-    for table in lake.own_tables:
+    for table in lake.existing_tables:
         if dry_run:
             dead = _dead_files(lake, table, kept, young, replaced.get(table, ()))
         else:
@@ -137,7 +138,7 @@ def maintain(
 
 def _files(lake: StoredLake, table: str) -> pl.DataFrame:
     """The table's files as name, n_bytes and n_rows."""
-    sizes, counts = lake.sizes(table), lake.counts(table)
+    sizes, counts = lake.file_sizes_bytes(table), lake.row_counts_by_file(table)
     rows = [(name, n_bytes, counts[name]) for name, n_bytes in sizes.items()]
     schema = {"name": pl.String, "n_bytes": pl.Int64, "n_rows": pl.Int64}
     return pl.DataFrame(rows, schema, orient="row")
@@ -151,7 +152,7 @@ def _sum(sizes: Iterable[int | None]) -> int | None:
 
 def _to_replace(table: str, files: pl.DataFrame) -> list[str]:
     """The files that are not sorted yet, or have room; none if a merge would change nothing."""
-    if table == COMMITS:
+    if table == COMMITS_TABLE:
         return files["name"].to_list() if files.height > MAX_COMMIT_FILES else []
     is_sorted = pl.col("name").str.starts_with(SORTED)
     is_full = (pl.col("n_bytes") >= MAX_FILE_BYTES / 2) | (pl.col("n_rows") >= MAX_FILE_ROWS / 2)
@@ -172,18 +173,18 @@ def _guess(
         after[table] = dict(files.filter(~is_replaced).select("name", "n_bytes").iter_rows())
         after[table] |= {f"new {number}": None for number in range(int(max(left.row(0))))}
     if any(replaced.values()):
-        after[COMMITS]["the upkeep's own"] = None
+        after[COMMITS_TABLE]["the upkeep's own"] = None
     return after
 
 
 def _merge_all(lake: StoredLake, small: dict[str, list[str]]) -> None:
     """Writes the rows of the small files anew, then commits what no ingest changed meanwhile."""
     started_at = datetime.now(UTC)
-    if not small and len(lake.files(COMMITS)) <= MAX_COMMIT_FILES:
+    if not small and len(lake.table_files(COMMITS_TABLE)) <= MAX_COMMIT_FILES:
         return
     merges: list[_Merge] = []
     token = uuid4().hex
-    with writing(lake.path, token):
+    with mark_as_writing(lake.path, token):
         try:
             for table, names in small.items():
                 merge = _Merge(table, names, [])
@@ -195,22 +196,22 @@ def _merge_all(lake: StoredLake, small: dict[str, list[str]]) -> None:
             # own.
             for merge in merges:
                 for file in merge.new:
-                    (lake.folder(merge.table) / file.name).unlink(missing_ok=True)
+                    (lake.table_folder(merge.table) / file.name).delete_file(missing_ok=True)
 
 
 def _commit(lake: StoredLake, merges: list[_Merge], started_at: datetime) -> None:
     """Commits the merges that still hold, and takes the new files of these out of them."""
-    with transaction(lake.path) as change:
+    with begin_transaction(lake.path) as change:
         for merge in merges:
-            if set(merge.old) <= set(change.lake.sizes(merge.table)):
-                change.replace(merge.table, merge.old, merge.new)
+            if set(merge.old) <= set(change.lake.file_sizes_bytes(merge.table)):
+                change.replace_files(merge.table, merge.old, merge.new)
                 merge.new = []
-        commits = list(change.lake.sizes(COMMITS))
+        commits = list(change.lake.file_sizes_bytes(COMMITS_TABLE))
         if len(commits) > MAX_COMMIT_FILES:
-            rows = change.lake.table(COMMITS).sort("ingest_id").collect()
-            change.write(COMMITS, [rows])
-            change.replace(COMMITS, commits, [])
-        counts = [name for name in polars_schema(COMMITS) if name.startswith("n_")]
+            rows = change.lake.table(COMMITS_TABLE).sort("ingest_id").collect()
+            change.write_rows(COMMITS_TABLE, [rows])
+            change.replace_files(COMMITS_TABLE, commits, [])
+        counts = [name for name in table_schema(COMMITS_TABLE) if name.startswith("n_")]
         change.commit(
             {
                 "started_at": started_at,
@@ -223,19 +224,19 @@ def _commit(lake: StoredLake, merges: list[_Merge], started_at: datetime) -> Non
 
 def _write_sorted(lake: StoredLake, merge: _Merge, token: str) -> None:
     """Writes the rows of the old files in order into new ones."""
-    folder = lake.folder(merge.table)
-    order = [name for name in ORDER if name in polars_schema(merge.table)]
+    folder = lake.table_folder(merge.table)
+    order = [name for name in ORDER if name in table_schema(merge.table)]
     groups = {str(folder / name): text_bytes(folder / name) for name in merge.old}
     files = {file: sum(n * ROW_BYTES + texts for n, texts in groups[file]) for file in groups}
-    with TableWriter(folder, merge.table, f"{SORTED}-{token}").whole() as writer:
+    with TableWriter(folder, merge.table, f"{SORTED}-{token}").complete_or_delete() as writer:
         for some in _rounds(files, ROUND_CHUNKS * CHUNK_BYTES):
-            rows = scan(merge.table, some)
+            rows = scan_files(merge.table, some)
             for chosen in _chunks(rows, order, CHUNK_BYTES):
                 chunk = rows.filter(chosen).collect(engine="streaming")
                 ordered = chunk.sort(order, nulls_last=False, maintain_order=True)
-                with naming(lake.path):
+                with name_lake_in_errors(lake.path):
                     writer.write(ordered)
-        with naming(lake.path):
+        with name_lake_in_errors(lake.path):
             writer.close()
     merge.new = writer.files
 
@@ -317,7 +318,7 @@ def _delete_dead(
         alive = tokens(lake.path) if dead else ()
         dead = [file for file in dead if not any(token in file.name for token in alive)]
         for file in dead:
-            (lake.folder(table) / file.name).unlink(missing_ok=True)
+            (lake.table_folder(table) / file.name).delete_file(missing_ok=True)
     return dead
 
 
@@ -332,20 +333,22 @@ def _dead_files(
 
     `replaced` are files that count as such though the last state still refers to them.
     """
-    folder = lake.folder(table)
-    live = set(lake.sizes(table)) - set(replaced)
+    folder = lake.table_folder(table)
+    live = set(lake.file_sizes_bytes(table)) - set(replaced)
     for state in _kept_states(lake, table, kept_since):
-        live |= set(opened_at(folder, state).logged("size_bytes")) - set(replaced)
+        live |= set(opened_at(folder, state).log_values("size_bytes")) - set(replaced)
     return [
-        file for file in folder.files() if file.name not in live and file.modified_at < younger_than
+        file
+        for file in folder.list_files()
+        if file.name not in live and file.modified_at < younger_than
     ]
 
 
 def _kept_states(lake: StoredLake, table: str, since: datetime) -> set[TableState]:
     """The states of a table that were, since then, part of the lake's newest state at any time."""
-    if table == COMMITS:
+    if table == COMMITS_TABLE:
         return set()
-    ingests = lake.table(COMMITS).sort("ingest_id").collect()
+    ingests = lake.table(COMMITS_TABLE).sort("ingest_id").collect()
     # Also the last one before: it was the newest until the next one came.
     first = max(ingests.filter(pl.col("finished_at") <= since).height - 1, 0)
     states = {table_states(versions)[table] for versions in ingests[first:]["versions"]}

@@ -11,24 +11,24 @@ from pipeline.errors import (
     DENIED_HINT,
     DeniedError,
     LakeError,
-    is_denied,
-    one_line,
-    reason,
+    error_reason,
+    is_permission_error,
+    one_line_message,
 )
-from pipeline.events.contracts import OLDEST_VERSION, TABLES, VERSION, row_meaning
-from pipeline.lake.lake import StoredLake
+from pipeline.events.contracts import OLDEST_VERSION, TABLES, VERSION, row_description
+from pipeline.lake.stored_lake import StoredLake
 from pipeline.lake.tables import (
-    CATALOG,
-    COMMITS,
+    CATALOG_FILE_NAME,
+    COMMITS_TABLE,
     VERSION_KEY,
     WRITING,
     OpenTable,
     check_clock,
     has_log,
-    of_each,
+    map_tables,
     refuse_forked,
 )
-from pipeline.stores import Location, location
+from pipeline.stores import Location, parse_location
 
 LOCK = ".lock"
 LOCK_SECONDS = 600
@@ -40,24 +40,24 @@ _NOT_IN_PATHS = "%?\\"
 def is_lake(path: str | Path | Location) -> bool:
     """Whether a lake is at the path, in any version."""
     try:
-        return has_log(location(path) / COMMITS)
+        return has_log(parse_location(path) / COMMITS_TABLE)
     except OSError as error:
         if isinstance(error, NotADirectoryError):
             raise LakeError(f"{path}: not a lake: a lake is a folder, and this is a file") from None
-        if is_denied(error):
-            denied = f"{error.filename or path}: {reason(error)}"
+        if is_permission_error(error):
+            denied = f"{error.filename or path}: {error_reason(error)}"
             raise DeniedError(f"{denied}; {DENIED_HINT}") from None
         raise _unreachable(path, error) from None
 
 
 def _unreachable(path: str | Path | Location, error: OSError) -> LakeError:
     """The error for what is at a path; a store's text names the place itself."""
-    return LakeError(f"{path}: {error.strerror}" if error.strerror else one_line(error))
+    return LakeError(f"{path}: {error.strerror}" if error.strerror else one_line_message(error))
 
 
 def _folder(path: str | Path | Location) -> Location:
     try:
-        folder = location(path)
+        folder = parse_location(path)
         str(folder).encode()
     except UnicodeEncodeError:
         raise LakeError(f"{str(path)!a}: a lake's path must be valid UTF-8") from None
@@ -101,7 +101,7 @@ def open_lake(
                 f"--lake {path}`"
             )
         raise LakeError(
-            f"{path}: not a lake: it has no table `{COMMITS}`; choose a folder that `magic "
+            f"{path}: not a lake: it has no table `{COMMITS_TABLE}`; choose a folder that `magic "
             "ingest` created"
         )
     lake = kind(folder, as_of)
@@ -127,7 +127,7 @@ def reopened(lake: L, as_of: int | None = None) -> L:
     """The same lake, seen the same way, in its latest state or after `as_of`."""
     seen = {"names": lake.names, "failures": lake.failures, "_added": lake._added}
     opened = open_lake(lake.path, as_of, type(lake))._with(**seen)
-    return opened if lake.system is None else opened.of_system(lake.system)
+    return opened if lake.system is None else opened.for_system(lake.system)
 
 
 def _refuse_deleted(lake: StoredLake, as_of: int) -> None:
@@ -135,11 +135,14 @@ def _refuse_deleted(lake: StoredLake, as_of: int) -> None:
 
     Otherwise the lake is damaged, and whoever reads the files reports that.
     """
-    there = {table: {file.name for file in lake.folder(table).files()} for table in lake.own_tables}
+    there = {
+        table: {file.name for file in lake.table_folder(table).list_files()}
+        for table in lake.existing_tables
+    }
     newest = StoredLake(lake.path)
     if _has_files(lake, there) or not _has_files(newest, there):
         return
-    ingests = newest.table(COMMITS).filter(pl.col("ingest_id") > as_of).collect()
+    ingests = newest.table(COMMITS_TABLE).filter(pl.col("ingest_id") > as_of).collect()
     later = sorted(ingests["ingest_id"])
     # The oldest go first, so that not all have to be looked at.
     left = bisect_left(later, True, key=lambda id_: _has_files(StoredLake(lake.path, id_), there))
@@ -152,7 +155,9 @@ def _refuse_deleted(lake: StoredLake, as_of: int) -> None:
 def _has_files(lake: StoredLake, there: Mapping[str, set[str]]) -> bool:
     """Whether all files of a state are among those that are there."""
     return all(
-        set(lake.sizes(table)) <= names for table, names in there.items() if table != COMMITS
+        set(lake.file_sizes_bytes(table)) <= names
+        for table, names in there.items()
+        if table != COMMITS_TABLE
     )
 
 
@@ -163,7 +168,7 @@ def create_lake(path: str | Path | Location) -> StoredLake:
     folder = _folder(path)
     check_clock()
     try:
-        folder.make()
+        folder.create_folder()
         if _strangers(folder):
             raise LakeError(
                 f"{path}: not a lake and not empty; choose a lake, or an empty or new folder"
@@ -172,14 +177,16 @@ def create_lake(path: str | Path | Location) -> StoredLake:
             _refuse_damaged(folder)
             create_tables(folder, TABLES)
     except (OSError, DeltaError) as error:
-        hint = f"; {DENIED_HINT}" if is_denied(error) else ""
-        raise LakeError(f"{path}: cannot create a lake here: {one_line(error)}{hint}") from None
+        hint = f"; {DENIED_HINT}" if is_permission_error(error) else ""
+        raise LakeError(
+            f"{path}: cannot create a lake here: {one_line_message(error)}{hint}"
+        ) from None
     return StoredLake(folder)
 
 
 def _strangers(folder: Location) -> set[str]:
     """The names in the folder that are not of a lake."""
-    names = {name for name in folder.names() if CATALOG not in name}
+    names = {name for name in folder.list_names() if CATALOG_FILE_NAME not in name}
     return names - {*TABLES, LOCK, WRITING}
 
 
@@ -192,7 +199,7 @@ def _refuse_damaged(folder: Location) -> None:
     # Asked again: an ingest that makes the lake may have ended since.
     if used and not is_lake(folder):
         raise LakeError(
-            f"{folder}: the lake is damaged: its table `{COMMITS}` is gone, but {len(used)} "
+            f"{folder}: the lake is damaged: its table `{COMMITS_TABLE}` is gone, but {len(used)} "
             "other tables have rows; restore it from a copy, or ingest the logs again into a "
             "new folder"
         )
@@ -203,7 +210,7 @@ def _has_rows(folder: Location) -> bool:
     if not has_log(folder):
         return False
     try:
-        return bool(OpenTable(folder).logged("path"))
+        return bool(OpenTable(folder).log_values("path"))
     except DeniedError:
         raise
     except LakeError:
@@ -228,14 +235,14 @@ def create_tables(folder: Location, tables: Collection[str]) -> None:
     def create(table: str) -> None:
         if not has_log(folder / table):
             # An empty commit, as a power loss leaves, would count as the table's first.
-            for file in (log := folder / table / "_delta_log").files():
-                (log / file.name).unlink(missing_ok=True)
+            for file in (log := folder / table / "_delta_log").list_files():
+                (log / file.name).delete_file(missing_ok=True)
         Unopened.create(
             str(folder / table),
             schema=arrow_schema(table),
             mode="ignore",
             name=table,
-            description=row_meaning(table),
+            description=row_description(table),
             # The log of old versions stays: the last row of `ingests` may name one of them.
             configuration={
                 VERSION_KEY: str(VERSION),
@@ -246,13 +253,14 @@ def create_tables(folder: Location, tables: Collection[str]) -> None:
             commit_properties=CommitProperties(max_commit_retries=0),
         )
 
-    of_each(create, [table for table in tables if table != COMMITS])
-    if COMMITS in tables:  # last: by it a lake is known
-        create(COMMITS)
+    map_tables(create, [table for table in tables if table != COMMITS_TABLE])
+    if COMMITS_TABLE in tables:  # last: by it a lake is known
+        create(COMMITS_TABLE)
 
 
 def by_system(lake: L, rows: Callable[[L], pl.DataFrame]) -> pl.DataFrame:
     """The function's rows for each system by itself, concatenated, with `system` added."""
     return pl.concat(
-        rows(part).with_columns(system=pl.lit(part.system, pl.String)) for part in lake.by_system()
+        rows(part).with_columns(system=pl.lit(part.system, pl.String))
+        for part in lake.split_by_system()
     )

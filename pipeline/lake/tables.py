@@ -20,13 +20,13 @@ from pipeline.errors import (
     DENIED_HINT,
     DeniedError,
     LakeError,
-    check_machine,
-    is_denied,
-    one_line,
+    error_reason,
+    is_permission_error,
+    one_line_message,
+    raise_if_resources_exhausted,
     read_error,
-    reason,
 )
-from pipeline.events.contracts import polars_schema
+from pipeline.events.contracts import table_schema
 from pipeline.stores import File, Location
 from pipeline.stores.local import STALE_SECONDS
 
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 # A commit is written under another name, `NUMBER.json#1`, and takes its own when it is whole.
 _LOGGED = re.compile(r"\d{20}\.(json|checkpoint[^#]*)")
 SUFFIX = ".parquet"
-CATALOG = "magic.duckdb"
+CATALOG_FILE_NAME = "magic.duckdb"
 """A DuckDB database beside the tables, for other tools. No reader of the lake opens it."""
-DRAFT = ".draft"
+DRAFT_SUFFIX = ".draft"
 # A draft of a catalogue that is older was left by a process that was killed.
 _DRAFT_HOURS = 1
 WRITING = ".writing"
@@ -59,10 +59,10 @@ def delete_old_drafts(folder: Location, name: str) -> None:
     if not folder.is_local:
         return
     since = datetime.now(UTC) - timedelta(hours=_DRAFT_HOURS)
-    for file in folder.files():
-        is_draft = file.name.startswith(f".{name}.") and DRAFT in file.name
+    for file in folder.list_files():
+        is_draft = file.name.startswith(f".{name}.") and DRAFT_SUFFIX in file.name
         if is_draft and file.modified_at < since:
-            (folder / file.name).unlink(missing_ok=True)
+            (folder / file.name).delete_file(missing_ok=True)
 
 
 class Contents(Struct, frozen=True):
@@ -104,7 +104,7 @@ def has_log(folder: Location) -> bool:
     return any(not _is_empty(file) for file in _logged(folder))
 
 
-def empty_commits(folder: Location, version: int | None = None) -> list[str]:
+def empty_commit_files(folder: Location, version: int | None = None) -> list[str]:
     """The names of a log's commits up to the version without an action, as a power loss leaves.
 
     Delta takes such a file for a commit that changes nothing.
@@ -115,7 +115,7 @@ def empty_commits(folder: Location, version: int | None = None) -> list[str]:
 
 def _logged(folder: Location) -> list[File]:
     """The commits and the checkpoints of a table's log."""
-    return [file for file in (folder / "_delta_log").files() if _LOGGED.fullmatch(file.name)]
+    return [file for file in (folder / "_delta_log").list_files() if _LOGGED.fullmatch(file.name)]
 
 
 def _is_empty(file: File) -> bool:
@@ -124,16 +124,16 @@ def _is_empty(file: File) -> bool:
 
 def named(begun: str, file: Path) -> str:
     """The final name of a file that was written under the name `begun`."""
-    return f"{begun.removesuffix(SUFFIX)}-{hashed(file)}{SUFFIX}"
+    return f"{begun.removesuffix(SUFFIX)}-{hash_file(file)}{SUFFIX}"
 
 
-def hash_of(name: str) -> str | None:
+def hash_in_file_name(name: str) -> str | None:
     """The hash in a file's name, None for a file that another tool wrote."""
     match = _HASH.search(name)
     return match[1] if match else None
 
 
-def hashed(file: Location | Path) -> str:
+def hash_file(file: Location | Path) -> str:
     """The hash of the bytes that the file has now."""
     digest = sha256()
     with file.open("rb") if isinstance(file, Path) else file.open() as opened:
@@ -152,7 +152,7 @@ _LOCK_SECONDS = 2 * STALE_SECONDS
 
 
 @contextmanager
-def writing(
+def mark_as_writing(
     lake: Location, token: str, on_left: Callable[[str], None] = lambda text: None
 ) -> Iterator[None]:
     """Shows, until it ends, that the files with this token in their names are being written.
@@ -162,15 +162,15 @@ def writing(
     """
     check_clock()
     folder = lake / WRITING
-    folder.make()
+    folder.create_folder()
     with (folder / token).lock(_LOCK_SECONDS):
         try:
             yield
         finally:
             try:
-                (folder / token).unlink(missing_ok=True)
+                (folder / token).delete_file(missing_ok=True)
             except OSError as error:
-                on_left(f"{folder / token}: could not be deleted: {reason(error)}")
+                on_left(f"{folder / token}: could not be deleted: {error_reason(error)}")
 
 
 def check_clock() -> None:
@@ -181,7 +181,9 @@ def check_clock() -> None:
 
 def tokens(lake: Location) -> set[str]:
     """The tokens of the processes that are writing; removes the locks of those that were killed."""
-    return {file.name for file in (lake / WRITING).files() if _is_held(lake / WRITING / file.name)}
+    return {
+        file.name for file in (lake / WRITING).list_files() if _is_held(lake / WRITING / file.name)
+    }
 
 
 def _is_held(lock: Location) -> bool:
@@ -189,15 +191,15 @@ def _is_held(lock: Location) -> bool:
     seconds = 0 if lock.is_local else 1.5 * STALE_SECONDS
     try:
         with lock.lock(seconds):
-            lock.unlink(missing_ok=True)
+            lock.delete_file(missing_ok=True)
     except TimeoutError:
         return True
     return False
 
 
 VERSION_KEY = "magic.contractVersion"
-COMMITS = "ingests"
-ROLES = "roles"
+COMMITS_TABLE = "ingests"
+ROLES_TABLE = "roles"
 # Most of what is done with a table is to wait for a disk, or for an object store.
 _AT_ONCE = 8
 
@@ -230,7 +232,7 @@ def table_states(versions: Iterable[Mapping[str, Any]]) -> dict[str, TableState]
     }
 
 
-def of_each(work: Callable[[str], T], tables: Iterable[str]) -> list[T]:
+def map_tables(work: Callable[[str], T], tables: Iterable[str]) -> list[T]:
     """What the function gives for each table, in their order; several tables are done at once."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return list(pool.map(work, tables))
@@ -242,15 +244,15 @@ RENAMED_WORDS: dict[str, dict[str, str]] = {}
 
 def renamed_words(table: str) -> dict[str, dict[str, str]]:
     """Return the part of `RENAMED_WORDS` that is about the columns of a table."""
-    schema = polars_schema(table)
+    schema = table_schema(table)
     return {column: words for column, words in RENAMED_WORDS.items() if column in schema}
 
 
-def scan(table: str, files: Sequence[str]) -> pl.LazyFrame:
+def scan_files(table: str, files: Sequence[str]) -> pl.LazyFrame:
     """The rows of some files of a table, with the columns, types and words of its contract."""
     # The first release of polars 2 takes no other mapping.
     rows = pl.scan_parquet(
-        list(files), schema=dict(polars_schema(table)), glob=False, missing_columns="insert"
+        list(files), schema=dict(table_schema(table)), glob=False, missing_columns="insert"
     )
     renamed = renamed_words(table).items()
     return rows.with_columns(pl.col(name).replace(words) for name, words in renamed)
@@ -288,7 +290,7 @@ class OpenTable:
         self._files = self.delta.get_add_actions(flatten=True)
         _refuse_features(folder, self.delta)
 
-    def logged(self, column: str) -> dict[str, Any]:
+    def log_values(self, column: str) -> dict[str, Any]:
         """What the log says of each file, null where it does not say."""
         names = self._files.column("path").to_pylist()
         is_there = column in self._files.column_names
@@ -299,7 +301,7 @@ class OpenTable:
 def opened_at(folder: Location, state: TableState) -> OpenTable:
     """A table at a recorded state; raises LakeError where its log says otherwise."""
     table = OpenTable(folder, state.version)
-    contents = contents_of(table.logged("num_records"))
+    contents = contents_of(table.log_values("num_records"))
     if not contents.agrees(state.contents):
         raise LakeError(
             f"{folder}: the lake is damaged: the table's log names {contents} at version "
@@ -315,7 +317,7 @@ def opened_journal(folder: Location, version: int | None) -> OpenTable:
     Only those do not that another tool added to arrange its files anew, or to delete old ones.
     """
     table = OpenTable(folder, version)
-    n_rows = sum(known_rows(folder, table.logged("num_records")).values())
+    n_rows = sum(known_rows(folder, table.log_values("num_records")).values())
     n_ingests = table.delta.version()
     foreign = foreign_commits(table.delta) if n_rows != n_ingests else []
     if n_rows != n_ingests - len(foreign):
@@ -384,10 +386,10 @@ def _refuse_features(folder: Location, delta: "DeltaTable") -> None:
 
 def _emptied(folder: Location, version: int) -> str:
     """What to add to an error if commits of the log are empty."""
-    names = empty_commits(folder, version)
+    names = empty_commit_files(folder, version)
     if not names:
         return ""
-    is_last = names == [f"{version:020d}.json"] and str(folder).endswith(f"/{COMMITS}")
+    is_last = names == [f"{version:020d}.json"] and str(folder).endswith(f"/{COMMITS_TABLE}")
     mend = "; delete it and run the last ingest again" if is_last else ""
     return f" (the commit {names[0]} is empty, perhaps after a power loss{mend})"
 
@@ -419,10 +421,10 @@ def open_table(folder: Location, version: int | None = None) -> "DeltaTable":
     try:
         return DeltaTable(str(folder), version=version)
     except (DeltaError, OSError) as error:
-        check_machine(error)
-        if is_denied(error):
+        raise_if_resources_exhausted(error)
+        if is_permission_error(error):
             raise DeniedError(
-                f"{folder}: the table may not be read: {one_line(error)}; {DENIED_HINT}"
+                f"{folder}: the table may not be read: {one_line_message(error)}; {DENIED_HINT}"
             ) from None
         raise LakeError(
             f"{folder}: the lake is damaged, the table cannot be opened: {_reason(folder, error)}; "
@@ -436,4 +438,4 @@ def _reason(folder: Location, error: Exception) -> str:
         return "the folder is missing"
     if not has_log(folder):
         return "its log is missing"
-    return one_line(error)
+    return one_line_message(error)

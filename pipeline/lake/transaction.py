@@ -32,18 +32,18 @@ from pipeline.errors import (
     DENIED_HINT,
     LakeError,
     PipelineError,
-    is_denied,
-    is_missing,
-    one_line,
+    is_file_missing_error,
+    is_permission_error,
+    one_line_message,
     read_error,
 )
 from pipeline.events.arrow import arrow_schema
-from pipeline.events.contracts import OF_KINDS, TABLES, VERSION, polars_schema
+from pipeline.events.contracts import GAME_TYPE_TABLES, TABLES, VERSION, table_schema
 from pipeline.lake.files import TEXTS, DataFile, TableWriter, remove_action
-from pipeline.lake.lake import StoredLake
 from pipeline.lake.opening import LOCK, LOCK_SECONDS, create_tables, open_lake
+from pipeline.lake.stored_lake import StoredLake
 from pipeline.lake.tables import (
-    COMMITS,
+    COMMITS_TABLE,
     EMPTY,
     VERSION_KEY,
     Contents,
@@ -52,25 +52,25 @@ from pipeline.lake.tables import (
     check_clock,
     contents_of,
     foreign_commits,
-    of_each,
-    scan,
+    map_tables,
+    scan_files,
 )
-from pipeline.stores import Location, location, open_file
+from pipeline.stores import Location, open_file, parse_location
 
 # Rows taken out of a table: what a file keeps is written to a new one, a row group at a time.
 
-Mask = NDArray[np.bool_]
+RowMask = NDArray[np.bool_]
 
 
-class Removal(NamedTuple):
+class RowRemoval(NamedTuple):
     """Which rows to remove: `mask` marks them, given these columns, texts as dictionaries."""
 
     columns: tuple[str, ...]
-    mask: Callable[[pa.Table], Mask]
+    mask: Callable[[pa.Table], RowMask]
 
 
 def rewritten(
-    folder: Location, table: str, files: Iterable[str], removal: Removal
+    folder: Location, table: str, files: Iterable[str], removal: RowRemoval
 ) -> tuple[list[str], list[DataFile]]:
     """The files that have rows to remove, and new files with their other rows.
 
@@ -79,7 +79,7 @@ def rewritten(
     schema = arrow_schema(table)
     encoded = [f.name for f in schema if f.type == pa.string() and f.name not in TEXTS]
     changed = []
-    with TableWriter(folder, table).whole() as writer:
+    with TableWriter(folder, table).complete_or_delete() as writer:
         for file in files:
             with _opened(file, table, encoded) as parquet:
                 groups = range(parquet.num_row_groups)
@@ -108,7 +108,7 @@ def _opened(file: str, table: str, encoded: Sequence[str]) -> Iterator[pq.Parque
         raise read_error(error, table) from None
 
 
-def _without(rows: pa.Table, mask: Mask, schema: pa.Schema) -> pa.Table:
+def _without(rows: pa.Table, mask: RowMask, schema: pa.Schema) -> pa.Table:
     # Decoded, so that no dictionary keeps what only those rows had that are gone.
     return rows.filter(pl.Series(~mask).to_arrow()).cast(schema)
 
@@ -121,17 +121,17 @@ def _filled(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 @contextmanager
-def transaction(path: str | Path | Location) -> Iterator["Transaction"]:
+def begin_transaction(path: str | Path | Location) -> Iterator["Transaction"]:
     """A transaction on the lake's newest state, under its lock; LakeError if there is none."""
-    with naming(path), ExitStack() as stack:
+    with name_lake_in_errors(path), ExitStack() as stack:
         check_lock = stack.enter_context(locked(path))
         change = Transaction(open_lake(path), check_lock)
-        stack.callback(change.abandon)
+        stack.callback(change.delete_written_files)
         yield change
 
 
 @contextmanager
-def naming(path: str | Path | Location) -> Iterator[None]:
+def name_lake_in_errors(path: str | Path | Location) -> Iterator[None]:
     """Name the lake where it cannot be written, as on a disk that is full: a LakeError.
 
     Raises MachineError where memory or open files ran out.
@@ -141,13 +141,13 @@ def naming(path: str | Path | Location) -> Iterator[None]:
     except PipelineError:
         raise
     except Exception as error:
-        if is_missing(error):
+        if is_file_missing_error(error):
             raise read_error(error) from None
-        hint = f"; {DENIED_HINT}" if is_denied(error) else ""
+        hint = f"; {DENIED_HINT}" if is_permission_error(error) else ""
         if getattr(error, "errno", None) == errno.ENOSPC:
             hint = f", there or in {tempfile.gettempdir()} (TMPDIR)"
         raise LakeError(
-            f"{path}: the lake could not be written: {one_line(error)}{hint}"
+            f"{path}: the lake could not be written: {one_line_message(error)}{hint}"
         ) from error
 
 
@@ -160,7 +160,7 @@ def locked(path: str | Path | Location) -> Iterator[Callable[[], None]]:
     check_clock()
     with ExitStack() as stack:
         try:
-            check = stack.enter_context((location(path) / LOCK).lock(LOCK_SECONDS))
+            check = stack.enter_context((parse_location(path) / LOCK).lock(LOCK_SECONDS))
         except TimeoutError:
             raise LakeError(
                 f"{path}: another ingest or `magic maintain` still holds the lock; try again later"
@@ -184,53 +184,57 @@ class Transaction:
         self._written: list[Location] = []
         check_writable(lake)
         _make_tables(lake)
-        of_each(lambda table: _restore(lake, table, lake.states[table].version), lake.states)
+        map_tables(lambda table: _restore(lake, table, lake.states[table].version), lake.states)
         # Those that lack columns, or nulls in them, which are written anew with what changes.
         self._outdated = [table for table in lake.states if _is_outdated(lake, table)]
 
-    def add(self, table: str, files: Sequence[DataFile]) -> None:
+    def add_files(self, table: str, files: Sequence[DataFile]) -> None:
         """Adds files that are in the table's folder already."""
         self._added.setdefault(table, []).extend(files)
 
-    def write(self, table: str, frames: Iterable[pl.DataFrame | pa.Table]) -> None:
+    def write_rows(self, table: str, frames: Iterable[pl.DataFrame | pa.Table]) -> None:
         """Adds the rows of the frames, of which one at a time is in memory."""
-        with TableWriter(self.lake.folder(table), table).whole() as writer:
+        with TableWriter(self.lake.table_folder(table), table).complete_or_delete() as writer:
             for rows in frames:
                 writer.write(rows)
         self._delete_if_abandoned(table, writer.files)
-        self.add(table, writer.files)
+        self.add_files(table, writer.files)
 
-    def remove(self, table: str, removal: Removal) -> None:
+    def remove_rows(self, table: str, removal: RowRemoval) -> None:
         """Takes rows out of what was committed before."""
-        old, new = rewritten(self.lake.folder(table), table, self.lake.files(table), removal)
-        self.replace(table, list(map(_name, old)), new)
+        old, new = rewritten(
+            self.lake.table_folder(table), table, self.lake.table_files(table), removal
+        )
+        self.replace_files(table, list(map(_name, old)), new)
 
-    def replace(self, table: str, old: Sequence[str], new: Sequence[DataFile]) -> None:
+    def replace_files(self, table: str, old: Sequence[str], new: Sequence[DataFile]) -> None:
         """Replaces the old files of these names by new files.
 
         The new ones are this transaction's from here on, to be deleted by it alone.
         """
         self._delete_if_abandoned(table, new)
-        self.add(table, new)
+        self.add_files(table, new)
         self._removed.setdefault(table, []).extend(old)
 
-    def without(self, table: str, staged: Sequence[DataFile], removal: Removal) -> list[DataFile]:
+    def staged_without_rows(
+        self, table: str, staged: Sequence[DataFile], removal: RowRemoval
+    ) -> list[DataFile]:
         """The staged files with rows left out, rewritten where need be."""
-        folder = self.lake.folder(table)
+        folder = self.lake.table_folder(table)
         by_path = {str(folder / file.name): file for file in staged}
         old, new = rewritten(folder, table, by_path, removal)
         self._delete_if_abandoned(table, new)
         for path in old:
-            (folder / _name(path)).unlink()
+            (folder / _name(path)).delete_file()
         return [file for path, file in by_path.items() if path not in old] + new
 
     def _delete_if_abandoned(self, table: str, files: Sequence[DataFile]) -> None:
-        self._written += [self.lake.folder(table) / file.name for file in files]
+        self._written += [self.lake.table_folder(table) / file.name for file in files]
 
-    def abandon(self) -> None:
+    def delete_written_files(self) -> None:
         """Deletes what was written, unless a commit has begun: then a table may name it."""
         for path in () if self.has_begun else self._written:
-            path.unlink(missing_ok=True)
+            path.delete_file(missing_ok=True)
 
     def commit(self, row: dict[str, object]) -> None:
         """Makes it all visible; `row` is the row of `ingests` without what a transaction knows.
@@ -240,9 +244,9 @@ class Transaction:
         self._check_lock()
         for table in self._outdated:
             self._renew(table)
-        of_each(self._refuse_lost, self._added)
+        map_tables(self._refuse_lost, self._added)
         self.has_begun = True
-        after = of_each(self._after, sorted(self.lake.states))
+        after = map_tables(self._after, sorted(self.lake.states))
         row |= {
             "ingest_id": self.ingest_id,
             # A clock that is set back must not make an ingest end before it began.
@@ -250,14 +254,14 @@ class Transaction:
             "contract_version": VERSION,
             "versions": after,
         }
-        self.write(COMMITS, [pl.DataFrame([row], schema=polars_schema(COMMITS))])
-        self._commit(COMMITS)
+        self.write_rows(COMMITS_TABLE, [pl.DataFrame([row], schema=table_schema(COMMITS_TABLE))])
+        self._commit(COMMITS_TABLE)
 
     def _renew(self, table: str) -> None:
         """Writes the rows of older files anew, with nulls in the columns that these lack."""
         removed = self._removed.setdefault(table, [])
-        old = [file for file in self.lake.files(table) if _name(file) not in removed]
-        self.write(table, (scan(table, [file]).collect() for file in old))
+        old = [file for file in self.lake.table_files(table) if _name(file) not in removed]
+        self.write_rows(table, (scan_files(table, [file]).collect() for file in old))
         removed += map(_name, old)
 
     def _after(self, table: str) -> dict[str, object]:
@@ -266,8 +270,8 @@ class Transaction:
 
     def _refuse_lost(self, table: str) -> None:
         """Raises LakeError where a file added is not as it was written: nothing is changed then."""
-        folder, added = self.lake.folder(table), self._added[table]
-        sizes = {file.name: file.n_bytes for file in folder.files()} if added else {}
+        folder, added = self.lake.table_folder(table), self._added[table]
+        sizes = {file.name: file.n_bytes for file in folder.list_files()} if added else {}
         lost = [file.name for file in added if sizes.get(file.name) != file.n_bytes]
         if lost:
             raise LakeError(
@@ -277,14 +281,14 @@ class Transaction:
 
     def _contents(self, table: str) -> Contents:
         """What the table is to consist of: by what was there and what changes, not by its log."""
-        counts = self.lake.counts(table)
+        counts = self.lake.row_counts_by_file(table)
         for name in self._removed.get(table, ()):
             counts.pop(name, None)
         return contents_of(counts | {file.name: file.n_rows for file in self._added.get(table, ())})
 
     def _commit(self, table: str) -> int:
         self._check_lock()
-        delta = self.lake.delta(table)
+        delta = self.lake.delta_table(table)
         added = [file.add_action() for file in self._added.get(table, ())]
         # Only an overwrite changes the columns in the log; it removes all that was there itself.
         is_outdated = table in self._outdated
@@ -292,7 +296,7 @@ class Transaction:
         actions: list[AddAction | RemoveAction] = [*added, *map(remove_action, gone)]
         version = delta.version()
         try:
-            if table == COMMITS and self.upgraded_from:
+            if table == COMMITS_TABLE and self.upgraded_from:
                 self._commit_upgrade(delta)
             elif actions or is_outdated:
                 delta.create_write_transaction(
@@ -325,7 +329,7 @@ class Transaction:
             "name": old.name,
             "description": old.description,
             "format": {"provider": "parquet", "options": {}},
-            "schemaString": Schema.from_arrow(arrow_schema(COMMITS)).to_json(),
+            "schemaString": Schema.from_arrow(arrow_schema(COMMITS_TABLE)).to_json(),
             "partitionColumns": old.partition_columns,
             "createdTime": old.created_time,
             "configuration": old.configuration | {VERSION_KEY: str(VERSION)},
@@ -340,15 +344,15 @@ class Transaction:
                     | {"path": file.name, "size": file.n_bytes, "stats": file.stats}
                     | {"modificationTime": now}
                 }
-                for file in self._added[COMMITS]
+                for file in self._added[COMMITS_TABLE]
             ),
             *(
                 {"remove": change | {"path": name, "deletionTimestamp": now}}
-                for name in self._removed.get(COMMITS, ())
+                for name in self._removed.get(COMMITS_TABLE, ())
             ),
         ]
-        log = self.lake.folder(COMMITS) / "_delta_log"
-        draft = log.draft(f"_{uuid4()}.json.tmp")
+        log = self.lake.table_folder(COMMITS_TABLE) / "_delta_log"
+        draft = log.create_draft(f"_{uuid4()}.json.tmp")
         draft.path.write_bytes(b"\n".join(map(msgspec.json.encode, actions)))
         draft.finish(f"{delta.version() + 1:020d}.json")
         delta.update_incremental()
@@ -361,13 +365,15 @@ def check_writable(lake: StoredLake) -> None:
             f"{lake.path}: the lake has tables of a package that is not installed: "
             f"{', '.join(lake.unknown_tables)}; install the package to change the lake"
         )
-    own = [table for table in OF_KINDS if table in lake.own_tables]
-    of_each(partial(_check_columns, lake), own)
+    own = [table for table in GAME_TYPE_TABLES if table in lake.existing_tables]
+    map_tables(partial(_check_columns, lake), own)
 
 
 def _check_columns(lake: StoredLake, table: str) -> None:
     """Raises LakeError where a kind of game has other columns now than when its table was made."""
-    there = {field.name: field.type for field in pa.schema(lake.delta(table).schema().to_arrow())}
+    there = {
+        field.name: field.type for field in pa.schema(lake.delta_table(table).schema().to_arrow())
+    }
     wanted = {field.name: field.type for field in arrow_schema(table)}
     if there != wanted:
         names = sorted(n for n in there.keys() | wanted.keys() if there.get(n) != wanted.get(n))
@@ -380,13 +386,13 @@ def _check_columns(lake: StoredLake, table: str) -> None:
 
 def _is_outdated(lake: StoredLake, table: str) -> bool:
     """Whether the table's log has no column, or one without nulls, where there may be nulls now."""
-    nullable = {field.name for field in lake.delta(table).schema().fields if field.nullable}
+    nullable = {field.name for field in lake.delta_table(table).schema().fields if field.nullable}
     return any(field.nullable and field.name not in nullable for field in arrow_schema(table))
 
 
 def _make_tables(lake: StoredLake) -> None:
     """Creates the tables that the lake lacks, such as those of a package installed since."""
-    missing = [table for table in TABLES if table not in lake.own_tables]
+    missing = [table for table in TABLES if table not in lake.existing_tables]
     create_tables(lake.path, missing)
     lake.states.update(dict.fromkeys(missing, TableState(0, EMPTY)))
 
@@ -396,7 +402,7 @@ def _name(file: str) -> str:
 
 
 def _restore(lake: StoredLake, table: str, version: int) -> None:
-    delta = lake.delta(table)
+    delta = lake.delta_table(table)
     delta.update_incremental()
     if delta.version() == version:
         return
@@ -405,7 +411,7 @@ def _restore(lake: StoredLake, table: str, version: int) -> None:
         delta.restore(version, protocol_downgrade_allowed=True)
     except DeltaError as error:
         raise LakeError(
-            f"{lake.folder(table)}: the table cannot be restored to its version {version}: "
-            f"{one_line(error)}{by_others(foreign_commits(delta))}; {DAMAGE_HINT}"
+            f"{lake.table_folder(table)}: the table cannot be restored to its version {version}: "
+            f"{one_line_message(error)}{by_others(foreign_commits(delta))}; {DAMAGE_HINT}"
         ) from None
     delta.update_incremental()

@@ -11,67 +11,76 @@ from typing import NamedTuple, Self
 import polars as pl
 from msgspec.structs import replace
 
-from pipeline.column import listed
-from pipeline.errors import choose
+from pipeline.column import document_columns
+from pipeline.errors import suggest_names
 from pipeline.lake import StoredLake, by_system
-from pipeline.metrics.completeness import completeness, played
-from pipeline.metrics.known import (
-    MISSING,
+from pipeline.metrics.completeness import metric_completeness, played_games
+from pipeline.metrics.estimates import (
+    ENGINES,
+    UNMET,
+    Clusters,
+    CountQuery,
+    check_engine,
+    clusters,
+    compute_values,
+    count_with_engine,
+    sums_by_cluster,
+    task_id_by_setting,
+    terms_of,
+    with_intervals,
+)
+from pipeline.metrics.registry import (
+    METRIC_VALUE_COLUMNS,
+    MISSING_COLUMNS,
     NAMES,
-    REPLAYS,
-    SYSTEM,
+    REPLAY_COLUMNS,
+    SYSTEM_COLUMN,
     TITLES,
-    VALUES,
     Metric,
-    metric,
-    of_lake,
-    origin,
+    lake_method,
+    metric_spec,
+    origin_columns,
     seen_as,
 )
 from pipeline.metrics.request import (
     DEFAULT_BY,
     Condition,
     Request,
-    asked_for,
+    as_list,
     check,
     check_confidence,
     check_models,
     compared_texts,
-    condition_on,
+    parse_condition,
+    requested_metrics,
     setting_path,
-    several,
-    tested,
+    tested_models,
 )
-from pipeline.metrics.rows import check_installed, in_scope
-from pipeline.metrics.values import (
-    ENGINES,
-    UNMET,
-    Clusters,
-    Question,
-    check_engine,
-    clusters,
-    count,
-    sums_by_cluster,
-    task_ids,
-    terms_of,
-    values,
-    with_intervals,
+from pipeline.metrics.row_queries import check_plugin_metrics, edition_condition
+from pipeline.vocabulary import (
+    ALL_GAME_TYPES,
+    DEFAULT_N_GAMES,
+    MAGIC_SYSTEM,
+    PAPER,
+    RELEASE,
+    Edition,
+    Engine,
+    GameType,
 )
-from pipeline.vocabulary import ALL, DEFAULT_GAMES, MAGIC, PAPER, RELEASE, Edition, Engine, GameType
 
 __all__ = [
-    "ALL",
+    "ALL_GAME_TYPES",
     "DEFAULT_BY",
     "DEFAULT_CONFIDENCE",
-    "DEFAULT_GAMES",
+    "DEFAULT_N_GAMES",
     "ENGINES",
     "NAMES",
     "PAPER",
     "TITLES",
-    "Answer",
-    "answered",
-    "declarations",
-    "metric",
+    "MetricResult",
+    "compute_metrics",
+    "metric_spec",
+    "metric_specs",
     "metrics",
 ]
 
@@ -79,7 +88,7 @@ DEFAULT_CONFIDENCE = 0.95
 _SYSTEM = "system"
 
 
-class Answer(NamedTuple):
+class MetricResult(NamedTuple):
     """The rows of `metrics`, and what their intervals and comparisons are made of.
 
     `terms` has metric, the groups of the request, term, weight, counted; `sums` metric, these
@@ -107,8 +116,8 @@ class Answer(NamedTuple):
         return cls(rows, request, terms, sums)
 
 
-@of_lake
-@listed({**VALUES, "system": SYSTEM})
+@lake_method
+@document_columns({**METRIC_VALUE_COLUMNS, "system": SYSTEM_COLUMN})
 def metrics(
     lake: StoredLake,
     *,
@@ -116,7 +125,7 @@ def metrics(
     engine: Engine = "polars",
     master: str | None = None,
     by: str | Sequence[str] | None = DEFAULT_BY,
-    num_of_game: int = DEFAULT_GAMES,
+    num_of_game: int = DEFAULT_N_GAMES,
     model: str | Sequence[str] | None = None,
     metric: str | Sequence[str] | None = None,
     game_type: str | Sequence[str] | None = None,
@@ -128,7 +137,7 @@ def metrics(
 
     `metric`, `model` and `game_type` choose rows: each is a value of its column or several, by
     default all. With `game_type` in `by`, rows with the game type `all` cover all types. If `by` is
-    None or empty, there is one group. Only games of one system are counted, see `Lake.of_system`;
+    None or empty, there is one group. Only games of one system are counted, see `Lake.for_system`;
     with `system` in `by`, those of each system, as if the lake had no others. `where` is a SQL
     condition on the rows: see `pipeline.metrics.request.condition`. The engines polars, duckdb
     and spark give the same rows; `master` is for spark: see `pipeline.spark.open_session`.
@@ -147,29 +156,31 @@ def metrics(
     >>> civilians.select("role", "hits", "counted").rows()
     [('civilian', 25.0, 32), ('non_chameleon', 20.0, 32)]
     """
-    names = asked_for(metric, edition)
-    by, models = several(by) or (), several(model)
+    names = requested_metrics(metric, edition)
+    by, models = as_list(by) or (), as_list(model)
     request = Request(
         edition=edition,
         by=tuple(column for column in by if column != _SYSTEM),
         num_of_game=num_of_game,
         models=models,
-        game_types=several(game_type),
-        where=condition_on(names, where),
+        game_types=as_list(game_type),
+        where=parse_condition(names, where),
         expected=expected,
     )
-    of = partial(answered, engine=engine, master=master, names=names, confidence=confidence)
+    of = partial(compute_metrics, engine=engine, master=master, names=names, confidence=confidence)
     if _SYSTEM not in by:
-        one = lake.of_one_system()
-        return of(one, request).rows.with_columns(origin(one, edition))
+        one = lake.for_single_system()
+        return of(one, request).rows.with_columns(origin_columns(one, edition))
     check_models(lake, models)
-    rows = by_system(lake, lambda one: of(one, replace(request, models=tested(one, models))).rows)
+    rows = by_system(
+        lake, lambda one: of(one, replace(request, models=tested_models(one, models))).rows
+    )
     rows = rows.with_columns(seen_as(lake))
     keys = ("edition", "metric", *by)
     return _in_order(rows.select(*keys, pl.exclude(keys)), names, by)
 
 
-def answered(
+def compute_metrics(
     lake: StoredLake,
     request: Request,
     *,
@@ -178,26 +189,26 @@ def answered(
     master: str | None = None,
     confidence: float | None = DEFAULT_CONFIDENCE,
     with_games: Collection[str] | None = None,
-) -> Answer:
+) -> MetricResult:
     """The answer to a request to a lake of one system.
 
     To count games is half of the work; without `with_games` it is done for all metrics. `n_games`
     is 0 for metrics that are not among them.
     """
-    check_installed()
-    metric_names = asked_for(names, request.edition)
+    check_plugin_metrics()
+    metric_names = requested_metrics(names, request.edition)
     check_engine(engine, master)
     check_confidence(confidence)
     check(lake, request, metric_names)
-    declared = declarations(lake, metric_names, request)
-    question = Question(
+    declared = metric_specs(lake, metric_names, request)
+    question = CountQuery(
         declared,
         request,
         with_games=metric_names if with_games is None else with_games,
-        clusters=None if confidence is None else clusters_of(lake, request),
+        clusters=None if confidence is None else request_clusters(lake, request),
     )
-    counts = count(lake, question, engine, master)
-    rows = values(counts, declared, request)
+    counts = count_with_engine(lake, question, engine, master)
+    rows = compute_values(counts, declared, request)
     if request.where is not None and rows["reason"].str.starts_with(UNMET).any():
         hints = "".join(f"; {hint}" for hint in _unknown_values(lake, request.where))
         hinted = pl.when(pl.col("reason").str.starts_with(UNMET)).then(
@@ -205,18 +216,19 @@ def answered(
         )
         rows = rows.with_columns(reason=hinted.otherwise("reason"))
     if confidence is None:
-        return Answer(_in_order(rows, metric_names, request.by), request)
+        return MetricResult(_in_order(rows, metric_names, request.by), request)
     sums, terms = sums_by_cluster(counts.sums, declared, request), terms_of(rows, declared, request)
     rows = with_intervals(rows, terms, sums, request, confidence)
-    complete = completeness(lake, declared, request)
-    keys = complete.drop("is_complete", *MISSING, *REPLAYS).columns
+    complete = metric_completeness(lake, declared, request)
+    keys = complete.drop("is_complete", *MISSING_COLUMNS, *REPLAY_COLUMNS).columns
     rows = rows.join(complete, on=keys, how="left", nulls_equal=True, maintain_order="left")
     if "model" in request.by:
         # Where no model has a row of the metric, nothing is expected.
         rows = rows.with_columns(
-            pl.col(*MISSING, *REPLAYS).fill_null(0), pl.col("is_complete").fill_null(value=True)
+            pl.col(*MISSING_COLUMNS, *REPLAY_COLUMNS).fill_null(0),
+            pl.col("is_complete").fill_null(value=True),
         )
-    return Answer(_in_order(rows, metric_names, request.by), request, terms, sums)
+    return MetricResult(_in_order(rows, metric_names, request.by), request, terms, sums)
 
 
 def _unknown_values(lake: StoredLake, where: Condition) -> Iterator[str]:
@@ -227,35 +239,38 @@ def _unknown_values(lake: StoredLake, where: Condition) -> Iterator[str]:
             known = lake.table("players").select(pl.col(column).drop_nulls().unique().sort())
             names = known.collect()[column].cast(pl.String).to_list()
             if strangers := [name for name in strangers if name not in names]:
-                yield f"no {column} {', '.join(strangers)}: {choose(strangers, names)}"
+                yield f"no {column} {', '.join(strangers)}: {suggest_names(strangers, names)}"
 
 
-def clusters_of(lake: StoredLake, request: Request) -> Clusters:
+def request_clusters(lake: StoredLake, request: Request) -> Clusters:
     """The clusters of the request's intervals: `tally.clusters` of the games that it takes."""
     # The parts of the setting in which games of one task differ, as this request sees it.
     varied = [path for path in map(setting_path, (*request.by, *request.varied)) if path]
-    tasks = task_ids(lake, varied) if varied else lake.once(task_ids)
+    tasks = task_id_by_setting(lake, varied) if varied else lake.cached(task_id_by_setting)
     if request.edition == RELEASE:
-        return clusters(played(lake, in_scope(request)), request, tasks)
-    return clusters(lake.once(played).filter(pl.col("n_finished") > 0), request, tasks)
+        return clusters(played_games(lake, edition_condition(request)), request, tasks)
+    return clusters(lake.cached(played_games).filter(pl.col("n_finished") > 0), request, tasks)
 
 
-def declarations(lake: StoredLake, names: Sequence[str], request: Request) -> dict[str, Metric]:
+def metric_specs(lake: StoredLake, names: Sequence[str], request: Request) -> dict[str, Metric]:
     """The metrics as they are declared, with the terms of the games that their system plays.
 
     A system's metric has no value where a model lacks one of the games. Of MAgIC's own games all
     count for this, whether the lake has them or not; of another system's, those that it has.
     """
-    declared = {name: metric(name, request.edition) for name in names}
+    declared = {name: metric_spec(name, request.edition) for name in names}
     if request.edition == RELEASE:
         return declared
-    magic_types = GameType if lake.system in (None, MAGIC) else ()
+    magic_types = GameType if lake.system in (None, MAGIC_SYSTEM) else ()
     types = {*magic_types, *lake.game_types}
     return {name: of_metric.among(types) for name, of_metric in declared.items()}
 
 
 def _in_order(rows: pl.DataFrame, names: Sequence[str], by: Sequence[str]) -> pl.DataFrame:
     """The rows in the metrics' order, then the groups'; `all` after the game types."""
-    first = [(pl.col(column) == ALL) if column == "game_type" else pl.col(column) for column in by]
+    first = [
+        (pl.col(column) == ALL_GAME_TYPES) if column == "game_type" else pl.col(column)
+        for column in by
+    ]
     order = pl.col("metric").replace_strict({name: i for i, name in enumerate(names)})
     return rows.sort(order, *first, *by, nulls_last=True)

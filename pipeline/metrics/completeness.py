@@ -16,13 +16,19 @@ from collections.abc import Collection, Mapping, Sequence
 import polars as pl
 from msgspec.structs import replace
 
-from pipeline.cells import NAMELESS
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
-from pipeline.metrics.known import MISSING, REPLAYS, Metric, metric, types_of
+from pipeline.metrics.registry import (
+    MISSING_COLUMNS,
+    REPLAY_COLUMNS,
+    Metric,
+    metric_spec,
+    types_of,
+)
 from pipeline.metrics.request import Request
-from pipeline.metrics.rows import frames
-from pipeline.vocabulary import ALL, Edition, Side
+from pipeline.metrics.row_queries import frames
+from pipeline.text_format import UNNAMED_MODEL
+from pipeline.vocabulary import ALL_GAME_TYPES, Edition, Side
 
 _OF_SETTING = ("competition", "game_type", "setting_id")
 MOST_NAMED = 5
@@ -31,7 +37,7 @@ _OF_MODEL = ("model", "competition", "game_type")
 _OF_COMPETITION = ("game_type", "competition", "role", "side")
 
 
-def played(lake: StoredLake, *conditions: pl.Expr) -> pl.DataFrame:
+def played_games(lake: StoredLake, *conditions: pl.Expr) -> pl.DataFrame:
     """What models under test played: a row for each model, competition, game type and setting.
 
     With conditions, only results that meet them.
@@ -65,7 +71,9 @@ def played(lake: StoredLake, *conditions: pl.Expr) -> pl.DataFrame:
     return rows.select(*by, "n_games", "n_finished", "is_own")
 
 
-def completeness(lake: StoredLake, metrics: Mapping[str, Metric], request: Request) -> pl.DataFrame:
+def metric_completeness(
+    lake: StoredLake, metrics: Mapping[str, Metric], request: Request
+) -> pl.DataFrame:
     """`is_complete`, `MISSING` and `REPLAYS` of each metric and model: of the competitions that the
     value counts. Without models, they are null for each metric.
 
@@ -74,22 +82,24 @@ def completeness(lake: StoredLake, metrics: Mapping[str, Metric], request: Reque
     Columns: metric, model, and those of `_OF_COMPETITION` that values are grouped by, and these.
     """
     if "model" not in request.by:
-        unknown = dict.fromkeys([*MISSING, *REPLAYS], pl.lit(None, pl.Int64))
+        unknown = dict.fromkeys([*MISSING_COLUMNS, *REPLAY_COLUMNS], pl.lit(None, pl.Int64))
         return pl.DataFrame({"metric": list(metrics)}).with_columns(
             is_complete=pl.lit(None, pl.Boolean), **unknown
         )
     keys = [name for name in request.by if name in _OF_COMPETITION]
-    numbers = pl.col(*MISSING, *REPLAYS).sum()
+    numbers = pl.col(*MISSING_COLUMNS, *REPLAY_COLUMNS).sum()
     of_competition = ["game_type", "competition"]
     games = (
         types_of(metrics, request.counted_types)
         .join(counted_competitions(lake, metrics, request, keys), on=["metric", "game_type"])
-        .join(expected_of(lake, request.expected), on=of_competition, nulls_equal=True)
+        .join(fixed_expected_games(lake, request.expected), on=of_competition, nulls_equal=True)
     )
     of_groups = games.group_by("metric", "model", *keys).agg(numbers)
     if request.is_rolled_up:
         others = [name for name in keys if name != "game_type"]
-        of_all = games.group_by("metric", "model", *others).agg(numbers, game_type=pl.lit(ALL))
+        of_all = games.group_by("metric", "model", *others).agg(
+            numbers, game_type=pl.lit(ALL_GAME_TYPES)
+        )
         of_groups = pl.concat([of_groups, of_all], how="diagonal_relaxed")
     return of_groups.with_columns(is_complete=pl.col("n_missing") == 0)
 
@@ -116,7 +126,7 @@ def counted_competitions(
     ).collect(engine="streaming")
 
 
-def expected(settings: pl.DataFrame, models: pl.DataFrame | None = None) -> pl.DataFrame:
+def expected_games(settings: pl.DataFrame, models: pl.DataFrame | None = None) -> pl.DataFrame:
     """The games that each model is to finish: a row for each model and setting.
 
     The settings are all that any model played; of games that nobody can repeat, the model's own.
@@ -154,7 +164,7 @@ def competitions(lake: StoredLake) -> pl.DataFrame:
     of all its games n_games, n_complete; `REPLAYS`; and n_larger, how many would be expected if the
     larger number in the middle were. A game more of one setting is none of another.
     """
-    settings = lake.once(played)
+    settings = lake.cached(played_games)
     of_competition = ["competition", "game_type"]
     # Settings of which as many are asked are counted together: settings times models may be many.
     alike = (
@@ -198,10 +208,10 @@ def competitions(lake: StoredLake) -> pl.DataFrame:
     )
 
 
-def expected_of(lake: StoredLake, n: int | None) -> pl.DataFrame:
+def fixed_expected_games(lake: StoredLake, n: int | None) -> pl.DataFrame:
     """The same with `n` games expected of each model in each competition, whatever their settings;
     without `n`, as it is."""
-    found = lake.once(competitions)
+    found = lake.cached(competitions)
     if n is None:
         return found
     return found.with_columns(
@@ -275,7 +285,7 @@ def _repeats(lake: StoredLake) -> pl.DataFrame:
     )
 
 
-def lacking(lake: StoredLake, edition: Edition) -> pl.DataFrame:
+def models_with_missing_games(lake: StoredLake, edition: Edition) -> pl.DataFrame:
     """A row for each tested model: model, lacks, n_self_play.
 
     `lacks` lists the competitions that others finished and this one did not, of those that the win
@@ -283,21 +293,23 @@ def lacking(lake: StoredLake, edition: Edition) -> pl.DataFrame:
     comparable. `n_self_play` is its number of games of `self_play`.
     """
     n_complete = pl.col("n_complete")
-    won = counted_competitions(lake, {"win_rate": metric("win_rate", edition)}, Request(edition))
+    won = counted_competitions(
+        lake, {"win_rate": metric_spec("win_rate", edition)}, Request(edition)
+    )
     is_counted = pl.col("competition").is_in(won["competition"].drop_nulls().implode())
     is_lacking = is_counted & (n_complete == 0) & (n_complete.max().over("competition") > 0)
     of_model = (
-        lake.once(competitions)
+        lake.cached(competitions)
         .with_columns(is_lacking=is_lacking)
         .sort("competition")
         .group_by("model", maintain_order=True)
         .agg(lacks=pl.col("competition").filter("is_lacking"))
     )
-    joined = of_model.join(lake.once(self_play), on="model", how="left", nulls_equal=True)
+    joined = of_model.join(lake.cached(count_self_play), on="model", how="left", nulls_equal=True)
     return joined.with_columns(pl.col("n_self_play").fill_null(0))
 
 
-def self_play(lake: StoredLake) -> pl.DataFrame:
+def count_self_play(lake: StoredLake) -> pl.DataFrame:
     """model, n_self_play: finished games of hidden roles in which one model holds every seat.
 
     In such a game one side wins what the other loses, so it says little about the model. A model
@@ -320,7 +332,7 @@ def self_play(lake: StoredLake) -> pl.DataFrame:
     return counted.sort("model", nulls_last=True).collect(engine="streaming")
 
 
-def unknown_notes(lake: StoredLake, game_types: Collection[str] | None = None) -> list[str]:
+def unknown_game_notes(lake: StoredLake, game_types: Collection[str] | None = None) -> list[str]:
     """Notes if the lake has games of a package that is not installed, or declared otherwise here.
 
     `game_types` are those that are shown, None for all.
@@ -328,7 +340,7 @@ def unknown_notes(lake: StoredLake, game_types: Collection[str] | None = None) -
     notes, names = [], lake.unknown_tables
     changed, types = (
         ", ".join(name for name in of_lake if game_types is None or name in game_types)
-        for of_lake in (lake.redeclared_types, lake.unknown_types)
+        for of_lake in (lake.changed_game_types, lake.unknown_game_types)
     )
     if changed:
         notes.append(
@@ -348,16 +360,18 @@ def unknown_notes(lake: StoredLake, game_types: Collection[str] | None = None) -
 
 def replay_notes(rows: pl.DataFrame) -> list[str]:
     """A note of the models that have replays or repeats, from rows of values or a leaderboard."""
-    if not {"model", *REPLAYS} <= set(rows.columns):
+    if not {"model", *REPLAY_COLUMNS} <= set(rows.columns):
         return []
-    of_models = rows.group_by("model").agg(pl.col(*REPLAYS).max()).sort("model", nulls_last=True)
+    of_models = (
+        rows.group_by("model").agg(pl.col(*REPLAY_COLUMNS).max()).sort("model", nulls_last=True)
+    )
     models: dict[str, list[str]] = {}
-    has_some = of_models.filter(pl.any_horizontal(pl.col(*REPLAYS) > 0))
+    has_some = of_models.filter(pl.any_horizontal(pl.col(*REPLAY_COLUMNS) > 0))
     for model, n_replays, n_repeats in has_some.iter_rows():
         replayed = f"{_are(n_replays, 'replay')} of its settings, more than other models have"
         repeated = f"{_are(n_repeats, 'repeat')} of another, equal in every word"
         parts = [*[replayed] * bool(n_replays), *[repeated] * bool(n_repeats)]
-        models.setdefault(", and ".join(parts), []).append(model or NAMELESS)
+        models.setdefault(", and ".join(parts), []).append(model or UNNAMED_MODEL)
     return [
         f"{_some(names)}{', each' if len(names) > 1 else ''}: {said}, by competition; all of them "
         "count"
@@ -365,7 +379,7 @@ def replay_notes(rows: pl.DataFrame) -> list[str]:
     ]
 
 
-def smaller_notes(
+def fewer_games_notes(
     lake: StoredLake | None, rows: pl.DataFrame, expected: int | None = None
 ) -> list[str]:
     """A note of each model of the rows that finished fewer games than another, and is complete.
@@ -377,16 +391,16 @@ def smaller_notes(
     most = pl.col("n_complete").max().over("competition")
     is_smaller = (pl.col("n_larger") > pl.col("n_expected")) & (pl.col("n_missing") == 0)
     there = pl.concat(
-        one.once(competitions)
+        one.cached(competitions)
         .with_columns(most=most)
         .filter(is_smaller, pl.col("n_complete") < most)
         .select("model", "competition", "n_complete", "most")
-        for one in lake.by_system()
+        for one in lake.split_by_system()
     )
     kept = there.join(rows.select("model").unique(), on="model", how="semi", nulls_equal=True)
     alike: dict[tuple[str, int, int], list[str]] = {}
     for model, competition, n, of in kept.sort(pl.all(), nulls_last=True).iter_rows():
-        alike.setdefault((model or NAMELESS, n, of), []).append(competition)
+        alike.setdefault((model or UNNAMED_MODEL, n, of), []).append(competition)
     return [
         f"{model}: {n:,} games where one has {of:,}, in {_some(names)}; if games were lost, state "
         f"`--expected {of}`"
@@ -397,16 +411,16 @@ def smaller_notes(
 def self_play_notes(games: pl.DataFrame) -> list[str]:
     """A note for the win rates of models with games of `self_play`; empty if there are none."""
     return [
-        f"win_rate of {model or NAMELESS}: in {n_games} of its games this model plays "
+        f"win_rate of {model or UNNAMED_MODEL}: in {n_games} of its games this model plays "
         "every seat; what one side wins there, the other loses"
         for model, n_games in games.select("model", "n_self_play").iter_rows()
     ]
 
 
-def lake_notes(lake: StoredLake) -> list[str]:
+def lake_completeness_notes(lake: StoredLake) -> list[str]:
     """The same of all models of each system of a lake."""
-    of_systems = (one.once(competitions).group_by("model") for one in lake.by_system())
-    sums = (rows.agg(pl.col(*REPLAYS).sum()) for rows in of_systems)
+    of_systems = (one.cached(competitions).group_by("model") for one in lake.split_by_system())
+    sums = (rows.agg(pl.col(*REPLAY_COLUMNS).sum()) for rows in of_systems)
     return [note for rows in sums for note in replay_notes(rows)]
 
 

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from pipeline.metrics.known import Metric, Rows, Term, as_hit, either, one
+from pipeline.metrics.registry import Metric, Rows, Term, as_hit, either, one
 from pipeline.vocabulary import GameType
 
 _TERMS = (Term("agreements", (GameType.COST_SHARING,)),)

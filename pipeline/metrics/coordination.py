@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from pipeline.metrics.known import Metric, Rows, Tables, Term, as_hit, either, one
+from pipeline.metrics.registry import Metric, Rows, Tables, Term, as_hit, either, one
 from pipeline.vocabulary import GameType
 
 _TERMS = (Term("own_proposals", (GameType.COST_SHARING,)),)

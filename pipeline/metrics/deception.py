@@ -2,8 +2,8 @@
 
 import polars as pl
 
-from pipeline.games import with_sides
-from pipeline.metrics.known import Metric, Rows, Term, as_hit, either
+from pipeline.games import game_types_with_sides
+from pipeline.metrics.registry import Metric, Rows, Term, as_hit, either
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES, GameType, Side
 
 GUESS_WEIGHT = 0.25  # the paper's lambda
@@ -20,7 +20,7 @@ def _by_side(hidden: pl.Expr, civilian: pl.Expr) -> pl.Expr:
 PAPER = Metric(
     has_partial_hits=False,
     terms=(
-        Term("hidden_wins", with_sides()),
+        Term("hidden_wins", game_types_with_sides()),
         Term("wrong_guesses", (GameType.CHAMELEON,), weight=GUESS_WEIGHT),
     ),
     rows=(

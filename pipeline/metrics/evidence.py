@@ -11,16 +11,24 @@ from typing import Any, TypedDict, Unpack
 import polars as pl
 
 from pipeline import column
-from pipeline.cells import counted, ends, texts as cells_texts
 from pipeline.column import Column
-from pipeline.errors import UsageError, choose
+from pipeline.errors import UsageError, suggest_names
 from pipeline.events.contracts import GAME_TABLES, TABLES
 from pipeline.lake import StoredLake
-from pipeline.lake.stream import looked_up, texts, with_texts
-from pipeline.metrics import DEFAULT_CONFIDENCE, known, metrics, rows
-from pipeline.metrics.known import METRIC, MISSING, POOLED, VALUES, Combine, Tables, counted_in
-from pipeline.metrics.request import Request, check, check_models, condition_on, several
-from pipeline.metrics.rows import (
+from pipeline.lake.row_stream import add_message_texts, iter_with_texts, message_lengths_select
+from pipeline.metrics import DEFAULT_CONFIDENCE, metrics, registry, row_queries
+from pipeline.metrics.estimates import check_engine
+from pipeline.metrics.registry import (
+    METRIC_COLUMN,
+    METRIC_VALUE_COLUMNS,
+    MISSING_COLUMNS,
+    POOLED_COMBINES,
+    Combine,
+    Tables,
+    per_system,
+)
+from pipeline.metrics.request import Request, as_list, check, check_models, parse_condition
+from pipeline.metrics.row_queries import (
     COMPARED,
     HITS,
     rows as rows_rows,
@@ -28,9 +36,9 @@ from pipeline.metrics.rows import (
     unclear_others,
     with_compared,
 )
-from pipeline.metrics.values import check_engine
-from pipeline.sqlfiles import identifier, literal
-from pipeline.vocabulary import DEFAULT_GAMES, PAPER, Edition, Engine
+from pipeline.sql_files import quote_identifier, quote_literal
+from pipeline.text_format import format_count, format_interval, format_values as cells_texts
+from pipeline.vocabulary import DEFAULT_N_GAMES, PAPER, Edition, Engine
 
 # Pages of sorted rows: so many rows from a place on.
 #
@@ -45,7 +53,7 @@ def check_limit(limit: int | None, offset: int = 0) -> None:
         raise UsageError(f"the offset must be 0 or more, and a number of rows, not {offset}")
 
 
-def page_of(
+def sorted_page(
     rows: pl.LazyFrame,
     columns: Mapping[str, Column],
     key: Sequence[str],
@@ -65,7 +73,7 @@ def page_of(
     types = {name: one.dtype for name, one in columns.items()}
     known = [name for name, one in types.items() if one == pl.String or one.is_numeric()]
     if sort and sort not in known:
-        raise UsageError(f"cannot sort by {sort}: {choose([sort], known)}")
+        raise UsageError(f"cannot sort by {sort}: {suggest_names([sort], known)}")
     order = list(dict.fromkeys([sort, *key] if sort else key))
     is_down = [descending, *[False] * (len(order) - 1)]
     return rows.sort(order, descending=is_down, nulls_last=True).slice(offset, limit)
@@ -77,8 +85,11 @@ _OF_ROW = (
     *("message_index", "content"),
 )
 _MESSAGE = TABLES["messages"].columns()
-_KNOWN = {**_MESSAGE, **rows.COLUMNS, "game_type": _MESSAGE["game_type"]}
-COLUMNS: Mapping[str, Column] = {"metric": METRIC, **{name: _KNOWN[name] for name in _OF_ROW}}
+_KNOWN = {**_MESSAGE, **row_queries.VIEW_COLUMNS, "game_type": _MESSAGE["game_type"]}
+EVIDENCE_COLUMNS: Mapping[str, Column] = {
+    "metric": METRIC_COLUMN,
+    **{name: _KNOWN[name] for name in _OF_ROW},
+}
 # The others are looked up for the rows that are shown, since for all it is most of the work.
 _COUNTED = tuple(name for name in _OF_ROW if name not in (COMPARED, "content"))
 # Rows alike in all of these are alike in every column.
@@ -88,14 +99,14 @@ _ORDER = (
 )
 # What is not counted is no hit and no miss, as in `rows_where`.
 _HIT = pl.when("is_counted").then("hit").alias("hit")
-_ORDER_BY = ", ".join(f"{identifier(column)} NULLS LAST" for column in _ORDER)
+_ORDER_BY = ", ".join(f"{quote_identifier(column)} NULLS LAST" for column in _ORDER)
 
 # Of so few games polars finds all rows before DuckDB is loaded, and of so few bytes their messages.
 _FEW_GAMES = 50_000
 _FEW_BYTES = 2**20
 
 
-class Choices(TypedDict, total=False):
+class EvidenceOptions(TypedDict, total=False):
     """The arguments of `evidence` that say which rows a metric counts, and which engine finds them:
     without one, whichever is the fastest.
     """
@@ -109,7 +120,7 @@ class Choices(TypedDict, total=False):
     where: str | None
 
 
-@counted_in(COLUMNS)
+@per_system(EVIDENCE_COLUMNS)
 def evidence(
     lake: StoredLake,
     metric: str,
@@ -117,7 +128,7 @@ def evidence(
     edition: Edition = PAPER,
     engine: Engine = "polars",
     master: str | None = None,
-    num_of_game: int = DEFAULT_GAMES,
+    num_of_game: int = DEFAULT_N_GAMES,
     model: str | Sequence[str] | None = None,
     game_type: str | Sequence[str] | None = None,
     where: str | None = None,
@@ -142,7 +153,7 @@ def evidence(
     >>> misses.select("player", "what", "hit").rows()[:2]
     [('Player 1', 'nobody', 0.0), ('Player 3', 'Player 1', 0.0)]
     """
-    choices: Choices = {
+    choices: EvidenceOptions = {
         "engine": engine,
         "master": master,
         "edition": edition,
@@ -155,7 +166,7 @@ def evidence(
     return pl.concat(parts)
 
 
-@counted_in({})
+@per_system({})
 def evidence_parts(
     lake: StoredLake,
     metric: str,
@@ -163,7 +174,7 @@ def evidence_parts(
     hit: bool | None = None,
     unclear: bool = False,
     limit: int | None = None,
-    **choices: Unpack[Choices],
+    **choices: Unpack[EvidenceOptions],
 ) -> Iterator[pl.DataFrame]:
     """The same rows as `evidence`, or the first `limit`, some at a time; at least one part.
 
@@ -179,11 +190,14 @@ def evidence_parts(
     if engine == "polars" or (
         engine is None
         and (
-            not known.has_sql(metric)
-            or (_has_few_games(lake) and sum(lake.sizes("messages").values()) <= _FEW_BYTES)
+            not registry.has_sql(metric)
+            or (
+                _has_few_games(lake)
+                and sum(lake.file_sizes_bytes("messages").values()) <= _FEW_BYTES
+            )
         )
     ):
-        counted = of_tables(lake.table, metric, request, condition)
+        counted = evidence_rows(lake.table, metric, request, condition)
         own = counted.collect().select(pl.lit(metric).alias("metric"), *_OF_ROW)
         return iter([own.sort(_ORDER, nulls_last=True).slice(0, limit)])
     return _by_sql(lake, metric, request, condition, choices, limit=limit)
@@ -194,37 +208,42 @@ def _by_sql(
     name: str,
     request: Request,
     condition: str,
-    choices: Choices,
+    choices: EvidenceOptions,
     *,
     limit: int | None,
 ) -> Iterator[pl.DataFrame]:
     """The rows with their messages, or the first `limit`; in one part if Spark finds them."""
     is_spark = choices.get("engine") == "spark"
     of_row = _OF_ROW[:-1]
-    select = f"""SELECT {literal(name)} AS metric, {_listed(of_row, "counted.")}, messages.content
+    select = f"""SELECT {quote_literal(name)} AS metric,
+    {_listed(of_row, "counted.")}, messages.content
 FROM ({rows_where(condition, name, of_row, request)}) AS counted
-LEFT JOIN {"messages" if is_spark else texts(lake)} AS messages
+LEFT JOIN {"messages" if is_spark else message_lengths_select(lake)} AS messages
     ON messages.game_id = counted.game_id AND messages.message_index = counted.message_index
 ORDER BY {_ORDER_BY} LIMIT {"ALL" if limit is None else int(limit)}"""
     if is_spark:
         yield _on_spark(lake, request, select, choices)
         return
     # Imported here, so that polars does not wait for it.
-    from pipeline.warehouse import bounded, parts
+    from pipeline.warehouse import connect_with_memory_limit, iter_parts
 
-    with bounded(lake, rows.shared(request.num_of_game), select, sorts_texts=True) as connection:
-        yield from with_texts(lake, parts(connection, select))
+    with connect_with_memory_limit(
+        lake, row_queries.shared(request.num_of_game), select, sorts_texts=True
+    ) as connection:
+        yield from iter_with_texts(lake, iter_parts(connection, select))
 
 
-def _on_spark(lake: StoredLake, request: Request, select: str, choices: Choices) -> pl.DataFrame:
+def _on_spark(
+    lake: StoredLake, request: Request, select: str, choices: EvidenceOptions
+) -> pl.DataFrame:
     # Imported here: it is an extra, and slow to import.
-    from pipeline.spark import Views, open_session
+    from pipeline.spark import SparkViews, open_session
 
-    named = rows.shared(request.num_of_game)
-    return Views(open_session(choices.get("master")), lake, named).query(select)
+    named = row_queries.shared(request.num_of_game)
+    return SparkViews(open_session(choices.get("master")), lake, named).query(select)
 
 
-@counted_in(COLUMNS)
+@per_system(EVIDENCE_COLUMNS)
 def evidence_page(
     lake: StoredLake,
     metric: str,
@@ -233,7 +252,7 @@ def evidence_page(
     unclear: bool = False,
     offset: int = 0,
     limit: int = 50,
-    **choices: Unpack[Choices],
+    **choices: Unpack[EvidenceOptions],
 ) -> pl.DataFrame:
     """At most `limit` rows of `evidence`, without the first `offset`.
 
@@ -255,7 +274,7 @@ def _page(
     condition: str,
     *,
     limit: int,
-    choices: Choices,
+    choices: EvidenceOptions,
     offset: int = 0,
 ) -> pl.DataFrame:
     """A few rows with what is read for them alone: by type and game, since a join reads all."""
@@ -271,7 +290,7 @@ ORDER BY {_ORDER_BY} LIMIT {int(limit)} OFFSET {int(offset)}"""
 
     # Without the hit, which may depend on other games.
     keys = [column for column in _ORDER if column != "hit"]
-    declared = known.metric(name, request.edition)
+    declared = registry.metric_spec(name, request.edition)
     about = with_compared(name, request.edition, rows_rows(declared, table, request), table)
     found = (
         counted.lazy()
@@ -284,7 +303,7 @@ ORDER BY {_ORDER_BY} LIMIT {int(limit)} OFFSET {int(offset)}"""
         )
         .collect()
     )
-    return looked_up(lake, found).select(pl.lit(name).alias("metric"), *_OF_ROW)
+    return add_message_texts(lake, found).select(pl.lit(name).alias("metric"), *_OF_ROW)
 
 
 def evidence_totals(
@@ -293,7 +312,7 @@ def evidence_totals(
     *,
     hit: bool | None = None,
     unclear: bool = False,
-    **choices: Unpack[Choices],
+    **choices: Unpack[EvidenceOptions],
 ) -> pl.DataFrame:
     """What the rows of `evidence` come to, in one row: hits, counted and n_games."""
     select = f"""SELECT
@@ -301,7 +320,7 @@ def evidence_totals(
     CAST(count(*) AS BIGINT) AS counted,
     CAST(count(DISTINCT game_id) AS BIGINT) AS n_games
 FROM counted"""
-    lake = lake.of_one_system()
+    lake = lake.for_single_system()
     # Without the messages, which are most of the work.
     request, columns = _request(lake, metric, choices, unclear=unclear), ("game_id", "hit")
     condition = _condition(hit, unclear=unclear)
@@ -316,7 +335,7 @@ def _selected(
     select: str,
     *,
     columns: Sequence[str],
-    choices: Choices,
+    choices: EvidenceOptions,
 ) -> pl.DataFrame:
     """The result of a SELECT on the rows `counted`, of which it needs these columns.
 
@@ -325,7 +344,7 @@ def _selected(
     """
     engine = choices.get("engine")
     is_small = _has_few_games(lake)
-    if engine == "polars" or (engine is None and (is_small or not known.has_sql(name))):
+    if engine == "polars" or (engine is None and (is_small or not registry.has_sql(name))):
         own = _rows_where(condition, lake.table, name, request).with_columns(_HIT)
         counted = _with_others(own, name, lake.table, request)
         answer = pl.SQLContext(counted=counted).execute(select, eager=False)
@@ -334,26 +353,26 @@ def _selected(
     if engine == "spark":
         return _on_spark(lake, request, with_rows, choices)
     # Imported here, so that polars does not wait for it.
-    from pipeline.warehouse import few
+    from pipeline.warehouse import query_small
 
-    return few(lake, rows.shared(request.num_of_game), with_rows)
+    return query_small(lake, row_queries.shared(request.num_of_game), with_rows)
 
 
 def _has_few_games(lake: StoredLake) -> bool:
-    return sum(lake.counts("games").values()) <= _FEW_GAMES
+    return sum(lake.row_counts_by_file("games").values()) <= _FEW_GAMES
 
 
-def _request(lake: StoredLake, name: str, choices: Choices, *, unclear: bool) -> Request:
+def _request(lake: StoredLake, name: str, choices: EvidenceOptions, *, unclear: bool) -> Request:
     """The request for these rows; raises UsageError for a name or an engine that does not exist."""
     check_engine(choices.get("engine", "polars"), choices.get("master"))
-    known.metric(name)
+    registry.metric_spec(name)
     request = Request(
         edition=choices.get("edition", PAPER),
         by=("model",),
-        num_of_game=choices.get("num_of_game", DEFAULT_GAMES),
-        models=several(choices.get("model")),
-        game_types=several(choices.get("game_type")),
-        where=condition_on([name], choices.get("where")),
+        num_of_game=choices.get("num_of_game", DEFAULT_N_GAMES),
+        models=as_list(choices.get("model")),
+        game_types=as_list(choices.get("game_type")),
+        where=parse_condition([name], choices.get("where")),
         has_unclear_others=unclear,
     )
     check(lake, request, [name])
@@ -361,7 +380,7 @@ def _request(lake: StoredLake, name: str, choices: Choices, *, unclear: bool) ->
 
 
 def _listed(columns: Sequence[str], before: str = "") -> str:
-    return ", ".join(f"{before}{identifier(column)}" for column in columns)
+    return ", ".join(f"{before}{quote_identifier(column)}" for column in columns)
 
 
 def _condition(hit: bool | None, *, unclear: bool) -> str:
@@ -375,7 +394,7 @@ def _condition(hit: bool | None, *, unclear: bool) -> str:
     )
 
 
-def of_tables(
+def evidence_rows(
     tables: Tables, name: str, request: Request, condition: str = "is_counted"
 ) -> pl.LazyFrame:
     """The rows of the metric that meet the condition, in no order, with all their own columns."""
@@ -387,7 +406,7 @@ def of_tables(
 
 
 def _rows_where(condition: str, tables: Tables, name: str, request: Request) -> pl.LazyFrame:
-    of_metric = rows_rows(known.metric(name, request.edition), tables, request)
+    of_metric = rows_rows(registry.metric_spec(name, request.edition), tables, request)
     return of_metric.filter(pl.sql_expr(condition))
 
 
@@ -398,31 +417,44 @@ def _with_others(own: pl.LazyFrame, name: str, tables: Tables, request: Request)
 
 # How the rows of evidence add up to a value: each term with its weight, and what it adds.
 
-SUM_COLUMNS: Mapping[str, column.Column] = {
-    "term": column.text("the ratio; null for the value itself", nullable=True),
-    "hits": column.number("its numerator, in rows; null for a value of several ratios"),
-    "counted": column.count("its denominator, in rows; null like `hits`", nullable=True),
-    "ratio": column.share("hits / counted; null if nothing is counted").shown("hits / counted"),
-    "weight": column.share("what the ratio is multiplied by; null if the terms are pooled"),
-    "value": column.share(
+EVIDENCE_SUM_COLUMNS: Mapping[str, column.Column] = {
+    "term": column.text_column("the ratio; null for the value itself", nullable=True),
+    "hits": column.number_column("its numerator, in rows; null for a value of several ratios"),
+    "counted": column.count_column("its denominator, in rows; null like `hits`", nullable=True),
+    "ratio": column.proportion_column("hits / counted; null if nothing is counted").with_heading(
+        "hits / counted"
+    ),
+    "weight": column.proportion_column(
+        "what the ratio is multiplied by; null if the terms are pooled"
+    ),
+    "value": column.proportion_column(
         "what the term adds to the value; in the last row the value, null if it is undefined"
     ),
     **{
-        name: VALUES[name]
+        name: METRIC_VALUE_COLUMNS[name]
         for name in (
-            *("ci_low", "ci_high", "n_games", "n_unknown", "thin", "lacks", *MISSING, "reason"),
+            *(
+                "ci_low",
+                "ci_high",
+                "n_games",
+                "n_unknown",
+                "thin",
+                "lacks",
+                *MISSING_COLUMNS,
+                "reason",
+            ),
         )
     },
 }
 
 
-@counted_in(SUM_COLUMNS)
+@per_system(EVIDENCE_SUM_COLUMNS)
 def evidence_sum(
     lake: StoredLake,
     metric: str,
     *,
     confidence: float | None = DEFAULT_CONFIDENCE,
-    **choices: Unpack[Choices],
+    **choices: Unpack[EvidenceOptions],
 ) -> pl.DataFrame:
     """How the rows of `evidence` add up to the metric's value: a row for each term, then the whole.
 
@@ -436,31 +468,40 @@ def evidence_sum(
     [('votes', 8.0, 16, 0.5), (None, 8.0, 16, 0.5)]
     """
     values = partial(metrics, lake, metric=[metric], confidence=confidence)
-    models = several(choices.get("model")) or ()
+    models = as_list(choices.get("model")) or ()
     if len(models) == 1:
         check_models(lake, models)
         # Others are counted too, since they tell what its value lacks.
-        of_all: Choices = {**choices, "model": None}
+        of_all: EvidenceOptions = {**choices, "model": None}
         rows = values(by="model", **of_all).filter(model=models[0])
         rows = values(by="model", **choices) if rows.is_empty() else rows
     else:
         rows = values(by=None, **choices)
-    edition, none = choices.get("edition", PAPER), pl.DataFrame(schema=column.schema(SUM_COLUMNS))
-    return pl.concat([sum_of(row, edition) for row in rows.iter_rows(named=True)] or [none])
+    edition, none = (
+        choices.get("edition", PAPER),
+        pl.DataFrame(schema=column.polars_schema(EVIDENCE_SUM_COLUMNS)),
+    )
+    return pl.concat(
+        [format_value_sum(row, edition) for row in rows.iter_rows(named=True)] or [none]
+    )
 
 
-def sum_of(row: dict[str, Any], edition: Edition) -> pl.DataFrame:
+def format_value_sum(row: dict[str, Any], edition: Edition) -> pl.DataFrame:
     """The same of a row of `metrics`."""
-    combine = known.metric(row["metric"], edition).combine
-    whole = {name: row.get(name) for name in SUM_COLUMNS if name not in ("term", "weight", "ratio")}
+    combine = registry.metric_spec(row["metric"], edition).combine
+    whole = {
+        name: row.get(name)
+        for name in EVIDENCE_SUM_COLUMNS
+        if name not in ("term", "weight", "ratio")
+    }
     terms = [_term(term, combine, row["terms"]) for term in row["terms"] or ()]
-    return pl.DataFrame([*terms, whole], schema=column.schema(SUM_COLUMNS))
+    return pl.DataFrame([*terms, whole], schema=column.polars_schema(EVIDENCE_SUM_COLUMNS))
 
 
 def _term(
     term: dict[str, Any], combine: Combine, terms: Sequence[dict[str, Any]]
 ) -> dict[str, Any]:
-    is_pooled = combine in POOLED
+    is_pooled = combine in POOLED_COMBINES
     weight = None if is_pooled else term["weight"]
     n_pooled = sum(pooled["counted"] for pooled in terms)
     share = term["counted"] / n_pooled if is_pooled and n_pooled else weight
@@ -469,21 +510,21 @@ def _term(
     return {**term, "weight": weight, "ratio": ratio, "value": value}
 
 
-def sentence(name: str, rows: pl.DataFrame) -> str:
+def format_sum_sentence(name: str, rows: pl.DataFrame) -> str:
     """The sum in a line, as in `judgement: 32 of 80 = 0.4000, interval .25 to .56, 40 games`."""
-    *terms, whole = rows.to_dicts() or [dict.fromkeys(SUM_COLUMNS)]
+    *terms, whole = rows.to_dicts() or [dict.fromkeys(EVIDENCE_SUM_COLUMNS)]
     n_unknown = whole["n_unknown"]
-    unknown = f"; {counted(n_unknown, 'row')} of unknown hit not counted" if n_unknown else ""
+    unknown = f"; {format_count(n_unknown, 'row')} of unknown hit not counted" if n_unknown else ""
     if whole["value"] is None:
         return f"{name}: no value: {whole['reason'] or 'nothing was counted'}{unknown}"
-    value = cells_texts([whole["value"]], SUM_COLUMNS["value"].decimals)[0]
+    value = cells_texts([whole["value"]], EVIDENCE_SUM_COLUMNS["value"].decimals)[0]
     parts = [f"{name}: {_added(whole, terms)} = {value}"]
     if whole["ci_low"] is not None:
-        parts.append(f"interval {ends(whole['ci_low'], whole['ci_high'])}")
+        parts.append(f"interval {format_interval(whole['ci_low'], whole['ci_high'])}")
     thin = ", ".join(term["term"] or "in all" for term in whole["thin"] or ())
-    line = ", ".join([*parts, counted(whole["n_games"], "game")])
+    line = ", ".join([*parts, format_count(whole["n_games"], "game")])
     lacks = ", ".join(whole["lacks"] or ())
-    n_missing, n_expected = (whole[name] for name in MISSING)
+    n_missing, n_expected = (whole[name] for name in MISSING_COLUMNS)
     gone = f"{n_missing:,} of {n_expected:,} games, by competition" if n_missing else ""
     more = {"thin": thin, "lacks what other models have": lacks, "lacks": gone}
     said = "".join(f"; {what}: {names}" for what, names in more.items() if names)

@@ -3,12 +3,12 @@
 import polars as pl
 from msgspec.structs import replace
 
-from pipeline.games import with_sought_roles
-from pipeline.metrics.known import Combine, Metric, Rows, Term, as_hit, one
+from pipeline.games import game_types_with_sought_roles
+from pipeline.metrics.registry import Combine, Metric, Rows, Term, as_hit, one
 from pipeline.vocabulary import GameType, Side
 
 PAPER = Metric(
-    terms=(Term("votes", with_sought_roles()),),
+    terms=(Term("votes", game_types_with_sought_roles()),),
     has_partial_hits=False,
     rows=(
         Rows(

@@ -3,8 +3,17 @@
 import polars as pl
 from msgspec.structs import replace
 
-from pipeline.events.prose import answers, has_thoughts
-from pipeline.metrics.known import Combine, Metric, Rows, Tables, Term, as_hit, either, one
+from pipeline.events.text_parsing import answers_without_thoughts, has_reasoning_text
+from pipeline.metrics.registry import (
+    Combine,
+    Metric,
+    Rows,
+    Tables,
+    Term,
+    as_hit,
+    either,
+    one,
+)
 from pipeline.vocabulary import Choice, GameType
 
 _TERMS = (
@@ -55,14 +64,14 @@ _READS_TEXTS = pl.col("system").is_in(["magic", "chatarena"])
 def _choices_as_read(tables: Tables) -> pl.LazyFrame:
     """The decisions; of a text that holds thoughts, the choice that the answer alone makes."""
     text = pl.col("text")
-    said = text.map_batches(answers, pl.String)
+    said = text.map_batches(answers_without_thoughts, pl.String)
     choice = (
         pl.when(said.str.to_lowercase().str.contains(Choice.COOPERATE, literal=True))
         .then(pl.lit(str(Choice.COOPERATE)))
         .when(said.str.contains(r"\S"))
         .then(pl.lit(str(Choice.DEFECT)))
     )
-    is_read = _READS_TEXTS & has_thoughts(text)
+    is_read = _READS_TEXTS & has_reasoning_text(text)
     return tables("decisions").with_columns(
         choice=pl.when(is_read).then(choice).otherwise("choice")
     )
@@ -72,7 +81,10 @@ def _amounts_as_read(tables: Tables) -> pl.LazyFrame:
     """The contributions, read like that, with the least of their round."""
     games = tables("games").select("game_id", "format_version", "n_players")
     text, amount, is_read = pl.col("text"), pl.col("amount"), pl.col("is_read")
-    said, is_pgm = text.map_batches(answers, pl.String), pl.col("format_version") == "pgm"
+    said, is_pgm = (
+        text.map_batches(answers_without_thoughts, pl.String),
+        pl.col("format_version") == "pgm",
+    )
     of_pgm, first = said.str.extract(r"I contribute ([0-9]+)"), said.str.extract(r"\b([0-9]+)\b")
     stated = pl.when(is_pgm).then(of_pgm).otherwise(first).cast(pl.Float64)
     of_round = ["game_id", "round"]
@@ -81,7 +93,7 @@ def _amounts_as_read(tables: Tables) -> pl.LazyFrame:
     return (
         tables("contributions")
         .join(games, on="game_id")
-        .with_columns(is_read=(_READS_TEXTS & has_thoughts(text)).fill_null(value=False))
+        .with_columns(is_read=(_READS_TEXTS & has_reasoning_text(text)).fill_null(value=False))
         .with_columns(amount=pl.when(is_read).then(stated).otherwise(amount))
         .with_columns(least_amount=amount.min().over(of_round))
         .with_columns(

@@ -3,7 +3,7 @@
 import polars as pl
 from msgspec.structs import replace
 
-from pipeline.metrics.known import Metric, Rows, Term, as_hit, one
+from pipeline.metrics.registry import Metric, Rows, Term, as_hit, one
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES
 
 PAPER = Metric(

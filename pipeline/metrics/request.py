@@ -13,13 +13,19 @@ import polars as pl
 from msgspec import Struct
 
 from pipeline import games
-from pipeline.errors import OtherSystemError, UsageError, choose, in_quotes, nearest
-from pipeline.events.contracts import TABLES, OfPlayer, polars_schema
-from pipeline.game import FIXED
+from pipeline.errors import (
+    OtherSystemError,
+    UsageError,
+    suggest_names,
+    suggest_quotes,
+    suggest_similar_names,
+)
+from pipeline.events.contracts import TABLES, PlayerRow, table_schema
+from pipeline.game_record import FIXED_SETTING_KEYS
 from pipeline.lake import StoredLake
-from pipeline.metrics.known import Metric, metric, names as edition_names
-from pipeline.sqlfiles import identifier, literal
-from pipeline.vocabulary import ALL, DEFAULT_GAMES, LOSS, PAPER, RELEASE, Edition
+from pipeline.metrics.registry import Metric, metric_names as edition_names, metric_spec
+from pipeline.sql_files import quote_identifier, quote_literal
+from pipeline.vocabulary import ALL_GAME_TYPES, DEFAULT_N_GAMES, LOSS, PAPER, RELEASE, Edition
 
 # A condition on rows, given in SQL: read once, and written in words that all engines read alike.
 #
@@ -61,7 +67,7 @@ def compared_texts(where: Condition, column: str) -> list[str]:
     """Return the texts that a condition compares a column with, by = or IN."""
     text = r"'(?:[^']|'')*'"
     one, several = f"= ({text})", rf"IN \(({text}(?:, {text})*)\)"
-    found = re.findall(rf"{re.escape(identifier(column))} (?:{one}|{several})", where.sql)
+    found = re.findall(rf"{re.escape(quote_identifier(column))} (?:{one}|{several})", where.sql)
     constants = [constant for pair in found for part in pair for constant in re.findall(text, part)]
     return [constant[1:-1].replace("''", "'") for constant in constants]
 
@@ -91,13 +97,13 @@ def condition(
         schema = {**schema, **dict.fromkeys(filter(is_key, columns), pl.String())}
     if strangers := [name for name in columns if name not in schema]:
         # The list is long, so what is more likely comes before it.
-        near = nearest(strangers, [*schema, *elsewhere])
+        near = suggest_similar_names(strangers, [*schema, *elsewhere])
         if having := elsewhere.get(strangers[0]):
             near = f"not all metrics have it; choose the metric from {', '.join(having)}"
         # Beside a column that there is, as in `role = civilian`, the name is a text.
         is_text = any(name in schema for name in columns)
-        columns_hint = "" if is_text else f"; else {choose(strangers, schema)}"
-        hint = near or f"{in_quotes(strangers[0])}{columns_hint}"
+        columns_hint = "" if is_text else f"; else {suggest_names(strangers, schema)}"
+        hint = near or f"{suggest_quotes(strangers[0])}{columns_hint}"
         raise UsageError(f"no column {', '.join(strangers)} for a condition: {hint}")
     types = {name: schema[name] for name in columns} or {"none": pl.Null()}
     try:
@@ -112,13 +118,13 @@ def condition(
     return Condition(f"CAST({sql} AS BOOLEAN)", tuple(columns))
 
 
-def constant(column: str, value: str, dtype: pl.DataType) -> str:
+def typed_constant(column: str, value: str, dtype: pl.DataType) -> str:
     """The value, as somebody wrote it, as one constant to compare a column of this type with.
 
     Raises UsageError for what is no number, or no truth, of a column that has these.
     """
     if not (dtype.is_numeric() or dtype == pl.Boolean):
-        return literal(value)
+        return quote_literal(value)
     kind, pattern = ("a number", _NUMBER) if dtype.is_numeric() else ("true or false", _TRUTH)
     if not re.fullmatch(pattern, value):
         raise UsageError(f"`{column}` is {kind}, not `{value}`")
@@ -187,13 +193,13 @@ def _written(node: Any, columns: dict[str, None], schema: Mapping[str, pl.DataTy
             return f"({of(node.this)} BETWEEN {ends})"
         case "Like" if parts <= {"this", "expression", "negate"} and node.expression.is_string:
             like = "NOT LIKE" if "negate" in parts else "LIKE"
-            return f"({of(node.this)} {like} {literal(node.expression.this)})"
+            return f"({of(node.this)} {like} {quote_literal(node.expression.this)})"
         case "Column" if parts == {"this"} and type(node.this).__name__ == "Identifier":
             columns[node.name] = None
-            return identifier(node.name)
+            return quote_identifier(node.name)
         case "Column" | "Dot" if is_key(key := _name(node)):
             columns[key] = None
-            return identifier(key)
+            return quote_identifier(key)
         case "Boolean" | "Null":
             return str(node.sql("duckdb"))
     if (constant := _constant(node)) is not None:
@@ -212,7 +218,7 @@ def _as_text(node: Any, schema: Mapping[str, pl.DataType]) -> str:
     if columns <= schema.keys():
         return ""
     is_name = isinstance(node, exp.Binary | exp.Column) and not columns & schema.keys()
-    return f"; {in_quotes(node.sql('duckdb').replace(' ', ''))}" if is_name else f"; {_QUOTES}"
+    return f"; {suggest_quotes(node.sql('duckdb').replace(' ', ''))}" if is_name else f"; {_QUOTES}"
 
 
 def _refuse_chain(node: Any) -> None:
@@ -269,7 +275,7 @@ def _constant(node: Any) -> str | None:
     """The text or number that the node is, in SQL; null for anything else."""
     match type(node).__name__:
         case "Literal":
-            return literal(node.this) if node.is_string else _number(node.this)
+            return quote_literal(node.this) if node.is_string else _number(node.this)
         case "Neg" if type(node.this).__name__ == "Literal" and not node.this.is_string:
             return _number(f"-{node.this.this}")
     return None
@@ -288,21 +294,21 @@ def _number(text: str) -> str:
 
 DEFAULT_BY = ("model", "game_type")
 POOL = "pooled"  # the term of a metric that is one ratio over all of its terms
-NO_LOSSES = (
+LOSSES_REFUSED = (
     "the release edition counts failed games as the published script does: leave out the choice of "
     "failures"
 )
 MOST_EXPECTED = 1_000_000_000
 
-_OF_EVERY_ROW = OfPlayer.columns()
+_OF_EVERY_ROW = PlayerRow.columns()
 GAME_COLUMNS: dict[str, pl.DataType] = {
-    name: dtype for name, dtype in polars_schema("games").items() if name not in _OF_EVERY_ROW
+    name: dtype for name, dtype in table_schema("games").items() if name not in _OF_EVERY_ROW
 } | {"opponent": pl.String()}
 """The columns of a game that its rows do not repeat, to group and choose by; `opponent` as in
 `results`. A column that `games` has is the game's, even where the rows have one of that name."""
 
 
-def several(names: Iterable[str] | None) -> tuple[str, ...] | None:
+def as_list(names: Iterable[str] | None) -> tuple[str, ...] | None:
     """The names, None for None; a text alone is one name, and no list of its letters."""
     if names is None:
         return None
@@ -318,19 +324,19 @@ def check_confidence(confidence: float | None) -> None:
         )
 
 
-def asked_for(metrics: Iterable[str] | None, edition: Edition) -> tuple[str, ...]:
+def requested_metrics(metrics: Iterable[str] | None, edition: Edition) -> tuple[str, ...]:
     """The metrics that are named; None stands for all of the edition."""
-    return edition_names(edition) if metrics is None else several(metrics) or ()
+    return edition_names(edition) if metrics is None else as_list(metrics) or ()
 
 
-def is_of_game(column: str) -> bool:
+def is_game_column(column: str) -> bool:
     """Whether a column is one of the game, or a key of its setting."""
     return column in GAME_COLUMNS or is_key(column)
 
 
 def setting_path(column: str) -> tuple[str, ...]:
     """The keys that lead to a column's value in the setting; empty for other columns."""
-    paths = {**FIXED, "topic": ("topic",)}
+    paths = {**FIXED_SETTING_KEYS, "topic": ("topic",)}
     return tuple(column.split(".")[1:]) if is_key(column) else paths.get(column, ())
 
 
@@ -340,10 +346,10 @@ def key_of_setting(column: str) -> pl.Expr:
     return pl.col(SETTING).str.json_path_match(f"${path}").alias(column)
 
 
-def chosen(**values: str | Sequence[str] | None) -> pl.Expr:
+def selection_condition(**values: str | Sequence[str] | None) -> pl.Expr:
     """Whether a row has one of the values in each of these columns; None stands for any."""
     asked = (
-        pl.col(name).is_in(several(some) or ()) for name, some in values.items() if some is not None
+        pl.col(name).is_in(as_list(some) or ()) for name, some in values.items() if some is not None
     )
     return pl.all_horizontal(pl.lit(value=True), *asked)
 
@@ -359,7 +365,7 @@ class Request(Struct, frozen=True):
 
     edition: Edition = PAPER
     by: tuple[str, ...] = DEFAULT_BY
-    num_of_game: int = DEFAULT_GAMES
+    num_of_game: int = DEFAULT_N_GAMES
     models: tuple[str, ...] | None = None
     game_types: tuple[str, ...] | None = None
     where: Condition | None = None
@@ -368,19 +374,19 @@ class Request(Struct, frozen=True):
     has_unclear_others: bool = False
 
     @property
-    def keys(self) -> list[str]:
+    def key_columns(self) -> list[str]:
         """The columns that identify a value."""
         return ["metric", *self.by]
 
     @property
-    def columns(self) -> tuple[str, ...]:
+    def used_columns(self) -> tuple[str, ...]:
         """The columns that rows are grouped or chosen by."""
         return (*self.by, *(self.where.columns if self.where else ()))
 
     @property
     def of_game(self) -> tuple[str, ...]:
         """Those of them that are columns of the game."""
-        return tuple(name for name in dict.fromkeys(self.columns) if is_of_game(name))
+        return tuple(name for name in dict.fromkeys(self.used_columns) if is_game_column(name))
 
     @property
     def fine(self) -> tuple[str, ...]:
@@ -402,7 +408,7 @@ class Request(Struct, frozen=True):
         A result may stand for a whole team, so it has no seat or player to group by.
         """
         of_a_side = _OF_EVERY_ROW.keys() - {"player"}
-        return all(name in of_a_side or is_of_game(name) for name in self.columns)
+        return all(name in of_a_side or is_game_column(name) for name in self.used_columns)
 
     def tells_type(self, of_metric: Collection[str]) -> bool:
         """Whether a group is of one of a metric's own game types by all that is asked.
@@ -434,7 +440,7 @@ class Request(Struct, frozen=True):
         of_metric = tuple(str(game_type) for game_type in metric.game_types)
         if self.edition == RELEASE and len(of_metric) > 1:
             of_metric = ()
-        shown = (*of_metric, ALL)
+        shown = (*of_metric, ALL_GAME_TYPES)
         return shown if self.game_types is None else tuple(t for t in shown if t in self.game_types)
 
     def counted_types(self, metric: Metric) -> tuple[str, ...]:
@@ -444,25 +450,25 @@ class Request(Struct, frozen=True):
         return tuple(one for one in types if chosen is None or one in chosen) or types
 
 
-def row_schema(name: str) -> dict[str, pl.DataType]:
+def common_row_schema(name: str) -> dict[str, pl.DataType]:
     """The columns that all rows of the metric have, of their own or of their game."""
-    tables = [rows.table for rows in metric(name).rows]
+    tables = [rows.table for rows in metric_spec(name).rows]
     named = [table for table in tables if isinstance(table, str)]
     check_words("table", named, [*TABLES])
     # What is made of several tables has the columns of the plain ones beside it, if there are any.
-    schemas = [polars_schema(table) for table in named] or [
-        table(lambda name: pl.LazyFrame(schema=polars_schema(name))).collect_schema()
+    schemas = [table_schema(table) for table in named] or [
+        table(lambda name: pl.LazyFrame(schema=table_schema(name))).collect_schema()
         for table in tables
         if not isinstance(table, str)
     ]
     return _common(schemas) | GAME_COLUMNS
 
 
-def condition_on(metrics: Sequence[str], where: str | None) -> Condition | None:
+def parse_condition(metrics: Sequence[str], where: str | None) -> Condition | None:
     """The condition on the columns that the rows of all these metrics have, None for None."""
     if where is None:
         return None
-    schemas = {name: row_schema(name) for name in metrics}
+    schemas = {name: common_row_schema(name) for name in metrics}
     having = {
         column: [name for name in schemas if column in schemas[name]]
         for schema in schemas.values()
@@ -481,7 +487,7 @@ def check_number_of_games(request: Request) -> None:
     """Raises UsageError for a number of games that no edition, or not that of the request, has."""
     if request.num_of_game < 1:
         raise UsageError("the number of games must be 1 or more")
-    if request.edition != RELEASE and request.num_of_game != DEFAULT_GAMES:
+    if request.edition != RELEASE and request.num_of_game != DEFAULT_N_GAMES:
         raise UsageError(
             f"a number of games works only with the edition release, not with {request.edition}"
         )
@@ -496,21 +502,21 @@ def check_expected(expected: int | None) -> None:
 def check_losses(lake: StoredLake, edition: Edition) -> None:
     """Raises UsageError for an edition that has a rule of its own, where failures are losses."""
     if edition == RELEASE and lake.failures == LOSS:
-        raise UsageError(NO_LOSSES)
+        raise UsageError(LOSSES_REFUSED)
 
 
 def check(lake: StoredLake, request: Request, metrics: Sequence[str]) -> None:
     """Raises UsageError for a request that these metrics of the lake cannot meet."""
     for name in metrics:
-        metric(name, request.edition)
+        metric_spec(name, request.edition)
     check_number_of_games(request)
     check_expected(request.expected)
     check_losses(lake, request.edition)
     is_release, by = request.edition == RELEASE, set(request.by)
     faults = {
         "the list of metrics is empty: name at least one, or leave it out for all": not metrics,
-        f"the game type `{ALL}` exists only if you group by game_type": (
-            not request.is_rolled_up and ALL in (request.game_types or ())
+        f"the game type `{ALL_GAME_TYPES}` exists only if you group by game_type": (
+            not request.is_rolled_up and ALL_GAME_TYPES in (request.game_types or ())
         ),
         "the release edition covers all games of a model: leave out the condition": (
             is_release and request.where is not None
@@ -524,22 +530,24 @@ def check(lake: StoredLake, request: Request, metrics: Sequence[str]) -> None:
     }
     if fault := next((text for text, is_so in faults.items() if is_so), None):
         raise UsageError(fault)
-    check_words("game type", request.game_types, [*games.names(), ALL])
+    check_words("game type", request.game_types, [*games.game_type_names(), ALL_GAME_TYPES])
     if len(set(request.by)) < len(request.by):
         raise UsageError(f"you cannot group by the same column twice: {', '.join(request.by)}")
     check_models(lake, request.models)
-    tables = {name: list(row_schema(name)) for name in metrics}
+    tables = {name: list(common_row_schema(name)) for name in metrics}
     for column in request.by:
-        own = () if is_of_game(column) else tables
+        own = () if is_game_column(column) else tables
         if lacking := [metric for metric in own if column not in tables[metric]]:
             raise UsageError(_cannot_group(column, lacking, tables))
-    for column in filter(is_key, request.columns):
+    for column in filter(is_key, request.used_columns):
         settings = lake.table("games").select(SETTING).drop_nulls()
         found = settings.filter(key_of_setting(column).is_not_null()).head(1).collect()
         some = settings.unique().head(1_000)
         if found.is_empty() and (texts := some.collect()[SETTING]).len():
             keys = sorted({f"{SETTING}.{key}" for text in texts for key in json.loads(text)})
-            raise UsageError(f"no game has `{column}` in its setting: {choose([column], keys)}")
+            raise UsageError(
+                f"no game has `{column}` in its setting: {suggest_names([column], keys)}"
+            )
 
 
 def _cannot_group(column: str, lacking: Sequence[str], tables: dict[str, list[str]]) -> str:
@@ -550,17 +558,19 @@ def _cannot_group(column: str, lacking: Sequence[str], tables: dict[str, list[st
             f"only {', '.join(having)} can be grouped by it"
         )
     common = set.intersection(*(set(columns) for columns in tables.values()))
-    known = dict.fromkeys([*polars_schema("results"), *GAME_COLUMNS])
+    known = dict.fromkeys([*table_schema("results"), *GAME_COLUMNS])
     order = [name for name in known if name in common]
-    return f"no column `{column}` to group by: {choose([column], order)}"
+    return f"no column `{column}` to group by: {suggest_names([column], order)}"
 
 
 def check_words(
     what: str, words: str | Sequence[str] | None, known: Collection[str], where: str = ""
 ) -> None:
     """Raises UsageError for words that are not known; `where` is there, as in ` of chameleon`."""
-    if strangers := [name for name in several(words) or () if name not in known]:
-        raise UsageError(f"no {what} {_listed(strangers)}{where}: {choose(strangers, known)}")
+    if strangers := [name for name in as_list(words) or () if name not in known]:
+        raise UsageError(
+            f"no {what} {_listed(strangers)}{where}: {suggest_names(strangers, known)}"
+        )
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -568,7 +578,7 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(name or "``" for name in names)
 
 
-def check_of_roles(
+def check_role_columns(
     lake: StoredLake,
     column: str,
     names: str | Sequence[str] | None,
@@ -580,11 +590,13 @@ def check_of_roles(
     """
     if names is not None:
         field = {"competition": "competition", "role": "name"}[column]
-        kinds = [games.kind(name) for name in game_types or games.names()]
+        kinds = [games.game_definition(name) for name in game_types or games.game_type_names()]
         known = [getattr(role, field) for kind in kinds for role in kind.roles]
-        of_lake = lake.table("roles").filter(chosen(game_type=game_types)).collect()[column]
+        of_lake = (
+            lake.table("roles").filter(selection_condition(game_type=game_types)).collect()[column]
+        )
         where = f" of {', '.join(game_types)}" if game_types else ""
-        strangers = [name for name in several(names) or () if name not in known]
+        strangers = [name for name in as_list(names) or () if name not in known]
         check_words(column, strangers, dict.fromkeys(of_lake) or dict.fromkeys(known), where)
 
 
@@ -601,7 +613,7 @@ def check_models(lake: StoredLake, models: str | Sequence[str] | None) -> None:
         )
 
 
-def tested(lake: StoredLake, models: Sequence[str] | None) -> tuple[str, ...] | None:
+def tested_models(lake: StoredLake, models: Sequence[str] | None) -> tuple[str, ...] | None:
     """Those of the models that a game of the lake tests, None for None."""
     if models is None:
         return None
@@ -625,15 +637,16 @@ def _check_known(
     """Raises UsageError for models that sit in no game; only those of `accepted` are suggested."""
     if strangers := _strangers(lake.table("players"), models):
         for system in lake.systems if lake.system else ():
-            if not _strangers(lake.of_system(system).table("players"), strangers):
+            if not _strangers(lake.for_system(system).table("players"), strangers):
                 raise OtherSystemError(
                     f"no game of {_listed(strangers)} in {lake.system}, but in {system}",
-                    f"choose that system, with `--system {system}` or `lake.of_system({system!r})`",
+                    f"choose that system, with `--system {system}` or "
+                    f"`lake.for_system({system!r})`",
                 )
         if alone := [name for name in strangers if name.rpartition("@")[2] in lake.systems]:
             raise UsageError(
                 f"no game of {_listed(alone)}: only `compare` takes a model of a system; name the "
-                "model alone, and its system with --system or `lake.of_system`"
+                "model alone, and its system with --system or `lake.for_system`"
             )
         known = accepted.select(pl.col("model").unique()).drop_nulls().collect()["model"].sort()
         # Not all of them, since there may be very many.
@@ -641,13 +654,13 @@ def _check_known(
         some = (
             f"choose from {', '.join(known)}" if is_few else f"run `{listing}` to list the models"
         )
-        hint = nearest(strangers, known) or some
+        hint = suggest_similar_names(strangers, known) or some
         raise UsageError(f"no game of {_listed(strangers)}: {hint}")
 
 
 def _strangers(rows: pl.LazyFrame, models: str | Sequence[str] | None) -> list[str]:
     """Those of the models that have no row, sorted."""
-    if not (wanted := several(models)):
+    if not (wanted := as_list(models)):
         return []
-    named = rows.filter(chosen(model=wanted)).select(pl.col("model").unique())
+    named = rows.filter(selection_condition(model=wanted)).select(pl.col("model").unique())
     return sorted(set(wanted) - set(named.collect(engine="streaming")["model"]))

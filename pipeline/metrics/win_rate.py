@@ -2,8 +2,8 @@
 
 import polars as pl
 
-from pipeline.games import competitions, type_of
-from pipeline.metrics.known import Combine, Metric, Rows, Term
+from pipeline.games import competitions, game_type_of_competition
+from pipeline.metrics.registry import Combine, Metric, Rows, Term
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES
 
 MOST_GAMES = 20
@@ -30,8 +30,8 @@ _OF_RUN = ("model", "competition", "game_index")
 _IS_REPEATED = pl.col("game_type").is_in(HIDDEN_ROLE_GAMES) & (
     pl.col("game_id").min().over(_OF_RUN) != pl.col("game_id").max().over(_OF_RUN)
 )
-RESULTS = ("won", "lost", "shared")
-RESULT = (
+RESULT_NAMES = ("won", "lost", "shared")
+RESULT_EXPRESSION = (
     pl.when(_CREDIT == 1)
     .then(pl.lit("won"))
     .when(_CREDIT == 0)
@@ -42,12 +42,12 @@ RESULT = (
 """The word for a result, by its credit; null if the game is unfinished."""
 
 PAPER = Metric(
-    terms=tuple(Term(name, (type_of(name),)) for name in competitions()),
+    terms=tuple(Term(name, (game_type_of_competition(name),)) for name in competitions()),
     rows=(
         Rows(
             "results",
             term=pl.col("competition"),
-            what=RESULT,
+            what=RESULT_EXPRESSION,
             hit=_CREDIT,
         ),
     ),
@@ -57,9 +57,11 @@ RELEASE = Metric(
     terms=tuple(
         Term(
             name,
-            (type_of(name),),
+            (game_type_of_competition(name),),
             weight=1 / 7,
-            fixed_count=_games_expected if type_of(name) in HIDDEN_ROLE_GAMES else None,
+            fixed_count=_games_expected
+            if game_type_of_competition(name) in HIDDEN_ROLE_GAMES
+            else None,
         )
         for name in _OF_SCRIPT
     ),
@@ -67,7 +69,7 @@ RELEASE = Metric(
         Rows(
             "results",
             term=pl.col("competition"),
-            what=RESULT,
+            what=RESULT_EXPRESSION,
             hit=pl.when(~_IS_REPEATED).then(_CREDIT.fill_null(0.0)),
             where=pl.col("competition").is_in(_OF_SCRIPT),
             counted=pl.lit(value=True),

@@ -6,7 +6,7 @@ that the Python interface does not give.
 """
 
 from pipeline.pages.content import Page
-from pipeline.pages.render import (
+from pipeline.pages.templating import (
     NAMES,
     Link,
     address,

@@ -16,21 +16,21 @@ from msgspec import Meta, Struct, defstruct, structs
 from msgspec.structs import replace
 
 from pipeline import games
-from pipeline.cells import EMPTY_TEXT, NULL
-from pipeline.column import Column, schema, words
-from pipeline.declared import SHARED, names_in
-from pipeline.errors import OtherSystemError, UsageError, choose
+from pipeline.column import Column, display_name, polars_schema
+from pipeline.errors import OtherSystemError, UsageError, suggest_names
 from pipeline.lake import StoredLake
 from pipeline.metrics import DEFAULT_CONFIDENCE
-from pipeline.metrics.known import header, highest_value, names
-from pipeline.metrics.request import row_schema
-from pipeline.present import html, present
-from pipeline.present.html import Around, Row, Sorting
-from pipeline.present.table import Table
-from pipeline.reports.declared import find_report
-from pipeline.sqlfiles import identifier, literal
-from pipeline.statistics.contrast import reaches
-from pipeline.vocabulary import ALL, EDITIONS, LOSS, PAPER, Edition, Failures
+from pipeline.metrics.registry import highest_value, metric_names, sql_header
+from pipeline.metrics.request import common_row_schema
+from pipeline.parameters import COMMON_OPTIONS, split_names
+from pipeline.render import build_result_table, html
+from pipeline.render.html import CellDecorations, Row, SortLink
+from pipeline.render.table import Table
+from pipeline.reports.registry import find_report
+from pipeline.sql_files import quote_identifier, quote_literal
+from pipeline.statistics.comparison import is_significant
+from pipeline.text_format import EMPTY_TEXT, NULL_TEXT
+from pipeline.vocabulary import ALL_GAME_TYPES, EDITIONS, LOSS, PAPER, Edition, Failures
 
 
 class Field(Struct, frozen=True):
@@ -88,7 +88,7 @@ def address(
     Fields without a help have that of the parameter of their name, if the page is of a `report`.
     """
     listed = [more for one in fields for more in ((one, FAILURES) if one is EDITION else (one,))]
-    known = find_report(report).helps if report else {}
+    known = find_report(report).parameter_help if report else {}
     listed = [replace(one, help=one.help or known.get(one.name, "")) for one in listed]
     own = (*([Field("system")] if is_of_system else []), *listed)
     declared: Any = defstruct(
@@ -115,8 +115,10 @@ def sorting(order: Literal["up", "down"] = "up") -> tuple[Field, ...]:
 def _types(lake: Any, asked: Any) -> tuple[str, ...]:
     """The game types to choose from: those of the lake's games, and the one asked for."""
     system = getattr(asked, "system", "")
-    offered = (lake.of_system(system) if system in lake.systems else lake).game_types
-    return ALL, *(name for name in games.names() if name in {*offered, asked.game_type})
+    offered = (lake.for_system(system) if system in lake.systems else lake).game_types
+    return ALL_GAME_TYPES, *(
+        name for name in games.game_type_names() if name in {*offered, asked.game_type}
+    )
 
 
 EDITION = Field(
@@ -125,7 +127,7 @@ EDITION = Field(
     Edition,
     PAPER,
     values=lambda *_: EDITIONS,
-    help=SHARED["edition"].help,
+    help=COMMON_OPTIONS["edition"].help,
 )
 FAILURES = Field(
     "failures",
@@ -137,10 +139,12 @@ FAILURES = Field(
 """Of pages that count in an edition: what a game is to the model that failed it."""
 SAME_EDITION = Field("edition", kind=Edition, default=PAPER)
 """That of the links, on a page which is the same in all editions."""
-GAME_TYPE = Field("game_type", "Game type", default=ALL, values=_types)
-METRIC = Field("metric", "Metric", default="win_rate", values=lambda _, asked: names(asked.edition))
+GAME_TYPE = Field("game_type", "Game type", default=ALL_GAME_TYPES, values=_types)
+METRIC = Field(
+    "metric", "Metric", default="win_rate", values=lambda _, asked: metric_names(asked.edition)
+)
 WHERE = Field(
-    "where", "Only rows where", hint="role = 'civilian'", size=20, help=SHARED["where"].help
+    "where", "Only rows where", hint="role = 'civilian'", size=20, help=COMMON_OPTIONS["where"].help
 )
 BY = Field("by", "Also by", hint="role", size=12)
 AFTER = Field("after")
@@ -208,7 +212,7 @@ class Content(Struct, frozen=True, kw_only=True):
     def frame(self, name: str) -> pl.DataFrame:
         """One of its frames; raises UsageError for a name that none has."""
         if name not in self.frames:
-            raise UsageError(f"this page has no frame {name}: {choose([name], self.frames)}")
+            raise UsageError(f"this page has no frame {name}: {suggest_names([name], self.frames)}")
         return self.frames[name]
 
     @property
@@ -231,7 +235,7 @@ class Page(Struct, frozen=True):
     frame: str = "rows"
 
 
-def slice_of(content: Content, asked: Address) -> tuple[str, ...]:
+def describe_slice(content: Content, asked: Address) -> tuple[str, ...]:
     """What of the lake a page shows, each part in words: its edition, system, and which rows.
 
     What the title of the page names is left out.
@@ -239,7 +243,7 @@ def slice_of(content: Content, asked: Address) -> tuple[str, ...]:
     known = {"edition": getattr(asked, "edition", "") if asked.IS_OF_SYSTEM else ""}
     known["system"] = content.one_of_several
     values = (
-        (words(one.name), getattr(asked, one.name))
+        (display_name(one.name), getattr(asked, one.name))
         for one in asked.FIELDS
         if one.name not in (*_NO_SLICE, *asked.IN_TITLE)
         if getattr(asked, one.name) not in (one.default, None, "")
@@ -268,7 +272,7 @@ def grouped(rows: pl.DataFrame, groups: Sequence[str]) -> pl.DataFrame:
 def head(name: str, edition: Edition, game_types: Sequence[str]) -> Head:
     """What the metric is in games of these types; raises UsageError for an unknown name."""
     high = highest_value(name, edition, game_types)
-    texts = {key: " ".join(lines) for key, lines in header(name, edition).items()}
+    texts = {key: " ".join(lines) for key, lines in sql_header(name, edition).items()}
     about = [texts[part] for part in ("row", "value", "source")]
     return Head(name, texts["title"], high, *about)
 
@@ -284,7 +288,7 @@ class Faults(dict[str, str]):
     """The errors of a request, by field."""
 
     @contextmanager
-    def of(self, field: str) -> Iterator[None]:
+    def record(self, field: str) -> Iterator[None]:
         """Keeps a UsageError as the field's."""
         try:
             yield
@@ -309,10 +313,10 @@ def listing(
     `ask` is called with the `conditions` as they are asked, an `offset`, a `limit`, and how the
     rows are sorted, if the page is. `first` and `last` are more arguments: see `answered`.
     """
-    faults, shown, next_key = Faults(), pl.DataFrame(schema=schema(columns)), None
+    faults, shown, next_key = Faults(), pl.DataFrame(schema=polars_schema(columns)), None
     sort = {"sort": sort_of(asked)} if hasattr(asked, "sort") else {}
     fields = {**first, **{name: given(asked, name) for name in conditions}, **sort, **last}
-    with faults.of("after"):
+    with faults.record("after"):
         if not _OFFSET.fullmatch(asked.after):
             raise UsageError(
                 f"`after` is a number of rows, not {asked.after}: start at the first page"
@@ -343,7 +347,7 @@ def answered(ask: Callable[..., Answer], fields: Mapping[str, Any]) -> tuple[Ans
     right = {**fields[first]}
     # Each is tried after those before it, so that an error is that of its field.
     for field, part in fields.items():
-        with faults.of(field):
+        with faults.record(field):
             rows = ask(**{**right, **part})
             right |= part
             faults.pop(first, None)
@@ -362,7 +366,7 @@ def first_rows(parts: Iterable[pl.DataFrame], most: int) -> pl.DataFrame:
 
 def models_of(lake: StoredLake) -> tuple[str, ...]:
     """The models that the lake's games test, which are looked for once."""
-    return lake.once(_tested)
+    return lake.cached(_tested)
 
 
 def _tested(lake: StoredLake) -> tuple[str, ...]:
@@ -380,7 +384,7 @@ def number(text: str) -> float | None:
 
 def listed(text: str) -> tuple[str, ...]:
     """The different names in a text, separated by commas."""
-    return tuple(dict.fromkeys(names_in([text])))
+    return tuple(dict.fromkeys(split_names([text])))
 
 
 # Tables on pages: each with links to what is behind its cells, and drawings of its intervals.
@@ -479,15 +483,19 @@ def table(
     """
     asked = context["asked"]
     columns = getattr(asked, "columns", None)
-    shown = present(name, rows, percent=percent, columns=columns) if name else Table("", rows)
-    shown = shown.with_also(*also) if "is_interactive" in context else shown
+    shown = (
+        build_result_table(name, rows, percent=percent, columns=columns)
+        if name
+        else Table("", rows)
+    )
+    shown = shown.with_optional_columns(*also) if "is_interactive" in context else shown
     shown = dataclasses_replace(
         shown,
         hidden=[*shown.hidden, *without],
         optional=[name for name in shown.optional if name not in always],
         headings={**shown.headings, **(headings or {})},
     )
-    around = Around(
+    around = CellDecorations(
         links=_links(shown, context, groups, game_query or {}) | dict(links or {}),
         inner=inner or {},
         sorting=_sorting(shown, context) if sorts and context["is_interactive"] else None,
@@ -497,7 +505,7 @@ def table(
     frames = getattr(context.get("page"), "frames", {})
     frame = frame or next((name for name, one in frames.items() if one is rows), None)
     # All texts in it are escaped.
-    return Markup(html.table(shown, around, caption=caption, id=id, kind=kind, frame=frame))
+    return Markup(html.format_table(shown, around, caption=caption, id=id, kind=kind, frame=frame))
 
 
 def _links(
@@ -506,7 +514,7 @@ def _links(
     """Where the cells of each column lead: what names something to its page, values to evidence."""
     asked = context["asked"]
     link: Callable[..., str | None] = context["link"]
-    where, game_type = getattr(asked, "where", ""), getattr(asked, "game_type", ALL)
+    where, game_type = getattr(asked, "where", ""), getattr(asked, "game_type", ALL_GAME_TYPES)
     columns = getattr(asked, "columns", "") if shown.name == "leaderboard" else ""
 
     def to_game(row: Row) -> str | None:
@@ -547,19 +555,19 @@ def _links(
     return there | {name: to_evidence(name) for name in values}
 
 
-def _sorting(shown: Table, context: Context) -> Callable[[str], Sorting]:
+def _sorting(shown: Table, context: Context) -> Callable[[str], SortLink]:
     """The link of a heading: numbers from above first, a second click turns the order."""
     asked = context["asked"]
-    numbers = {one.name for one in shown.fields if one.is_number or one.estimate} - {"rank"}
+    numbers = {one.name for one in shown.visible_fields if one.is_number or one.estimate} - {"rank"}
 
-    def sorting(name: str) -> Sorting:
+    def sorting(name: str) -> SortLink:
         if shown.rows.schema.get(name, pl.List).is_nested():
-            return Sorting(None)
+            return SortLink(None)
         is_on = asked.sort == name
         first = "down" if name in numbers else "up"
         order = ("up" if asked.order == "down" else "down") if is_on else first
         direction = "descending" if asked.order == "down" else "ascending"
-        return Sorting(here(context, sort=name, order=order), direction if is_on else "")
+        return SortLink(here(context, sort=name, order=order), direction if is_on else "")
 
     return sorting
 
@@ -572,7 +580,7 @@ def _drawing(
     The metric is `of` for all rows, if it is not empty.
     """
     edition: Edition = getattr(context["asked"], "edition", PAPER)
-    there = names(edition)
+    there = metric_names(edition)
     source = context.get("page") or context["report"]
     game_types = source.game_types
     by_value = {one.value: one for one in shown.estimates if one.low}
@@ -582,7 +590,9 @@ def _drawing(
         estimate = by_value.get(name)
         if estimate is None or metric_name not in there:
             return ""
-        highest = highest_value(metric_name, edition, game_types, row.get("game_type") or ALL)
+        highest = highest_value(
+            metric_name, edition, game_types, row.get("game_type") or ALL_GAME_TYPES
+        )
         ends = row.get(estimate.low or ""), row.get(estimate.high or "")
         if name == "difference":
             return str(bar(row[name], *ends, (-highest, highest), field=[0.0]))
@@ -596,7 +606,7 @@ def _attributes(row: Row) -> dict[str, str | None]:
     p_holm = row.get("p_holm")
     kinds = {
         "incomplete": row.get("is_complete") is False and "metric" not in row,
-        "differs": p_holm is not None and reaches(p_holm, DEFAULT_CONFIDENCE),
+        "differs": p_holm is not None and is_significant(p_holm, DEFAULT_CONFIDENCE),
     }
     n_missing, n_expected = row.get("n_missing"), row.get("n_expected", row.get("expected"))
     by = "" if "competition" in row else ", by competition"
@@ -613,14 +623,14 @@ def narrowed(where: str, groups: Sequence[str], row: Row) -> str:
     """The condition of a group: what was asked, and the values of the columns grouped by."""
     own = [name for name in groups if name not in ("model", "game_type")]
     asked = [f"({where})"] if where else []
-    parts = [*asked, *(f"{identifier(name)} {_equal_to(row[name])}" for name in own)]
+    parts = [*asked, *(f"{quote_identifier(name)} {_equal_to(row[name])}" for name in own)]
     return " AND ".join(parts) if own else where
 
 
 def _value(metric: str, column: str, text: str) -> object:
     """The value of a column of the metric's rows that is written so."""
-    dtype = row_schema(metric).get(column, pl.String())
-    if text == NULL:
+    dtype = common_row_schema(metric).get(column, pl.String())
+    if text == NULL_TEXT:
         return None
     if text == EMPTY_TEXT:
         return ""
@@ -632,7 +642,7 @@ def _equal_to(value: object) -> str:
         return "IS NULL"
     if isinstance(value, bool):
         return f"= {str(value).lower()}"
-    return f"= {value if isinstance(value, int | float) else literal(str(value))}"
+    return f"= {value if isinstance(value, int | float) else quote_literal(str(value))}"
 
 
 # --- the small drawing of an interval in a cell, as SVG without any style of its own ------------

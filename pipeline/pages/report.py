@@ -18,23 +18,23 @@ import polars as pl
 from markupsafe import Markup
 from msgspec import Struct
 
-from pipeline import cells
-from pipeline.answers import AnsweringLake
-from pipeline.cells import NULL
-from pipeline.column import schema, words
+from pipeline import text_format
+from pipeline.column import display_name, polars_schema
 from pipeline.errors import UsageError
-from pipeline.events.contracts import TABLES, row_meaning
-from pipeline.metrics import ALL, DEFAULT_CONFIDENCE, PAPER
-from pipeline.metrics.evidence import COLUMNS as EVIDENCE, sum_of
-from pipeline.metrics.known import names
+from pipeline.events.contracts import TABLES, row_description
+from pipeline.lake_methods import LakeWithMethods
+from pipeline.metrics import ALL_GAME_TYPES, DEFAULT_CONFIDENCE, PAPER
+from pipeline.metrics.evidence import EVIDENCE_COLUMNS as EVIDENCE, format_value_sum
+from pipeline.metrics.registry import metric_names
 from pipeline.pages.content import Head, head
-from pipeline.pages.render import TEMPLATES, content, environment, fragment, parameters
-from pipeline.present import DOCUMENTS, present
-from pipeline.present.table import Table
+from pipeline.pages.templating import TEMPLATES, content, fragment, parameters, template_environment
+from pipeline.render import DOCUMENT_RENDERERS, build_result_table
+from pipeline.render.table import Table
 from pipeline.reports.cite import Citation
-from pipeline.reports.parts import seats
 from pipeline.reports.transcript import Transcript
-from pipeline.statistics.contrast import reaches
+from pipeline.reports.transcript_items import player_table
+from pipeline.statistics.comparison import is_significant
+from pipeline.text_format import NULL_TEXT
 from pipeline.vocabulary import Edition
 
 # The style of `magic view` in parts, for what is shown elsewhere: in a notebook, in one file.
@@ -93,7 +93,7 @@ class Cell(Struct, frozen=True):
     sum: pl.DataFrame
 
     @property
-    def command(self) -> str:
+    def evidence_command(self) -> str:
         """The command line that prints all rows behind the value, but for the report's options."""
         model = self.value["model"]
         return shlex.join(
@@ -135,12 +135,12 @@ class Report(Struct, frozen=True, dict=True):
     game_types: tuple[str, ...]
 
     @cached_property
-    def numbers(self) -> dict[str, int]:
+    def game_numbers(self) -> dict[str, int]:
         """The number of each game within the report, by its id."""
         return {str(one.game["game_id"]): at for at, one in enumerate(self.games, start=1)}
 
     @property
-    def option(self) -> str:
+    def command_options(self) -> str:
         """What a command needs to count what the report counts; empty for the defaults."""
         system = self.citation.system
         return self.option_of_show + (f" --system {shlex.quote(system)}" if system else "")
@@ -157,7 +157,7 @@ class Report(Struct, frozen=True, dict=True):
 
 
 def report(
-    lake: AnsweringLake,
+    lake: LakeWithMethods,
     *,
     title: str | None = None,
     edition: Edition = PAPER,
@@ -171,10 +171,10 @@ def report(
     """
     if not 0 <= games_per_cell <= MOST_GAMES_PER_CELL:
         raise UsageError(f"the games per cell must be 0 to {MOST_GAMES_PER_CELL}")
-    lake = lake.of_one_system()
+    lake = lake.for_single_system()
     board = lake.leaderboard(edition=edition, confidence=confidence)
     by_type = lake.metrics(edition=edition, confidence=confidence)
-    values = by_type.filter(game_type=ALL).drop("game_type")
+    values = by_type.filter(game_type=ALL_GAME_TYPES).drop("game_type")
     sample = _sample(lake, edition, games_per_cell)
     models = board["model"].to_list()
     cells = _cells(values, sample, edition, games_per_cell)
@@ -186,9 +186,9 @@ def report(
         confidence=confidence,
         games_per_cell=games_per_cell,
         board=board,
-        by_type=by_type.filter(pl.col("game_type") != ALL),
+        by_type=by_type.filter(pl.col("game_type") != ALL_GAME_TYPES),
         values=values,
-        heads=[head(name, edition, lake.game_types) for name in names(edition)],
+        heads=[head(name, edition, lake.game_types) for name in metric_names(edition)],
         cells=cells,
         radar=lake.radar(edition=edition, confidence=confidence),
         comparisons=lake.compare(
@@ -213,14 +213,14 @@ def report(
             last_played=pl.col("started_at").max(),
         )
         .sort("format", "format_version")
-        .rename(words)
+        .rename(display_name)
         .collect(),
         games=[one for one in sample if one.game["game_id"] in shown],
         game_types=lake.game_types,
     )
 
 
-def _sample(lake: AnsweringLake, edition: Edition, games_per_cell: int) -> list[Transcript]:
+def _sample(lake: LakeWithMethods, edition: Edition, games_per_cell: int) -> list[Transcript]:
     """Some games of each model and competition, those with the lowest ids."""
     if not games_per_cell:
         return []
@@ -238,7 +238,7 @@ def _cells(
     values: pl.DataFrame, sample: Sequence[Transcript], edition: Edition, games_per_cell: int
 ) -> dict[tuple[str | None, str], Cell]:
     """A cell for each model and metric, with the rows of the first games that have any."""
-    none = pl.DataFrame(schema=schema(EVIDENCE)).drop("is_counted")  # all of a game are
+    none = pl.DataFrame(schema=polars_schema(EVIDENCE)).drop("is_counted")  # all of a game are
     rows = pl.concat([none, *(one.counted for one in sample)])
     parts = rows.partition_by("model", "metric", as_dict=True, maintain_order=True)
     cells = {}
@@ -247,14 +247,14 @@ def _cells(
         part = parts.get(key, none)
         games = part["game_id"].unique().sort().head(games_per_cell)
         evidence = part.filter(pl.col("game_id").is_in(games.implode()))
-        cells[key] = Cell(value["metric"], value, evidence, sum_of(value, edition))
+        cells[key] = Cell(value["metric"], value, evidence, format_value_sum(value, edition))
     return cells
 
 
 # --- the file -----------------------------------------------------------------------------------
 
 
-def report_file(lake: AnsweringLake, form: str = "html", **choices: Any) -> str:
+def format_report(lake: LakeWithMethods, form: str = "html", **choices: Any) -> str:
     """The report on a lake as the text of one file: html, markdown or latex.
 
     The `choices` are those of `pipeline.pages.report.report`.
@@ -268,7 +268,7 @@ def report_html(report: Report) -> Iterator[str]:
     css = _style()
     models = {model: at for at, model in enumerate(report.board["model"], start=1)}
     return (
-        environment()
+        template_environment()
         .get_template("one_file.html")
         .generate(
             report=report,
@@ -279,8 +279,10 @@ def report_html(report: Report) -> Iterator[str]:
             link=partial(_link, models),
             asked=report.citation,
             LONGEST=LONGEST_TEXT,
-            notes_of=lambda name, rows: present(name, rows, confidence=report.confidence).notes,
-            seats=seats,
+            notes_of=lambda name, rows: (
+                build_result_table(name, rows, confidence=report.confidence).notes
+            ),
+            seats=player_table,
             matrix=_matrix,
         )
     )
@@ -325,16 +327,17 @@ def _compared(row: Mapping[str, Any], sign: int, confidence: float) -> dict[str,
     ends = [None if row[end] is None else sign * row[end] for end in ("ci_low", "ci_high")][::sign]
     return {
         "difference": None if difference is None else sign * difference + 0.0,  # not −0
-        "title": f"{cells.ends(*ends)}; p (Holm) {NULL if p is None else cells.p_value(p)}",
-        "mark": cells.mark([*(row["thin"] or []), *(row["other_thin"] or [])]),
-        "is_apart": p is not None and reaches(p, confidence),
+        "title": f"{text_format.format_interval(*ends)}; p (Holm) "
+        f"{NULL_TEXT if p is None else text_format.format_p_value(p)}",
+        "mark": text_format.small_sample_mark([*(row["thin"] or []), *(row["other_thin"] or [])]),
+        "is_apart": p is not None and is_significant(p, confidence),
         "reason": row["reason"],
     }
 
 
 def report_text(report: Report, form: str) -> Iterator[str]:
     """The report's tables with their notes, a part at a time; `form` is markdown or latex."""
-    write = DOCUMENTS[form]
+    write = DOCUMENT_RENDERERS[form]
     definitions = [
         {
             "metric": head.name,
@@ -345,17 +348,19 @@ def report_text(report: Report, form: str) -> Iterator[str]:
         for head in report.heads
     ]
     yield write.heading(report.title, level=1)
-    yield f"{write.escaped(report.citation.sentence)}\n"
+    yield f"{write.escaped(report.citation.citation_sentence)}\n"
     tables = {
-        "Leaderboard": present("leaderboard", report.board, confidence=report.confidence),
-        "Metrics": Table.of("metrics", pl.DataFrame(definitions)),
-        "Radar": present("radar", report.radar),
-        "Comparison": present("compare", report.comparisons),
-        "Completeness": present("completeness", report.completeness),
-        "Texts and bounds": present("readability", report.readability),
-        "Audit": present("audit", report.audit),
-        "Documents": present("document_counts", report.documents),
-        "Logs": Table.of("logs", report.logs),
+        "Leaderboard": build_result_table(
+            "leaderboard", report.board, confidence=report.confidence
+        ),
+        "Metrics": Table.from_frame("metrics", pl.DataFrame(definitions)),
+        "Radar": build_result_table("radar", report.radar),
+        "Comparison": build_result_table("compare", report.comparisons),
+        "Completeness": build_result_table("completeness", report.completeness),
+        "Texts and bounds": build_result_table("readability", report.readability),
+        "Audit": build_result_table("audit", report.audit),
+        "Documents": build_result_table("document_counts", report.documents),
+        "Logs": Table.from_frame("logs", report.logs),
     }
     for title, table in tables.items():
         yield "\n" + write.heading(title)
@@ -364,7 +369,8 @@ def report_text(report: Report, form: str) -> Iterator[str]:
     yield "\n" + write.heading("Where to look")
     yield write.items(
         [
-            f"magic evidence METRIC --model MODEL{report.option} prints the rows behind a value",
+            f"magic evidence METRIC --model MODEL{report.command_options} prints the rows behind "
+            "a value",
             f"magic show GAME{report.option_of_show} prints a game",
             *report.citation.text.splitlines(),
         ]
@@ -396,7 +402,7 @@ h3.title { margin-top: .3rem; }
 """
 
 
-class Shown(Struct, frozen=True):
+class RenderedPage(Struct, frozen=True):
     """A page of `magic view` as a notebook shows it. `rows` is its frame, `html` the page."""
 
     rows: pl.DataFrame
@@ -409,7 +415,7 @@ class Shown(Struct, frozen=True):
         return self.html
 
 
-def shown(lake: AnsweringLake, name: str, given: dict[str, object]) -> Shown:
+def render_page(lake: LakeWithMethods, name: str, given: dict[str, object]) -> RenderedPage:
     """The page of this name with these parameters.
 
     Raises UsageError for an unknown page or parameter, and for whatever is wrong with a value.
@@ -433,17 +439,20 @@ def shown(lake: AnsweringLake, name: str, given: dict[str, object]) -> Shown:
         # So that a notebook can show several games.
         prefix_of=lambda one, _: f"g{one.game['game_id'][:12]}-",
     )
-    return Shown(contents.rows, framed(html))
+    return RenderedPage(contents.rows, framed(html))
 
 
-def lake_html(lake: AnsweringLake) -> str:
+def format_lake_html(lake: LakeWithMethods) -> str:
     """The lake's state, and its tables with their rows."""
     sizes = [
-        (name, row_meaning(name).rstrip("."), sum(lake.counts(name).values())) for name in TABLES
+        (name, row_description(name).rstrip("."), sum(lake.row_counts_by_file(name).values()))
+        for name in TABLES
     ]
     # Its last part alone: what is shown is often sent to others.
     name = str(lake.path).rpartition("/")[2]
-    text = environment().get_template("lake.html").render(name=name, lake=lake, sizes=sizes)
+    text = (
+        template_environment().get_template("lake.html").render(name=name, lake=lake, sizes=sizes)
+    )
     return framed(Markup(text))
 
 

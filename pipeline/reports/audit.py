@@ -10,40 +10,46 @@ from typing import Annotated
 
 import polars as pl
 
-from pipeline import column, declared, sqlfiles
-from pipeline.errors import UsageError, choose
-from pipeline.events.contracts import TABLES, polars_schema
+from pipeline import column, parameters, sql_files
+from pipeline.errors import UsageError, suggest_names
+from pipeline.events.contracts import TABLES, table_schema
 from pipeline.lake import StoredLake
-from pipeline.lake.stream import texts, with_texts
-from pipeline.metrics.known import SYSTEM, of_lake, origin
-from pipeline.metrics.request import check_players, check_words, several
-from pipeline.metrics.rows import COLUMNS as OF_ROWS, literals
-from pipeline.reports.declared import report
+from pipeline.lake.row_stream import iter_with_texts, message_lengths_select
+from pipeline.metrics.registry import SYSTEM_COLUMN, lake_method, origin_columns
+from pipeline.metrics.request import as_list, check_players, check_words
+from pipeline.metrics.row_queries import VIEW_COLUMNS as OF_ROWS, sql_literals
+from pipeline.reports.registry import report
 from pipeline.vocabulary import EXCLUDE
-from pipeline.warehouse import bounded, parts
+from pipeline.warehouse import connect_with_memory_limit, iter_parts
 
 KINDS: tuple[str, ...] = tuple(
     sorted(
-        sqlfiles.names("audit"), key=lambda kind: int(sqlfiles.header(f"audit/{kind}")["order"][0])
+        sql_files.list_files("audit"),
+        key=lambda kind: int(sql_files.read_header(f"audit/{kind}")["order"][0]),
     )
 )
-TITLES = {kind: sqlfiles.header(f"audit/{kind}")["title"][0] for kind in KINDS}
-COLUMNS: Mapping[str, column.Column] = {
-    "kind": column.text("the kind of contradiction"),
-    "title": column.text("the kind in words").shown("kind"),
-    "checked": column.count("rows that were checked"),
-    "found": column.count("those that contradict themselves"),
-    "share": column.share("found / checked"),
-    "n_games": column.count("games with a finding").shown("games"),
-    "metric": column.text("the metric that such rows matter to"),
-    "as_logged": column.share("the mean hit of the metric's checked rows as logged"),
-    "as_read": column.share("the same as the rest of the log says"),
-    "effect": column.share(
+FINDING_TITLES = {kind: sql_files.read_header(f"audit/{kind}")["title"][0] for kind in KINDS}
+AUDIT_COLUMNS: Mapping[str, column.Column] = {
+    "kind": column.text_column("the kind of contradiction"),
+    "title": column.text_column("the kind in words").with_heading("kind"),
+    "checked": column.count_column("rows that were checked"),
+    "found": column.count_column("those that contradict themselves"),
+    "share": column.proportion_column("found / checked"),
+    "n_games": column.count_column("games with a finding").with_heading("games"),
+    "metric": column.text_column("the metric that such rows matter to"),
+    "as_logged": column.proportion_column("the mean hit of the metric's checked rows as logged"),
+    "as_read": column.proportion_column("the same as the rest of the log says"),
+    "effect": column.proportion_column(
         "as_read − as_logged; all three are null if the metric counts none of the rows"
     ),
 }
-_KNOWN = {**TABLES["players"].columns(), **OF_ROWS, "kind": COLUMNS["kind"], "system": SYSTEM}
-FINDINGS: Mapping[str, column.Column] = {
+_KNOWN = {
+    **TABLES["players"].columns(),
+    **OF_ROWS,
+    "kind": AUDIT_COLUMNS["kind"],
+    "system": SYSTEM_COLUMN,
+}
+FINDING_COLUMNS: Mapping[str, column.Column] = {
     name: _KNOWN[name]
     for name in (
         *("kind", "game_id", "game_type", "model", "role", "player", "seat", "round"),
@@ -51,7 +57,7 @@ FINDINGS: Mapping[str, column.Column] = {
     )
 }
 _OF_A_ROW = ("model", "role", "player", "seat", "round")
-_OF_A_GAME = tuple(polars_schema("games"))
+_OF_A_GAME = tuple(table_schema("games"))
 _GAMES = "JOIN games ON games.game_id = findings.game_id"
 _WORD = re.compile(r"\w+")
 _SEEN = ("message_index", "logged", "says", "hit_logged", "hit_read")
@@ -59,8 +65,8 @@ _SEEN = ("message_index", "logged", "says", "hit_logged", "hit_read")
 
 @report(
     columns={
-        **COLUMNS,
-        "system": column.text("whose games were checked, null for several systems together"),
+        **AUDIT_COLUMNS,
+        "system": column.text_column("whose games were checked, null for several systems together"),
     },
     is_of_system=False,
 )
@@ -69,10 +75,10 @@ def audit(
     *,
     by: Annotated[
         str | Sequence[str] | None,
-        declared.several(
+        parameters.repeatable_option_spec(
             "COLUMNS",
             "Columns to group by, separated by commas",
-            check=declared.names_in,
+            check=parameters.split_names,
         ),
     ] = None,
     kind: str | Sequence[str] | None = None,
@@ -98,28 +104,28 @@ def audit(
     >>> lake.audit(kind="stated_votes").select("checked", "found", "metric").rows()
     [(96, 4, 'judgement')]
     """
-    by, kinds, models = several(by) or (), several(kind) or KINDS, several(model)
+    by, kinds, models = as_list(by) or (), as_list(kind) or KINDS, as_list(model)
     _check(by, kinds)
     check_players(lake, models)
     lake = lake.with_failures(EXCLUDE)  # logs are held against themselves
     # Each question takes its time to plan, however few rows there are.
-    needs = {kind: sqlfiles.header(f"audit/{kind}").get("needs", [""])[0] for kind in kinds}
+    needs = {kind: sql_files.read_header(f"audit/{kind}").get("needs", [""])[0] for kind in kinds}
     asked = [
         kind
         for kind, tables in needs.items()
-        if not tables or any(map(lake.sizes, tables.split(", ")))
+        if not tables or any(map(lake.file_sizes_bytes, tables.split(", ")))
     ] or kinds
     selects = [_summary(kind, by, models) for kind in asked]
-    with bounded(lake, {}, _tables(*selects)) as connection:
-        rows = pl.concat([part for select in selects for part in parts(connection, select)])
+    with connect_with_memory_limit(lake, {}, _tables(*selects)) as connection:
+        rows = pl.concat([part for select in selects for part in iter_parts(connection, select)])
     place = pl.col("kind").replace_strict({kind: at for at, kind in enumerate(KINDS)})
     shown = rows.filter(pl.col("checked") > 0).sort(place, *by, nulls_last=True)
-    one = lake.of_one_system() if len(lake.systems) == 1 else lake
-    return shown if "system" in by else shown.with_columns(origin(one, None))
+    one = lake.for_single_system() if len(lake.systems) == 1 else lake
+    return shown if "system" in by else shown.with_columns(origin_columns(one, None))
 
 
-@of_lake
-@column.listed(FINDINGS)
+@lake_method
+@column.document_columns(FINDING_COLUMNS)
 def findings(
     lake: StoredLake, kind: str, *, model: str | Sequence[str] | None = None
 ) -> pl.DataFrame:
@@ -137,21 +143,23 @@ def findings_parts(
     lake: StoredLake, kind: str, *, model: str | Sequence[str] | None = None
 ) -> Iterator[pl.DataFrame]:
     """The same rows in one or more parts, so that memory is bounded."""
-    models = several(model)
+    models = as_list(model)
     _check((), (kind,))
     check_players(lake, models)
-    columns = ", ".join(f"findings.{sqlfiles.identifier(name)}" for name in (*_OF_A_ROW, *_SEEN))
-    select = sqlfiles.filled(
+    columns = ", ".join(
+        f"findings.{sql_files.quote_identifier(name)}" for name in (*_OF_A_ROW, *_SEEN)
+    )
+    select = sql_files.fill_template(
         "internal/audit_findings",
         kind=kind,
-        rows=sqlfiles.whole(f"audit/{kind}"),
+        rows=sql_files.read_select(f"audit/{kind}"),
         columns=columns,
-        messages=texts(lake),
+        messages=message_lengths_select(lake),
         wanted=_of(models),
     )
     lake = lake.with_failures(EXCLUDE)
-    with bounded(lake, {}, _tables(select), sorts_texts=True) as connection:
-        yield from with_texts(lake, parts(connection, select))
+    with connect_with_memory_limit(lake, {}, _tables(select), sorts_texts=True) as connection:
+        yield from iter_with_texts(lake, iter_parts(connection, select))
 
 
 def _tables(*selects: str) -> str:
@@ -162,14 +170,15 @@ def _tables(*selects: str) -> str:
 def _summary(kind: str, by: Sequence[str], models: Sequence[str] | None) -> str:
     tables = ("findings" if name in _OF_A_ROW else "games" for name in by)
     columns = [
-        f"{table}.{sqlfiles.identifier(name)}" for table, name in zip(tables, by, strict=True)
+        f"{table}.{sql_files.quote_identifier(name)}"
+        for table, name in zip(tables, by, strict=True)
     ]
-    return sqlfiles.filled(
+    return sql_files.fill_template(
         "internal/audit_summary",
         kind=kind,
-        rows=sqlfiles.whole(f"audit/{kind}"),
-        title=TITLES[kind].replace("'", "''"),
-        metric=sqlfiles.header(f"audit/{kind}")["metric"][0],
+        rows=sql_files.read_select(f"audit/{kind}"),
+        title=FINDING_TITLES[kind].replace("'", "''"),
+        metric=sql_files.read_header(f"audit/{kind}")["metric"][0],
         columns="".join(f"{column}, " for column in columns),
         games="" if set(by) <= set(_OF_A_ROW) else _GAMES,
         wanted=_of(models),
@@ -178,7 +187,7 @@ def _summary(kind: str, by: Sequence[str], models: Sequence[str] | None) -> str:
 
 
 def _of(models: Sequence[str] | None) -> str:
-    return "TRUE" if models is None else f"findings.model IN ({literals(models)})"
+    return "TRUE" if models is None else f"findings.model IN ({sql_literals(models)})"
 
 
 def _check(by: Sequence[str], kinds: Sequence[str]) -> None:
@@ -186,7 +195,7 @@ def _check(by: Sequence[str], kinds: Sequence[str]) -> None:
     known = (*_OF_A_ROW, *_OF_A_GAME)
     if strangers := [name for name in by if name not in known]:
         raise UsageError(
-            f"no column {', '.join(strangers)} to group by: {choose(strangers, known)}"
+            f"no column {', '.join(strangers)} to group by: {suggest_names(strangers, known)}"
         )
     if len(set(by)) < len(by):
         raise UsageError(f"you cannot group by the same column twice: {', '.join(by)}")

@@ -5,20 +5,20 @@ from datetime import datetime
 import polars as pl
 from msgspec import Struct
 
-from pipeline.cells import counted, latex, printable_line
 from pipeline.lake import StoredLake
-from pipeline.metrics.known import names, of_lake
+from pipeline.metrics.registry import lake_method, metric_names
 from pipeline.metrics.request import check_losses
 from pipeline.plugins import DISTRIBUTION
+from pipeline.text_format import escape_latex, escape_to_one_line, format_count
 from pipeline.version import __version__
 from pipeline.vocabulary import EXCLUDE, LOSS, PAPER, Edition, Failures
 
-BENCHMARK = "Xu et al., MAgIC, arXiv:2311.08562, 2023. https://arxiv.org/abs/2311.08562"
-TOOL = (
+BENCHMARK_CITATION = "Xu et al., MAgIC, arXiv:2311.08562, 2023. https://arxiv.org/abs/2311.08562"
+TOOL_CITATION = (
     f"The magic-pipeline authors, magic-pipeline, version {__version__}. "
     f"Python package {DISTRIBUTION}, MIT licence."
 )
-EDITION_TEXTS = {
+EDITION_DESCRIPTIONS = {
     "paper": "the formulas as published",
     "release": "the formulas as the benchmark's own script computes them",
     "audited": "the formulas as published, with answers judged by their texts",
@@ -47,27 +47,30 @@ class Citation(Struct, frozen=True):
     @property
     def state(self) -> str:
         """The state of the lake in words."""
-        games = f"{counted(self.n_games, 'game')} ({self.n_finished:,} finished)"
-        games += f" of the system {printable_line(self.system)}" if self.system else ""
+        games = f"{format_count(self.n_games, 'game')} ({self.n_finished:,} finished)"
+        games += f" of the system {escape_to_one_line(self.system)}" if self.system else ""
         if self.ingested_at is None:
             return f"{games}, before the first ingest"
         return f"{games}, after ingest {self.ingest_id} of {self.ingested_at:%Y-%m-%d %H:%M} UTC"
 
     @property
-    def sentence(self) -> str:
+    def citation_sentence(self) -> str:
         """The sentence to quote beside the values."""
-        names = f", with the names {printable_line(self.joined_names)}" if self.joined_names else ""
+        names = (
+            f", with the names {escape_to_one_line(self.joined_names)}" if self.joined_names else ""
+        )
         losses = ", with games as losses of the models that failed them"
         names += losses if self.failures == LOSS else ""
         return (
             f"Computed with magic-pipeline {self.version}, edition {self.edition} "
-            f"({EDITION_TEXTS[self.edition]}), from {self.state}{names}."
+            f"({EDITION_DESCRIPTIONS[self.edition]}), from {self.state}{names}."
         )
 
     @property
     def text(self) -> str:
         """How to cite, a line each: the values, the tool, the benchmark."""
-        return f"Values: {self.sentence}\nTool: {TOOL}\nBenchmark: {BENCHMARK}\n"
+        values = f"Values: {self.citation_sentence}\n"
+        return f"{values}Tool: {TOOL_CITATION}\nBenchmark: {BENCHMARK_CITATION}\n"
 
     @property
     def bibtex(self) -> str:
@@ -77,7 +80,7 @@ class Citation(Struct, frozen=True):
   title   = {{{{magic-pipeline}}}},
   version = {{{self.version}}},
   howpublished = {{Python package {DISTRIBUTION}}},
-  note    = {{{latex(self.sentence)}}},
+  note    = {{{escape_latex(self.citation_sentence)}}},
 }}
 
 @misc{{magic,
@@ -90,7 +93,7 @@ class Citation(Struct, frozen=True):
 """
 
 
-@of_lake
+@lake_method
 def cite(lake: StoredLake, *, edition: Edition = PAPER) -> Citation:
     """How to cite values of this edition that were computed from this state of the lake.
 
@@ -99,8 +102,8 @@ def cite(lake: StoredLake, *, edition: Edition = PAPER) -> Citation:
     >>> lake.cite().n_games
     112
     """
-    lake = lake.of_one_system()
-    names(edition)  # an unknown one is refused before anything is read
+    lake = lake.for_single_system()
+    metric_names(edition)  # an unknown one is refused before anything is read
     check_losses(lake, edition)
     counts = lake.table("games").select(n=pl.len(), finished=pl.col("is_finished").sum()).collect()
     n_games, n_finished = map(int, counts.row(0))
@@ -110,5 +113,5 @@ def cite(lake: StoredLake, *, edition: Edition = PAPER) -> Citation:
     system = lake.system if len(lake.systems) > 1 else None
     return Citation(
         *(lake.ingest_id, at, n_games, n_finished),
-        *(edition, system, lake.joined_names, lake.failures),
+        *(edition, system, lake.describe_merged_names, lake.failures),
     )

@@ -13,77 +13,95 @@ import polars as pl
 
 from pipeline import column
 from pipeline.lake import StoredLake
-from pipeline.metrics import PAPER, declarations
+from pipeline.metrics import PAPER, metric_specs
 from pipeline.metrics.completeness import (
-    completeness as complete,
-    expected as expected_games,
-    expected_of,
-    played,
+    expected_games,
+    fixed_expected_games,
+    metric_completeness as complete,
+    played_games,
 )
-from pipeline.metrics.known import METRIC, MISSING, MODEL, VALUES, Metric, counted_in, names
+from pipeline.metrics.estimates import (
+    Clusters,
+    CountQuery,
+    combine_terms,
+    compute_values,
+    count_games_sql,
+    count_rows_sql,
+    count_with_engine,
+    sum_hits_sql,
+)
+from pipeline.metrics.registry import (
+    METRIC_COLUMN,
+    METRIC_VALUE_COLUMNS,
+    MISSING_COLUMNS,
+    MODEL_COLUMN,
+    Metric,
+    metric_names,
+    per_system,
+)
 from pipeline.metrics.request import (
     Request,
     check_expected,
     check_losses,
     check_models,
-    chosen,
+    selection_condition,
 )
-from pipeline.metrics.rows import in_scope
-from pipeline.metrics.values import (
-    Clusters,
-    Question,
-    combined,
-    count,
-    n_games,
-    n_rows,
-    sum_of,
-    values,
-)
-from pipeline.reports.declared import report
-from pipeline.statistics.interval import exact_sum
+from pipeline.metrics.row_queries import edition_condition
+from pipeline.reports.registry import report
+from pipeline.statistics.intervals import exact_sum
 from pipeline.vocabulary import RELEASE, Edition
 
-COLUMNS: Mapping[str, column.Column] = {
-    "model": MODEL,
-    "competition": column.text("the competition"),
-    "game_type": column.text("its game"),
-    "expected": column.count(
+COMPLETENESS_COLUMNS: Mapping[str, column.Column] = {
+    "model": MODEL_COLUMN,
+    "competition": column.text_column("the competition"),
+    "game_type": column.text_column("its game"),
+    "expected": column.count_column(
         "games: of each setting that any model played, the median of what the models that finished "
         "one have, or the model's own with those that it began and has to finish; of games that "
         "nobody can repeat, those of this model; or `expected`, if given"
     ),
-    "found": column.count("how many of these the lake has; games beyond are of no use for others"),
-    "finished": column.count("how many of these with an end: the others are missing"),
-    "n_missing": column.count("how many of these are missing").shown("missing"),
-    "n_games": column.count("its games").shown("games"),
-    "n_unfinished": column.count("its games without an end").shown("unfinished"),
-    "n_failed": column.count(
+    "found": column.count_column(
+        "how many of these the lake has; games beyond are of no use for others"
+    ),
+    "finished": column.count_column("how many of these with an end: the others are missing"),
+    "n_missing": column.count_column("how many of these are missing").with_heading("missing"),
+    "n_games": column.count_column("its games").with_heading("games"),
+    "n_unfinished": column.count_column("its games without an end").with_heading("unfinished"),
+    "n_failed": column.count_column(
         "its games that it failed itself: by a forfeit, a time-out or an error that ended them, or "
         "by an outage that left them without a result"
-    ).shown("failed"),
-    "n_quarantined": column.count("parts of its games that could not be used").shown("quarantined"),
-    "is_complete": column.flag("whether as many are finished as are expected").shown("complete"),
+    ).with_heading("failed"),
+    "n_quarantined": column.count_column("parts of its games that could not be used").with_heading(
+        "quarantined"
+    ),
+    "is_complete": column.boolean_column(
+        "whether as many are finished as are expected"
+    ).with_heading("complete"),
 }
-READABILITY: Mapping[str, column.Column] = {
-    "model": MODEL,
-    "metric": METRIC,
-    "value": column.share("the value over all game types"),
-    "value_min": column.share("the lowest that it could be, in the metric's unit"),
-    "value_max": column.share(
+READABILITY_COLUMNS: Mapping[str, column.Column] = {
+    "model": MODEL_COLUMN,
+    "metric": METRIC_COLUMN,
+    "value": column.proportion_column("the value over all game types"),
+    "value_min": column.proportion_column("the lowest that it could be, in the metric's unit"),
+    "value_max": column.proportion_column(
         "the highest that it could be; both are null if there is no value, and no row that would "
         "be counted if it were known"
     ),
-    "counted": column.count("rows that were counted"),
-    "n_unreadable": column.count("rows whose `parse_status` is not `ok`, as in `metrics`").shown(
-        "not clear"
+    "counted": column.count_column("rows that were counted"),
+    "n_unreadable": column.count_column(
+        "rows whose `parse_status` is not `ok`, as in `metrics`"
+    ).with_heading("not clear"),
+    "n_unknown": METRIC_VALUE_COLUMNS["n_unknown"],
+    "n_ambiguous": column.count_column("how many of those not clear are ambiguous").with_heading(
+        "ambiguous"
     ),
-    "n_unknown": VALUES["n_unknown"],
-    "n_ambiguous": column.count("how many of those not clear are ambiguous").shown("ambiguous"),
-    "n_outages": column.count("how many of those not clear are outages").shown("outages"),
-    "n_missing": MISSING["n_missing"],
-    "is_complete": column.flag("whether no game is missing, and no row is an outage").shown(
-        "complete"
+    "n_outages": column.count_column("how many of those not clear are outages").with_heading(
+        "outages"
     ),
+    "n_missing": MISSING_COLUMNS["n_missing"],
+    "is_complete": column.boolean_column(
+        "whether no game is missing, and no row is an outage"
+    ).with_heading("complete"),
 }
 _OF_SIDE = ("model", "competition")
 _IS_OUTAGE, _IS_OPEN = "parse_status = 'outage'", "NOT is_finished"
@@ -96,18 +114,18 @@ _IS_UNSURE = (
     f"is_counted AND ({_IS_OUTAGE} OR {_IS_OPEN} OR hit IS NULL OR parse_status = 'unreadable')"
 )
 _SUMS = {
-    "n_games": f"CAST({n_games(_IS_THERE)} AS BIGINT)",
-    "uncounted": n_rows(f"{_IS_THERE} AND NOT is_counted"),
+    "n_games": f"CAST({count_games_sql(_IS_THERE)} AS BIGINT)",
+    "uncounted": count_rows_sql(f"{_IS_THERE} AND NOT is_counted"),
     # Hits that could have been misses, and misses that could have been hits.
-    "lost": sum_of("hit", _IS_UNSURE),
-    "gained": sum_of("1 - coalesce(hit, 0)", _IS_UNSURE),
-    "ambiguous": n_rows("parse_status = 'ambiguous'"),
-    "outages": n_rows(_IS_OUTAGE),
-    "begun": n_rows(f"{_IS_THERE} AND {_IS_OPEN}"),
+    "lost": sum_hits_sql("hit", _IS_UNSURE),
+    "gained": sum_hits_sql("1 - coalesce(hit, 0)", _IS_UNSURE),
+    "ambiguous": count_rows_sql("parse_status = 'ambiguous'"),
+    "outages": count_rows_sql(_IS_OUTAGE),
+    "begun": count_rows_sql(f"{_IS_THERE} AND {_IS_OPEN}"),
 }
 
 
-@report(columns=COLUMNS)
+@report(columns=COMPLETENESS_COLUMNS)
 def completeness(
     lake: StoredLake,
     *,
@@ -160,7 +178,7 @@ def completeness(
         .agg(n_failed=pl.col("game_id").n_unique().cast(pl.Int64))
     )
     games = (
-        expected_of(lake, expected)
+        fixed_expected_games(lake, expected)
         .lazy()
         .join(broken, on=_OF_SIDE, how="left", nulls_equal=True)
         .join(failed, on=_OF_SIDE, how="left", nulls_equal=True)
@@ -183,14 +201,14 @@ def completeness(
         .collect()
     )
     if model is not None:
-        return games.filter(chosen(model=model))
+        return games.filter(selection_condition(model=model))
     whole = quarantined.null_count().collect().item()
     if not whole:
         return games
     return pl.concat([games, pl.DataFrame({"n_quarantined": [whole]})], how="diagonal_relaxed")
 
 
-@counted_in(READABILITY)
+@per_system(READABILITY_COLUMNS)
 def readability(
     lake: StoredLake,
     *,
@@ -215,17 +233,17 @@ def readability(
     check_models(lake, model)
     check_losses(lake, edition)
     request = Request(edition=edition, by=("model",), expected=expected)
-    declared = declarations(lake, names(edition), request)
-    question = Question(declared, request, with_games=(), clusters=Clusters(), also=_SUMS)
-    counts = count(lake, question, "polars")
+    declared = metric_specs(lake, metric_names(edition), request)
+    question = CountQuery(declared, request, with_games=(), clusters=Clusters(), also=_SUMS)
+    counts = count_with_engine(lake, question, "polars")
     of_settings = counts.sums.rename({"stratum": "competition", "cluster": "setting_id"})
     missing = _missing(lake, request)
-    valued = values(counts, declared, request).join(
+    valued = compute_values(counts, declared, request).join(
         complete(lake, declared, request), on=["metric", "model"], how="left", nulls_equal=True
     )
     bounds = _bounds(declared, valued, of_settings, missing)
     rows = bounds.sort("model", pl.col("metric").cast(pl.Enum(list(declared))), nulls_last=True)
-    return rows.filter(chosen(model=model))
+    return rows.filter(selection_condition(model=model))
 
 
 def _missing(lake: StoredLake, request: Request) -> pl.DataFrame:
@@ -234,8 +252,12 @@ def _missing(lake: StoredLake, request: Request) -> pl.DataFrame:
     Beside the model that finished most games of a setting, and as many as are expected; or of the
     number that is expected of a competition, whatever their settings.
     """
-    settings = played(lake, in_scope(request)) if request.edition == RELEASE else lake.once(played)
-    models = lake.once(played).select("model").unique()
+    settings = (
+        played_games(lake, edition_condition(request))
+        if request.edition == RELEASE
+        else lake.cached(played_games)
+    )
+    models = lake.cached(played_games).select("model").unique()
     games = expected_games(settings, models)
     if request.expected is not None:
         finished = settings.group_by(_OF_SIDE).agg(pl.col("n_finished").sum())
@@ -300,7 +322,7 @@ def _bounds(
         value_min=pl.when(is_bounded).then("value_min"),
         value_max=pl.when(is_bounded).then(pl.min_horizontal("value_max", highest)),
         is_complete=(pl.col("n_missing") == 0) & (pl.col("n_outages") == 0),
-    ).select(list(READABILITY))
+    ).select(list(READABILITY_COLUMNS))
 
 
 def _bound(
@@ -317,7 +339,7 @@ def _bound(
     whole = pl.col("denominator") + pl.when(is_fixed).then(0).otherwise("added")
     bounded = terms.lazy().with_columns(hits=hits, counted=whole)
     ratio = pl.when(pl.col("counted") > 0).then(pl.col("hits") / pl.col("counted"))
-    values = combined(bounded.with_columns(ratio=ratio), ["metric", "model"])
+    values = combine_terms(bounded.with_columns(ratio=ratio), ["metric", "model"])
     return values.select("metric", "model", pl.col("value").alias(name)).collect()
 
 

@@ -8,21 +8,34 @@ import polars as pl
 from msgspec.structs import replace
 
 from pipeline import column
-from pipeline.declared import option
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import (
     DEFAULT_CONFIDENCE,
     PAPER,
-    Answer,
-    answered,
-    clusters_of,
-    declarations,
+    MetricResult,
+    compute_metrics,
+    metric_specs,
+    request_clusters,
 )
-from pipeline.metrics.known import IS_THIN, METRIC, ORIGIN, names, of_lake, origin
-from pipeline.metrics.request import Request, asked_for, check_models, several, tested
-from pipeline.metrics.values import GAME_MARK, Question, count
+from pipeline.metrics.estimates import GAME_CLUSTER_PREFIX, CountQuery, count_with_engine
+from pipeline.metrics.registry import (
+    METRIC_COLUMN,
+    ORIGIN_COLUMNS,
+    SMALL_SAMPLE_COLUMN,
+    lake_method,
+    metric_names,
+    origin_columns,
+)
+from pipeline.metrics.request import (
+    Request,
+    as_list,
+    check_models,
+    requested_metrics,
+    tested_models,
+)
+from pipeline.parameters import option_spec
 from pipeline.reports.compare.differences import (
     COLUMNS as COMPARED,
     adjusted,
@@ -30,9 +43,9 @@ from pipeline.reports.compare.differences import (
     compared,
     of_models,
 )
-from pipeline.reports.declared import report
-from pipeline.statistics.contrast import fall_seen, p_fall, reaches
-from pipeline.statistics.pairs import of_basis
+from pipeline.reports.registry import report
+from pipeline.statistics.comparison import drop_p_value, is_significant, minimum_detectable_drop
+from pipeline.statistics.pairs import rates_from_basis
 from pipeline.vocabulary import Edition
 
 SAME_GAMES = "the same games"
@@ -40,69 +53,75 @@ ONLY_BEFORE, ONLY_AFTER = "only before", "only after"
 _OF_STATE = ("value", "common_value", "thin")
 _Asked = tuple[StoredLake, Request]
 _OF_GAMES: Mapping[str, column.Column] = {
-    "n_common": column.count("games that both count, in the same competitions and settings").shown(
-        "common"
-    ),
-    "n_gone": column.count("games that only the first counts in a competition and setting").shown(
-        "gone"
-    ),
-    "n_new": column.count("games that only the second counts in a competition and setting").shown(
-        "new"
-    ),
+    "n_common": column.count_column(
+        "games that both count, in the same competitions and settings"
+    ).with_heading("common"),
+    "n_gone": column.count_column(
+        "games that only the first counts in a competition and setting"
+    ).with_heading("gone"),
+    "n_new": column.count_column(
+        "games that only the second counts in a competition and setting"
+    ).with_heading("new"),
 }
-_GAMES = column.schema(_OF_GAMES)
-COLUMNS: Mapping[str, column.Column] = {
+_GAMES = column.polars_schema(_OF_GAMES)
+DIFF_COLUMNS: Mapping[str, column.Column] = {
     "metric": COMPARED["metric"],
     "model": COMPARED["model"],
-    "value": column.share("the value before, in the metric's unit").shown("before"),
-    "new_value": column.share("the value after").shown("after"),
-    "common_value": column.share(
+    "value": column.proportion_column("the value before, in the metric's unit").with_heading(
+        "before"
+    ),
+    "new_value": column.proportion_column("the value after").with_heading("after"),
+    "common_value": column.proportion_column(
         "the value before on the common settings, each counted as much before as after; null "
         "unless `method` is `paired by setting` or `the same games`"
-    ).shown("common before"),
-    "new_common_value": column.share("the same after").shown("common after"),
-    "thin": IS_THIN,
-    "new_thin": IS_THIN,
-    "difference": column.share(
+    ).with_heading("common before"),
+    "new_common_value": column.proportion_column("the same after").with_heading("common after"),
+    "thin": SMALL_SAMPLE_COLUMN,
+    "new_thin": SMALL_SAMPLE_COLUMN,
+    "difference": column.proportion_column(
         "new_common_value − common_value if these are not null, else new_value − value"
     ),
     **{name: COMPARED[name] for name in ("ci_low", "ci_high", "ci_method", "p_value", "p_holm")},
-    "family": column.count("how many p-values are adjusted together: all of the result"),
-    "level": column.number("the significance level, 1 − `confidence`"),
-    "method": column.text("how the difference was computed"),
-    "n_settings": column.count(
+    "family": column.count_column("how many p-values are adjusted together: all of the result"),
+    "level": column.number_column("the significance level, 1 − `confidence`"),
+    "method": column.text_column("how the difference was computed"),
+    "n_settings": column.count_column(
         "settings in common, without those whose games are the same in both; where a model "
         "finished games of only one setting of a competition, its games are the clusters"
-    ).shown("settings"),
+    ).with_heading("settings"),
     "is_replayed": COMPARED["is_replayed"],
     **_OF_GAMES,
-    "is_beyond_chance": column.flag(
+    "is_beyond_chance": column.boolean_column(
         "whether the value moved beyond chance: `p_holm` reaches the level, or the same games have "
         "another value; null if there is no difference",
         nullable=True,
-    ).shown("beyond chance"),
-    "reason": column.text("why there is no difference"),
+    ).with_heading("beyond chance"),
+    "reason": column.text_column("why there is no difference"),
 }
 # With a margin.
-OF_MARGIN: Mapping[str, column.Column] = {
-    "p_fall": column.p_value("one-sided, adjusted by Holm: the value fell by more than the margin"),
-    "fall_seen": column.share(
+MARGIN_COLUMNS: Mapping[str, column.Column] = {
+    "p_fall": column.p_value_column(
+        "one-sided, adjusted by Holm: the value fell by more than the margin"
+    ),
+    "fall_seen": column.proportion_column(
         "the smallest fall that this test sees with power .8, at the level of 1 − `confidence` "
         "divided by the number of tests; null if even a fall to 0 would not be seen"
     ),
-    "is_regression": column.flag("whether the value fell by more than the margin"),
+    "is_regression": column.boolean_column("whether the value fell by more than the margin"),
 }
 _GAME_KEY = ("model", "competition", "setting_id", "game_id")
-CHANGED_GAMES: Mapping[str, column.Column] = {
-    "metric": METRIC,
+CHANGED_GAMES_COLUMNS: Mapping[str, column.Column] = {
+    "metric": METRIC_COLUMN,
     **{name: TABLES["results"].columns()[name] for name in _GAME_KEY},
-    "change": column.text("`gone` if only the first counts the game, `new` if only the second"),
-    "hits": column.number("the game's hits"),
-    "counted": column.count("the game's counted rows"),
+    "change": column.text_column(
+        "`gone` if only the first counts the game, `new` if only the second"
+    ),
+    "hits": column.number_column("the game's hits"),
+    "counted": column.count_column("the game's counted rows"),
 }
 
 
-@report(columns={**COLUMNS, **ORIGIN}, title="What changed", tells_system=True)
+@report(columns={**DIFF_COLUMNS, **ORIGIN_COLUMNS}, title="What changed", tells_system=True)
 def diff(
     before: StoredLake,
     after: StoredLake | str | Path,
@@ -111,7 +130,7 @@ def diff(
     metric: str | Sequence[str] | None = None,
     margin: Annotated[
         float | None,
-        option(
+        option_spec(
             "MARGIN",
             "Exit with 4 if a value fell by more than MARGIN, by a one-sided test.",
             "--fail-on-regression",
@@ -160,9 +179,10 @@ def diff(
     asked = _asked(*_of_same_system(before, after), edition, model)
     game_types = {name for lake, _ in asked for name in lake.game_types}
     check_margin(margin, metric, edition, game_types, may_be_0=True)
-    metrics = asked_for(metric, edition)
+    metrics = requested_metrics(metric, edition)
     answers = [
-        answered(lake, request, names=metrics, confidence=confidence) for lake, request in asked
+        compute_metrics(lake, request, names=metrics, confidence=confidence)
+        for lake, request in asked
     ]
     games = _games(asked, metrics)
     # A game in which a model has several roles counts in several competitions, and is one game: it
@@ -193,13 +213,13 @@ def diff(
     rows = adjusted(rows, [])
     if margin is not None:
         rows = _with_falls(rows, margin, confidence)
-    is_told_apart = reaches(pl.col("p_holm"), confidence)
+    is_told_apart = is_significant(pl.col("p_holm"), confidence)
     is_beyond = pl.when(is_same).then(pl.col("difference") != 0).otherwise(is_told_apart)
     return rows.with_columns(is_beyond_chance=is_beyond, level=round(1 - confidence, 15)).select(
-        *list(COLUMNS)[:-1],
-        *(() if margin is None else OF_MARGIN),
+        *list(DIFF_COLUMNS)[:-1],
+        *(() if margin is None else MARGIN_COLUMNS),
         "reason",
-        *origin(asked[0][0], edition),
+        *origin_columns(asked[0][0], edition),
     )
 
 
@@ -212,16 +232,16 @@ def _of_same_system(
     """
     if not isinstance(after, StoredLake):
         after = open_lake(after)
-    before = before.of_one_system(before.system or after.system)
+    before = before.for_single_system(before.system or after.system)
     if before.system is None or not after.systems:
-        return before, after.of_one_system()
+        return before, after.for_single_system()
     others = [after.system] if after.system else [*after.systems]
     if before.system not in others:
         raise UsageError(
             f"a diff is of one system: {before.path} has games of {before.system}, and "
             f"{after.path} of {', '.join(others)}"
         )
-    return before, after.of_system(before.system)
+    return before, after.for_system(before.system)
 
 
 def _asked(
@@ -231,8 +251,8 @@ def _asked(
 
     Raises UsageError for a model that neither tests.
     """
-    models = several(model)
-    own = [tested(lake, models) for lake in (before, after)]
+    models = as_list(model)
+    own = [tested_models(lake, models) for lake in (before, after)]
     check_models(after, sorted(set(models or ()).difference(*(some or () for some in own))))
     return [
         (lake, Request(edition=edition, by=("model",), models=some))
@@ -252,7 +272,7 @@ def _with_falls(rows: pl.DataFrame, margin: float, confidence: float) -> pl.Data
     is_seen = (
         pl.when(pl.col("raw").is_null())
         .then(is_beyond)
-        .otherwise(reaches(pl.col("p_fall"), confidence))
+        .otherwise(is_significant(pl.col("p_fall"), confidence))
     )
     tested = adjusted(pl.concat([rows, of_falls], how="horizontal"), [], "raw", "p_fall")
     return tested.with_columns(is_regression=is_seen)
@@ -262,12 +282,14 @@ def _fall(
     basis: dict[str, Any], p: float, margin: float, level: float
 ) -> tuple[float, float | None]:
     """The one-sided p-value of a fall of more than the margin, and the fall that it detects."""
-    new, old, correlation = of_basis(basis)
-    seen = fall_seen(new, old, margin, level, correlation=correlation)
-    return p_fall(new, old, margin, p, correlation), seen
+    new, old, correlation = rates_from_basis(basis)
+    seen = minimum_detectable_drop(new, old, margin, level, correlation=correlation)
+    return drop_p_value(new, old, margin, p, correlation), seen
 
 
-def _compared(answers: Sequence[Answer], games: pl.DataFrame, confidence: float) -> pl.DataFrame:
+def _compared(
+    answers: Sequence[MetricResult], games: pl.DataFrame, confidence: float
+) -> pl.DataFrame:
     """The comparison of each metric and model after with the same before, as `value`, `new_value`.
 
     What only one state has is not compared: the reason says which state that is.
@@ -277,7 +299,7 @@ def _compared(answers: Sequence[Answer], games: pl.DataFrame, confidence: float)
         for one, state in zip(answers, ("before", "after"), strict=True)
     ]
     request = replace(answers[0].request, by=("model", "state"))
-    answer = _told_same(Answer.of_all(of_states, request), games)
+    answer = _told_same(MetricResult.of_all(of_states, request), games)
     lacking = (
         pl.when(pl.col("entity").is_null())
         .then(pl.lit(ONLY_BEFORE))
@@ -285,13 +307,13 @@ def _compared(answers: Sequence[Answer], games: pl.DataFrame, confidence: float)
         .then(pl.lit(ONLY_AFTER))
     )
     pairs = of_models(answer, [("after", "before")], "state").with_columns(lacking=lacking)
-    order = pl.col("metric").cast(pl.Enum(names(answer.request.edition)))
+    order = pl.col("metric").cast(pl.Enum(metric_names(answer.request.edition)))
     both = compared(answer, pairs.sort(order, "model"), confidence, label="state")
     renamed = {name: f"new_{name}" for name in _OF_STATE}
     return both.rename(renamed | {f"other_{name}": name for name in _OF_STATE})
 
 
-def _told_same(answer: Answer, games: pl.DataFrame) -> Answer:
+def _told_same(answer: MetricResult, games: pl.DataFrame) -> MetricResult:
     """The answer whose sums say which cells have the same games in both states, as `is_same`.
 
     They are not paired: they would only be compared with themselves. Where no game of a metric and
@@ -321,16 +343,16 @@ def _games(asked: Sequence[_Asked], metrics: Sequence[str]) -> pl.DataFrame:
 def _counted(lake: StoredLake, request: Request, metrics: Sequence[str]) -> pl.DataFrame:
     """The games that each metric counts, with its hits and counted rows in them."""
     finest = replace(request, by=_GAME_KEY)
-    declared = declarations(lake, metrics, finest)
-    question = Question(declared, finest, with_games=(), clusters=clusters_of(lake, request))
-    sums = count(lake, question, "polars").sums
-    cluster = pl.col("cluster").str.strip_prefix(GAME_MARK)
+    declared = metric_specs(lake, metrics, finest)
+    question = CountQuery(declared, finest, with_games=(), clusters=request_clusters(lake, request))
+    sums = count_with_engine(lake, question, "polars").sums
+    cluster = pl.col("cluster").str.strip_prefix(GAME_CLUSTER_PREFIX)
     of_games = sums.group_by("metric", *_GAME_KEY, cluster).agg(pl.col("hits", "counted").sum())
     return of_games.filter(pl.col("counted") > 0).with_columns(pl.col("hits").cast(pl.Float64))
 
 
-@of_lake
-@column.listed({**CHANGED_GAMES, **ORIGIN})
+@lake_method
+@column.document_columns({**CHANGED_GAMES_COLUMNS, **ORIGIN_COLUMNS})
 def diff_games(
     before: StoredLake,
     after: StoredLake | str | Path,
@@ -347,11 +369,11 @@ def diff_games(
     0
     """
     asked = _asked(*_of_same_system(before, after), edition, model)
-    metrics = asked_for(metric, edition)
-    order = pl.col("metric").cast(pl.Enum(names(edition)))
+    metrics = requested_metrics(metric, edition)
+    order = pl.col("metric").cast(pl.Enum(metric_names(edition)))
     changed = _games(asked, metrics).filter(pl.col("change") != "common")
     return (
-        changed.select(*CHANGED_GAMES)
+        changed.select(*CHANGED_GAMES_COLUMNS)
         .sort(order, *_GAME_KEY, nulls_last=True)
-        .with_columns(origin(asked[0][0], edition))
+        .with_columns(origin_columns(asked[0][0], edition))
     )

@@ -10,21 +10,21 @@ from msgspec import Struct
 
 from pipeline import column
 from pipeline.errors import UsageError
-from pipeline.events.contracts import TABLES, no_rows
-from pipeline.games import names
+from pipeline.events.contracts import TABLES, empty_table
+from pipeline.games import game_type_names
 from pipeline.lake import StoredLake, reopened
-from pipeline.lake.stream import stream
-from pipeline.metrics.evidence import page_of
-from pipeline.metrics.known import of_lake
-from pipeline.metrics.request import check_players, check_words, chosen
+from pipeline.lake.row_stream import iter_table_rows
+from pipeline.metrics.evidence import sorted_page
+from pipeline.metrics.registry import lake_method
+from pipeline.metrics.request import check_players, check_words, selection_condition
 from pipeline.vocabulary import DocumentStatus
 
 # Rows alike in all of these are alike in every column; the bytes are those of their hash.
-ORDER_OF_FAULTS = (
+QUARANTINE_ORDER = (
     *("source", "path", "json_path", "rule", "message"),
     *("ingest_id", "sha256", "game_id", "n_bytes"),
 )
-BRIEF = ("path", "json_path", "rule", "message")
+BRIEF_COLUMNS = ("path", "json_path", "rule", "message")
 # What was not read comes first.
 STATUSES = tuple(
     dict.fromkeys(
@@ -36,35 +36,37 @@ STATUSES = tuple(
     )
 )
 KEY = ("source", "path", "sha256", "status")
-COLUMNS: Mapping[str, column.Column] = {
-    "source": column.text("the folder or archive that it is in"),
-    "path": column.text("its path within the source"),
-    "status": column.word(
+DOCUMENT_COLUMNS: Mapping[str, column.Column] = {
+    "source": column.text_column("the folder or archive that it is in"),
+    "path": column.text_column("its path within the source"),
+    "status": column.category_column(
         STATUSES, f"what the ingest did with it that found it so: {', '.join(STATUSES)}"
     ),
-    "reason": column.text(
+    "reason": column.text_column(
         "why it was not used; of a game with faulty parts, the rule that the first breaks",
         nullable=True,
     ),
-    "detail": column.text(
+    "detail": column.text_column(
         "what it has instead; of a duplicate, the document that holds the same game", nullable=True
     ),
-    "n_faulty_parts": column.count(
+    "n_faulty_parts": column.count_column(
         "parts of its game that could not be used: `lake.quarantine()` has them"
-    ).shown("faulty parts"),
-    "format": column.text("the log format, null if it is not a log", nullable=True),
-    "game_id": column.identifier("the game that it holds", nullable=True),
+    ).with_heading("faulty parts"),
+    "format": column.text_column("the log format, null if it is not a log", nullable=True),
+    "game_id": column.identifier_column("the game that it holds", nullable=True),
     "n_bytes": column.Column(
         pl.Int64(), "its size in bytes, null if it was not read", nullable=True, unit="bytes"
-    ).shown("size"),
-    "ingest_id": column.count("the ingest that found it so", low=1).shown("ingest"),
+    ).with_heading("size"),
+    "ingest_id": column.count_column("the ingest that found it so", low=1).with_heading("ingest"),
 }
 COUNT_COLUMNS: Mapping[str, column.Column] = {
-    "source": COLUMNS["source"],
-    "status": COLUMNS["status"],
-    "reason": COLUMNS["reason"],
-    "n_documents": column.count("documents of this status and reason").shown("documents"),
-    "example": column.text("the path of the first of them"),
+    "source": DOCUMENT_COLUMNS["source"],
+    "status": DOCUMENT_COLUMNS["status"],
+    "reason": DOCUMENT_COLUMNS["reason"],
+    "n_documents": column.count_column("documents of this status and reason").with_heading(
+        "documents"
+    ),
+    "example": column.text_column("the path of the first of them"),
 }
 REPEATS = "the same game as "
 REPEATED = f"{REPEATS}another document"
@@ -75,8 +77,8 @@ _LOCATION = {
 }
 
 
-@of_lake
-@column.listed(COLUMNS)
+@lake_method
+@column.document_columns(DOCUMENT_COLUMNS)
 def documents(
     lake: StoredLake,
     *,
@@ -102,12 +104,14 @@ def documents(
     rows = _asked(lake, {"status": status, "source": source, "reason": reason})
     if path is not None:
         rows = rows.filter(pl.col("path").str.contains(path, literal=True))
-    page = page_of(rows, COLUMNS, KEY, offset=offset, limit=limit, sort=sort, descending=descending)
-    return page.select(*COLUMNS).collect(engine="streaming")
+    page = sorted_page(
+        rows, DOCUMENT_COLUMNS, KEY, offset=offset, limit=limit, sort=sort, descending=descending
+    )
+    return page.select(*DOCUMENT_COLUMNS).collect(engine="streaming")
 
 
-@of_lake
-@column.listed(COUNT_COLUMNS)
+@lake_method
+@column.document_columns(COUNT_COLUMNS)
 def document_counts(lake: StoredLake, *, source: str | Sequence[str] | None = None) -> pl.DataFrame:
     """A row for each source, status and reason, with its number of documents.
 
@@ -127,7 +131,7 @@ def document_counts(lake: StoredLake, *, source: str | Sequence[str] | None = No
     return counts.sort(order, nulls_last=True).select(*COUNT_COLUMNS)
 
 
-@of_lake
+@lake_method
 def quarantine(lake: StoredLake, *, raw: bool = False) -> pl.DataFrame:
     """A row for each document, or part of a game, that an ingest could not use, sorted by place.
 
@@ -144,8 +148,8 @@ def quarantine(lake: StoredLake, *, raw: bool = False) -> pl.DataFrame:
     >>> lake.quarantine().columns
     ['source', 'path', 'json_path', 'rule', 'message']
     """
-    rows = lake.table("quarantine").sort(ORDER_OF_FAULTS, nulls_last=True)
-    return (rows if raw else rows.select("source", *BRIEF)).collect()
+    rows = lake.table("quarantine").sort(QUARANTINE_ORDER, nulls_last=True)
+    return (rows if raw else rows.select("source", *BRIEF_COLUMNS)).collect()
 
 
 def _asked(lake: StoredLake, asked: Mapping[str, str | Sequence[str] | None]) -> pl.LazyFrame:
@@ -165,8 +169,8 @@ def _asked(lake: StoredLake, asked: Mapping[str, str | Sequence[str] | None]) ->
     # Not of all columns: of each refused document there are up to 64 KiB.
     faults = (
         lake.table("quarantine")
-        .select(*ORDER_OF_FAULTS)
-        .sort(ORDER_OF_FAULTS, nulls_last=True)
+        .select(*QUARANTINE_ORDER)
+        .sort(QUARANTINE_ORDER, nulls_last=True)
         .with_columns(**_LOCATION)
         .group_by(*_LOCATION, "sha256", maintain_order=True)
         .agg(
@@ -183,7 +187,7 @@ def _asked(lake: StoredLake, asked: Mapping[str, str | Sequence[str] | None]) ->
         reason=pl.when(is_copy).then(pl.lit(REPEATED)).otherwise(pl.coalesce(broken, "reason")),
         n_faulty_parts=pl.col("n_faulty_parts").fill_null(0),
     )
-    return with_faults.filter(chosen(**asked))
+    return with_faults.filter(selection_condition(**asked))
 
 
 # A search for words in the messages of all games; its time and number of hits are limited.
@@ -200,10 +204,10 @@ _PLACE = (
 )
 SEARCH_COLUMNS: Mapping[str, column.Column] = {
     **{name: TABLES["messages"].columns()[name] for name in _PLACE},
-    "message_index": TABLES["messages"].columns()["message_index"].shown("message"),
-    "before": column.text("the text before the hit"),
-    "hit": column.text("the first hit in the message's text"),
-    "after": column.text("the text after the hit"),
+    "message_index": TABLES["messages"].columns()["message_index"].with_heading("message"),
+    "before": column.text_column("the text before the hit"),
+    "hit": column.text_column("the first hit in the message's text"),
+    "after": column.text_column("the text after the hit"),
     "system": TABLES["games"].columns()["system"],
 }
 _KEY = re.compile(r"(\d{1,18})\.(\d{1,18})")
@@ -214,8 +218,8 @@ _ELEMENT = pl.element()
 _BEGIN, _END = r"(?i:(?-u:\b{start-half})(?:", r")(?:e?s)?(?-u:\b{end-half}))"
 
 
-@column.listed(SEARCH_COLUMNS)
-class Hits(Struct, frozen=True):
+@column.document_columns(SEARCH_COLUMNS)
+class SearchResult(Struct, frozen=True):
     """The messages found, and where the search stopped.
 
     `rows` are the messages, each with its place and its text around the first hit.
@@ -230,7 +234,7 @@ class Hits(Struct, frozen=True):
     key: str | None
 
 
-@of_lake
+@lake_method
 def search(
     lake: StoredLake,
     words: str | Sequence[str] = (),
@@ -243,7 +247,7 @@ def search(
     limit: int = LIMIT,
     timeout: float = TIMEOUT,
     after: str | None = None,
-) -> Hits:
+) -> SearchResult:
     """The messages that contain every one of the words, in the order of the lake's files.
 
     A text is split into words at blanks; each item of a list is searched as it is, blanks
@@ -269,13 +273,13 @@ def search(
         raise UsageError("the limit must be 1 message or more")
     if not 0 < timeout < math.inf:
         raise UsageError("the timeout must be more than 0 seconds")
-    check_words("game type", game_type, names())
+    check_words("game type", game_type, game_type_names())
     check_players(lake, model)
     state, start = _begun(lake, after)
     audience = pl.col("visible_to")
     is_own = audience.list.contains(pl.col("player")).fill_null(value=False)
     wanted = [
-        chosen(model=model, game_type=game_type),
+        selection_condition(model=model, game_type=game_type),
         *[pl.col("is_tested")] * tested,
         *[audience.list.len() > is_own.cast(pl.UInt32)] * aloud,
         *(pl.col("content").str.contains(_pattern(word)) for word in asked),
@@ -283,11 +287,11 @@ def search(
     secrets = _secret_words(state) if secret else None
     read = [*_PLACE, "content", *["is_tested"] * tested, *["visible_to"] * aloud]
     ends_at = time.monotonic() + timeout
-    none = no_rows("messages").select(*_PLACE, "content")
+    none = empty_table("messages").select(*_PLACE, "content")
     parts = [none.with_columns(pattern=pl.lit(""))]
     pattern = pl.lit("" if secret else _pattern(asked[0]))
     n_left, stopped, at = limit, "end", start
-    for first, rows in stream(state, "messages", read, start):
+    for first, rows in iter_table_rows(state, "messages", read, start):
         hits = rows.with_row_index("row").filter(wanted)
         if secrets is None:
             hits = hits.with_columns(pattern=pattern)
@@ -303,14 +307,14 @@ def search(
         if n_left == 0 or time.monotonic() >= ends_at:
             stopped = "time" if n_left else "limit"
             break
-    n_messages = sum(state.counts("messages").values())
+    n_messages = sum(state.row_counts_by_file("messages").values())
     found = pl.concat(parts)
     is_found = pl.col("game_id").is_in(found["game_id"].unique().to_list())
     games = state.table("games").filter(is_found).select("game_id", "system").collect()
     shown = _around(found.join(games, on="game_id", how="left", maintain_order="left"))
     if at >= n_messages:
-        return Hits(shown, n_messages, n_messages, "end", None)
-    return Hits(shown, at, n_messages, stopped, f"{state.ingest_id}.{at}")
+        return SearchResult(shown, n_messages, n_messages, "end", None)
+    return SearchResult(shown, at, n_messages, stopped, f"{state.ingest_id}.{at}")
 
 
 def _words(words: str | Sequence[str], secret: bool) -> tuple[str, ...]:
@@ -371,5 +375,5 @@ def _around(rows: pl.DataFrame) -> pl.DataFrame:
         for (pattern,), part in rows.with_row_index("row").group_by("pattern")
     ]
     if not parts:
-        return pl.DataFrame(schema=column.schema(SEARCH_COLUMNS))
+        return pl.DataFrame(schema=column.polars_schema(SEARCH_COLUMNS))
     return pl.concat(parts).sort("row").select(*SEARCH_COLUMNS)

@@ -5,48 +5,48 @@ from typing import Annotated
 
 import polars as pl
 
-from pipeline import column, declared
+from pipeline import column, parameters
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES
-from pipeline.game import Usage
-from pipeline.games import outcomes
+from pipeline.game_record import Usage
+from pipeline.games import outcome_names
 from pipeline.lake import StoredLake
-from pipeline.metrics.completeness import expected, played
-from pipeline.metrics.evidence import page_of
-from pipeline.metrics.known import MODEL, counted_in
+from pipeline.metrics.completeness import expected_games, played_games
+from pipeline.metrics.evidence import sorted_page
+from pipeline.metrics.registry import MODEL_COLUMN, per_system
 from pipeline.metrics.request import (
+    as_list,
     check_models,
-    check_of_roles,
     check_players,
+    check_role_columns,
     check_words,
-    chosen,
-    several,
+    selection_condition,
 )
-from pipeline.metrics.win_rate import RESULT, RESULTS
-from pipeline.reports.declared import report
-from pipeline.statistics.interval import scaled_sum
+from pipeline.metrics.win_rate import RESULT_EXPRESSION, RESULT_NAMES
+from pipeline.reports.registry import report
+from pipeline.statistics.intervals import scaled_sum
 
 _OF_SEATS = "of the seats of the model asked for, else of the tested ones"
 _BY_SEATS: Mapping[str, column.Column] = {
-    "models": column.texts("the tested models, sorted"),
-    "role": column.text(f"the roles {_OF_SEATS}, joined by ', '", nullable=True),
-    "side": column.text(f"the sides {_OF_SEATS}, joined by ', '", nullable=True),
-    "result": column.text(
+    "models": column.text_list_column("the tested models, sorted"),
+    "role": column.text_column(f"the roles {_OF_SEATS}, joined by ', '", nullable=True),
+    "side": column.text_column(f"the sides {_OF_SEATS}, joined by ', '", nullable=True),
+    "result": column.text_column(
         f"the results {_OF_SEATS}, joined by ', ': `won` (a credit of 1), `lost` (of 0) or "
         "`shared`; null if unfinished, and for seats that are not tested",
         nullable=True,
     ),
-    "score": column.number(
+    "score": column.number_column(
         f"the points at the end {_OF_SEATS}; null if unknown, or if these seats have different ones"
     ),
-    "winners": column.texts(
+    "winners": column.text_list_column(
         "the tested models with a credit of 1, sorted; null if the game has no result"
     ),
 }
 _KNOWN = {**TABLES["games"].columns(), **_BY_SEATS}
-_KNOWN["n_rounds"] = _KNOWN["n_rounds"].shown("rounds")
-_KNOWN["n_messages"] = _KNOWN["n_messages"].shown("messages")
-COLUMNS: Mapping[str, column.Column] = {
+_KNOWN["n_rounds"] = _KNOWN["n_rounds"].with_heading("rounds")
+_KNOWN["n_messages"] = _KNOWN["n_messages"].with_heading("messages")
+GAMES_COLUMNS: Mapping[str, column.Column] = {
     name: _KNOWN[name]
     for name in (
         *("game_id", "game_type", *_BY_SEATS),
@@ -55,7 +55,7 @@ COLUMNS: Mapping[str, column.Column] = {
     )
 }
 UNFINISHED = "unfinished"
-OUTCOMES = (*outcomes(), UNFINISHED)
+OUTCOME_CHOICES = (*outcome_names(), UNFINISHED)
 KEY = ("counting", "path", "game_id")
 # Names of files in the order of their numbers: 2 before 10, so each has twelve digits.
 _COUNTING = (
@@ -65,48 +65,54 @@ _COUNTING = (
 )
 
 
-@report(columns=COLUMNS, is_of_system=False)
+@report(columns=GAMES_COLUMNS, is_of_system=False)
 def games(
     lake: StoredLake,
     *,
     model: Annotated[
         str | Sequence[str] | None,
-        declared.several("MODEL", "Only games in which this model sits, tested or not", "models"),
+        parameters.repeatable_option_spec(
+            "MODEL", "Only games in which this model sits, tested or not", "models"
+        ),
     ] = None,
     game_type: str | Sequence[str] | None = None,
     competition: Annotated[
         str | Sequence[str] | None,
-        declared.several(
+        parameters.repeatable_option_spec(
             "NAME", "Only games that count for this competition", "games.competitions"
         ),
     ] = None,
     setting_id: Annotated[
-        str | None, declared.option("ID", "Only this setting: its id or beginning.")
+        str | None, parameters.option_spec("ID", "Only this setting: its id or beginning.")
     ] = None,
     outcome: Annotated[
         str | Sequence[str] | None,
-        declared.several("OUTCOME", "Only this outcome, or `unfinished`", "reports.games.OUTCOMES"),
+        parameters.repeatable_option_spec(
+            "OUTCOME", "Only this outcome, or `unfinished`", "reports.games.OUTCOME_CHOICES"
+        ),
     ] = None,
     role: Annotated[
         str | Sequence[str] | None,
-        declared.several(
+        parameters.repeatable_option_spec(
             "ROLE",
             'Only games with this role in one of the seats; `magic sql "FROM roles"` lists those '
             "of each game type",
-            "games.roles",
+            "games.role_names",
         ),
     ] = None,
     result: str | Sequence[str] | None = None,
     between: Annotated[
         tuple[str, str] | None,
-        declared.option("A B", "Only games in which both models sit.", suggested="models"),
+        parameters.option_spec("A B", "Only games in which both models sit.", suggested="models"),
     ] = None,
     path: Annotated[
-        str | None, declared.option("TEXT", "Only logs whose path contains this text.")
+        str | None, parameters.option_spec("TEXT", "Only logs whose path contains this text.")
     ] = None,
     sort: str | None = None,
     descending: bool = False,
-    limit: Annotated[int | None, declared.option("N", "Only the first N games.", min=0)] = None,
+    limit: Annotated[
+        int | None, parameters.option_spec("N", "Only the first N games.", min=0)
+    ] = None,
     offset: int = 0,
 ) -> pl.DataFrame:
     """List games: who played in which role, with which result, and the log they are from.
@@ -136,12 +142,12 @@ def games(
     >>> caught.select("models", "n_rounds", "path").rows()[0]
     (['sim-atlas'], 2, 'undercover/sim-atlas_competition_as_non_undercover_vs_gpt4/0.json')
     """
-    models, game_types, outcomes = several(model), several(game_type), several(outcome)
-    seats = {"competition": several(competition), "role": several(role)}
+    models, game_types, outcomes = as_list(model), as_list(game_type), as_list(outcome)
+    seats = {"competition": as_list(competition), "role": as_list(role)}
     for name, words in seats.items():
-        check_of_roles(lake, name, words, game_types)
-    check_words("outcome", outcomes, OUTCOMES)
-    check_words("result", results := several(result), RESULTS)
+        check_role_columns(lake, name, words, game_types)
+    check_words("outcome", outcomes, OUTCOME_CHOICES)
+    check_words("result", results := as_list(result), RESULT_NAMES)
     check_players(lake, models)
     check_players(lake, between)
     if between is not None and len(set(between)) != 2:
@@ -149,16 +155,16 @@ def games(
     models = between[:1] if models is None and between else models
     # Without a model, seats and results are of the tested ones.
     is_any = pl.lit(models is not None and seats["competition"] is None)
-    is_asked = chosen(model=models, **seats) & (is_any | pl.col("is_tested"))
+    is_asked = selection_condition(model=models, **seats) & (is_any | pl.col("is_tested"))
     rows, players = lake.table("games"), lake.table("players")
     for one in between or ():
         rows = rows.join(players.filter(model=one), on="game_id", how="semi")
     if models is not None or any(one is not None for one in seats.values()):
         rows = rows.join(players.filter(is_asked), on="game_id", how="semi")
     if results is not None:
-        ended = lake.table("results").filter(is_asked, RESULT.is_in(results))
+        ended = lake.table("results").filter(is_asked, RESULT_EXPRESSION.is_in(results))
         rows = rows.join(ended, on="game_id", how="semi")
-    rows = rows.filter(chosen(game_type=game_types))
+    rows = rows.filter(selection_condition(game_type=game_types))
     if setting_id is not None:
         rows = rows.filter(pl.col("setting_id").str.starts_with(setting_id))
     if path is not None:
@@ -168,9 +174,9 @@ def games(
         rows = rows.filter(is_cut_off | pl.col("outcome").is_in(outcomes))
     if sort in _BY_SEATS:
         rows = _with_seats(lake, rows, is_asked)
-    page = page_of(
+    page = sorted_page(
         rows.with_columns(counting=_COUNTING),
-        COLUMNS,
+        GAMES_COLUMNS,
         KEY,
         offset=offset,
         limit=limit,
@@ -180,7 +186,7 @@ def games(
     if sort not in _BY_SEATS:
         is_shown = pl.col("game_id").is_in(page["game_id"].to_list())
         page = _with_seats(lake, page.lazy(), is_asked, is_shown).collect()
-    return page.select(*COLUMNS)
+    return page.select(*GAMES_COLUMNS)
 
 
 def _with_seats(
@@ -201,7 +207,7 @@ def _with_seats(
     )
     is_known = pl.col("result").null_count() == 0
     of_results = (
-        results.with_columns(result=RESULT, is_asked=is_asked)
+        results.with_columns(result=RESULT_EXPRESSION, is_asked=is_asked)
         .group_by("game_id")
         .agg(
             result=_joined("result"),
@@ -227,31 +233,33 @@ def _joined(name: str) -> pl.Expr:
 # The models in a lake: how many games each name has, which look alike, and what each used.
 
 MODELS_COLUMNS: Mapping[str, column.Column] = {
-    "model": column.text("the name of a model, as logs write it"),
-    "n_games": column.count("games in which it is under test").shown("games"),
-    "n_other_games": column.count("games in which it has a seat that is not under test").shown(
-        "other seats"
-    ),
-    "is_bot": column.flag(
+    "model": column.text_column("the name of a model, as logs write it"),
+    "n_games": column.count_column("games in which it is under test").with_heading("games"),
+    "n_other_games": column.count_column(
+        "games in which it has a seat that is not under test"
+    ).with_heading("other seats"),
+    "is_bot": column.boolean_column(
         "whether a log says of it that it follows rules and is no language model; null if unknown",
         nullable=True,
-    ).shown("bot"),
-    "looks_like": column.text(
+    ).with_heading("bot"),
+    "looks_like": column.text_column(
         "every name under test that looks like it, its own too, with lengths and games; or that it "
         "stands for no model; null for a name like no other, or not under test",
         nullable=True,
     ),
 }
 _MEASURES = Usage.__struct_fields__
-USAGE: Mapping[str, column.Column] = {
-    "model": column.text("the name of a model"),
-    "measure": column.word(
+USAGE_COLUMNS: Mapping[str, column.Column] = {
+    "model": column.text_column("the name of a model"),
+    "measure": column.category_column(
         _MEASURES, "what is measured: tokens in and out, seconds of its calls, or US dollars"
     ),
-    "n_games": column.count("games whose logs say it of all seats of the model").shown("games"),
-    "n_played": column.count("all games that the model has a seat in").shown("of"),
-    "total": column.amount("the sum over these games, in the measure's unit"),
-    "per_game": column.amount("the mean of these games; seats of the model are added up"),
+    "n_games": column.count_column(
+        "games whose logs say it of all seats of the model"
+    ).with_heading("games"),
+    "n_played": column.count_column("all games that the model has a seat in").with_heading("of"),
+    "total": column.amount_column("the sum over these games, in the measure's unit"),
+    "per_game": column.amount_column("the mean of these games; seats of the model are added up"),
 }
 _NOBODY = "no model"
 _NAMES_OF_NOBODY = ("", "none", "null", "nan", "unknown", "undefined")
@@ -285,7 +293,7 @@ def models(lake: StoredLake) -> pl.DataFrame:
     return _named(lake).select(*MODELS_COLUMNS)
 
 
-@report(columns=USAGE, is_of_system=False)
+@report(columns=USAGE_COLUMNS, is_of_system=False)
 def usage(lake: StoredLake, *, model: str | Sequence[str] | None = None) -> pl.DataFrame:
     """List what each model used, where logs say it: tokens, seconds and US dollars.
 
@@ -304,7 +312,9 @@ def usage(lake: StoredLake, *, model: str | Sequence[str] | None = None) -> pl.D
     []
     """
     check_players(lake, model)
-    players = lake.table("players").filter(pl.col("model").is_not_null(), chosen(model=model))
+    players = lake.table("players").filter(
+        pl.col("model").is_not_null(), selection_condition(model=model)
+    )
     measures = pl.col(_MEASURES)
     of_game = players.group_by("model", "game_id").agg(
         pl.when(measures.is_not_null().all()).then(scaled_sum(measures)).cast(pl.Float64)
@@ -326,7 +336,7 @@ def usage(lake: StoredLake, *, model: str | Sequence[str] | None = None) -> pl.D
     )
 
 
-def alike(lake: StoredLake) -> list[str]:
+def similar_names(lake: StoredLake) -> list[str]:
     """The names that look alike, a text for each group; those that stand for no model are one."""
     groups = _named(lake).drop_nulls("looks_like").group_by("looks_like", maintain_order=True)
     return groups.agg(pl.col("spelling").str.join(", "))["spelling"].sort().to_list()
@@ -363,7 +373,7 @@ def _named(lake: StoredLake) -> pl.DataFrame:
 
 # The games that are missing: what each model has still to play or to finish.
 
-SETTING = (
+SETTING_COLUMNS = (
     *("topic", "word", "other_word", "hidden_player", "tested_player", "n_rounds_fixed"),
     *("multiplier", "payoff_cooperate", "payoff_defect", "payoff_one_defect", "payoff_two_defect"),
     "setting",
@@ -371,20 +381,28 @@ SETTING = (
 _OF_SIDE = ["model", "competition", "setting_id"]
 _OF_GAMES = TABLES["games"].columns()
 MISSING_COLUMNS: Mapping[str, column.Column] = {
-    "model": MODEL,
-    "competition": column.text("what the game counts for"),
+    "model": MODEL_COLUMN,
+    "competition": column.text_column("what the game counts for"),
     "game_type": _OF_GAMES["game_type"],
     "setting_id": _OF_GAMES["setting_id"],
-    "game_index": column.count("the lowest number of a game of this setting and competition"),
-    "n_missing": column.count("games of it that the model has still to finish").shown("missing"),
-    "n_expected": column.count("how many were expected: as in `completeness`").shown("expected"),
-    "n_unfinished": column.count("the model's games of it without an end").shown("unfinished"),
-    "paths": column.texts("the logs of these"),
-    **{name: _OF_GAMES[name] for name in SETTING},
+    "game_index": column.count_column(
+        "the lowest number of a game of this setting and competition"
+    ),
+    "n_missing": column.count_column("games of it that the model has still to finish").with_heading(
+        "missing"
+    ),
+    "n_expected": column.count_column("how many were expected: as in `completeness`").with_heading(
+        "expected"
+    ),
+    "n_unfinished": column.count_column("the model's games of it without an end").with_heading(
+        "unfinished"
+    ),
+    "paths": column.text_list_column("the logs of these"),
+    **{name: _OF_GAMES[name] for name in SETTING_COLUMNS},
 }
 
 
-@counted_in(MISSING_COLUMNS, has_edition=False)
+@per_system(MISSING_COLUMNS, has_edition=False)
 def missing(
     lake: StoredLake,
     *,
@@ -403,7 +421,7 @@ def missing(
     0
     """
     check_models(lake, model)
-    check_of_roles(lake, "competition", competition)
+    check_role_columns(lake, "competition", competition)
     number = (
         lake.table("results")
         .filter("is_tested")
@@ -420,12 +438,12 @@ def missing(
         .agg(n_unfinished=pl.len().cast(pl.Int64), paths=pl.col("path").drop_nulls().sort())
     )
     # What was fixed before play is the same in all games of a setting.
-    fixed = lake.table("games").group_by("setting_id").agg(pl.col(*SETTING).first())
+    fixed = lake.table("games").group_by("setting_id").agg(pl.col(*SETTING_COLUMNS).first())
     n_missing = pl.col("n_expected") - pl.col("n_finished")
     return (
-        expected(lake.once(played))
+        expected_games(lake.cached(played_games))
         .lazy()
-        .filter(chosen(model=model, competition=competition), n_missing > 0)
+        .filter(selection_condition(model=model, competition=competition), n_missing > 0)
         .with_columns(n_missing=n_missing)
         .join(number, on=["competition", "setting_id"], how="left")
         .join(unfinished, on=_OF_SIDE, how="left", nulls_equal=True)

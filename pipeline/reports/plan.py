@@ -7,75 +7,83 @@ from typing import Annotated, Any, NamedTuple, Self
 import polars as pl
 
 from pipeline import column
-from pipeline.declared import argument, flag, option
 from pipeline.errors import UsageError
 from pipeline.lake import StoredLake
-from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered, known
-from pipeline.metrics.completeness import lacking
-from pipeline.metrics.known import IS_THIN, METRIC, MODEL
-from pipeline.metrics.request import Request, check_confidence, several
+from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, MetricResult, compute_metrics, registry
+from pipeline.metrics.completeness import models_with_missing_games
+from pipeline.metrics.registry import METRIC_COLUMN, MODEL_COLUMN, SMALL_SAMPLE_COLUMN
+from pipeline.metrics.request import Request, as_list, check_confidence
+from pipeline.parameters import argument_spec, flag_spec, option_spec
 from pipeline.reports.compare.differences import check_pairs, compared, models_of, of_models
-from pipeline.reports.declared import report
-from pipeline.statistics.contrast import Rate
-from pipeline.statistics.interval import DIGITS, rates
-from pipeline.statistics.pairs import MOST_SETTINGS, Pilot, pilots_of, setting_sd, settings_needed
+from pipeline.reports.registry import report
+from pipeline.statistics.comparison import RateEstimate
+from pipeline.statistics.intervals import SIGNIFICANT_DIGITS, rate_estimates
+from pipeline.statistics.pairs import (
+    MAX_SETTINGS,
+    PilotData,
+    pilot_data,
+    settings_needed,
+    standard_deviation_per_setting,
+)
 from pipeline.vocabulary import Edition
 
-COLUMNS: Mapping[str, column.Column] = {
-    "metric": METRIC,
-    "model": MODEL,
-    "other": column.text("the other model of the pair"),
-    "difference": column.share(
+PLAN_COLUMNS: Mapping[str, column.Column] = {
+    "metric": METRIC_COLUMN,
+    "model": MODEL_COLUMN,
+    "other": column.text_column("the other model of the pair"),
+    "difference": column.proportion_column(
         "the difference to detect; if none was given, the observed one, that of `compare`"
     ),
-    "thin": IS_THIN,
-    "other_thin": IS_THIN,
-    "power": column.share("the probability of detecting it, if it exists"),
-    "level": column.number("the significance level, divided by the number of pairs"),
-    "n_settings": column.count(
+    "thin": SMALL_SAMPLE_COLUMN,
+    "other_thin": SMALL_SAMPLE_COLUMN,
+    "power": column.proportion_column("the probability of detecting it, if it exists"),
+    "level": column.number_column("the significance level, divided by the number of pairs"),
+    "n_settings": column.count_column(
         "the settings of the pilot: in common, or the fewer of both; null if the two cannot be "
         "compared",
         nullable=True,
-    ).shown("pilot settings"),
-    "sd": column.share(
+    ).with_heading("pilot settings"),
+    "sd": column.proportion_column(
         "the standard deviation of a setting's difference, or of a setting, in the metric's unit; "
         "raised because the pilot is small; null if it has fewer than two settings (nothing can be "
         "planned from one), or if the two cannot be compared"
     ),
-    "settings": column.count(
+    "settings": column.count_column(
         "the number needed by each model over all competitions, in the pilot's proportions, each "
         "played as often as in the pilot; replays are not new settings; null, with a `reason`, if "
         "more than a million are needed, or if there is no `sd` or no difference",
         nullable=True,
-    ).shown("settings needed"),
-    "n_more": column.count("how many of these are more than the pilot has", nullable=True).shown(
-        "more"
-    ),
-    "games_per_setting": column.number(
+    ).with_heading("settings needed"),
+    "n_more": column.count_column(
+        "how many of these are more than the pilot has", nullable=True
+    ).with_heading("more"),
+    "games_per_setting": column.number_column(
         "the games that both models played in the pilot, by their settings", low=0
     ),
-    "games": column.count("the games of each model in the settings that are more", nullable=True),
-    "reason": column.text("why there is no plan", nullable=True),
+    "games": column.count_column(
+        "the games of each model in the settings that are more", nullable=True
+    ),
+    "reason": column.text_column("why there is no plan", nullable=True),
 }
-_PLANNED = tuple(COLUMNS)[tuple(COLUMNS).index("n_settings") :]
+_PLANNED = tuple(PLAN_COLUMNS)[tuple(PLAN_COLUMNS).index("n_settings") :]
 
 
-@report(columns=COLUMNS)
+@report(columns=PLAN_COLUMNS)
 def plan(
     lake: StoredLake,
-    metric: Annotated[str, option("METRIC", "The metric to plan for.", suggested="metrics")] = (
-        "win_rate"
-    ),
+    metric: Annotated[
+        str, option_spec("METRIC", "The metric to plan for.", suggested="metrics")
+    ] = ("win_rate"),
     difference: Annotated[
         float | None,
-        option(
+        option_spec(
             "D", "The smallest difference that matters; default: the observed one of each pair."
         ),
     ] = None,
     *,
     model: Annotated[
         str | Sequence[str] | None,
-        argument(
+        argument_spec(
             "[MODEL OTHER]",
             "The two models to compare; default: each model of the leaderboard and the next one.",
             "models",
@@ -83,15 +91,17 @@ def plan(
     ] = None,
     pairs: Sequence[tuple[str, str]] = (),
     all_pairs: Annotated[
-        bool, flag("--all-pairs", "Plan for every pair of models in the lake.")
+        bool, flag_spec("--all-pairs", "Plan for every pair of models in the lake.")
     ] = False,
-    power: Annotated[float, option("SHARE", "Probability of detecting it, if it exists.")] = 0.8,
+    power: Annotated[
+        float, option_spec("SHARE", "Probability of detecting it, if it exists.")
+    ] = 0.8,
     confidence: float = DEFAULT_CONFIDENCE,
     n_pairs: Annotated[
-        int, option("N", "You will compare N pairs: divide the level by N.", min=1, max=10**6)
+        int, option_spec("N", "You will compare N pairs: divide the level by N.", min=1, max=10**6)
     ] = 1,
     unpaired: Annotated[
-        bool, flag("--unpaired", "The models will play different settings.")
+        bool, flag_spec("--unpaired", "The models will play different settings.")
     ] = False,
     edition: Edition = PAPER,
 ) -> pl.DataFrame:
@@ -133,13 +143,13 @@ def plan(
         raise UsageError(
             f"the power must be less than 1 and greater than 1 - confidence, not {power:g}"
         )
-    highest = known.highest_value(metric, edition, lake.game_types)
+    highest = registry.highest_value(metric, edition, lake.game_types)
     if difference is not None and not abs(difference) <= highest:
         raise UsageError(
             f"a difference of {difference:g} in {metric} is impossible: its values are within "
             f"0..{highest:.3g}"
         )
-    named = several(model) or ()
+    named = as_list(model) or ()
     if named and len(named) != 2:
         raise UsageError("name two models, or none")
     pairs = [*pairs, (named[0], named[1])] if named else pairs
@@ -147,29 +157,35 @@ def plan(
         raise UsageError("name two models, or plan all pairs: not both")
     check_pairs(pairs)
     request = Request(edition=edition, by=("model",), models=models_of(pairs))
-    answer = answered(lake, request, names=[metric], confidence=confidence)
+    answer = compute_metrics(lake, request, names=[metric], confidence=confidence)
     pairs = pairs or _ranked_pairs(lake, answer, all_pairs=all_pairs)
     rows = compared(answer, of_models(answer, pairs), confidence)
     observed = pl.col("value") - pl.col("other_value") if unpaired else pl.col("difference")
     # Equal means may differ in a last digit.
-    to_detect = observed.round(DIGITS) if difference is None else pl.lit(difference)
+    to_detect = observed.round(SIGNIFICANT_DIGITS) if difference is None else pl.lit(difference)
     rows = rows.with_columns(difference=to_detect)
-    pilot = _Pilot.of(answer, rows, confidence, is_paired=not unpaired)
+    pilot = _Pilot.from_comparable_pairs(answer, rows, confidence, is_paired=not unpaired)
     test = {"power": power, "level": level / n_pairs}
-    planned = [row | test | pilot.plan(row, **test) for row in rows.iter_rows(named=True)]
+    planned = [row | test | pilot.plan_pair(row, **test) for row in rows.iter_rows(named=True)]
     return pl.DataFrame(
-        [[row[name] for name in COLUMNS] for row in planned], column.schema(COLUMNS), orient="row"
+        [[row[name] for name in PLAN_COLUMNS] for row in planned],
+        column.polars_schema(PLAN_COLUMNS),
+        orient="row",
     )
 
 
-def _ranked_pairs(lake: StoredLake, answer: Answer, *, all_pairs: bool) -> list[tuple[str, str]]:
+def _ranked_pairs(
+    lake: StoredLake, answer: MetricResult, *, all_pairs: bool
+) -> list[tuple[str, str]]:
     """Each ranked model with the next one in the metric; or all pairs, also of unranked models."""
     ranked, needed = answer.rows.drop_nulls(["model", "value"]), "that have the metric"
     if not all_pairs:
-        lacks = lacking(lake, answer.request.edition).filter(pl.col("lacks").list.len() > 0)
+        lacks = models_with_missing_games(lake, answer.request.edition).filter(
+            pl.col("lacks").list.len() > 0
+        )
         ranked = ranked.join(lacks, on="model", how="anti", maintain_order="left")
         needed += " and lack no competition"
-    order = ranked.sort(-pl.col("value").round(DIGITS), "model")["model"].to_list()
+    order = ranked.sort(-pl.col("value").round(SIGNIFICANT_DIGITS), "model")["model"].to_list()
     if len(order) < 2:
         raise UsageError(
             f"a plan needs two models {needed}: the lake has {len(order)}; name two models"
@@ -184,28 +200,30 @@ class _Pilot(NamedTuple):
     different settings, nothing is `common`.
     """
 
-    rates: Mapping[str, Rate]
+    rates: Mapping[str, RateEstimate]
     n_games: Mapping[str, int]
-    alone: Mapping[str, Pilot]
-    common: Mapping[tuple[str, str], Pilot] | None
+    alone: Mapping[str, PilotData]
+    common: Mapping[tuple[str, str], PilotData] | None
 
     @classmethod
-    def of(cls, answer: Answer, rows: pl.DataFrame, confidence: float, *, is_paired: bool) -> Self:
+    def from_comparable_pairs(
+        cls, answer: MetricResult, rows: pl.DataFrame, confidence: float, *, is_paired: bool
+    ) -> Self:
         """The pilot of the rows' pairs, except those that cannot be compared."""
         pairs = rows.filter(pl.col("reason").is_null()).select("model", "other").rows()
         models = models_of(pairs) or ()
         sums = answer.sums.lazy()
         terms = answer.terms.lazy().filter(pl.col("model").is_in(models))
-        of_model = rates(sums, terms, ["model"], confidence).collect()
-        pilots = pilots_of(sums, terms, [(model, model) for model in models])
+        of_model = rate_estimates(sums, terms, ["model"], confidence).collect()
+        pilots = pilot_data(sums, terms, [(model, model) for model in models])
         return cls(
-            {row["model"]: Rate.of(row) for row in of_model.iter_rows(named=True)},
+            {row["model"]: RateEstimate.of(row) for row in of_model.iter_rows(named=True)},
             dict(answer.rows.select("model", "n_games").iter_rows()),
             dict(zip(models, pilots, strict=True)),
-            dict(zip(pairs, pilots_of(sums, terms, pairs), strict=True)) if is_paired else None,
+            dict(zip(pairs, pilot_data(sums, terms, pairs), strict=True)) if is_paired else None,
         )
 
-    def plan(self, row: Mapping[str, Any], power: float, level: float) -> dict[str, Any]:
+    def plan_pair(self, row: Mapping[str, Any], power: float, level: float) -> dict[str, Any]:
         """What the columns from `n_settings` on have for the row of a pair."""
         if row["reason"] is not None:
             return dict.fromkeys(_PLANNED) | {"reason": row["reason"]}
@@ -217,7 +235,7 @@ class _Pilot(NamedTuple):
         numbers = one.n_settings, other.n_settings
         rate, other_rate = (self.rates[model] for model in pair)
         difference, test = row["difference"], {"power": power, "level": level}
-        sd = setting_sd(
+        sd = standard_deviation_per_setting(
             rate, other_rate, numbers, pilots, difference=difference, is_paired=is_paired
         )
         needed, reason = None, None
@@ -226,7 +244,7 @@ class _Pilot(NamedTuple):
         elif difference == 0:
             reason = "the observed difference is 0: name the one to detect"
         elif (needed := settings_needed(difference, sd, is_paired=is_paired, **test)) is None:
-            reason = f"more than {MOST_SETTINGS:,} settings are needed"
+            reason = f"more than {MAX_SETTINGS:,} settings are needed"
         n_games = sum(self.n_games[model] for model in pair)
         n_more = None if needed is None else max(0, needed - n_settings)
         games = None if n_more is None else -(-n_more * n_games // sum(numbers))  # rounded up

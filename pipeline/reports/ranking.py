@@ -10,65 +10,65 @@ import polars as pl
 from msgspec.structs import replace
 
 from pipeline import column
-from pipeline.cells import EMPTY_TEXT, NULL
-from pipeline.column import schema
-from pipeline.declared import flag, option
+from pipeline.column import polars_schema
 from pipeline.errors import UsageError
 from pipeline.lake import StoredLake
 from pipeline.metrics import (
-    ALL,
+    ALL_GAME_TYPES,
     DEFAULT_BY,
     DEFAULT_CONFIDENCE,
-    DEFAULT_GAMES,
+    DEFAULT_N_GAMES,
     PAPER,
-    Answer,
-    answered,
+    MetricResult,
+    compute_metrics,
 )
-from pipeline.metrics.completeness import lacking
-from pipeline.metrics.known import (
-    IS_COMPLETE,
-    IS_THIN,
-    LEADERBOARD,
-    MISSING,
-    MODEL,
-    OF_A_METRIC,
-    OF_A_SLICE,
-    ORIGIN,
-    REPLAYS,
+from pipeline.metrics.completeness import models_with_missing_games
+from pipeline.metrics.registry import (
+    IS_COMPLETE_COLUMN,
+    LEADERBOARD_COLUMNS,
+    METRIC_ESTIMATE_COLUMNS,
+    MISSING_COLUMNS,
+    MODEL_COLUMN,
+    ORIGIN_COLUMNS,
+    REPLAY_COLUMNS,
+    SLICE_ESTIMATE_COLUMNS,
+    SMALL_SAMPLE_COLUMN,
     leaderboard_columns,
-    names,
-    origin,
-    title,
-    wide,
+    metric_names,
+    metric_title,
+    origin_columns,
+    pivot_metrics,
 )
-from pipeline.metrics.request import Request, check_words, condition_on, several
+from pipeline.metrics.request import Request, as_list, check_words, parse_condition
+from pipeline.parameters import flag_spec, option_spec
 from pipeline.reports.compare.differences import adjusted, compared, of_models
-from pipeline.reports.declared import report
-from pipeline.statistics.contrast import letter_groups, reaches
-from pipeline.statistics.interval import DIGITS, areas
+from pipeline.reports.registry import report
+from pipeline.statistics.comparison import compact_letters, is_significant
+from pipeline.statistics.intervals import SIGNIFICANT_DIGITS, radar_areas
+from pipeline.text_format import EMPTY_TEXT, NULL_TEXT
 from pipeline.vocabulary import Edition, Engine
 
 _OF_LETTERS = ("letters", "family")
 _REASONS = pl.format("{}: {}", "metric", "reason").drop_nulls()
 
 MOST_COLUMNS = 60
-MOST_LETTERED = 100
+MAX_LETTERED_MODELS = 100
 """With more models, pairs are not compared: after Holm's adjustment almost none would differ."""
 
 
-@report(columns=LEADERBOARD, is_for_papers=True, has_percent=True)
+@report(columns=LEADERBOARD_COLUMNS, is_for_papers=True, has_percent=True)
 def leaderboard(
     lake: StoredLake,
     *,
     edition: Edition = PAPER,
-    num_of_game: int = DEFAULT_GAMES,
+    num_of_game: int = DEFAULT_N_GAMES,
     engine: Engine = "polars",
     master: str | None = None,
     model: str | Sequence[str] | None = None,
     metric: str | Sequence[str] | None = None,
     columns: Annotated[
         str | None,
-        option(
+        option_spec(
             "COLUMN",
             "A column for each value of this one, such as game_type or role, in place of the "
             "metrics; of one --metric, by default win_rate.",
@@ -77,18 +77,20 @@ def leaderboard(
     ] = None,
     game_type: Annotated[
         str | None,
-        option("TYPE", "The values of this game type alone.", suggested="games.names"),
+        option_spec(
+            "TYPE", "The values of this game type alone.", suggested="games.game_type_names"
+        ),
     ] = None,
     where: str | None = None,
     by: str | Sequence[str] | None = None,
     sort: Annotated[
         str | None,
-        option("METRIC", "Sort by this metric, the highest first.", suggested="metrics"),
+        option_spec("METRIC", "Sort by this metric, the highest first.", suggested="metrics"),
     ] = None,
     expected: int | None = None,
     confidence: float = DEFAULT_CONFIDENCE,
     include_incomplete: Annotated[
-        bool, flag("--include-incomplete", "Also rank models that lack a whole competition.")
+        bool, flag_spec("--include-incomplete", "Also rank models that lack a whole competition.")
     ] = False,
 ) -> pl.DataFrame:
     """Rank the models by win rate, with all metrics and their intervals.
@@ -139,25 +141,29 @@ def leaderboard(
     ('sim-atlas', 0.75, 0.25)
     """
     metrics, shown = _asked(edition, metric, columns)
-    groups = several(by) or ()
-    split_by = [*groups, *(several(columns) or ())]
-    is_split_by_type = "game_type" in split_by and game_type in (None, ALL)
+    groups = as_list(by) or ()
+    split_by = [*groups, *(as_list(columns) or ())]
+    is_split_by_type = "game_type" in split_by and game_type in (None, ALL_GAME_TYPES)
     request = Request(
         edition=edition,
         by=tuple(dict.fromkeys([*DEFAULT_BY, *split_by])),
-        game_types=None if is_split_by_type else (game_type or ALL,),
-        where=condition_on(metrics, where),
+        game_types=None if is_split_by_type else (game_type or ALL_GAME_TYPES,),
+        where=parse_condition(metrics, where),
         num_of_game=num_of_game,
-        models=several(model),
+        models=as_list(model),
         expected=expected,
     )
     # A rank and letters are of values over all games of a model.
-    is_slice = (request.by, request.game_types, request.where) != (DEFAULT_BY, (ALL,), None)
+    is_slice = (request.by, request.game_types, request.where) != (
+        DEFAULT_BY,
+        (ALL_GAME_TYPES,),
+        None,
+    )
     if include_incomplete and is_slice:
         raise UsageError("a slice has no rank: leave out include_incomplete")
     # The rank is by win rate, whatever is shown.
     needed = () if is_slice else ("win_rate",)
-    answer = answered(
+    answer = compute_metrics(
         lake,
         request,
         names=tuple(dict.fromkeys([*metrics, *needed])),
@@ -168,13 +174,15 @@ def leaderboard(
     )
     values = answer.rows
     if is_split_by_type and columns != "game_type":
-        values = values.filter(pl.col("game_type") != ALL)
+        values = values.filter(pl.col("game_type") != ALL_GAME_TYPES)
     if columns is not None:
         rows, shown = _grid(values, columns, groups)
     elif is_slice:
         rows = _unranked(values, shown, groups)
     else:
-        board = ranked(values, lacking(lake, edition), include_incomplete=include_incomplete)
+        board = ranked(
+            values, models_with_missing_games(lake, edition), include_incomplete=include_incomplete
+        )
         with_rank = board.filter(pl.col("rank").is_not_null())["model"]
         is_ranked = pl.col("model").is_in(with_rank.implode())
         won = answer._replace(rows=values.filter(is_ranked, metric="win_rate"))
@@ -182,11 +190,11 @@ def leaderboard(
         rows = board.join(of_models, on="model", how="left", maintain_order="left")
         rows = rows.select(*leaderboard_columns(shown))
     check_words("metric" if columns is None else "column", sort, shown)
-    rows = rows.with_columns(origin(lake, edition))
+    rows = rows.with_columns(origin_columns(lake, edition))
     if sort is None:
         return rows
     # Equal means of fractions may differ in a last digit.
-    return rows.sort(-pl.col(sort).round(DIGITS), "rank", "model", nulls_last=True)
+    return rows.sort(-pl.col(sort).round(SIGNIFICANT_DIGITS), "rank", "model", nulls_last=True)
 
 
 def _asked(
@@ -194,8 +202,8 @@ def _asked(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The metrics to count and those to show; `columns` are of one, by default the win rate."""
     if metric is None and columns is None:
-        return names(edition), names(PAPER)
-    metrics = tuple(dict.fromkeys(several(metric) or ("win_rate",)))
+        return metric_names(edition), metric_names(PAPER)
+    metrics = tuple(dict.fromkeys(as_list(metric) or ("win_rate",)))
     if columns is not None and len(metrics) != 1:
         raise UsageError(f"columns are the values of one metric, not of {', '.join(metrics)}")
     if columns == "model":
@@ -212,31 +220,35 @@ def _grid(
     """
     there = values.filter(pl.any_horizontal(pl.col("model", column).is_not_null()))
     texts = pl.col(column).cast(pl.String).replace({"": EMPTY_TEXT})
-    heading = texts.fill_null(NULL).alias("metric")
+    heading = texts.fill_null(NULL_TEXT).alias("metric")
     named = there[column].unique().sort(nulls_last=True).to_frame().select(heading)
-    shown = tuple(sorted(named["metric"], key=lambda n: column == "game_type" and n != ALL))
+    shown = tuple(
+        sorted(named["metric"], key=lambda n: column == "game_type" and n != ALL_GAME_TYPES)
+    )
     if len(shown) > MOST_COLUMNS:
         raise UsageError(
             f"`{column}` has {len(shown):,} values: at most {MOST_COLUMNS} are shown as columns; "
             "choose some by a condition (where), or another column"
         )
-    own = [f"{name}{end}" for name in shown for end in OF_A_SLICE]
-    if taken := [name for name, n in Counter([*own, *LEADERBOARD, *ORIGIN]).items() if n > 1]:
+    own = [f"{name}{end}" for name in shown for end in SLICE_ESTIMATE_COLUMNS]
+    if taken := [
+        name for name, n in Counter([*own, *LEADERBOARD_COLUMNS, *ORIGIN_COLUMNS]).items() if n > 1
+    ]:
         raise UsageError(f"a value of `{column}` is named as another column is: {taken[0]}")
     return _unranked(there.with_columns(heading), shown, by), shown
 
 
 def _unranked(rows: pl.DataFrame, shown: Sequence[str], by: Sequence[str]) -> pl.DataFrame:
     """The same of a slice: a row for each model and group, sorted by these, without a rank."""
-    columns = schema(leaderboard_columns(shown, OF_A_SLICE))
+    columns = polars_schema(leaderboard_columns(shown, SLICE_ESTIMATE_COLUMNS))
     keys = list(dict.fromkeys(["model", *by]))
     reasons = rows.group_by(keys).agg(
         pl.col("is_complete").all(ignore_nulls=False),
         # Those of the metric that lacks most.
-        pl.col(*MISSING).sort_by(*MISSING).last(),
+        pl.col(*MISSING_COLUMNS).sort_by(*MISSING_COLUMNS).last(),
         reasons=_REASONS,
     )
-    values = wide(rows, shown, keys, OF_A_SLICE)
+    values = pivot_metrics(rows, shown, keys, SLICE_ESTIMATE_COLUMNS)
     known = values.join(reasons, on=keys, nulls_equal=True).sort(keys, nulls_last=True)
     absent = [pl.lit(None, columns[name]).alias(name) for name in columns if name not in known]
     return known.with_columns(absent).select(*dict.fromkeys(["rank", *keys, *columns]))
@@ -253,16 +265,18 @@ def ranked(
     row without a model: it can stand for several.
     """
     # Named, since a lake without games has no rows to take the columns from.
-    estimates = wide(rows, names(PAPER), ["model"], OF_A_METRIC)
+    estimates = pivot_metrics(rows, metric_names(PAPER), ["model"], METRIC_ESTIMATE_COLUMNS)
     is_win_rate = pl.col("metric") == "win_rate"
     of_model = rows.group_by("model").agg(
-        pl.col("n_games", "is_complete", *MISSING, *REPLAYS).filter(is_win_rate).first(),
+        pl.col("n_games", "is_complete", *MISSING_COLUMNS, *REPLAY_COLUMNS)
+        .filter(is_win_rate)
+        .first(),
         reasons=_REASONS,
     )
     is_incomplete = pl.lit(value=not include_incomplete) & (pl.col("lacks").list.len() > 0)
     is_apart = is_incomplete | pl.col("model").is_null()
     # Equal means of fractions may differ in a last digit.
-    win_rate = pl.col("win_rate").round(DIGITS)
+    win_rate = pl.col("win_rate").round(SIGNIFICANT_DIGITS)
     place = pl.when(~is_apart).then(win_rate).rank("min", descending=True)
     return (
         estimates.join(of_model, on="model", nulls_equal=True)
@@ -273,7 +287,7 @@ def ranked(
     )
 
 
-def letters(answer: Answer, confidence: float = DEFAULT_CONFIDENCE) -> pl.DataFrame:
+def letters(answer: MetricResult, confidence: float = DEFAULT_CONFIDENCE) -> pl.DataFrame:
     """model, letters, family: models that share a letter do not differ significantly.
 
     All pairs of models are compared; their p-values are adjusted by Holm for the number of pairs,
@@ -284,46 +298,48 @@ def letters(answer: Answer, confidence: float = DEFAULT_CONFIDENCE) -> pl.DataFr
     valued = answer._replace(rows=answer.rows.filter(has_value))
     models = valued.rows.sort("value", descending=True, maintain_order=True)["model"].to_list()
     schema = {"model": pl.String, "letters": pl.String}
-    if len(models) > MOST_LETTERED:
+    if len(models) > MAX_LETTERED_MODELS:
         without = pl.DataFrame({"model": models, "letters": None}, schema=schema)
         return without.with_columns(family=pl.lit(None, pl.Int64))
     pairs = list(combinations(models, 2))
     differences = adjusted(
         compared(valued, of_models(valued, pairs), confidence, with_intervals=False), []
     )
-    reached = differences.select(reaches(pl.col("p_holm"), confidence)).to_series()
+    reached = differences.select(is_significant(pl.col("p_holm"), confidence)).to_series()
     is_apart = np.zeros((len(models), len(models)), np.bool_)
     is_apart[np.triu_indices(len(models), 1)] = reached.fill_null(value=False)
-    lettered = pl.DataFrame({"model": models, "letters": letter_groups(is_apart)}, schema=schema)
+    lettered = pl.DataFrame({"model": models, "letters": compact_letters(is_apart)}, schema=schema)
     return lettered.with_columns(family=pl.lit(differences["p_value"].count(), pl.Int64))
 
 
 # The seven metrics of each model around a point, and the area of the polygon that they make.
 
-AXES = (
+RADAR_AXES = (
     *("judgement", "reasoning", "deception", "cooperation"),
     *("coordination", "rationality", "self_awareness"),
 )
 """In the order of the paper, on whose order an area depends."""
-LEAST_AXES = 3
+MIN_RADAR_AXES = 3
 """Fewer metrics make no polygon."""
 RADAR_COLUMNS: Mapping[str, column.Column] = {
-    "model": MODEL,
-    "area": column.area(
+    "model": MODEL_COLUMN,
+    "area": column.area_column(
         "½ · sin(2π/n) · Σ of the products of the n neighbouring metrics in percent, the last one "
         "beside the first; metrics without a value of any model are left out, and at least three "
         "must remain; null, with `reasons`, if one of these is null"
     ),
-    "ci_low": column.area("the lower end of its confidence interval, by the delta method"),
-    "ci_high": column.area("the upper end of its confidence interval"),
-    "thin": IS_THIN,
+    "ci_low": column.area_column("the lower end of its confidence interval, by the delta method"),
+    "ci_high": column.area_column("the upper end of its confidence interval"),
+    "thin": SMALL_SAMPLE_COLUMN,
     **{
-        name: column.share(f"the value of {name} over all game types").shown(title(name))
-        for name in (*AXES, "win_rate")
+        name: column.proportion_column(f"the value of {name} over all game types").with_heading(
+            metric_title(name)
+        )
+        for name in (*RADAR_AXES, "win_rate")
     },
-    "is_complete": IS_COMPLETE,
-    **MISSING,
-    "reasons": column.texts("why a metric has no value"),
+    "is_complete": IS_COMPLETE_COLUMN,
+    **MISSING_COLUMNS,
+    "reasons": column.text_list_column("why a metric has no value"),
 }
 
 
@@ -357,29 +373,29 @@ def radar(
     >>> lake.radar().select("model", pl.col("area").round(), "win_rate").rows()[0]
     ('sim-delta', 28508.0, 0.880952380952381)
     """
-    request = Request(edition=edition, by=("model",), models=several(model))
-    answer = answered(lake, request, names=(*AXES, "win_rate"), confidence=confidence)
+    request = Request(edition=edition, by=("model",), models=as_list(model))
+    answer = compute_metrics(lake, request, names=(*RADAR_AXES, "win_rate"), confidence=confidence)
     values = answer.rows
     if request.models:
         # The axes are those of the lake, so that an area does not depend on the models chosen.
         every = replace(request, models=None)
-        values = answered(lake, every, names=AXES, confidence=None).rows
+        values = compute_metrics(lake, every, names=RADAR_AXES, confidence=None).rows
     valued = values.drop_nulls("value")["metric"].unique()
-    axes = [name for name in AXES if name in valued]
+    axes = [name for name in RADAR_AXES if name in valued]
     # All axes make no area where one of them is null in every row.
-    axes = axes if len(axes) >= LEAST_AXES else list(AXES)
-    rows = ranked(answer.rows, lacking(lake, edition), include_incomplete=True)
+    axes = axes if len(axes) >= MIN_RADAR_AXES else list(RADAR_AXES)
+    rows = ranked(answer.rows, models_with_missing_games(lake, edition), include_incomplete=True)
     is_axis = pl.col("metric").is_in(axes)
     sums, terms = answer.sums.filter(is_axis), answer.terms.filter(is_axis)
-    found = areas(rows, sums, terms, ["model"], confidence, axes=axes)
+    found = radar_areas(rows, sums, terms, ["model"], confidence, axes=axes)
     joined = rows.join(found, on="model", how="left", nulls_equal=True, maintain_order="left")
     thin = pl.concat_list(f"{name}_thin" for name in axes)
     return joined.with_columns(thin=thin).select(*RADAR_COLUMNS)
 
 
-def axes_of_areas(rows: pl.DataFrame) -> list[str]:
+def area_axes(rows: pl.DataFrame) -> list[str]:
     """Return the metrics of which the areas of the rows are made, in the order of the axes.
 
     It returns none if no row has an area.
     """
-    return [name for name in AXES if rows.filter(pl.col("area").is_not_null())[name].count()]
+    return [name for name in RADAR_AXES if rows.filter(pl.col("area").is_not_null())[name].count()]

@@ -1,7 +1,7 @@
 """Ratings by side: how a model does on the hidden side and on the other, whoever it met.
 
 A tie is half a win. Self-play, in which one model holds every seat, says nothing of it and is left
-out. How odds are found is said in `pipeline.statistics.sides`.
+out. How odds are found is said in `pipeline.statistics.side_ratings`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,45 +11,45 @@ import polars as pl
 
 from pipeline import column, games
 from pipeline.lake import StoredLake
-from pipeline.metrics.known import MODEL
-from pipeline.metrics.request import check_confidence, chosen
-from pipeline.metrics.values import in_tasks, task_ids
+from pipeline.metrics.estimates import task_id_by_setting, task_id_expression
+from pipeline.metrics.registry import MODEL_COLUMN
+from pipeline.metrics.request import check_confidence, selection_condition
 from pipeline.plugins import check_extra
-from pipeline.reports.declared import report
+from pipeline.reports.registry import report
 from pipeline.vocabulary import EXCLUDE, Side
 
 _odds_column = partial(column.Column, pl.Float64(), nullable=True, min=0, decimals=3)
-COLUMNS: Mapping[str, column.Column] = {
-    "side": column.word((Side.HIDDEN, Side.CIVILIAN), "the side that the model was on"),
-    "pool": column.count(
+RATING_COLUMNS: Mapping[str, column.Column] = {
+    "side": column.category_column((Side.HIDDEN, Side.CIVILIAN), "the side that the model was on"),
+    "pool": column.count_column(
         "the number of its pool, from 1: only models of one pool can be compared, since they met "
         "each other or the same models; null without odds",
         low=1,
         nullable=True,
     ),
-    "rank": column.count("the place in its pool, by odds", low=1, nullable=True),
-    "model": MODEL,
+    "rank": column.count_column("the place in its pool, by odds", low=1, nullable=True),
+    "model": MODEL_COLUMN,
     "odds": _odds_column(
         "the odds that its side wins if it sits where models of the pool sat, in a mean game of "
         "the pool: adjusted for whom it met"
     ),
     "ci_low": _odds_column("the lower end of the confidence interval of the odds"),
     "ci_high": _odds_column("the upper end of the confidence interval of the odds"),
-    "n_games": column.count("its games against other models").shown("games"),
-    "n_settings": column.count("the settings of these games").shown("settings"),
-    "left_out": column.text(
+    "n_games": column.count_column("its games against other models").with_heading("games"),
+    "n_settings": column.count_column("the settings of these games").with_heading("settings"),
+    "left_out": column.text_column(
         "those of its games that the odds leave out, as their models or kind of game foretell the "
         "result for certain: how many of which kind; null without any, or without odds",
         nullable=True,
-    ).shown("games left out"),
-    "opponent": column.text(
+    ).with_heading("games left out"),
+    "opponent": column.text_column(
         "the only model that the pool sat with or against; null if there are several", nullable=True
     ),
-    "reason": column.text("why there are no odds, null if there are", nullable=True),
+    "reason": column.text_column("why there are no odds, null if there are", nullable=True),
 }
 
 
-@report(columns=COLUMNS, title="Ratings by side", has_losses=False, is_for_papers=True)
+@report(columns=RATING_COLUMNS, title="Ratings by side", has_losses=False, is_for_papers=True)
 def ratings(
     lake: StoredLake,
     *,
@@ -81,17 +81,17 @@ def ratings(
     """
     check_extra("a rating", "ratings", ("statsmodels",))
     # Imported here, so that what shows other results does not wait for numpy and scipy.
-    from pipeline.statistics.sides import rated
+    from pipeline.statistics.side_ratings import rate_sides
 
     check_confidence(confidence)
-    is_asked = chosen(game_type=game_type) & (pl.col("side") != Side.NONE)
-    setting = in_tasks("setting_id", lake.once(task_ids))
+    is_asked = selection_condition(game_type=game_type) & (pl.col("side") != Side.NONE)
+    setting = task_id_expression("setting_id", lake.cached(task_id_by_setting))
     seats = lake.table("players").filter(is_asked).with_columns(setting)
-    with_hits = seats.join(hidden_credit(lake), on="game_id").collect(engine="streaming")
-    return rated(with_hits, confidence).select(*COLUMNS)
+    with_hits = seats.join(hidden_side_credit(lake), on="game_id").collect(engine="streaming")
+    return rate_sides(with_hits, confidence).select(*RATING_COLUMNS)
 
 
-def hidden_credit(lake: StoredLake) -> pl.LazyFrame:
+def hidden_side_credit(lake: StoredLake) -> pl.LazyFrame:
     """Return game_id and `hit`, the hidden side's share of each game that ended: 1, 0, or 0.5.
 
     It is 0.5 if both sides are credited alike for the outcome, or the hidden side with a part.
@@ -99,7 +99,7 @@ def hidden_credit(lake: StoredLake) -> pl.LazyFrame:
     side, credit = pl.col("side"), pl.col("win_credit")
     rows = [
         (kind.name, ending.outcome, True)
-        for kind in games.kinds().values()
+        for kind in games.game_definitions().values()
         for ending in kind.endings
         if ending.hidden is not None and ending.hidden == ending.civilian
     ]

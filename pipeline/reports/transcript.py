@@ -9,22 +9,30 @@ from msgspec import Struct
 
 from pipeline.column import ID_LENGTH
 from pipeline.errors import UsageError
-from pipeline.events.contracts import GAME_TABLES, no_rows, polars_schema
+from pipeline.events.contracts import GAME_TABLES, empty_table, table_schema
 from pipeline.lake import StoredLake
-from pipeline.metrics.evidence import COLUMNS, of_tables
-from pipeline.metrics.known import metric, names, of_lake
+from pipeline.metrics.evidence import EVIDENCE_COLUMNS, evidence_rows
+from pipeline.metrics.registry import lake_method, metric_names, metric_spec
 from pipeline.metrics.request import Request, check_number_of_games
-from pipeline.processes import cores
-from pipeline.reports.parts import EVERYBODY, Part, Sources, as_text, parts, sources_of, title
-from pipeline.sqlfiles import identifier, literal
-from pipeline.vocabulary import DEFAULT_GAMES, PAPER, Edition
-from pipeline.warehouse import few
+from pipeline.processes import available_cores
+from pipeline.reports.transcript_items import (
+    EVERYBODY,
+    Sources,
+    TranscriptItem,
+    as_text,
+    game_title,
+    sources_of,
+    transcript_items,
+)
+from pipeline.sql_files import quote_identifier, quote_literal
+from pipeline.vocabulary import DEFAULT_N_GAMES, PAPER, Edition
+from pipeline.warehouse import query_small
 
 SEEN = ("message_index", "player", "content")
 """What a player sees of a message; a player does not see who else was shown it."""
 _NAMED = 5
 # All of them are counted.
-_OF_COUNTED = [name for name in COLUMNS if name != "is_counted"]
+_OF_COUNTED = [name for name in EVIDENCE_COLUMNS if name != "is_counted"]
 
 
 class Transcript(Struct, frozen=True):
@@ -59,14 +67,14 @@ class Transcript(Struct, frozen=True):
     def text(self) -> str:
         """The transcript as plain text: each message with who was shown it, and what was counted
         in it. ✓ is a hit, ✗ a miss, a number a partial hit, and ? an unknown one."""
-        return as_text(title(self.game), self.parts)
+        return as_text(game_title(self.game), self.items)
 
     @property
-    def parts(self) -> list[Part]:
+    def items(self) -> list[TranscriptItem]:
         """Messages, and acts without words, each with what was done and counted in it."""
-        return parts(self.tables, self.counted, self.sources)
+        return transcript_items(self.tables, self.counted, self.sources)
 
-    def seen_by(self, seat: int) -> pl.DataFrame:
+    def items_seen_by(self, seat: int) -> pl.DataFrame:
         """The messages that were shown to a seat.
 
         Columns:
@@ -84,9 +92,9 @@ class Transcript(Struct, frozen=True):
         return self.tables["messages"].filter(is_seen).select(SEEN)
 
 
-@of_lake
+@lake_method
 def transcript(
-    lake: StoredLake, game: str, *, edition: Edition = PAPER, num_of_game: int = DEFAULT_GAMES
+    lake: StoredLake, game: str, *, edition: Edition = PAPER, num_of_game: int = DEFAULT_N_GAMES
 ) -> Transcript:
     """The game with this id, or the first characters of it, or with this path of its log.
 
@@ -100,13 +108,13 @@ def transcript(
     return next(read([_id_of(lake, game)]))
 
 
-@of_lake
+@lake_method
 def transcripts(
     lake: StoredLake,
     game_ids: Sequence[str],
     *,
     edition: Edition = PAPER,
-    num_of_game: int = DEFAULT_GAMES,
+    num_of_game: int = DEFAULT_N_GAMES,
 ) -> Iterator[Transcript]:
     """The games with these ids, in this order, with the rows that the edition's metrics counted.
 
@@ -116,7 +124,7 @@ def transcripts(
     >>> [game.messages.height for game in lake.transcripts(ids)]
     [42, 42]
     """
-    names(edition)  # an unknown one is refused before anything is read
+    metric_names(edition)  # an unknown one is refused before anything is read
     request = Request(edition=edition, num_of_game=num_of_game)
     check_number_of_games(request)
     tables = _tables(lake, game_ids)
@@ -152,28 +160,28 @@ def _tables(lake: StoredLake, game_ids: Sequence[str]) -> dict[str, pl.DataFrame
     """The rows of the games. DuckDB finds them, by the files' Bloom filters, where it is not known
     in which rows they are."""
     if not game_ids:
-        return {name: no_rows(name) for name in GAME_TABLES}
-    condition = f"game_id IN ({', '.join(map(literal, game_ids))})"
+        return {name: empty_table(name) for name in GAME_TABLES}
+    condition = f"game_id IN ({', '.join(map(quote_literal, game_ids))})"
     games = _rows(lake, "games", condition)
     types = games["game_type"].unique().to_list()
     # A table has the rows of one type together.
-    condition += f" AND game_type IN ({', '.join(map(literal, types)) or 'NULL'})"
+    condition += f" AND game_type IN ({', '.join(map(quote_literal, types)) or 'NULL'})"
     known = [
         name
         for name in GAME_TABLES
-        if name != "games" and any(lake.may_have_type(name, game_type) for game_type in types)
+        if name != "games" and any(lake.may_have_game_type(name, game_type) for game_type in types)
     ]
-    with ThreadPoolExecutor(cores()) as threads:
+    with ThreadPoolExecutor(available_cores()) as threads:
         frames = threads.map(lambda name: _rows(lake, name, condition), known)
         tables = {"games": games, **dict(zip(known, frames, strict=True))}
-    return {name: tables[name] if name in tables else no_rows(name) for name in GAME_TABLES}
+    return {name: tables[name] if name in tables else empty_table(name) for name in GAME_TABLES}
 
 
 def _rows(lake: StoredLake, table: str, condition: str) -> pl.DataFrame:
-    columns = dict(polars_schema(table))
-    select = f"SELECT {', '.join(map(identifier, columns))} FROM {table} WHERE {condition}"
+    columns = dict(table_schema(table))
+    select = f"SELECT {', '.join(map(quote_identifier, columns))} FROM {table} WHERE {condition}"
     # The tables are read in parallel, all by one connection.
-    return few(lake, {}, select, " ".join(GAME_TABLES)).cast(pl.Schema(columns))
+    return query_small(lake, {}, select, " ".join(GAME_TABLES)).cast(pl.Schema(columns))
 
 
 def _by_game(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
@@ -185,16 +193,16 @@ def _by_game(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
 
 def _counted(lake: StoredLake, tables: dict[str, pl.DataFrame], request: Request) -> pl.DataFrame:
     """The rows of these games that the metrics counted, as they are counted in the whole lake."""
-    known = names(request.edition)
+    known = metric_names(request.edition)
     types, systems = (set(tables["games"][name]) for name in ("game_type", "system"))
     # Those of other games count nothing in these. One at least says which columns there are.
-    asked = [name for name in known if types & set(metric(name, request.edition).game_types)]
+    asked = [name for name in known if types & set(metric_spec(name, request.edition).game_types)]
     parts = []
     for name in asked or known[:1]:
-        whole = {rows.table for rows in metric(name, request.edition).rows if rows.spans_games}
+        whole = {rows.table for rows in metric_spec(name, request.edition).rows if rows.spans_games}
         is_shown = pl.col("game_id").is_in(tables["games"]["game_id"].implode())
-        for of_all in map(lake.of_system, sorted(systems)) if whole else [lake]:
-            counted = of_tables(partial(_table, tables, of_all, whole), name, request)
+        for of_all in map(lake.for_system, sorted(systems)) if whole else [lake]:
+            counted = evidence_rows(partial(_table, tables, of_all, whole), name, request)
             counted = counted.filter(is_shown) if whole else counted
             parts.append(counted.with_columns(metric=pl.lit(name)).select(_OF_COUNTED))
     place = pl.col("metric").replace_strict({name: at for at, name in enumerate(known)})

@@ -39,8 +39,8 @@ from pipeline.pages import (
     parameters,
     picture,
 )
-from pipeline.pages.content import slice_of
-from pipeline.pages.render import TEMPLATES, carrying, environment
+from pipeline.pages.content import describe_slice
+from pipeline.pages.templating import TEMPLATES, bind_links, template_environment
 from pipeline.registry import MENU
 from pipeline.version import __version__
 
@@ -81,7 +81,7 @@ class Token(NamedTuple):
     def cookie(self) -> str:
         return f"magic-token-{self.port}"
 
-    def is_in(self, headers: Headers) -> bool:
+    def is_in_request(self, headers: Headers) -> bool:
         """Whether the request has it: in its cookie, or as what a program sends."""
         sent = cookie_parser(headers.get("cookie", "")).get(self.cookie, "")
         return matches(sent, self.text) or self.is_of_program(headers)
@@ -126,7 +126,7 @@ class Guard:
         if not _is_own(headers):
             return Refusal(403, "The request comes from a page of another site.")
         # The address has the token, or the cookie or a header has it.
-        if self._token is not None and sent is None and not self._token.is_in(headers):
+        if self._token is not None and sent is None and not self._token.is_in_request(headers):
             return Refusal(401, NO_TOKEN)
         if self._token is not None and sent is not None and not matches(sent, self._token.text):
             return Refusal(401, WRONG_TOKEN)
@@ -196,9 +196,9 @@ def fault_answer(form: str, status: int, title: str, reason: str) -> Response:
 def _refused(scope: Scope, refusal: Refusal) -> Response:
     accepted = Headers(scope=scope).get("accept", "")
     if refusal.status == 401 and "text/html" in accepted:
-        from pipeline.pages.render import environment
+        from pipeline.pages.templating import template_environment
 
-        page = environment().get_template("token.html")
+        page = template_environment().get_template("token.html")
         body = page.render(reason=refusal.reason, next=_target(scope))
         return HTMLResponse(body, refusal.status, {"cache-control": "no-store"})
     form = "json" if scope["path"].endswith(".json") else "text"
@@ -218,7 +218,7 @@ def _target(scope: Scope) -> str:
 # Make pages in threads of the server process, and keep the latest ones.
 #
 # The application (`pipeline.server.app`) asks `Making` for a page. A query of the SQL page runs in
-# a process of its own (`pipeline.sandbox`), with limits of time and memory.
+# a process of its own (`pipeline.query_processes`), with limits of time and memory.
 
 Form = Literal["html", "json", "csv", "svg", "png"]
 LANES: Mapping[str, int] = {"quick": 4, "long": 2, "search": 2, "free": 2}
@@ -336,10 +336,10 @@ class Making:
 
 def answer(lake: "Lake", task: Task) -> Reply:
     """Return the page in its form, or the reason why it cannot be shown."""
-    from pipeline.metrics.known import metrics_of
+    from pipeline.metrics.registry import use_lake_metrics
 
     try:
-        with metrics_of(lake):
+        with use_lake_metrics(lake):
             return reply(lake, task)
     except MissingExtraError as error:
         return fault(501, str(error), "Not installed")
@@ -369,7 +369,7 @@ def reply(lake: "Lake", task: Task) -> Reply:
         page_link,
         picture_at=lambda form: address(f"{task.page}.{form}", task.query),
     )
-    return Reply(status, shown.title, str(text), slice=slice_of(shown, values))
+    return Reply(status, shown.title, str(text), slice=describe_slice(shown, values))
 
 
 _TYPES: Mapping[Form, str] = {
@@ -402,10 +402,10 @@ def framed(name: str, lake: Lake, reply: Reply, task: Task | None = None) -> str
         "state": f"{name} after ingest {lake.ingest_id}{time}",
         "forms": {FORMS[form]: address(f"{page}.{form}", query) for form in FORMS},
         "menu": MENU,
-        "link": carrying(page_link, query),
+        "link": bind_links(page_link, query),
         "version": __version__,
     }
-    return environment().get_template("frame.html").render(context)
+    return template_environment().get_template("frame.html").render(context)
 
 
 async def _left(request: Request) -> None:
@@ -497,7 +497,7 @@ class Site:
         """Return why something is not shown, in the requested form, with a link that leads on."""
         if form != "html" and form in _TYPES:
             return fault_answer(form, reply.status, reply.title, reply.text)
-        template = environment().get_template("fault.html")
+        template = template_environment().get_template("fault.html")
         body = template.render(title=reply.title, message=reply.text, go_on=go_on, label=label)
         text = framed(self._name, self._lake, Reply(reply.status, reply.title, body))
         return Response(text, reply.status, None, _TYPES["html"])

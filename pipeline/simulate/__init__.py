@@ -25,9 +25,9 @@ from typing import IO, Any, NamedTuple, TypeVar
 import zstandard
 from msgspec.json import Encoder, format
 
+from pipeline.atomic_files import atomic_write
 from pipeline.errors import UsageError
-from pipeline.processes import cores, no_interrupt
-from pipeline.replacing import replacing
+from pipeline.processes import available_cores, block_interrupts
 from pipeline.simulate.point_games import COMPETITIONS, Competition, setting_files
 from pipeline.simulate.settings import Model, roster
 
@@ -96,7 +96,7 @@ def in_order(
     with ProcessPoolExecutor(n_jobs, mp_context=context, initializer=gc.disable) as pool:
         waiting: deque[tuple[Piece, Future[T]]] = deque()
         for piece in work:
-            with no_interrupt():  # processes are started when there is work for them
+            with block_interrupts():  # processes are started when there is work for them
                 waiting.append((piece, pool.submit(task, plan, piece)))
             if len(waiting) > 4 * n_jobs:
                 done, future = waiting.popleft()
@@ -244,14 +244,14 @@ def simulate(
     _check(out, models, games, archive, jobs)
     plan = Plan(seed, games, roster(seed, models))
     n_games = models * games * len(COMPETITIONS)
-    n_jobs = jobs or (1 if n_games < SMALL else cores())
+    n_jobs = jobs or (1 if n_games < SMALL else available_cores())
     out.mkdir(parents=True, exist_ok=True)
     truth = out / "truth.json"
-    with replacing(truth) as draft:
+    with atomic_write(truth) as draft:
         draft.write_text(json.dumps(_truth(plan), indent=4) + "\n", encoding="utf-8")
     results = out / (f"results.{archive}" if archive else "results")
     n_files = n_bytes = n_written = 0
-    with replacing(results) if archive else nullcontext(results) as place:
+    with atomic_write(results) if archive else nullcontext(results) as place:
         for piece, sizes in _write(plan, place, archive, n_jobs):
             n_files += len(sizes)
             n_bytes += sum(sizes)

@@ -33,19 +33,27 @@ from pipeline.errors import (
     PipelineError,
     QueryError,
     UsageError,
-    is_of_parquet,
-    one_line,
+    is_parquet_error,
+    one_line_message,
     read_error,
 )
 from pipeline.events.arrow import arrow_schema
 from pipeline.events.contracts import TABLES
-from pipeline.ingest.worker import Findings, Job, Staged, Task, Team, Worker, Workers
+from pipeline.ingest.worker import (
+    IngestJob,
+    StagedFiles,
+    Worker,
+    WorkerFindings,
+    Workers,
+    WorkerTask,
+    WorkerTeam,
+)
 from pipeline.lake import StoredLake
 from pipeline.lake.tables import renamed_words
 from pipeline.plugins import check_extra
-from pipeline.processes import uninterrupted
-from pipeline.sqlfiles import View, literal
-from pipeline.warehouse.statements import seen
+from pipeline.processes import delay_interrupts
+from pipeline.sql_files import SqlView, quote_literal
+from pipeline.warehouse.statements import viewed_table_select
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -127,14 +135,14 @@ def _started(master: str) -> "SparkSession":
     settings.setAll([*_settings(master).items()])
     try:
         with _environment(master):
-            with uninterrupted():
+            with delay_interrupts():
                 stderr = {"stderr": _log_of_java()}
                 gateway = launch_gateway(popen_kwargs=stderr)  # type: ignore[no-untyped-call]
             atexit.register(_end, gateway.proc, applications)
             with _interruptible():
                 context = SparkContext(gateway=gateway, conf=settings)
     except (PySparkException, Py4JError) as error:
-        raise UsageError(f"Spark does not start on {master}: {one_line(error)}") from None
+        raise UsageError(f"Spark does not start on {master}: {one_line_message(error)}") from None
     logging.getLogger().addFilter(_is_of_others)
     applications.append(str(context.applicationId))
     atexit.register(_stop, context)
@@ -254,7 +262,7 @@ def _environment(master: str) -> Iterator[None]:
 _AT_ONCE = 8
 
 
-class Views:
+class SparkViews:
     """The lake's tables at its one state, and the views given, where a query first names them.
 
     They are temporary views of a session of their own, so that another lake's, or those of whom the
@@ -263,7 +271,7 @@ class Views:
     """
 
     def __init__(
-        self, session: "SparkSession", lake: StoredLake, views: Mapping[str, View]
+        self, session: "SparkSession", lake: StoredLake, views: Mapping[str, SqlView]
     ) -> None:
         self.session = session.newSession()
         self.session.conf.set("spark.sql.session.timeZone", "UTC")
@@ -291,9 +299,9 @@ class Views:
             with cancelling(self.session.sparkContext), ThreadPoolExecutor(_AT_ONCE) as pool:
                 return list(pool.map(_collected, frames))
         except (PySparkException, Py4JError) as error:
-            if is_of_parquet(error):
+            if is_parquet_error(error):
                 raise read_error(error) from None
-            raise QueryError(f"Spark cannot compute this: {one_line(error)}") from None
+            raise QueryError(f"Spark cannot compute this: {one_line_message(error)}") from None
 
     def _translated(self, sql: str) -> str:
         """The query for Spark, with every table and view made that it names."""
@@ -318,7 +326,7 @@ class Views:
             self._make_table(name)
 
     def _make_table(self, name: str) -> None:
-        rows = seen(self._lake, name, self._select)
+        rows = viewed_table_select(self._lake, name, self._select)
         self.session.sql(self._translated(rows)).createOrReplaceTempView(name)
 
     def _select(self, name: str) -> str:
@@ -329,7 +337,7 @@ class Views:
     def _stored(self, name: str) -> "DataFrame":
         """The rows of one of the lake's tables as they are stored."""
         table = self.session.createDataFrame(arrow_schema(name).empty_table())
-        if files := self._lake.files(name):
+        if files := self._lake.table_files(name):
             if self._lake.path.is_local:
                 # Their names are meant as they are, and not on the cluster's default file system.
                 reader = self.session.read.schema(table.schema).option("__globPaths__", "false")
@@ -338,8 +346,8 @@ class Views:
                 table = self._of_store(list(files), table.schema)
             for column, words in renamed_words(name).items():
                 table = table.replace(dict[Any, Any](words), subset=[column])
-            if self._lake.is_mixed(name):
-                table = table.where(f"system = {literal(str(self._lake.system))}")
+            if self._lake.has_rows_of_other_systems(name):
+                table = table.where(f"system = {quote_literal(str(self._lake.system))}")
         return table
 
     def _of_store(self, files: list[str], schema: "StructType") -> "DataFrame":
@@ -389,11 +397,11 @@ def _collected(frame: "DataFrame") -> pl.DataFrame:
 PARTITION_BYTES = 256 * 2**20
 
 
-def cluster(master: str | None = None) -> Team:
+def spark_cluster(master: str | None = None) -> WorkerTeam:
     """The workers of a Spark cluster, by its master as `open_session` takes it."""
 
     @contextmanager
-    def team(job: Job, units: Iterator[Unit]) -> Iterator[tuple[Workers, Iterator[Unit]]]:
+    def team(job: IngestJob, units: Iterator[Unit]) -> Iterator[tuple[Workers, Iterator[Unit]]]:
         yield _Cluster(open_session(master).sparkContext, job), units
 
     return team
@@ -403,7 +411,7 @@ class _Part(NamedTuple):
     """What one partition does: its worker's number and the tasks."""
 
     number: int
-    tasks: list[Task]
+    tasks: list[WorkerTask]
 
 
 class _Cluster:
@@ -411,12 +419,12 @@ class _Cluster:
 
     takes_documents = False
 
-    def __init__(self, context: "SparkContext", job: Job) -> None:
+    def __init__(self, context: "SparkContext", job: IngestJob) -> None:
         self._context = context
         self._job = job
-        self._staged: list[Staged] = []
+        self._staged: list[StagedFiles] = []
 
-    def run(self, tasks: Iterable[Task]) -> Iterator[Findings]:
+    def run(self, tasks: Iterable[WorkerTask]) -> Iterator[WorkerFindings]:
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
@@ -429,7 +437,7 @@ class _Cluster:
 
         def work(
             of_partition: Iterable[_Part],
-        ) -> Iterator[tuple[int, list[Findings], list[Staged]]]:
+        ) -> Iterator[tuple[int, list[WorkerFindings], list[StagedFiles]]]:
             return (_done(job, known.value if known else None, part) for part in of_partition)
 
         try:
@@ -437,21 +445,24 @@ class _Cluster:
                 done = self._context.parallelize(parts, len(parts)).mapPartitions(work).collect()
         except (PySparkException, Py4JError) as error:
             raise PipelineError(
-                f"the ingest failed on Spark: {one_line(error)}; nothing was changed; fix the "
+                f"the ingest failed on Spark: {one_line_message(error)}; nothing was changed; "
+                "fix the "
                 "cause and run the same command again"
             ) from None
         for _, results, staged in sorted(done, key=lambda item: item[0]):
             yield from results
             self._staged += staged
 
-    def finish(self) -> list[Staged]:
+    def finish(self) -> list[StagedFiles]:
         return self._staged
 
     def stop(self) -> None:
         """Leaves the session to the process, which may have other uses for it."""
 
 
-def _done(job: Job, known: bytes | None, part: _Part) -> tuple[int, list[Findings], list[Staged]]:
+def _done(
+    job: IngestJob, known: bytes | None, part: _Part
+) -> tuple[int, list[WorkerFindings], list[StagedFiles]]:
     """Runs on an executor: one worker, from its first task to its files."""
     with TemporaryDirectory(prefix="magic-") as scratch:
         if known is not None:
@@ -460,13 +471,13 @@ def _done(job: Job, known: bytes | None, part: _Part) -> tuple[int, list[Finding
             job = replace(job, known=str(file))
         worker = Worker(job, part.number)
         try:
-            results = [worker.take(task) for task in part.tasks]
+            results = [worker.run_task(task) for task in part.tasks]
             return part.number, results, worker.finish()
         finally:
             worker.stop()
 
 
-def balanced(tasks: list[Task], n_least: int) -> list[_Part]:
+def balanced(tasks: list[WorkerTask], n_least: int) -> list[_Part]:
     """The tasks dealt out by their bytes, the largest first, each to whoever has least."""
     n_bytes = sum(_n_bytes(task) for task in tasks)
     n_parts = min(len(tasks), max(n_least, -(-n_bytes // PARTITION_BYTES)))
@@ -480,8 +491,8 @@ def balanced(tasks: list[Task], n_least: int) -> list[_Part]:
     return [part for _, _, part in sorted(parts, key=lambda entry: entry[1])]
 
 
-def _n_bytes(task: Task) -> int:
+def _n_bytes(task: WorkerTask) -> int:
     return sum(unit.n_bytes for unit in task.units)
 
 
-__all__ = ["Views", "cluster", "open_session"]
+__all__ = ["SparkViews", "open_session", "spark_cluster"]

@@ -28,19 +28,25 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from pipeline.statistics.contrast import (
+from pipeline.statistics.comparison import (
     Floats,
     Interval,
-    Rate,
+    RateEstimate,
     effective_settings,
+    is_significant,
     mover,
     p_of,
-    reaches,
     shrunk_correlation,
     sign_flip_p,
     z_at,
 )
-from pipeline.statistics.interval import LEAST_BESIDE, RATE, TIMES_AS_MANY, exact_sum, rates
+from pipeline.statistics.intervals import (
+    LEAST_BESIDE,
+    RATE,
+    TIMES_AS_MANY,
+    exact_sum,
+    rate_estimates,
+)
 
 # What models counted by cell, and what two of them have in common: their contributions by setting.
 #
@@ -64,7 +70,7 @@ from pipeline.statistics.interval import LEAST_BESIDE, RATE, TIMES_AS_MANY, exac
 # both.
 
 Ints = NDArray[np.int64]
-REPLAYED = 1.5
+REPLAY_RATIO = 1.5
 """So many times as many games of common settings as the other model: it replayed them."""
 _CELL = ("term", "stratum", "cluster")
 _C = pl.col("c")
@@ -121,7 +127,7 @@ class Counted:
         weight, counted = of_terms
         return Own(cell, h, c, weight, counted, counted.sum() / n_games if n_games else 1.0)
 
-    def common(self, one: str, other: str) -> "Common":
+    def common_settings(self, one: str, other: str) -> "Common":
         """What the two have in common."""
         own, others = self._own[one], self._own[other]
         every, n_cells = self._every, len(self._every.term)
@@ -172,10 +178,10 @@ class Common:
         self.w = c.sum(axis=0) / 2
         self.h = self.w * h / c
         of_term = keys.term[self._terms.starts]
-        self.total = self._terms.sums(self.w)
+        self.total = self._terms.run_sums(self.w)
         self.weight = (own[0].weight + own[1].weight)[of_term] / 2
         items = np.zeros((2, len(own[0].counted)))
-        items[:, of_term] = self._terms.sums(c)
+        items[:, of_term] = self._terms.run_sums(c)
         shares = [
             part[of.counted > 0] / of.counted[of.counted > 0]
             for part, of in zip(items, own, strict=True)
@@ -188,7 +194,7 @@ class Common:
         # To count games takes as long as all the sums, so their number is that of items, over those
         # of a mean game of the model.
         games = items[:, of_term] / [[one.length] for one in own]
-        self.is_replayed = bool((games.max(axis=0) >= REPLAYED * games.min(axis=0)).any())
+        self.is_replayed = bool((games.max(axis=0) >= REPLAY_RATIO * games.min(axis=0)).any())
 
     @property
     def is_uneven(self) -> bool:
@@ -198,12 +204,12 @@ class Common:
         truth as a single game is; and models that differ in two terms, in opposite directions, have
         equal values, which few settings of one of the terms seldom show.
         """
-        n = self.total**2 / self._terms.sums(self.w**2)
+        n = self.total**2 / self._terms.run_sums(self.w**2)
         is_thin = n.min() < LEAST_BESIDE and n.max() >= TIMES_AS_MANY * n.min()
         return self.is_replayed or bool(is_thin)
 
     @property
-    def x(self) -> Floats:
+    def setting_differences(self) -> Floats:
         """What each setting adds to the difference."""
         return self._by_setting(self.h[0] - self.h[1])
 
@@ -211,8 +217,8 @@ class Common:
     def u(self) -> tuple[Floats, Floats]:
         """Each model's own contributions by setting."""
         terms, strata = self._terms, self._keys.strata
-        e = self.h - terms.spread(terms.sums(self.h) / self.total) * self.w
-        one, other = e - strata.spread(strata.sums(e) / strata.sizes)
+        e = self.h - terms.spread(terms.run_sums(self.h) / self.total) * self.w
+        one, other = e - strata.spread(strata.run_sums(e) / strata.sizes)
         return self._by_setting(one), self._by_setting(other)
 
     def _by_setting(self, values: Floats) -> Floats:
@@ -221,7 +227,7 @@ class Common:
             np.float64
         )
 
-    def cells(self) -> pl.DataFrame:
+    def weighted_cells(self) -> pl.DataFrame:
         """Its cells, with those of each term its weight and all of its items, as `counted`."""
         spread = self._terms.spread
         return pl.DataFrame(
@@ -251,7 +257,7 @@ class _Runs:
         self.starts = np.flatnonzero(is_new)
         self.sizes = np.diff(self.starts, append=len(is_new))
 
-    def sums(self, values: Floats) -> Floats:
+    def run_sums(self, values: Floats) -> Floats:
         return np.add.reduceat(values, self.starts, axis=-1) if len(self.starts) else values
 
     def spread(self, values: Floats) -> Floats:
@@ -267,12 +273,14 @@ NEXT_TO_0 = 1e-9
 # Of all pairs that are worked out at once: more would take more memory.
 MOST_CELLS = 2_000_000
 PAIRED, UNPAIRED = "paired by setting", "unpaired"
-MOVER = "MOVER"
-MOVED_LOW, MOVED_HIGH = (f"{MOVER}, {end} end moved to agree with p" for end in ("low", "high"))
+MOVER_METHOD = "MOVER"
+MOVED_LOW, MOVED_HIGH = (
+    f"{MOVER_METHOD}, {end} end moved to agree with p" for end in ("low", "high")
+)
 """How an interval was computed: an end that p has on the other side of 0 is moved there."""
 BASIS = pl.Struct({"one": pl.Struct(RATE), "other": pl.Struct(RATE), "correlation": pl.Float64()})
 """What a difference and its interval are made of: both rates, and how they go together."""
-DIFFERENCE = pl.Schema(
+DIFFERENCE_SCHEMA = pl.Schema(
     {
         "one": pl.String(),
         "other": pl.String(),
@@ -291,7 +299,7 @@ DIFFERENCE = pl.Schema(
 _PAIR = ("one", "other")
 
 
-class Pilot(NamedTuple):
+class PilotData(NamedTuple):
     """What a plan knows of a pair: settings, effective settings, and their correlation."""
 
     n_settings: int
@@ -299,7 +307,7 @@ class Pilot(NamedTuple):
     correlation: float
 
 
-def differences(
+def pairwise_differences(
     sums: pl.LazyFrame,
     terms: pl.LazyFrame,
     pairs: Sequence[tuple[str, str]],
@@ -332,20 +340,20 @@ def differences(
             if with_intervals or one.asks:
                 of_pair = [own()[model,] for model in one.pair] if one.is_own else next(even)
             rows.append(_row(one, of_pair, confidence))
-    return pl.DataFrame(rows, schema=DIFFERENCE, orient="row")
+    return pl.DataFrame(rows, schema=DIFFERENCE_SCHEMA, orient="row")
 
 
-def pilots_of(
+def pilot_data(
     sums: pl.LazyFrame, terms: pl.LazyFrame, pairs: Sequence[tuple[str, str]]
-) -> list[Pilot]:
+) -> list[PilotData]:
     """Of each pair the settings in common, and how their contributions in these go together.
 
     The arguments are those of `differences`; the correlation is shrunk, and 0 without settings.
     """
     counted = Counted(sums, terms)
     return [
-        Pilot(common.n_settings, effective_settings(*common.u), shrunk_correlation(*common.u))
-        for common in (counted.common(*pair) for pair in pairs)
+        PilotData(common.n_settings, effective_settings(*common.u), shrunk_correlation(*common.u))
+        for common in (counted.common_settings(*pair) for pair in pairs)
     ]
 
 
@@ -367,11 +375,11 @@ class _Tested(NamedTuple):
 
 
 def _tested(counted: Counted, pair: tuple[str, str], confidence: float) -> _Tested:
-    common = counted.common(*pair)
+    common = counted.common_settings(*pair)
     if common.share_paired < LEAST_PAIRED:
         return _Tested(pair, common, None, asks=True)
-    p = sign_flip_p(common.x)
-    asks = reaches(p, min(_SURELY_APART, confidence)) and common.is_uneven
+    p = sign_flip_p(common.setting_differences)
+    asks = is_significant(p, min(_SURELY_APART, confidence)) and common.is_uneven
     return _Tested(pair, common, p, asks)
 
 
@@ -384,7 +392,7 @@ def _row(row: _Tested, of_pair: Sequence[dict[str, Any]], confidence: float) -> 
         correlation = common.tie if row.flipped is None else shrunk_correlation(*common.u)
         basis = dict(zip(_PAIR, of_pair, strict=True)) | {"correlation": correlation}
         if row.asks:
-            one, other, _ = of_basis(basis)
+            one, other, _ = rates_from_basis(basis)
             p = max(p, p_of(z_at(one, other, 0.0, correlation)))
         interval = _agreed(basis, p, confidence)
     method = UNPAIRED if row.flipped is None else PAIRED
@@ -392,9 +400,9 @@ def _row(row: _Tested, of_pair: Sequence[dict[str, Any]], confidence: float) -> 
     return (*row.pair, *interval, p, method, *of_common, basis)
 
 
-def of_basis(basis: dict[str, Any]) -> tuple[Rate, Rate, float]:
+def rates_from_basis(basis: dict[str, Any]) -> tuple[RateEstimate, RateEstimate, float]:
     """Both rates that a difference is made of, and their correlation."""
-    return Rate.of(basis["one"]), Rate.of(basis["other"]), basis["correlation"]
+    return RateEstimate.of(basis["one"]), RateEstimate.of(basis["other"]), basis["correlation"]
 
 
 def _agreed(basis: dict[str, Any], p: float, confidence: float) -> tuple[float, float, float, str]:
@@ -404,9 +412,9 @@ def _agreed(basis: dict[str, Any], p: float, confidence: float) -> tuple[float, 
         for side in (basis["one"], basis["other"])
     )
     value, low, high = mover(one, other, basis["correlation"])
-    is_apart = reaches(p, confidence)
+    is_apart = is_significant(p, confidence)
     if is_apart == (low > 0 or high < 0):
-        return value, low, high, MOVER
+        return value, low, high, MOVER_METHOD
     end = NEXT_TO_0 if is_apart else 0.0
     if value > 0:
         return value, end, high, MOVED_LOW
@@ -417,7 +425,7 @@ def _agreed(basis: dict[str, Any], p: float, confidence: float) -> tuple[float, 
 def _rates(cells: pl.DataFrame, by: Sequence[str], confidence: float) -> dict[Any, dict[str, Any]]:
     """The rate of each group, a row of `RATE`."""
     terms = cells.select(*by, "term", "weight", "counted").unique()
-    of_groups = rates(cells.lazy(), terms.lazy(), by, confidence).collect()
+    of_groups = rate_estimates(cells.lazy(), terms.lazy(), by, confidence).collect()
     rows = of_groups.select(RATE.names()).iter_rows(named=True)
     return dict(zip(of_groups.select(by).iter_rows(), rows, strict=True))
 
@@ -427,7 +435,8 @@ def _even_rates(commons: Sequence[Common], confidence: float) -> Iterator[list[d
     if not commons:
         return iter(())
     cells = pl.concat(
-        common.cells().with_columns(pair=pl.lit(n, pl.UInt32)) for n, common in enumerate(commons)
+        common.weighted_cells().with_columns(pair=pl.lit(n, pl.UInt32))
+        for n, common in enumerate(commons)
     )
     sides = pl.concat(cells.with_columns(side=pl.lit(side), h=f"h_{side}") for side in _PAIR)
     rates_of = _rates(sides, ["pair", "side"], confidence)
@@ -436,7 +445,7 @@ def _even_rates(commons: Sequence[Common], confidence: float) -> Iterator[list[d
 
 # How many settings it takes to see a difference.
 
-MOST_SETTINGS = 1_000_000
+MAX_SETTINGS = 1_000_000
 
 
 def settings_needed(
@@ -460,8 +469,8 @@ def settings_needed(
     def is_enough(n: int) -> bool:
         return power_of(n, effect, level, is_paired=is_paired) >= power
 
-    needed = bisect_left(range(MOST_SETTINGS + 1), x=True, lo=2, key=is_enough)
-    return needed if needed <= MOST_SETTINGS else None
+    needed = bisect_left(range(MAX_SETTINGS + 1), x=True, lo=2, key=is_enough)
+    return needed if needed <= MAX_SETTINGS else None
 
 
 def power_of(n: int, effect: float, level: float, *, is_paired: bool) -> float:
@@ -487,7 +496,7 @@ def cautious_variance(variance: float, degrees: float, *, assurance: float = 0.8
     return variance * degrees / float(chi2.ppf(1 - assurance, degrees))
 
 
-def degrees_of_freedom(pilot: Pilot) -> float:
+def degrees_of_freedom(pilot: PilotData) -> float:
     """How well a pilot of n settings shows its variance: min(n − 1, 2 / (Σ v² − 1/n)).
 
     v is a setting's share of the sum of squares. That sum has the squared coefficient of variation
@@ -500,11 +509,11 @@ def degrees_of_freedom(pilot: Pilot) -> float:
     return min(n - 1, 2 / excess) if excess > 0 else n - 1
 
 
-def setting_sd(
-    one: Rate,
-    other: Rate,
+def standard_deviation_per_setting(
+    one: RateEstimate,
+    other: RateEstimate,
     n_settings: tuple[int, int],
-    pilots: Sequence[Pilot],
+    pilots: Sequence[PilotData],
     *,
     difference: float,
     is_paired: bool,
@@ -551,7 +560,7 @@ def setting_sd(
     return math.sqrt(cautious_variance(both, sum(map(degrees_of_freedom, pilots))))
 
 
-def _smoothed_variance(value: Rate) -> float:
+def _smoothed_variance(value: RateEstimate) -> float:
     """A value's variance, at its rate with a hit and a miss more: at a ceiling it shows none."""
     n = value.effective_items
     rate = (value.rate * n + 1) / (n + 2)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import unquote
 
-from pipeline.errors import EMPTY, UsageError
+from pipeline.errors import EMPTY_PATH_HINT, UsageError
 from pipeline.stores import local
 from pipeline.stores.local import ChangedError, Draft, File, Location
 
@@ -22,29 +22,29 @@ __all__ = [
     "Draft",
     "File",
     "Location",
-    "is_gone",
-    "is_regular",
+    "file_version",
+    "is_regular_file",
     "is_remote",
+    "list_objects",
     "local_path",
-    "location",
-    "objects",
+    "object_size",
     "open_file",
+    "parse_location",
     "read_file",
-    "size_of",
-    "version",
+    "was_deleted",
 ]
 
 AnyLocation = str | Path | Location
 
 
-def location(path: AnyLocation) -> Location:
+def parse_location(path: AnyLocation) -> Location:
     """The location of a path or URL, or of the text that `str` gives of a location.
 
     Raises UsageError for an empty path, which a variable that is not set leaves: it would be that
     of the current folder.
     """
     if not str(path).strip():
-        raise UsageError(f"the path of the lake {EMPTY}")
+        raise UsageError(f"the path of the lake {EMPTY_PATH_HINT}")
     if is_remote(path):
         return _remote(str(path))
     # As shells have it: what is no user's name stays as it is, and so does `./~name`.
@@ -70,27 +70,27 @@ def open_file(file: str) -> BinaryIO:
     return _remote(file).open() if is_remote(file) else local.open_file(file)
 
 
-def is_regular(file: str) -> bool:
+def is_regular_file(file: str) -> bool:
     """Whether opening the file cannot wait forever; a missing one fails when it is opened."""
     return is_remote(file) or local.is_regular(file)
 
 
-def version(file: str) -> tuple[int, ...] | None:
+def file_version(file: str) -> tuple[int, ...] | None:
     """A key of the file's state, which changes with its content; null if unknown."""
     return None if is_remote(file) else local.version(file)
 
 
-def is_gone(file: str) -> bool:
+def was_deleted(file: str) -> bool:
     """Whether a file of this machine that was listed is not there any more."""
     return not is_remote(file) and local.is_gone(file)
 
 
-def objects(url: str) -> Iterator[tuple[str, int]]:
+def list_objects(url: str) -> Iterator[tuple[str, int]]:
     """Key and size of all objects below a URL, in the order of their keys."""
     return _remote(url).objects()
 
 
-def size_of(url: str) -> int | None:
+def object_size(url: str) -> int | None:
     """The size of the object at a URL, null if there is none of just this name."""
     return _remote(url).size()
 

@@ -57,22 +57,22 @@ class Location(Protocol):
     def __truediv__(self, name: str) -> "Location":
         """The file or folder of this name in it."""
 
-    def files(self) -> list[File]:
+    def list_files(self) -> list[File]:
         """The files directly within, none if there is no such folder."""
 
-    def names(self) -> set[str]:
+    def list_names(self) -> set[str]:
         """The names of the files and folders directly within."""
 
     def exists(self) -> bool:
         """Whether something is there."""
 
-    def make(self) -> None:
+    def create_folder(self) -> None:
         """Makes the folder, where folders need to be made."""
 
-    def draft(self, name: str) -> Draft:
+    def create_draft(self, name: str) -> Draft:
         """A new file in it with this name, until it is finished under another."""
 
-    def unlink(self, *, missing_ok: bool = False) -> None:
+    def delete_file(self, *, missing_ok: bool = False) -> None:
         """Deletes the file."""
 
     def open(self) -> BinaryIO:
@@ -136,7 +136,7 @@ class Lease(Struct):
         if not self.is_lost:
             self._put(_FREE, self.tag)
 
-    def check(self) -> None:
+    def raise_if_lost(self) -> None:
         """Raises OSError if the lock was lost."""
         if self.is_lost:
             raise OSError(
@@ -182,7 +182,7 @@ def holding(lease: Lease, seconds: float) -> Iterator[Callable[[], None]]:
     beats = threading.Thread(target=_beat, args=(lease, stop), daemon=True)
     beats.start()
     try:
-        yield lease.check
+        yield lease.raise_if_lost
     finally:
         stop.set()
         beats.join()
@@ -221,23 +221,23 @@ class LocalLocation:
     def __truediv__(self, name: str) -> "LocalLocation":
         return LocalLocation(self.path / name)
 
-    def files(self) -> list[File]:
+    def list_files(self) -> list[File]:
         try:
             listed = list(self.path.iterdir())
         except FileNotFoundError:
             return []
         return sorted(file for entry in listed if (file := _file(entry)))
 
-    def names(self) -> set[str]:
+    def list_names(self) -> set[str]:
         return {entry.name for entry in self.path.iterdir()} if self.path.is_dir() else set()
 
     def exists(self) -> bool:
         return self.path.exists()
 
-    def make(self) -> None:
+    def create_folder(self) -> None:
         self.path.mkdir(parents=True, exist_ok=True)
 
-    def draft(self, name: str) -> Draft:
+    def create_draft(self, name: str) -> Draft:
         begun = self.path / name
 
         def finish(name: str) -> None:
@@ -251,7 +251,7 @@ class LocalLocation:
 
         return Draft(begun, finish)
 
-    def unlink(self, *, missing_ok: bool = False) -> None:
+    def delete_file(self, *, missing_ok: bool = False) -> None:
         self.path.unlink(missing_ok=missing_ok)
 
     def open(self) -> BinaryIO:

@@ -49,7 +49,7 @@ class RemoteLocation:
     def __truediv__(self, name: str) -> "RemoteLocation":
         return RemoteLocation(f"{self.url}/{name}")
 
-    def files(self) -> list[File]:
+    def list_files(self) -> list[File]:
         with _plain_errors(self.url):
             listed = obstore.list_with_delimiter(self._store, self._key)
         return sorted(
@@ -57,7 +57,7 @@ class RemoteLocation:
             for entry in listed["objects"]
         )
 
-    def names(self) -> set[str]:
+    def list_names(self) -> set[str]:
         with _plain_errors(self.url):
             listed = obstore.list_with_delimiter(self._store, self._key)
         paths = [*listed["common_prefixes"], *(entry["path"] for entry in listed["objects"])]
@@ -82,12 +82,12 @@ class RemoteLocation:
             return None
 
     def exists(self) -> bool:
-        return bool(self.names()) or self.size() is not None
+        return bool(self.list_names()) or self.size() is not None
 
-    def make(self) -> None:
-        self.names()  # which fails where there is no such bucket
+    def create_folder(self) -> None:
+        self.list_names()  # which fails where there is no such bucket
 
-    def draft(self, name: str) -> Draft:
+    def create_draft(self, name: str) -> Draft:
         path = temporary()
 
         def finish(name: str) -> None:
@@ -100,7 +100,7 @@ class RemoteLocation:
 
         return Draft(path, finish)
 
-    def unlink(self, *, missing_ok: bool = False) -> None:
+    def delete_file(self, *, missing_ok: bool = False) -> None:
         try:
             with _plain_errors(self.url):
                 obstore.delete(self._store, self._key)

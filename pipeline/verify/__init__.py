@@ -19,23 +19,36 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import Struct, field
 
-from pipeline import sqlfiles, warehouse
-from pipeline.cells import counted
-from pipeline.errors import LakeError, UsageError, check_machine, is_denied, one_line, reason
+from pipeline import sql_files, warehouse
+from pipeline.errors import (
+    LakeError,
+    UsageError,
+    error_reason,
+    is_permission_error,
+    one_line_message,
+    raise_if_resources_exhausted,
+)
 from pipeline.events import contracts
-from pipeline.events.contracts import GAME_TABLES, TABLES, OfPlayer, OfSeat, polars_schema
+from pipeline.events.contracts import GAME_TABLES, TABLES, PlayerRow, SeatActionRow, table_schema
 from pipeline.lake import StoredLake, open_lake
-from pipeline.lake.files import statistics
-from pipeline.lake.stream import batches
-from pipeline.lake.tables import OpenTable, empty_commits, hash_of, hashed, scan
-from pipeline.sqlfiles import filled, identifier, whole
+from pipeline.lake.files import delta_statistics
+from pipeline.lake.row_stream import iter_batches
+from pipeline.lake.tables import (
+    OpenTable,
+    empty_commit_files,
+    hash_file,
+    hash_in_file_name,
+    scan_files,
+)
+from pipeline.sql_files import fill_template, quote_identifier, read_select
 from pipeline.stores import Location
+from pipeline.text_format import format_count
 
 # What a check found.
 
 # An error is damage; a contradiction is in what a log says, and was there before it was ingested.
 ERROR, CONTRADICTION, WARNING = "error", "contradiction", "warning"
-LIMIT = 20
+DEFAULT_LIMIT = 20
 
 
 class Finding(NamedTuple):
@@ -64,10 +77,10 @@ def unseen(lake: StoredLake) -> Finding | None:
 
     An ingest that was killed in its commit leaves the same as a lost commit of `ingests`.
     """
-    folder = lake.folder("documents")
+    folder = lake.table_folder("documents")
     try:
-        logged = OpenTable(folder).logged("modification_time")
-        new = logged.keys() - lake.sizes("documents").keys()
+        logged = OpenTable(folder).log_values("modification_time")
+        new = logged.keys() - lake.file_sizes_bytes("documents").keys()
         rows = _ingests(lake, [str(folder / name) for name in new]) if new else []
     except (LakeError, OSError, pl.exceptions.PolarsError):
         return None  # what cannot be read is found by other checks
@@ -78,13 +91,13 @@ def unseen(lake: StoredLake) -> Finding | None:
     one = len(rows) == 1
     what = f"{'an ingest of' if one else f'{len(rows):,} ingests up to'} {ended:%Y-%m-%d %H:%M} UTC"
     verb = "is" if one else "are"
-    finds = f"{what} with {counted(n_games, 'game')} {verb} not in the numbers; {_TO_DO}"
+    finds = f"{what} with {format_count(n_games, 'game')} {verb} not in the numbers; {_TO_DO}"
     return Finding(UNSEEN, ERROR, finds, "ingests", len(rows), rows)
 
 
 def _ingests(lake: StoredLake, files: list[str]) -> list[dict[str, object]]:
     """The ingests after the lake's last that these files of `documents` have rows of."""
-    later = scan("documents", files).filter(pl.col("ingest_id") > lake.ingest_id)
+    later = scan_files("documents", files).filter(pl.col("ingest_id") > lake.ingest_id)
     is_game = pl.col("status").is_in(["ingested", "replacing"])
     counts = later.group_by("ingest_id").agg(pl.len().alias("n_documents"), n_games=is_game.sum())
     return counts.sort("ingest_id").collect().to_dicts()
@@ -129,7 +142,7 @@ class Looked(Struct):
     counts: Counter[str] = field(default_factory=Counter)
     rows: dict[str, list[dict[str, object]]] = field(default_factory=dict)
 
-    def add(self, check: str, row: Mapping[str, object], limit: int, n: int = 1) -> None:
+    def add_finding(self, check: str, row: Mapping[str, object], limit: int, n: int = 1) -> None:
         """Notes what a check found, the first of it with the row."""
         self.counts[check] += n
         rows = self.rows.setdefault(check, [])
@@ -148,27 +161,29 @@ def look(lake: StoredLake, table: str, limit: int) -> Looked:
     """Looks at every file of a table, and at every row."""
     looked = Looked(table, _foreign(lake))
     try:
-        logged = pl.DataFrame(lake.delta(table).get_add_actions(flatten=True))
+        logged = pl.DataFrame(lake.delta_table(table).get_add_actions(flatten=True))
         latest = lake.latest_version(table)
     except (LakeError, OSError) as error:
-        check_machine(error)
+        raise_if_resources_exhausted(error)
         looked.is_readable = False
-        looked.add(DENIED if is_denied(error) else "log", {"error": str(error)}, limit)
+        looked.add_finding(
+            DENIED if is_permission_error(error) else "log", {"error": str(error)}, limit
+        )
         return looked
-    if latest != lake.delta(table).version():
-        row = {"version": lake.delta(table).version(), "latest": latest}
-        looked.add("latest_version", row, limit)
-    folder, schema = lake.folder(table), pl.Schema(lake.file_schema(table))
-    for name in empty_commits(folder):
-        looked.add("log_empty", {"commit": name}, limit)
-    sizes = {file.name: file.n_bytes for file in folder.files()}
+    if latest != lake.delta_table(table).version():
+        row = {"version": lake.delta_table(table).version(), "latest": latest}
+        looked.add_finding("latest_version", row, limit)
+    folder, schema = lake.table_folder(table), pl.Schema(lake.file_schema(table))
+    for name in empty_commit_files(folder):
+        looked.add_finding("log_empty", {"commit": name}, limit)
+    sizes = {file.name: file.n_bytes for file in folder.list_files()}
     for entry in logged.iter_rows(named=True):
         name = entry["path"]
         looked.n_files += 1
         if difference := _difference(folder / name, sizes.get(name), entry["size_bytes"]):
             check, columns = difference
             looked.is_readable = False
-            looked.add(check, {"file": name, **columns}, limit)
+            looked.add_finding(check, {"file": name, **columns}, limit)
         else:
             _look_into(folder / name, entry, looked, limit, schema)
     return looked
@@ -186,21 +201,23 @@ def _difference(
     if n_bytes != logged:
         return "file_size", {"n_bytes": n_bytes, "logged": logged}
     try:
-        committed = hash_of(str(file))
-        if committed is None or (sha256 := hashed(file)) == committed:
+        committed = hash_in_file_name(str(file))
+        if committed is None or (sha256 := hash_file(file)) == committed:
             return None
     except OSError as error:
-        check_machine(error)
-        return DENIED if is_denied(error) else "file_damaged", {"error": reason(error)}
+        raise_if_resources_exhausted(error)
+        return DENIED if is_permission_error(error) else "file_damaged", {
+            "error": error_reason(error)
+        }
     return "file_hash", {"sha256": sha256}
 
 
 def _foreign(lake: StoredLake) -> frozenset[str]:
     """The game types whose roles the lake has, of packages that are not installed."""
     try:
-        return frozenset(lake.unknown_types)
+        return frozenset(lake.unknown_game_types)
     except (LakeError, *_DAMAGED) as error:
-        check_machine(error)
+        raise_if_resources_exhausted(error)
         return frozenset()  # the table `roles` is itself looked at
 
 
@@ -213,19 +230,19 @@ def _look_into(
         for rows in _batches(file):
             if rows.schema != schema:
                 looked.is_readable = False
-                looked.add("contract", {"file": name, "columns": _types(rows)}, limit)
+                looked.add_finding("contract", {"file": name, "columns": _types(rows)}, limit)
                 return
             looked.n_rows += rows.height
             _look_at(_whole(rows, looked.table), looked, limit)
         with file.open() as opened:
             unlike = list(_unlike(pq.read_metadata(opened), logged))
     except _DAMAGED as error:
-        check_machine(error)
+        raise_if_resources_exhausted(error)
         looked.is_readable = False
-        looked.add("file_damaged", {"file": name, "error": one_line(error)}, limit)
+        looked.add_finding("file_damaged", {"file": name, "error": one_line_message(error)}, limit)
         return
     for row in unlike:
-        looked.add("file_statistics", {"file": name, **row}, limit)
+        looked.add_finding("file_statistics", {"file": name, **row}, limit)
 
 
 def _batches(file: Location) -> Iterator[pl.DataFrame]:
@@ -236,12 +253,12 @@ def _batches(file: Location) -> Iterator[pl.DataFrame]:
             buffer_size=_BUFFER_BYTES,
             page_checksum_verification=True,
         )
-        yield from map(pl.DataFrame, batches(parquet, BATCH_ROWS))
+        yield from map(pl.DataFrame, iter_batches(parquet, BATCH_ROWS))
 
 
 def _whole(rows: pl.DataFrame, table: str) -> pl.DataFrame:
     """The rows with all columns of the contract: null where an older lake has none."""
-    return rows.match_to_schema(pl.Schema(polars_schema(table)), missing_columns="insert")
+    return rows.match_to_schema(pl.Schema(table_schema(table)), missing_columns="insert")
 
 
 def _look_at(rows: pl.DataFrame, looked: Looked, limit: int) -> None:
@@ -253,11 +270,11 @@ def _look_at(rows: pl.DataFrame, looked: Looked, limit: int) -> None:
         foreign = rows.filter(is_foreign).select("game_type", *key)
         rows = rows.filter(~is_foreign)
         if foreign.height:
-            looked.add("not_installed", foreign.row(0, named=True), limit, foreign.height)
-    for rule, breaks in contracts.broken(contract, rows).items():
+            looked.add_finding("not_installed", foreign.row(0, named=True), limit, foreign.height)
+    for rule, breaks in contracts.broken_rules(contract, rows).items():
         of_rule = rows.filter(breaks).select(key)
         (first,) = of_rule.head(1).to_dicts()
-        looked.add("contract", {"rule": rule, **first}, limit, of_rule.height)
+        looked.add_finding("contract", {"rule": rule, **first}, limit, of_rule.height)
 
 
 # The columns by which a row is found again.
@@ -266,7 +283,7 @@ _KEYS = ("ingest_id", "game_id", "seat", "round", "message_index", "source", "pa
 
 def _unlike(footer: pq.FileMetaData, logged: dict[str, Any]) -> Iterator[dict[str, object]]:
     """The statistics of a file's footer that differ from the log's; ranges there are bounds."""
-    of_file = json.loads(statistics(footer))
+    of_file = json.loads(delta_statistics(footer))
     if of_file["numRecords"] != (expected := logged["num_records"]) and expected is not None:
         yield {"statistic": "num_records", "found": of_file["numRecords"], "logged": expected}
     for kind, by_column, agree in (
@@ -314,21 +331,26 @@ class Check(NamedTuple):
     table: str | None
 
     @property
-    def query(self) -> str:
+    def sql_query(self) -> str:
         if self.name.startswith(f"{AUDIT}."):
-            rows = whole(self.name.replace(".", "/"))
+            rows = read_select(self.name.replace(".", "/"))
             return f"SELECT game_id, seat, round, logged, says FROM ({rows}) AS rows WHERE is_found"
-        key = ", ".join(map(identifier, TABLES[self.table].primary_key())) if self.table else ""
-        return filled(f"{FOLDER}/{self.name}", table=self.table or "", key=key)
+        key = (
+            ", ".join(map(quote_identifier, TABLES[self.table].primary_key())) if self.table else ""
+        )
+        return fill_template(f"{FOLDER}/{self.name}", table=self.table or "", key=key)
 
 
 def all_checks() -> list[Check]:
     """Every check there is, for every table that it is made for."""
-    return [*(check for name in sqlfiles.names(FOLDER) for check in _declared(name)), *_of_logs()]
+    return [
+        *(check for name in sql_files.list_files(FOLDER) for check in _declared(name)),
+        *_of_logs(),
+    ]
 
 
 def _declared(name: str) -> Iterator[Check]:
-    header = sqlfiles.header(f"{FOLDER}/{name}")
+    header = sql_files.read_header(f"{FOLDER}/{name}")
     tables = _TABLES[header["tables"][0]]() if "tables" in header else [None]
     severity, finds, by = (header[key][0] for key in ("severity", "finds", "by"))
     for table in tables:
@@ -337,8 +359,8 @@ def _declared(name: str) -> Iterator[Check]:
 
 def _of_logs() -> Iterator[Check]:
     """The kinds of `magic audit` by which a log contradicts itself."""
-    for kind in sqlfiles.names(AUDIT):
-        header = sqlfiles.header(f"{AUDIT}/{kind}")
+    for kind in sql_files.list_files(AUDIT):
+        header = sql_files.read_header(f"{AUDIT}/{kind}")
         for severity in header.get("severity", ()):
             yield Check(f"{AUDIT}.{kind}", severity, header["title"][0], "game", None)
 
@@ -350,18 +372,18 @@ def _of_games() -> list[str]:
 def _of_players() -> list[str]:
     """The tables whose rows repeat what `players` says of the seat."""
     seated = [name for name in _of_games() if "seat" in TABLES[name].columns()]
-    return [name for name in seated if issubclass(TABLES[name], OfPlayer) and name != "players"]
+    return [name for name in seated if issubclass(TABLES[name], PlayerRow) and name != "players"]
 
 
 def _of_seats() -> list[str]:
     """The tables whose rows were read from something that their seat said."""
-    acts = [name for name in GAME_TABLES if issubclass(TABLES[name], OfSeat)]
+    acts = [name for name in GAME_TABLES if issubclass(TABLES[name], SeatActionRow)]
     return [name for name in acts if name != "eliminations"]
 
 
 def _with_a_key() -> list[str]:
     """The tables with a primary key; some have a check of it that is their own."""
-    files = sqlfiles.names(FOLDER)
+    files = sql_files.list_files(FOLDER)
     keyed = [name for name, table in TABLES.items() if table.primary_key()]
     return [name for name in keyed if f"keys_of_{name}" not in files]
 
@@ -381,7 +403,7 @@ def title(check: Check) -> str:
 
 def tables_of(check: Check) -> set[str]:
     """The lake's tables that a check reads."""
-    return set(_WORD.findall(check.query)) & set(TABLES)
+    return set(_WORD.findall(check.sql_query)) & set(TABLES)
 
 
 def run(
@@ -392,8 +414,8 @@ def run(
     chosen = list(chosen)
     # Only the tables that are read: others may be unreadable.
     read = sorted({table for check in chosen for table in tables_of(check)})
-    n_rows = {table: sum(lake.counts(table).values()) for table in read}
-    with warehouse.bounded(lake, {}, " ".join(read)) as connection:
+    n_rows = {table: sum(lake.row_counts_by_file(table).values()) for table in read}
+    with warehouse.connect_with_memory_limit(lake, {}, " ".join(read)) as connection:
         for check in chosen:
             on_progress(title(check))
             if check.table and not n_rows[check.table]:
@@ -411,10 +433,12 @@ def _finding(
     for number in range(n_slices):
         sliced = _sliced(check, number, n_slices)
         n_wanted = max(limit - len(rows), 1)
-        page = warehouse.answer(connection, f"{sliced}\nLIMIT {n_wanted}")
+        page = warehouse.run_trusted_query(connection, f"{sliced}\nLIMIT {n_wanted}")
         n_found = page.height
         if n_found == n_wanted:
-            (n_found,) = warehouse.answer(connection, f"SELECT count(*) FROM ({sliced})").row(0)
+            (n_found,) = warehouse.run_trusted_query(
+                connection, f"SELECT count(*) FROM ({sliced})"
+            ).row(0)
         rows += page.to_dicts()
         n_rows += n_found
     if not n_rows:
@@ -431,7 +455,7 @@ def _n_slices(n_rows: dict[str, int], check: Check) -> int:
 
 def _sliced(check: Check, number: int, n_slices: int) -> str:
     """The check's query on one part of the tables: the parts take the names of the whole tables."""
-    query = f"SELECT * FROM (\n{check.query}\n) AS found"
+    query = f"SELECT * FROM (\n{check.sql_query}\n) AS found"
     key, sliced = _BY.get(check.by, ("", set()))
     tables = tables_of(check) & sliced if n_slices > 1 else ()
     rows = f"WHERE hash({key}) % {n_slices} = {number}"
@@ -439,7 +463,7 @@ def _sliced(check: Check, number: int, n_slices: int) -> str:
     return f"WITH {', '.join(parts)}\n{query}" if parts else query
 
 
-__all__ = ["CONTRADICTION", "ERROR", "FAULT_SCHEMA", "LIMIT", "Verification", "verify"]
+__all__ = ["CONTRADICTION", "DEFAULT_LIMIT", "ERROR", "FAULT_SCHEMA", "Verification", "verify"]
 
 # `finds` is what the check looks for, `n_rows` how often it found that in all; `row` is one of
 # these as JSON, its key and what contradicts something else.
@@ -468,7 +492,7 @@ class Verification(Struct):
     left_out: list[str]
 
     @property
-    def is_whole(self) -> bool:
+    def is_undamaged(self) -> bool:
         """Whether nothing is damaged or unseen: warnings and contradictions are neither."""
         return not self.left_out and ERROR not in self.faults["severity"]
 
@@ -490,7 +514,7 @@ class Verification(Struct):
 def verify(
     path: str | Path | Location,
     *,
-    limit: int = LIMIT,
+    limit: int = DEFAULT_LIMIT,
     on_progress: Callable[[str], None] = lambda _: None,
 ) -> Verification:
     """Looks at every row of the lake; `faults` has at most `limit` rows for each check and table.
@@ -504,7 +528,7 @@ def verify(
     findings: list[Finding] = []
     n_files = n_rows = 0
     unreadable = set()
-    for table in lake.own_tables:
+    for table in lake.existing_tables:
         on_progress(f"files of {table}")
         looked = look(lake, table, limit)
         findings += looked.findings

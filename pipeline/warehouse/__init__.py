@@ -19,30 +19,30 @@ from typing import TYPE_CHECKING, TypeVar
 import polars as pl
 import pyarrow as pa
 
-from pipeline.processes import uninterrupted
+from pipeline.processes import delay_interrupts
 
-with uninterrupted():  # it ends Python by itself where its loading is broken off
+with delay_interrupts():  # it ends Python by itself where its loading is broken off
     import duckdb
 
 from pipeline.errors import (
     LakeError,
     MachineError,
     QueryError,
-    check_machine,
-    is_missing,
+    is_file_missing_error,
+    raise_if_resources_exhausted,
     read_error,
 )
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
-from pipeline.lake.tables import of_each
+from pipeline.lake.tables import map_tables
 from pipeline.plugins import PluginError
-from pipeline.processes import cores
-from pipeline.sqlfiles import View, identifier, literal
+from pipeline.processes import available_cores
+from pipeline.sql_files import SqlView, quote_identifier, quote_literal
 from pipeline.warehouse.statements import (
     SCHEME,
     Advise,
-    Computed,
-    Views,
+    ComputedView,
+    ViewsByName,
     as_polars,
     check_values,
     comment,
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 # What DuckDB needs for each of its threads, to sort and join more than it can hold.
-THREAD_MEMORY = 2**28
+THREAD_MEMORY_BYTES = 2**28
 # Memory for our own queries whose results grow with the lake; the rest goes to the disk.
 BOUNDED_MEMORY = 2**30
 BATCH_ROWS = 10_000
@@ -106,7 +106,7 @@ _LOCKS = (
 
 def connect(
     lake: StoredLake,
-    views: Views,
+    views: ViewsByName,
     wanted: str | None = None,
     *,
     memory: int | None = None,
@@ -120,7 +120,7 @@ def connect(
     locked. `memory` is how many bytes DuckDB may take, by default most of the machine's; what is
     more goes to the folder `scratch`, if there is one.
     """
-    connection = _opened(threads or cores(), memory, scratch)
+    connection = _opened(threads or available_cores(), memory, scratch)
     try:
         with _interruptible():
             # Global, so that cursors have it too: a query for one game reads little but footers.
@@ -133,7 +133,7 @@ def connect(
         raise
     except duckdb.Error as error:
         connection.close()
-        check_machine(error)
+        raise_if_resources_exhausted(error)
         raise read_error(QueryError(plain_message(error))) from None
     return connection
 
@@ -148,7 +148,9 @@ def _close() -> None:
     _kept.clear()
 
 
-def few(lake: StoredLake, views: Views, select: str, wanted: str | None = None) -> pl.DataFrame:
+def query_small(
+    lake: StoredLake, views: ViewsByName, select: str, wanted: str | None = None
+) -> pl.DataFrame:
     """The rows of a SELECT of our own, which are few, by a connection that is kept for the state.
 
     It sees what `wanted` can name, by default the SELECT. Where its memory is not enough, the rows
@@ -166,16 +168,16 @@ def few(lake: StoredLake, views: Views, select: str, wanted: str | None = None) 
     try:
         rows = _attended(cursor, lambda: cursor.sql(select).to_arrow_table())
     except duckdb.OutOfMemoryException:
-        with bounded(lake, views, select) as anew:
-            return pl.concat(parts(anew, select))
+        with connect_with_memory_limit(lake, views, select) as anew:
+            return pl.concat(iter_parts(anew, select))
     except duckdb.Error as error:
         raise query_error(error, select, tables) from None
     return pl.DataFrame(rows)
 
 
 @contextmanager
-def bounded(
-    lake: StoredLake, views: Views, wanted: str, *, sorts_texts: bool = False
+def connect_with_memory_limit(
+    lake: StoredLake, views: ViewsByName, wanted: str, *, sorts_texts: bool = False
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection as by `connect` that takes `BOUNDED_MEMORY` bytes, whatever the lake's size.
 
@@ -183,7 +185,7 @@ def bounded(
     where neither has room.
     """
     # A sort holds the texts of 122,880 rows in each thread, so one thread has the most room.
-    is_alone = sorts_texts or sum(lake.sizes("messages").values()) < _FOR_ONE_THREAD
+    is_alone = sorts_texts or sum(lake.file_sizes_bytes("messages").values()) < _FOR_ONE_THREAD
     threads = 1 if is_alone else _threads(BOUNDED_MEMORY)
     with (
         TemporaryDirectory(prefix="magic-") as scratch,
@@ -205,13 +207,13 @@ def bounded(
                     "not enough memory, or no room in the temporary folder: ask for less, as by "
                     "--model, or name a larger folder by TMPDIR"
                 ) from None
-            check_machine(cause or error)
+            raise_if_resources_exhausted(cause or error)
             raise
 
 
-def columns(name: str, views: Views) -> pl.Schema:
+def view_columns(name: str, views: ViewsByName) -> pl.Schema:
     """The columns of one of the views; no lake is needed."""
-    if isinstance(view := views[name], Computed):
+    if isinstance(view := views[name], ComputedView):
         return view.schema
     tables, needed = referenced(quoted(name), views)
     with _opened(1, None) as connection:
@@ -219,7 +221,7 @@ def columns(name: str, views: Views) -> pl.Schema:
         for table in tables:
             create_table_view(connection, [], table)
         for of_view, made_of in needed.items():
-            if isinstance(made_of, View):
+            if isinstance(made_of, SqlView):
                 create_view(connection, of_view, made_of)
         rows = connection.sql(f"FROM {quoted(name)} LIMIT 0")
         return pl.DataFrame(rows.to_arrow_table()).schema
@@ -237,10 +239,10 @@ def ingest_connection(
     try:
         with _interruptible(), _opened(_threads(memory), memory, scratch) as connection:
             connection.execute("SET preserve_insertion_order = false")
-            has_files = lake and any(of_each(lake.sizes, tables))
+            has_files = lake and any(map_tables(lake.file_sizes_bytes, tables))
             files = _shown(connection, lake) if lake and has_files else None
             for table in tables:
-                names = files.of(table) if files else []
+                names = files.register_table(table) if files else []
                 create_table_view(connection, names, table)
             yield connection
     except duckdb.OutOfMemoryException:
@@ -250,8 +252,8 @@ def ingest_connection(
         ) from None
     except (duckdb.Error, QueryError) as error:
         cause = error.__context__ or error if isinstance(error, QueryError) else error
-        check_machine(cause)
-        if lake and is_missing(cause):
+        raise_if_resources_exhausted(cause)
+        if lake and is_file_missing_error(cause):
             raise read_error(error) from None
         what = plain_message(error) if isinstance(error, duckdb.Error) else error
         raise LakeError(
@@ -266,7 +268,7 @@ def new_database(file: Path) -> duckdb.DuckDBPyConnection:
 
 def _threads(memory: int) -> int:
     """How many threads this memory is enough for; with more, DuckDB could not spill to disk."""
-    return max(1, min(cores(), memory // THREAD_MEMORY))
+    return max(1, min(available_cores(), memory // THREAD_MEMORY_BYTES))
 
 
 def _opened(
@@ -286,15 +288,15 @@ def _opened(
 
 
 def _make_views(
-    connection: duckdb.DuckDBPyConnection, lake: StoredLake, views: Views, wanted: str | None
+    connection: duckdb.DuckDBPyConnection, lake: StoredLake, views: ViewsByName, wanted: str | None
 ) -> None:
     tables, needed = referenced(wanted, views)
-    of_each(lake.sizes, tables)  # opened here, several at once; below they are known
+    map_tables(lake.file_sizes_bytes, tables)  # opened here, several at once; below they are known
     files = _shown(connection, lake)
     for table in tables:
-        create_lake_view(connection, lake, table, files.of)
+        create_lake_view(connection, lake, table, files.register_table)
     for name, view in needed.items():
-        if isinstance(view, Computed):
+        if isinstance(view, ComputedView):
             file = files.computed(f"{name}.json", partial(_json_lines, view, lake))
             create_computed_view(connection, name, view, file)
         else:
@@ -319,7 +321,7 @@ def _shown(connection: duckdb.DuckDBPyConnection, lake: StoredLake) -> "LakeFile
     return files
 
 
-def _json_lines(view: Computed, lake: StoredLake) -> bytes:
+def _json_lines(view: ComputedView, lake: StoredLake) -> bytes:
     rows = view.rows(lake)
     if rows.schema != view.schema:  # DuckDB would read other types as null
         raise TypeError(f"the columns are not those declared: {rows.schema}")
@@ -343,7 +345,7 @@ def _attended(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T
     """The result of the work, done in a thread: while DuckDB works, it does not look for Ctrl-C."""
     working = None
     try:
-        with uninterrupted():  # else it might run with nobody to end it
+        with delay_interrupts():  # else it might run with nobody to end it
             working = _threads_of_process().submit(work)
         # Where polars is loaded, Ctrl-C does not wake a thread that waits without end.
         while not wait([working], _SECONDS_BETWEEN_LOOKS).done:
@@ -352,7 +354,7 @@ def _attended(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T
     except BaseException:
         # More than once: DuckDB ignores an interrupt that comes before the query has begun. And
         # whatever else comes: a connection that is busy cannot be closed.
-        with uninterrupted():
+        with delay_interrupts():
             while working and not wait([working], _SECONDS_BETWEEN_LOOKS).done:
                 connection.interrupt()
         raise
@@ -364,40 +366,42 @@ def _threads_of_process() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_MOST_AT_ONCE, "duckdb")
 
 
-def define(connection: duckdb.DuckDBPyConnection, name: str, select: str) -> None:
+def define_user_view(connection: duckdb.DuckDBPyConnection, name: str, select: str) -> None:
     """Lets queries on the locked connection call a user's SELECT by this name.
 
     Raises QueryError for what is not one reading statement, or a wrong one.
     """
     try:
-        view(connection, name, reading(connection, select))
+        create_query_view(connection, name, reading(connection, select))
     except duckdb.Error as error:
         text = missing_column(connection, error, select)
         raise query_error(error, select, text=text) from None
 
 
-def view(connection: duckdb.DuckDBPyConnection, name: str, select: str) -> None:
+def create_query_view(connection: duckdb.DuckDBPyConnection, name: str, select: str) -> None:
     """Lets queries on the connection call the SELECT by this name."""
-    connection.execute(f"CREATE OR REPLACE TEMP VIEW {identifier(name)} AS {select}")
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW {quote_identifier(name)} AS {select}")
 
 
-def register(connection: duckdb.DuckDBPyConnection, name: str, rows: pl.DataFrame) -> None:
+def register_rows(connection: duckdb.DuckDBPyConnection, name: str, rows: pl.DataFrame) -> None:
     """Lets queries on the connection read the rows by this name."""
     connection.register(name, rows.to_arrow())
 
 
-def write(connection: duckdb.DuckDBPyConnection, select: str, file: Path) -> None:
+def write_parquet(connection: duckdb.DuckDBPyConnection, select: str, file: Path) -> None:
     """Writes the result of a SELECT of our own to a Parquet file for our own use."""
-    copy = f"COPY ({select}) TO {literal(str(file))} (FORMAT parquet, COMPRESSION lz4)"
+    copy = f"COPY ({select}) TO {quote_literal(str(file))} (FORMAT parquet, COMPRESSION lz4)"
     _attended(connection, lambda: connection.execute(copy))
 
 
-def parquet_select(files: Sequence[Path]) -> str:
+def parquet_files_select(files: Sequence[Path]) -> str:
     """A SELECT of all rows in Parquet files of our own, at least one."""
-    return f"FROM read_parquet([{', '.join(literal(str(file)) for file in files)}])"
+    return f"FROM read_parquet([{', '.join(quote_literal(str(file)) for file in files)}])"
 
 
-def batches(connection: duckdb.DuckDBPyConnection, select: str, rows: int) -> Iterator[pa.Table]:
+def iter_batches(
+    connection: duckdb.DuckDBPyConnection, select: str, rows: int
+) -> Iterator[pa.Table]:
     """The result of a SELECT of our own, so many rows at a time; the first has none of them."""
     reader = _attended(connection, lambda: connection.sql(select).to_arrow_reader(rows))
     # A query for the columns alone would be planned again, which can take longer than the rows.
@@ -406,7 +410,7 @@ def batches(connection: duckdb.DuckDBPyConnection, select: str, rows: int) -> It
         yield pa.Table.from_batches([batch])
 
 
-def query(
+def run_query(
     connection: duckdb.DuckDBPyConnection,
     sql: str,
     names: Collection[str] = tuple(TABLES),
@@ -424,10 +428,10 @@ def query(
     except duckdb.Error as error:
         raise query_error(error, sql) from None
     above = lines_above(statement, sql)
-    return answer(connection, statement, names, parameters, above=above, advise=advise)
+    return run_trusted_query(connection, statement, names, parameters, above=above, advise=advise)
 
 
-def check(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+def check_query(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
     """Raises QueryError as `query` does for what is wrong before it runs; nothing is run."""
     statement = sql
     try:
@@ -437,7 +441,7 @@ def check(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
         raise query_error(error, statement, above=lines_above(statement, sql)) from None
 
 
-def answer(
+def run_trusted_query(
     connection: duckdb.DuckDBPyConnection,
     statement: str,
     names: Collection[str] = tuple(TABLES),
@@ -480,6 +484,6 @@ def _bound(
         raise
 
 
-def parts(connection: duckdb.DuckDBPyConnection, select: str) -> Iterator[pl.DataFrame]:
+def iter_parts(connection: duckdb.DuckDBPyConnection, select: str) -> Iterator[pl.DataFrame]:
     """The result of a SELECT of our own as it comes, some rows at a time; at least one part."""
-    yield from map(pl.DataFrame, batches(connection, select, BATCH_ROWS))
+    yield from map(pl.DataFrame, iter_batches(connection, select, BATCH_ROWS))

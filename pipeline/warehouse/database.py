@@ -5,14 +5,14 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
-from pipeline.errors import LakeError, check_machine
+from pipeline.errors import LakeError, raise_if_resources_exhausted
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
-from pipeline.warehouse import new_database, register
+from pipeline.warehouse import new_database, register_rows
 from pipeline.warehouse.filesystem import OwnUrls
 from pipeline.warehouse.statements import (
-    Computed,
-    Views,
+    ComputedView,
+    ViewsByName,
     comment,
     create_lake_view,
     create_schema,
@@ -25,7 +25,7 @@ from pipeline.warehouse.statements import (
 _ROWS = "stored_rows"
 
 
-def write_database(file: Path, lake: StoredLake, views: Views) -> None:
+def write_database(file: Path, lake: StoredLake, views: ViewsByName) -> None:
     """Writes a new database: the lake's tables as views of its files, and the views.
 
     The files are named by absolute paths or URLs. What Python computes is a table, with its rows.
@@ -39,9 +39,9 @@ def write_database(file: Path, lake: StoredLake, views: Views) -> None:
             if remote:
                 connection.register_filesystem(remote)
             for table in TABLES:
-                create_lake_view(connection, lake, table, remote.of if remote else lake.files)
+                create_lake_view(connection, lake, table, remote.of if remote else lake.table_files)
             for name, view in views.items():
-                if isinstance(view, Computed):
+                if isinstance(view, ComputedView):
                     _store(connection, name, view.rows(lake))
                     known[name] = known[name]._replace(kind="TABLE")
                 else:
@@ -49,12 +49,12 @@ def write_database(file: Path, lake: StoredLake, views: Views) -> None:
             comment(connection, known)
             connection.execute("COMMIT")
     except duckdb.Error as error:
-        check_machine(error)
+        raise_if_resources_exhausted(error)
         raise LakeError(f"the catalogue cannot be made: {plain_message(error)}") from None
 
 
 def _store(connection: duckdb.DuckDBPyConnection, name: str, rows: pl.DataFrame) -> None:
-    register(connection, _ROWS, rows)
+    register_rows(connection, _ROWS, rows)
     create_schema(connection, name)
     connection.execute(f"CREATE TABLE {quoted(name)} AS FROM {_ROWS}")
     connection.unregister(_ROWS)

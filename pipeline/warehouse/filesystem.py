@@ -9,7 +9,7 @@ from typing import Any
 
 from fsspec import AbstractFileSystem
 
-from pipeline.errors import reason
+from pipeline.errors import error_reason
 from pipeline.lake import StoredLake
 from pipeline.stores import Location
 from pipeline.warehouse.statements import SCHEME
@@ -34,12 +34,12 @@ class LakeFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no type
         self._files: dict[str, tuple[Location, int]] = {}
         self._computed: dict[str, _Computed] = {}
 
-    def of(self, table: str) -> list[str]:
+    def register_table(self, table: str) -> list[str]:
         """The names of the table's files, which can be read from now on."""
-        folder = self._lake.folder(table)
+        folder = self._lake.table_folder(table)
         files = {
             self._shown(folder / name): (folder / name, n_bytes)
-            for name, n_bytes in self._lake.sizes(table).items()
+            for name, n_bytes in self._lake.file_sizes_bytes(table).items()
         }
         self._files |= files
         return sorted(files)
@@ -130,7 +130,7 @@ class _Reader:
         try:
             data = self._file.read_range(self.tell(), n_bytes)
         except OSError as error:  # whose text has the place on this machine
-            raise OSError(f"{self._name}: {reason(error)}") from None
+            raise OSError(f"{self._name}: {error_reason(error)}") from None
         if len(data) < min(n_bytes, self._n_bytes - self.tell()):
             raise OSError(f"{self._name}: cut short, it had {self._n_bytes} bytes")
         self._own.position = self.tell() + len(data)

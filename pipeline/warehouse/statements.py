@@ -13,13 +13,13 @@ import polars as pl
 import pyarrow as pa
 from duckdb.sqltypes import DuckDBPyType
 
-from pipeline.errors import QueryError, in_quotes, nearest
+from pipeline.errors import QueryError, suggest_quotes, suggest_similar_names
 from pipeline.events.arrow import arrow_schema
-from pipeline.events.contracts import TABLES, polars_schema, row_meaning
+from pipeline.events.contracts import TABLES, row_description, table_schema
 from pipeline.lake import StoredLake
-from pipeline.lake.lake import failed_results, joined_select
-from pipeline.lake.tables import ROLES, renamed_words
-from pipeline.sqlfiles import View, identifier, literal
+from pipeline.lake.stored_lake import failed_results_select, merged_names_select
+from pipeline.lake.tables import ROLES_TABLE, renamed_words
+from pipeline.sql_files import SqlView, quote_identifier, quote_literal
 from pipeline.vocabulary import LOSS
 
 # DuckDB makes several statements of a PIVOT; the last one reads.
@@ -186,18 +186,20 @@ def plain_message(error: duckdb.Error, names: Collection[str] = tuple(TABLES)) -
         return reason.strip() or kind
     text = " ".join(lines)
     if isinstance(error, duckdb.CatalogException) and (missing := _NO_TABLE.search(text)):
-        return no_table(missing[1], names)
+        return unknown_table_error(missing[1], names)
     meant = _MEANT.search(text)
     if meant and not (_OPEN_KINDS.match(text) and not meant["name"].startswith(_OF_DUCKDB)):
         return _MEANT.sub("", text)
     return text
 
 
-def no_table(name: str, names: Collection[str]) -> str:
+def unknown_table_error(name: str, names: Collection[str]) -> str:
     """The error for an unknown name, with the known name that may be meant."""
     of_schema, without_schema = name.lower(), name.rpartition(".")[2].lower()
     close = [without_schema] if without_schema in names else [of_schema]
-    if meant := nearest(close, names) or nearest([without_schema], names):
+    if meant := suggest_similar_names(close, names) or suggest_similar_names(
+        [without_schema], names
+    ):
         return f"no table or view `{name}`: {meant}"
     return (
         f"no table or view `{name}`: the tables are {', '.join(TABLES)}; run `SHOW TABLES` to "
@@ -238,9 +240,9 @@ def missing_column(
     columns = _columns(connection, statement)
     advice = advise(name.lower(), columns) if advise else None
     known = {column for names_of in columns.values() for column in names_of} | _candidates(error)
-    hint = advice or nearest([name.lower()], sorted(known))
+    hint = advice or suggest_similar_names([name.lower()], sorted(known))
     if hint is None and columns:
-        quotes = f"; {in_quotes(name)}" if f'"{name}"' in statement else ""
+        quotes = f"; {suggest_quotes(name)}" if f'"{name}"' in statement else ""
         hint = f"run `magic schema {' '.join(sorted(columns))}` to list those there are{quotes}"
     return f"no column `{name}`: {hint}" if hint else None
 
@@ -277,7 +279,7 @@ WHERE database_name = current_database() AND NOT internal"""
 _RUNNING = {"query", "query_table"}
 
 
-class Computed(NamedTuple):
+class ComputedView(NamedTuple):
     """A view whose rows Python computes from the lake, which is done when a query reads them.
 
     `schema` has its columns with their types. `row` and `columns` are those of a `View`.
@@ -289,10 +291,12 @@ class Computed(NamedTuple):
     columns: Mapping[str, str]
 
 
-Views = Mapping[str, View | Computed]
+ViewsByName = Mapping[str, SqlView | ComputedView]
 
 
-def referenced(query: str | None, views: Views) -> tuple[list[str], dict[str, View | Computed]]:
+def referenced(
+    query: str | None, views: ViewsByName
+) -> tuple[list[str], dict[str, SqlView | ComputedView]]:
     """The tables and views that a query can name, and those that they use; None: all."""
     reached = {*TABLES, *views} if lists_names(query) else _reached(_words_in(query or ""), views)
     return (
@@ -306,16 +310,16 @@ def lists_names(query: str | None) -> bool:
     return query is None or bool(_LISTINGS & _words_in(query))
 
 
-def _reached(words: set[str], views: Views) -> set[str]:
+def _reached(words: set[str], views: ViewsByName) -> set[str]:
     existing, reached = {*TABLES, *views}, set[str]()
     while unread := {name for name in existing - reached if words.issuperset(name.split("."))}:
         reached |= unread
-        made_of = [view.select for name in unread if isinstance(view := views.get(name), View)]
+        made_of = [view.select for name in unread if isinstance(view := views.get(name), SqlView)]
         words = {word for select in made_of for word in _words(select)}
     return reached
 
 
-def descriptions(name: str, views: Views) -> dict[str, str]:
+def column_descriptions(name: str, views: ViewsByName) -> dict[str, str]:
     """What the columns of a view mean: its own descriptions, and those of what it uses.
 
     A column that tables describe differently is left out.
@@ -323,7 +327,9 @@ def descriptions(name: str, views: Views) -> dict[str, str]:
     tables, made_of = referenced(quoted(name), views)
     alike: dict[str, set[str]] = {}
     # A view of rows of players asks `roles` only which games are meant.
-    for table in [table_or_view for table_or_view in tables if table_or_view != ROLES] or tables:
+    for table in [
+        table_or_view for table_or_view in tables if table_or_view != ROLES_TABLE
+    ] or tables:
         for column, declared in TABLES[table].columns().items():
             alike.setdefault(column, set()).add(declared.description or "")
     texts_of = {column: texts.pop() for column, texts in alike.items() if len(texts) == 1}
@@ -335,14 +341,14 @@ def descriptions(name: str, views: Views) -> dict[str, str]:
     return texts_of
 
 
-def create_view(connection: duckdb.DuckDBPyConnection, name: str, view: View) -> None:
+def create_view(connection: duckdb.DuckDBPyConnection, name: str, view: SqlView) -> None:
     """Makes a view, and its schema."""
     create_schema(connection, name)
     connection.execute(f"CREATE VIEW {quoted(name)} AS {view.select}")
 
 
 def create_computed_view(
-    connection: duckdb.DuckDBPyConnection, name: str, view: Computed, file: str
+    connection: duckdb.DuckDBPyConnection, name: str, view: ComputedView, file: str
 ) -> None:
     """Makes a view of the rows in a file, a JSON object on each line, and its schema.
 
@@ -350,23 +356,25 @@ def create_computed_view(
     """
     types = connection.from_arrow(view.schema.to_frame().to_arrow()).types
     of_columns = zip(view.schema, map(str, types), strict=True)
-    columns = ", ".join(f"{identifier(name)}: {literal(dtype)}" for name, dtype in of_columns)
+    columns = ", ".join(
+        f"{quote_identifier(name)}: {quote_literal(dtype)}" for name, dtype in of_columns
+    )
     options = f"format = 'newline_delimited', columns = {{{columns}}}"
     create_schema(connection, name)
     connection.execute(
-        f"CREATE VIEW {quoted(name)} AS SELECT * FROM read_json({literal(file)}, {options})"
+        f"CREATE VIEW {quoted(name)} AS SELECT * FROM read_json({quote_literal(file)}, {options})"
     )
 
 
 def create_schema(connection: duckdb.DuckDBPyConnection, name: str) -> None:
     """Makes the schema of a table or view of this name, if it has one."""
     for schema in name.split(".")[:-1]:
-        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {identifier(schema)}")
+        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quote_identifier(schema)}")
 
 
 def quoted(name: str) -> str:
     """The name with its schema, if it has one, as SQL."""
-    return ".".join(map(identifier, name.split(".")))
+    return ".".join(map(quote_identifier, name.split(".")))
 
 
 class Meaning(NamedTuple):
@@ -377,17 +385,17 @@ class Meaning(NamedTuple):
     kind: str = "VIEW"
 
 
-def meanings(tables: Iterable[str], views: Views) -> dict[str, Meaning]:
+def meanings(tables: Iterable[str], views: ViewsByName) -> dict[str, Meaning]:
     """The meaning of each of these tables, which are views here, and of each of the views."""
     of_tables = {
         table: Meaning(
-            row_meaning(table),
+            row_description(table),
             {name: column.description for name, column in TABLES[table].columns().items()},
         )
         for table in tables
     }
     return of_tables | {
-        name: Meaning(f"A row is {view.row}.", descriptions(name, views))
+        name: Meaning(f"A row is {view.row}.", column_descriptions(name, views))
         for name, view in views.items()
     }
 
@@ -395,15 +403,15 @@ def meanings(tables: Iterable[str], views: Views) -> dict[str, Meaning]:
 def comment(connection: duckdb.DuckDBPyConnection, known: Mapping[str, Meaning]) -> None:
     """Stores the meanings as comments, at once: there are a thousand columns."""
     comments = [
-        f"COMMENT ON {meaning.kind} {quoted(name)} IS {literal(meaning.row)}"
+        f"COMMENT ON {meaning.kind} {quoted(name)} IS {quote_literal(meaning.row)}"
         for name, meaning in known.items()
     ]
     for schema, table, column in connection.execute(_COLUMNS_views).fetchall():
         name = table if schema == "main" else f"{schema}.{table}"
         text = known[name].columns.get(column) if name in known else None
         if text:
-            place = f"{quoted(name)}.{identifier(column)}"
-            comments.append(f"COMMENT ON COLUMN {place} IS {literal(text)}")
+            place = f"{quoted(name)}.{quote_identifier(column)}"
+            comments.append(f"COMMENT ON COLUMN {place} IS {quote_literal(text)}")
     connection.execute(";\n".join(comments))
 
 
@@ -424,22 +432,22 @@ def create_lake_view(
     files: Callable[[str], Sequence[str]],
 ) -> None:
     """Makes the view of one of the lake's tables; `files` gives the names of their files here."""
-    rows = seen(lake, table, lambda one: _stored(connection, lake, one, files))
-    connection.execute(f"CREATE VIEW {identifier(table)} AS {rows}")
+    rows = viewed_table_select(lake, table, lambda one: _stored(connection, lake, one, files))
+    connection.execute(f"CREATE VIEW {quote_identifier(table)} AS {rows}")
 
 
-def seen(lake: StoredLake, table: str, stored: Callable[[str], str]) -> str:
+def viewed_table_select(lake: StoredLake, table: str, stored: Callable[[str], str]) -> str:
     """The SELECT of a table's rows as the lake is seen; `stored` gives that of a stored table."""
 
     def named(one: str) -> str:
-        if not lake.names or "model" not in polars_schema(one):
+        if not lake.names or "model" not in table_schema(one):
             return stored(one)
-        return joined_select(one, stored(one), stored("players"), lake.names)
+        return merged_names_select(one, stored(one), stored("players"), lake.names)
 
     if table != "results" or lake.failures != LOSS:
         return named(table)
-    columns = ", ".join(map(identifier, polars_schema(table)))
-    return f"SELECT {columns} FROM ({failed_results(named)}) AS failed"
+    columns = ", ".join(map(quote_identifier, table_schema(table)))
+    return f"SELECT {columns} FROM ({failed_results_select(named)}) AS failed"
 
 
 def _stored(
@@ -449,9 +457,9 @@ def _stored(
     files: Callable[[str], Sequence[str]],
 ) -> str:
     """The SELECT of the rows of one of the lake's tables as they are stored."""
-    is_own = f"system = {literal(str(lake.system))}"
-    wanted = is_own if lake.is_mixed(table) else None
-    if lake.has_others(table):
+    is_own = f"system = {quote_literal(str(lake.system))}"
+    wanted = is_own if lake.has_rows_of_other_systems(table) else None
+    if lake.is_shared_by_systems(table):
         own = f"SELECT game_id FROM {_parquet(files('games'))} WHERE {is_own}"
         wanted = f"game_id IS NULL OR game_id IN ({own})"
     return _rows(connection, files(table), table, wanted, lake.file_schema(table))
@@ -462,7 +470,7 @@ def create_table_view(
 ) -> None:
     """Makes the view of a table, which are these files."""
     rows = _rows(connection, files, table)
-    connection.execute(f"CREATE VIEW {identifier(table)} AS {rows}")
+    connection.execute(f"CREATE VIEW {quote_identifier(table)} AS {rows}")
 
 
 def _rows(
@@ -477,17 +485,19 @@ def _rows(
     `known` are the columns of the files where they lack some: the others are null.
     """
     schema = arrow_schema(table)
-    read = {name: identifier(name) for name in schema.names}
+    read = {name: quote_identifier(name) for name in schema.names}
     for name, words in renamed_words(table).items():
-        cases = [f"WHEN {literal(old)} THEN {literal(new)}" for old, new in words.items()]
-        column = identifier(name)
+        cases = [
+            f"WHEN {quote_literal(old)} THEN {quote_literal(new)}" for old, new in words.items()
+        ]
+        column = quote_identifier(name)
         read[name] = f"CASE {column} {' '.join(cases)} ELSE {column} END AS {column}"
     if lacking := [name for name in read if not files or (known is not None and name not in known)]:
         # Not its own `empty_table`, which would load pandas.
         nothing = pa.Table.from_batches([], schema).select(lacking)
         types = connection.from_arrow(nothing).types
         for name, dtype in zip(lacking, types, strict=True):
-            read[name] = f"CAST(NULL AS {dtype}) AS {identifier(name)}"
+            read[name] = f"CAST(NULL AS {dtype}) AS {quote_identifier(name)}"
     rows = f"SELECT {', '.join(read.values())} {f'FROM {_parquet(files)}' if files else 'LIMIT 0'}"
     if wanted is not None:
         rows = f"FROM ({rows}) WHERE {wanted}"
@@ -496,7 +506,7 @@ def _rows(
 
 def _parquet(files: Iterable[str]) -> str:
     # Without the option a folder such as `model=x` above the lake would become a column.
-    return f"read_parquet([{', '.join(map(literal, files))}], hive_partitioning = false)"
+    return f"read_parquet([{', '.join(map(quote_literal, files))}], hive_partitioning = false)"
 
 
 # What DuckDB gives back as polars has it, or why polars cannot.

@@ -1,5 +1,5 @@
 -- row: one message of a player, with the answer in it
--- source: docs/formats.md, "Thoughts": the patterns are those of pipeline/thoughts.py
+-- source: docs/formats.md, "Thoughts": the patterns are those of pipeline/thinking_text.py
 -- column: answer | the text without the thoughts before it, empty if there is no answer
 -- column: has_thoughts | whether the text holds thoughts
 WITH spoken AS (

@@ -17,7 +17,7 @@ from pipeline import exports as shared
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES
 from pipeline.exports import Redaction
-from pipeline.lake.stream import are_long
+from pipeline.lake.row_stream import has_long_texts
 
 TYPES = {
     pl.String: "sc:Text",
@@ -82,7 +82,7 @@ def test_the_tables_are_those_of_the_lake(
     """Whatever the parts in which they are read, and the groups in which they are written."""
     monkeypatch.setattr("pipeline.warehouse.BATCH_ROWS", n_rows)
     monkeypatch.setattr(shared, "GROUP_ROWS", n_rows)
-    monkeypatch.setattr("pipeline.lake.stream.LONG_BYTES", n_rows - 70)
+    monkeypatch.setattr("pipeline.lake.row_stream.LONG_BYTES", n_rows - 70)
     lake = pipeline.open_lake(sample_lake)
     tables = exported(lake, tmp_path / "out")
     assert {"games", "players", "results", "messages", "votes", "roles"} <= tables.keys()
@@ -142,7 +142,7 @@ def test_long_texts_are_found_without_what_is_left_out(tmp_path: Path) -> None:
     game = undercover(0, ["m-1", "m-2", "m-3"])
     game["events"][0]["text"] = "long " * 20_000
     lake = made(tmp_path, [game])
-    assert are_long(lake)
+    assert has_long_texts(lake)
     lake.export("dataset", tmp_path / "out", redact=["messages.game_type"])
     rows = pl.read_parquet(tmp_path / "out" / "data" / "messages.parquet")
     assert rows["content"].str.len_bytes().max() == 100_000

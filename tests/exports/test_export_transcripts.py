@@ -76,7 +76,7 @@ def test_every_tested_seat_has_one(sample_lake: Path, of_sample: pl.DataFrame) -
     for row in rows.gather_every(29).iter_rows(named=True):
         game = lake.game(row["source_id"])
         own = game.messages.filter(seat=row["seat"])["message_index"]
-        seen = game.seen_by(row["seat"])["message_index"]
+        seen = game.items_seen_by(row["seat"])["message_index"]
         indices = [one["metadata"]["message_index"] for one in json.loads(row["messages"])]
         assert indices == sorted({*own, *seen})
 
@@ -88,7 +88,7 @@ def test_parts_and_row_groups_change_nothing(
     lake = pipeline.open_lake(sample_lake)
     monkeypatch.setattr("pipeline.warehouse.BATCH_ROWS", 100)
     monkeypatch.setattr(shared, "GROUP_ROWS", 7)
-    monkeypatch.setattr("pipeline.lake.stream.LONG_BYTES", 0)
+    monkeypatch.setattr("pipeline.lake.row_stream.LONG_BYTES", 0)
     assert exported(lake, tmp_path / "parts").equals(of_sample)
 
 

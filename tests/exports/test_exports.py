@@ -14,12 +14,12 @@ import pytest
 from failed_games import GAMES as FAILED, ingested
 
 import pipeline
+from pipeline.atomic_files import new_folder
 from pipeline.cli import main
 from pipeline.errors import PipelineError, UsageError
 from pipeline.exports import KINDS
 from pipeline.lake import create_lake
 from pipeline.lake.maintain import maintain
-from pipeline.replacing import filling
 
 TOP = Path(__file__).parents[2]
 
@@ -122,8 +122,8 @@ def test_a_failure_leaves_nothing(
         raise OSError(28, "No space left on device")
 
     for place in ("battles", "dataset", "inspect_scout"):
-        monkeypatch.setattr(f"pipeline.exports.{place}.parquet", full)
-    monkeypatch.setattr("pipeline.exports.battles.csv_texts", full)
+        monkeypatch.setattr(f"pipeline.exports.{place}.write_parquet", full)
+    monkeypatch.setattr("pipeline.exports.battles.iter_csv", full)
     monkeypatch.setattr("pipeline.exports.every_eval_ever.write_json", full)
     with pytest.raises(PipelineError, match="cannot be written: No space left on device"):
         arena.export(kind, named(kind, tmp_path))
@@ -131,14 +131,14 @@ def test_a_failure_leaves_nothing(
 
 
 def test_a_folder_appears_when_it_is_whole(tmp_path: Path) -> None:
-    with filling(tmp_path / "out") as draft:
+    with new_folder(tmp_path / "out") as draft:
         (draft / "file").touch()
         assert not (tmp_path / "out").exists()
     assert [path.name for path in tmp_path.rglob("*")] == ["out", "file"]
     (tmp_path / "out" / "file").unlink()
     with (
         pytest.raises(PipelineError, match="cannot be written: Directory not empty"),
-        filling(tmp_path / "out") as draft,
+        new_folder(tmp_path / "out") as draft,
     ):
         (tmp_path / "out" / "another").touch()
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["another"]

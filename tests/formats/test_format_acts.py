@@ -10,8 +10,8 @@ from logs import aiwolf, ck_arena, goods, kaggle
 from rawlogs import Game, encode, game_of, games_of
 from test_format_keys import json_logs
 
-from pipeline.formats import formats, read
-from pipeline.formats.building import named
+from pipeline.formats import available_formats, read_game
+from pipeline.formats.record_builder import named
 
 ODD = (None, "", "null", "N/A", "no idea", -7, 99, 0.5, True, [], ["x"], {})
 TEXTS = {"content", "message"}
@@ -24,7 +24,7 @@ ACTS = {
     "pgg_bench": {"contribution", "punisher_spend", "target_damage"} | TEXTS,
     "werewolf_arena": {"votes"},
 }
-FORMATS = {format_.NAME: format_ for format_ in formats()}
+FORMATS = {format_.NAME: format_ for format_ in available_formats()}
 
 
 def places_of_acts(value: Any, keys: set[str]) -> Iterator[tuple[Any, Any, bool]]:
@@ -46,13 +46,13 @@ def places_of_acts(value: Any, keys: set[str]) -> Iterator[tuple[Any, Any, bool]
 def test_a_game_with_an_odd_act_is_kept(name: str) -> None:
     n_acts = 0
     for file, listed in json_logs(FORMATS[name]):
-        whole = read("\n".join(map(json.dumps, listed)).encode(), None, file)
+        whole = read_game("\n".join(map(json.dumps, listed)).encode(), None, file)
         assert whole is not None
         for holder, key, is_text in places_of_acts(listed, ACTS[name]):
             logged, n_acts = holder[key], n_acts + 1
             for odd in (None,) if is_text else ODD:
                 holder[key] = odd
-                game = read("\n".join(map(json.dumps, listed)).encode(), None, file)
+                game = read_game("\n".join(map(json.dumps, listed)).encode(), None, file)
                 assert game is not None, (key, odd)
                 assert (game.outcome, len(game.seats)) == (whole.outcome, len(whole.seats))
                 assert len(game.messages) == len(whole.messages)
@@ -149,9 +149,9 @@ def test_a_part_that_is_null_or_missing_costs_no_game(name: str) -> None:
             before = dict(holder)
             if key not in NEVER_NULL:
                 holder[key] = None
-                bent.append(read(encode(log)))
+                bent.append(read_game(encode(log)))
             del holder[key]
-            bent.append(read(encode(log)))
+            bent.append(read_game(encode(log)))
             holder.clear()
             holder.update(before)
         assert len(bent) > 2, n_of

@@ -9,10 +9,10 @@ from event_tables import ENGINES
 from logs.aiwolf import FIVE, SEVEN
 from wolves import Table, check
 
-from pipeline.archives import documents
+from pipeline.archives import iter_documents
 from pipeline.cli import main
-from pipeline.formats import read, splitter, why_ignored
-from pipeline.game import BrokenDocument, GameRecord
+from pipeline.formats import find_splitter, ignored_reason, read_game
+from pipeline.game_record import GameRecord, InvalidDocumentError
 from pipeline.ingest import IngestSummary, ingest
 from pipeline.lake import StoredLake, open_lake
 
@@ -20,14 +20,14 @@ PATH = "game.log"
 
 
 def game_of(text: str) -> GameRecord:
-    game = read(text.encode(), path=PATH)
+    game = read_game(text.encode(), path=PATH)
     assert game is not None
     return game
 
 
 def rule_of(text: str) -> tuple[str, str]:
-    with pytest.raises(BrokenDocument) as error:
-        read(text.encode(), path=PATH)
+    with pytest.raises(InvalidDocumentError) as error:
+        read_game(text.encode(), path=PATH)
     return error.value.fault.json_path, error.value.fault.rule
 
 
@@ -264,7 +264,7 @@ def archive(shared: Path) -> Path:
 def naive(archive: Path) -> dict[str, Naive]:
     return {
         document.path: Naive(document.data.decode())
-        for document in documents(archive, choose=splitter)
+        for document in iter_documents(archive, choose=find_splitter)
         if document.data is not None
     }
 
@@ -339,6 +339,6 @@ def test_metrics_are_those_of_the_naive_reader(
 def test_the_json_of_the_server_names_the_log() -> None:
     """It stands beside the log of the same game, and has no votes of its own."""
     beside = b'{"game_id": "g", "win_side": "VILLAGER", "agents": [], "entries": []}'
-    assert why_ignored(beside, "g.json") == (
+    assert ignored_reason(beside, "g.json") == (
         "not read: AIWolf's JSON of requests: ingest the `.log` of this game"
     )

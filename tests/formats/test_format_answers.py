@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, strategies as st
 from rawlogs import OUTAGE
 
-from pipeline.events import prose, readings
-from pipeline.formats.building import player_number
+from pipeline.events import readings, text_parsing
 from pipeline.formats.hidden_roles import stated_guess
+from pipeline.formats.record_builder import player_number
 from pipeline.vocabulary import ParseStatus
 
 OK = ParseStatus.OK
@@ -33,13 +33,19 @@ def read_in(texts: Sequence[str | None], value: pl.Expr, status: pl.Expr) -> lis
 
 def stated_players(texts: Sequence[str]) -> list[Reading]:
     answers = pl.DataFrame({"answer": texts, "player": [SPEAKER] * len(texts)})
-    found = pl.lit(prose.stated_players(answers))
-    return read_in(texts, prose.only(found), prose.outage_or(TEXT, prose.certainty(found)))
+    found = pl.lit(text_parsing.stated_players(answers))
+    return read_in(
+        texts, text_parsing.only(found), text_parsing.outage_or(TEXT, text_parsing.certainty(found))
+    )
 
 
 def shares(texts: Sequence[str | None]) -> list[Reading]:
-    numbers = prose.numbers(TEXT)
-    return read_in(texts, prose.share(numbers), prose.share_status(numbers, prose.share(numbers)))
+    numbers = text_parsing.numbers(TEXT)
+    return read_in(
+        texts,
+        text_parsing.share(numbers),
+        text_parsing.share_status(numbers, text_parsing.share(numbers)),
+    )
 
 
 def stated_amounts(texts: Sequence[str], registered: float = 8) -> list[Reading]:
@@ -47,7 +53,7 @@ def stated_amounts(texts: Sequence[str], registered: float = 8) -> list[Reading]
     written = readings.written_amount(TEXT)
     stated = readings.amount(written)
     own = readings.own(pl.Series(texts)).to_list()
-    return read_in(own, stated, prose.amount_status(pl.lit(registered), written, stated))
+    return read_in(own, stated, text_parsing.amount_status(pl.lit(registered), written, stated))
 
 
 def as_read(read: Callable[[list[Any]], list[Reading]], table: list[tuple[Any, Any]]) -> list[Any]:
@@ -310,7 +316,7 @@ def test_number_of_a_player(name: str, number: int | None) -> None:
 def test_an_outage_is_told_by_how_it_begins() -> None:
     texts = [OUTAGE.format("Player 1"), "I saw <<<<<<END_OF_CONVERSATION>>>>>> yesterday.", ""]
     frame = pl.DataFrame({"text": texts})
-    assert frame.select(prose.is_outage(TEXT)).to_series().to_list() == [True, False, False]
+    assert frame.select(text_parsing.is_outage(TEXT)).to_series().to_list() == [True, False, False]
 
 
 # Texts of the very words that the readings look for, so that many come near to one.

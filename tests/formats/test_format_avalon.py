@@ -11,7 +11,7 @@ from logs.avalon import EVIL, MODEL, Log, cut_short, good_won, merlin_found, que
 from rawlogs import encode, fault_of, game_of
 from real_archives import Archive, ingested, rows, shares, statuses, values
 
-from pipeline.formats import read
+from pipeline.formats import read_game
 
 EVERY_ENGINE = pytest.mark.parametrize("engine", ENGINES)
 NAMES = {"good": "servant", "evil": "minion"}
@@ -241,5 +241,5 @@ def test_what_somebody_without_a_seat_does_is_a_fault(place: tuple[Any, ...], ta
 
 
 def test_other_documents_are_none() -> None:
-    assert read(encode({"session_id": "s", "total_games": 1, "games": [good_won()]})) is None
-    assert read(encode({"players": [], "missions": []})) is None
+    assert read_game(encode({"session_id": "s", "total_games": 1, "games": [good_won()]})) is None
+    assert read_game(encode({"players": [], "missions": []})) is None

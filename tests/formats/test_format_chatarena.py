@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 from rawlogs import OUTAGE, Game, Row, chatarena, encode, fault_of, game_of, moderate, say
 
-from pipeline.events import prose
-from pipeline.formats import read
+from pipeline.events import text_parsing
+from pipeline.formats import read_game
 from pipeline.vocabulary import GameType, ParseStatus, Phase
 
 MODEL = "some model"
@@ -155,7 +155,7 @@ def test_a_text_that_decides_for_nobody_is_a_vote(
 def _make_texts_state(name: str, stated: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     texts = pl.List(pl.String)
     monkeypatch.setattr(
-        prose, name, lambda rows, *_: pl.Series([stated] * rows.height, dtype=texts)
+        text_parsing, name, lambda rows, *_: pl.Series([stated] * rows.height, dtype=texts)
     )
 
 
@@ -190,8 +190,8 @@ def test_without_roles_or_word_it_is_refused(lost: int) -> None:
 
 
 def test_a_list_of_no_message_rows_is_no_log() -> None:
-    assert read(encode([{"name": "Player 1"}]), MODEL) is None
-    assert read(b"[]", MODEL) is None
+    assert read_game(encode([{"name": "Player 1"}]), MODEL) is None
+    assert read_game(b"[]", MODEL) is None
 
 
 def test_a_list_of_half_a_message_row_is_refused() -> None:

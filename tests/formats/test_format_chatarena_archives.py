@@ -16,8 +16,8 @@ from rawlogs import encode
 from reallogs import files
 
 from pipeline.events.readings import content_id
-from pipeline.formats import read
-from pipeline.game import BrokenDocument, GameRecord
+from pipeline.formats import read_game
+from pipeline.game_record import GameRecord, InvalidDocumentError
 from pipeline.ingest import ingest
 from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import metrics
@@ -195,12 +195,12 @@ def test_games_of_magic_from_their_rows_alone(public: list[tuple[bytes, list[Row
     """The moderator says all that a log keeps besides, but for models, and a pool's multiplier."""
     compared: Counter[str] = Counter()
     for data, rows in public:
-        log = read(data)
+        log = read_game(data)
         if log.game_type == "cost_sharing":
-            with pytest.raises(BrokenDocument, match="registered"):
-                read(encode(rows), MODEL)
+            with pytest.raises(InvalidDocumentError, match="registered"):
+                read_game(encode(rows), MODEL)
             continue
-        game = read(encode(rows), MODEL)
+        game = read_game(encode(rows), MODEL)
         compared[game.game_type] += 1
         assert game.faults == []
         for name in ALIKE:
@@ -234,7 +234,9 @@ def test_one_game_in_three_forms_is_the_same(public: list[tuple[bytes, list[Row]
         if any("cost distribution" in row["content"] for row in rows):
             continue
         forms = encode(rows), table(rows), transcript(rows).strip()
-        games = [read(data, MODEL, f"a{kind}") for data, kind in zip(forms, KINDS, strict=True)]
+        games = [
+            read_game(data, MODEL, f"a{kind}") for data, kind in zip(forms, KINDS, strict=True)
+        ]
         assert len({content_id(game) for game in games if game}) == 1
         assert None not in games
 

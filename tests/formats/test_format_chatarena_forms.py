@@ -7,10 +7,10 @@ from chatarenalogs import COLUMNS, banner, printed, table, transcript
 from hypothesis import given, strategies as st
 from rawlogs import MODEL, chatarena, encode, moderate, say
 
-from pipeline.formats import read
+from pipeline.formats import read_game
 from pipeline.formats.systems import chatarena as reprs
 from pipeline.formats.systems.chatarena import splitter
-from pipeline.game import BrokenDocument, Fault, GameRecord
+from pipeline.game_record import GameRecord, InvalidDocumentError, RecordError
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
 
@@ -18,14 +18,14 @@ TABLE, TRANSCRIPT = "a.csv", "a.txt#1"
 
 
 def game_in(data: bytes, path: str) -> GameRecord:
-    game = read(data, MODEL, path)
+    game = read_game(data, MODEL, path)
     assert game is not None
     return game
 
 
-def fault_in(data: bytes, path: str) -> Fault:
-    with pytest.raises(BrokenDocument) as refused:
-        read(data, MODEL, path)
+def fault_in(data: bytes, path: str) -> RecordError:
+    with pytest.raises(InvalidDocumentError) as refused:
+        read_game(data, MODEL, path)
     return refused.value.fault
 
 
@@ -107,7 +107,7 @@ def test_columns_may_be_added_or_change_places(columns: list[str]) -> None:
 )
 def test_other_tables_are_not_asked_for(head: bytes) -> None:
     assert splitter(TABLE, head) is None
-    assert read(head, MODEL, TABLE) is None
+    assert read_game(head, MODEL, TABLE) is None
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_a_game_without_messages_is_refused() -> None:
 )
 def test_other_texts_are_not_asked_for(head: bytes) -> None:
     assert splitter("a.txt", head) is None
-    assert read(head, MODEL, TRANSCRIPT) is None
+    assert read_game(head, MODEL, TRANSCRIPT) is None
 
 
 @given(st.text(), st.lists(st.text(), max_size=3), st.integers(-(10**19), 10**19))

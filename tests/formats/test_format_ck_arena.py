@@ -11,7 +11,7 @@ from logs.ck_arena import Log, cut_off, voted, watched
 from rawlogs import encode, fault_of, game_of
 from real_archives import Archive, ingested, rows, shares, statuses, values
 
-from pipeline.formats import read
+from pipeline.formats import read_game
 
 EVERY_ENGINE = pytest.mark.parametrize("engine", ENGINES)
 
@@ -183,7 +183,7 @@ def test_a_game_without_a_winner_is_unfinished_and_a_person_is_not_tested() -> N
 def test_a_vote_for_no_player_is_a_fault_of_its_own() -> None:
     log = voted()
     log["game_record"]["game_process"]["voting_rounds"][1]["votes"][0]["voted_for"] = 9
-    game = read(encode(log))
+    game = read_game(encode(log))
     assert [(fault.json_path, fault.message) for fault in game.faults] == [
         ("$.game_record.game_process.voting_rounds[1].votes[0].voted_for", "9")
     ]
@@ -270,4 +270,4 @@ def test_a_log_that_breaks_a_rule_is_refused(log: Log, json_path: str) -> None:
 
 
 def test_a_document_that_only_speaks_of_a_record_is_none() -> None:
-    assert read(encode({"text": "game_record", "inner": {"game_record": {}}})) is None
+    assert read_game(encode({"text": "game_record", "inner": {"game_record": {}}})) is None

@@ -16,13 +16,15 @@ from event_tables import ENGINES
 from format_logs import logs_by_file
 
 from pipeline import testing
-from pipeline.formats import Format, formats
+from pipeline.formats import Format, available_formats
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
 from pipeline.metrics import metrics
 from pipeline.verify import verify
 
-EVERY_FORMAT = pytest.mark.parametrize("format_", formats(), ids=lambda format_: format_.NAME)
+EVERY_FORMAT = pytest.mark.parametrize(
+    "format_", available_formats(), ids=lambda format_: format_.NAME
+)
 
 
 def logs_of(format_: Format) -> ModuleType:
@@ -81,11 +83,11 @@ def test_metrics_are_the_known_answers(lake_of_formats: Path, engine: str) -> No
     keys = ["metric", "model", "game_type"]
     found, wanted = {}, {}
     for name, system in lake.table("games").select("format", "system").unique().collect().rows():
-        format_ = next(format_ for format_ in formats() if name == format_.NAME)
+        format_ = next(format_ for format_ in available_formats() if name == format_.NAME)
         if not (answers := getattr(logs_of(format_), "ANSWERS", None)):
             continue
         asked = {"engine": engine, "metric": sorted({metric for metric, *_ in answers})}
-        rows = metrics(lake.of_system(system), **asked, by=keys[1:], confidence=None)
+        rows = metrics(lake.for_system(system), **asked, by=keys[1:], confidence=None)
         values = {tuple(key): value for *key, value in rows.select(*keys, "value").iter_rows()}
         for (metric, model, game_type), answer in answers.items():
             key = metric, model if format_.NAMES_MODELS else "m", game_type

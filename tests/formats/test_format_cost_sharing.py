@@ -21,7 +21,7 @@ from rawlogs import (
     say,
 )
 
-from pipeline.game import Fault
+from pipeline.game_record import RecordError
 from pipeline.vocabulary import PLAYER, GameType, Outcome, ParseStatus, Phase
 
 OK, AMBIGUOUS = ParseStatus.OK, ParseStatus.AMBIGUOUS
@@ -514,4 +514,4 @@ def test_a_player_who_speaks_twice() -> None:
     log["history"].insert(5, say("Player 3", EVEN))
     renamed = encode(log).replace(b'"Player 3"', b'""')
     (fault,) = game_of(json.loads(renamed)).faults
-    assert fault == Fault("$.history[5]", "a player speaks once when it is asked", "''")
+    assert fault == RecordError("$.history[5]", "a player speaks once when it is asked", "''")

@@ -10,8 +10,8 @@ from kaggle_played import played
 from logs.kaggle import FORFEIT, PLAYED, POINTS, TEAMS, VILLAGERS_WIN, failed, ipd, repeated
 from rawlogs import encode
 
-from pipeline.formats import read, why_ignored
-from pipeline.game import BrokenDocument, GameRecord
+from pipeline.formats import ignored_reason, read_game
+from pipeline.game_record import GameRecord, InvalidDocumentError
 
 Log = dict[str, Any]
 BOTH = pytest.mark.parametrize("log", [ipd(), repeated()], ids=["ipd", "open_spiel"])
@@ -19,7 +19,7 @@ PLAYS = Path(__file__).resolve().parents[1] / "kaggle_dilemmas.py"
 
 
 def game_of(log: Log) -> GameRecord:
-    game = read(encode(log))
+    game = read_game(encode(log))
     assert game is not None
     return game
 
@@ -76,8 +76,8 @@ def test_a_model_is_the_team_else_the_only_one_called() -> None:
     log["steps"][3][1]["action"]["call_details"][0]["model"] = "another"
     assert game_of(log).seats[1].model is None
     log["info"]["TeamNames"] = ["one", "", "three"]
-    with pytest.raises(BrokenDocument, match="3 names"):
-        read(encode(log))
+    with pytest.raises(InvalidDocumentError, match="3 names"):
+        read_game(encode(log))
 
 
 # Games that did not run their course
@@ -151,8 +151,8 @@ def test_odd_thoughts_cost_only_these() -> None:
 def test_an_episode_is_of_two_players() -> None:
     log = ipd()
     log["steps"][1].append(log["steps"][1][0])
-    with pytest.raises(BrokenDocument) as error:
-        read(encode(log))
+    with pytest.raises(InvalidDocumentError) as error:
+        read_game(encode(log))
     assert error.value.fault.json_path == "$.steps[1]"
 
 
@@ -168,22 +168,22 @@ def test_an_episode_is_of_two_players() -> None:
 )
 def test_an_episode_of_another_game_is_named(name: str) -> None:
     for log in (VILLAGERS_WIN | {"name": name}, repeated() | {"name": name}):
-        assert read(encode(log)) is None
-        assert why_ignored(encode(log)) == f"not read: a Kaggle episode of {name}"
+        assert read_game(encode(log)) is None
+        assert ignored_reason(encode(log)) == f"not read: a Kaggle episode of {name}"
 
 
 @pytest.mark.parametrize("name", ["", "x" * 61, "two words", "Zoë", 5, None])
 def test_a_name_that_is_no_word_is_not_repeated(name: Any) -> None:
     log = ipd() | {"name": name}
-    assert read(encode(log)) is None
-    assert why_ignored(encode(log)).startswith("not a log: JSON with other keys (name, ")
+    assert read_game(encode(log)) is None
+    assert ignored_reason(encode(log)).startswith("not a log: JSON with other keys (name, ")
 
 
 def test_another_game_that_is_repeated_is_none_of_ours() -> None:
     """What is repeated says the game as loaded; else the text and the parameters both say it."""
     log = repeated(stage="matrix_mp")
-    assert read(encode(log)) is None
-    assert why_ignored(encode(log)) == "not read: a Kaggle episode of open_spiel_repeated_game"
+    assert read_game(encode(log)) is None
+    assert ignored_reason(encode(log)) == "not read: a Kaggle episode of open_spiel_repeated_game"
     older = repeated()
     del older["info"]["openSpielGameStringResolved"]
     assert game_of(older).setting["rounds"] is None
@@ -193,7 +193,7 @@ def test_another_game_that_is_repeated_is_none_of_ours() -> None:
     ):
         other = deepcopy(older)
         other["configuration"][place] = value
-        assert read(encode(other)) is None
+        assert read_game(encode(other)) is None
     del older["configuration"]["openSpielGameParameters"]
     assert game_of(older).is_finished
 

@@ -8,19 +8,19 @@ import pytest
 from hypothesis import given, strategies as st
 from rawlogs import GAMES, MODEL, chameleon, chatarena, encode, fault_of, game_of
 
-from pipeline.events.contracts import GAME_TABLES, TABLES, broken, polars_schema
-from pipeline.events.frames import Frames, IdentifiedGame, frames
+from pipeline.events.contracts import GAME_TABLES, TABLES, broken_rules, table_schema
+from pipeline.events.frames import EventFrames, IdentifiedGame, build_event_frames
 from pipeline.events.readings import content_id, game_id, sha256
-from pipeline.formats import read, shapes, why_ignored
-from pipeline.formats.look import Look
-from pipeline.game import BrokenDocument, GameRecord
+from pipeline.formats import ignored_reason, read_game, shapes
+from pipeline.formats.sniffer import DocumentSniffer
+from pipeline.game_record import GameRecord, InvalidDocumentError
 
 BOM = b"\xef\xbb\xbf"
 BUILDERS = list(GAMES.values())
 NAMES = list(GAMES)
 
 
-def rows_of(game: GameRecord, data: bytes) -> Frames:
+def rows_of(game: GameRecord, data: bytes) -> EventFrames:
     """The game's rows of every event table."""
     placed = IdentifiedGame(
         game,
@@ -31,7 +31,7 @@ def rows_of(game: GameRecord, data: bytes) -> Frames:
         source="/logs",
         path="3.json",
     )
-    return frames([placed])
+    return build_event_frames([placed])
 
 
 # What is a log
@@ -49,7 +49,9 @@ def test_a_log_is_known_by_its_keys(name: str) -> None:
 @pytest.mark.parametrize("build", BUILDERS)
 def test_a_key_of_another_program_changes_nothing(build: Callable[..., Any]) -> None:
     """A log of known keys alone is read in one pass, another in two."""
-    whole, with_another = (read(encode(log)) for log in (build(), build() | {"run": {"id": 7}}))
+    whole, with_another = (
+        read_game(encode(log)) for log in (build(), build() | {"run": {"id": 7}})
+    )
     assert whole and with_another
     assert content_id(whole) == content_id(with_another)
 
@@ -64,7 +66,11 @@ def test_a_key_of_another_program_changes_nothing(build: Callable[..., Any]) -> 
 )
 def test_keys_are_the_same_by_shape_and_by_all(log: dict[str, Any], lost: set[str]) -> None:
     data = encode({key: value for key, value in log.items() if key not in lost})
-    assert set(Look("", data, shapes()).keys) == set(Look("", data).keys) == set(log) - lost
+    assert (
+        set(DocumentSniffer("", data, shapes()).keys)
+        == set(DocumentSniffer("", data).keys)
+        == set(log) - lost
+    )
 
 
 @pytest.mark.parametrize("name", GAMES)
@@ -137,13 +143,13 @@ NO_LOGS = {
     "data", [b"null", b"7", b'"history"', b"[]", b"{}", b"[1, [2]]", b" true\n"]
 )
 def test_json_without_keys_is_not_called_text(data: bytes) -> None:
-    assert why_ignored(data, "a.json") == "not a log: JSON without keys"
+    assert ignored_reason(data, "a.json") == "not a log: JSON without keys"
 
 
 @pytest.mark.parametrize("document", NO_LOGS.values(), ids=NO_LOGS)
 def test_settings_and_other_json_are_no_logs(document: object) -> None:
-    assert read(encode(document)) is None
-    assert read(BOM + encode(document), "m") is None
+    assert read_game(encode(document)) is None
+    assert read_game(BOM + encode(document), "m") is None
 
 
 # What is refused
@@ -362,8 +368,8 @@ def bent_logs(draw: st.DrawFn) -> bytes:
 @given(bent_logs())
 def test_a_bent_log_is_a_game_that_satisfies_the_contracts_or_is_refused(data: bytes) -> None:
     try:
-        game = read(data, MODEL)
-    except BrokenDocument as error:
+        game = read_game(data, MODEL)
+    except InvalidDocumentError as error:
         assert error.fault.json_path.startswith("$")
         assert error.fault.rule
         return
@@ -373,9 +379,9 @@ def test_a_bent_log_is_a_game_that_satisfies_the_contracts_or_is_refused(data: b
     assert list(rows.tables) == list(GAME_TABLES)
     breaks = set()
     for table in GAME_TABLES:
-        assert dict(rows.table(table).schema) == polars_schema(table)
+        assert dict(rows.table(table).schema) == table_schema(table)
         # A row that breaks its contract is known as one; it must not raise.
         found = rows.table(table)
-        for is_broken in broken(TABLES[table], found).values():
+        for is_broken in broken_rules(TABLES[table], found).values():
             breaks |= set(found.filter(is_broken)["game_id"])
     assert set(rows.broken) == breaks

@@ -18,13 +18,13 @@ from polars.testing import assert_frame_equal
 from test_archives import zipped
 
 from pipeline import api
-from pipeline.archives import Document, documents, inspect_log
+from pipeline.archives import Document, inspect_log, iter_documents
 from pipeline.cli import main
-from pipeline.conversion import validate
+from pipeline.conversion import iter_validated
 from pipeline.events.readings import content_id
-from pipeline.formats import read, splitter, why_ignored
+from pipeline.formats import find_splitter, ignored_reason, read_game
 from pipeline.formats.inspect import ANSWERED_BY_REQUESTED
-from pipeline.game import BrokenDocument, GameRecord
+from pipeline.game_record import GameRecord, InvalidDocumentError
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
 from pipeline.metrics import metrics
@@ -40,18 +40,18 @@ def written(folder: Path, file: str, samples: list[dict[str, Any]], **options: A
 
 
 def cut(path: Path, **options: Any) -> list[Document]:
-    return list(documents(path, choose=splitter, **options))
+    return list(iter_documents(path, choose=find_splitter, **options))
 
 
 def games_in(path: Path) -> list[GameRecord]:
-    found = [read(document.data or b"", None, document.path) for document in cut(path)]
+    found = [read_game(document.data or b"", None, document.path) for document in cut(path)]
     return [game for game in found if game is not None]
 
 
 def fault_of(path: Path) -> Any:
     (document,) = cut(path)
-    with pytest.raises(BrokenDocument) as error:
-        read(document.data or b"", None, document.path)
+    with pytest.raises(InvalidDocumentError) as error:
+        read_game(document.data or b"", None, document.path)
     return error.value.fault
 
 
@@ -129,9 +129,9 @@ def test_a_log_without_documents_is_named(
 def test_a_log_without_samples_is_named(samples: list[Any] | None, tmp_path: Path) -> None:
     (tmp_path / "x.json").write_bytes(json_log(samples))
     (document,) = cut(tmp_path / "x.json")
-    assert read(document.data or b"", None, "x.json") is None
+    assert read_game(document.data or b"", None, "x.json") is None
     named = "an Inspect log of task chameleon, samples without a game document"
-    assert named in why_ignored(document.data or b"", "x.json")
+    assert named in ignored_reason(document.data or b"", "x.json")
 
 
 @pytest.mark.parametrize("is_sorted", [True, False])
@@ -142,13 +142,13 @@ def test_the_header_comes_before_the_samples(is_sorted: bool, tmp_path: Path) ->
     del log["reductions"]
     (tmp_path / "x.json").write_text(json.dumps(dict(sorted(log.items(), reverse=not is_sorted))))
     (document,) = cut(tmp_path / "x.json")
-    game = read(document.data or b"", None, document.path)
+    game = read_game(document.data or b"", None, document.path)
     if is_sorted:
         assert game is not None
     else:
         assert game is None
         named = "an Inspect log of task chameleon, its header not before its samples: see docs"
-        assert named in why_ignored(document.data or b"", document.path)
+        assert named in ignored_reason(document.data or b"", document.path)
 
 
 @EVERY_FILE
@@ -370,7 +370,7 @@ def test_all_fields_of_another_type_are_placed_in_the_sample(tmp_path: Path) -> 
     game = deepcopy(chameleon(0))
     game["seats"][1]["score"], game["setting"]["topic"] = "3", 7
     game["events"].append({"acts": [{"act": "vote"}]})
-    ((_, faults, *_),) = validate(written(tmp_path, "x.json", [sample(0, game)]))
+    ((_, faults, *_),) = iter_validated(written(tmp_path, "x.json", [sample(0, game)]))
     assert [fault.json_path.removeprefix("$.sample.store.magic") for fault in faults] == [
         ".seats[1].score",
         f".events[{len(game['events']) - 1}].acts[0].act",
@@ -389,7 +389,7 @@ def test_a_part_that_is_lost_is_placed_too(tmp_path: Path) -> None:
 def test_documents_in_samples_are_validated(file: str, tmp_path: Path) -> None:
     broken = chameleon(1) | {"game_type": "fox"}
     path = written(tmp_path, file, [sample(0, chameleon(0)), sample(1, broken), sample(2)])
-    checked = list(validate(path))
+    checked = list(iter_validated(path))
     assert [[fault.json_path for fault in one.faults] for one in checked] == [
         [],
         ["$.sample.store.magic.game_type"],
@@ -441,8 +441,8 @@ def test_json_cut_anywhere_keeps_the_samples_before(tmp_path: Path) -> None:
         numbers = [json.loads(document.data or b"{}")["sample"]["id"] for document in found]
         assert numbers == wanted
         try:
-            assert last.is_broken or read(last.data or b"", None, last.path) is None
-        except BrokenDocument:
+            assert last.is_broken or read_game(last.data or b"", None, last.path) is None
+        except InvalidDocumentError:
             assert size < 100  # too little to see whose it is
 
 
@@ -450,10 +450,10 @@ def test_json_cut_anywhere_keeps_the_samples_before(tmp_path: Path) -> None:
 def test_json_is_cut_alike_however_it_comes(size: int) -> None:
     """In pieces that end within texts, escapes and the key of the samples."""
     data = json_log([sample(n, chameleon(n)) for n in range(3)])
-    whole = list(inspect_log.samples(iter([data]), len(data)))
+    whole = list(inspect_log.iter_samples(iter([data]), len(data)))
     pieces = (data[start : start + size] for start in range(0, len(data), size))
     assert [part.key for part in whole] == [f"samples/{n}_epoch_1.json" for n in range(3)]
-    assert list(inspect_log.samples(pieces, len(data))) == whole
+    assert list(inspect_log.iter_samples(pieces, len(data))) == whole
 
 
 @EVERY_FILE
@@ -476,7 +476,7 @@ def test_one_sample_at_a_time_is_in_memory(file: str, tmp_path: Path) -> None:
     tracemalloc.start()
     n_samples = sum(
         document.data is not None
-        for document in documents(path, choose=splitter, max_document=1 << 20)
+        for document in iter_documents(path, choose=find_splitter, max_document=1 << 20)
     )
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -519,7 +519,7 @@ def test_the_pages_mapping_makes_games_of_a_log_without_documents(tmp_path: Path
     command = [sys.executable, str(tmp_path / "from_inspect.py"), str(tmp_path / "dumped.json")]
     done = subprocess.run(command, capture_output=True, check=True)
     (tmp_path / "games.jsonl").write_bytes(done.stdout)
-    assert [one.faults for one in validate(tmp_path / "games.jsonl")] == [()] * 5
+    assert [one.faults for one in iter_validated(tmp_path / "games.jsonl")] == [()] * 5
     ingest(tmp_path / "games.jsonl", tmp_path / "lake", jobs=1)
     lake = open_lake(tmp_path / "lake")
     votes = lake.table("votes").group_by("player", "target").len().collect()

@@ -17,17 +17,23 @@ from msgspec.structs import fields
 from polars.testing import assert_frame_equal
 from rawlogs import chatarena, encode, prisoners_dilemma
 
-from pipeline.archives import documents
+from pipeline.archives import iter_documents
 from pipeline.cli import main
-from pipeline.cli.exits import CHECK_FAILED
-from pipeline.conversion import convert, validate
+from pipeline.cli.exit_codes import CHECK_FAILED
+from pipeline.conversion import iter_converted, iter_validated
 from pipeline.events.contracts import GAME_TABLES
-from pipeline.events.frames import IdentifiedGame, frames
+from pipeline.events.frames import IdentifiedGame, build_event_frames
 from pipeline.events.readings import content_id, game_id, sha256
-from pipeline.formats import read, splitter, why_ignored
+from pipeline.formats import find_splitter, ignored_reason, read_game
 from pipeline.formats.interchange import EXAMPLE, encoded, schema
 from pipeline.formats.interchange.document import ACTS, OF_EVENT, TABLES, Document
-from pipeline.game import TYPED, BrokenDocument, Fault, GameRecord, mistyped
+from pipeline.game_record import (
+    TYPE_RULE,
+    GameRecord,
+    InvalidDocumentError,
+    RecordError,
+    type_error,
+)
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
 from pipeline.reports.audit import findings
@@ -42,13 +48,13 @@ DEEP = json.loads('{"x":' + "[" * 101 + "]" * 101 + "}")
 
 
 def read_document(document: dict[str, Any]) -> GameRecord:
-    game = read(json.dumps(document).encode())
+    game = read_game(json.dumps(document).encode())
     assert game is not None
     return game
 
 
-def fault_of(document: dict[str, Any]) -> Fault:
-    with pytest.raises(BrokenDocument) as error:
+def fault_of(document: dict[str, Any]) -> RecordError:
+    with pytest.raises(InvalidDocumentError) as error:
         read_document(document)
     return error.value.fault
 
@@ -56,7 +62,7 @@ def fault_of(document: dict[str, Any]) -> Fault:
 def tables_of(games: list[GameRecord]) -> dict[str, pl.DataFrame]:
     """The rows of the games, sorted, each game known by its place alone."""
     digest = sha256(b"")
-    rows = frames(
+    rows = build_event_frames(
         [
             IdentifiedGame(game, game_id(digest, n, None), n, digest, content_id(game), "/", "1")
             for n, game in enumerate(games)
@@ -70,7 +76,7 @@ def tables_of(games: list[GameRecord]) -> dict[str, pl.DataFrame]:
 
 def assert_same_when_converted(games: list[GameRecord]) -> None:
     assert games
-    again = [read(encoded(game)) for game in games]
+    again = [read_game(encoded(game)) for game in games]
     assert None not in again
     found, wanted = tables_of(again), tables_of(games)
     for table in GAME_TABLES:
@@ -78,10 +84,10 @@ def assert_same_when_converted(games: list[GameRecord]) -> None:
 
 
 def games_in(source: Path, model: str | None = None) -> Iterator[GameRecord]:
-    for document in documents(source, choose=splitter):
+    for document in iter_documents(source, choose=find_splitter):
         try:
-            game = read(document.data, model, document.path) if document.data else None
-        except BrokenDocument:
+            game = read_game(document.data, model, document.path) if document.data else None
+        except InvalidDocumentError:
             continue
         if game is not None:
             yield game
@@ -148,7 +154,7 @@ EVENTS_OF_ALL_SORTS = [
 def test_events_keep_their_order_when_converted(step: int) -> None:
     """A silent vote stays before one in words: of two for two candidates, the first decides."""
     game = read_document(SHARED | {"events": EVENTS_OF_ALL_SORTS[::step]})
-    again = read(encoded(game))
+    again = read_game(encoded(game))
     assert again is not None
     events = json.loads(encoded(game))["events"]
     assert [event["actor"] for event in events if "actor" in event] == [
@@ -165,7 +171,9 @@ def test_one_game_in_two_writings_stays_two_when_converted(tmp_path: Path) -> No
     for name, indent in {"a": None, "b": 1, "c": 1}.items():
         (tmp_path / "logs" / f"{name}.json").write_text(json.dumps(PUBLIC_GOOD, indent=indent))
     lines = tmp_path / "games.jsonl"
-    lines.write_bytes(b"".join(b"%s\n" % (one.line or b"") for one in convert(tmp_path / "logs")))
+    lines.write_bytes(
+        b"".join(b"%s\n" % (one.line or b"") for one in iter_converted(tmp_path / "logs"))
+    )
     for n_copies, source in ((1, tmp_path / "logs"), (0, lines)):
         report = ingest(source, tmp_path / f"lake {n_copies}", jobs=1)
         assert (report.statuses["ingested"], report.statuses["duplicate"]) == (2, n_copies)
@@ -196,13 +204,13 @@ def test_copies_under_any_names_are_the_games_that_an_ingest_takes(
             (top / "logs" / name).parent.mkdir(parents=True, exist_ok=True)
             (top / "logs" / name).write_bytes(data)
         (top / "logs" / "lines.jsonl").write_bytes(b"".join(b"%s\n" % data for data in lines))
-        made = list(convert(top / "logs"))
+        made = list(iter_converted(top / "logs"))
         written = [one.line for one in made if one.line]
         report = ingest(top / "logs", top / "lake", jobs=1)
         games = open_lake(top / "lake").table("games").collect()
     assert report.statuses["duplicate"] == sum(one.is_duplicate for one in made)
     assert len(set(written)) == len(written)
-    again = [game for line in written if (game := read(line))]
+    again = [game for line in written if (game := read_game(line))]
     assert Counter(games.select("content_id", "game_index").rows()) == Counter(
         (content_id(game), game.game_index) for game in again
     )
@@ -429,13 +437,13 @@ def test_equal_games_without_a_number_are_named(
 def test_logs_that_are_wrapped_in_an_object_are_named() -> None:
     """So are those of other formats, alone or in a list."""
     for wrapped in ({"games": [WEREWOLF]}, {"n": 1, "games": [WEREWOLF, {}]}, {"games": WEREWOLF}):
-        why = why_ignored(json.dumps(wrapped).encode())
+        why = ignored_reason(json.dumps(wrapped).encode())
         assert why.startswith(
             "not read: logs of interchange at key `games` of an object: write each"
         )
-    of_messages = why_ignored(b'{"<b>": %b}' % encode(chatarena()))
+    of_messages = ignored_reason(b'{"<b>": %b}' % encode(chatarena()))
     assert of_messages.startswith("not read: logs of chatarena at a key of an object")
-    assert "not read" not in why_ignored(b'{"games": [{"x": 1}], "n": 1}')
+    assert "not read" not in ignored_reason(b'{"games": [{"x": 1}], "n": 1}')
 
 
 def test_a_draw_of_werewolf_is_half_a_credit_for_both_sides() -> None:
@@ -489,8 +497,8 @@ def test_a_field_of_another_type_is_named_with_its_type(
 def faults_of(tmp_path: Path, document: dict[str, Any]) -> list[tuple[str, str]]:
     """Where `validate` finds what in a document, each by a rule of types."""
     (tmp_path / "game.json").write_text(json.dumps(document))
-    ((_, faults, *_),) = validate(tmp_path / "game.json")
-    assert {fault.rule for fault in faults} <= {TYPED}
+    ((_, faults, *_),) = iter_validated(tmp_path / "game.json")
+    assert {fault.rule for fault in faults} <= {TYPE_RULE}
     return [(fault.json_path, fault.message) for fault in faults]
 
 
@@ -508,7 +516,7 @@ def test_all_fields_of_another_type_are_named_at_once(tmp_path: Path) -> None:
     # The decoder's own message is the first.
     with pytest.raises(msgspec.ValidationError) as error:
         msgspec.json.Decoder(Document).decode(json.dumps(document))
-    assert mistyped(error.value) == fault_of(document)
+    assert type_error(error.value) == fault_of(document)
 
 
 def test_of_very_many_fields_of_another_type_the_first_are_named(tmp_path: Path) -> None:
@@ -523,9 +531,9 @@ def test_of_very_many_fields_of_another_type_the_first_are_named(tmp_path: Path)
 def test_a_list_of_games_is_cut_into_them(tmp_path: Path, name: str, indent: int | None) -> None:
     games = [WEREWOLF, dict(reversed(PUBLIC_GOOD.items())), {"no": "game"}]
     (tmp_path / name).write_text(json.dumps(games, indent=indent))
-    found = list(documents(tmp_path / name, choose=splitter))
+    found = list(iter_documents(tmp_path / name, choose=find_splitter))
     assert [one.path for one in found] == [f"{name}#{number}" for number in (1, 2, 3)]
-    games_and_none = [read(one.data or b"", None, one.path) for one in found]
+    games_and_none = [read_game(one.data or b"", None, one.path) for one in found]
     assert [game is not None for game in games_and_none] == [True, True, False]
 
 
@@ -663,7 +671,7 @@ def test_a_converted_game_keeps_its_number_and_the_variant_of_its_log(tmp_path: 
     for number, data in enumerate((same, same, pgm)):
         (logs / f"{number}.json").write_bytes(data)
     lines = tmp_path / "games.jsonl"
-    lines.write_bytes(b"".join(b"%s\n" % (one.line or b"") for one in convert(logs)))
+    lines.write_bytes(b"".join(b"%s\n" % (one.line or b"") for one in iter_converted(logs)))
     assert ingest(lines, tmp_path / "lake", jobs=1).n_in_other_form == 0
     assert findings(open_lake(tmp_path / "lake"), "repeated_games").is_empty()
     games = open_lake(tmp_path / "lake").table("games").sort("game_index").collect()
@@ -768,10 +776,10 @@ def test_validate_names_place_rule_and_value(
 
 def test_converting_and_validating_are_functions_too(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_bytes(json.dumps(PUBLIC_GOOD).encode())
-    (one,) = convert(tmp_path)
+    (one,) = iter_converted(tmp_path)
     assert one.line is not None
     assert one.faults == ()
-    (checked,) = validate(tmp_path)
+    (checked,) = iter_validated(tmp_path)
     assert checked.faults == ()
 
 

@@ -12,8 +12,8 @@ from event_tables import ENGINES
 from logs.kaggle import BROKEN_OFF, VILLAGERS_WIN, WEREWOLVES_WIN, event
 from rawlogs import encode
 
-from pipeline.formats import read
-from pipeline.game import BrokenDocument, Fault, GameRecord
+from pipeline.formats import read_game
+from pipeline.game_record import GameRecord, InvalidDocumentError, RecordError
 from pipeline.ingest import ingest
 from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics import metrics
@@ -24,14 +24,14 @@ PLAYS = Path(__file__).resolve().parents[1] / "kaggle_games.py"
 
 
 def game_of(log: Log) -> GameRecord:
-    game = read(encode(log))
+    game = read_game(encode(log))
     assert game is not None
     return game
 
 
-def fault_of(log: Log) -> Fault:
-    with pytest.raises(BrokenDocument) as error:
-        read(encode(log))
+def fault_of(log: Log) -> RecordError:
+    with pytest.raises(InvalidDocumentError) as error:
+        read_game(encode(log))
     return error.value.fault
 
 
@@ -184,7 +184,7 @@ def test_a_winner_of_another_game_is_refused() -> None:
 
 
 def test_episodes_of_other_games_are_no_logs() -> None:
-    assert read(encode(VILLAGERS_WIN | {"name": "connectx"})) is None
+    assert read_game(encode(VILLAGERS_WIN | {"name": "connectx"})) is None
 
 
 # Games that the package plays

@@ -16,10 +16,10 @@ import pytest
 from format_logs import logs_in_files
 from test_format_contract import EVERY_FORMAT, model_of
 
-from pipeline.archives import documents
+from pipeline.archives import iter_documents
 from pipeline.events.readings import content_id
-from pipeline.formats import Format, read, splitter, why_ignored
-from pipeline.game import BrokenDocument
+from pipeline.formats import Format, find_splitter, ignored_reason, read_game
+from pipeline.game_record import InvalidDocumentError
 
 # What holds an object, or a list of objects, whose keys are no fields.
 BY_PLAYER = {
@@ -61,8 +61,8 @@ def values_of(data: bytes) -> list[Any]:
 def contents(folder: Path, name: str, data: bytes, model: str | None) -> list[str]:
     """The contents of the games in a file, as an ingest finds them there."""
     (folder / name).write_bytes(data)
-    found = documents(folder / name, choose=splitter)
-    games = [read(document.data or b"", model, document.path) for document in found]
+    found = iter_documents(folder / name, choose=find_splitter)
+    games = [read_game(document.data or b"", model, document.path) for document in found]
     return [content_id(game) for game in games if game is not None]
 
 
@@ -113,7 +113,7 @@ def test_json_is_known_by_its_content(
         data, model = in_lines(listed, indent), model_of(format_)
         assert contents(tmp_path, name, compress(data), model) == before
         first = json.dumps(listed[0], indent=indent).encode()
-        with pytest.raises(BrokenDocument):
+        with pytest.raises(InvalidDocumentError):
             contents(tmp_path, name, compress(data[: first.rindex(b":")]), model)
 
 
@@ -124,7 +124,7 @@ def test_a_list_of_logs_is_read_or_refused(format_: Format, tmp_path: Path) -> N
             data = json.dumps(listed).encode()
             try:
                 assert contents(tmp_path, "3.json", data, model_of(format_))
-            except BrokenDocument as error:
+            except InvalidDocumentError as error:
                 assert error.fault.message == f"a JSON list of logs of {format_.NAME}"
 
 
@@ -152,15 +152,15 @@ FOREIGN: dict[str, Any] = {
 @pytest.mark.parametrize("log", FOREIGN.values(), ids=FOREIGN)
 def test_a_log_of_another_program_is_ignored_and_named(log: Any) -> None:
     data = json.dumps(log).encode()
-    assert read(data, "m", "a.json") is None
-    assert "JSON with other keys (" in why_ignored(data, "a.json")
+    assert read_game(data, "m", "a.json") is None
+    assert "JSON with other keys (" in ignored_reason(data, "a.json")
 
 
 def test_a_log_of_another_environment_is_named() -> None:
     log = {"env_id": "Chess-v0", "agent": "m", "game_info": {}, "logs": []}
     data = json.dumps(log).encode()
-    assert read(data, "m", "a.json") is None
-    assert why_ignored(data, "a.json") == "not read: a TextArena log of Chess-v0"
+    assert read_game(data, "m", "a.json") is None
+    assert ignored_reason(data, "a.json") == "not read: a TextArena log of Chess-v0"
 
 
 # Without these nobody can say whose log it is: other games are played in the same way.
@@ -186,8 +186,10 @@ def test_a_log_that_lost_a_key_is_a_game_or_refused(format_: Format) -> None:
                 entry.pop(key, None)
             try:
                 data = "\n".join(map(json.dumps, rest)).encode()
-                assert read(data, model_of(format_), name) is not None, f"without {key}: ignored"
-            except BrokenDocument:
+                assert read_game(data, model_of(format_), name) is not None, (
+                    f"without {key}: ignored"
+                )
+            except InvalidDocumentError:
                 continue
 
 

@@ -8,10 +8,10 @@ from msgspec.structs import replace
 from rawlogs import encode, public_good
 
 import pipeline.formats
-from pipeline.events.frames import SEAT_OF_NOBODY, IdentifiedGame, frames
-from pipeline.formats import read
-from pipeline.formats.look import check_kind
-from pipeline.game import BrokenDocument, GameRecord
+from pipeline.events.frames import SEAT_OF_NOBODY, IdentifiedGame, build_event_frames
+from pipeline.formats import read_game
+from pipeline.formats.sniffer import check_kind
+from pipeline.game_record import GameRecord, InvalidDocumentError
 
 
 def with_role(game: GameRecord) -> None:
@@ -74,10 +74,10 @@ def won_though_unfinished(game: GameRecord) -> None:
 def test_what_no_game_of_its_kind_says_is_refused(
     change: Callable[[GameRecord], None], rule: str, value: str
 ) -> None:
-    game = read(encode(public_good()))
+    game = read_game(encode(public_good()))
     check_kind(game)
     change(game)
-    with pytest.raises(BrokenDocument) as caught:
+    with pytest.raises(InvalidDocumentError) as caught:
         check_kind(game)
     assert (caught.value.fault.rule, caught.value.fault.message) == (rule, value)
 
@@ -85,20 +85,20 @@ def test_what_no_game_of_its_kind_says_is_refused(
 @pytest.mark.parametrize(("seat", "rule"), [(0, "seat is at least 1"), (99, SEAT_OF_NOBODY)])
 def test_a_seat_that_nobody_has_breaks_the_contract_of_its_table(seat: int, rule: str) -> None:
     """Formats that count seats from 0 are told so, and no other game's player has the row."""
-    game = read(encode(public_good()))
+    game = read_game(encode(public_good()))
     game.contributions[0] = replace(game.contributions[0], seat=seat)
     identified = [
         IdentifiedGame(game, digit * 32, None, "a" * 64, "b" * 32, "source", "path")
         for digit in "01"
     ]
-    broken = frames(identified).broken
+    broken = build_event_frames(identified).broken
     assert broken.keys() == {"0" * 32, "1" * 32}
     assert all(rule in fault.rule for fault in broken.values())
 
 
 def test_a_fault_says_which_value_and_how_many_rows_of_its_own_game() -> None:
     """A text of the log is written out and cut; what another game of the batch breaks is not."""
-    games = [read(encode(public_good())) for _ in range(3)]
+    games = [read_game(encode(public_good())) for _ in range(3)]
     identified = [
         IdentifiedGame(game, digit * 32, None, "a" * 64, "b" * 32, "source", "path")
         for game, digit in zip(games, "012", strict=True)
@@ -108,7 +108,7 @@ def test_a_fault_says_which_value_and_how_many_rows_of_its_own_game() -> None:
     for place in (0, 1):
         first.contributions[place] = replace(first.contributions[place], round=-2 - place)
     second.contributions[0] = replace(second.contributions[0], amount=math.inf)
-    found = frames(identified).broken
+    found = build_event_frames(identified).broken
     assert {game_id[0]: (fault.rule, fault.message) for game_id, fault in found.items()} == {
         "0": (
             "the contract of contributions: round is at least 0",
@@ -122,11 +122,11 @@ def test_a_fault_says_which_value_and_how_many_rows_of_its_own_game() -> None:
 
 
 def test_a_text_in_a_fault_is_written_out_and_cut() -> None:
-    game = read(encode(public_good()))
+    game = read_game(encode(public_good()))
     text = "\x1b[2J\n" + "x" * 10_000
     game.seats[0] = replace(game.seats[0], role=text)
     identified = IdentifiedGame(game, "0" * 32, None, "a" * 64, "b" * 32, "source", "path")
-    message = frames([identified]).broken["0" * 32].message
+    message = build_event_frames([identified]).broken["0" * 32].message
     assert "role '\\x1b[2J\\nxxx" in message
     assert "x..." in message
     assert message.isprintable()

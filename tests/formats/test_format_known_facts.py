@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import pytest
 from rawlogs import Game, Row, encode, games_of
 
-from pipeline.archives import documents
-from pipeline.formats import read
+from pipeline.archives import iter_documents
+from pipeline.formats import read_game
 from pipeline.vocabulary import PLAYER, GameType, Outcome, ParseStatus
 
 OK = ParseStatus.OK
@@ -32,8 +32,8 @@ def games_in(archive: Path, model: str | None = None) -> list[Read]:
     """Every game of an archive."""
     found = [
         (document.path, json.loads(document.data), game)
-        for document in documents(archive)
-        if document.data is not None and (game := read(document.data, model))
+        for document in iter_documents(archive)
+        if document.data is not None and (game := read_game(document.data, model))
     ]
     output = games_of(game for _, _, game in found)
     return [Read(path, log, game) for (path, log, _), game in zip(found, output, strict=True)]
@@ -41,7 +41,7 @@ def games_in(archive: Path, model: str | None = None) -> list[Read]:
 
 def read_without(public: Iterable[Read], key: str) -> list[Game]:
     """The games as their logs are read that lack a key."""
-    games = [read(encode({k: one.log[k] for k in one.log if k != key})) for one in public]
+    games = [read_game(encode({k: one.log[k] for k in one.log if k != key})) for one in public]
     return games_of(game for game in games if game is not None)
 
 

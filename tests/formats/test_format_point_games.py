@@ -19,7 +19,7 @@ from rawlogs import (
     say,
 )
 
-from pipeline.game import BrokenDocument
+from pipeline.game_record import InvalidDocumentError
 from pipeline.vocabulary import PLAYER, Choice, GameType, Outcome, ParseStatus, Phase
 
 C, D = Choice.COOPERATE, Choice.DEFECT
@@ -192,7 +192,7 @@ def test_a_tested_player_of_an_odd_name(build: Callable[..., Any], name: str) ->
     """It has a seat, or the log is refused; the other documents of an ingest must not suffer."""
     try:
         game = game_of(build() | {"test_player_name": name})
-    except BrokenDocument:
+    except InvalidDocumentError:
         return
     assert [s.player for s in game.seats if s.is_tested] == [name]
     assert game.seats[(only(game.results).seat or 0) - 1].player == name

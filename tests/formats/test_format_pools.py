@@ -8,8 +8,8 @@ from poollogs import PUNISHING, Event, event, final, init, lines, punish, put, s
 from rawlogs import Game, fault_of, game_of
 
 from pipeline.archives import HEAD_BYTES
-from pipeline.archives.splitting import whole
-from pipeline.formats import splitter
+from pipeline.archives.splitting import read_whole_file
+from pipeline.formats import find_splitter
 from pipeline.vocabulary import Outcome, ParseStatus
 
 OK = ParseStatus.OK
@@ -113,9 +113,9 @@ def test_blank_lines_do_not_matter() -> None:
 
 @pytest.mark.parametrize("settings", [{}, PUNISHING])
 def test_a_file_is_one_document(settings: dict[str, object]) -> None:
-    assert splitter("a.jsonl", lines([init(1, **settings)])[:600]) is whole
-    assert splitter("a.jsonl", lines([put(1, 1, 4)])) is None
-    assert splitter("a.jsonl", b'{"type": "init"}\n') is None
+    assert find_splitter("a.jsonl", lines([init(1, **settings)])[:600]) is read_whole_file
+    assert find_splitter("a.jsonl", lines([put(1, 1, 4)])) is None
+    assert find_splitter("a.jsonl", b'{"type": "init"}\n') is None
 
 
 def test_a_file_is_one_document_however_its_first_line_is_written() -> None:
@@ -124,7 +124,7 @@ def test_a_file_is_one_document_however_its_first_line_is_written() -> None:
     assert next(iter(late)) == "settings"
     for first in (json.dumps(late), json.dumps(late, indent=2)):
         data = first.encode() + b"\n" + lines([put(seat, 1, 4) for seat in (1, 2, 3)])
-        assert splitter("a.jsonl", data[:HEAD_BYTES]) is whole
+        assert find_splitter("a.jsonl", data[:HEAD_BYTES]) is read_whole_file
         assert len(game_of(data).contributions) == 3
 
 

@@ -19,9 +19,12 @@ SYSTEMS = sorted(
 )
 INGEST = """
 import sys
-from pipeline.formats import formats
+from pipeline.formats import available_formats
 from pipeline.ingest import ingest
-modules = {one.__name__ if hasattr(one, "__name__") else type(one).__module__ for one in formats()}
+modules = {
+    one.__name__ if hasattr(one, "__name__") else type(one).__module__
+    for one in available_formats()
+}
 assert not any(name.startswith(f"pipeline.formats.systems.{sys.argv[1]}") for name in modules)
 assert ingest(sys.argv[2], sys.argv[3]).statuses["ingested"] > 0
 """

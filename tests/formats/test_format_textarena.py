@@ -12,7 +12,7 @@ from logs.textarena import EVIL, Log, cut_off, good_won, merlin_found, of_one_ag
 from rawlogs import encode, fault_of, game_of
 from real_archives import Archive, ingested, rows, shares, statuses, values
 
-from pipeline.formats import read
+from pipeline.formats import read_game
 
 EVERY_ENGINE = pytest.mark.parametrize("engine", ENGINES)
 BOTS = {"deeprole", "deeprole-llm"}
@@ -211,7 +211,7 @@ def test_the_moderator_addresses_whom_its_text_names() -> None:
 
 
 def test_an_invalid_move_is_told_and_the_game_is_finished() -> None:
-    game = read(encode(good_won()))
+    game = read_game(encode(good_won()))
     assert game.ended_by == "invalid move: Merlin guess not in valid format"
     assert (game.is_finished, game.outcome) == (True, "good_won")
 
@@ -237,7 +237,7 @@ def test_one_name_for_several_agents_is_no_model() -> None:
 
 def test_a_log_that_ends_in_a_vote_is_unfinished() -> None:
     log = cut_off()
-    game = read(encode(log))
+    game = read_game(encode(log))
     assert (game.is_finished, game.outcome, game.ended_by) == (False, None, "Time is up.")
     votes = game_of(log).team_votes
     assert [(one.seat, one.approves, one.is_approved) for one in votes] == [
@@ -248,14 +248,14 @@ def test_a_log_that_ends_in_a_vote_is_unfinished() -> None:
 
 
 def test_a_log_without_rows_is_a_game_without_words() -> None:
-    game = read(encode({**good_won(), "logs": []}))
+    game = read_game(encode({**good_won(), "logs": []}))
     assert len(game.messages) == 0
 
 
 def test_a_vote_that_was_not_registered_is_a_fault() -> None:
     log = cut_off()
     log["logs"][-1]["message"] = "I pass."
-    game = read(encode(log))
+    game = read_game(encode(log))
     (fault,) = game.faults
     assert fault.json_path == f"$.logs[{len(log['logs']) - 1}]"
     assert len(game.events["team_votes"]) == 1
@@ -287,4 +287,4 @@ def test_a_log_that_breaks_a_rule_is_refused(log: Log, json_path: str) -> None:
 
 
 def test_logs_of_another_environment_are_none() -> None:
-    assert read(encode({**merlin_found(), "env_id": "SecretMafia-v0"})) is None
+    assert read_game(encode({**merlin_found(), "env_id": "SecretMafia-v0"})) is None

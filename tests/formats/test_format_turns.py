@@ -11,8 +11,8 @@ from kaggle_played import played
 from logs.kaggle import IN_TURN, TEAMS, state
 from rawlogs import encode
 
-from pipeline.formats import read
-from pipeline.game import BrokenDocument, GameRecord, Usage
+from pipeline.formats import read_game
+from pipeline.game_record import GameRecord, InvalidDocumentError, Usage
 
 Log = dict[str, Any]
 EACH = pytest.mark.parametrize("log", IN_TURN.values(), ids=IN_TURN)
@@ -20,7 +20,7 @@ PLAYS = Path(__file__).resolve().parents[1] / "kaggle_turns.py"
 
 
 def game_of(log: Log) -> GameRecord:
-    game = read(encode(log))
+    game = read_game(encode(log))
     assert game is not None
     return game
 
@@ -205,8 +205,8 @@ def test_parameters_that_cannot_be_read_are_left_out() -> None:
 def test_an_episode_is_of_two_players() -> None:
     log = deepcopy(IN_TURN["coin_game"])
     log["steps"][1].append(log["steps"][1][0])
-    with pytest.raises(BrokenDocument) as error:
-        read(encode(log))
+    with pytest.raises(InvalidDocumentError) as error:
+        read_game(encode(log))
     assert error.value.fault.json_path == "$.steps[1]"
 
 

@@ -11,12 +11,12 @@ from logs.kaggle import FORFEIT, failed, repeated
 from poollogs import PUNISHING, final, init, lines, punish, put, say
 from rawlogs import encode
 
-from pipeline.archives import documents
+from pipeline.archives import iter_documents
 from pipeline.events.readings import content_id
-from pipeline.formats import read, splitter
-from pipeline.formats.building import total
+from pipeline.formats import find_splitter, read_game
 from pipeline.formats.interchange import EXAMPLE, encoded, schema
-from pipeline.game import GameRecord, Usage
+from pipeline.formats.record_builder import total
+from pipeline.game_record import GameRecord, Usage
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
 
@@ -46,7 +46,7 @@ EVERY_VALUE = pytest.mark.parametrize(
 
 
 def game_of(data: bytes, path: str = "x.json") -> GameRecord:
-    game = read(data, None, path)
+    game = read_game(data, None, path)
     assert game is not None
     return game
 
@@ -156,7 +156,7 @@ def test_who_failed(log: dict[str, Any], failures: dict[int, str]) -> None:
 def sampled(folder: Path, game: dict[str, Any] | None = None, **parts: Any) -> GameRecord:
     log = eval_log([sample(0, game or chameleon(0), **parts)])
     (folder / "x.eval").write_bytes(log)
-    (found,) = documents(folder / "x.eval", choose=splitter)
+    (found,) = iter_documents(folder / "x.eval", choose=find_splitter)
     return game_of(found.data or b"", found.path)
 
 
@@ -207,7 +207,7 @@ def test_inspect_gives_no_seat_what_a_grader_used(tmp_path: Path) -> None:
     roles = {"model": "mockllm/model", "model_roles": {"grader": several}}
     log = json_log([sample(0, chameleon(0), **usage)], eval=roles)
     (tmp_path / "several.json").write_bytes(log)
-    (found,) = documents(tmp_path / "several.json", choose=splitter)
+    (found,) = iter_documents(tmp_path / "several.json", choose=find_splitter)
     unknown = game_of(found.data or b"", found.path).usage[2]
     assert (unknown.input_tokens, unknown.output_tokens) == (None, None)
 

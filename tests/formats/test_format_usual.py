@@ -13,11 +13,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from pipeline.archives import documents
-from pipeline.conversion import convert
-from pipeline.formats import building, read, shapes
-from pipeline.formats.look import Look
-from pipeline.game import BrokenDocument
+from pipeline.archives import iter_documents
+from pipeline.conversion import iter_converted
+from pipeline.formats import read_game, record_builder, shapes
+from pipeline.formats.sniffer import DocumentSniffer
+from pipeline.game_record import InvalidDocumentError
 from pipeline.simulate import simulate
 
 N_MUTANTS = 1_500
@@ -34,15 +34,15 @@ VALUES: list[Any] = [
 def logs(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
     """Simulated games of all seven competitions."""
     results = simulate(tmp_path_factory.mktemp("usual") / "logs", models=2, games=3, seed=9).results
-    found = [document.data for document in documents(results)]
+    found = [document.data for document in iter_documents(results)]
     return [data for data in found if data and b'"history"' in data]
 
 
 def told(data: bytes) -> bytes:
     """All that is read of a document."""
     try:
-        game = read(data)
-    except BrokenDocument as error:
+        game = read_game(data)
+    except InvalidDocumentError as error:
         return msgspec.json.encode(error.fault)
     return msgspec.json.encode(game)
 
@@ -52,7 +52,7 @@ def with_another_key(data: bytes) -> bytes:
 
 
 def alone(data: bytes) -> bytes:
-    building.clear_cache()
+    record_builder.clear_cache()
     return told(data)
 
 
@@ -95,7 +95,7 @@ def mutant(data: bytes, chance: random.Random) -> bytes:
 
 
 def test_simulated_games(logs: list[bytes]) -> None:
-    assert all(Look("", data, shapes()).keys for data in logs)
+    assert all(DocumentSniffer("", data, shapes()).keys for data in logs)
     assert {json.loads(told(data))["game_type"] for data in logs} == {
         *("chameleon", "undercover", "cost_sharing", "prisoners_dilemma", "public_good")
     }
@@ -103,7 +103,7 @@ def test_simulated_games(logs: list[bytes]) -> None:
 
 
 def test_usual_logs_are_decoded_in_one_pass(logs: list[bytes]) -> None:
-    looks = [Look("", data, shapes()) for data in logs]
+    looks = [DocumentSniffer("", data, shapes()) for data in logs]
     assert all(look.keys and look.shaped for look in looks)
 
 
@@ -132,16 +132,16 @@ def test_what_games_have_alike_does_not_pile_up(
     monkeypatch.setattr("pipeline.conversion._BYTES_AT_ONCE", max(map(len, logs)))
     for number, data in enumerate(logs):
         (tmp_path / f"{number}.json").write_bytes(data)
-    building.clear_cache()
+    record_builder.clear_cache()
     most = 0
-    for converted in convert(tmp_path):
+    for converted in iter_converted(tmp_path):
         assert converted.line
-        most = max(most, building.once.cache_info().currsize)
+        most = max(most, record_builder.once.cache_info().currsize)
     alone(logs[0])
-    assert 0 < most < 5 * building.once.cache_info().currsize
+    assert 0 < most < 5 * record_builder.once.cache_info().currsize
 
 
 def test_public_games(shared: Path) -> None:
     archive = shared / "corpus" / "magic-public.tar.zst"
-    found = [document.data for document in documents(archive)]
+    found = [document.data for document in iter_documents(archive)]
     assert_alike([data for data in found if data and data[:1] == b"{"])

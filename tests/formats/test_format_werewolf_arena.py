@@ -12,9 +12,9 @@ from logs.werewolf_arena import NIGHT, VILLAGERS_WIN, WEREWOLVES_WIN
 from rawlogs import encode
 from wolves import Table, check
 
-from pipeline.archives import documents
-from pipeline.formats import read
-from pipeline.game import BrokenDocument, Fault, GameRecord
+from pipeline.archives import iter_documents
+from pipeline.formats import read_game
+from pipeline.game_record import GameRecord, InvalidDocumentError, RecordError
 from pipeline.ingest import IngestSummary, ingest
 from pipeline.lake import StoredLake, open_lake
 
@@ -22,14 +22,14 @@ Log = dict[str, Any]
 
 
 def game_of(log: Log) -> GameRecord:
-    game = read(encode(log))
+    game = read_game(encode(log))
     assert game is not None
     return game
 
 
-def fault_of(log: Log) -> Fault:
-    with pytest.raises(BrokenDocument) as error:
-        read(encode(log))
+def fault_of(log: Log) -> RecordError:
+    with pytest.raises(InvalidDocumentError) as error:
+        read_game(encode(log))
     return error.value.fault
 
 
@@ -143,16 +143,16 @@ def with_a_name_twice() -> bytes:
 
 
 def test_a_name_that_comes_twice_is_refused() -> None:
-    with pytest.raises(BrokenDocument) as error:
-        read(with_a_name_twice())
+    with pytest.raises(InvalidDocumentError) as error:
+        read_game(with_a_name_twice())
     assert error.value.fault.rule == "no two players have the same name"
 
 
 def test_bytes_that_are_no_text_are_refused_where_nothing_is_read() -> None:
     """The decoder skips what nobody asks for, whatever it is; what looks for names does not."""
     data = with_a_name_twice().replace(b'"Ada": {', b'"Ada": {"note": "\xbb", ', 1)
-    with pytest.raises(BrokenDocument) as error:
-        read(data)
+    with pytest.raises(InvalidDocumentError) as error:
+        read_game(data)
     assert error.value.fault.json_path == "$.players"
     assert "byte 0xbb" in error.value.fault.message
 
@@ -169,7 +169,7 @@ def archive(shared: Path) -> Path:
 def logs(archive: Path) -> list[Log]:
     return [
         json.loads(document.data)
-        for document in documents(archive)
+        for document in iter_documents(archive)
         if document.data is not None and document.path.endswith("game_complete.json")
     ]
 

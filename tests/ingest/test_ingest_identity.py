@@ -27,8 +27,8 @@ from rawlogs import (
 from test_archives import tar, zipped
 
 import pipeline
-from pipeline.events.readings import identified_setting
-from pipeline.game import FIXED
+from pipeline.events.readings import setting_with_id
+from pipeline.game_record import FIXED_SETTING_KEYS
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
 from pipeline.reports.audit import findings
@@ -343,7 +343,7 @@ def test_what_a_setting_fixes_is_in_columns_and_listed(lab: Lab) -> None:
         "cost_sharing": (cost_sharing(), {"tested_player"}),
         "prisoners_dilemma": (
             prisoners_dilemma(),
-            {"tested_player", *(name for name in FIXED if name.startswith("payoff_"))},
+            {"tested_player", *(name for name in FIXED_SETTING_KEYS if name.startswith("payoff_"))},
         ),
         "public_good": (public_good(), {"tested_player", "n_rounds_fixed", "multiplier"}),
     }
@@ -352,7 +352,9 @@ def test_what_a_setting_fixes_is_in_columns_and_listed(lab: Lab) -> None:
     lab.ingest()
     games = {row["game_type"]: row for row in table(lab.lake, "games").to_dicts()}
     for name, (_, columns) in chosen.items():
-        there = {one for one in (*FIXED, "topic", "word") if games[name][one] is not None}
+        there = {
+            one for one in (*FIXED_SETTING_KEYS, "topic", "word") if games[name][one] is not None
+        }
         assert there == columns, name
     undercovers = games["undercover"]
     assert [undercovers[one] for one in ("word", "other_word")] == ["pond", "lake"]
@@ -360,27 +362,27 @@ def test_what_a_setting_fixes_is_in_columns_and_listed(lab: Lab) -> None:
     settings = pipeline.open_lake(lab.lake).settings().to_dicts()
     assert [row["n_games"] for row in settings] == [1] * 5
     shared = settings[0].keys() & games["chameleon"].keys()
-    assert shared >= {*FIXED, "topic", "word", "setting", "setting_id", "system"}
+    assert shared >= {*FIXED_SETTING_KEYS, "topic", "word", "setting", "setting_id", "system"}
     for row in settings:
         assert all(row[one] == games[row["game_type"]][one] for one in shared)
 
 
 def test_a_setting_is_written_with_sorted_keys_and_plain_numbers() -> None:
     setting = {"b": [1, 2.0, 2.5, True, None], "a": {"z": 1e300, "y": "1.0", "x": -0.0}}
-    found = identified_setting("chameleon", setting)
+    found = setting_with_id("chameleon", setting)
     written = '{"a":{"x":0,"y":"1.0","z":1e300},"b":[1,2,2.5,true,null]}'
     assert found.setting == written
-    assert identified_setting("chameleon", json.loads(written)).setting == written
-    assert identified_setting("undercover", setting).setting_id != found.setting_id
+    assert setting_with_id("chameleon", json.loads(written)).setting == written
+    assert setting_with_id("undercover", setting).setting_id != found.setting_id
 
 
 def test_seeds_of_64_bits_stay_apart() -> None:
     """No float is any of these whole numbers; one that a float is, is equal to it."""
     seeds = [2**64 - 1, 2**64 - 2, 2**63 + 1, 2**63 - 1, -(2**63) + 1, 2**53 + 1]
-    settings = [identified_setting("chameleon", {"seed": seed}) for seed in seeds]
+    settings = [setting_with_id("chameleon", {"seed": seed}) for seed in seeds]
     assert len({one.setting_id for one in settings}) == len(seeds)
     assert [json.loads(one.setting)["seed"] for one in settings] == seeds
-    assert identified_setting("a", {"seed": 2**63}) == identified_setting("a", {"seed": 2.0**63})
+    assert setting_with_id("a", {"seed": 2**63}) == setting_with_id("a", {"seed": 2.0**63})
 
 
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])

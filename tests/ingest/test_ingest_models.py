@@ -10,7 +10,7 @@ from rawlogs import chatarena, encode, prisoners_dilemma
 from pipeline.cli import main
 from pipeline.errors import SourceError, UsageError
 from pipeline.ingest import IngestSummary, ingest, worker
-from pipeline.ingest.decode import Models, ModelsOf, read_models
+from pipeline.ingest.decode import AssignedModels, ModelsOf, read_models
 from pipeline.lake import open_lake
 
 SEATED = {"Player 1": "a", "Player 2": "b", "Player 3": "a"}
@@ -131,7 +131,7 @@ def test_a_player_without_a_model_is_refused(logs: Path) -> None:
 
 
 def test_the_part_of_a_file_has_the_path_of_the_file() -> None:
-    given = Models.of({"*/a.txt": "one", "*.csv": "two"})
+    given = AssignedModels.of({"*/a.txt": "one", "*.csv": "two"})
     assert [given.at(path) for path in ("x/a.txt#7", "b.csv", "b.csv#1", "c")] == [
         "one",
         "two",
@@ -195,4 +195,4 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize("model", ["", {"*": " "}, {"*": {}}, {"*": {"Player 1": ""}}])
 def test_a_model_needs_a_name(model: str | ModelsOf) -> None:
     with pytest.raises(UsageError, match="empty"):
-        Models.of(model)
+        AssignedModels.of(model)

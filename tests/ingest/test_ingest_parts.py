@@ -10,7 +10,7 @@ from lakes import Lab, games_at, nonzero, rows, statuses, table
 
 import pipeline.ingest.worker
 from pipeline.archives.splitting import rows as table_rows
-from pipeline.formats.look import WELL_FORMED, Look
+from pipeline.formats.sniffer import WELL_FORMED, DocumentSniffer
 from pipeline.ingest import ingest
 
 SECTIONS = b"""
@@ -113,7 +113,7 @@ def test_a_large_file_of_parts_that_has_not_changed_is_not_cut_again(
     def refuse(path: str, head: bytes) -> None:
         raise AssertionError(path)
 
-    monkeypatch.setattr("pipeline.ingest.worker.splitter", refuse)
+    monkeypatch.setattr("pipeline.ingest.worker.find_splitter", refuse)
     again = lab.ingest()
     assert nonzero(again) == {"unchanged": first.statuses["ingested"], "ignored": 1}
     assert table(lab.lake, "documents")["ingest_id"].unique().to_list() == [1]
@@ -163,7 +163,7 @@ def test_two_formats_that_claim_a_document_refuse_it(
 def test_a_format_knows_the_path(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
 
-    def claims(look: Look) -> bool:
+    def claims(look: DocumentSniffer) -> bool:
         seen.append(look.path)
         return False
 

@@ -17,7 +17,13 @@ from test_archives import tar
 
 from pipeline.archives import Document
 from pipeline.ingest import ingest
-from pipeline.ingest.decode import RAW_LIMIT, GameIds, Models, decode, look
+from pipeline.ingest.decode import (
+    RAW_LIMIT,
+    AssignedModels,
+    GameIds,
+    decode_documents,
+    scan_document,
+)
 from pipeline.lake import open_lake
 from pipeline.reports.documents import documents
 
@@ -355,7 +361,7 @@ def test_progress_tells_of_every_document_and_byte(lab: Lab) -> None:
 def test_decoding_needs_no_lake() -> None:
     """What is unknown to the lake is decoded without it, so that workers can."""
     documents = [Document("/logs", "3.json", encode(GAME))]
-    seen = [look(documents[0], 0)]
-    batch = decode(documents, seen, Models(), GameIds())
+    seen = [scan_document(documents[0], 0)]
+    batch = decode_documents(documents, seen, AssignedModels(), GameIds())
     assert (seen[0].found, seen[0].game_index) == ("game", 3)
     assert batch.tables["decisions"].num_rows == 3

@@ -19,10 +19,10 @@ import pipeline.archives
 import pipeline.ingest.decode
 import pipeline.ingest.resolve
 import pipeline.ingest.worker
-from pipeline.archives import Unit, read_unit
+from pipeline.archives import Unit, iter_file_documents
 from pipeline.cli import main
-from pipeline.events.frames import Frames, IdentifiedGame, frames
-from pipeline.game import Fault
+from pipeline.events.frames import EventFrames, IdentifiedGame, build_event_frames
+from pipeline.game_record import RecordError
 from pipeline.ingest import IngestSummary, ingest
 from pipeline.lake import create_lake
 from pipeline.lake.maintain import maintain
@@ -66,9 +66,9 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def noted(unit: Unit, *arguments: object, **named: object) -> Iterator[object]:
         found.append(unit.path)
-        return read_unit(unit, *arguments, **named)  # type: ignore[arg-type]
+        return iter_file_documents(unit, *arguments, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(pipeline.ingest.worker, "read_unit", noted)
+    monkeypatch.setattr(pipeline.ingest.worker, "iter_file_documents", noted)
     return found
 
 
@@ -140,11 +140,11 @@ def test_what_was_refused_keeps_its_format_and_its_model(
 ) -> None:
     """As a document does of which a row breaks a contract."""
 
-    def refusing(games: Sequence[IdentifiedGame]) -> Frames:
-        broken = {placed.game_id: Fault("$", "a rule", "it breaks it") for placed in games}
-        return Frames(frames(games).tables, broken)
+    def refusing(games: Sequence[IdentifiedGame]) -> EventFrames:
+        broken = {placed.game_id: RecordError("$", "a rule", "it breaks it") for placed in games}
+        return EventFrames(build_event_frames(games).tables, broken)
 
-    monkeypatch.setattr(pipeline.ingest.decode, "frames", refusing)
+    monkeypatch.setattr(pipeline.ingest.decode, "build_event_frames", refusing)
     talk = msgspec.json.encode(chatarena(ending="right"))
     lab.write("talk.tar", packed({"talk.json": talk, "0.json": CHAMELEON}, "talk.tar"))
     for reread in (True, False):
@@ -275,7 +275,7 @@ def test_an_archive_is_read_where_it_would_be_read_otherwise(
     assert len(reads) == 4
     ingest(file.parent, lab.lake, max_expanded=2**20)
     assert len(reads) == 4
-    monkeypatch.setattr(pipeline.ingest.worker, "code_sha256", lambda: "0" * 64)
+    monkeypatch.setattr(pipeline.ingest.worker, "hash_ingest_code", lambda: "0" * 64)
     lab.ingest()
     assert len(reads) == 5
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from pipeline.events.contracts import polars_schema
+from pipeline.events.contracts import table_schema
 from pipeline.events.readings import game_id, game_index
 from pipeline.ingest import resolve
 from pipeline.ingest.decode import GAME, IGNORED, KNOWN, QUARANTINED, GameIds, Seen, seen_frame
@@ -194,7 +194,7 @@ class Oracle:
             "documents": self.documents,
             "quarantine": self.in_quarantine,
         }[name]
-        schema = polars_schema(name)
+        schema = table_schema(name)
         return pl.DataFrame([{n: row.get(n) for n in schema} for row in rows], schema)
 
     def _held(
@@ -288,9 +288,9 @@ def test_what_becomes_of_documents(
                     for prefix in prefixes
                     if not one.knows or any(row["path"].startswith(prefix) for row in rows)
                 }
-                result = [row for table in found.documents(7) for row in table.to_pylist()]
+                result = [row for table in found.iter_document_rows(7) for row in table.to_pylist()]
                 assert result == [
-                    {n: 7 if n == "ingest_id" else row[n] for n in polars_schema("documents")}
+                    {n: 7 if n == "ingest_id" else row[n] for n in table_schema("documents")}
                     for row in rows
                 ]
                 assert_ids(found.superseded, expected.superseded)
@@ -313,13 +313,13 @@ def test_what_becomes_of_documents(
 def archives(prefixes: Iterable[str], *, is_known: bool) -> pl.DataFrame:
     """The archives that ingest 7 read."""
     rows = [(7, SOURCE, prefix, 1, "f" * 64, is_known) for prefix in prefixes]
-    schema = {**polars_schema("archives"), "is_known": pl.Boolean()}
+    schema = {**table_schema("archives"), "is_known": pl.Boolean()}
     return pl.DataFrame(rows, schema, orient="row")
 
 
 def assert_ids(ids: GameIds, expected: set[str]) -> None:
     assert len(ids) == len(expected)
-    assert ids.has(sorted(expected)).all()
+    assert ids.contains(sorted(expected)).all()
 
 
 def over(lake: Oracle) -> Any:

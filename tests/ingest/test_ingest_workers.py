@@ -128,7 +128,7 @@ def test_two_processes_make_the_lake_that_one_makes(
     assert expected.n_superseded > 0
     assert {"ingested", "replacing", "duplicate", "quarantined"} < set(nonzero(expected))
     # What both have written is in the lake, one file for each.
-    assert len(open_lake(lab.lake).files("games")) >= 2
+    assert len(open_lake(lab.lake).table_files("games")) >= 2
 
 
 @pytest.mark.slow(seconds=5)
@@ -137,13 +137,13 @@ def test_what_two_workers_decode_of_one_thing_is_once_in_the_lake(
 ) -> None:
     """A copy, a game that gives way to one with an index, and the bytes of what is refused."""
     folders: list[str] = []
-    start = worker.start
+    start = worker.start_python
 
     def look(program: str, **environment: str) -> Any:
         folders.append(environment["TMPDIR"])
         return start(program, **environment)
 
-    monkeypatch.setattr(worker, "start", look)
+    monkeypatch.setattr(worker, "start_python", look)
     for name in "abcd":
         lab.write(f"copies/{name}.json", faulty("x"))
     lab.write("index/a.json", public_good())
@@ -186,7 +186,7 @@ def test_an_archive_is_read_here_and_decoded_by_others(
     ingest(packed, lab.lake, model="talker", jobs=2, on_progress=lambda *one: result.append(one))
     assert len(pooled) == 2
     assert rows(lab.lake, but_for=["ingests"]) == rows(other, but_for=["ingests"])
-    assert len(open_lake(lab.lake).files("games")) == 2
+    assert len(open_lake(lab.lake).table_files("games")) == 2
     assert sum(n for n, _ in result) == table(lab.lake, "documents").height
     assert sum(n for _, n in result) == packed.stat().st_size
 

@@ -13,7 +13,7 @@ from lakes import rows
 from rawlogs import chameleon, encode, public_good
 
 from pipeline.errors import SourceError
-from pipeline.ingest import ingest, settled
+from pipeline.ingest import ingest, wait_for_settled_files
 
 JOURNALS = ("ingests", "documents", "quarantine", "archives")
 
@@ -52,7 +52,7 @@ def test_what_is_written_meanwhile_is_read_once(tmp_path: Path, n_logs: int) -> 
     (folder := tmp_path / "logs").mkdir()
     n_ingests, n_new = 0, []
     with pytest.raises(Ended):
-        for _ in settled([str(folder)], 1, steps(writing(folder, 1, n_logs))):
+        for _ in wait_for_settled_files([str(folder)], 1, steps(writing(folder, 1, n_logs))):
             n_ingests += 1
             report = ingest(folder, tmp_path / "watched")
             n_new.append(report.n_seen - report.statuses["unchanged"])
@@ -65,7 +65,7 @@ def test_what_is_written_meanwhile_is_read_once(tmp_path: Path, n_logs: int) -> 
 
 def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(SourceError):
-        next(settled([str(tmp_path / "none")], 1))
+        next(wait_for_settled_files([str(tmp_path / "none")], 1))
 
 
 def test_a_file_rewritten_with_the_same_size_and_time_is_read(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_a_file_rewritten_with_the_same_size_and_time_is_read(tmp_path: Path) ->
         os.utime(file, ns=times)
         yield from [None] * 3
 
-    readings = settled([str(tmp_path)], 1, steps(rewriting()))
+    readings = wait_for_settled_files([str(tmp_path)], 1, steps(rewriting()))
     contents: list[bytes] = []
     with pytest.raises(Ended):
         contents.extend(file.read_bytes() for _ in readings)
@@ -105,7 +105,7 @@ def test_a_folder_that_is_moved_away_is_waited_for(tmp_path: Path) -> None:
 
     told: list[str] = []
     n_files: list[int] = []
-    readings = settled([str(folder)], 1, steps(moving()), told.append)
+    readings = wait_for_settled_files([str(folder)], 1, steps(moving()), told.append)
     with pytest.raises(Ended):
         n_files.extend(len(list(folder.iterdir())) for _ in readings)
     assert n_files == [1, 2]
@@ -115,7 +115,7 @@ def test_a_folder_that_is_moved_away_is_waited_for(tmp_path: Path) -> None:
 
 def test_what_could_not_be_read_is_given_again(tmp_path: Path) -> None:
     (tmp_path / "0.json").write_bytes(b"{}")
-    readings = settled([str(tmp_path)], 1, steps(iter([None] * 3)))
+    readings = wait_for_settled_files([str(tmp_path)], 1, steps(iter([None] * 3)))
     next(readings)
     readings.send(True)
     with pytest.raises(Ended):

@@ -23,14 +23,14 @@ from rawlogs import chatarena, encode, prisoners_dilemma, write_logs
 
 from pipeline.cli import main
 from pipeline.errors import LakeError, MachineError, SourceError, UsageError
-from pipeline.events.contracts import TABLES, VERSION, polars_schema
+from pipeline.events.contracts import TABLES, VERSION, table_schema
 from pipeline.ingest import ingest
-from pipeline.ingest.decode import decode
+from pipeline.ingest.decode import decode_documents
 from pipeline.ingest.resolve import known_games
 from pipeline.lake import StoredLake, create_lake, is_lake, open_lake
 from pipeline.lake.maintain import maintain
-from pipeline.lake.transaction import Transaction, transaction
-from pipeline.stores import location
+from pipeline.lake.transaction import Transaction, begin_transaction
+from pipeline.stores import parse_location
 
 if TYPE_CHECKING:
     from multiprocessing.synchronize import Barrier
@@ -92,7 +92,7 @@ def test_an_empty_lake_reads_as_the_contracts_have_it(empty_lake: Path) -> None:
     lake = open_lake(empty_lake)
     assert (lake.ingest_id, lake.last_ingest) == (0, None)
     for name in TABLES:
-        assert dict(lake.table(name).collect_schema()) == polars_schema(name)
+        assert dict(lake.table(name).collect_schema()) == table_schema(name)
         assert lake.table(name).collect().is_empty()
 
 
@@ -250,10 +250,10 @@ def test_what_goes_wrong_in_decoding_leaves_no_file(
         if len(calls) == 2:
             assert parquet_files(lake) > lying
             raise Crash
-        return decode(*args)
+        return decode_documents(*args)
 
     monkeypatch.setattr("pipeline.ingest.worker.BATCH_DOCUMENTS", 3)
-    monkeypatch.setattr("pipeline.ingest.worker.decode", failing)
+    monkeypatch.setattr("pipeline.ingest.worker.decode_documents", failing)
     with pytest.raises(Crash):
         ingest(more, lake)
     assert parquet_files(lake) == lying
@@ -273,8 +273,8 @@ def test_what_goes_wrong_in_writing_a_table_leaves_no_file(
         raise Crash
 
     monkeypatch.setattr("pipeline.lake.files.MAX_FILE_BYTES", max_bytes)
-    with pytest.raises(Crash), transaction(lake) as change:
-        change.write("documents", frames())
+    with pytest.raises(Crash), begin_transaction(lake) as change:
+        change.write_rows("documents", frames())
     assert parquet_files(lake) == lying
 
 
@@ -299,7 +299,7 @@ def test_the_split_into_files_changes_nothing(
             ingest(more, split)
         provenance = {"without": ["source"], "but_for": ["ingests"]}
         assert rows(whole, **provenance) == rows(split, **provenance)
-    assert len(open_lake(split).files("players")) == 5
+    assert len(open_lake(split).table_files("players")) == 5
     assert set(table(split, "results")["model"]) == {"third", "fourth"}
     check(split)
 
@@ -405,14 +405,14 @@ def test_a_process_that_dies_in_its_commit_locks_nobody_out(
 
 def test_a_lock_that_others_hold(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipeline.lake.transaction.LOCK_SECONDS", 0.1)
-    held = location(lake / ".lock").lock(1)
-    with held, pytest.raises(LakeError, match="another ingest"), transaction(lake):
+    held = parse_location(lake / ".lock").lock(1)
+    with held, pytest.raises(LakeError, match="another ingest"), begin_transaction(lake):
         raise AssertionError
 
 
 def test_what_times_out_within_is_not_told_as_the_lock(lake: Path) -> None:
     """As a disk of the network does."""
-    with pytest.raises(LakeError, match=r"not be written: .*timed out"), transaction(lake):
+    with pytest.raises(LakeError, match=r"not be written: .*timed out"), begin_transaction(lake):
         raise TimeoutError(errno.ETIMEDOUT, "Connection timed out")
 
 
@@ -687,7 +687,9 @@ def test_a_full_temporary_folder_is_told(
     lake: Path, more: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     full = duckdb.IOException('{"exception_type":"IO","message":"No space left on device"}')
-    monkeypatch.setattr("pipeline.ingest.resolve.answer", lambda *_: (_ for _ in ()).throw(full))
+    monkeypatch.setattr(
+        "pipeline.ingest.resolve.run_trusted_query", lambda *_: (_ for _ in ()).throw(full)
+    )
     with pytest.raises(MachineError, match=r"^a disk is full: .* by TMPDIR$"):
         ingest(more, lake)
 

@@ -23,11 +23,11 @@ from pipeline.ingest import ingest
 from pipeline.lake import maintain as upkeep, open_lake
 from pipeline.lake.files import TableWriter
 from pipeline.lake.maintain import maintain
-from pipeline.lake.tables import tokens, writing
+from pipeline.lake.tables import mark_as_writing, tokens
 from pipeline.lake.transaction import Transaction
 from pipeline.metrics import metrics
 from pipeline.simulate import simulate
-from pipeline.stores import location
+from pipeline.stores import parse_location
 from pipeline.verify import verify
 
 DAY = 86_400
@@ -43,13 +43,13 @@ def age(lake: Path, days: float) -> None:
 
 def n_files(lake: Path) -> dict[str, int]:
     opened = open_lake(lake)
-    return {name: len(opened.files(name)) for name in TABLES if name != "ingests"}
+    return {name: len(opened.table_files(name)) for name in TABLES if name != "ingests"}
 
 
 def files_named(lake: Path) -> set[Path]:
     """The files that the lake's last state is made of."""
     opened = open_lake(lake)
-    return {Path(file) for name in TABLES for file in opened.files(name)}
+    return {Path(file) for name in TABLES for file in opened.table_files(name)}
 
 
 class Upkept(NamedTuple):
@@ -73,7 +73,7 @@ def test_a_file_says_which_games_it_has_without_being_read(
 ) -> None:
     """By a Bloom filter in each row group: it never denies a game that is there."""
     lake = upkept.lake if is_sorted else used_lake
-    for file in open_lake(lake).files("messages"):
+    for file in open_lake(lake).table_files("messages"):
         games = pl.read_parquet(file, columns=["game_id"])["game_id"].unique().to_list()
         absent = [f"{number:032x}" for number in range(40)]
         excluded = {
@@ -157,10 +157,10 @@ def test_many_archives_are_cut_into_chunks(tmp_path: Path, monkeypatch: pytest.M
 def test_rows_are_sorted_so_that_readers_skip(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipeline.lake.files.MAX_FILE_BYTES", 1)
     maintain(lake)
-    result = pl.DataFrame(open_lake(lake).delta("results").get_add_actions(flatten=True))
+    result = pl.DataFrame(open_lake(lake).delta_table("results").get_add_actions(flatten=True))
     assert result["min.game_type"].equals(result["max.game_type"].rename("min.game_type"))
     assert result["min.game_type"].is_unique().all()
-    for file in open_lake(lake).files("messages"):
+    for file in open_lake(lake).table_files("messages"):
         keys = pl.read_parquet(file).select("game_type", "model")
         assert keys.equals(keys.sort("game_type", "model", nulls_last=False))
 
@@ -175,7 +175,7 @@ def test_a_file_has_so_many_rows(lake: Path, monkeypatch: pytest.MonkeyPatch) ->
     before = rows(lake)
     maintain(lake)
     assert rows(lake) == before
-    files = open_lake(lake).files("messages")
+    files = open_lake(lake).table_files("messages")
     _, *full = sorted(pq.read_metadata(file).num_rows for file in files)
     assert full
     of_games = open_lake(lake).table("messages").group_by("game_id").len().collect()
@@ -265,7 +265,7 @@ def test_an_upkeep_that_ends_in_its_commit_deletes_nothing_that_is_named(
             maintain(lake)
     assert open_lake(lake).ingest_id == (2 if is_committed and at == "ingests" else 1)
     assert rows(lake) == before
-    assert verify(lake).is_whole
+    assert verify(lake).is_undamaged
     age(lake, 2)
     maintain(lake, keep_days=0)
     assert rows(lake) == before
@@ -318,7 +318,7 @@ def test_a_state_whose_files_are_deleted_is_told_of(
         maintain(lake, keep_days=0)
     else:  # as upkeep does that keeps what is younger
         states = [open_lake(lake, as_of) for as_of in (4, 5)]
-        needed = {file for state in states for table in TABLES for file in state.files(table)}
+        needed = {file for state in states for table in TABLES for file in state.table_files(table)}
         for file in parquet_files(lake):
             if str(file) not in needed:
                 file.unlink()
@@ -336,7 +336,7 @@ def test_a_lost_file_is_no_work_of_upkeep(tmp_path: Path, used_lake: Path) -> No
     """Then the newest state lacks it as well, and who reads the file tells of it."""
     lake = tmp_path / "lake"
     shutil.copytree(used_lake, lake)
-    Path(open_lake(lake).files("games")[0]).unlink()
+    Path(open_lake(lake).table_files("games")[0]).unlink()
     assert open_lake(lake, as_of=3).ingest_id == 3
 
 
@@ -365,7 +365,7 @@ def test_what_is_being_written_is_never_old(lake: Path) -> None:
     (lake / ".writing").mkdir(exist_ok=True)
     (lake / ".writing" / ("b" * 32)).touch()
     age(lake, 365)
-    with writing(location(lake), "a" * 32):
+    with mark_as_writing(parse_location(lake), "a" * 32):
         maintain(lake, older_than_hours=-1)
         assert [file.exists() for file in written] == [True, False]
     maintain(lake, older_than_hours=-1)
@@ -382,7 +382,7 @@ def test_upkeep_during_an_ingest_on_a_machine_ahead_of_time(
     def delayed(self: Transaction, *arguments: object) -> None:
         monkeypatch.undo()
         # As upkeep elsewhere would, if it had the lock at this moment.
-        alive = tokens(location(lake))
+        alive = tokens(parse_location(lake))
         assert len(alive) == 1
         assert all(any(token in file.name for token in alive) for file in unnamed(lake))
         begin(self, *arguments)  # type: ignore[arg-type]
@@ -395,7 +395,7 @@ def unnamed(lake: Path) -> set[Path]:
     """The Parquet files that no state of the lake names."""
     states = [open_lake(lake, number) for number in range(1, open_lake(lake).ingest_id + 1)]
     return parquet_files(lake) - {
-        Path(file) for state in states for name in TABLES for file in state.files(name)
+        Path(file) for state in states for name in TABLES for file in state.table_files(name)
     }
 
 
@@ -427,7 +427,7 @@ def test_many_commits_become_few_files(
     before = table(lake, "ingests").sort("ingest_id")
     maintain(lake)
     assert table(lake, "ingests").sort("ingest_id")[:3].equals(before)
-    assert len(open_lake(lake).files("ingests")) == 2
+    assert len(open_lake(lake).table_files("ingests")) == 2
     ingest(more, lake)
 
 
@@ -450,7 +450,7 @@ READERS: dict[str, Callable[[Path], list[str]]] = {
 def test_encoded_texts_read_back_as_texts(
     tmp_path: Path, used_lake: Path, reader: str, index: pa.DataType
 ) -> None:
-    plain = pq.read_table(open_lake(used_lake).files("results")[0])
+    plain = pq.read_table(open_lake(used_lake).table_files("results")[0])
     encoded = plain
     for place, field in enumerate(plain.schema):
         if field.type == pa.string():

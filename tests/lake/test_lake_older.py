@@ -25,9 +25,9 @@ from pipeline.events.contracts import TABLES, VERSION
 from pipeline.formats.interchange import EXAMPLE
 from pipeline.ingest import ingest
 from pipeline.lake.maintain import maintain
-from pipeline.lake.tables import COMMITS, VERSION_KEY, scan
-from pipeline.lake.transaction import Mask, Removal, Transaction, rewritten
-from pipeline.stores import location
+from pipeline.lake.tables import COMMITS_TABLE, VERSION_KEY, scan_files
+from pipeline.lake.transaction import RowMask, RowRemoval, Transaction, rewritten
+from pipeline.stores import parse_location
 from pipeline.verify import verify
 from pipeline.vocabulary import EDITIONS
 
@@ -163,7 +163,7 @@ def test_a_column_can_be_null_that_could_not(before: Path) -> None:
     assert votes.row(0) == lake.sql(sql).row(0)
     assert votes.row(0)[1] == 1
     assert votes.row(0)[0] > n_votes
-    nullable = {one.name for one in lake.delta("votes").schema().fields if one.nullable}
+    nullable = {one.name for one in lake.delta_table("votes").schema().fields if one.nullable}
     assert {"is_correct", "is_valid"} <= nullable
     assert verify(before).faults.is_empty()
 
@@ -180,7 +180,7 @@ def test_the_upgrade_is_told_to_all_versions(
         assert main([name, *source, "--lake", str(before)]) == 0
         told = f"had contract version 9 and has {VERSION} now" in capsys.readouterr().err
         assert told == is_first
-        commits = DeltaTable(before / COMMITS)
+        commits = DeltaTable(before / COMMITS_TABLE)
         assert commits.version() == commits.to_pyarrow_table().num_rows
         assert commits.metadata().configuration[VERSION_KEY] == str(VERSION)
     assert verify(before).faults.is_empty()
@@ -189,7 +189,7 @@ def test_the_upgrade_is_told_to_all_versions(
 def test_many_commits_are_merged_with_the_upgrade(before: Path, monkeypatch) -> None:
     monkeypatch.setattr("pipeline.lake.maintain.MAX_COMMIT_FILES", 0)
     maintain(before)
-    commits = DeltaTable(before / COMMITS)
+    commits = DeltaTable(before / COMMITS_TABLE)
     assert (commits.version(), commits.to_pyarrow_table().num_rows) == (2, 2)
     assert verify(before).faults.is_empty()
 
@@ -197,21 +197,21 @@ def test_many_commits_are_merged_with_the_upgrade(before: Path, monkeypatch) -> 
 @pytest.mark.parametrize("n_gone", [0, 1, 336])
 def test_rows_are_taken_out_of_files_that_lack_columns(before: Path, n_gone: int) -> None:
     """As where the document of a game has changed."""
-    place = location(before / "players")
+    place = parse_location(before / "players")
     rows = pipeline.open_lake(before).table("players").collect()
     gone = rows["game_id"].unique().sort()[:n_gone]
 
-    def mask(columns: pa.Table) -> Mask:
+    def mask(columns: pa.Table) -> RowMask:
         return pl.DataFrame(columns)["game_id"].cast(pl.String).is_in(gone.implode()).to_numpy()
 
     files = [str(file) for file in (before / "players").glob("*.parquet")]
-    changed, written = rewritten(place, "players", files, Removal(("game_id",), mask))
+    changed, written = rewritten(place, "players", files, RowRemoval(("game_id",), mask))
     kept = rows.filter(~pl.col("game_id").is_in(gone.implode()))
     assert bool(changed) == (n_gone > 0)
     assert sum(file.n_rows for file in written) == (kept.height if n_gone else 0)
     if written:
         names = [str(place / file.name) for file in written]
-        assert_same(scan("players", names).collect(), kept)
+        assert_same(scan_files("players", names).collect(), kept)
 
 
 @pytest.mark.slow
@@ -222,7 +222,7 @@ def test_a_change_that_is_killed_leaves_the_version_before(
     commit = Transaction._commit
 
     def killed(change: Transaction, table: str) -> int:
-        if table == COMMITS:
+        if table == COMMITS_TABLE:
             raise KeyboardInterrupt
         return commit(change, table)
 

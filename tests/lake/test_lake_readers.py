@@ -15,7 +15,7 @@ from lakes import tables
 
 from pipeline.catalog import write_catalog
 from pipeline.events.arrow import arrow_schema
-from pipeline.events.contracts import TABLES, VERSION, row_meaning
+from pipeline.events.contracts import TABLES, VERSION, row_description
 from pipeline.lake import open_lake
 from pipeline.lake.maintain import maintain
 
@@ -130,7 +130,7 @@ def test_a_table_says_what_it_is(used_lake: Path, table: str) -> None:
     delta = DeltaTable(used_lake / table)
     metadata = delta.metadata()
     assert metadata.name == table
-    assert metadata.description == row_meaning(table)
+    assert metadata.description == row_description(table)
     assert metadata.configuration["magic.contractVersion"] == str(VERSION)
     declared = {field.name: field for field in arrow_schema(table)}
     assert [field.name for field in delta.schema().fields] == list(declared)

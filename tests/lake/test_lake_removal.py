@@ -11,23 +11,23 @@ from hypothesis import given, strategies as st
 from numpy.random import default_rng
 
 from pipeline.errors import LakeError
-from pipeline.events.contracts import GAME_TABLES, polars_schema
+from pipeline.events.contracts import GAME_TABLES, table_schema
 from pipeline.ingest.decode import GameIds
 from pipeline.lake import open_lake
 from pipeline.lake.files import TableWriter
-from pipeline.lake.tables import scan
-from pipeline.lake.transaction import Removal, rewritten, transaction
-from pipeline.stores import location
+from pipeline.lake.tables import scan_files
+from pipeline.lake.transaction import RowRemoval, begin_transaction, rewritten
+from pipeline.stores import parse_location
 
 
-def games(ids: Sequence[str]) -> Removal:
+def games(ids: Sequence[str]) -> RowRemoval:
     gone = GameIds()
     gone.add(ids)
-    return Removal(("game_id",), lambda rows: gone.has_each(rows["game_id"]))
+    return RowRemoval(("game_id",), lambda rows: gone.has_each(rows["game_id"]))
 
 
 def result(table: str, files: Sequence[str]) -> list[str]:
-    return sorted(map(repr, scan(table, files).collect().rows())) if files else []
+    return sorted(map(repr, scan_files(table, files).collect().rows())) if files else []
 
 
 @given(data=st.data())
@@ -40,8 +40,8 @@ def test_what_is_left_is_all_but_the_rows_gone(
     known = lake.table("games").select("game_id").collect()["game_id"].sort().to_list()
     ids = data.draw(st.lists(st.sampled_from([*known, "f" * 32]), unique=True))
     table = data.draw(st.sampled_from(GAME_TABLES))
-    folder = location(tmp_path_factory.mktemp("removal"))
-    files = lake.files(table)
+    folder = parse_location(tmp_path_factory.mktemp("removal"))
+    files = lake.table_files(table)
     old, new = rewritten(folder, table, files, games(ids))
     holds = {file: set(pl.read_parquet(file)["game_id"]) for file in files}
     assert old == [file for file in files if holds[file] & set(ids)]
@@ -61,7 +61,7 @@ def test_row_groups_gone_kept_and_cut(tmp_path: Path) -> None:
     writer.close()
     whole = str(tmp_path / writer.files[0].name)
     gone = rows["game_id"].slice(0, 1000).to_list() + rows["game_id"].slice(1500, 500).to_list()
-    old, (new,) = rewritten(location(tmp_path), "votes", [whole], games(gone))
+    old, (new,) = rewritten(parse_location(tmp_path), "votes", [whole], games(gone))
     assert old == [whole]
     file = tmp_path / new.name
     footer = pq.read_metadata(file)
@@ -79,17 +79,17 @@ def frame(n_rows: int) -> pl.DataFrame:
     nothing = {pl.String: "-", pl.Boolean: False, pl.Int32: 0, pl.Int64: 0}
     return ids.to_frame().select(
         "game_id" if name == "game_id" else pl.lit(nothing[dtype.base_type()], dtype).alias(name)
-        for name, dtype in polars_schema("votes").items()
+        for name, dtype in table_schema("votes").items()
     )
 
 
 def test_a_file_that_cannot_be_read_leaves_no_new_one(tmp_path: Path, used_lake: Path) -> None:
     lake = tmp_path / "lake"
     shutil.copytree(used_lake, lake)
-    torn = Path(open_lake(lake).files("votes")[-1])
+    torn = Path(open_lake(lake).table_files("votes")[-1])
     torn.write_bytes(torn.read_bytes()[:-5])
     before = sorted((lake / "votes").glob("*.parquet"))
     ids = open_lake(lake).table("games").select("game_id").collect()["game_id"].to_list()
-    with pytest.raises(LakeError, match="verify"), transaction(lake) as change:
-        change.remove("votes", games(ids[:1]))
+    with pytest.raises(LakeError, match="verify"), begin_transaction(lake) as change:
+        change.remove_rows("votes", games(ids[:1]))
     assert sorted((lake / "votes").glob("*.parquet")) == before

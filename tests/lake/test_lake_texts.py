@@ -15,7 +15,7 @@ from lakes import rows
 from polars.testing import assert_frame_equal
 
 from pipeline.ingest import ingest
-from pipeline.lake import maintain, open_lake, stream
+from pipeline.lake import maintain, open_lake, row_stream
 from pipeline.lake.files import TableWriter
 from pipeline.lake.maintain import maintain as maintained
 from pipeline.metrics.evidence import evidence_parts
@@ -70,7 +70,7 @@ def logs(tmp_path: Path) -> Path:
 
 def groups(lake: Path) -> list[pa.Table]:
     """The row groups of all messages."""
-    parquets = map(pq.ParquetFile, open_lake(lake).files("messages"))
+    parquets = map(pq.ParquetFile, open_lake(lake).table_files("messages"))
     return [
         parquet.read_row_group(number)
         for parquet in parquets
@@ -93,7 +93,7 @@ def test_row_groups_have_bounded_bytes(
         (logs / "7.json").write_bytes(game(7, "again"))
         change()
     assert len({*before} - {*rows(lake)["messages"]}) == 7
-    assert verify(lake).is_whole
+    assert verify(lake).is_undamaged
 
 
 def test_a_merge_holds_bounded_bytes(
@@ -120,11 +120,11 @@ def test_batches_have_bounded_bytes(
     """Of one long row group, and of many: Arrow would put these together."""
     lake = tmp_path / "lake"
     monkeypatch.setattr("pipeline.lake.files.MAX_GROUP_BYTES", 10**9 if in_one else MOST)
-    monkeypatch.setattr(stream, "BATCH_BYTES", MOST)
+    monkeypatch.setattr(row_stream, "BATCH_BYTES", MOST)
     ingest(logs, lake)
-    (file,) = open_lake(lake).files("messages")
+    (file,) = open_lake(lake).table_files("messages")
     with pq.ParquetFile(file) as parquet:
-        batches = list(stream.batches(parquet, 1_000))
+        batches = list(row_stream.iter_batches(parquet, 1_000))
     assert max(batch["content"].nbytes for batch in batches) <= 2 * MOST  # by the mean of a group
     assert (
         pa.Table.from_batches(batches)["content"].to_pylist()
@@ -147,8 +147,8 @@ def test_rows_have_the_same_texts_in_pieces(
 
     short = answers()
     monkeypatch.setattr("pipeline.metrics.evidence._FEW_GAMES", -1)  # polars has them whole
-    monkeypatch.setattr("pipeline.lake.stream.LONG_BYTES", 0)
-    monkeypatch.setattr("pipeline.lake.stream.PIECE_BYTES", 100)
+    monkeypatch.setattr("pipeline.lake.row_stream.LONG_BYTES", 0)
+    monkeypatch.setattr("pipeline.lake.row_stream.PIECE_BYTES", 100)
     long = answers()
     for many, few in zip(long, short, strict=True):
         assert_frame_equal(pl.concat(many), pl.concat(few), check_row_order=False)

@@ -10,20 +10,20 @@ from msgspec.structs import replace
 from polars.testing import assert_frame_equal
 
 import pipeline
-from pipeline.answers import with_metrics
 from pipeline.api import Lake
 from pipeline.errors import MetricError, QueryError, UsageError
-from pipeline.metrics.evidence import evidence_parts, evidence_totals, sentence
-from pipeline.metrics.known import (
+from pipeline.lake_methods import with_registered_metrics
+from pipeline.metrics.evidence import evidence_parts, evidence_totals, format_sum_sentence
+from pipeline.metrics.registry import (
     NAMES,
-    Added,
     Combine,
     Metric,
+    RegisteredMetric,
     Rows,
     Term,
-    metric,
-    metrics_of,
-    sql,
+    metric_spec,
+    metric_sql,
+    use_lake_metrics,
 )
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES, PAPER
 
@@ -167,7 +167,7 @@ def test_without_sql_polars_counts_and_the_rest_says_so(lake: Lake) -> None:
     pages = [given.evidence_page("quiet", limit=7)]
     pages.append(given.evidence_page("quiet", limit=7, offset=7))
     assert pl.concat(pages).equals(counted.head(14))
-    with metrics_of(given):
+    with use_lake_metrics(given):
         assert pl.concat(evidence_parts(given, "quiet")).equals(counted)
         (first,), totals = evidence_parts(given, "quiet", limit=3), evidence_totals(given, "quiet")
     assert first.height == 3 and totals["counted"][-1] == given.evidence("quiet").height
@@ -271,7 +271,7 @@ def test_rows_of_unknown_hit_are_counted_and_named(lake: Lake) -> None:
     whole = mine.evidence_sum("first")
     assert whole["n_unknown"].to_list() == [None, n_unknown]
     said = f"{n_unknown} rows of unknown hit not counted"
-    assert said in sentence("first", whole)
+    assert said in format_sum_sentence("first", whole)
     assert said in mine.page("evidence", metric="first").html
     assert lake.metrics()["n_unknown"].sum() == 0
     with pytest.raises(MetricError, match=r"polars counts .* 1 n_unknown; SQL .* 0 n_unknown"):
@@ -284,7 +284,9 @@ def test_rows_of_unknown_hit_are_counted_and_named(lake: Lake) -> None:
 
 def test_hits_of_a_metric_that_nobody_checked_are_refused(lake: Lake) -> None:
     """As of a package, whose metric is counted in lakes that it has not seen."""
-    unchecked = with_metrics(lake, {"x": Added(declared(hit=pl.lit(2.0)), "X")})
+    unchecked = with_registered_metrics(
+        lake, {"x": RegisteredMetric(declared(hit=pl.lit(2.0)), "X")}
+    )
     for ask in (unchecked.metrics, unchecked.leaderboard, unchecked.readability):
         with pytest.raises(MetricError, match=r"`x` has a hit that is not within 0\.\.1"):
             ask()
@@ -391,7 +393,9 @@ def test_the_values_of_our_own_files_are_those_of_metrics(lake_of_formats: Path)
     lake = pipeline.open_lake(lake_of_formats)
     assert len(lake.systems) > 1
     for name in NAMES:
-        lake.with_metric(metric(name), name=f"own_{name}", sql=sql(name, PAPER))  # is not refused
+        lake.with_metric(
+            metric_spec(name), name=f"own_{name}", sql=metric_sql(name, PAPER)
+        )  # is not refused
 
 
 def test_a_game_type_that_a_term_names_twice_counts_once(lake: Lake, given: Lake) -> None:

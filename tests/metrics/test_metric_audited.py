@@ -9,13 +9,13 @@ from event_tables import ENGINES, assert_same, lake_of, stacked
 from hypothesis import given, settings, strategies as st
 
 from pipeline import games
-from pipeline.events.contracts import GAME_ROW, polars_schema
+from pipeline.events.contracts import GAME_ROW, table_schema
 from pipeline.events.readings import read_analyses, read_identifications
 from pipeline.metrics import NAMES, metrics
-from pipeline.metrics.known import metric
-from pipeline.metrics.rows import views
+from pipeline.metrics.registry import metric_spec
+from pipeline.metrics.row_queries import metric_views
 from pipeline.vocabulary import AUDITED, PAPER, GameType, Phase
-from pipeline.warehouse import connect, query
+from pipeline.warehouse import connect, run_query
 
 Tables = dict[str, pl.DataFrame]
 ROLES = {
@@ -50,8 +50,8 @@ def game(game_type: GameType, hidden: int, *rounds: tuple[str | None, ...]) -> T
                     index += 1
     return {
         name: pl.DataFrame(
-            [{column: row.get(column) for column in polars_schema(name)} for row in found],
-            polars_schema(name),
+            [{column: row.get(column) for column in table_schema(name)} for row in found],
+            table_schema(name),
         )
         for name, found in rows.items()
     }
@@ -69,9 +69,9 @@ def acting(game_type: GameType, seat: int, hidden: int) -> dict[str, object]:
         "player": f"Player {seat}",
         "model": "m",
         "role": role,
-        "side": games.kind(game_type).role(role).side,
+        "side": games.game_definition(game_type).role(role).side,
         "is_tested": True,
-        "competition": games.kind(game_type).role(role).competition,
+        "competition": games.game_definition(game_type).role(role).competition,
     }
 
 
@@ -92,8 +92,8 @@ def read(table: str, **games: Tables) -> dict[tuple[str, int, str], bool | None]
     by_polars = by_polars.select(*keys, *READ[table])
     with tempfile.TemporaryDirectory() as folder:
         select = f"SELECT {', '.join((*keys, *READ[table]))} FROM shared.read_{table}"
-        with connect(lake_of(Path(folder), tables), views(), select) as connection:
-            assert_same(query(connection, select).sort(keys), by_polars.sort(keys))
+        with connect(lake_of(Path(folder), tables), metric_views(), select) as connection:
+            assert_same(run_query(connection, select).sort(keys), by_polars.sort(keys))
     others = READ[table][0]
     first = by_polars.filter(round=1).drop("round", others)
     named = first.with_columns(pl.col("game_id").str.split("/").list.first())
@@ -307,8 +307,8 @@ def test_the_columns_are_what_sql_reads_in_the_messages(table, public_lake):
             f"FROM {table} AS rows FULL JOIN shared.read_{table} AS read "
             f"USING (game_id, seat, round{kind}) GROUP BY ALL"
         )
-        with connect(public_lake, views(), select) as connection:
-            rows = query(connection, select)
+        with connect(public_lake, metric_views(), select) as connection:
+            rows = run_query(connection, select)
         assert rows.filter(pl.col("ingested").ne_missing(pl.col("read"))).is_empty()
         n_roles = 4 if column == "claimed_role" else 2
         assert rows["ingested"].drop_nulls().n_unique() == n_roles
@@ -322,7 +322,7 @@ def test_on_the_public_games(engine, public_lake):
         for edition in (PAPER, AUDITED)
     }
     keys = ["metric", "model", "game_type"]
-    same = [name for name in NAMES if metric(name, AUDITED) is metric(name, PAPER)]
+    same = [name for name in NAMES if metric_spec(name, AUDITED) is metric_spec(name, PAPER)]
     assert set(NAMES) - set(same) == {"reasoning", "self_awareness", "rationality"}
     unchanged = pl.col("metric").is_in([*same, "rationality"])
     assert_same(

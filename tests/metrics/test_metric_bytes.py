@@ -7,15 +7,15 @@ import polars as pl
 import pytest
 from event_tables import ENGINES, Frames, lake_of
 
-from pipeline.events.contracts import polars_schema
+from pipeline.events.contracts import table_schema
 from pipeline.lake import StoredLake
 from pipeline.metrics import metrics
 from pipeline.reports.compare import compare
 from pipeline.reports.completeness import readability
 from pipeline.reports.diff import diff
 from pipeline.reports.ranking import leaderboard
-from pipeline.statistics.interval import exact_sum, scaled_sum
-from pipeline.written import json_text
+from pipeline.serialization import to_json_records
+from pipeline.statistics.intervals import exact_sum, scaled_sum
 
 N_GAMES = 900
 CREDITS = {"undercover": (0.0, 1.0, 2 / 3), "civilian": (0.0, 1.0, 1 / 3), "player": (0.0, 1.0)}
@@ -34,7 +34,7 @@ def results(sides: tuple[str, ...]) -> pl.DataFrame:
         for game in range(N_GAMES)
         for role in (sides if len(sides) == 1 else sides[: 1 + game % 2])
     ]
-    schema = polars_schema("results")
+    schema = table_schema("results")
     return pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=schema)
 
 
@@ -75,7 +75,7 @@ def test_metrics(engine: str, edition: str, sides: str, tmp_path) -> None:
         lake = lake_of(tmp_path / str(seed), shuffled)
         names = ["win_rate", "deception", "cooperation"]
         valued = metrics(lake, metric=names, edition=edition, engine=engine)
-        found.add(json_text(valued))
+        found.add(to_json_records(valued))
     assert len(found) == 1
 
 
@@ -92,7 +92,7 @@ REPORTS: dict[str, Callable[[StoredLake], pl.DataFrame]] = {
 def test_reports(report: str) -> None:
     rows = results(SIDES["both sides"])
     lakes = (Frames({"results": rows.sample(fraction=1, shuffle=True, seed=s)}) for s in SEEDS)
-    assert len({json_text(REPORTS[report](lake)) for lake in lakes}) == 1
+    assert len({to_json_records(REPORTS[report](lake)) for lake in lakes}) == 1
 
 
 def test_an_exact_sum_is_rounded_once() -> None:

@@ -7,7 +7,7 @@ import pytest
 from event_tables import ENGINES, assert_same, lake_of
 
 from pipeline.metrics import metrics
-from pipeline.metrics.known import names
+from pipeline.metrics.registry import metric_names
 from pipeline.vocabulary import PAPER, RELEASE
 
 EDITIONS = (PAPER, RELEASE)
@@ -15,7 +15,7 @@ EDITIONS = (PAPER, RELEASE)
 
 @pytest.mark.some(10)
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize(("edition", "name"), [(e, n) for e in EDITIONS for n in names(e)])
+@pytest.mark.parametrize(("edition", "name"), [(e, n) for e in EDITIONS for n in metric_names(e)])
 def test_case(name, engine, edition, tmp_path):
     case = import_module(f"cases.{name}")
     lake = lake_of(tmp_path, case.TABLES)

@@ -13,15 +13,15 @@ from event_tables import ENGINES, ODD, assert_same, lake_of, stacked
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from random_tables import event_tables, shuffled
 
-from pipeline.events.contracts import role_rows
+from pipeline.events.contracts import registered_roles
 from pipeline.lake import StoredLake
-from pipeline.metrics import NAMES, metric, metrics
-from pipeline.metrics.known import file_of, names
+from pipeline.metrics import NAMES, metric_spec, metrics
+from pipeline.metrics.registry import file_of, metric_names
 from pipeline.metrics.request import Request
-from pipeline.metrics.rows import attempts, in_schema, rows, views
-from pipeline.sqlfiles import header, text
-from pipeline.vocabulary import AUDITED, DEFAULT_GAMES, EDITIONS, PAPER, RELEASE
-from pipeline.warehouse import connect, query
+from pipeline.metrics.row_queries import attempts, metric_views, qualified_view_name, rows
+from pipeline.sql_files import read_file, read_header
+from pipeline.vocabulary import AUDITED, DEFAULT_N_GAMES, EDITIONS, PAPER, RELEASE
+from pipeline.warehouse import connect, run_query
 
 # All metrics are asked of each example, by both engines.
 FEW = settings(
@@ -107,7 +107,7 @@ def questions(draw: st.DrawFn, edition: str, tables: dict[str, pl.DataFrame]) ->
         "by": by,
         "model": draw(st.none() | named),
         "game_type": draw(st.none() | st.lists(st.sampled_from(game_types))),
-        "num_of_game": draw(st.integers(1, 30)) if edition == RELEASE else DEFAULT_GAMES,
+        "num_of_game": draw(st.integers(1, 30)) if edition == RELEASE else DEFAULT_N_GAMES,
         "where": None if edition == RELEASE else draw(st.none() | conditions),
     }
 
@@ -141,15 +141,15 @@ def test_engines_agree_by_a_column_of_one_metric(tables, by):
     assert_same(*both(tables, metric="reasoning", by=by))
 
 
-@pytest.mark.parametrize(("edition", "name"), [(e, n) for e in EDITIONS for n in names(e)])
+@pytest.mark.parametrize(("edition", "name"), [(e, n) for e in EDITIONS for n in metric_names(e)])
 def test_headers_say_what_is_declared(edition, name):
     """The engine relies on a file's layout: only the final SELECT is at the left."""
-    declared, result = metric(name, edition), header(file_of(name, edition))
+    declared, result = metric_spec(name, edition), read_header(file_of(name, edition))
     assert result["metric"] == [name]
     assert result["edition"] == [edition] or edition == AUDITED
     assert result["range"] == [f"0..{declared.high:.3g}"]
     assert {"title", "order", "row", "value", "source"} <= result.keys()
-    sql = text(file_of(name, edition))
+    sql = read_file(file_of(name, edition))
     assert sql.count("\nSELECT\n") == 1
     assert "$" not in sql
 
@@ -216,13 +216,13 @@ EVIDENCE = (
 )
 
 
-every_view = cache(views)
+every_view = cache(metric_views)
 
 
 def asked(lake: StoredLake, *queries: str) -> list[pl.DataFrame]:
     """The queries' results, over the metrics' views."""
     with connect(lake, every_view(), "\n".join(queries)) as connection:
-        return [query(connection, one) for one in queries]
+        return [run_query(connection, one) for one in queries]
 
 
 def terms_of(values: pl.DataFrame, name: str, *by: str) -> pl.DataFrame:
@@ -244,12 +244,13 @@ def test_evidence_is_the_rows_that_were_counted(edition, tables):
         found = asked(
             lake,
             *(
-                f"SELECT {columns} FROM {in_schema('evidence', edition, name)} ORDER BY ALL"
-                for name in names(edition)
+                f"SELECT {columns} FROM {qualified_view_name('evidence', edition, name)} ORDER "
+                "BY ALL"
+                for name in metric_names(edition)
             ),
         )
-        for name, evidence in zip(names(edition), found, strict=True):
-            counted = rows(metric(name, edition), lake.table, request).filter("is_counted")
+        for name, evidence in zip(metric_names(edition), found, strict=True):
+            counted = rows(metric_spec(name, edition), lake.table, request).filter("is_counted")
             polars = counted.select(EVIDENCE).sort(pl.all(), nulls_last=True).collect()
             assert_same(evidence, polars)
             # Where a hit is unknown, the sum is.
@@ -259,7 +260,7 @@ def test_evidence_is_the_rows_that_were_counted(edition, tables):
             )
             keys = ["model", "term"]
             shown = expected.select(keys).join(sums, on=keys, how="left", nulls_equal=True)
-            is_fixed = any(term.fixed_count for term in metric(name, edition).terms)
+            is_fixed = any(term.fixed_count for term in metric_spec(name, edition).terms)
             compared = [*keys, "hits", *([] if is_fixed else ["counted"])]
             assert_same(
                 shown.fill_null(0).select(compared).sort(keys),
@@ -279,10 +280,11 @@ def test_what_is_unknown_has_no_word(tables):
         columns = ["game_id", "term", "what", "hit", "is_counted"]
         selected = ", ".join(columns)
         by_sql = asked(
-            lake, *(f"SELECT {selected} FROM ({attempts(name, PAPER)})" for name in names(PAPER))
+            lake,
+            *(f"SELECT {selected} FROM ({attempts(name, PAPER)})" for name in metric_names(PAPER)),
         )
-        for name, sql in zip(names(PAPER), by_sql, strict=True):
-            polars = rows(metric(name, PAPER), lake.table, request).select(columns).collect()
+        for name, sql in zip(metric_names(PAPER), by_sql, strict=True):
+            polars = rows(metric_spec(name, PAPER), lake.table, request).select(columns).collect()
             for found in (polars, sql):
                 assert found.filter(pl.col("hit").is_null(), pl.col("what").is_in(words)).is_empty()
             assert_same(*(one.sort(pl.all(), nulls_last=True) for one in (sql, polars)))
@@ -300,8 +302,8 @@ def test_views_are_a_second_opinion_on_the_values(edition, tables):
         parts = asked(
             lake,
             *(
-                f"SELECT '{name}' AS metric, * FROM {in_schema('', edition, name)}"
-                for name in names(edition)
+                f"SELECT '{name}' AS metric, * FROM {qualified_view_name('', edition, name)}"
+                for name in metric_names(edition)
             ),
         )
         view = pl.concat(parts, how="vertical_relaxed")
@@ -344,11 +346,11 @@ def check_terms(lake: StoredLake, edition: str, values: pl.DataFrame) -> None:
     found = asked(
         lake,
         *(
-            f"SELECT {', '.join(columns)} FROM {in_schema('terms', edition, name)}"
-            for name in names(edition)
+            f"SELECT {', '.join(columns)} FROM {qualified_view_name('terms', edition, name)}"
+            for name in metric_names(edition)
         ),
     )
-    for name, terms in zip(names(edition), found, strict=True):
+    for name, terms in zip(metric_names(edition), found, strict=True):
         # A model without any row of a metric has no row in its view.
         expected = (
             values.filter(pl.col("n_games") > 0, metric=name)
@@ -365,11 +367,13 @@ def check_terms(lake: StoredLake, edition: str, values: pl.DataFrame) -> None:
 @pytest.mark.slow
 def test_no_view_holds_two_editions_and_unions_hold_every_metric(of_cases):
     for edition in EDITIONS:
-        every = {(name, edition) for name in names(edition)}
+        every = {(name, edition) for name in metric_names(edition)}
         found: dict[str, dict[str, set[tuple[str, str]]]] = {}
-        of_views = list(product(("attempts", "evidence", "terms"), ("metrics", *names(edition))))
+        of_views = list(
+            product(("attempts", "evidence", "terms"), ("metrics", *metric_names(edition)))
+        )
         selected = (
-            f"SELECT DISTINCT metric, edition FROM {in_schema(schema, edition, of)}"
+            f"SELECT DISTINCT metric, edition FROM {qualified_view_name(schema, edition, of)}"
             for schema, of in of_views
         )
         for (schema, of), pairs in zip(of_views, asked(of_cases, *selected), strict=True):
@@ -387,9 +391,9 @@ def test_a_plain_mean_is_the_ratio_of_a_value_that_is_one(edition, of_cases):
     values = metrics(of_cases, edition=edition, by=["model"], confidence=None)
     keys, n_compared = ["model"], 0
     asked_of = [
-        (name, in_schema(schema, edition, name))
-        for name in names(edition)
-        if not any(term.fixed_count for term in metric(name, edition).terms)
+        (name, qualified_view_name(schema, edition, name))
+        for name in metric_names(edition)
+        if not any(term.fixed_count for term in metric_spec(name, edition).terms)
         for schema in ("attempts", "evidence")
     ]
     every = asked(
@@ -414,7 +418,7 @@ def test_a_plain_mean_is_the_ratio_of_a_value_that_is_one(edition, of_cases):
 def test_votes_count_where_the_lake_has_a_role_that_is_sought(edition, counted, tmp_path):
     """Whatever is declared since: the release edition alone asks no roles."""
     is_other = pl.col("game_type") != "chameleon"
-    roles = role_rows().with_columns(is_sought=pl.col("is_sought") & is_other)
+    roles = registered_roles().with_columns(is_sought=pl.col("is_sought") & is_other)
     lake = lake_of(tmp_path, VOTES | {"roles": roles})
     for engine in ENGINES:
         values = metrics(lake, metric="judgement", model="m", edition=edition, engine=engine)

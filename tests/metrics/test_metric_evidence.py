@@ -13,19 +13,19 @@ from random_tables import event_tables
 
 from pipeline import warehouse
 from pipeline.errors import UsageError
-from pipeline.events.contracts import polars_schema
-from pipeline.metrics import metric, metrics
+from pipeline.events.contracts import table_schema
+from pipeline.metrics import metric_spec, metrics
 from pipeline.metrics.evidence import (
-    COLUMNS,
+    EVIDENCE_COLUMNS,
     evidence,
     evidence_page,
     evidence_parts,
     evidence_totals,
 )
-from pipeline.metrics.known import ORIGIN, names
+from pipeline.metrics.registry import ORIGIN_COLUMNS, metric_names
 from pipeline.vocabulary import EDITIONS, PAPER, RELEASE
 
-NO_MESSAGES = pl.DataFrame(schema=polars_schema("messages"))
+NO_MESSAGES = pl.DataFrame(schema=table_schema("messages"))
 SUMS = {"hits": pl.col("hit").sum(), "counted": pl.len().cast(pl.Int64)}
 
 
@@ -41,7 +41,7 @@ def ordered(rows: pl.DataFrame) -> pl.DataFrame:
 
 @pytest.mark.some(5)
 @pytest.mark.slow
-@pytest.mark.parametrize(("edition", "name"), [(e, n) for e in EDITIONS for n in names(e)])
+@pytest.mark.parametrize(("edition", "name"), [(e, n) for e in EDITIONS for n in metric_names(e)])
 def test_evidence_on_the_public_games(name, edition, public_lake):
     """D4: both engines have the same rows; their sums are the metric's hits and counts."""
     rows = evidence(public_lake, name, edition=edition)
@@ -51,7 +51,7 @@ def test_evidence_on_the_public_games(name, edition, public_lake):
     values = metrics(public_lake, metric=[name], edition=edition, by=["model"])
     summed = rows.group_by("model", "term").agg(**SUMS)
     expected = terms(values, "model")
-    if any(term.fixed_count for term in metric(name, edition).terms):
+    if any(term.fixed_count for term in metric_spec(name, edition).terms):
         summed, expected = summed.drop("counted"), expected.drop("counted")
     assert_same(ordered(summed.filter(pl.col("hits").is_not_null())), ordered(expected))
 
@@ -66,8 +66,8 @@ def test_evidence_on_the_public_games(name, edition, public_lake):
 # Every metric of every edition; and hits and misses, which are chosen alike in all editions, of
 # those of one and of one whose hits can be unknown.
 PARTS = [
-    *((edition, name, None) for edition in EDITIONS for name in names(edition)),
-    *((PAPER, name, hit) for name in names(PAPER) for hit in (True, False)),
+    *((edition, name, None) for edition in EDITIONS for name in metric_names(edition)),
+    *((PAPER, name, hit) for name in metric_names(PAPER) for hit in (True, False)),
     *((RELEASE, "win_rate", hit) for hit in (True, False)),
 ]
 
@@ -100,13 +100,13 @@ def test_more_than_fits_into_memory_goes_to_the_disk(tmp_path, monkeypatch):
     lake = lake_of(tmp_path, {})
     select = "SELECT md5(CAST(range AS VARCHAR)) AS text FROM range(3_000_000) ORDER BY text"
     monkeypatch.setattr(warehouse, "BOUNDED_MEMORY", 2**26)
-    with warehouse.bounded(lake, {}, select, sorts_texts=True) as connection:
-        assert sum(part.height for part in warehouse.parts(connection, select)) == 3_000_000
+    with warehouse.connect_with_memory_limit(lake, {}, select, sorts_texts=True) as connection:
+        assert sum(part.height for part in warehouse.iter_parts(connection, select)) == 3_000_000
     with (
         warehouse.connect(lake, {}, select, memory=2**26, threads=1) as connection,
         pytest.raises(duckdb.OutOfMemoryException),
     ):
-        list(warehouse.parts(connection, select))
+        list(warehouse.iter_parts(connection, select))
 
 
 LAKE = Frames(
@@ -130,7 +130,9 @@ LAKE = Frames(
 @pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(
-    asked=st.sampled_from([(edition, name) for edition in EDITIONS for name in names(edition)]),
+    asked=st.sampled_from(
+        [(edition, name) for edition in EDITIONS for name in metric_names(edition)]
+    ),
     tables=event_tables(),
     size=st.sampled_from([3, 7, 50]),
     most_by_polars=st.sampled_from([-1, 50_000]),
@@ -154,7 +156,7 @@ def test_pages_are_the_whole(asked, tables, size, most_by_polars, unclear):
 
 def test_a_row_has_its_message_and_none_where_the_log_has_none():
     rows = evidence(LAKE, "judgement")
-    assert rows.columns == [*COLUMNS, *ORIGIN]
+    assert rows.columns == [*EVIDENCE_COLUMNS, *ORIGIN_COLUMNS]
     assert rows.height == metrics(LAKE, metric="judgement", by=[])["counted"].item()
     spoken = rows.filter(pl.col("content").is_not_null())
     assert spoken["content"].to_list() == ["I vote for Player 3"]

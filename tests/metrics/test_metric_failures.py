@@ -18,10 +18,10 @@ import pipeline
 from pipeline.api import Lake
 from pipeline.cli import main
 from pipeline.errors import UsageError
-from pipeline.events.contracts import polars_schema
+from pipeline.events.contracts import table_schema
 from pipeline.lake import StoredLake, reopened
 from pipeline.metrics import metrics
-from pipeline.warehouse import answer, connect
+from pipeline.warehouse import connect, run_trusted_query
 
 FEW = settings(
     max_examples=max(3, settings.default.max_examples // 6),
@@ -130,14 +130,14 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 def test_a_failure_is_that_of_a_model_and_role(
     cases: Lake, case: str, columns: tuple[str, ...], expected: list[tuple[Any, ...]]
 ) -> None:
-    lake = cases.of_system(case).with_failures("loss").with_names({"Alpha": "alpha"})
+    lake = cases.for_system(case).with_failures("loss").with_names({"Alpha": "alpha"})
     for results in (lake.table("results").collect(), lake.sql("FROM results")):
         assert results.select(columns).sort(columns[:2]).rows() == expected
 
 
 def test_a_seat_that_is_not_tested_fails_for_no_other(cases: Lake) -> None:
     """Also of the same model and role: its failure is that of nobody who is counted."""
-    lake = cases.of_system("not tested")
+    lake = cases.for_system("not tested")
     values = [one.metrics(metric="win_rate") for one in (lake, lake.with_failures("loss"))]
     assert values[0].equals(values[1].drop("failures"))
     assert lake.completeness()["n_failed"].to_list() == [0, 0]
@@ -146,7 +146,7 @@ def test_a_seat_that_is_not_tested_fails_for_no_other(cases: Lake) -> None:
 def test_ratings_stay_what_the_log_says(cases: Lake) -> None:
     """They are of who beat whom: what one side loses by a failure, the other has not won."""
     pytest.importorskip("statsmodels")
-    lake = cases.of_system("ratings")
+    lake = cases.for_system("ratings")
     expected = lake.ratings()
     assert expected["n_games"].sum() == 2 * 60
     lost = lake.with_failures("loss")
@@ -157,7 +157,7 @@ def test_ratings_stay_what_the_log_says(cases: Lake) -> None:
 
 
 def test_a_negotiation_that_a_model_failed_is_no_agreement(cases: Lake) -> None:
-    lake = cases.of_system("negotiation").with_failures("loss")
+    lake = cases.for_system("negotiation").with_failures("loss")
     values = lake.metrics(metric=["cooperation", "coordination"], by="model")
     assert values.select("metric", "model", "hits", "counted").rows() == [
         ("cooperation", "alpha", 0.0, 1),
@@ -184,7 +184,7 @@ def with_failures(tables: dict[str, pl.DataFrame], seed: int) -> dict[str, pl.Da
         of_nobody = {"message_index": 90 + row["seat"], "seat": None, "parse_status": "outage"}
         said.append(row | of_nobody)
     plain = {"content": "", "phase": "other", "visible_to": []}
-    messages = pl.DataFrame([row | plain for row in said], schema=polars_schema("messages"))
+    messages = pl.DataFrame([row | plain for row in said], schema=table_schema("messages"))
     return tables | {"players": players, "messages": messages}
 
 
@@ -227,7 +227,7 @@ def test_results_are_those_of_a_plain_loop(tables: Any, seed: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         lake = lost_in(Path(folder), tables)
         for rows in (lake.table("results").collect(), by_duckdb(lake)):
-            assert dict(rows.schema) == polars_schema("results")
+            assert dict(rows.schema) == table_schema("results")
             assert sorted(rows.rows(), key=repr) == expected
         stored = lake.with_failures("exclude").table("results").collect()
         assert sorted(stored.rows(), key=repr) == sorted(tables["results"].rows(), key=repr)
@@ -235,7 +235,7 @@ def test_results_are_those_of_a_plain_loop(tables: Any, seed: int) -> None:
 
 def by_duckdb(lake: StoredLake) -> pl.DataFrame:
     with connect(lake, {}, "FROM results") as connection:
-        return answer(connection, "FROM results").cast(dict(polars_schema("results")))
+        return run_trusted_query(connection, "FROM results").cast(dict(table_schema("results")))
 
 
 @FEW
@@ -256,7 +256,7 @@ def test_engines_agree(tables: Any, seed: int, by: str | None) -> None:
 
 def test_it_is_a_way_to_see_a_lake(lake: Lake) -> None:
     lost = pipeline.open_lake(lake.path, failures="loss")
-    copies = [pickle.loads(pickle.dumps(lost)), reopened(lost), lost.of_system("example")]
+    copies = [pickle.loads(pickle.dumps(lost)), reopened(lost), lost.for_system("example")]
     assert {copy.failures for copy in copies} == {"loss"}
     assert lost.state != lake.state == lost.with_failures("exclude").state
     assert lost.with_failures("loss") is lost

@@ -26,7 +26,7 @@ def pasted(lake: StoredLake) -> pl.DataFrame:
     """What each file of a metric gives, with nothing of the package between it and DuckDB."""
     with duckdb.connect() as connection:
         for table in ("roles", *GAME_TABLES):
-            if files := lake.files(table):
+            if files := lake.table_files(table):
                 connection.execute(f"CREATE VIEW {table} AS SELECT * FROM read_parquet({files})")
         connection.execute("CREATE SCHEMA shared")
         names = ("release_parameters", "played", "answers", "read_decisions", "read_contributions")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.api import Lake, open_lake
-from pipeline.metrics.evidence import sentence
+from pipeline.metrics.evidence import format_sum_sentence
 
 MODEL = "sim-atlas"
 # One model without the hidden side, as where it had other seats at larger tables.
@@ -50,14 +50,16 @@ def test_what_is_beside_a_value_is_of_its_group(lake: Lake) -> None:
 def test_it_is_marked_in_every_form(lake: Lake) -> None:
     shown = lake.present("metrics", metric="win_rate", by="model", where=WHERE)
     assert NOTE in shown.notes
-    (value,) = [one for one in shown.fields if one.name == "value"]
+    (value,) = [one for one in shown.visible_fields if one.name == "value"]
     marks = dict(zip(shown.rows["model"], (cell.mark for cell in value.cells), strict=True))
     assert marks.pop(MODEL).endswith("*")
     assert not any(mark.endswith("*") for mark in marks.values())
     assert '"lacks":["chameleon_as_chameleon"' in shown.json()
     assert "chameleon_as_chameleon" in shown.csv()
     whole = lake.evidence_sum("win_rate", model=MODEL, where=WHERE)
-    assert f"lacks what other models have: {', '.join(LACKED)}" in sentence("win_rate", whole)
+    assert f"lacks what other models have: {', '.join(LACKED)}" in format_sum_sentence(
+        "win_rate", whole
+    )
     pages = (
         ("metric", {"metric": "win_rate"}),
         ("leaderboard", {}),
@@ -78,4 +80,4 @@ def test_the_sum_of_one_model_is_that_of_all(lake: Lake) -> None:
             key: value for key, value in whole.items() if key in row
         }
     none = lake.evidence_sum("win_rate", model=MODEL, where=f"model <> '{MODEL}'")
-    assert "no row meets the condition" in sentence("win_rate", none)
+    assert "no row meets the condition" in format_sum_sentence("win_rate", none)

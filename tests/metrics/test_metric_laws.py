@@ -12,8 +12,14 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from random_tables import MODELS, event_tables, shuffled
 
 from pipeline.errors import UsageError
-from pipeline.metrics import metric, metrics
-from pipeline.metrics.known import MISSING, POOLED, REPLAYS, Combine, names as names_in
+from pipeline.metrics import metric_spec, metrics
+from pipeline.metrics.registry import (
+    MISSING_COLUMNS,
+    POOLED_COMBINES,
+    REPLAY_COLUMNS,
+    Combine,
+    metric_names as names_in,
+)
 from pipeline.vocabulary import EDITIONS
 
 Tables = dict[str, pl.DataFrame]
@@ -24,7 +30,9 @@ LAW = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 KEYS = ["metric", "model", "game_type"]
-OVER_FIXED_COUNT = {term.name for term in metric("win_rate", "release").terms if term.fixed_count}
+OVER_FIXED_COUNT = {
+    term.name for term in metric_spec("win_rate", "release").terms if term.fixed_count
+}
 
 
 def values(tables: Tables, edition: str, **question) -> pl.DataFrame:
@@ -80,7 +88,7 @@ def test_a_model_is_measured_on_its_own(tables, edition, model):
     own["games"] = games_of(tables)
     # Whether it is complete, or played some more often, is a matter of what the others played.
     together, alone = (
-        rows.drop("is_complete", *MISSING, *REPLAYS)
+        rows.drop("is_complete", *MISSING_COLUMNS, *REPLAY_COLUMNS)
         for rows in (values(tables, edition, model=[model]), values(own, edition))
     )
     assert_same(together, alone.filter(model=model))
@@ -116,7 +124,7 @@ def is_unknown(declared, reason):
 
 
 def in_range(row: dict) -> None:
-    declared = metric(row["metric"], row["edition"])
+    declared = metric_spec(row["metric"], row["edition"])
     has_value = row["value"] is not None
     assert has_value is (row["reason"] is None)
     assert not has_value or 0 <= row["value"] <= declared.high + 1e-12
@@ -130,7 +138,7 @@ def in_range(row: dict) -> None:
 
 def made_of_terms(row: dict) -> None:
     """Asserts that the value, hits and counted are what the terms come to."""
-    declared = metric(row["metric"], row["edition"])
+    declared = metric_spec(row["metric"], row["edition"])
     terms = row["terms"]
     if any(term["hits"] is None for term in terms):
         assert row["value"] is None
@@ -140,7 +148,7 @@ def made_of_terms(row: dict) -> None:
     ratios = [t["hits"] / t["counted"] if t["counted"] else None for t in terms]
     assert [t["value"] for t in terms] == ratios
     is_mean_of_one = declared.combine is Combine.MEAN and ratios.count(None) == len(ratios) - 1
-    if declared.combine in POOLED or len(terms) == 1 or is_mean_of_one:
+    if declared.combine in POOLED_COMBINES or len(terms) == 1 or is_mean_of_one:
         assert (row["hits"], row["counted"]) == (pytest.approx(hits), counted)
         assert row["value"] is None or row["value"] == pytest.approx(hits / counted)
     else:
@@ -174,7 +182,7 @@ def test_every_model_has_a_row_over_all_and_one_for_each_game_type(tables, editi
     played = tables["results"].select("model", "game_type").unique()
     for name in names_in(edition):
         found = rows.filter(metric=name).select("model", "game_type")
-        kinds = metric(name, edition).game_types
+        kinds = metric_spec(name, edition).game_types
         has_types = edition != "release" or len(kinds) == 1
         of_types = played.filter(pl.col("game_type").is_in(kinds)) if has_types else played.clear()
         over_all = played.select("model", game_type=pl.lit("all")).unique()

@@ -12,7 +12,7 @@ import pipeline
 from pipeline.api import Lake
 from pipeline.cli import main
 from pipeline.ingest import ingest
-from pipeline.metrics.known import REPLAYS
+from pipeline.metrics.registry import REPLAY_COLUMNS
 from pipeline.simulate import simulate
 
 MODEL = "sim-atlas"
@@ -70,11 +70,13 @@ def twice(ingests: Ingests) -> Lake:
 
 def test_values_and_the_leaderboard_say_what_was_replayed(twice: Lake) -> None:
     board = twice.leaderboard()
-    counts = {model: numbers for model, *numbers in board.select("model", *REPLAYS).iter_rows()}
+    counts = {
+        model: numbers for model, *numbers in board.select("model", *REPLAY_COLUMNS).iter_rows()
+    }
     assert counts.pop(MODEL) == [N_GAMES, N_REPEATS]
     assert set(map(tuple, counts.values())) == {(0, 0)}
     rows = twice.metrics(metric="win_rate").filter(model=MODEL)
-    assert rows.filter(game_type="all").select(*REPLAYS).row(0) == (N_GAMES, N_REPEATS)
+    assert rows.filter(game_type="all").select(*REPLAY_COLUMNS).row(0) == (N_GAMES, N_REPEATS)
     of_types = rows.filter(rows["game_type"] != "all")
     assert of_types["n_replays"].to_list() == [4, 2, 2, 2, 4]
     assert of_types["n_repeats"].sum() == N_REPEATS
@@ -101,7 +103,7 @@ def test_settings_that_all_replay_alike_are_no_news(
     if again:
         ingest(second_run(first, tmp_path / "again", again), tmp_path / "lake")
     lake = pipeline.open_lake(tmp_path / "lake")
-    assert lake.leaderboard().select(*REPLAYS).sum().row(0) == (0, 0)
+    assert lake.leaderboard().select(*REPLAY_COLUMNS).sum().row(0) == (0, 0)
     assert not any("repla" in note for note in lake.present("leaderboard").notes)
 
 

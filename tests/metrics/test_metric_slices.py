@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from random_tables import event_tables, shuffled
 
 from pipeline.errors import UsageError
-from pipeline.events.contracts import polars_schema
+from pipeline.events.contracts import table_schema
 from pipeline.metrics import NAMES, metrics
 from pipeline.metrics.evidence import evidence
 from pipeline.metrics.request import GAME_COLUMNS, condition
@@ -100,7 +100,7 @@ def with_games(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         n_players=3,
         n_messages=0,
     )
-    schema = polars_schema("games")
+    schema = table_schema("games")
     missing = [
         pl.lit(None, dtype).alias(name) for name, dtype in schema.items() if name not in games
     ]

@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from random_tables import event_tables
 
 from pipeline.lake import StoredLake
-from pipeline.metrics.completeness import played
-from pipeline.metrics.known import metric, names
-from pipeline.metrics.request import Request, condition_on
-from pipeline.metrics.rows import rows
-from pipeline.metrics.values import Counts, Question, clusters, count
+from pipeline.metrics.completeness import played_games
+from pipeline.metrics.estimates import CountQuery, Counts, clusters, count_with_engine
+from pipeline.metrics.registry import metric_names, metric_spec
+from pipeline.metrics.request import Request, parse_condition
+from pipeline.metrics.row_queries import rows
 from pipeline.vocabulary import AUDITED, PAPER, RELEASE
 
 FEW = settings(
@@ -37,21 +37,21 @@ def test_the_tally_is_what_a_loop_counts(edition, tables, data):
     where = None if is_release else data.draw(st.sampled_from(CONDITIONS))
     with TemporaryDirectory() as folder:
         lake = lake_of(Path(folder), tables, 2)
-        condition = None if where is None else condition_on(names(edition), where)
+        condition = None if where is None else parse_condition(metric_names(edition), where)
         request = Request(edition=edition, by=by, where=condition, num_of_game=9)
-        declared = {name: metric(name, edition) for name in names(edition)}
-        of_settings = clusters(played(lake), request) if data.draw(st.booleans()) else None
-        question = Question(declared, request, with_games=[*declared], clusters=of_settings)
+        declared = {name: metric_spec(name, edition) for name in metric_names(edition)}
+        of_settings = clusters(played_games(lake), request) if data.draw(st.booleans()) else None
+        question = CountQuery(declared, request, with_games=[*declared], clusters=of_settings)
         expected = looped(lake, question)
         for engine in ENGINES:
-            found = records(count(lake, question, engine), question)
+            found = records(count_with_engine(lake, question, engine), question)
             assert found == expected, engine
 
 
 Records = tuple[dict[tuple, tuple], dict[tuple, tuple], dict[tuple, int]]
 
 
-def records(counts: Counts, question: Question) -> Records:
+def records(counts: Counts, question: CountQuery) -> Records:
     """The rows of each frame by its keys; of games, those of groups that have any."""
     n = 1 + len(question.request.fine)
     at = n + (1 if question.clusters is None else 3)
@@ -65,7 +65,7 @@ def known(sums: pl.DataFrame) -> list[tuple]:
     return sums.with_columns(pl.col("hits").cast(pl.Float64).fill_null(0)).rows()
 
 
-def looped(lake: StoredLake, question: Question) -> Records:
+def looped(lake: StoredLake, question: CountQuery) -> Records:
     """The same, by a loop over the rows of each metric: sums of fractions, and sets of games."""
     request, of_settings = question.request, question.clusters
     by_game = set(of_settings.by_game if of_settings else ())

@@ -8,15 +8,15 @@ from event_tables import ENGINES, Frames, lake_of, table
 from hypothesis import HealthCheck, given, settings, strategies as st
 from random_tables import event_tables
 
-from pipeline.cells import few
-from pipeline.metrics import NAMES, metric, metrics
-from pipeline.metrics.known import POOLED, THIN
+from pipeline.metrics import NAMES, metric_spec, metrics
+from pipeline.metrics.estimates import LEAST_SETTINGS
+from pipeline.metrics.registry import POOLED_COMBINES, THIN
 from pipeline.metrics.request import POOL, Request
-from pipeline.metrics.rows import rows
-from pipeline.metrics.values import LEAST_SETTINGS
+from pipeline.metrics.row_queries import rows
 from pipeline.reports.compare import compare
 from pipeline.reports.diff import diff
 from pipeline.reports.ranking import leaderboard
+from pipeline.text_format import few
 from pipeline.vocabulary import EDITIONS
 
 
@@ -83,7 +83,7 @@ def test_thin_terms_are_counted_one_by_one(tables, edition, by):
     request = Request(edition=edition, by=by)
     found = metrics(lake, edition=edition, by=by)
     for name in found["metric"].unique():
-        declared = metric(name, edition)
+        declared = metric_spec(name, edition)
         counted = defaultdict(Counter)
         sides = lake.table("results").filter("is_tested").collect().to_dicts()
         settings_of = defaultdict(set)
@@ -95,7 +95,7 @@ def test_thin_terms_are_counted_one_by_one(tables, edition, by):
             settings_of[side["model"], side["competition"]].add(side["setting_id"])
         for row in rows(declared, lake.table, request).collect().iter_rows(named=True):
             if row["is_counted"]:
-                term = POOL if declared.combine in POOLED else row["term"]
+                term = POOL if declared.combine in POOLED_COMBINES else row["term"]
                 side = row["model"], row["competition"]
                 is_one = len(settings_of[side]) == 1
                 cluster = row["game_id" if is_one else "setting_id"]

@@ -12,7 +12,7 @@ import pytest
 from pipeline.ingest import ingest
 from pipeline.lake import StoredLake, open_lake
 from pipeline.metrics.evidence import evidence
-from pipeline.metrics.known import ORIGIN, metric, names
+from pipeline.metrics.registry import ORIGIN_COLUMNS, metric_names, metric_spec
 from pipeline.reports.transcript import transcript, transcripts
 from pipeline.simulate import simulate
 from pipeline.vocabulary import EDITIONS, RELEASE
@@ -30,8 +30,8 @@ def repeated_lake(tmp_path_factory: pytest.TempPathFactory) -> StoredLake:
 
 
 def assert_all_marks_are_evidence(lake: StoredLake, game_ids: list[str], edition: str) -> None:
-    whole = pl.concat([evidence(lake, name, edition=edition) for name in names(edition)])
-    expected = whole.filter(pl.col("game_id").is_in(game_ids)).drop(ORIGIN)
+    whole = pl.concat([evidence(lake, name, edition=edition) for name in metric_names(edition)])
+    expected = whole.filter(pl.col("game_id").is_in(game_ids)).drop(ORIGIN_COLUMNS)
     together = pl.concat([one.counted for one in transcripts(lake, game_ids, edition=edition)])
     alone = pl.concat(
         [transcript(lake, game_id, edition=edition).counted for game_id in game_ids[:9]]
@@ -67,15 +67,15 @@ def test_a_number_of_games_is_that_of_evidence(n_games: int, repeated_lake: Stor
     games = repeated_lake.table("games").select("game_id").collect()["game_id"].to_list()
     asked = {"edition": RELEASE, "num_of_game": n_games}
     counted = pl.concat([one.counted for one in transcripts(repeated_lake, games, **asked)])
-    for name in names(RELEASE):
+    for name in metric_names(RELEASE):
         assert counted.filter(metric=name).height == evidence(repeated_lake, name, **asked).height
 
 
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_what_looks_at_other_games_says_so(edition: str) -> None:
     """A rank or a count over other rows is over several games, unless it is over each."""
-    for name in names(edition):
-        for rows in metric(name, edition).rows:
+    for name in metric_names(edition):
+        for rows in metric_spec(name, edition).rows:
             parts = (rows.term, rows.what, rows.hit, rows.where, rows.counted)
             texts = [str(one) for one in parts if one is not None]
             assert any(".over(" in text for text in texts) == rows.spans_games

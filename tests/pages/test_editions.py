@@ -9,10 +9,10 @@ import pytest
 from test_roles import Kept
 
 from pipeline.api import Lake
-from pipeline.metrics.known import header, metric, names
+from pipeline.metrics.registry import metric_names, metric_spec, sql_header
 from pipeline.pages import NAMES, content, fragment, page, parameters
 from pipeline.pages.content import Content
-from pipeline.pages.render import page_link
+from pipeline.pages.templating import page_link
 from pipeline.vocabulary import EDITIONS, PAPER
 
 WITH_EDITIONS = [name for name in NAMES if "edition" in page(name).parameters.__struct_fields__]
@@ -72,7 +72,7 @@ def test_every_row_of_evidence_leads_to_its_mark(
 ) -> None:
     """All rows of some games, among which is each kind of row, or of all games."""
     kept, seen = Kept(opened), dict[str, Content]()
-    for name in names(edition):
+    for name in metric_names(edition):
         asked = parameters("evidence", {"metric": name, "edition": edition})
         found = page("evidence").content(opened, asked)
         text = str(fragment("evidence", found, asked, page_link))
@@ -97,12 +97,12 @@ def test_every_row_of_evidence_leads_to_its_mark(
 
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_a_page_of_a_metric_defines_it_in_the_edition(edition: str, opened: Lake) -> None:
-    for name in names(edition):
+    for name in metric_names(edition):
         found = content(
             "metric", opened, parameters("metric", {"metric": name, "edition": edition})
         )
-        assert found.choices["metric"] == names(edition)
-        said, declared = header(name, edition), metric(name, edition)
+        assert found.choices["metric"] == metric_names(edition)
+        said, declared = sql_header(name, edition), metric_spec(name, edition)
         assert found.head.value == " ".join(said["value"])
         assert found.head.row == " ".join(said["row"])
         assert found.source == " ".join(said["source"])

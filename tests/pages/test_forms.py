@@ -13,9 +13,9 @@ from servers import Served
 
 from pipeline.api import Lake, open_lake
 from pipeline.errors import UsageError
-from pipeline.events.contracts import TABLES, polars_schema
-from pipeline.pages import as_csv, content, csv_parts, parameters, render
-from pipeline.reports.views import schemas, type_name
+from pipeline.events.contracts import TABLES, table_schema
+from pipeline.pages import as_csv, content, csv_parts, parameters, templating
+from pipeline.reports.sql_views import schema_names, type_name
 from pipeline.server.app import Reply, Site, Task, answer, fault, framed, reply
 
 
@@ -89,9 +89,9 @@ def test_the_page_of_sql_lists_columns_and_views_and_marks_what_is_wrong(served:
     page = served.get("/sql").text
     for table in TABLES:
         assert f"<summary>{table}</summary>" in page
-        for column, dtype in polars_schema(table).items():
+        for column, dtype in table_schema(table).items():
             assert f'<li>{column} <span class="none">{type_name(dtype)}</span></li>' in page
-    for schema, _, names in schemas():
+    for schema, _, names in schema_names():
         assert f"<summary>{schema or 'main'} " in page
         for name in names:
             full = f"{schema}.{name}" if schema else name
@@ -160,7 +160,7 @@ def test_a_csv_ignores_the_place_of_a_page(lake: Path, page: str) -> None:
 
 
 def test_a_csv_that_is_too_large_is_refused(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(render, "MOST_CHARACTERS", 1000)
+    monkeypatch.setattr(templating, "MOST_CHARACTERS", 1000)
     opened = open_lake(lake)
     with pytest.raises(UsageError, match="ask for less"):
         as_csv(csv_parts("evidence", opened, parameters("evidence", {})))
@@ -172,7 +172,7 @@ def test_json_that_is_too_large_is_refused(lake: Path, monkeypatch: pytest.Monke
     opened = open_lake(lake)
     task = Task("sql", "json", {"query": "SELECT range AS n FROM range(10000)"})
     assert len(json.loads(reply(opened, task).text)["rows"]) == 10_000
-    monkeypatch.setattr(render, "MOST_CHARACTERS", 50_000)
+    monkeypatch.setattr(templating, "MOST_CHARACTERS", 50_000)
     with pytest.raises(UsageError, match=r"the JSON has more than .* ask for less"):
         reply(opened, task)
 
@@ -189,7 +189,7 @@ def test_a_page_whose_extra_is_missing_says_what_to_install(
 @pytest.mark.slow
 def test_a_copy_of_findings_has_all(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And the page the first ones; the rows of the page are those of the audit, as before."""
-    monkeypatch.setattr("pipeline.pages.lists.content_ROWS", 5)
+    monkeypatch.setattr("pipeline.pages.list_pages.content_ROWS", 5)
     opened, query = open_lake(lake), {"kind": "silent_analyses"}
     whole = opened.findings("silent_analyses")
     assert whole.height > 5
@@ -200,7 +200,7 @@ def test_a_copy_of_findings_has_all(lake: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_search_that_stopped_gives_no_csv(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipeline.pages.lists.MOST_FOUND", 10)
+    monkeypatch.setattr("pipeline.pages.list_pages.MOST_FOUND", 10)
     with pytest.raises(UsageError, match="stopped after"):
         reply(open_lake(lake), Task("search", "csv", {"words": "I"}))
 

@@ -15,11 +15,11 @@ from rawlogs import encode, prisoners_dilemma
 from servers import Served, check_headers
 
 from pipeline.api import open_lake
-from pipeline.cells import UNSAFE
 from pipeline.ingest import ingest
 from pipeline.pages import NAMES
-from pipeline.pages.render import TEMPLATES
+from pipeline.pages.templating import TEMPLATES
 from pipeline.server.app import Task, reply
+from pipeline.text_format import UNSAFE_CHARACTERS
 
 STATIC = TEMPLATES.parent / "static"
 # What our templates and plots are made of. Anything else comes from a log.
@@ -76,7 +76,7 @@ def check_page(text: str) -> None:
     scripts = [attributes.get("src") for tag, attributes in tags if tag == "script"]
     own = ["pages", "query", "htmx.min", "tables"]
     assert scripts == [f"/static/{name}.js" for name in own]
-    assert not [sign for sign in UNSAFE.findall(text) if sign != "\n"]
+    assert not [sign for sign in UNSAFE_CHARACTERS.findall(text) if sign != "\n"]
 
 
 @pytest.mark.slow
@@ -97,7 +97,7 @@ def test_nothing_of_a_log_becomes_a_part_of_a_page(attacked: Served) -> None:
 def test_other_forms_hold_it_as_text(attacked: Served, name: str) -> None:
     as_json = attacked.get(f"/{name}.json")
     assert as_json.headers["content-type"].startswith("application/json")
-    assert not [sign for sign in UNSAFE.findall(as_json.text) if sign != "\n"]
+    assert not [sign for sign in UNSAFE_CHARACTERS.findall(as_json.text) if sign != "\n"]
     json.loads(as_json.text)
     as_csv = attacked.get(f"/{name}.csv")
     assert as_csv.headers["content-disposition"] == f'attachment; filename="{name}.csv"'

@@ -11,7 +11,7 @@ from servers import TOP, Served, here
 
 from pipeline.api import open_lake
 from pipeline.ingest import ingest
-from pipeline.present import present
+from pipeline.render import build_result_table
 from pipeline.server.app import local
 
 SAMPLE = TOP / "data" / "sample" / "results"
@@ -135,7 +135,7 @@ def test_what_changed_since_an_ingest_is_a_page(grown: Served) -> None:
     before, after = open_lake(grown.lake, 1), open_lake(grown.lake)
     rows = before.diff(after)
     assert answer["rows"] == json.loads(rows.write_json())
-    moved, *notes = present("diff", rows, all_values=False).notes
+    moved, *notes = build_result_table("diff", rows, all_values=False).notes
     assert (answer["moved"], answer["notes"]) == (moved, notes)
     assert answer["shown"] == []
     every = grown.json("/diff.json?all_values=true&metric=judgement&model=sim-atlas")

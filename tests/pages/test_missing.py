@@ -15,7 +15,7 @@ from pipeline.errors import UsageError
 from pipeline.ingest import ingest
 from pipeline.pages import content, csv_parts, fragment, parameters
 from pipeline.pages.content import ROWS
-from pipeline.pages.render import page_link
+from pipeline.pages.templating import page_link
 from pipeline.reports.games import missing
 from pipeline.simulate import simulate
 
@@ -64,7 +64,7 @@ def html(lake: Lake, name: str, **given: str) -> str:
 def test_every_number_leads_to_its_rows(lake: Lake) -> None:
     """Also where the lake has several systems: the page counts one, and its links say which."""
     for system in ({}, {"system": "goods"}, {"system": "ck_arena"}):
-        rows = lake.of_one_system(system.get("system")).completeness()
+        rows = lake.for_single_system(system.get("system")).completeness()
         shown = table(html(lake, "completeness", **system), "completeness")[1:]
         n_checked = 0
         for row, cells in zip(rows.iter_rows(named=True), shown, strict=True):
@@ -95,7 +95,7 @@ def test_so_many_games_as_are_asked_for_lead_to_no_settings(lake: Lake) -> None:
 
 
 def test_the_leaderboard_leads_to_as_many(lake: Lake) -> None:
-    board = lake.of_one_system().leaderboard()
+    board = lake.for_single_system().leaderboard()
     shown = table(html(lake, "leaderboard"), "leaderboard")[1:]
     n_missing = 0
     for row, cells in zip(board.iter_rows(named=True), shown, strict=True):

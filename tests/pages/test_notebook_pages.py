@@ -9,9 +9,9 @@ from test_hostile_pages import OURS, Tags
 
 import pipeline
 from pipeline.api import Lake
-from pipeline.cells import UNSAFE
 from pipeline.errors import PipelineError, UsageError
 from pipeline.pages import NAMES
+from pipeline.text_format import UNSAFE_CHARACTERS
 
 PARAMETERS = {"search": {"words": "vote"}, "sql": {"query": "FROM players LIMIT 3"}}
 
@@ -38,7 +38,7 @@ def check(html: str) -> None:
         assert not [one for one in {*attributes} - hx if one.startswith(("on", "hx-"))]
         assert re.match(r"#|$", attributes.get("href", "")), attributes
         assert not {"src", "action", "style"} & set(attributes)
-    assert not [sign for sign in UNSAFE.findall(html) if sign != "\n"]
+    assert not [sign for sign in UNSAFE_CHARACTERS.findall(html) if sign != "\n"]
 
 
 @pytest.mark.slow
@@ -49,7 +49,7 @@ def test_nothing_of_a_log_becomes_a_part_of_a_cell(evil: Lake) -> None:
         game = evil.game(game_id)
         html = game._repr_html_()
         check(html)
-        assert not [sign for sign in UNSAFE.findall(game.text) if sign != "\n"]
+        assert not [sign for sign in UNSAFE_CHARACTERS.findall(game.text) if sign != "\n"]
         seen += html
     for name in NAMES:
         if name != "game":
@@ -80,7 +80,7 @@ def test_the_style_stays_inside(lake: Path) -> None:
 def test_a_lake_shows_its_tables_and_not_where_it_is(lake: Path) -> None:
     opened = pipeline.open_lake(lake)
     html = opened._repr_html_()
-    n_messages = sum(opened.counts("messages").values())
+    n_messages = sum(opened.row_counts_by_file("messages").values())
     assert f">messages</th><td>{'One message'}" in html
     assert f"{n_messages:,}</td>" in html
     assert str(lake.parent) not in html

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from servers import Served
 
 from pipeline.api import Game, Lake, open_lake
-from pipeline.games import with_sides
+from pipeline.games import game_types_with_sides
 from pipeline.pages import as_csv, as_json, csv_parts, fragment, page, parameters
-from pipeline.pages.render import page_link
+from pipeline.pages.templating import page_link
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES, Side
 
 # What all players of a game see; every other table is empty in an altered lake.
@@ -27,8 +27,8 @@ class Kept:
     def __init__(self, lake: Lake) -> None:
         self.game = cache(lake.game)
         self.systems = lake.systems
-        self.unknown_types, self.unknown_tables = lake.unknown_types, lake.unknown_tables
-        self.redeclared_types, self.seen_as = lake.redeclared_types, lake.seen_as
+        self.unknown_game_types, self.unknown_tables = lake.unknown_game_types, lake.unknown_tables
+        self.changed_game_types, self.view_options = lake.changed_game_types, lake.view_options
         self.failures = lake.failures
 
     def with_failures(self, _: str) -> "Kept":
@@ -41,8 +41,8 @@ class Altered:
     def __init__(self, lake: Kept) -> None:
         self.lake = lake
         self.systems = lake.systems
-        self.unknown_types, self.unknown_tables = lake.unknown_types, lake.unknown_tables
-        self.redeclared_types, self.seen_as = lake.redeclared_types, lake.seen_as
+        self.unknown_game_types, self.unknown_tables = lake.unknown_game_types, lake.unknown_tables
+        self.changed_game_types, self.view_options = lake.changed_game_types, lake.view_options
         self.failures = lake.failures
 
     def with_failures(self, _: str) -> "Altered":
@@ -117,7 +117,7 @@ def test_without_roles_a_page_does_not_depend_on_them(
 
 @pytest.mark.some(1)
 @pytest.mark.slow
-@pytest.mark.parametrize("game_type", with_sides())
+@pytest.mark.parametrize("game_type", game_types_with_sides())
 def test_no_system_s_page_depends_on_roles(game_type: str, lake_of_formats: Path) -> None:
     """The same for every format's games with sides, whose acts say more than MAgIC's."""
     opened = open_lake(lake_of_formats)

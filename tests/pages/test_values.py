@@ -16,11 +16,11 @@ from servers import Served
 
 from pipeline.api import Lake, open_lake
 from pipeline.ingest import ingest
-from pipeline.metrics import NAMES, metric
-from pipeline.metrics.known import Metric, Rows, Term, knowing
+from pipeline.metrics import NAMES, metric_spec
+from pipeline.metrics.registry import Metric, Rows, Term, use_metrics
 from pipeline.pages import fragment, page, parameters, query_of
 from pipeline.pages.content import ROWS
-from pipeline.pages.render import MENU
+from pipeline.registry import MENU
 from pipeline.reports import games
 from pipeline.simulate import simulate
 from pipeline.vocabulary import EDITIONS, GameType
@@ -121,7 +121,7 @@ def test_compare(opened: Lake, given: dict[str, str]) -> None:
         **asked,
     )
     if "game_type" in given:  # of other games there is nothing to compare
-        kept = [n for n in NAMES if given["game_type"] in metric(n).game_types]
+        kept = [n for n in NAMES if given["game_type"] in metric_spec(n).game_types]
         rows = rows.filter(pl.col("metric").is_in(kept))
     columns = ["value", "other_value", "difference", "ci_low", "ci_high", "p_value", "p_holm"]
     columns += ["n_settings", "common_value", "other_common_value"]
@@ -303,7 +303,7 @@ GROUP BY GROUPING SETS ((model, game_type), (model))"""
     whole = given.evidence("high_shares")
     assert whole.is_duplicated().any()
     assert whole.height > 2 * ROWS
-    with knowing(given._added):
+    with use_metrics(given._added):
         assert pages_of(given, "evidence", metric="high_shares").equals(whole)
 
 

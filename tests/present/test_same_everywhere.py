@@ -13,10 +13,10 @@ import pytest
 from test_latex import table_of, typeset
 
 from pipeline.api import Lake, open_lake
-from pipeline.cells import bold_parts
-from pipeline.column import words
-from pipeline.present import Presented, latex, present, presented
-from pipeline.present.table import Field, Table
+from pipeline.column import display_name
+from pipeline.render import ResultTable, build_result_table, latex, result_names
+from pipeline.render.table import Field, Table
+from pipeline.text_format import split_bold_parts
 
 ASKED: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "compare": ((("sim-atlas", "sim-delta"),), {"margin": 0.1}),
@@ -41,8 +41,8 @@ def lake(sample_lake: Path) -> Lake:
 IN_PERCENT = "leaderboard in percent"
 
 
-@pytest.fixture(scope="module", params=[*presented(), IN_PERCENT])
-def table(request: pytest.FixtureRequest, lake: Lake) -> Presented:
+@pytest.fixture(scope="module", params=[*result_names(), IN_PERCENT])
+def table(request: pytest.FixtureRequest, lake: Lake) -> ResultTable:
     name = request.param
     if name == IN_PERCENT:
         return lake.present("leaderboard", percent=True)
@@ -91,53 +91,55 @@ def in_any_order(text: str) -> list[str]:
 
 def expected(table: Table) -> list[list[list[str]]]:
     return [
-        [in_any_order("".join(bold_parts(str(cell)))) for cell in row]
-        for row in zip(*(one.cells for one in table.fields), strict=True)
+        [in_any_order("".join(split_bold_parts(str(cell)))) for cell in row]
+        for row in zip(*(one.cells for one in table.visible_fields), strict=True)
     ]
 
 
-def test_headings_are_words_from_the_declarations(table: Presented) -> None:
-    for one in table.fields:
+def test_headings_are_words_from_the_declarations(table: ResultTable) -> None:
+    for one in table.visible_fields:
         declared = table.columns.get(one.name)
         named = {one.estimate.heading} if one.estimate else set()
         if declared:
-            named |= {declared.heading or words(one.name)}
+            named |= {declared.heading or display_name(one.name)}
         named |= {*table.headings.values()} or {one.name}
         assert one.heading in named
         assert "_" not in one.heading
 
 
-def test_the_terminal_shows_the_cells(table: Presented) -> None:
+def test_the_terminal_shows_the_cells(table: ResultTable) -> None:
     lines = table.text().splitlines()
     assert all(note in lines for note in table.notes)
     if table.as_records:
         return
     heading, rule, *rows = lines
-    assert re.split("  +", heading.strip()) == [one.heading for one in table.fields]
+    assert re.split("  +", heading.strip()) == [one.heading for one in table.visible_fields]
     starts = [found.start() for found in re.finditer("─+", rule)]
     shown = [
         [row[start:end].strip() for start, end in zip(starts, [*starts[1:], None], strict=True)]
-        for row in rows[: table.seen.height]
+        for row in rows[: table.visible_rows.height]
     ]
     narrow = [
-        at for at, one in enumerate(table.fields) if max(map(len, one.texts), default=0) < 100
+        at
+        for at, one in enumerate(table.visible_fields)
+        if max(map(len, one.cell_texts), default=0) < 100
     ]
     for row, wanted in zip(shown, expected(table), strict=True):
-        if len(narrow) == len(table.fields):
+        if len(narrow) == len(table.visible_fields):
             assert list(map(in_any_order, row)) == wanted
 
 
-def test_markdown_shows_the_cells(table: Presented) -> None:
+def test_markdown_shows_the_cells(table: ResultTable) -> None:
     lines = [_of_markdown(line) for line in table.markdown().splitlines()]
     heading, _, *rows = (line for line in lines if line[:2] == "| ")
     plain = [heading, *rows]
-    assert plain[0] == f"| {' | '.join(one.heading for one in table.fields)} |"
-    assert len(rows) == table.seen.height
+    assert plain[0] == f"| {' | '.join(one.heading for one in table.visible_fields)} |"
+    assert len(rows) == table.visible_rows.height
     for row, wanted in zip(plain[1:], expected(table), strict=True):
         assert in_any_order(row.replace("| ", "").removesuffix(" |").removesuffix("|")) == sorted(
             word for cell in wanted for word in cell
         )
-    assert [line[2:] for line in lines if line[:2] == "- "] == table.cited
+    assert [line[2:] for line in lines if line[:2] == "- "] == table.document_notes
 
 
 def _of_markdown(line: str) -> str:
@@ -146,14 +148,14 @@ def _of_markdown(line: str) -> str:
     return unescape(re.sub(r"\\(.)", r"\1", plain).replace("<br>", " "))
 
 
-def test_latex_shows_the_cells(table: Presented) -> None:
+def test_latex_shows_the_cells(table: ResultTable) -> None:
     text = table.latex()
     heading, *rows = table_of(text)
-    assert [typeset(one) for one in heading] == [one.heading for one in table.fields]
+    assert [typeset(one) for one in heading] == [one.heading for one in table.visible_fields]
     for row, wanted in zip(rows, expected(table), strict=True):
         assert [in_any_order(_of_latex(cell)) for cell in row] == wanted
     notes = text.partition(r"\begin{itemize}\footnotesize" + "\n")[2].splitlines()[:-1]
-    assert [typeset(note.removeprefix(r"\item ")) for note in notes] == table.cited
+    assert [typeset(note.removeprefix(r"\item ")) for note in notes] == table.document_notes
 
 
 def _of_latex(cell: str) -> str:
@@ -163,19 +165,19 @@ def _of_latex(cell: str) -> str:
     return typeset(re.sub(r"\$([-+<>\d.e]+)\$", r"\1", light))
 
 
-def test_html_shows_the_cells(table: Presented) -> None:
+def test_html_shows_the_cells(table: ResultTable) -> None:
     if table.rows.is_empty():
         return
     text = table.html()
     heading, *rows = Cells(text).rows
-    assert [one.lower() for one in heading] == [one.heading.lower() for one in table.fields]
+    assert [one.lower() for one in heading] == [one.heading.lower() for one in table.visible_fields]
     for row, wanted in zip(rows, expected(table), strict=True):
         assert [in_any_order(cell) for cell in row] == wanted
     notes = re.findall("<li>(.*?)</li>", text)
-    assert list(map(unescape, notes)) == table.cited
+    assert list(map(unescape, notes)) == table.document_notes
 
 
-def test_programs_have_every_column_and_digit(table: Presented) -> None:
+def test_programs_have_every_column_and_digit(table: ResultTable) -> None:
     rows = table.rows.to_dicts()
     assert [list(row) for row in json.loads(table.json())] == [list(row) for row in rows]
     assert next(csv.reader(io.StringIO(table.csv()))) == table.rows.columns
@@ -185,9 +187,9 @@ def test_programs_have_every_column_and_digit(table: Presented) -> None:
                 assert record[name] == value
 
 
-def test_an_estimate_is_its_columns(table: Presented) -> None:
+def test_an_estimate_is_its_columns(table: ResultTable) -> None:
     """What a cell says, read back, is what the frame has, as rounded."""
-    for one in (one for one in table.fields if one.estimate and one.estimate.value):
+    for one in (one for one in table.visible_fields if one.estimate and one.estimate.value):
         check_estimate(one, table)
 
 
@@ -203,7 +205,7 @@ def check_estimate(one: Field, table: Table) -> None:
     estimate = one.estimate
     assert estimate
     assert estimate.value
-    for cell, row in zip(one.cells, table.seen.iter_rows(named=True), strict=True):
+    for cell, row in zip(one.cells, table.visible_rows.iter_rows(named=True), strict=True):
         value = row[estimate.value]
         assert (cell.text == "–") == (value is None)
         if value is None:
@@ -224,9 +226,11 @@ def test_hostile_texts_are_texts_in_html() -> None:
 
     evil = "<script>alert(1)</script>\x1b[2J\u202e"
     rows = pl.DataFrame({"model": [evil], evil: [evil]})
-    text = Presented(**vars(Table.of(evil, rows, notes=[evil]))).html()
+    text = ResultTable(**vars(Table.from_frame(evil, rows, notes=[evil]))).html()
     assert "<script" not in text
     assert "\x1b" not in text
     assert "\u202e" not in text
     assert latex.escaped("a_b") == r"a\_b"
-    assert present("metrics", pl.DataFrame({"metric": ["m"], "value": [0.5]})).fields
+    assert build_result_table(
+        "metrics", pl.DataFrame({"metric": ["m"], "value": [0.5]})
+    ).visible_fields

@@ -10,12 +10,12 @@ import polars as pl
 from rawlogs import chatarena, encode
 
 from pipeline import __version__
-from pipeline.events.contracts import polars_schema
+from pipeline.events.contracts import table_schema
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
 from pipeline.lake.files import DataFile, TableWriter
 from pipeline.lake.tables import named
-from pipeline.lake.transaction import transaction
+from pipeline.lake.transaction import begin_transaction
 from pipeline.simulate import simulate
 
 Change = Callable[[pl.DataFrame], pl.DataFrame]
@@ -42,19 +42,21 @@ def rewrite(lake: Path, table: str, change: Change) -> None:
     """Commits a table with its rows changed, as a tool that knows no contract could."""
     before = open_lake(lake)
     rows = before.table(table).collect()
-    changed = change(rows).select(pl.col(n).cast(t) for n, t in polars_schema(table).items())
+    changed = change(rows).select(pl.col(n).cast(t) for n, t in table_schema(table).items())
     assert not changed.equals(rows), "the damage changes nothing"
     writer = TableWriter(lake / table, table)
     writer.write(changed)
     writer.close()
-    commit_in_place(lake, table, [Path(file).name for file in before.files(table)], writer.files)
+    commit_in_place(
+        lake, table, [Path(file).name for file in before.table_files(table)], writer.files
+    )
 
 
 def commit_in_place(lake: Path, table: str, old: list[str], new: list[DataFile]) -> None:
     """Commits files in place of others, without documents."""
-    counts = [name for name in polars_schema("ingests") if name.startswith("n_")]
-    with transaction(lake) as commit:
-        commit.replace(table, old, new)
+    counts = [name for name in table_schema("ingests") if name.startswith("n_")]
+    with begin_transaction(lake) as commit:
+        commit.replace_files(table, old, new)
         commit.commit(
             {
                 "started_at": datetime.now(UTC),
@@ -89,7 +91,7 @@ def replace_file(lake: Path, table: str, data: bytes, stats: str | None = None) 
     draft.write_bytes(data)
     name = named(draft.name, draft)
     draft.rename(draft.with_name(name))
-    n_rows = before.counts(table)[old.name]
+    n_rows = before.row_counts_by_file(table)[old.name]
     new = DataFile(name, len(data), n_rows, stats or logged_stats(lake, table, old.name))
     commit_in_place(lake, table, [old.name], [new])
 
@@ -105,7 +107,7 @@ def logged_stats(lake: Path, table: str, name: str) -> str:
 
 def a_file(lake: Path, table: str) -> Path:
     """One of the table's files."""
-    return Path(open_lake(lake).files(table)[0])
+    return Path(open_lake(lake).table_files(table)[0])
 
 
 def log_of(lake: Path, table: str) -> Path:

@@ -22,13 +22,13 @@ if __name__ == "__main__":
 from format_logs import logs_by_file
 from mutate import CHUNK, Chunk, Failure, Kind, keep, try_all
 
-from pipeline.formats import formats
+from pipeline.formats import available_formats
 from pipeline.testing import mutants
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the script; 0 if all documents fared as they have to."""
-    names = [format_.NAME for format_ in formats()]
+    names = [format_.NAME for format_ in available_formats()]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("formats", nargs="*", metavar="FORMAT", help="by default, all")
     parser.add_argument("--documents", type=int, default=20_000, metavar="N")

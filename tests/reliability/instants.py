@@ -22,12 +22,12 @@ from typing import NamedTuple
 import duckdb
 from lab import NOT_POSSIBLE, TOP, Tables, change_logs, differences, tables, write_logs
 
-from pipeline.catalog import renew
+from pipeline.catalog import rebuild_catalog
 from pipeline.errors import LakeError, PipelineError
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
 from pipeline.lake.maintain import maintain
-from pipeline.lake.tables import CATALOG
+from pipeline.lake.tables import CATALOG_FILE_NAME
 from pipeline.verify import verify
 
 HERE = Path(__file__).resolve().parent
@@ -104,11 +104,11 @@ def _trials(top: Path, n_games: int) -> Iterator[Trial]:
     yield Trial("first ingest", ["ingest", results, "--jobs", "1"], into, None)
     base = top / "base"
     ingest(sorted(path for path in results.iterdir() if path.is_dir())[:2], base, jobs=1)
-    renew(base)
+    rebuild_catalog(base)
     change_logs(results, every=3)
     yield Trial("second ingest", ["ingest", results, "--jobs", "1"], into, base)
     into(base)
-    yield Trial("catalog", ["catalog"], renew, base)
+    yield Trial("catalog", ["catalog"], rebuild_catalog, base)
     now = ["--keep-days", "0", "--older-than-hours", "0"]
     upkeep = partial(maintain, keep_days=0, older_than_hours=0)
     yield Trial("maintain", ["maintain", *now], upkeep, base)
@@ -166,7 +166,7 @@ def _faults(
         return
     if wrong := differences(tables(lake, until=n_ingests), after):
         yield f"the second run differs in {', '.join(wrong)}"
-    if is_verified and not (verified := verify(lake)).is_whole:
+    if is_verified and not (verified := verify(lake)).is_undamaged:
         yield f"magic verify: {verified.faults['check'].to_list()}"
 
 
@@ -189,13 +189,13 @@ def _state(lake: Path, before: Tables | None, after: Tables) -> Iterator[str]:
 
 def _catalog(lake: Path) -> Iterator[str]:
     """What is wrong with the catalogue, if there is one."""
-    if not (lake / CATALOG).exists():
+    if not (lake / CATALOG_FILE_NAME).exists():
         return
     try:
-        with closing(duckdb.connect(str(lake / CATALOG), read_only=True)) as catalog:
+        with closing(duckdb.connect(str(lake / CATALOG_FILE_NAME), read_only=True)) as catalog:
             catalog.execute("SELECT sum(length(content)) FROM messages").fetchall()
     except duckdb.Error as error:
-        yield f"{CATALOG}: {str(error).splitlines()[0]}"
+        yield f"{CATALOG_FILE_NAME}: {str(error).splitlines()[0]}"
 
 
 if __name__ == "__main__":

@@ -34,12 +34,12 @@ from pipeline.ingest.decode import (
     GAME,
     IGNORED,
     QUARANTINED,
-    UNFORESEEN,
-    Batch,
+    UNEXPECTED_ERROR_RULE,
+    AssignedModels,
+    DecodedBatch,
     GameIds,
-    Models,
-    decode,
-    look,
+    decode_documents,
+    scan_document,
 )
 from pipeline.lake import open_lake
 
@@ -191,18 +191,20 @@ def _limit(seconds: float) -> Iterator[None]:
 def _decoded(data: Sequence[bytes], kind: Kind) -> tuple[Counter[str], dict[int, str]]:
     """What the documents were found to be, and what is wrong with how they fared, by place."""
     documents = [Document("/mutants", kind.file.format(n), one) for n, one in enumerate(data)]
-    seen = [look(document, source_order) for source_order, document in enumerate(documents)]
-    batch = decode(documents, seen, Models.of(kind.model), GameIds())
+    seen = [
+        scan_document(document, source_order) for source_order, document in enumerate(documents)
+    ]
+    batch = decode_documents(documents, seen, AssignedModels.of(kind.model), GameIds())
     wrong = {n: what for n in range(len(seen)) if (what := _wrong(n, batch))}
     return Counter(one.found for one in seen), wrong
 
 
-def _wrong(n: int, batch: Batch) -> str | None:
+def _wrong(n: int, batch: DecodedBatch) -> str | None:
     """What is wrong with how a document fared, null if nothing is."""
     one = batch.seen[n]
     faults = [fault for fault in batch.faults if fault.path == one.path]
     for fault in faults:
-        if fault.rule.startswith(UNFORESEEN):
+        if fault.rule.startswith(UNEXPECTED_ERROR_RULE):
             return f"unforeseen: {fault.rule} {fault.message}"
         if not (fault.json_path.startswith("$") and fault.rule and fault.message):
             return f"a fault without a place, a rule or a message: {fault}"

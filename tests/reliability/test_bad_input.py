@@ -31,10 +31,10 @@ from rawlogs import (
 from test_archives import tar
 
 from pipeline.errors import PipelineError
-from pipeline.formats.building import check_distinct
-from pipeline.game import BrokenDocument
+from pipeline.formats.record_builder import check_distinct
+from pipeline.game_record import InvalidDocumentError
 from pipeline.ingest import ingest, worker
-from pipeline.ingest.decode import MOST_FAULTS, TEXT_LIMIT, UNFORESEEN
+from pipeline.ingest.decode import MOST_FAULTS, TEXT_LIMIT, UNEXPECTED_ERROR_RULE
 from pipeline.lake import open_lake
 
 pytestmark = pytest.mark.slow
@@ -304,7 +304,7 @@ def test_wrong_types_in_every_field(lab: Lab, build: Callable[[], Any]) -> None:
     refused = table(lab.lake, "quarantine")
     assert report.statuses["quarantined"] == refused["game_id"].null_count() > 20
     assert refused["json_path"].str.starts_with("$").all()
-    assert not refused["rule"].str.starts_with(UNFORESEEN).any()
+    assert not refused["rule"].str.starts_with(UNEXPECTED_ERROR_RULE).any()
 
 
 # Players
@@ -327,7 +327,7 @@ def test_many_players_named_alike_are_compared_once(monkeypatch: pytest.MonkeyPa
     """Not each with each: a log of 64 MiB has room for millions."""
     names = [Compared(n) for n in (*range(1000), *[998, 999] * 500)]
     monkeypatch.setattr("json.loads", lambda *_, **__: [(name, None) for name in names])
-    with pytest.raises(BrokenDocument) as refusal:
+    with pytest.raises(InvalidDocumentError) as refusal:
         check_distinct(msgspec.Raw(b"{}"), "$.player_backends")
     assert refusal.value.fault.message == "'998'"
     assert Compared.times < 2 * len(names)
@@ -376,7 +376,7 @@ def test_what_fails_unforeseen_is_refused_alone(lab: Lab, monkeypatch: pytest.Mo
     """A document, and another one's rows."""
     from pipeline.ingest import decode
 
-    frames = decode.frames
+    frames = decode.build_event_frames
 
     def fail(log: Any) -> None:
         raise ZeroDivisionError("division by zero")
@@ -387,11 +387,11 @@ def test_what_fails_unforeseen_is_refused_alone(lab: Lab, monkeypatch: pytest.Mo
         return frames(batch)
 
     monkeypatch.setattr("pipeline.formats.magic.undercover.game", fail)
-    monkeypatch.setattr(decode, "frames", panic)
+    monkeypatch.setattr(decode, "build_event_frames", panic)
     bad = {"bad.json": encode(undercover()), "bad rows.json": encode(prisoners_dilemma())}
     found = fates(lab, bad)
-    Case(b"", "$", UNFORESEEN, "ZeroDivisionError").check(found["bad.json"])
-    Case(b"", "$", UNFORESEEN, "panic").check(found["bad rows.json"])
+    Case(b"", "$", UNEXPECTED_ERROR_RULE, "ZeroDivisionError").check(found["bad.json"])
+    Case(b"", "$", UNEXPECTED_ERROR_RULE, "panic").check(found["bad rows.json"])
     assert "report it" in found["bad.json"]["reason"]
 
 
@@ -443,9 +443,9 @@ def test_mutated_logs() -> None:
 
 def test_shapes_are_of_every_game(tmp_path: Path) -> None:
     """What is mutated is whole to begin with."""
-    from pipeline.formats import read
+    from pipeline.formats import read_game
 
-    games = [read(data, MODEL) for data in shapes()]
+    games = [read_game(data, MODEL) for data in shapes()]
     assert {(str(game.game_type), game.format) for game in games if game} == {
         *((name, "magic") for name in GAMES),
         *((name, "chatarena") for name in GAMES if name != "cost_sharing"),

@@ -18,7 +18,7 @@ from lakes import Lab, statuses, table
 from rawlogs import chameleon, encode, public_good, undercover
 from test_archives import COMPRESS, tar, zipped
 
-from pipeline.archives import documents
+from pipeline.archives import iter_documents
 from pipeline.ingest import ingest
 
 pytestmark = pytest.mark.slow
@@ -241,7 +241,7 @@ def test_what_can_be_had_of_an_archive_is_ingested_and_the_loss_told(lab: Lab) -
         lab.write(name, build(good(name)))
     report = lab.ingest()
     rows = table(lab.lake, "documents").select("path", "status", "reason").rows()
-    assert report.n_seen == len(rows) == len(list(documents(lab.root)))
+    assert report.n_seen == len(rows) == len(list(iter_documents(lab.root)))
     for name, (_, expected, says) in ARCHIVES.items():
         of = {path[len(name) :].lstrip("/"): rest for path, *rest in rows if path.startswith(name)}
         for member_name in expected.keys() - {"*"}:

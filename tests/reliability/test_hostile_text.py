@@ -22,11 +22,11 @@ from markdowns import rendered
 from pipeline import open_lake
 from pipeline.cli import main, output, terminal
 from pipeline.errors import QueryError
-from pipeline.formats import read
-from pipeline.game import BrokenDocument
+from pipeline.formats import read_game
+from pipeline.game_record import InvalidDocumentError
 from pipeline.ingest import ingest
-from pipeline.present import markdown
 from pipeline.registry import COMMANDS as NAMES
+from pipeline.render import markdown
 from pipeline.reports.audit import KINDS
 from pipeline.simulate import simulate
 
@@ -67,7 +67,9 @@ def test_what_steers_a_terminal_or_hides_is_written_out() -> None:
     for sign in sorted(steering()):
         shown = "\n" if sign == "\n" else sign.encode("unicode_escape").decode()
         for before, after in ("ab", "模型", "  ", ("", "")):
-            assert terminal.printable(f"{before}{sign}{after}") == f"{before}{shown}{after}"
+            assert (
+                terminal.escape_unprintable(f"{before}{sign}{after}") == f"{before}{shown}{after}"
+            )
 
 
 def test_nothing_hides_behind_signs_that_are_joined() -> None:
@@ -80,7 +82,9 @@ def test_nothing_hides_behind_signs_that_are_joined() -> None:
         "❤\ufe0f\ufe01",
         "ب\u200cb",
     ):
-        assert r"\u200" in terminal.printable(text) or r"\ufe0" in terminal.printable(text)
+        assert r"\u200" in terminal.escape_unprintable(
+            text
+        ) or r"\ufe0" in terminal.escape_unprintable(text)
 
 
 def test_other_text_is_left_alone() -> None:
@@ -88,7 +92,7 @@ def test_other_text_is_left_alone() -> None:
         "Zoë said: “¿qué?” – 你好, नमस्ते, क्\u200dष, می\u200cخواهم, שלום, 한국어, "
         "👩\u200d💻, ❤\ufe0f\u200d🔥, ❤\ufe0f, 1\ufe0f\u20e3"
     )
-    assert terminal.printable(text) == text
+    assert terminal.escape_unprintable(text) == text
 
 
 @pytest.fixture(scope="module")
@@ -175,9 +179,9 @@ def test_markdown_shows_text_as_it_is(
 
 @given(st.text(st.sampled_from("ab1 \\`*_[]()<>&|~$#+-=.!:/;\"'"), max_size=12))
 def test_markdown_shows_any_text_as_it_is(text: str) -> None:
-    (shown,) = rendered("| x |\n|---|\n| " + markdown.escaped(text) + " |\n")[1:]
+    (shown,) = rendered("| x |\n|---|\n| " + markdown.escape_markdown(text) + " |\n")[1:]
     assert shown == as_html(text.strip(" "))
-    assert not re.search("<(?!$)", markdown.escaped(text))
+    assert not re.search("<(?!$)", markdown.escape_markdown(text))
 
 
 def test_names_do_not_become_paths(lake: Path) -> None:
@@ -308,8 +312,8 @@ def poisoned(log: dict[str, Any]) -> dict[str, Any]:
             continue
         place[last] = before + EVIL
         try:
-            assert not read(json.dumps(log).encode(), None, "x.json").faults
-        except (BrokenDocument, AssertionError):
+            assert not read_game(json.dumps(log).encode(), None, "x.json").faults
+        except (InvalidDocumentError, AssertionError):
             place[last] = before
     return log
 
@@ -332,7 +336,7 @@ def everywhere(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         (logs / f"{number}.json").write_text(json.dumps(poisoned(json.loads(line))))
     (logs / "broken.json").write_text(json.dumps({"magic_interchange": 1, "system": EVIL, EVIL: 1}))
     ingest(logs, top / "lake", model=f"given {EVIL}")
-    opened = open_lake(top / "lake").of_one_system()
+    opened = open_lake(top / "lake").for_single_system()
     (model, game), (other, _) = (
         opened.table("players")
         .select("model", "game_id")

@@ -47,7 +47,7 @@ def test_a_lake_is_made_whatever_a_kill_left(tmp_path: Path) -> None:
             shutil.rmtree(copy, ignore_errors=True)
             shutil.copytree(lake, copy)
             assert is_new(copy), step
-            assert create_lake(copy).own_tables == tuple(TABLES), step
+            assert create_lake(copy).existing_tables == tuple(TABLES), step
             assert is_new(copy), step
     assert len(kinds) > len(("mkdir", "open", "write", "link", "unlink")) * 2
 

@@ -9,13 +9,13 @@ from lakes import Lab, check, nonzero, rows, table
 from rawlogs import chameleon, chatarena, encode, moderate, public_good
 from test_archives import tar
 
-from pipeline.archives.sources import document_ending
+from pipeline.archives.sources import containing_file_extension
 from pipeline.cli import main
 from pipeline.errors import UsageError
-from pipeline.formats.look import broken
-from pipeline.game import Fault
+from pipeline.formats.sniffer import invalid_document_error
+from pipeline.game_record import RecordError
 from pipeline.ingest import decode, ingest
-from pipeline.ingest.export import MANIFEST, export
+from pipeline.ingest.export import MANIFEST_FILE_NAME, export_quarantine
 from pipeline.lake import StoredLake, create_lake, open_lake
 from pipeline.reports.completeness import completeness
 from pipeline.verify import verify
@@ -40,18 +40,18 @@ def faulty() -> object:
 
 def refuse_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     """An earlier version, that could read less: no Public Good, and no analyses of roles."""
-    game = decode.read
+    game = decode.read_game
 
     def read(data: bytes, model: str | None, path: str) -> object:
         found = game(data, model, path)
         if found is not None and found.game_type == "public_good":
-            raise broken("$", "it can be read", "not yet")
+            raise invalid_document_error("$", "it can be read", "not yet")
         if found is not None and found.game_type == "chameleon":
             found.role_analyses.clear()
-            found.faults.append(Fault("$.pgm_metric", "it can be read", "not yet"))
+            found.faults.append(RecordError("$.pgm_metric", "it can be read", "not yet"))
         return found
 
-    monkeypatch.setattr(decode, "read", read)
+    monkeypatch.setattr(decode, "read_game", read)
 
 
 # Written out
@@ -63,8 +63,8 @@ def test_export_writes_the_bytes_and_says_where_each_is_from(lab: Lab, tmp_path:
     for path, data in written.items():
         lab.write(path, data)
     lab.ingest()
-    manifest = export(lab.lake, tmp_path / "out")
-    result = json.loads((tmp_path / "out" / MANIFEST).read_bytes())
+    manifest = export_quarantine(lab.lake, tmp_path / "out")
+    result = json.loads((tmp_path / "out" / MANIFEST_FILE_NAME).read_bytes())
     assert result == manifest.to_dicts()
     by_path = {row["path"]: row for row in result}
     assert set(by_path) == set(written)
@@ -80,7 +80,7 @@ def test_export_writes_the_bytes_and_says_where_each_is_from(lab: Lab, tmp_path:
     assert by_path["b.json"]["file"].endswith(".cut")
     assert by_path["c.json"]["game_id"] is not None
     files = {path.name for path in (tmp_path / "out").iterdir()}
-    assert files == {MANIFEST, *(row["file"] for row in result)}
+    assert files == {MANIFEST_FILE_NAME, *(row["file"] for row in result)}
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_export_writes_the_bytes_and_says_where_each_is_from(lab: Lab, tmp_path:
     ],
 )
 def test_a_part_is_exported_as_a_file_of_its_own_kind(path: str, ending: str) -> None:
-    assert document_ending(path) == ending
+    assert containing_file_extension(path) == ending
 
 
 @pytest.mark.slow
@@ -101,9 +101,9 @@ def test_names_of_an_archive_are_no_paths(lab: Lab, tmp_path: Path, name: str) -
     lab.write("a.tar", tar({name: BROKEN}))
     lab.ingest()
     before = set(tmp_path.rglob("*"))
-    export(lab.lake, tmp_path / "out")
+    export_quarantine(lab.lake, tmp_path / "out")
     made = {path.name for path in set(tmp_path.rglob("*")) - before}
-    assert made == {"out", MANIFEST, "document-000001.json"}
+    assert made == {"out", MANIFEST_FILE_NAME, "document-000001.json"}
 
 
 def test_export_overwrites_nothing(lab: Lab, tmp_path: Path) -> None:
@@ -112,13 +112,13 @@ def test_export_overwrites_nothing(lab: Lab, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine").write_text("mine")
     with pytest.raises(UsageError, match="not empty"):
-        export(lab.lake, tmp_path / "out")
+        export_quarantine(lab.lake, tmp_path / "out")
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["mine"]
 
 
 def test_export_of_nothing(lab: Lab, tmp_path: Path) -> None:
-    assert export(lab.lake, tmp_path / "out").is_empty()
-    assert json.loads((tmp_path / "out" / MANIFEST).read_bytes()) == []
+    assert export_quarantine(lab.lake, tmp_path / "out").is_empty()
+    assert json.loads((tmp_path / "out" / MANIFEST_FILE_NAME).read_bytes()) == []
 
 
 # Ingested again
@@ -171,11 +171,11 @@ def test_a_game_is_not_given_up_that_a_later_version_refuses(
     before = rows(lab.lake, without=("ingest_id",))
 
     def refuse(data: bytes, model: str | None, path: str) -> object:
-        raise broken("$", "it can be read", "not any more")
+        raise invalid_document_error("$", "it can be read", "not any more")
 
     for reread in (True, False):
         with monkeypatch.context() as later:
-            later.setattr(decode, "read", refuse)
+            later.setattr(decode, "read_game", refuse)
             assert nonzero(ingest(lab.root, lab.lake, reread=True)) == {"quarantined": 1}
         assert table(lab.lake, "games").height == 1
         assert table(lab.lake, "quarantine")["game_id"].null_count() == 1
@@ -213,11 +213,11 @@ def test_of_a_document_that_was_refused_and_is_a_game_only_the_part_is(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(data: bytes, model: str | None, path: str) -> object:
-        raise broken("$", "it can be read", "not yet")
+        raise invalid_document_error("$", "it can be read", "not yet")
 
     lab.write("c.json", faulty())
     with monkeypatch.context() as earlier:
-        earlier.setattr(decode, "read", refuse)
+        earlier.setattr(decode, "read_game", refuse)
         lab.ingest()
     assert lab.counts() == {"ingested": 1}
     assert table(lab.lake, "quarantine")["rule"].to_list() != ["it can be read"]
@@ -283,11 +283,11 @@ def test_a_copy_of_a_game_is_refused_no_more(lab: Lab, monkeypatch: pytest.Monke
     """Though a part of the game itself is, and of the copy as well each time it is decoded."""
 
     def refuse(data: bytes, model: str | None, path: str) -> object:
-        raise broken("$", "it can be read", "not yet")
+        raise invalid_document_error("$", "it can be read", "not yet")
 
     lab.write("x.json", faulty())
     with monkeypatch.context() as patch:
-        patch.setattr(decode, "read", refuse)
+        patch.setattr(decode, "read_game", refuse)
         assert nonzero(lab.ingest()) == {"quarantined": 1}
     lab.write("5.json", faulty())
     ingest(lab.root / "5.json", lab.lake)

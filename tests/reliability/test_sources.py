@@ -11,7 +11,7 @@ from lakes import parquet_files, rows
 from rawlogs import write_logs
 
 from pipeline.cli import main
-from pipeline.cli.exits import CHECK_FAILED
+from pipeline.cli.exit_codes import CHECK_FAILED
 from pipeline.errors import SourceError
 from pipeline.ingest import ingest
 from pipeline.simulate import simulate

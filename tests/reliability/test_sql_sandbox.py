@@ -21,8 +21,8 @@ import pipeline
 from pipeline.api import Lake
 from pipeline.cli import main
 from pipeline.errors import PipelineError, QueryError
-from pipeline.sandbox import Sandbox
-from pipeline.warehouse import connect, query
+from pipeline.query_processes import QueryProcesses
+from pipeline.warehouse import connect, run_query
 from pipeline.warehouse.statements import plain_message, reading
 
 TOP = Path(__file__).resolve().parents[2]
@@ -246,7 +246,7 @@ def test_an_attempt_is_refused(held: Held, place: Place, attempt: str) -> None:
     of the outside."""
     asked = place.filled(ATTEMPTS[attempt])
     with pytest.raises(QueryError) as refusal:
-        query(held.connection, asked)
+        run_query(held.connection, asked)
     assert_is_one_clear_line(str(refusal.value), place)
     said, *_ = str(refusal.value).splitlines()  # what follows is the query's own line
     assert str(place.outside) not in said
@@ -327,7 +327,7 @@ def everything(lake: Lake) -> Iterator[duckdb.DuckDBPyConnection]:
 def test_nothing_tells_where_things_are(
     everything: duckdb.DuckDBPyConnection, place: Place, asked: str
 ) -> None:
-    result = str(query(everything, place.filled(asked)).to_dicts())
+    result = str(run_query(everything, place.filled(asked)).to_dicts())
     for path in (place.lake, TOP, Path.home(), Path.cwd(), Path(duckdb.__file__).parent):
         assert f"{path}/" not in result
         assert f"{path}'" not in result
@@ -358,7 +358,7 @@ def test_nothing_tells_where_things_are(
     ],
 )
 def test_reading_is_let_through(everything: duckdb.DuckDBPyConnection, asked: str) -> None:
-    assert query(everything, asked).width
+    assert run_query(everything, asked).width
 
 
 @pytest.mark.some(6)
@@ -402,7 +402,7 @@ def test_a_wrong_name_is_told_with_what_there_is(lake: Lake, asked: str, hint: s
 @pytest.mark.slow
 def test_a_wrong_name_beside_those_of_all_views(everything: duckdb.DuckDBPyConnection) -> None:
     with pytest.raises(QueryError, match="run `SHOW TABLES` to list the views too"):
-        query(everything, "FROM information_schema.weather")
+        run_query(everything, "FROM information_schema.weather")
 
 
 @pytest.mark.parametrize(
@@ -450,12 +450,12 @@ def test_values_by_what_nobody_can_group_by_are_nowhere(lake: Lake, asked: str) 
 )
 def test_what_polars_has_no_type_for_is_to_be_cast(held: Held, value: str, kind: str) -> None:
     with pytest.raises(QueryError) as refusal:
-        query(held.connection, f"SELECT 1 AS a, {value} AS b FROM ingests")
+        run_query(held.connection, f"SELECT 1 AS a, {value} AS b FROM ingests")
     assert str(refusal.value) == (
         f"the column `b` has the type {kind}, which cannot be displayed: cast "
         "it, for example `CAST(.. AS VARCHAR)`"
     )
-    assert query(held.connection, f"SELECT CAST({value} AS VARCHAR) AS b FROM ingests").height
+    assert run_query(held.connection, f"SELECT CAST({value} AS VARCHAR) AS b FROM ingests").height
 
 
 @pytest.mark.parametrize(
@@ -473,16 +473,16 @@ def test_what_polars_has_no_type_for_is_to_be_cast(held: Held, value: str, kind:
 )
 def test_a_date_that_python_does_not_have_is_to_be_cast(held: Held, value: str) -> None:
     with pytest.raises(QueryError, match="`b` has a date outside of the years 1 to 9999"):
-        query(held.connection, f"SELECT 1 AS a, {value} AS b FROM ingests")
-    assert query(held.connection, f"SELECT CAST({value} AS VARCHAR) AS b FROM ingests").height
+        run_query(held.connection, f"SELECT 1 AS a, {value} AS b FROM ingests")
+    assert run_query(held.connection, f"SELECT CAST({value} AS VARCHAR) AS b FROM ingests").height
     near = "SELECT DATE '0001-01-01' AS a, TIMESTAMP '9999-12-31 23:59:59.999999' AS b"
-    assert [one.year for one in query(held.connection, near).row(0)] == [1, 9999]
+    assert [one.year for one in run_query(held.connection, near).row(0)] == [1, 9999]
 
 
 @pytest.mark.parametrize("asked", ["", " \n", ";", "-- FROM games", "/* FROM games */;"])
 def test_nothing_is_no_query(held: Held, asked: str) -> None:
     with pytest.raises(QueryError, match=r"^the query is empty; give one"):
-        query(held.connection, asked)
+        run_query(held.connection, asked)
 
 
 def test_an_open_lake_tells_which_it_is(place: Place, lake: Lake) -> None:
@@ -536,7 +536,7 @@ def test_a_damaged_file_is_one_line(place: Place, tmp_path: Path, damage: str) -
 def test_a_sandbox_answers_as_the_lake_does(place: Place, lake: Lake) -> None:
     asked = """SELECT *, [1, 2] AS l, {'a': 0.5} AS s, 'a'::ENUM('a', 'b') AS e,
         1.5::DECIMAL(4, 2) AS d, '\\xFF'::BLOB AS b, DATE '2024-05-06' AS t FROM games"""
-    with Sandbox(timeout=60, memory=PLENTY) as sandbox:
+    with QueryProcesses(timeout=60, memory=PLENTY) as sandbox:
         assert sandbox.sql(str(place.lake), asked).equals(lake.sql(asked))
         assert sandbox.sql(str(place.lake), "SELECT 1 WHERE FALSE").height == 0
 
@@ -545,12 +545,12 @@ def test_a_sandbox_answers_as_the_lake_does(place: Place, lake: Lake) -> None:
 def test_a_query_is_ended_at_its_time(place: Place) -> None:
     began = time.monotonic()
     with (
-        Sandbox(timeout=2, memory=PLENTY) as sandbox,
+        QueryProcesses(timeout=2, memory=PLENTY) as sandbox,
         pytest.raises(QueryError, match="longer than 2 seconds"),
     ):
         sandbox.sql(str(place.lake), FOREVER)
     result = subprocess.check_output(["ps", "--ppid", str(os.getpid()), "-o", "args="], text=True)
-    assert "pipeline.sandbox" not in result
+    assert "pipeline.query_processes" not in result
     assert time.monotonic() - began < 60
 
 
@@ -559,7 +559,7 @@ def test_a_query_is_ended_at_its_time(place: Place) -> None:
 @pytest.mark.slow
 def test_a_query_is_ended_at_its_memory(place: Place, asked: str) -> None:
     with (
-        Sandbox(timeout=60, memory=2**28) as sandbox,
+        QueryProcesses(timeout=60, memory=2**28) as sandbox,
         pytest.raises(QueryError, match="memory") as refusal,
     ):
         sandbox.sql(str(place.lake), asked)
@@ -632,4 +632,4 @@ def test_modules_of_the_current_folder_are_not_run(place: Place, tmp_path: Path)
 @pytest.mark.slow
 def test_query_of_a_connection_is_held_to_reading(everything: duckdb.DuckDBPyConnection) -> None:
     with pytest.raises(QueryError, match="can only read"):
-        query(everything, "CREATE TABLE x AS SELECT 1")
+        run_query(everything, "CREATE TABLE x AS SELECT 1")

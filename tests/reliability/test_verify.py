@@ -17,9 +17,9 @@ from rawlogs import encode
 
 from pipeline import verify as checks, verify as files, warehouse
 from pipeline.cli import main
-from pipeline.cli.exits import CHECK_FAILED, CONTRADICTED, FAILED
+from pipeline.cli.exit_codes import CHECK_FAILED, CONTRADICTED, FAILED
 from pipeline.errors import LakeError
-from pipeline.events.contracts import GAME_TABLES, TABLES, OfGame, OfSeat
+from pipeline.events.contracts import GAME_TABLES, TABLES, OfGame, SeatActionRow
 from pipeline.ingest import ingest
 from pipeline.lake import create_lake, open_lake
 from pipeline.lake.maintain import maintain
@@ -37,7 +37,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def limits_and_whole(whole: Path) -> tuple[set[str], Verification]:
     """What is found in the lake before it is damaged: nothing. And DuckDB's limits of memory."""
     limits: set[str] = set()
-    answer = warehouse.answer
+    answer = warehouse.run_trusted_query
 
     def noted(connection: duckdb.DuckDBPyConnection, query: str, *more: Any) -> pl.DataFrame:
         asked = "SELECT value FROM duckdb_settings() WHERE name = 'memory_limit'"
@@ -45,7 +45,7 @@ def limits_and_whole(whole: Path) -> tuple[set[str], Verification]:
         return answer(connection, query, *more)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pipeline.warehouse.answer", noted)
+        patch.setattr("pipeline.warehouse.run_trusted_query", noted)
         verified = verify(whole)
     assert verified.faults.is_empty(), verified.faults
     return limits, verified
@@ -81,7 +81,7 @@ def found(lake: Path) -> set[tuple[str, str | None]]:
 
 
 def test_a_whole_lake(whole: Path, of_whole: Verification) -> None:
-    assert of_whole.is_whole
+    assert of_whole.is_undamaged
     lake = open_lake(whole)
     n_with_rows = sum(lake.table(table).limit(1).collect().height for table in TABLES)
     assert of_whole.n_files >= n_with_rows > 0
@@ -90,7 +90,7 @@ def test_a_whole_lake(whole: Path, of_whole: Verification) -> None:
 def test_a_lake_without_an_ingest(tmp_path: Path) -> None:
     create_lake(tmp_path / "lake")
     verified = verify(tmp_path / "lake")
-    assert (verified.is_whole, verified.n_files, verified.n_rows) == (True, 0, 0)
+    assert (verified.is_undamaged, verified.n_files, verified.n_rows) == (True, 0, 0)
 
 
 @pytest.mark.slow
@@ -481,7 +481,7 @@ def test_a_changed_file_is_named_and_what_needs_its_table_is_left_out(lake: Path
     rewrite(lake, "players", first("score_rank", 7))
     flipped_in_footer(lake)
     verified = verify(lake)
-    assert not verified.is_whole
+    assert not verified.is_undamaged
     (row,) = verified.faults.filter(check="file_hash")["row"]
     assert json.loads(row)["file"] == a_file(lake, "votes").name
     assert "keys of votes" in verified.left_out
@@ -495,7 +495,7 @@ def test_a_log_without_counts(lake: Path, capsysbinary: pytest.CaptureFixture[by
     n_votes = open_lake(lake).table("votes").collect().height
     for stats in ({"numRecords": None}, {}, None):
         result(lake, "add", "stats", json.dumps(stats) if stats is not None else None)
-        assert verify(lake).is_whole
+        assert verify(lake).is_undamaged
         assert main(["tables", "--lake", str(lake), "--format", "json"]) == 0
         (row,) = (
             row for row in json.loads(capsysbinary.readouterr().out) if row["table"] == "votes"
@@ -512,7 +512,7 @@ def test_a_commit_begun_and_not_completed_is_a_warning(lake: Path, whole: Path) 
         json.dumps({"commitInfo": {"timestamp": 0, "operation": "WRITE"}})
     )
     verified = verify(lake)
-    assert verified.is_whole
+    assert verified.is_undamaged
     assert set(verified.faults.select("check", "severity").iter_rows()) == {
         ("latest_version", "warning")
     }
@@ -574,7 +574,7 @@ def test_every_key_is_checked() -> None:
 def test_a_new_table_is_checked_as_its_contract_asks(monkeypatch: pytest.MonkeyPatch) -> None:
     """The contract alone says which checks a table has: there is no list to add it to."""
 
-    class Bids(OfSeat):
+    class Bids(SeatActionRow):
         """One bid."""
 
     class Prices(OfGame):
@@ -613,7 +613,7 @@ def test_no_log_can_make_a_lake_count_as_damaged(tmp_path: Path) -> None:
     """What logs say against themselves is a contradiction, whatever is changed in them."""
     ingest(mutated(tmp_path / "logs", 1500), tmp_path / "lake", model=MODEL, jobs=1)
     verified = verify(tmp_path / "lake")
-    assert verified.is_whole, verified.faults.filter(severity="error")
+    assert verified.is_undamaged, verified.faults.filter(severity="error")
     assert verified.is_contradicted
 
 

@@ -24,7 +24,7 @@ from pipeline.events.contracts import TABLES
 from pipeline.ingest import ingest
 from pipeline.lake import open_lake
 from pipeline.lake.maintain import maintain
-from pipeline.lake.tables import COMMITS
+from pipeline.lake.tables import COMMITS_TABLE
 from pipeline.verify import verify
 
 SIGNALS = {"killed": signal.SIGKILL, "Ctrl-C": signal.SIGINT}
@@ -52,7 +52,7 @@ def run(top: Path, times: int, n_games: int, seed: int) -> int:
     shutil.copytree(top / "base", top / "undisturbed")
     seconds = undisturbed(started("maintain", "--lake", top / "undisturbed"))
     print(f"{before['games'].height} games, {seconds:.1f} s undisturbed, seed {seed}", flush=True)
-    committed = [table for table in TABLES if table != COMMITS and before[table].height]
+    committed = [table for table in TABLES if table != COMMITS_TABLE and before[table].height]
     result: Counter[str] = Counter()
     wrong = []
     for number in range(times):
@@ -60,7 +60,7 @@ def run(top: Path, times: int, n_games: int, seed: int) -> int:
         shutil.rmtree(lake, ignore_errors=True)
         shutil.copytree(top / "base", lake)
         how = list(SIGNALS)[number % 2]
-        when = (AT_RANDOM, COMMITS, AT_RANDOM, dice.choice(committed))[number // 2 % 4]
+        when = (AT_RANDOM, COMMITS_TABLE, AT_RANDOM, dice.choice(committed))[number // 2 % 4]
         faults = _end(lake, how, when, instant(dice, seconds)) + _state(lake, before)
         is_done = not faults and open_lake(lake).ingest_id > open_lake(top / "base").ingest_id
         result[f"{how} at {when}, {'merged' if is_done else 'as before'}"] += 1
@@ -102,7 +102,7 @@ def _state(lake: Path, before: Tables) -> list[str]:
         faults = differences(tables(lake), before)
     except (LakeError, OSError) as error:
         return [str(error)]
-    if not (verified := verify(lake)).is_whole:
+    if not (verified := verify(lake)).is_undamaged:
         faults.append(f"magic verify: {verified.faults['check'].to_list()}")
     return faults
 
@@ -114,7 +114,7 @@ def _again(lake: Path, before: Tables) -> list[str]:
     opened = open_lake(lake)
     for table in TABLES:
         lying = {str(file) for file in (lake / table).glob("*.parquet")}
-        if lying != set(opened.files(table)):
+        if lying != set(opened.table_files(table)):
             faults.append(f"files of {table}")
     return faults
 

@@ -13,10 +13,10 @@ from polars.testing import assert_frame_equal
 from rawlogs import by_seat, encode, moderate, public_good
 
 from pipeline.cli.app import main
-from pipeline.cli.exits import CHECK_FAILED, FAILED
+from pipeline.cli.exit_codes import CHECK_FAILED, FAILED
 from pipeline.errors import UsageError
 from pipeline.ingest import ingest
-from pipeline.present import present
+from pipeline.render import build_result_table
 from pipeline.reports.diff import diff, diff_games
 
 NOTHING: dict[str, dict[int, int]] = {}
@@ -64,12 +64,12 @@ WON, LOST, HALF = games([1] * 20), games([0] * 20), games([1, 0] * 10)
 def test_what_moved_is_said_first(before: Any, after: Any, confidence: float, said: str) -> None:
     rows = diff(state(before), state(after, 1000), metric="win_rate", confidence=confidence)
     assert rows["level"].to_list() == [round(1 - confidence, 15)] * rows.height
-    assert present("diff", rows).notes[0] == said
+    assert build_result_table("diff", rows).notes[0] == said
 
 
 def test_the_same_games_have_no_level() -> None:
     rows = diff(state({"m": WON}), state({"m": WON}), metric="win_rate")
-    notes = present("diff", rows).notes
+    notes = build_result_table("diff", rows).notes
     assert [*notes[:2]] == ["0 of 1 value moved", "no p-values: both states count the same games"]
 
 
@@ -77,10 +77,10 @@ def test_what_neither_state_has_is_not_counted_as_not_compared() -> None:
     """Without `metric`, seven metrics have nothing to count here; of `gone`, one state has none."""
     before = state({"m": WON, "gone": WON})
     rows = diff(before, state({"m": LOST}, 100))
-    said = present("diff", rows).notes[0]
+    said = build_result_table("diff", rows).notes[0]
     assert said.endswith("at level 0.05; 1 model gone: gone")
     unlike = rows.with_columns(reason=pl.lit("too few settings"))
-    said = present("diff", unlike).notes[0]
+    said = build_result_table("diff", unlike).notes[0]
     assert said.endswith("at level 0.05; 1 value could not be compared")
 
 
@@ -109,7 +109,7 @@ def test_each_row_adds_up(before: dict[int, int], after: dict[int, int]) -> None
     else:
         assert (row["common_value"], row["new_common_value"]) == (None, None)
     assert row["difference"] == pytest.approx(values[1] - values[0])
-    shown = {one.name for one in present("diff", rows).fields}
+    shown = {one.name for one in build_result_table("diff", rows).visible_fields}
     is_apart = (row["value"], row["new_value"]) != pytest.approx(values)
     assert ({"common_value", "new_common_value"} <= shown) is is_apart
 

@@ -8,9 +8,9 @@ import pytest
 from event_tables import lake_of, table
 
 from pipeline.lake import StoredLake
-from pipeline.present import present
-from pipeline.present.comparisons import common_note
-from pipeline.present.table import MOST_NAMED
+from pipeline.render import build_result_table
+from pipeline.render.comparison_tables import common_note
+from pipeline.render.table import MOST_NAMED
 from pipeline.reports.compare import compare, compare_with
 from pipeline.reports.diff import diff
 from pipeline.reports.plan import plan
@@ -20,7 +20,7 @@ NEXT_TO_0 = "an end of +.00 is just above 0, an end of -.00 just below it"
 
 def difference(rows: pl.DataFrame) -> str:
     """The first difference with its interval, as eyes see it, without its mark."""
-    fields = {field.name: field for field in present("compare", rows).fields}
+    fields = {field.name: field for field in build_result_table("compare", rows).visible_fields}
     cell = fields["difference"].cells[0]
     return f"{cell.text} {cell.interval}"
 
@@ -62,7 +62,9 @@ def test_a_mean_that_is_not_that_of_the_rows_says_so(
     rows = compare_with(lake_with(tmp_path, wins), "pgm", metric="win_rate")
     *own, mean = rows["difference"]
     assert (mean == pytest.approx(sum(own) / 2)) is is_mean_of_rows
-    notes = [note for note in present("compare_with", rows).notes if "the mean is" in note]
+    notes = [
+        note for note in build_result_table("compare_with", rows).notes if "the mean is" in note
+    ]
     assert len(notes) == (not is_mean_of_rows)
 
 
@@ -122,7 +124,7 @@ def test_an_end_of_0_is_not_below_0(tmp_path: Path) -> None:
     assert rows["ci_high"].item() == 0
     assert copysign(1, rows["ci_high"].item()) == 1
     assert difference(rows) == "-1.000 (-1.00 to .00)"
-    assert NEXT_TO_0 not in present("compare", rows).notes
+    assert NEXT_TO_0 not in build_result_table("compare", rows).notes
 
 
 @pytest.mark.parametrize(
@@ -135,12 +137,12 @@ def test_an_end_next_to_0_has_its_sign_explained(
     rows = compare(lake_with(tmp_path, {"A": [0, 1], "B": [1, 1]}), metric="win_rate")
     ends = rows.with_columns(ci_low=pl.lit(low), ci_high=pl.lit(high))
     assert difference(ends).endswith(shown)
-    assert NEXT_TO_0 in present("compare", ends).notes
+    assert NEXT_TO_0 in build_result_table("compare", ends).notes
 
 
 def test_the_margin_is_said_with_what_undecided_means(tmp_path: Path) -> None:
     rows = compare(lake_with(tmp_path, {"A": [0, 1], "B": [1, 1]}), margin=0.1)
-    notes = present("compare", rows, margin=0.1).notes
+    notes = build_result_table("compare", rows, margin=0.1).notes
     assert any("within -0.1..0.1; undecided, that neither" in note for note in notes)
 
 
@@ -163,4 +165,4 @@ def test_a_plan_says_for_how_many_pairs_it_is_enough(
     rows = pl.concat([pilot] * len(settings)).with_columns(
         settings=pl.Series(settings, dtype=pl.Int64)
     )
-    assert enough in present("plan", rows).notes[-1]
+    assert enough in build_result_table("plan", rows).notes[-1]

@@ -14,11 +14,11 @@ from rawlogs import chameleon, prisoners_dilemma, public_good
 from pipeline.api import Lake, open_lake
 from pipeline.cli import main
 from pipeline.errors import UsageError
-from pipeline.events.contracts import polars_schema
+from pipeline.events.contracts import table_schema
 from pipeline.pages import fragment, page, parameters
 from pipeline.reports.documents import (
-    COLUMNS,
     COUNT_COLUMNS,
+    DOCUMENT_COLUMNS,
     REPEATED,
     STATUSES,
     document_counts,
@@ -136,7 +136,7 @@ def test_an_empty_lake_has_no_documents(tmp_path: Path) -> None:
     lake = Tables(lake_of(tmp_path, {}).path)
     assert lake.documents().is_empty()
     assert lake.document_counts().is_empty()
-    assert lake.documents().columns == list(COLUMNS)
+    assert lake.documents().columns == list(DOCUMENT_COLUMNS)
     assert lake.document_counts().columns == list(COUNT_COLUMNS)
 
 
@@ -155,7 +155,7 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> Tables:
         }
         for at in range(200)
     ]
-    documents = pl.DataFrame(rows, schema=polars_schema("documents"))
+    documents = pl.DataFrame(rows, schema=table_schema("documents"))
     return Tables(lake_of(tmp_path_factory.mktemp("crowded"), {"documents": documents}).path)
 
 

@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 
 from pipeline.api import Lake, open_lake
-from pipeline.column import schema
-from pipeline.metrics.evidence import SUM_COLUMNS as COLUMNS, sentence
-from pipeline.metrics.known import ORIGIN, names
+from pipeline.column import polars_schema
+from pipeline.metrics.evidence import EVIDENCE_SUM_COLUMNS as COLUMNS, format_sum_sentence
+from pipeline.metrics.registry import ORIGIN_COLUMNS, metric_names
 from pipeline.vocabulary import EDITIONS, RELEASE
 
 
@@ -18,13 +18,13 @@ def lake(sample_lake: Path) -> Lake:
 
 
 @pytest.mark.some(4, 6)
-@pytest.mark.parametrize(("edition", "name"), [(e, n) for e in EDITIONS for n in names(e)])
+@pytest.mark.parametrize(("edition", "name"), [(e, n) for e in EDITIONS for n in metric_names(e)])
 def test_terms_add_up_to_the_value(edition: str, name: str, lake: Lake) -> None:
     values = lake.metrics(metric=name, edition=edition, by=["model"])
     model = values["model"][0]
     for row in values.iter_rows(named=True):
         found = lake.evidence_sum(name, edition=edition, model=row["model"])
-        assert found.schema == schema({**COLUMNS, **ORIGIN})
+        assert found.schema == polars_schema({**COLUMNS, **ORIGIN_COLUMNS})
         *terms, whole = found.to_dicts()
         for column in ("value", "hits", "counted", "n_games", "reason"):
             assert whole[column] == row[column], column
@@ -62,10 +62,14 @@ def test_a_slice_is_added_up_alone(lake: Lake) -> None:
     ],
 )
 def test_the_sum_in_words(name: str, asked: dict[str, str], expected: str, lake: Lake) -> None:
-    assert sentence(name, lake.evidence_sum(name, model="sim-atlas", **asked)) == expected
+    assert (
+        format_sum_sentence(name, lake.evidence_sum(name, model="sim-atlas", **asked)) == expected
+    )
 
 
 def test_several_terms_in_words(lake: Lake) -> None:
-    said = sentence("deception", lake.evidence_sum("deception"))
+    said = format_sum_sentence("deception", lake.evidence_sum("deception"))
     assert said.startswith("deception: 24 of 32 (hidden_wins) + 0.25 × 6 of 6 (wrong_guesses) = ")
-    assert sentence("win_rate", lake.evidence_sum("win_rate")).startswith("win_rate: the mean of ")
+    assert format_sum_sentence("win_rate", lake.evidence_sum("win_rate")).startswith(
+        "win_rate: the mean of "
+    )

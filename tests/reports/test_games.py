@@ -8,7 +8,7 @@ import pytest
 
 import pipeline
 from pipeline.errors import UsageError
-from pipeline.reports.games import COLUMNS
+from pipeline.reports.games import GAMES_COLUMNS
 
 CASES: list[dict[str, Any]] = [
     {},
@@ -86,7 +86,7 @@ def as_listed(lake: pipeline.Lake, asked: dict[str, Any]) -> dict[str, tuple[Any
 @pytest.mark.parametrize("asked", CASES, ids=str)
 def test_games_are_those_of_a_loop(lake: pipeline.Lake, asked: dict[str, Any]) -> None:
     rows = lake.games(**asked)
-    assert rows.columns == list(COLUMNS)
+    assert rows.columns == list(GAMES_COLUMNS)
     shown = ("models", "role", "side", "result", "score", "winners")
     found = {game: tuple(row) for game, *row in rows.select("game_id", *shown).iter_rows()}
     assert found == as_listed(lake, asked)

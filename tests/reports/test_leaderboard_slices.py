@@ -10,8 +10,8 @@ import pytest
 import pipeline
 from pipeline.errors import UsageError
 from pipeline.metrics import NAMES
-from pipeline.pages.render import page, parameters
-from pipeline.present import present
+from pipeline.pages.templating import page, parameters
+from pipeline.render import build_result_table
 
 WITHOUT_RANK = ("rank", "letters", "family", "n_games", "lacks")
 SLICES: list[dict[str, Any]] = [
@@ -66,7 +66,7 @@ def test_a_slice_has_the_values_of_metrics_and_no_rank(
     shown = {name for name in NAMES if name in rows.columns}
     assert shown == {chosen} if isinstance(chosen, str) else shown == {*chosen}
     assert {name: whole[name] for name in WITHOUT_RANK}.items() <= rows.schema.items()
-    notes = present("leaderboard", rows, **asked).notes
+    notes = build_result_table("leaderboard", rows, **asked).notes
     assert notes[0].startswith("only ")
     assert notes[0].endswith("a slice has no rank and no letters")
 
@@ -111,7 +111,7 @@ BY = [{"by": "role"}, {"by": "game_type", "columns": "role"}]
     "asked", [*(one for one in SLICES if {*one} <= {"game_type", "where"}), *BY]
 )
 def test_the_page_shows_what_python_gives(lake: pipeline.Lake, asked: dict[str, str]) -> None:
-    of_system = lake.of_one_system()
+    of_system = lake.for_single_system()
     shown = page("leaderboard").content(of_system, parameters("leaderboard", asked)).rows
     rows = lake.leaderboard(**asked)
     assert shown.columns == rows.columns
@@ -119,8 +119,10 @@ def test_the_page_shows_what_python_gives(lake: pipeline.Lake, asked: dict[str, 
 
 
 def test_what_a_value_lacks_is_marked_and_noted(lake_of_formats: Path) -> None:
-    lake = pipeline.open_lake(lake_of_formats).of_system("kaggle")
-    shown = present("leaderboard", lake.leaderboard(game_type="werewolf"), game_type="werewolf")
+    lake = pipeline.open_lake(lake_of_formats).for_system("kaggle")
+    shown = build_result_table(
+        "leaderboard", lake.leaderboard(game_type="werewolf"), game_type="werewolf"
+    )
     assert any("beta lacks werewolf_as_werewolf" in note for note in shown.notes)
     stars = {row["model"]: bool(row["win_rate_lacks"]) for row in shown.rows.to_dicts()}
     assert stars == {"alpha": False, "beta": True, "gamma": True}

@@ -8,8 +8,8 @@ import pytest
 import pipeline
 from pipeline.ingest import ingest
 from pipeline.pages import fragment, page as page_of, parameters
-from pipeline.pages.report import report_file
-from pipeline.present import present
+from pipeline.pages.report import format_report
+from pipeline.render import build_result_table
 
 SAID = "3 of 6 games missing, by competition"
 NOTE = "(nova: 3 of 6 games missing, by competition)"
@@ -82,17 +82,17 @@ def test_values_are_marked_in_every_table(lake: pipeline.Lake) -> None:
         ("compare", compared),
         ("compare", pairs),
     ):
-        shown = present(name, rows)
+        shown = build_result_table(name, rows)
         assert sum(NOTE in note for note in shown.notes) == 1
         for text in (shown.text(), shown.markdown(), shown.latex(), shown.html()):
             assert text.count("*") - text.count("**") >= 2, text
-    assert present("compare", compared).fields[1].texts == ["1.000 *"]
-    assert "1.000 *" in present("compare", pairs).text()
-    assert SAID in present("metrics", lake.metrics(metric="win_rate", by="model")).html()
+    assert build_result_table("compare", compared).visible_fields[1].cell_texts == ["1.000 *"]
+    assert "1.000 *" in build_result_table("compare", pairs).text()
+    assert SAID in build_result_table("metrics", lake.metrics(metric="win_rate", by="model")).html()
     complete = lake.metrics(metric="win_rate", by="model", model="orion")
-    assert "*" not in present("metrics", complete).text()
+    assert "*" not in build_result_table("metrics", complete).text()
     contrast = lake.contrast("nova", "round", metric="rationality")
-    assert present("contrast", contrast).notes
+    assert build_result_table("contrast", contrast).notes
 
 
 def test_what_adds_up_to_a_value_says_it_too(lake: pipeline.Lake) -> None:
@@ -121,7 +121,7 @@ def test_pages_mark_it(lake: pipeline.Lake, page: str, asked: dict[str, str]) ->
 
 
 def test_the_report_marks_it(lake: pipeline.Lake) -> None:
-    of_nova = report_file(lake).split('<article id="model-')[1]
+    of_nova = format_report(lake).split('<article id="model-')[1]
     assert "nova" in of_nova
     assert SAID in of_nova
     assert "*</span>" in of_nova
@@ -132,5 +132,5 @@ def test_a_value_of_other_games_each_says_the_most_that_is_missing() -> None:
         {"metric": ["a", "b", "c"], "model": "nova", "value": [0.5, 0.5, None]}
         | {"n_missing": [2, 3, 9], "n_expected": [4, 1000, 9]}
     )
-    (note,) = present("metrics", rows).notes
+    (note,) = build_result_table("metrics", rows).notes
     assert note.endswith("(nova: up to 3 of 1,000 games missing, by competition)")

@@ -9,7 +9,7 @@ import pytest
 from event_tables import Frames, table
 
 from pipeline.errors import UsageError
-from pipeline.present import present
+from pipeline.render import build_result_table
 from pipeline.reports.compare import compare
 from pipeline.reports.plan import plan
 from pipeline.statistics.pairs import power_of
@@ -145,7 +145,7 @@ def test_what_has_no_plan_says_why(
     (row,) = rows.to_dicts()
     assert row["reason"] == reason
     assert (row["settings"], row["n_more"], row["games"]) == (None, None, None)
-    assert f"– A and B: {reason}" in present("plan", rows).notes
+    assert f"– A and B: {reason}" in build_result_table("plan", rows).notes
 
 
 @pytest.mark.parametrize(
@@ -182,4 +182,4 @@ def test_a_plan_of_one_pair_ends_with_a_sentence(
         games_per_setting=pl.lit(per_setting),
     )
     asked = "to detect 0.25 in win_rate with power 0.9 at level 0.1: "
-    assert present("plan", rows).notes[-1] == f"{asked}{said} games of each model"
+    assert build_result_table("plan", rows).notes[-1] == f"{asked}{said} games of each model"

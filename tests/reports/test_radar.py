@@ -13,7 +13,7 @@ from pipeline.cli import main
 from pipeline.errors import UsageError
 from pipeline.ingest import ingest
 from pipeline.metrics import TITLES
-from pipeline.reports.ranking import AXES
+from pipeline.reports.ranking import RADAR_AXES
 from pipeline.simulate import simulate
 
 ORDER = (
@@ -38,13 +38,13 @@ def _lake_of(top: Path, *kept: str, without: str = "-") -> pipeline.Lake:
 
 
 def test_axes_are_in_the_papers_order() -> None:
-    assert tuple(TITLES[name] for name in AXES) == ORDER
+    assert tuple(TITLES[name] for name in RADAR_AXES) == ORDER
 
 
 @pytest.mark.parametrize("edition", ["paper", "release"])
 def test_values_are_those_of_the_leaderboard(lake: pipeline.Lake, edition: str) -> None:
     rows, board = lake.radar(edition=edition), lake.leaderboard(edition=edition)
-    names = ["model", *AXES, "win_rate", "n_missing", "is_complete"]
+    names = ["model", *RADAR_AXES, "win_rate", "n_missing", "is_complete"]
     assert rows.select(names).equals(board.select(names))
     assert rows["edition"].unique().to_list() == [edition]
     valued = rows.drop_nulls("area")
@@ -71,7 +71,7 @@ def test_a_model_without_an_area_is_named(tmp_path: Path) -> None:
     named = "– sim-atlas: no area: "
     [note] = [note for note in lake.present("radar").notes if note.startswith(named)]
     assert "cooperation: nothing to count: agreements" in note
-    assert "without an area: sim-atlas" in plots.svg(lake.plot_radar())
+    assert "without an area: sim-atlas" in plots.chart_to_svg(lake.plot_radar())
     page = lake.page("radar").html
     assert "without an area: sim-atlas" in page.partition("<table")[0]
     assert named in page.partition("<table")[2]
@@ -92,7 +92,7 @@ def test_an_area_is_made_of_the_metrics_that_the_lake_has(tmp_path: Path) -> Non
     assert lake.radar(model=rows["model"][0])["area"][0] == rows["area"][0]
     named = "areas are of Judgement, Reasoning, Deception, Self-Awareness: no model has"
     assert any(note.startswith(named) for note in lake.present("radar").notes)
-    svg = plots.svg(plots.plot_radar(rows))
+    svg = plots.chart_to_svg(plots.plot_radar(rows))
     assert "Deception" in svg
     assert "Rationality" not in svg
 
@@ -115,7 +115,7 @@ def test_fewer_than_three_metrics_make_no_picture(
 def test_the_picture_has_every_model_and_axis(lake: pipeline.Lake) -> None:
     rows = lake.radar().drop_nulls("area")
     assert rows.height > 1
-    svg = plots.svg(plots.plot_radar(rows))
+    svg = plots.chart_to_svg(plots.plot_radar(rows))
     nodes = list(ET.fromstring(svg).iter())
     texts = [part for node in nodes if node.tag.endswith("}text") for part in node.itertext()]
     for title in ORDER:
@@ -127,7 +127,7 @@ def test_the_picture_has_every_model_and_axis(lake: pipeline.Lake) -> None:
         said = f"{row['model']}: area {row['area']:,.0f}; Judgement {100 * row['judgement']:.1f}, "
         assert any(label.startswith(said) for label in labels)
     assert "metrics in percent; grey: the other models" in texts
-    one = plots.svg(plots.plot_radar(rows.head(1)))
+    one = plots.chart_to_svg(plots.plot_radar(rows.head(1)))
     assert "other models" not in one
 
 
@@ -138,7 +138,7 @@ def test_the_outer_ring_is_100_and_a_value_above_is_marked(lake: pipeline.Lake) 
     numbers = {"rationality": 1.7, "deception": 1.1249}
     for above in ({"rationality": 1.7}, numbers):
         changed = {name: above.get(name, 1.0) for name in numbers}
-        svg = plots.svg(plots.plot_radar(rows.with_columns(**changed)))
+        svg = plots.chart_to_svg(plots.plot_radar(rows.with_columns(**changed)))
         nodes = [node for node in ET.fromstring(svg).iter() if node.tag.endswith("}text")]
         texts = [part for node in nodes for part in node.itertext()]
         shown = [texts.count(f"{100 * value:.0f}") for value in numbers.values()]

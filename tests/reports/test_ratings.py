@@ -17,9 +17,9 @@ from pipeline.cli import main
 from pipeline.errors import PipelineError, UsageError
 from pipeline.ingest import ingest
 from pipeline.plugins import install_command
-from pipeline.reports.ratings import COLUMNS
-from pipeline.statistics import sides as module
-from pipeline.statistics.sides import Fit, Floats, rated
+from pipeline.reports.ratings import RATING_COLUMNS
+from pipeline.statistics import side_ratings as module
+from pipeline.statistics.side_ratings import Fit, Floats, rate_sides
 
 MODELS = [f"m{number}" for number in range(6)]
 SETUP = 0.2
@@ -100,7 +100,7 @@ def truth(rows: pl.DataFrame, true: Strengths) -> pl.DataFrame:
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(module, "fitted", known)
-        return rated(rows, 0.95)
+        return rate_sides(rows, 0.95)
 
 
 DESIGNS = {
@@ -120,7 +120,7 @@ def test_intervals_hold_what_is_true(design: str) -> None:
         dice = np.random.default_rng(seed)
         true = strengths(dice, [*MODELS, "-opponent"])
         rows = DESIGNS[design](dice, true)
-        found = rated(rows, 0.95)
+        found = rate_sides(rows, 0.95)
         if found["odds"].has_nulls():
             continue
         both = found.join(
@@ -138,7 +138,7 @@ def test_the_better_model_is_ranked_first() -> None:
         for side in ("hidden", "civilian")
         for place, one in enumerate(MODELS)
     }
-    found = rated(arena(np.random.default_rng(1), true, 500, 8), 0.95)
+    found = rate_sides(arena(np.random.default_rng(1), true, 500, 8), 0.95)
     for side in ("hidden", "civilian"):
         assert found.filter(side=side)["model"].to_list() == MODELS[::-1]
         assert found.filter(side=side)["rank"].to_list() == [1, 2, 3, 4, 5, 6]
@@ -149,7 +149,7 @@ def test_two_models_have_the_odds_of_their_games() -> None:
     games = [(f"s{n}", ["a"], ["-z"], 1.0) for n in range(10)]
     games += [(f"t{n}", ["a"], ["-z"], 0.0) for n in range(4)]
     games += [(f"u{n}", ["a"], ["-z"], 0.5) for n in range(2)]
-    (row,) = rated(seats(games), 0.95).rows(named=True)
+    (row,) = rate_sides(seats(games), 0.95).rows(named=True)
     assert row["odds"] == pytest.approx(11 / 5)
     assert (row["n_games"], row["n_settings"], row["opponent"]) == (16, 16, "-z")
     assert row["ci_low"] < 1 < row["odds"] < row["ci_high"]
@@ -162,14 +162,14 @@ def close(one: pl.DataFrame, other: pl.DataFrame) -> None:
 def test_order_names_and_self_play_move_nothing() -> None:
     dice = np.random.default_rng(2)
     rows = arena(dice, strengths(dice, MODELS), 40, 4)
-    found = rated(rows, 0.95)
-    close(rated(rows.sample(fraction=1, shuffle=True, seed=3), 0.95), found)
+    found = rate_sides(rows, 0.95)
+    close(rate_sides(rows.sample(fraction=1, shuffle=True, seed=3), 0.95), found)
     renamed = pl.col("model").replace({one: f"x{9 - n}" for n, one in enumerate(MODELS)})
-    other = rated(rows.with_columns(renamed), 0.95).sort("side", "rank")
+    other = rate_sides(rows.with_columns(renamed), 0.95).sort("side", "rank")
     close(other, found.with_columns(renamed).sort("side", "rank"))
     alone = [(f"z{n}", ["m1"], ["m1", "m1"], 1.0) for n in range(9)]
     of_alone = seats(alone).with_columns(game_id=pl.lit("z") + pl.col("game_id"))
-    close(rated(pl.concat([rows, of_alone]), 0.95), found)
+    close(rate_sides(pl.concat([rows, of_alone]), 0.95), found)
 
 
 def test_pools_that_no_game_links_are_not_ranked_together() -> None:
@@ -180,11 +180,11 @@ def test_pools_that_no_game_links_are_not_ranked_together() -> None:
         for at, (hidden, other) in enumerate([(one, two), (two, one)])
         for n in range(6)
     ]
-    found = rated(seats(games), 0.95)
+    found = rate_sides(seats(games), 0.95)
     assert found.filter(side="hidden").select("pool", "rank", "model").n_unique("pool") == 4
     assert set(found["rank"]) == {1}
     games += [(f"t{n}", ["a"], ["d"], float(n % 2)) for n in range(6)]
-    assert rated(seats(games), 0.95).filter(side="hidden").n_unique("pool") < 4
+    assert rate_sides(seats(games), 0.95).filter(side="hidden").n_unique("pool") < 4
 
 
 def mixed(hidden: str, other: str, *kind: str) -> list[Any]:
@@ -243,9 +243,9 @@ SEPARATED: dict[str, tuple[list[Any], list[Any], set[str], set[str]]] = {
 def test_separated_games_are_left_out(case: str) -> None:
     """The odds are those of the other games."""
     counted, separated, reasons, texts = SEPARATED[case]
-    found = rated(seats([*counted, *separated]), 0.95)
+    found = rate_sides(seats([*counted, *separated]), 0.95)
     numbers = found.drop_nulls("odds").drop("n_games", "n_settings", "left_out", "least", "most")
-    close(numbers, rated(seats(counted), 0.95).select(numbers.columns))
+    close(numbers, rate_sides(seats(counted), 0.95).select(numbers.columns))
     assert numbers.select(pl.all_horizontal(cs.float().is_finite()))["odds"].all()
     assert {*found["reason"].drop_nulls()} == reasons
     assert {*found["left_out"].drop_nulls()} == texts
@@ -292,7 +292,7 @@ TOGETHER: dict[str, list[Any]] = {
 
 @pytest.mark.parametrize("case", TOGETHER)
 def test_models_that_always_sat_together_have_no_rank(case: str) -> None:
-    found = rated(seats([*TOGETHER[case], *mixed("-x", "d")]), 0.95)
+    found = rate_sides(seats([*TOGETHER[case], *mixed("-x", "d")]), 0.95)
     team = found.filter(pl.col("model").is_in(TEAM))
     assert {*team["reason"]} == {module._TOGETHER}
     assert team.select("pool", "rank", "odds", "ci_low", "ci_high").null_count().row(0) == (
@@ -304,13 +304,13 @@ def test_models_that_always_sat_together_have_no_rank(case: str) -> None:
 def test_an_opponent_beside_the_model_under_test_is_no_reason() -> None:
     """As in MAgIC, where each game has one model under test."""
     games = [(f"s{n}", ["-x"], ["a", "-y"], float(n % 3 == 1)) for n in range(9)]
-    assert rated(seats(games), 0.95)["odds"].to_list() == [pytest.approx(2.0)]
+    assert rate_sides(seats(games), 0.95)["odds"].to_list() == [pytest.approx(2.0)]
 
 
 @pytest.mark.parametrize("case", NO_INTERVAL)
 def test_without_an_interval_there_are_no_odds(case: str) -> None:
     games, reasons = NO_INTERVAL[case]
-    found = rated(seats(games), 0.95)
+    found = rate_sides(seats(games), 0.95)
     assert dict(found.select("model", "reason").rows()) == reasons
     assert found["odds"].is_null().to_list() == found["reason"].is_not_null().to_list()
 
@@ -318,15 +318,15 @@ def test_without_an_interval_there_are_no_odds(case: str) -> None:
 def test_a_fit_that_ends_nowhere_gives_no_odds(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last guard: whatever a fit is, no odds are not finite."""
     for logit, error in ((np.nan, 1.0), (13.0, 1.0), (1.0, np.nan), (1.0, np.inf)):
-        monkeypatch.setattr(Fit, "sum", lambda *_, given=(logit, error): given)
-        found = rated(seats(MIXED), 0.95)
+        monkeypatch.setattr(Fit, "weighted_sum", lambda *_, given=(logit, error): given)
+        found = rate_sides(seats(MIXED), 0.95)
         assert {*found["reason"]} == {module._BEYOND}
         assert found["odds"].null_count() == found.height
 
 
 def test_no_games() -> None:
-    assert {*COLUMNS} <= {*rated(seats([]), 0.95).columns}
-    alone = rated(seats([("s", ["a"], ["a"], 1.0)]), 0.95)
+    assert {*RATING_COLUMNS} <= {*rate_sides(seats([]), 0.95).columns}
+    alone = rate_sides(seats([("s", ["a"], ["a"], 1.0)]), 0.95)
     assert alone.is_empty()
 
 
@@ -341,7 +341,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_lake_a_command_and_a_page(lake: Path, capsys: Any) -> None:
     opened = pipeline.open_lake(lake)
     rows = opened.ratings()
-    assert {*rows.columns} == {*COLUMNS, "system"}
+    assert {*rows.columns} == {*RATING_COLUMNS, "system"}
     assert_same(opened.page("ratings").rows, rows)
     assert main(["ratings", "--lake", str(lake), "--game-type", "werewolf"]) == 0
     assert "only odds of one side" in capsys.readouterr().err

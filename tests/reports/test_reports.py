@@ -15,11 +15,11 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "simulations"))
 
 import lost_games
 
-from pipeline.column import schema
+from pipeline.column import polars_schema
 from pipeline.errors import UsageError
-from pipeline.metrics import metric, metrics
-from pipeline.metrics.known import ORIGIN
-from pipeline.present import present
+from pipeline.metrics import metric_spec, metrics
+from pipeline.metrics.registry import ORIGIN_COLUMNS
+from pipeline.render import build_result_table
 from pipeline.reports import ranking
 from pipeline.reports.compare import compare
 from pipeline.reports.compare.differences import SCHEMA
@@ -106,7 +106,7 @@ def test_a_family_is_of_one_metric_or_of_the_whole_answer(tmp_path):
 def test_without_two_models_there_are_no_pairs(rows, tmp_path):
     found = compare(lake_with(tmp_path, rows))
     assert found.is_empty()
-    assert found.schema == {**SCHEMA, **schema(ORIGIN)}
+    assert found.schema == {**SCHEMA, **polars_schema(ORIGIN_COLUMNS)}
 
 
 def test_a_model_that_is_not_there_is_told(tmp_path):
@@ -151,13 +151,13 @@ def test_letters_are_shared_by_those_not_told_apart(tmp_path):
 
 @pytest.mark.parametrize(("most", "family"), [(3, 3), (2, None)])
 def test_of_many_models_no_pairs_are_told_apart(tmp_path, monkeypatch, most, family):
-    monkeypatch.setattr(ranking, "MOST_LETTERED", most)
+    monkeypatch.setattr(ranking, "MAX_LETTERED_MODELS", most)
     rows = [(model, s, 0, float(s < 20)) for model in "ABC" for s in range(40)]
     ranked = leaderboard(lake_with(tmp_path, rows))
     assert ranked["rank"].to_list() == [1, 1, 1]
     assert ranked["family"].to_list() == [family] * 3
     assert ranked["letters"].is_null().all() == (family is None)
-    said = any("no letters" in note for note in present("leaderboard", ranked).notes)
+    said = any("no letters" in note for note in build_result_table("leaderboard", ranked).notes)
     assert said == (family is None)
 
 
@@ -244,7 +244,10 @@ def test_lost_games_of_replayed_settings_are_missing(case):
         assert set(rows.filter("is_complete")["n_missing"]) <= {0}
     by_model = missing(lake).group_by("model").agg(pl.col("n_missing").sum())
     assert dict(by_model.iter_rows()) == {model: n for model, (n, _) in lacking.items()}
-    notes = [*present("completeness", games).notes, *present("leaderboard", board).notes]
+    notes = [
+        *build_result_table("completeness", games).notes,
+        *build_result_table("leaderboard", board).notes,
+    ]
     for model, (n, of) in lacking.items():
         assert sum(f"{model}: {n} of {of}" in note for note in notes) == 1
         assert sum(f"{model} ({n} of {of} missing)" in note for note in notes) == 1
@@ -417,9 +420,9 @@ def test_a_value_without_such_votes_is_marked(tmp_path, engine):
         ("none", 2),
         ("some", 1),
     ]
-    for shown in (present("metrics", rows), present("leaderboard", board)):
+    for shown in (build_result_table("metrics", rows), build_result_table("leaderboard", board)):
         assert sum(whose in note for note in shown.notes) == 1
-        (cells,) = (one.cells for one in shown.fields if one.name in ("value", "judgement"))
+        (cells,) = (one.cells for one in shown.visible_fields if one.name in ("value", "judgement"))
         assert {str(cell).endswith("*") for cell in cells if cell.text == "0.500"} == {True}
     audited = metrics(lake, engine=engine, edition="audited", metric=["reasoning"], by="model")
     assert audited.filter(model="some").select("n_unknown", "n_undecided").row(0) == (1, 0)
@@ -618,7 +621,7 @@ def test_bounds_of_the_release_edition_are_of_its_own_ratios():
 def test_a_value_lies_within_its_bounds_and_these_within_its_range(tables, edition):
     for row in readability(Frames(tables), edition=edition).iter_rows(named=True):
         least, value, most = row["value_min"], row["value"], row["value_max"]
-        declared = metric(row["metric"], edition)
+        declared = metric_spec(row["metric"], edition)
         if value is None:
             is_unknown = row["n_unknown"] + row["n_outages"] > 0
             assert least is most is None or (is_unknown and 0 <= least <= most <= declared.high)

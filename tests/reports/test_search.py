@@ -14,7 +14,7 @@ from pipeline.api import Lake
 from pipeline.cli import main
 from pipeline.errors import LakeError, UsageError
 from pipeline.ingest import ingest
-from pipeline.lake import stream
+from pipeline.lake import row_stream
 from pipeline.lake.maintain import maintain
 from pipeline.reports.documents import AROUND, LONGEST_WORD, MOST_WORDS, SEARCH_COLUMNS as COLUMNS
 
@@ -98,7 +98,7 @@ def test_pages_together_are_the_whole(lake: Lake, limit: int) -> None:
 
 
 def test_a_search_ends_by_its_time_and_goes_on(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream, "BATCH_ROWS", 5)
+    monkeypatch.setattr(row_stream, "BATCH_ROWS", 5)
     found = lake.search(["vote"], timeout=1e-9)
     assert found.stopped == "time"
     assert found.n_searched == 5
@@ -136,8 +136,8 @@ def test_upkeep_changes_the_order_and_loses_nothing(tmp_path: Path) -> None:
 def test_a_stream_begins_at_any_row(lake: Lake, start: int, n_rows: int) -> None:
     columns = ["game_id", "message_index"]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stream, "BATCH_ROWS", n_rows)
-        parts = list(stream.stream(lake, "messages", columns, start))
+        patch.setattr(row_stream, "BATCH_ROWS", n_rows)
+        parts = list(row_stream.iter_table_rows(lake, "messages", columns, start))
     whole = lake.table("messages").select(columns).collect()
     found = [row for _, rows in parts for row in rows.iter_rows()]
     assert sorted(found) == sorted(set(found))

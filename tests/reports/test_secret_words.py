@@ -13,9 +13,9 @@ from pipeline.api import Lake
 from pipeline.cli import main
 from pipeline.errors import UsageError
 from pipeline.ingest import ingest
-from pipeline.lake import stream
+from pipeline.lake import row_stream
 from pipeline.pages import page, parameters
-from pipeline.reports.documents import LIMIT, Hits
+from pipeline.reports.documents import LIMIT, SearchResult
 
 CLUE = "It flows to the east."
 
@@ -135,7 +135,7 @@ def test_it_is_what_each_message_says(
 
 @pytest.mark.slow
 def test_pages_lose_no_message(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream, "BATCH_ROWS", 11)
+    monkeypatch.setattr(row_stream, "BATCH_ROWS", 11)
     whole = lake.search(secret=True).rows
     parts, key = [], None
     while True:
@@ -179,7 +179,7 @@ def test_the_command_finds_the_same(lake: Lake, capsys: pytest.CaptureFixture[st
     options = ["--secret", "--aloud", "--tested", "--limit", "2"]
     assert main(["search", "--lake", str(lake.path), "--format", "json", *options]) == 0
     told = capsys.readouterr()
-    found: Hits = lake.search(secret=True, aloud=True, tested=True, limit=2)
+    found: SearchResult = lake.search(secret=True, aloud=True, tested=True, limit=2)
     assert json.loads(told.out) == found.rows.to_dicts()
     _, again, _ = told.err.splitlines()
     assert again == f"to continue: run the command again with --after {found.key}"

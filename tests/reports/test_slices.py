@@ -13,12 +13,12 @@ from random_tables import event_tables
 
 from pipeline.errors import UsageError
 from pipeline.metrics import NAMES, metrics
-from pipeline.present import present
+from pipeline.render import build_result_table
 from pipeline.reports.compare import compare, contrast
 from pipeline.reports.diff import diff
 from pipeline.reports.plan import plan
 from pipeline.reports.ranking import leaderboard
-from pipeline.statistics.contrast import holm, reaches
+from pipeline.statistics.comparison import adjust_holm, is_significant
 from pipeline.vocabulary import EDITIONS
 
 ROLES = {"A": (1, 1), "B": (1, 0)}
@@ -155,7 +155,7 @@ def test_verdicts_can_be_told_from_the_adjusted_p_values():
     ]
     found = compare(Frames({"results": pl.concat(tables)}), metric="win_rate", margin=0.1)
     assert_series_equal(
-        found["p_alike_holm"], found.select(p_alike_holm=holm(pl.col("p_alike"))).to_series()
+        found["p_alike_holm"], found.select(p_alike_holm=adjust_holm(pl.col("p_alike"))).to_series()
     )
     is_alike = found["verdict"] == "alike"
     assert is_alike.to_list() == (found["p_alike_holm"] <= 0.05).to_list()
@@ -241,15 +241,19 @@ def test_one_level_is_asked_everywhere(confidence):
     (fell,) = fallen.filter(metric="win_rate").to_dicts()
     assert fell["is_beyond_chance"] is is_apart
     assert fell["is_regression"] is (fell["p_fall"] <= 1 - confidence)
-    (note,) = [n for n in present("leaderboard", board, **level).notes if n.startswith("letters")]
+    (note,) = [
+        n
+        for n in build_result_table("leaderboard", board, **level).notes
+        if n.startswith("letters")
+    ]
     assert f"at the {100 * (1 - confidence):g} % level" in note
 
 
 @pytest.mark.parametrize(("p", "confidence"), [(0.05, 0.95), (0.1, 0.9), (6 * 0.05, 0.7)])
 def test_a_last_digit_is_no_difference(p, confidence):
-    assert reaches(p, confidence)
-    assert pl.select(reaches(pl.lit(p), confidence)).item()
-    assert not reaches(p + 1e-9, confidence)
+    assert is_significant(p, confidence)
+    assert pl.select(is_significant(pl.lit(p), confidence)).item()
+    assert not is_significant(p + 1e-9, confidence)
 
 
 def test_letters_are_as_before():

@@ -8,16 +8,16 @@ import polars as pl
 import pytest
 
 from pipeline.api import Game, Lake, open_lake
-from pipeline.reports.parts import (
+from pipeline.reports.transcript_items import (
     Act,
-    Part,
+    TranscriptItem,
+    describe_hit,
+    hit_sign,
     line,
     lines,
     new_rounds,
-    parts as parts_of,
-    result,
-    seats,
-    sign,
+    player_table,
+    transcript_items as parts_of,
 )
 
 
@@ -30,8 +30,8 @@ def game(lake: Lake, path: str) -> Game:
     return lake.game(path)
 
 
-def parts(lake: Lake, path: str) -> list[Part]:
-    return game(lake, path).parts
+def parts(lake: Lake, path: str) -> list[TranscriptItem]:
+    return game(lake, path).items
 
 
 def outline(lake: Lake, path: str) -> list[str]:
@@ -119,7 +119,7 @@ def test_votes_and_eliminations_of_each_round_of_undercover(lake: Lake) -> None:
     marks = [(mark.hit, mark.text) for mark in end.marks]
     assert (0.0, "✗ win_rate: lost (Player_5)") in marks
     assert (1.0, "✓ win_rate: won (civilian, model-a)") in marks
-    out = seats(game(lake, "ck_arena/0.json").tables)
+    out = player_table(game(lake, "ck_arena/0.json").tables)
     assert out.filter(pl.col("out_by").is_not_null()).select(
         "seat", "out_in_round", "out_by"
     ).rows() == [*((3, 1, "vote"), (5, 1, "metric"), (6, 2, "vote"))]
@@ -175,7 +175,7 @@ def test_every_act_and_every_counted_row_stands_once(lake: Lake) -> None:
     """In every game of every format; what a metric counted says its act where it was read."""
     for game_id in lake.games()["game_id"]:
         found = lake.game(game_id)
-        shown = found.parts
+        shown = found.items
         marks = [mark for part in shown for mark in part.marks]
         marks += [mark for part in shown for one in part.done for mark in one.marks]
         assert len(marks) == found.counted.height
@@ -238,12 +238,14 @@ def test_terminal_page_and_report_say_the_same(
     """Each heading, line of what was done, and mark of a game stands in all of its forms."""
     pytest.importorskip("jinja2")
     from pipeline.cli import main
-    from pipeline.pages.render import environment
+    from pipeline.pages.templating import template_environment
 
     for path in ("ck_arena/0.json", "pgg_bench/0.jsonl", "avalon/0.json", "bargain/0.json"):
         found = game(lake, path)
         html = plain(found._repr_html_() or "")
-        macro = environment().get_template("transcript.html").make_module({"NULL": "–"}).done
+        macro = (
+            template_environment().get_template("transcript.html").make_module({"NULL": "–"}).done
+        )
         assert main(["show", path, "--lake", str(lake.path)]) == 0
         printed = capsys.readouterr().out
         for part in found.parts:
@@ -252,7 +254,7 @@ def test_terminal_page_and_report_say_the_same(
             assert plain(str(macro(part))) in html
             for mark in (*part.marks, *(mark for done in part.done for mark in done.marks)):
                 assert mark.text in printed
-                assert f"{sign(mark.hit)} {result(mark.hit)} {mark.words}" in html
+                assert f"{hit_sign(mark.hit)} {describe_hit(mark.hit)} {mark.words}" in html
             for done in part.done:
                 assert done.line in printed
                 assert done.line in html

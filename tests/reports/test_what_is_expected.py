@@ -13,8 +13,8 @@ from event_tables import Frames, lake_of as written, table
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from pipeline.metrics import metrics
-from pipeline.metrics.known import MISSING
-from pipeline.present import present
+from pipeline.metrics.registry import MISSING_COLUMNS
+from pipeline.render import build_result_table
 from pipeline.reports.compare import compare
 from pipeline.reports.completeness import completeness, readability
 from pipeline.reports.games import missing
@@ -159,7 +159,7 @@ def check(games: list[Played], expected: int | None = None) -> Numbers:
         ):
             listed[model, competition] += n
         assert listed == {key: n for key, (n, _, _) in numbers.items() if n}
-    columns = ("model", *MISSING, "n_replays", "is_complete")
+    columns = ("model", *MISSING_COLUMNS, "n_replays", "is_complete")
     for row in leaderboard(lake, **asked).select(columns).rows():
         assert row[1:4] == total(row[0], "win_rate")
         assert row[4] is (row[1] == 0)
@@ -235,9 +235,12 @@ def test_a_value_lacks_only_games_of_competitions_that_it_counts() -> None:
         of_bounds = readability(lake, model="a").filter(metric=metric)
         assert of_bounds.select("n_missing", "is_complete").row(0) == (lacks, lacks == 0), metric
     of_roles = metrics(lake, metric="win_rate", by=["model", "role"]).filter(model="a")
-    assert of_roles.select("role", *MISSING).rows() == [("civilian", 0, 3), ("undercover", 2, 3)]
+    assert of_roles.select("role", *MISSING_COLUMNS).rows() == [
+        ("civilian", 0, 3),
+        ("undercover", 2, 3),
+    ]
     civilians = leaderboard(lake, metric="win_rate", where="side = 'civilian'").filter(model="a")
-    assert civilians.select(*MISSING).row(0) == (0, 3)
+    assert civilians.select(*MISSING_COLUMNS).row(0) == (0, 3)
 
 
 def test_fewer_games_of_one_of_two_models_are_named(tmp_path: Path) -> None:
@@ -257,13 +260,15 @@ def test_fewer_games_of_one_of_two_models_are_named(tmp_path: Path) -> None:
         ("metrics", metrics(lake, **of)),
         ("compare", compare(lake, ("drop", "keep"), **of)),
     ):
-        assert said in present(name, rows, lake=lake).notes, name
-        assert said not in present(name, rows, lake=lake, expected=20).notes
+        assert said in build_result_table(name, rows, lake=lake).notes, name
+        assert said not in build_result_table(name, rows, lake=lake, expected=20).notes
     assert check(games, 20)["drop", CIVILIAN] == (12, 20, 0)
     compared = compare(lake, ("drop", "keep"), **of, expected=20)
     assert compared.select("n_missing", "other_n_missing").row(0) == (12, 0)
     alone = metrics(lake, **of, by="model", model="keep")
-    assert not any("where one has" in one for one in present("metrics", alone, lake=lake).notes)
+    assert not any(
+        "where one has" in one for one in build_result_table("metrics", alone, lake=lake).notes
+    )
 
 
 @pytest.mark.parametrize(

@@ -23,12 +23,12 @@ from pipeline.cli import main
 from pipeline.errors import PipelineError
 from pipeline.events.contracts import GAME_TABLES, TABLES
 from pipeline.ingest import IngestSummary, ingest
-from pipeline.ingest.worker import Task
+from pipeline.ingest.worker import WorkerTask
 from pipeline.lake import open_lake
 from pipeline.lake.maintain import maintain
 from pipeline.metrics import metrics
 from pipeline.simulate import simulate
-from pipeline.spark import balanced, cluster
+from pipeline.spark import balanced, spark_cluster
 
 TOP = Path(__file__).resolve().parent.parent.parent
 SAMPLE = TOP / "data" / "sample" / "results"
@@ -39,7 +39,7 @@ BROKEN = b'{"history": ['
 
 
 def on_spark(source: object, lake: Path) -> IngestSummary:
-    return ingest(source, lake, team=cluster())
+    return ingest(source, lake, team=spark_cluster())
 
 
 def assert_same_lake(left: Path, right: Path) -> None:
@@ -89,7 +89,7 @@ def test_simulated_games_of_a_folder_and_archives(spark, scattered, monkeypatch,
     assert report.statuses == ingest(sources, local_lake).statuses
     assert report.statuses["ingested"] == sum(one.n_games for one in made)
     # Each archive is a partition, and the folder is several.
-    assert len(open_lake(spark_lake).files("games")) > 2 + 1
+    assert len(open_lake(spark_lake).table_files("games")) > 2 + 1
     assert_same_lake(spark_lake, local_lake)
 
 
@@ -113,7 +113,7 @@ def test_copies_and_broken_documents_of_many_partitions(spark, scattered, tmp_pa
     spark_lake, local_lake = tmp_path / "spark", tmp_path / "local"
     report = on_spark(logs, spark_lake)
     assert nonzero(report) == {"ingested": len(GAMES) + 1, "duplicate": 3, "quarantined": 3}
-    assert len(open_lake(spark_lake).files("games")) >= len(GAMES)
+    assert len(open_lake(spark_lake).table_files("games")) >= len(GAMES)
     raw = dict(table(spark_lake, "quarantine").select("path", "raw").iter_rows())
     assert raw.items() >= refused.items()
     ingest(logs, local_lake)
@@ -186,7 +186,7 @@ def test_an_executor_is_killed(spark, monkeypatch, tmp_path):
     before = rows(spark_lake)
 
     lake = open_lake(spark_lake)
-    named = {Path(file) for name in TABLES for file in lake.files(name)}
+    named = {Path(file) for name in TABLES for file in lake.table_files(name)}
     orphans = parquet_files(spark_lake) - named
     assert {file.parent.name for file in orphans} <= set(GAME_TABLES)
     assert "messages" in {file.parent.name for file in orphans}
@@ -266,7 +266,9 @@ SIZES = st.lists(st.lists(st.integers(0, 400), min_size=1, max_size=4), max_size
 def test_tasks_are_dealt_out_by_their_bytes(sizes, n_least):
     """Each to one part, in order, no part with more than its share and one task besides."""
     tasks = [
-        Task(number, tuple(Unit("/logs", f"{n}.json", None, size) for n, size in enumerate(units)))
+        WorkerTask(
+            number, tuple(Unit("/logs", f"{n}.json", None, size) for n, size in enumerate(units))
+        )
         for number, units in enumerate(sizes)
     ]
     with pytest.MonkeyPatch.context() as patch:

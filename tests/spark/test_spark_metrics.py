@@ -18,11 +18,11 @@ from pipeline.ingest import ingest
 from pipeline.lake import open_lake
 from pipeline.metrics import NAMES as METRICS, metrics
 from pipeline.metrics.evidence import evidence, evidence_totals
-from pipeline.metrics.rows import views
-from pipeline.spark import Views, temporary
-from pipeline.sqlfiles import View
+from pipeline.metrics.row_queries import metric_views
+from pipeline.spark import SparkViews, temporary
+from pipeline.sql_files import SqlView
 from pipeline.vocabulary import EDITIONS, PAPER
-from pipeline.warehouse import connect, query
+from pipeline.warehouse import connect, run_query
 
 pytestmark = pytest.mark.slow
 
@@ -119,16 +119,16 @@ def test_every_view_and_table(spark, sample_lake):
     tried = [f"{schema}.win_rate" for schema in of_win_rate]
     made = {
         name: view
-        for name, view in views().items()
+        for name, view in metric_views().items()
         if not name.startswith(of_rows)
         or name in tried
         or name.endswith((".judgement", ".deception"))
     }
-    on_spark = Views(spark, sample_lake, made)
+    on_spark = SparkViews(spark, sample_lake, made)
     with connect(sample_lake, made) as connection:
         for name in made:
             select = f"SELECT * FROM {name}"
-            of_spark, of_duckdb = on_spark.query(select), query(connection, select)
+            of_spark, of_duckdb = on_spark.query(select), run_query(connection, select)
             assert bool(of_spark.height) is (name not in WITHOUT_ROWS), name
             # Those made of it need not plan it again, which takes longer than all else.
             rows = on_spark.session.createDataFrame(of_spark.to_arrow())
@@ -180,7 +180,7 @@ def test_names_that_are_joined(spark, tmp_path):
     other_logs(tmp_path / "logs")
     ingest(tmp_path / "logs", tmp_path / "lake")
     lake = open_lake(tmp_path / "lake").with_names(NAMES)
-    on_spark = Views(spark, lake, {})
+    on_spark = SparkViews(spark, lake, {})
     for table in ("players", "results", "votes"):
         found, expected = on_spark.query(f"SELECT * FROM {table}"), lake.table(table).collect()
         assert_same(*(one.sort(pl.all(), nulls_last=True) for one in (found, expected)))
@@ -191,7 +191,7 @@ def test_names_that_are_joined(spark, tmp_path):
 def test_games_that_a_model_failed(spark, tmp_path):
     """As losses: by the rule that the other engines run."""
     lake = ingested(tmp_path, GAMES).with_failures("loss")
-    found = Views(spark, lake, {}).query("SELECT * FROM results")
+    found = SparkViews(spark, lake, {}).query("SELECT * FROM results")
     expected = lake.table("results").collect()
     assert_same(*(one.sort(pl.all(), nulls_last=True) for one in (found, expected)))
     assert_engines_agree(lake, metric="win_rate", by=["model"])
@@ -209,14 +209,14 @@ def test_a_file_that_no_executor_can_read(spark, sample_lake, tmp_path):
     with pytest.raises(
         LakeError, match=r"^the table `votes` cannot be read: [^\n]*magic verify[^\n]*$"
     ):
-        Views(spark, lake, {}).query("SELECT count(DISTINCT model) FROM votes")
+        SparkViews(spark, lake, {}).query("SELECT count(DISTINCT model) FROM votes")
 
 
 def test_a_file_that_is_gone(spark, sample_lake, tmp_path, capsys):
     """Spark says so before it computes anything."""
     shutil.copytree(str(sample_lake.path), tmp_path / "lake")
     lake = open_lake(tmp_path / "lake")
-    (gone,) = lake.files("votes")
+    (gone,) = lake.table_files("votes")
     Path(gone).unlink()
     with pytest.raises(
         LakeError, match=r"^a file of the table `votes` was deleted [^\n]*magic verify[^\n]*$"
@@ -231,9 +231,9 @@ def test_a_file_that_is_gone(spark, sample_lake, tmp_path, capsys):
 
 def test_what_spark_cannot_plan(spark, sample_lake):
     with pytest.raises(QueryError, match=r"^Spark cannot compute this: [^\n]*nothing[^\n]*$"):
-        Views(spark, sample_lake, {"made": View("SELECT nothing FROM votes", "", {})}).query(
-            "FROM made"
-        )
+        SparkViews(
+            spark, sample_lake, {"made": SqlView("SELECT nothing FROM votes", "", {})}
+        ).query("FROM made")
 
 
 @pytest.mark.some(1)

@@ -16,7 +16,7 @@ from rawlogs import chameleon, encode
 
 import pipeline
 from pipeline import spark as session
-from pipeline.errors import PipelineError, UsageError, one_line
+from pipeline.errors import PipelineError, UsageError, one_line_message
 from pipeline.plugins import install_command
 from pipeline.spark import open_session
 
@@ -70,7 +70,7 @@ FileNotFoundError: [Errno 2] no such file: 'x.parquet'
 
 def test_what_an_executor_raised():
     said = "FileNotFoundError: [Errno 2] no such file: 'x.parquet'"
-    assert one_line(of_spark(PYTHON)) == said
+    assert one_line_message(of_spark(PYTHON)) == said
 
 
 def test_what_an_error_says_first():
@@ -78,7 +78,9 @@ def test_what_an_error_says_first():
         "An error occurred while calling None.Context.\n"
         ": org.apache.spark.SparkException: Could not parse Master URL: 'x'\n\tat org.apache..."
     )
-    assert one_line(error) == ("org.apache.spark.SparkException: Could not parse Master URL: 'x'")
+    assert one_line_message(error) == (
+        "org.apache.spark.SparkException: Could not parse Master URL: 'x'"
+    )
 
 
 @pytest.mark.slow

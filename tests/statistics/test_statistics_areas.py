@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from pipeline.statistics.interval import area, areas
+from pipeline.statistics.intervals import area, radar_areas
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "simulations"))
 
@@ -69,7 +69,7 @@ def interval(hits: list[float], weights: float = 1.0) -> dict[str, float | None]
     values = pl.DataFrame(
         {"model": ["m"], **{name: [weights * n / 20] for name, n in zip(SEVEN, hits, strict=False)}}
     )
-    return areas(values, sums, terms, ["model"], 0.95, axes=SEVEN[:3]).row(0, named=True)
+    return radar_areas(values, sums, terms, ["model"], 0.95, axes=SEVEN[:3]).row(0, named=True)
 
 
 def test_an_interval_is_the_delta_methods() -> None:

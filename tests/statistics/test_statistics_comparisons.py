@@ -10,23 +10,28 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy.stats import binom, chi, norm, permutation_test, t as student
 
-from pipeline.statistics import contrast
-from pipeline.statistics.contrast import (
+from pipeline.statistics import comparison
+from pipeline.statistics.comparison import (
     EXACT_SETTINGS,
     MANY_SETTINGS,
     Interval,
-    Rate,
+    RateEstimate,
+    adjust_holm,
     all_signs_p,
+    compact_letters,
     effective_settings,
-    holm,
-    letter_groups,
     mover,
     p_of,
     shrunk_correlation,
     sign_flip_p,
     z_at,
 )
-from pipeline.statistics.pairs import Pilot, cautious_variance, degrees_of_freedom, settings_needed
+from pipeline.statistics.pairs import (
+    PilotData,
+    cautious_variance,
+    degrees_of_freedom,
+    settings_needed,
+)
 
 TOP = Path(__file__).resolve().parents[2]
 
@@ -135,7 +140,7 @@ def test_p_is_within_two_per_cent_where_sums_are_not_steps_apart(sigma, monkeypa
     xs = [signed(generator, generator.lognormal(0, sigma, EXACT_SETTINGS)) for _ in range(30)]
     exact = np.array([sign_flip_p(x) for x in xs])
     assert list(exact) == [all_signs_p(x) for x in xs]
-    monkeypatch.setattr(contrast, "EXACT_SETTINGS", 0)
+    monkeypatch.setattr(comparison, "EXACT_SETTINGS", 0)
     summed = np.array([sign_flip_p(x) for x in xs])
     is_frequent = exact > 1e-4
     assert is_frequent.sum() >= 10
@@ -258,7 +263,7 @@ def test_holm_is_statsmodels(p_values):
 
     expected = multipletests(p_values, method="holm")[1] if p_values else []
     p = pl.DataFrame({"p": p_values}, schema={"p": pl.Float64})
-    found = p.select(holm(pl.col("p")))["p"]
+    found = p.select(adjust_holm(pl.col("p")))["p"]
     assert found.to_list() == pytest.approx(list(expected))
 
 
@@ -267,7 +272,7 @@ def test_letters_are_shared_exactly_where_nothing_tells_apart(n, bits):
     apart = np.zeros((n, n), bool)
     for place, (one, other) in enumerate(zip(*np.triu_indices(n, 1), strict=True)):
         apart[one, other] = apart[other, one] = bool(bits >> place & 1)
-    letters = letter_groups(apart)
+    letters = compact_letters(apart)
     for one, other in zip(*np.triu_indices(n, 1), strict=True):
         assert bool(set(letters[one]) & set(letters[other])) is not bool(apart[one, other])
     assert letters[0].startswith("a")
@@ -308,14 +313,14 @@ def test_a_pilot_has_the_degrees_of_freedom_of_its_sum_of_squares():
     2 / (1 − 1/20); of two settings never more than 1.
     """
     of = degrees_of_freedom
-    assert of(Pilot(20, 20.0, 0.0)) == of(Pilot(20, 0.0, 0.0)) == 19
-    assert of(Pilot(20, 1.0, 0.0)) == pytest.approx(2 / 0.95)
-    assert of(Pilot(2, 2.0, 0.0)) == of(Pilot(2, 1.5, 0.0)) == 1
+    assert of(PilotData(20, 20.0, 0.0)) == of(PilotData(20, 0.0, 0.0)) == 19
+    assert of(PilotData(20, 1.0, 0.0)) == pytest.approx(2 / 0.95)
+    assert of(PilotData(2, 2.0, 0.0)) == of(PilotData(2, 1.5, 0.0)) == 1
     generator = np.random.default_rng(2)
     for draw in (generator.normal, lambda size: generator.binomial(1, 0.03, size) - 0.03):
         squares = np.square(draw(size=(4_000, 400)))
         share = squares / squares.sum(axis=1, keepdims=True)
-        found = np.median([of(Pilot(400, float(1 / n), 0.0)) for n in (share**2).sum(axis=1)])
+        found = np.median([of(PilotData(400, float(1 / n), 0.0)) for n in (share**2).sum(axis=1)])
         sums = squares.sum(axis=1)
         assert found == pytest.approx(2 * sums.mean() ** 2 / sums.var(), rel=0.15)
 
@@ -326,8 +331,8 @@ def test_games_that_two_states_share_raise_no_more_alarms(n_old: int, n_new: int
     tie = (n_old / (n_old + n_new)) ** 0.5
     is_alarm = np.zeros((n_old + 1, n_new + 1))
     for old, new in itertools.product(range(0, n_old + 1, n_old // 20), range(n_new + 1)):
-        after = Rate((old + new) / (n_old + n_new), n_old + n_new)
-        is_alarm[old, new] = p_of(z_at(after, Rate(old / n_old, n_old), 0.0, tie)) <= 0.05
+        after = RateEstimate((old + new) / (n_old + n_new), n_old + n_new)
+        is_alarm[old, new] = p_of(z_at(after, RateEstimate(old / n_old, n_old), 0.0, tie)) <= 0.05
     for rate in (0.02, 0.1, 0.3, 0.5, 0.84, 0.95):
         counted = np.arange(0, n_old + 1, n_old // 20)
         of_old = binom.pmf(counted, n_old, rate)

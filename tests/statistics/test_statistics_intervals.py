@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 from polars.testing import assert_frame_equal
 from scipy.stats import binom
 
-from pipeline.statistics.interval import INTERVAL, ends, intervals, rates
+from pipeline.statistics.intervals import INTERVAL, confidence_intervals, ends, rate_estimates
 
 
 class Cell(NamedTuple):
@@ -33,7 +33,7 @@ def interval_of(
     counted = sums.group_by("term").agg(counted=pl.col("c").sum())
     weight = pl.col("term").replace_strict(weights or {"t": 1.0}, return_dtype=pl.Float64)
     terms = counted.with_columns(weight=weight, model=pl.lit("m"))
-    found = intervals(sums.with_columns(model=pl.lit("m")), terms, ["model"], confidence)
+    found = confidence_intervals(sums.with_columns(model=pl.lit("m")), terms, ["model"], confidence)
     return found.collect().row(0, named=True)
 
 
@@ -220,7 +220,7 @@ def test_a_fixed_denominator_lowers_a_terms_weight():
         for n in range(10)
     )
     terms = pl.LazyFrame({"model": ["m"], "term": ["t"], "weight": [1.0], "counted": [20]})
-    found = intervals(sums, terms, ["model"], 0.95).collect().row(0, named=True)
+    found = confidence_intervals(sums, terms, ["model"], 0.95).collect().row(0, named=True)
     low, high = exact_ends(0.5, 10)
     assert (found["ci_low"], found["ci_high"]) == pytest.approx((low / 2, high / 2))
 
@@ -255,8 +255,8 @@ def test_rates_are_what_the_intervals_are_made_of():
     terms = sums.group_by("model", "term").agg(counted=pl.col("c").sum())
     terms = terms.with_columns(weight=weight)
     for confidence in (0.8, 0.95, 0.999):
-        found = intervals(sums, terms, ["model"], confidence).collect()
-        (row,) = rates(sums, terms, ["model"], confidence).collect().to_dicts()
+        found = confidence_intervals(sums, terms, ["model"], confidence).collect()
+        (row,) = rate_estimates(sums, terms, ["model"], confidence).collect().to_dicts()
         assert found.row(0, named=True) == {name: row[name] for name in found.columns}
         low, high = exact_ends(row["rate"], row["effective_items"], confidence)
         own = [
@@ -278,9 +278,9 @@ def test_groups_are_apart_and_null_is_one():
     parts = pl.concat([halves, halves])
     sums = pl.concat(parts.with_columns(model=pl.lit(m, pl.String)) for m in ("a", None))
     terms = sums.group_by("model", "term").agg(counted=pl.col("c").sum(), weight=pl.lit(1.0))
-    found = intervals(sums, terms, ["model"], 0.95).collect()
+    found = confidence_intervals(sums, terms, ["model"], 0.95).collect()
     assert set(found["model"]) == {"a", None}
-    whole = intervals(parts, terms.filter(model="a").drop("model"), [], 0.95).collect()
+    whole = confidence_intervals(parts, terms.filter(model="a").drop("model"), [], 0.95).collect()
     assert whole.columns == INTERVAL.names()
     for row in (*found.iter_rows(named=True), *whole.iter_rows(named=True)):
         assert row["ci_low"] == pytest.approx(alone["ci_low"])
@@ -379,7 +379,7 @@ def test_the_order_of_rows_changes_nothing():
 
     def found(frame: pl.DataFrame) -> pl.DataFrame:
         terms = frame.group_by("model", "term").agg(counted=pl.col("c").sum(), weight=pl.lit(1.0))
-        answer = intervals(frame.lazy(), terms.lazy(), ["model"], 0.95)
+        answer = confidence_intervals(frame.lazy(), terms.lazy(), ["model"], 0.95)
         return answer.collect(engine="streaming").sort("model")
 
     assert_frame_equal(found(sums), found(sums.sample(fraction=1, shuffle=True, seed=1)))

@@ -8,8 +8,15 @@ import polars as pl
 import pytest
 from hypothesis import assume, given, strategies as st
 
-from pipeline.statistics.contrast import Part, Rate, difference, fall_seen, p_above, p_alike
-from pipeline.statistics.pairs import PAIRED, UNPAIRED, differences
+from pipeline.statistics.comparison import (
+    Part,
+    RateEstimate,
+    difference,
+    equivalence_p_value,
+    minimum_detectable_drop,
+    p_above,
+)
+from pipeline.statistics.pairs import PAIRED, UNPAIRED, pairwise_differences
 
 NORMAL = NormalDist()
 _PARTS = st.lists(
@@ -18,13 +25,13 @@ _PARTS = st.lists(
 
 
 @st.composite
-def rates(draw: st.DrawFn) -> Rate:
+def rates(draw: st.DrawFn) -> RateEstimate:
     """Of one term or of several, whose shares add up to the whole."""
     parts = draw(_PARTS)
     total = sum(one.share for one in parts)
     parts = [one._replace(share=one.share / total) for one in parts]
     rate = sum(one.share * one.rate for one in parts)
-    return Rate(min(1.0, rate), draw(st.floats(1, 500)), 1.0, tuple(parts))
+    return RateEstimate(min(1.0, rate), draw(st.floats(1, 500)), 1.0, tuple(parts))
 
 
 RATES = rates()
@@ -41,14 +48,16 @@ def test_a_difference_is_above_a_bound_where_the_one_sided_interval_is(a, b, bou
 
 @given(RATES, RATES, st.floats(0.01, 0.9), st.floats(-1, 1), st.floats(0.01, 0.45))
 def test_models_are_alike_where_the_interval_is_within_the_margin(a, b, margin, rho, level):
-    p = p_alike(a, b, margin, rho)
+    p = equivalence_p_value(a, b, margin, rho)
     assume(abs(p - level) > 1e-6)
     found = difference(a, b, NORMAL.inv_cdf(1 - level), rho)
     assert (p < level) is (-margin < found.low and found.high < margin)
 
 
 def test_more_games_make_models_alike():
-    half = [p_alike(Rate(0.5, n), Rate(0.5, n), 0.1) for n in (20, 100, 500)]
+    half = [
+        equivalence_p_value(RateEstimate(0.5, n), RateEstimate(0.5, n), 0.1) for n in (20, 100, 500)
+    ]
     assert half == sorted(half, reverse=True)
     assert half[0] > 0.05 > half[2]
 
@@ -62,30 +71,35 @@ def test_the_fall_that_is_seen_is_the_smallest(margin, correlation):
         after = rate - fall
         own, other = after * (1 - after) / n, rate * (1 - rate) / n
         error = (own + other - 2 * correlation * (own * other) ** 0.5) ** 0.5
-        high = difference(Rate(after, n), Rate(rate, n), z, correlation).high
+        high = difference(RateEstimate(after, n), RateEstimate(rate, n), z, correlation).high
         if high + 0.8416212 * error < -margin:
             break
-    found = fall_seen(Rate(0.7, n), Rate(rate, n), margin, 0.05, correlation=correlation)
+    found = minimum_detectable_drop(
+        RateEstimate(0.7, n), RateEstimate(rate, n), margin, 0.05, correlation=correlation
+    )
     assert found == pytest.approx(fall, abs=1e-4)
 
 
 def test_too_few_games_see_no_fall():
-    assert fall_seen(Rate(0.5, 3), Rate(0.5, 3), 0.05, 0.05) is None
-    assert fall_seen(Rate(1.0, 30, 2.0), Rate(1.0, 30, 2.0), 0.0, 0.05) == pytest.approx(
-        2 * fall_seen(Rate(1.0, 30), Rate(1.0, 30), 0.0, 0.05)
+    assert minimum_detectable_drop(RateEstimate(0.5, 3), RateEstimate(0.5, 3), 0.05, 0.05) is None
+    assert minimum_detectable_drop(
+        RateEstimate(1.0, 30, 2.0), RateEstimate(1.0, 30, 2.0), 0.0, 0.05
+    ) == pytest.approx(
+        2 * minimum_detectable_drop(RateEstimate(1.0, 30), RateEstimate(1.0, 30), 0.0, 0.05)
     )
 
 
 def test_a_fall_is_that_of_the_value_where_ranges_differ():
     """From .8 of a range of 1, which is .4 of 2: what is seen begins there."""
-    own = fall_seen(Rate(0.4, 100, 2.0), Rate(0.8, 100), 0.05, 0.05)
+    own = minimum_detectable_drop(RateEstimate(0.4, 100, 2.0), RateEstimate(0.8, 100), 0.05, 0.05)
     assert own is not None
     assert 0.05 < own < 0.8
-    after = Rate((0.8 - own) / 2, 100, 2.0)
+    after = RateEstimate((0.8 - own) / 2, 100, 2.0)
     errors = [
-        one.range * (one.rate * (1 - one.rate) / 100) ** 0.5 for one in (after, Rate(0.8, 100))
+        one.range * (one.rate * (1 - one.rate) / 100) ** 0.5
+        for one in (after, RateEstimate(0.8, 100))
     ]
-    high = difference(after, Rate(0.8, 100), NORMAL.inv_cdf(0.95)).high
+    high = difference(after, RateEstimate(0.8, 100), NORMAL.inv_cdf(0.95)).high
     assert high + NORMAL.inv_cdf(0.8) * np.hypot(*errors) == pytest.approx(-0.05)
 
 
@@ -141,7 +155,7 @@ def test_a_difference_is_that_of_a_naive_sum(cells):
         terms_of[model].add(term)
     assume(terms_of["a"] == terms_of["b"] != set())
     sums, terms = frames(cells)
-    found = differences(sums, terms, [("a", "b")], 0.95)
+    found = pairwise_differences(sums, terms, [("a", "b")], 0.95)
     method = found["method"].item()
     assert method in (PAIRED, UNPAIRED)
     assert found["difference"].item() == pytest.approx(naive(cells, method), abs=1e-9)

@@ -9,18 +9,18 @@ from exact_ends import exact_ends
 from hypothesis import given, strategies as st
 from polars.testing import assert_frame_equal
 
-from pipeline.statistics.contrast import Interval, Rate, difference, mover, p_of, z_at
+from pipeline.statistics.comparison import Interval, RateEstimate, difference, mover, p_of, z_at
 from pipeline.statistics.pairs import (
     LEAST_PAIRED,
     MOVED_HIGH,
     MOVED_LOW,
-    MOVER,
+    MOVER_METHOD,
     NEXT_TO_0,
     PAIRED,
     UNPAIRED,
-    differences,
-    of_basis,
-    pilots_of,
+    pairwise_differences,
+    pilot_data,
+    rates_from_basis,
 )
 
 Z = 1.959963984540054
@@ -53,7 +53,7 @@ def compared(*sums: pl.LazyFrame, pair: tuple[str, str] = ("a", "b"), confidence
 def all_compared(sums, pairs: list[tuple[str, str]], confidence: float = 0.95) -> pl.DataFrame:
     together = pl.concat(sums)
     terms = together.group_by("model", "term").agg(counted=pl.col("c").sum(), weight=pl.lit(1.0))
-    return differences(together, terms, pairs, confidence)
+    return pairwise_differences(together, terms, pairs, confidence)
 
 
 def test_replays_of_unequal_number_make_no_difference():
@@ -76,7 +76,7 @@ def test_who_replayed_is_decided_by_items():
     }
     assert [row["is_replayed"] for row in found.values()] == [True, False]
     assert found[2]["p_value"] == 2**-8
-    one, other, correlation = of_basis(found[3]["basis"])
+    one, other, correlation = rates_from_basis(found[3]["basis"])
     assert found[3]["p_value"] == p_of(z_at(one, other, 0.0, correlation)) > 0.05
 
 
@@ -91,7 +91,7 @@ def test_who_replayed_is_decided_by_games_too(games_of_a, is_replayed):
     )
     terms = sums.group_by("model", "term").agg(counted=pl.col("c").sum(), weight=pl.lit(1.0))
     n_games = None if games_of_a is None else {"a": games_of_a, "b": 12}
-    found = differences(sums, terms, [("a", "b")], 0.95, n_games=n_games)
+    found = pairwise_differences(sums, terms, [("a", "b")], 0.95, n_games=n_games)
     assert found["is_replayed"].to_list() == [is_replayed]
 
 
@@ -103,7 +103,7 @@ def test_longer_games_are_no_replays(games_of_a, is_replayed):
     )
     terms = sums.group_by("model", "term").agg(counted=pl.col("c").sum(), weight=pl.lit(1.0))
     n_games = None if games_of_a is None else {"a": games_of_a, "b": 12}
-    found = differences(sums, terms, [("a", "b")], 0.95, n_games=n_games)
+    found = pairwise_differences(sums, terms, [("a", "b")], 0.95, n_games=n_games)
     assert found["is_replayed"].to_list() == [is_replayed]
 
 
@@ -117,15 +117,15 @@ def test_few_settings_of_a_term_do_not_tell_apart_by_signs_alone():
         for cells, term in zip(both, "tu", strict=True)
     ]
     found = compared(*sums)
-    one, other, correlation = of_basis(found["basis"])
+    one, other, correlation = rates_from_basis(found["basis"])
     assert found["p_value"] == p_of(z_at(one, other, 0.0, correlation)) > 0.01
     assert found["is_replayed"] is False
-    assert found["ci_method"] == MOVER
+    assert found["ci_method"] == MOVER_METHOD
 
 
 def test_equal_values_have_no_difference():
     """1/5 + 2/5 is not 3/5 to the last digit."""
-    a, b = Rate((1 / 5 + 2 / 5) / 2, 10.0), Rate(3 / 5 / 2, 10.0)
+    a, b = RateEstimate((1 / 5 + 2 / 5) / 2, 10.0), RateEstimate(3 / 5 / 2, 10.0)
     assert a.rate != b.rate
     assert difference(a, b, Z).value == 0.0
 
@@ -188,7 +188,7 @@ def test_interval_and_p_value_agree_where_nothing_is_paired():
     moved = found.filter(is_moved)
     assert 0 < moved.height < 0.02 * found.height
     assert set(moved["ci_method"]) == {MOVED_LOW}
-    assert set(found.filter(~is_moved)["ci_method"]) == {MOVER}
+    assert set(found.filter(~is_moved)["ci_method"]) == {MOVER_METHOD}
     turned = all_compared(sums, [pair[::-1] for pair in pairs])
     of_high = turned.filter(pl.col("ci_high").is_in([0.0, -NEXT_TO_0]))
     assert set(of_high["ci_method"]) == {MOVED_HIGH}
@@ -245,7 +245,7 @@ def test_correlations_are_those_of_the_comparisons(monkeypatch):
     terms = by_term.agg(weight=pl.lit(1.0), counted=pl.col("c").sum())
     for most in (2_000_000, 1):
         monkeypatch.setattr("pipeline.statistics.pairs.MOST_CELLS", most)
-        found = pilots_of(pl.concat(sums), terms, pairs)
+        found = pilot_data(pl.concat(sums), terms, pairs)
         assert [(one.n_settings, one.correlation) for one in found] == expected
     assert expected[2] == (0, 0.0)
 
@@ -334,7 +334,7 @@ def test_p_values_are_the_same_without_intervals():
     pairs = list(combinations("abcd", 2))
     terms = pl.concat(sums).group_by("model", "term").agg(counted=pl.col("c").sum())
     terms = terms.with_columns(weight=pl.lit(1.0))
-    found = differences(pl.concat(sums), terms, pairs, 0.95, with_intervals=False)
+    found = pairwise_differences(pl.concat(sums), terms, pairs, 0.95, with_intervals=False)
     expected = all_compared(sums, pairs)
     kept = ["one", "other", "p_value", "method", "n_settings", "share_paired", "is_replayed"]
     assert_frame_equal(found.select(kept), expected.select(kept))

@@ -17,7 +17,12 @@ from obstore.store import from_url
 from rawlogs import chameleon, encode, prisoners_dilemma, write_logs
 
 from pipeline import open_lake
-from pipeline.archives import documents, measure, read_unit, units
+from pipeline.archives import (
+    count_files_and_bytes,
+    iter_documents,
+    iter_file_documents,
+    iter_source_files,
+)
 from pipeline.cli import main
 from pipeline.errors import LakeError, PipelineError, SourceError
 from pipeline.events.contracts import TABLES
@@ -26,7 +31,7 @@ from pipeline.lake import create_lake, is_lake
 from pipeline.lake.files import TableWriter
 from pipeline.lake.maintain import maintain
 from pipeline.simulate import simulate
-from pipeline.stores import local, location
+from pipeline.stores import local, parse_location
 from pipeline.verify import verify
 from pipeline.warehouse.filesystem import OwnUrls
 
@@ -80,49 +85,53 @@ def logs(tmp_path: Path) -> Path:
 def test_a_prefix_holds_what_the_folder_does(tree: Path, bucket: str) -> None:
     """The same paths in the same order, archives and all."""
     url = upload(tree, f"{bucket}/some where")
-    there, here = list(documents(f"{url}/")), list(documents(tree))
+    there, here = list(iter_documents(f"{url}/")), list(iter_documents(tree))
     assert [document[1:] for document in there] == [document[1:] for document in here]
     assert {document.source for document in there} == {url}
-    assert measure(url) == measure(tree)
+    assert count_files_and_bytes(url) == count_files_and_bytes(tree)
 
 
 def test_units_are_read_anywhere(tree: Path, bucket: str) -> None:
     url = upload(tree, bucket)
-    dealt = [pickle.loads(pickle.dumps(unit)) for unit in units(url)]
+    dealt = [pickle.loads(pickle.dumps(unit)) for unit in iter_source_files(url)]
     reported: list[int] = []
-    found = [document for unit in dealt for document in read_unit(unit, on_bytes=reported.append)]
-    assert found == list(documents(url))
+    found = [
+        document
+        for unit in dealt
+        for document in iter_file_documents(unit, on_bytes=reported.append)
+    ]
+    assert found == list(iter_documents(url))
     assert sum(reported) == sum(unit.n_bytes for unit in dealt)
 
 
 def test_an_object_by_itself(tree: Path, bucket: str) -> None:
     url = upload(tree, f"{bucket}/x")
-    (log,) = documents(f"{url}/a.json")
+    (log,) = iter_documents(f"{url}/a.json")
     assert (log.source, log.path, log.data) == (url, "a.json", b"{}")
-    packed = list(documents(f"{url}/packed.zip"))
+    packed = list(iter_documents(f"{url}/packed.zip"))
     assert {document.source for document in packed} == {f"{url}/packed.zip"}
-    everything = {(f"{d.source}/{d.path}", d.data) for d in documents(url)}
+    everything = {(f"{d.source}/{d.path}", d.data) for d in iter_documents(url)}
     assert {(f"{d.source}/{d.path}", d.data) for d in packed} < everything
 
 
 def test_a_source_within_another_is_read_once(tree: Path, bucket: str) -> None:
     url = upload(tree, f"{bucket}/x")
-    assert list(documents([url, f"{url}/a", f"{url}/a.json"])) == list(documents(url))
+    assert list(iter_documents([url, f"{url}/a", f"{url}/a.json"])) == list(iter_documents(url))
 
 
 def test_an_object_larger_than_the_limit_is_not_read(tmp_path: Path, bucket: str) -> None:
     (tmp_path / "0.json").write_bytes(b"1" * 2000)
     (tmp_path / "1.json").write_bytes(b"{}")
     url = upload(tmp_path, f"{bucket}/x")
-    large, fine = documents(url, max_document=1000)
+    large, fine = iter_documents(url, max_document=1000)
     assert (large.data, large.is_broken, fine.data) == (None, True, b"{}")
 
 
 def test_sources_that_are_not_there(bucket: str, tree: Path) -> None:
     with pytest.raises(SourceError, match="no file") as caught:
-        documents(f"{bucket}/nothing")
+        iter_documents(f"{bucket}/nothing")
     with pytest.raises(SourceError, match="NoSuchBucket") as other:
-        documents(["s3://no-such-bucket/x", tree])
+        iter_documents(["s3://no-such-bucket/x", tree])
     for error in (caught.value, other.value):
         assert "\n" not in str(error)
 
@@ -167,7 +176,7 @@ def test_the_catalogue_of_a_lake_on_a_store_names_urls(
     for command in ("catalog", "ingest"):
         assert main([command, *([str(logs)] if command == "ingest" else []), "--lake", lake]) == 0
     assert {key for key in keys(lake) if "magic.duckdb" in key} == {"magic.duckdb"}
-    (tmp_path / "got.duckdb").write_bytes(location(f"{lake}/magic.duckdb").open().read())
+    (tmp_path / "got.duckdb").write_bytes(parse_location(f"{lake}/magic.duckdb").open().read())
     assert main(["catalog", "--lake", lake, "-o", str(tmp_path / "own.duckdb")]) == 0
     opened = open_lake(lake)
     for name in ("got", "own"):
@@ -308,12 +317,12 @@ def test_no_part_of_a_url_is_left_out(bucket: str, path: str) -> None:
     with pytest.raises(LakeError, match="between slashes"):
         open_lake(f"{bucket}/{path}")
     with pytest.raises(SourceError, match="between slashes"):
-        documents(f"{bucket}/{path}")
+        iter_documents(f"{bucket}/{path}")
 
 
 def test_patterns_are_of_files_on_this_machine(bucket: str, tree: Path) -> None:
     with pytest.raises(SourceError, match="patterns work only for files on this machine"):
-        documents(f"{bucket}/x/*.json")
+        iter_documents(f"{bucket}/x/*.json")
 
 
 def test_a_store_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -359,15 +368,15 @@ def test_a_file_that_goes_while_its_folder_is_listed(
         return was_file
 
     monkeypatch.setattr(Path, "is_file", going)
-    assert [file.name for file in location(tmp_path).files()] == ["a", "z"]
-    assert location(tmp_path / "gone").files() == []
+    assert [file.name for file in parse_location(tmp_path).list_files()] == ["a", "z"]
+    assert parse_location(tmp_path / "gone").list_files() == []
 
 
 # The lock
 
 
 def test_a_lock_excludes_and_is_given_back(bucket: str) -> None:
-    lock = location(f"{bucket}/.lock")
+    lock = parse_location(f"{bucket}/.lock")
     with lock.lock(1), pytest.raises(TimeoutError), lock.lock(0.5):
         raise AssertionError
     with lock.lock(1):
@@ -379,7 +388,7 @@ def test_a_lock_is_kept_by_a_slow_holder(bucket: str, monkeypatch: pytest.Monkey
     """However long it works, as long as it shows that it lives."""
     monkeypatch.setattr(local, "BEAT_SECONDS", 0.1)
     monkeypatch.setattr(local, "STALE_SECONDS", 0.8)
-    lock = location(f"{bucket}/.lock")
+    lock = parse_location(f"{bucket}/.lock")
     with lock.lock(1) as check_lock:
         with pytest.raises(TimeoutError), lock.lock(2.5):
             raise AssertionError
@@ -389,7 +398,7 @@ def test_a_lock_is_kept_by_a_slow_holder(bucket: str, monkeypatch: pytest.Monkey
 def test_a_dead_holder_s_lock_is_taken_over(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """And if it was not dead, it finds that the lock is lost, and leaves the other's alone."""
     monkeypatch.setattr(local, "STALE_SECONDS", 0.5)
-    lock = location(f"{bucket}/.lock")
+    lock = parse_location(f"{bucket}/.lock")
     first = local.Lease(from_url(bucket), ".lock", "first")
     first.acquire(1)
     began = time.monotonic()
@@ -397,7 +406,7 @@ def test_a_dead_holder_s_lock_is_taken_over(bucket: str, monkeypatch: pytest.Mon
         assert time.monotonic() - began > 0.5
         first.beat()
         with pytest.raises(OSError, match="lost"):
-            first.check()
+            first.raise_if_lost()
         first.release()
         check_lock()
         with pytest.raises(TimeoutError), lock.lock(0):
@@ -418,7 +427,7 @@ def test_a_lost_lock_stops_a_commit(
 
 
 def _die_with_the_lock(url: str) -> None:
-    with location(url).lock(1):
+    with parse_location(url).lock(1):
         os._exit(9)
 
 
@@ -431,5 +440,5 @@ def test_a_killed_process_locks_nobody_out(bucket: str, monkeypatch: pytest.Monk
     worker.join(timeout=30)
     assert worker.exitcode == 9
     monkeypatch.setattr(local, "STALE_SECONDS", 0.5)
-    with location(f"{bucket}/.lock").lock(10):
+    with parse_location(f"{bucket}/.lock").lock(10):
         pass

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Literal
 from click import get_current_context
 from click.exceptions import Exit, MissingParameter
 
-from pipeline.cells import counted
 from pipeline.cli import options, terminal
 from pipeline.cli.command import (
     WRITE_INTERCHANGE,
@@ -19,7 +18,7 @@ from pipeline.cli.command import (
     show_report,
     why_ignored,
 )
-from pipeline.cli.exits import CHECK_FAILED, FAILED, QUARANTINED
+from pipeline.cli.exit_codes import CHECK_FAILED, FAILED, QUARANTINED
 from pipeline.cli.options import (
     DEFAULT_LAKE,
     LARGEST_DOCUMENT,
@@ -29,12 +28,13 @@ from pipeline.cli.options import (
     form_option,
     size,
 )
-from pipeline.declared import argument, flag, option
 from pipeline.errors import SourceError, UsageError
+from pipeline.parameters import argument_spec, flag_spec, option_spec
+from pipeline.text_format import format_count
 
 if TYPE_CHECKING:
-    from pipeline.conversion import Converted
-    from pipeline.ingest import IngestSummary
+    from pipeline.conversion import ConvertedDocument
+    from pipeline.ingest.decode import IngestSummary
 
 # `magic ingest`: logs into a lake.
 
@@ -47,8 +47,8 @@ def ingest(
     lake: str = DEFAULT_LAKE,
     model: str | None = PLAYED_BY,
     models_from: str | None = None,
-    jobs: int | None = option("N", "Use at most N processes; default: one per core.", min=1),
-    engine: Literal["local", "spark"] = option(
+    jobs: int | None = option_spec("N", "Use at most N processes; default: one per core.", min=1),
+    engine: Literal["local", "spark"] = option_spec(
         "ENGINE", "Where the work runs: local or spark.", default="local"
     ),
     master: str | None = None,
@@ -60,17 +60,17 @@ def ingest(
         "Stop reading a compressed file or archive that expands to more; "
         "default: 200 times its size, at least 1GiB."
     ),
-    reread: bool = flag(
+    reread: bool = flag_spec(
         "--reread",
         "Read large archives again even if they are unchanged, and games with a quarantined part.",
     ),
     strict: bool = False,
-    allow_empty: bool = flag(
+    allow_empty: bool = flag_spec(
         "--allow-empty",
         "Do not fail if no file of the sources is a game. A folder without files is an error.",
     ),
-    dry_run: bool = flag("--dry-run", "Read and check everything, write nothing."),
-    watch: float | None = option(
+    dry_run: bool = flag_spec("--dry-run", "Read and check everything, write nothing."),
+    watch: float | None = option_spec(
         "SECONDS",
         "Go on until Ctrl-C: read again whenever files changed and then stood still for so long.",
         min=1,
@@ -99,26 +99,26 @@ def ingest(
         raise UsageError("--master works only with --engine spark")
 
     def read() -> "IngestSummary":
-        from pipeline.archives import measure
+        from pipeline.archives import count_files_and_bytes
         from pipeline.ingest import ingest as ingest_into
-        from pipeline.ingest.decode import given
+        from pipeline.ingest.decode import assigned_models
 
         if engine == "spark":
-            from pipeline.spark import cluster
+            from pipeline.spark import spark_cluster
 
         is_given = bool(model or models_from)
         try:
-            with terminal.of_documents(lambda: measure(source)) as on_progress:
+            with terminal.of_documents(lambda: count_files_and_bytes(source)) as on_progress:
                 report = ingest_into(
                     source,
                     lake,
-                    model=given(model, models_from),
+                    model=assigned_models(model, models_from),
                     dry_run=dry_run,
                     jobs=jobs,
                     memory=memory,
                     max_document=max_document,
                     max_expanded=max_expanded,
-                    team=cluster(master) if engine == "spark" else None,
+                    team=spark_cluster(master) if engine == "spark" else None,
                     reread=reread,
                     on_progress=on_progress,
                 )
@@ -142,7 +142,8 @@ def ingest(
         reasons, n_quarantined = why_ignored(report), report.statuses["quarantined"]
         reasons += [f"{n_quarantined:,} quarantined"] * bool(n_quarantined)
         terminal.complain(
-            f"no game was found in {counted(report.n_seen, 'document')}: {'; '.join(reasons)}; "
+            f"no game was found in {format_count(report.n_seen, 'document')}: "
+            f"{'; '.join(reasons)}; "
             "use --allow-empty to accept this"
         )
         if any(map(may_be_log, report.ignored["reason"])):
@@ -154,12 +155,12 @@ def ingest(
 
 def _watch(sources: list[str], seconds: float, read: "Callable[[], IngestSummary]") -> None:
     """Reads the sources whenever they changed, until Ctrl-C comes while nothing is read."""
-    from pipeline.ingest import settled
+    from pipeline.ingest import wait_for_settled_files
 
     def complain(text: str) -> None:
         terminal.complain(f"{text}; waiting for it")
 
-    changes = settled(sources, seconds, on_missing=complain)
+    changes = wait_for_settled_files(sources, seconds, on_missing=complain)
     is_failed = None
     for n_readings in count():
         try:
@@ -187,7 +188,7 @@ def _show_summary(
     for left in report.left:
         terminal.note(f"the ingest is done, but {left}; `magic maintain` deletes it later")
     numbers = {"document": report.statuses["quarantined"], "part": report.n_faulty_parts}
-    if refused := [counted(n, noun) for noun, n in numbers.items() if n]:
+    if refused := [format_count(n, noun) for noun, n in numbers.items() if n]:
         why = "run `magic quarantine` to see why"
         if report.ingest_id is None:
             first = report.faults.row(0, named=True)
@@ -195,19 +196,22 @@ def _show_summary(
         terminal.note(f"{' and '.join(refused)} quarantined: {why}")
     if not is_given and report.n_known_by_content:
         terminal.note(
-            f"{counted(report.n_known_by_content, 'document')} without a model's name: their games "
+            f"{format_count(report.n_known_by_content, 'document')} without a model's name: "
+            "their games "
             "are already in the lake, with the --model of an earlier ingest"
         )
     if report.n_undecided_votes:
         terminal.note(
-            f"{report.n_undecided_votes:,} of {counted(report.n_read_votes, 'vote')} could not be "
+            f"{report.n_undecided_votes:,} of {format_count(report.n_read_votes, 'vote')} could "
+            "not be "
             "read from text and are not counted: state each vote's `target` in the log"
             + "; `magic evidence judgement --unclear` lists them"
             * (not dry_run)
         )
     if report.n_unnumbered:
         terminal.note(
-            f"{counted(report.n_unnumbered, 'duplicate')}: interchange JSON that is equal to other "
+            f"{format_count(report.n_unnumbered, 'duplicate')}: interchange JSON that is equal "
+            "to other "
             "documents in every byte counts as one game; if they are games of their own, "
             "state another `game_index` in each"
         )
@@ -219,23 +223,24 @@ def _show_summary(
 
 def _note_counted(lake: str) -> None:
     """Says what of the lake is counted as it stands, and may not be meant so: names and replays."""
-    from pipeline.formats import formats
+    from pipeline.formats import available_formats
     from pipeline.lake import open_lake
-    from pipeline.metrics.completeness import lake_notes
-    from pipeline.reports.games import alike
+    from pipeline.metrics.completeness import lake_completeness_notes
+    from pipeline.reports.games import similar_names
 
     opened = open_lake(lake)
-    for format_ in formats():
+    for format_ in available_formats():
         if format_.NAME in opened.systems and (note := getattr(format_, "MODELS_NOTE", None)):
             terminal.note(note)
-    if groups := alike(opened):
+    if groups := similar_names(opened):
         more = ", …" if len(groups) > 1 or len(groups[0]) > _LONGEST else ""
         terminal.note(
-            f"{counted(len(groups), 'group')} of model names that look alike, or stand for none: "
+            f"{format_count(len(groups), 'group')} of model names that look alike, or stand for "
+            "none: "
             f"{groups[0][:_LONGEST]}{more}; each is counted by itself: "
             "run `magic models`"
         )
-    for note in lake_notes(opened):
+    for note in lake_completeness_notes(opened):
         terminal.note(
             f"{note}; to tell two runs apart, ingest each into a lake of its own (--lake), and "
             "compare the lakes by `magic diff`; `magic audit repeated_games` lists repeats"
@@ -252,11 +257,11 @@ UNNAMED = "log"
 def convert(
     *,
     source: Texts = None,
-    out: Path | None = option("FILE", "A file for the lines; default: stdout.", "-o", "--out"),
+    out: Path | None = option_spec("FILE", "A file for the lines; default: stdout.", "-o", "--out"),
     model: str | None = PLAYED_BY,
     max_document: int = LARGEST_DOCUMENT,
     strict: bool = False,
-    example: bool = flag(
+    example: bool = flag_spec(
         "--example", "Print a small game in interchange JSON, to write one's own logs like it."
     ),
 ) -> None:
@@ -272,7 +277,7 @@ def convert(
       magic convert results/ -o games.jsonl
       magic convert chat-logs/ --model gpt-3.5-turbo > chats.jsonl
     """
-    from pipeline.replacing import replacing
+    from pipeline.atomic_files import atomic_write
 
     if example:
         from pipeline.formats.interchange import EXAMPLE
@@ -282,7 +287,7 @@ def convert(
         if out is None:
             terminal.out(EXAMPLE)
             return
-        with replacing(out) as draft:
+        with atomic_write(out) as draft:
             draft.write_bytes(EXAMPLE.encode())
         terminal.note(f"wrote {out}: 1 game")
         return
@@ -290,18 +295,18 @@ def convert(
         raise MissingParameter(
             ctx=get_current_context(), param_hint="'SOURCE...'", param_type="argument"
         )
-    from pipeline.conversion import convert as converted
+    from pipeline.conversion import iter_converted as converted
 
     documents = converted(source, model, max_document)
     if out is None:
         counts, first = _write(documents, _shown)
     else:
-        with replacing(out) as draft, draft.open("wb") as file:
+        with atomic_write(out) as draft, draft.open("wb") as file:
             counts, first = _write(documents, file.write)
     wrote = f"wrote {out}: " if out else ""
     copies = counts.pop(DUPLICATE, 0)
-    numbers = ", ".join(counted(n, kind) for kind, n in counts.items() if kind != UNNAMED)
-    numbers += f", {counted(copies, DUPLICATE)} left out" * bool(copies)
+    numbers = ", ".join(format_count(n, kind) for kind, n in counts.items() if kind != UNNAMED)
+    numbers += f", {format_count(copies, DUPLICATE)} left out" * bool(copies)
     terminal.note(wrote + (numbers or "no documents"))
     if not counts[GAME]:
         terminal.complain(f"no game was converted: {_why_none(counts, first)}")
@@ -312,17 +317,17 @@ def convert(
 
 def _shown(line: bytes) -> None:
     """Writes a line to stdout as it is; to a terminal as JSON that it cannot obey."""
-    from pipeline.written import safe_json
+    from pipeline.serialization import escape_terminal_json
 
     is_seen = terminal.is_out_terminal()
-    terminal.out_bytes(safe_json(line.decode()).encode() if is_seen else line)
+    terminal.out_bytes(escape_terminal_json(line.decode()).encode() if is_seen else line)
 
 
-def _why_none(counts: Counter[str], ignored: "Converted | None") -> str:
+def _why_none(counts: Counter[str], ignored: "ConvertedDocument | None") -> str:
     """Why there is no game, and the next step; `ignored` is a document that no format reads."""
     reasons = []
     if counts[UNNAMED]:
-        logs = counted(counts[UNNAMED], UNNAMED)
+        logs = format_count(counts[UNNAMED], UNNAMED)
         reasons.append(f"{logs} without the name of the model that played: give --model NAME")
     elif counts[REFUSED]:
         reasons.append("see the lines above")
@@ -333,14 +338,14 @@ def _why_none(counts: Counter[str], ignored: "Converted | None") -> str:
 
 
 def _write(
-    documents: "Iterable[Converted]", write: Callable[[bytes], object]
-) -> tuple[Counter[str], "Converted | None"]:
+    documents: "Iterable[ConvertedDocument]", write: Callable[[bytes], object]
+) -> tuple[Counter[str], "ConvertedDocument | None"]:
     """Writes the lines and names the faults; gives the numbers of each kind of document.
 
     And one that was ignored, with the reason: the first that may be a log, else the first.
     """
     counts: Counter[str] = Counter()
-    ignored: Converted | None = None
+    ignored: ConvertedDocument | None = None
     for document in documents:
         if document.line is not None:
             write(document.line + b"\n")
@@ -362,7 +367,7 @@ def _write(
 
 def validate(
     *,
-    file: list[str] = argument(
+    file: list[str] = argument_spec(
         "FILE",
         "Files of interchange JSON (one game, or one a line), Inspect logs, folders or archives; "
         "and .toml files that declare a game.",
@@ -387,11 +392,11 @@ def validate(
     from msgspec.structs import astuple
 
     from pipeline.cli.output import show
-    from pipeline.conversion import checked_games, validate as checked
+    from pipeline.conversion import check_game_files, iter_validated as checked
 
     declared = [one for one in file if one.endswith(".toml")]
     others_of = [one for one in file if one not in declared]
-    seen = [*checked_games(declared), *(checked(others_of, max_document) if others_of else ())]
+    seen = [*check_game_files(declared), *(checked(others_of, max_document) if others_of else ())]
     documents = [one for one in seen if not one.ignored]
     others = [f"{one.ignored}, for example {one.location}" for one in seen if one.ignored]
     rows = [
@@ -403,11 +408,11 @@ def validate(
     columns |= dict.fromkeys(("json_path", "rule", "message"), pl.String)
     show(pl.DataFrame(rows, columns, orient="row"), form)
     n_valid, are = sum(not one.faults for one in documents), "is" if len(documents) == 1 else "are"
-    terminal.note(f"{n_valid:,} of {counted(len(documents), 'document')} {are} valid")
+    terminal.note(f"{n_valid:,} of {format_count(len(documents), 'document')} {are} valid")
     for note in (f"{one.location}: {note}" for one in documents for note in one.notes):
         terminal.note(note)
     if others:
-        terminal.note(f"{counted(len(others), 'other file')} ignored: {others[0]}")
+        terminal.note(f"{format_count(len(others), 'other file')} ignored: {others[0]}")
     if n_valid < len(documents) or not documents:
         raise Exit(CHECK_FAILED if documents else FAILED)
 
@@ -415,14 +420,16 @@ def validate(
 def simulate(
     asked: Asked,
     *,
-    out: Path = option("DIR", "A new or empty folder.", check=options.local_folder, default=...),
-    models: int = option("N", "Number of models, each with its own skill.", min=1, default=4),
-    games: int = option("M", "Games of each model in each competition.", min=1, default=20),
-    seed: int = option("S", "The same seed gives the same bytes.", default=0),
-    archive: str | None = option(
+    out: Path = option_spec(
+        "DIR", "A new or empty folder.", check=options.local_folder, default=...
+    ),
+    models: int = option_spec("N", "Number of models, each with its own skill.", min=1, default=4),
+    games: int = option_spec("M", "Games of each model in each competition.", min=1, default=20),
+    seed: int = option_spec("S", "The same seed gives the same bytes.", default=0),
+    archive: str | None = option_spec(
         "KIND", "Write one archive, for example tar.zst, instead of a folder of logs."
     ),
-    jobs: int | None = option("N", "Number of processes; default: one per core.", min=1),
+    jobs: int | None = option_spec("N", "Number of processes; default: one per core.", min=1),
     form: Form = "table",
 ) -> None:
     """Write logs of simulated games between models of known skill.

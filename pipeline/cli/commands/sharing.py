@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import Literal
 
-from pipeline.cells import counted
 from pipeline.cli import options, terminal
 from pipeline.cli.command import Asked, PathType
 from pipeline.cli.options import DEFAULT_CONFIDENCE, DEFAULT_LAKE, Texts
-from pipeline.declared import argument, flag, option, several
 from pipeline.errors import UsageError
+from pipeline.parameters import argument_spec, flag_spec, option_spec, repeatable_option_spec
 from pipeline.plugins import check_extra
+from pipeline.text_format import format_count
 from pipeline.vocabulary import Edition, ExportKind, Failures
 
 Form = Literal["html", "markdown", "latex"]
@@ -23,19 +23,19 @@ def report(
     system: str | None = None,
     names: Path | None = None,
     failures: Failures = "exclude",
-    out: str | None = option(
+    out: str | None = option_spec(
         "FILE",
         "The file to write, `-` for stdout; default: report.html, .md or .tex.",
         "-o",
         "--out",
     ),
-    title: str | None = option("TEXT", "The title of the report."),
+    title: str | None = option_spec("TEXT", "The title of the report."),
     edition: Edition = "paper",
-    games_per_cell: int | None = option(
+    games_per_cell: int | None = option_spec(
         "N", "Show up to N games behind each value (html only); default: 1.", min=0
     ),
     confidence: float = DEFAULT_CONFIDENCE,
-    form: Form | None = option(
+    form: Form | None = option_spec(
         "FORM", "html, markdown or latex; default: by the ending of --out, else html.", "--format"
     ),
     metric_file: list[Path] | None = None,
@@ -59,19 +59,19 @@ def report(
         raise UsageError("--games-per-cell works only with --format html")
 
     from pipeline import open_lake, plots
+    from pipeline.atomic_files import atomic_write
     from pipeline.cli.output import check_place
-    from pipeline.replacing import replacing
 
-    with plots.needing_extra():
-        from pipeline.pages.report import GAMES_PER_CELL, report_file
+    with plots.raise_missing_extra():
+        from pipeline.pages.report import GAMES_PER_CELL, format_report
 
     file = Path(out or NAMES[form])
     if out != STDOUT:
         check_place(file)
     wanted = GAMES_PER_CELL if games_per_cell is None else games_per_cell
     opened = options.named(open_lake(lake), names)
-    text = report_file(
-        options.failing(opened.of_system(system) if system else opened, failures),
+    text = format_report(
+        options.failing(opened.for_system(system) if system else opened, failures),
         form,
         title=title,
         edition=edition,
@@ -81,7 +81,7 @@ def report(
     if out == STDOUT:
         terminal.out_bytes(text.encode())
         return
-    with replacing(file) as draft:
+    with atomic_write(file) as draft:
         draft.write_text(text, encoding="utf-8")
     terminal.note(f"wrote {file} ({len(text.encode()) / 1000:,.0f} kB)")
 
@@ -106,9 +106,9 @@ def view(
     *,
     lake: str = DEFAULT_LAKE,
     names: Path | None = None,
-    port: int = option("PORT", "Port; 0: any free one.", min=0, max=65535, default=8765),
-    host: str = option("HOST", "Address to listen on.", default="127.0.0.1"),
-    browser: bool = flag("--browser/--no-browser", "Open the browser.", default=True),
+    port: int = option_spec("PORT", "Port; 0: any free one.", min=0, max=65535, default=8765),
+    host: str = option_spec("HOST", "Address to listen on.", default="127.0.0.1"),
+    browser: bool = flag_spec("--browser/--no-browser", "Open the browser.", default=True),
     metric_file: list[Path] | None = None,
 ) -> None:
     """Look at the lake in a browser: leaderboard, evidence, transcripts, SQL.
@@ -123,13 +123,13 @@ def view(
       magic view --lake lake/ --port 9000 --no-browser
     """
     check_extra("`magic view`", "view", NEEDED)
-    from pipeline.answers import with_metrics
     from pipeline.api import open_lake
-    from pipeline.metrics.known import known
+    from pipeline.lake_methods import with_registered_metrics
+    from pipeline.metrics.registry import registered_metrics
     from pipeline.server import serve
 
     serve(
-        with_metrics(options.named(open_lake(lake), names), known()),
+        with_registered_metrics(options.named(open_lake(lake), names), registered_metrics()),
         name=lake,
         host=host,
         port=port,
@@ -141,8 +141,8 @@ def view(
 def export(
     asked: Asked,
     *,
-    kind: ExportKind = argument("KIND", "What to write; see above.", default=...),
-    destination: Path = argument(
+    kind: ExportKind = argument_spec("KIND", "What to write; see above.", default=...),
+    destination: Path = argument_spec(
         "DEST",
         "A new folder; for battles a .parquet or .csv file.",
         default=...,
@@ -150,7 +150,7 @@ def export(
         check=options.local_folder,
     ),
     lake: str = DEFAULT_LAKE,
-    system: str | None = option(
+    system: str | None = option_spec(
         "SYSTEM",
         "Only the games of this system (harness); default: those of all, or where values or "
         "battles are written, of the one with the most games.",
@@ -160,13 +160,15 @@ def export(
     failures: Failures = "exclude",
     edition: Edition = "paper",
     confidence: float = DEFAULT_CONFIDENCE,
-    without_samples: bool = flag("--without-samples", "Write values without what they count."),
-    organization: str | None = option("TEXT", "Who ran the games; default: unknown."),
-    redact: Texts = several("TABLE.COLUMN", "Leave out this column, such as messages.content"),
-    redact_names: bool = flag("--redact-names", "Give models pseudonyms, also in texts."),
-    title: str | None = option("TEXT", "The title of the data set."),
-    license: str | None = option("TEXT", "The licence of the data set."),
-    date: str | None = option(
+    without_samples: bool = flag_spec("--without-samples", "Write values without what they count."),
+    organization: str | None = option_spec("TEXT", "Who ran the games; default: unknown."),
+    redact: Texts = repeatable_option_spec(
+        "TABLE.COLUMN", "Leave out this column, such as messages.content"
+    ),
+    redact_names: bool = flag_spec("--redact-names", "Give models pseudonyms, also in texts."),
+    title: str | None = option_spec("TEXT", "The title of the data set."),
+    license: str | None = option_spec("TEXT", "The licence of the data set."),
+    date: str | None = option_spec(
         "DATE", "The date that files have, such as 2026-11-27; default: that of the last ingest."
     ),
     metric_file: list[Path] | None = None,
@@ -193,7 +195,7 @@ def export(
     from pipeline import exports
 
     exported = exports.export(
-        asked.lake if kind in exports.OF_ONE_SYSTEM else asked.every_system(),
+        asked.lake if kind in exports.SINGLE_SYSTEM_EXPORTS else asked.every_system(),
         kind,
         destination,
         edition=edition,
@@ -207,7 +209,7 @@ def export(
         date=date,
     )
     terminal.note(
-        f"wrote {destination} ({counted(exported.n_rows, 'row')}, "
+        f"wrote {destination} ({format_count(exported.n_rows, 'row')}, "
         f"{exported.n_bytes / 1000:,.0f} kB)",
         *exported.notes,
         *(f"{pseudonym} is {name}" for name, pseudonym in exported.pseudonyms.items()),
@@ -222,7 +224,7 @@ def cite(
     names: Path | None = None,
     failures: Failures = "exclude",
     edition: Edition = "paper",
-    form: Literal["text", "bibtex"] = option(
+    form: Literal["text", "bibtex"] = option_spec(
         "FORM", "Output format: text or bibtex.", "--format", default="text"
     ),
 ) -> None:
@@ -236,5 +238,5 @@ def cite(
       magic cite --edition audited
       magic cite --format bibtex > magic.bib
     """
-    citation = asked.answer("cite")
+    citation = asked.run_report("cite")
     terminal.out(citation.bibtex if form == "bibtex" else citation.text)

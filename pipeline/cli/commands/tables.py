@@ -8,29 +8,29 @@ from typing import TYPE_CHECKING
 from click.exceptions import Exit
 
 import pipeline
-from pipeline.cells import counted
 from pipeline.cli import options, terminal
 from pipeline.cli.command import Asked, note_upgrade, renew_catalog
-from pipeline.cli.exits import CHECK_FAILED, CONTRADICTED, FAILED
+from pipeline.cli.exit_codes import CHECK_FAILED, CONTRADICTED, FAILED
 from pipeline.cli.options import DEFAULT_LAKE, Form, Texts, size
-from pipeline.declared import argument, flag, option, several
 from pipeline.errors import UsageError
+from pipeline.parameters import argument_spec, flag_spec, option_spec, repeatable_option_spec
+from pipeline.text_format import format_count
 
 if TYPE_CHECKING:
-    from pipeline.metrics.known import Added
+    from pipeline.metrics.registry import RegisteredMetric
 
 
 def documents(
     asked: Asked,
     *,
     lake: str = DEFAULT_LAKE,
-    status: Texts = several(
+    status: Texts = repeatable_option_spec(
         "STATUS", "List documents of this status, such as quarantined", "reports.documents.STATUSES"
     ),
-    source: Texts = several("SOURCE", "List those of this source"),
-    reason: Texts = several("TEXT", "List those with this reason"),
-    path: str | None = option("TEXT", "List those whose path contains this text."),
-    limit: int | None = option("N", "List only the first N.", min=1),
+    source: Texts = repeatable_option_spec("SOURCE", "List those of this source"),
+    reason: Texts = repeatable_option_spec("TEXT", "List those with this reason"),
+    path: str | None = option_spec("TEXT", "List those whose path contains this text."),
+    limit: int | None = option_spec("N", "List only the first N.", min=1),
     form: Form = "table",
 ) -> None:
     """Count what was read and what was not, by source, status and reason, or list it.
@@ -62,14 +62,16 @@ def tables(
       magic tables
       magic tables --lake lake/ --format json
     """
-    asked.show_table(asked.table("tables", asked.answer("tables"), opened=asked.lake))
+    asked.show_table(asked.build_table("tables", asked.run_report("tables"), opened=asked.lake))
 
 
 def schema(
     *,
-    table: Texts = argument("TABLE", "Tables or views; default: every table.", "tables"),
+    table: Texts = argument_spec("TABLE", "Tables or views; default: every table.", "tables"),
     lake: str = DEFAULT_LAKE,
-    interchange: bool = flag("--interchange", "Print the JSON Schema of interchange JSON instead."),
+    interchange: bool = flag_spec(
+        "--interchange", "Print the JSON Schema of interchange JSON instead."
+    ),
     form: Form = "table",
 ) -> None:
     """Describe the columns of a table or view.
@@ -93,18 +95,18 @@ def schema(
 
     from pipeline.cli import output
     from pipeline.events.contracts import TABLES, VERSION
-    from pipeline.present import present
-    from pipeline.reports.views import known_views, meaning, schema as contracts_of
+    from pipeline.render import build_result_table
+    from pipeline.reports.sql_views import describe_row, find_views, schema as contracts_of
 
     wanted = list(dict.fromkeys(table or TABLES))
     contracts = contracts_of(wanted)
     if form not in ("table", "markdown"):
         output.show(contracts, form)
         return
-    views = known_views(wanted)
+    views = find_views(wanted)
     for name in wanted:
-        output.heading(f"{name}: {meaning(name, views)}", form, level=3)
-        output.show(present("schema", contracts.filter(table=name)), form)
+        output.heading(f"{name}: {describe_row(name, views)}", form, level=3)
+        output.show(build_result_table("schema", contracts.filter(table=name)), form)
         terminal.out("\n")
     if TABLES.keys() & set(wanted):
         terminal.note(
@@ -120,16 +122,16 @@ _NO_QUERY = (
 
 def sql(
     *,
-    query: str | None = argument("QUERY", "One SELECT; without it, stdin."),
-    file: Path | None = option("FILE", "A file with the query; - is stdin.", "-f", "--file"),
+    query: str | None = argument_spec("QUERY", "One SELECT; without it, stdin."),
+    file: Path | None = option_spec("FILE", "A file with the query; - is stdin.", "-f", "--file"),
     lake: str = DEFAULT_LAKE,
     names: Path | None = None,
-    timeout: int = option(
+    timeout: int = option_spec(
         "SECONDS", "Stop the query after so many seconds.", min=1, max=10**6, default=300
     ),
     memory: int = size("Memory limit of DuckDB; default: 2GiB.", default=2 << 30),
-    parameter: Texts = several("NAME=VALUE", "The value of $NAME in the query"),
-    out: Path | None = option(
+    parameter: Texts = repeatable_option_spec("NAME=VALUE", "The value of $NAME in the query"),
+    out: Path | None = option_spec(
         "FILE",
         "Write the result to a file: .csv, .json, .jsonl, .parquet or .xlsx.",
         "-o",
@@ -156,7 +158,7 @@ def sql(
     if query is not None and file is not None:
         raise UsageError("give a query or --file, not both")
 
-    from pipeline.sandbox import Sandbox
+    from pipeline.query_processes import QueryProcesses
 
     is_safe = form == options.SAFE_CSV
     values = options.parameters(parameter or [])
@@ -166,7 +168,7 @@ def sql(
         check_file(out, "csv" if is_safe else form)
     if query is None and file is None and terminal.is_in_terminal():
         raise UsageError(_NO_QUERY)
-    with Sandbox(
+    with QueryProcesses(
         timeout=timeout,
         memory=memory,
         while_waiting=partial(terminal.of_steps, "running the query"),
@@ -185,15 +187,15 @@ def sql(
             show(rows, form)
             return
         write_file(rows, out, is_safe=is_safe)
-        terminal.note(f"wrote {out} ({counted(rows.height, 'row')})")
+        terminal.note(f"wrote {out} ({format_count(rows.height, 'row')})")
 
 
-def _known() -> "dict[str, Added]":
+def _known() -> "dict[str, RegisteredMetric]":
     """The metrics of --metric-file."""
     # Imported when a query is asked, so that its process starts first.
-    from pipeline.metrics.known import known
+    from pipeline.metrics.registry import registered_metrics
 
-    return dict(known())
+    return dict(registered_metrics())
 
 
 # The commands of upkeep: what was refused, the catalogue, merged files, and the lake checked.
@@ -203,8 +205,8 @@ def quarantine(
     asked: Asked,
     *,
     lake: str = DEFAULT_LAKE,
-    raw: bool = flag("--raw", "Show every column, with the raw document."),
-    export: Path | None = option(
+    raw: bool = flag_spec("--raw", "Show every column, with the raw document."),
+    export: Path | None = option_spec(
         "DIR", "Write the documents to a new folder.", check=options.local_folder
     ),
     form: Form = "table",
@@ -231,7 +233,7 @@ def quarantine(
         return
     if raw:
         raise UsageError("use only one of --raw and --export")
-    from pipeline.ingest.export import MANIFEST, export as export_documents
+    from pipeline.ingest.export import MANIFEST_FILE_NAME, export_quarantine as export_documents
 
     manifest = export_documents(lake, export)
     with terminal.reporting(f"the documents are in {export}"):
@@ -239,8 +241,8 @@ def quarantine(
         asked.show_rows("manifest", manifest, hidden=hidden)
     n_cut, n_unread = manifest["is_cut"].sum(), manifest["file"].null_count()
     terminal.note(
-        f"{counted(manifest.height, 'document')}, {n_cut:,} cut and {n_unread:,} never read: "
-        f"{export / MANIFEST} says where each comes from"
+        f"{format_count(manifest.height, 'document')}, {n_cut:,} cut and {n_unread:,} never read: "
+        f"{export / MANIFEST_FILE_NAME} says where each comes from"
     )
 
 
@@ -248,7 +250,7 @@ def catalog(
     asked: Asked,
     *,
     lake: str = DEFAULT_LAKE,
-    out: Path | None = option(
+    out: Path | None = option_spec(
         "FILE",
         "The file to write; default: magic.duckdb in the lake.",
         "-o",
@@ -271,29 +273,31 @@ def catalog(
       magic catalog
       magic catalog --lake s3://bucket/lake -o lake.duckdb
     """
-    from pipeline.catalog import renew, write_catalog
-    from pipeline.lake.tables import CATALOG
+    from pipeline.catalog import rebuild_catalog, write_catalog
+    from pipeline.lake.tables import CATALOG_FILE_NAME
 
     if out is None:
-        state = renew(lake)
+        state = rebuild_catalog(lake)
     else:
         state = asked.lake
         write_catalog(state, out)
-    terminal.note(f"wrote {out or state.path / CATALOG}: the lake after ingest {state.ingest_id}")
+    terminal.note(
+        f"wrote {out or state.path / CATALOG_FILE_NAME}: the lake after ingest {state.ingest_id}"
+    )
 
 
 def maintain(
     asked: Asked,
     *,
     lake: str = DEFAULT_LAKE,
-    keep_days: float = option("N", "Keep every state of the last N days.", min=0, default=7.0),
-    older_than_hours: float = option(
+    keep_days: float = option_spec("N", "Keep every state of the last N days.", min=0, default=7.0),
+    older_than_hours: float = option_spec(
         "N",
         "Delete only files older than N hours; those of a running ingest always stay.",
         min=0,
         default=24.0,
     ),
-    dry_run: bool = flag("--dry-run", "Show what would be done, change nothing."),
+    dry_run: bool = flag_spec("--dry-run", "Show what would be done, change nothing."),
     form: Form = "table",
 ) -> None:
     """Merge small files into large sorted ones, and delete files that are no longer used.
@@ -335,8 +339,8 @@ def verify(
     asked: Asked,
     *,
     lake: str = DEFAULT_LAKE,
-    limit: int = option("N", "List at most N rows of each check.", min=1, default=20),
-    allow_contradictions: bool = flag(
+    limit: int = option_spec("N", "List at most N rows of each check.", min=1, default=20),
+    allow_contradictions: bool = flag_spec(
         "--allow-contradictions", "Exit with 0 if contradictions in logs are the only findings."
     ),
     form: Form = "table",
@@ -368,7 +372,7 @@ def verify(
         terminal.note(
             f"{len(verified.left_out)} checks were skipped because a table cannot be read"
         )
-    if verified.is_whole:
+    if verified.is_undamaged:
         terminal.note(
             f"the lake is undamaged: {verified.n_checks} checks, {verified.n_files:,} files, "
             f"{verified.n_rows:,} rows"
@@ -378,7 +382,7 @@ def verify(
             "contradictions are in the logs, not damage to the lake: run `magic audit` to count "
             "such games; use --allow-contradictions to accept them"
         )
-    if not verified.is_whole:
+    if not verified.is_undamaged:
         raise Exit(CHECK_FAILED if verified.is_damaged else FAILED)
     if verified.is_contradicted and not allow_contradictions:
         raise Exit(CONTRADICTED)

@@ -4,18 +4,18 @@
 magic does not know can write it, in place of a format.
 """
 
-from pipeline.archives.splitting import Splitter, entries
+from pipeline.archives.splitting import Splitter, list_splitter
 from pipeline.formats.interchange.document import document_of, schema
 from pipeline.formats.interchange.reading import FORMAT, game_of
 from pipeline.formats.interchange.writing import encoded
-from pipeline.formats.look import Look, begun
-from pipeline.game import GameRecord
+from pipeline.formats.sniffer import DocumentSniffer, begun
+from pipeline.game_record import GameRecord
 
 __all__ = [
     "EXAMPLE",
-    "KEY",
     "NAME",
     "NAMES_MODELS",
+    "VERSION_KEY",
     "claims",
     "encoded",
     "read",
@@ -25,7 +25,7 @@ __all__ = [
 
 NAME = FORMAT
 NAMES_MODELS = True
-KEY = "magic_interchange"
+VERSION_KEY = "magic_interchange"
 EXAMPLE = """\
 {
   "magic_interchange": 1,
@@ -56,13 +56,13 @@ EXAMPLE = """\
 def splitter(path: str, head: bytes) -> Splitter | None:
     """The games of a JSON list; what is no list is cut as any JSON."""
     text = head.lstrip()
-    is_list = text[:1] == b"[" and KEY.encode() in text and KEY in begun(text[1:])
-    return entries() if is_list else None
+    is_list = text[:1] == b"[" and VERSION_KEY.encode() in text and VERSION_KEY in begun(text[1:])
+    return list_splitter() if is_list else None
 
 
-def claims(look: Look) -> bool:
-    return look.first == "{" and KEY in look.keys
+def claims(look: DocumentSniffer) -> bool:
+    return look.first == "{" and VERSION_KEY in look.keys
 
 
-def read(look: Look, model: str | None) -> GameRecord:
+def read(look: DocumentSniffer, model: str | None) -> GameRecord:
     return game_of(document_of(look.data))

@@ -14,13 +14,19 @@ import msgspec
 from msgspec import NODEFAULT, UNSET, Meta, Struct, UnsetType, defstruct
 from msgspec.structs import FieldInfo, fields, replace
 
-from pipeline import game
-from pipeline.acts import ACTS as SHARED, RESULT
+from pipeline import game_record
+from pipeline.action_tables import ACTION_TABLES as SHARED, RESULT_COLUMNS
 from pipeline.column import Column
-from pipeline.formats.building import EVERYONE, Int64, ModelName
-from pipeline.formats.look import UNDECODABLE, broken, decode, leaves
-from pipeline.game import TYPED, BrokenDocument, Event as game_Event, Fault, all_mistyped
-from pipeline.games import SEATED, kinds
+from pipeline.formats.record_builder import EVERYONE, Int64, ModelName
+from pipeline.formats.sniffer import UNDECODABLE, decode, invalid_document_error, leaves
+from pipeline.game_record import (
+    TYPE_RULE,
+    Event as game_Event,
+    InvalidDocumentError,
+    RecordError,
+    find_type_errors,
+)
+from pipeline.games import SEAT_COLUMNS, game_definitions
 
 # What players do, as a document says it: a row each of the table that `act` names.
 #
@@ -151,14 +157,17 @@ def _act(table: str) -> type[Act]:
 
 OF_EVENT = tuple(game_Event.__struct_fields__)
 """What a row has besides its own fields."""
-OWN_TABLES = {name: kind.name for kind in kinds().values() for name in kind.tables}
-TABLES = {**SHARED, **{name: kinds()[of].tables[name] for name, of in OWN_TABLES.items()}}
+OWN_TABLES = {name: kind.name for kind in game_definitions().values() for name in kind.tables}
+TABLES = {
+    **SHARED,
+    **{name: game_definitions()[of].tables[name] for name, of in OWN_TABLES.items()},
+}
 ACTS = {table: _act(table) for table in TABLES}
 TABLE_OF = {act: table for table, act in ACTS.items()}
 AnyAct: Any = Union[tuple(ACTS.values())]  # noqa: UP007 - made of what is there
 # The fields that name players, one or several, who have seats.
 NAMING = {
-    table: [name for name in (*SEATED, "candidate", "team") if name in act.__struct_fields__]
+    table: [name for name in (*SEAT_COLUMNS, "candidate", "team") if name in act.__struct_fields__]
     for table, act in ACTS.items()
 }
 
@@ -182,7 +191,7 @@ KEYS = {
 
 VERSION: Literal[1] = 1
 Name = Annotated[str, Meta(min_length=1)]
-# Read as anything, since a game is not lost for it: see `pipeline.formats.building`.
+# Read as anything, since a game is not lost for it: see `pipeline.formats.record_builder`.
 Tokens = Annotated[Any, Meta(extra_json_schema={"type": ["integer", "null"], "minimum": 0})]
 Amount = Annotated[Any, Meta(extra_json_schema={"type": ["number", "null"], "minimum": 0})]
 
@@ -245,7 +254,11 @@ class Event(_Part, kw_only=True):
 
 Result = defstruct(
     "Result",
-    declared(game.Result, RESULT, {field.name: default_of(field) for field in fields(game.Result)}),
+    declared(
+        game_record.Result,
+        RESULT_COLUMNS,
+        {field.name: default_of(field) for field in fields(game_record.Result)},
+    ),
     bases=(_Part,),
     kw_only=True,
 )
@@ -295,16 +308,21 @@ def schema() -> dict[str, Any]:
 _LEAST, _MOST = -(2**63), 2**64 - 1
 # Far more than a setting needs, and far less than Python's functions can call themselves.
 _DEEPEST = 100
-_PAYOFFS = [keys[1] for keys in game.FIXED.values() if keys[0] == "payoffs"]
+_PAYOFFS = [keys[1] for keys in game_record.FIXED_SETTING_KEYS.values() if keys[0] == "payoffs"]
 # What a setting's keys have to be that are columns of `games`; all others are free. One that is not
 # here is a text, and none has to be there.
 _HELD: dict[str, Any] = {
     "rounds": Round,
     "multiplier": float,
-    game.VARIANT_KEYS: list[str],
+    game_record.VARIANT_KEYS: list[str],
     "payoffs": defstruct("Payoffs", [(name, float | None, None) for name in _PAYOFFS]),
 }
-_KEYS = ("code", "civilian_code", game.VARIANT_KEYS, *(keys[0] for keys in game.FIXED.values()))
+_KEYS = (
+    "code",
+    "civilian_code",
+    game_record.VARIANT_KEYS,
+    *(keys[0] for keys in game_record.FIXED_SETTING_KEYS.values()),
+)
 Fixed = defstruct(
     "Fixed", [(key, _HELD.get(key, str) | None, None) for key in dict.fromkeys(_KEYS)]
 )
@@ -319,17 +337,17 @@ def document_of(data: bytes, at: str = "$") -> Document:
     """
     try:
         return decode(Document, data, at)
-    except BrokenDocument as error:
-        faults = _mistyped_document(data, at) if error.fault.rule == TYPED else []
-        raise BrokenDocument(*(faults or error.faults)) from error
+    except InvalidDocumentError as error:
+        faults = _mistyped_document(data, at) if error.fault.rule == TYPE_RULE else []
+        raise InvalidDocumentError(*(faults or error.faults)) from error
 
 
-def _mistyped_document(data: bytes, at: str) -> list[Fault]:
+def _mistyped_document(data: bytes, at: str) -> list[RecordError]:
     try:
         value = msgspec.json.decode(data)
     except UNDECODABLE:  # the decoder of documents got only as far as its first fault
         return []
-    faults = all_mistyped(value, Document, at)
+    faults = find_type_errors(value, Document, at)
     setting = value.get("setting") if isinstance(value, dict) else None
     if isinstance(setting, dict):
         faults += _mistyped_setting(setting, f"{at}.setting")
@@ -341,18 +359,18 @@ def _mistyped_document(data: bytes, at: str) -> list[Fault]:
     ]
 
 
-def _mistyped_setting(setting: Mapping[str, Any], at: str) -> list[Fault]:
-    return all_mistyped(setting, OfWords if "code" in setting else Fixed, at)
+def _mistyped_setting(setting: Mapping[str, Any], at: str) -> list[RecordError]:
+    return find_type_errors(setting, OfWords if "code" in setting else Fixed, at)
 
 
 def check_setting(setting: Mapping[str, Any]) -> None:
     """Raises BrokenDocument for a value that no column holds, or that is too large or too deep."""
     if faults := _mistyped_setting(setting, "$.setting"):
-        raise BrokenDocument(*faults)
+        raise InvalidDocumentError(*faults)
     for path, depth, value in leaves(setting):
         if depth > _DEEPEST:
             rule = f"a setting has at most {_DEEPEST} lists or objects inside of one another"
-            raise broken("$.setting", rule, "there are more")
+            raise invalid_document_error("$.setting", rule, "there are more")
         if isinstance(value, int) and not _LEAST <= value <= _MOST:
             rule = f"a whole number is from {_LEAST} to {_MOST}: write another as a text"
-            raise broken(f"$.setting{path}", rule, str(value)[:60])
+            raise invalid_document_error(f"$.setting{path}", rule, str(value)[:60])

@@ -10,7 +10,21 @@ from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
 from pipeline import games
-from pipeline.formats.building import (
+from pipeline.formats.interchange.document import (
+    ACTS,
+    KEYS,
+    NAMING,
+    OWN_TABLES,
+    REGISTERED,
+    TABLE_OF,
+    TABLES,
+    Document,
+    End,
+    Event,
+    Seat,
+    check_setting,
+)
+from pipeline.formats.record_builder import (
     EVERYONE,
     MODERATOR,
     USED,
@@ -28,30 +42,16 @@ from pipeline.formats.building import (
     unshown,
     usage,
 )
-from pipeline.formats.interchange.document import (
-    ACTS,
-    KEYS,
-    NAMING,
-    OWN_TABLES,
-    REGISTERED,
-    TABLE_OF,
-    TABLES,
-    Document,
-    End,
-    Event,
-    Seat,
-    check_setting,
-)
-from pipeline.formats.look import broken, check_end, check_start, check_winners
-from pipeline.game import (
+from pipeline.formats.sniffer import check_end, check_start, check_winners, invalid_document_error
+from pipeline.game_record import (
     OUTAGE_MARK,
     Event as game_Event,
-    Fault,
     GameRecord,
+    RecordError,
     Result,
     Seat as PlayedSeat,
 )
-from pipeline.games import GameKind
+from pipeline.games import GameDefinition
 from pipeline.vocabulary import AnalysisKind, GameType, ParseStatus, Phase
 
 # What acts need not state, since it follows from others: the same for reading and writing.
@@ -133,14 +133,14 @@ _side = attrgetter("model", "role", "seat")
 
 def game_of(document: Document) -> GameRecord:
     """The game of a document; raises BrokenDocument where it breaks a rule."""
-    known = games.names()
+    known = games.game_type_names()
     if document.game_type not in known:
         rule = (
             f"a game type is one of {', '.join(known)}, or of an installed package, or of a file "
             "that MAGIC_GAMES names"
         )
-        raise broken("$.game_type", rule, repr(document.game_type))
-    kind = games.kind(document.game_type)
+        raise invalid_document_error("$.game_type", rule, repr(document.game_type))
+    kind = games.game_definition(document.game_type)
     check_setting(document.setting)
     seats = _seats(document.seats, kind)
     end = document.end or End()
@@ -149,7 +149,7 @@ def game_of(document: Document) -> GameRecord:
     numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
     _place_eliminations(document.events)
     _mark_outages(document.events)
-    faults: list[Fault] = []
+    faults: list[RecordError] = []
     rows, order = _rows(document, numbers, kind, faults)
     n_rounds = document.n_rounds
     if n_rounds is UNSET:
@@ -201,7 +201,7 @@ def game_of(document: Document) -> GameRecord:
 
 def derived_results(game: GameRecord, wins: list[bool | None]) -> list[Result]:
     """The results that follow from how the game ended and, without sides, from who won."""
-    kind = games.kind(game.game_type)
+    kind = games.game_definition(game.game_type)
     if kind.has_sides:
         truths = (guess.is_correct for guess in game.guesses)
         return team_results(game, kind, guess_is_correct=next(truths, None))
@@ -217,7 +217,7 @@ def _agreed(game: GameRecord) -> bool | None:
     return _AGREEMENTS.get(game.outcome or "") if is_negotiation else None
 
 
-def _wins(document: Document, game: GameRecord, kind: GameKind) -> list[bool | None]:
+def _wins(document: Document, game: GameRecord, kind: GameDefinition) -> list[bool | None]:
     """Who won, by seat: as stated, or else by the scores; of some games the outcome says it.
 
     Raises BrokenDocument where it is stated of a game that is not won so, and where nothing says
@@ -227,7 +227,7 @@ def _wins(document: Document, game: GameRecord, kind: GameKind) -> list[bool | N
     is_stated = wins.count(None) < len(wins)
     for number, is_win in enumerate(wins if is_stated else ()):
         if is_win is not None and (rule := _why_not_won(is_win, game, kind)):
-            raise broken(f"$.seats[{number}].is_win", rule, str(is_win).lower())
+            raise invalid_document_error(f"$.seats[{number}].is_win", rule, str(is_win).lower())
     if not game.is_finished or _agreed(game) is not None or kind.has_sides:
         return wins
     if kind.most_points_win:
@@ -237,11 +237,13 @@ def _wins(document: Document, game: GameRecord, kind: GameKind) -> list[bool | N
         if is_win is None and seat.is_tested and document.results is UNSET:
             rule = "of a finished game it is known who won: each seat under test has `is_win`"
             or_scores = ", or each seat has a `score`" if kind.most_points_win else ""
-            raise broken(f"$.seats[{number}]", rule + or_scores, f"{seat.player!r} has none")
+            raise invalid_document_error(
+                f"$.seats[{number}]", rule + or_scores, f"{seat.player!r} has none"
+            )
     return wins
 
 
-def _why_not_won(is_win: bool, game: GameRecord, kind: GameKind) -> str | None:
+def _why_not_won(is_win: bool, game: GameRecord, kind: GameDefinition) -> str | None:
     """The rule that a seat breaks which says whether it won, null if it may."""
     if kind.has_sides:
         return "in a game with sides, the outcome says who won"
@@ -262,7 +264,7 @@ def phase_of(event: Event) -> str:
     return _OTHER
 
 
-def _seats(given: list[Seat], kind: GameKind) -> list[PlayedSeat]:
+def _seats(given: list[Seat], kind: GameDefinition) -> list[PlayedSeat]:
     check_players([seat.player for seat in given], "$.seats")
     roles = [role.name for role in kind.roles]
     seats = []
@@ -271,7 +273,7 @@ def _seats(given: list[Seat], kind: GameKind) -> list[PlayedSeat]:
         if role is UNSET or role not in roles:
             rule = f"a role of {kind.name} is one of {', '.join(roles)}"
             has = "there is none" if role is UNSET else repr(role)
-            raise broken(f"$.seats[{number}].role", rule, has)
+            raise invalid_document_error(f"$.seats[{number}].role", rule, has)
         is_tested = not seat.is_bot if seat.is_tested is UNSET else seat.is_tested
         played = PlayedSeat(seat.player, seat.model, role, is_tested, seat.score, seat.is_bot)
         seats.append(played)
@@ -279,7 +281,7 @@ def _seats(given: list[Seat], kind: GameKind) -> list[PlayedSeat]:
 
 
 def _spoken(events: list[Event]) -> Iterator[Spoken]:
-    known = set(games.phases())
+    known = set(games.phase_names())
     for number, event in enumerate(events):
         if event.text is None:
             continue
@@ -288,7 +290,7 @@ def _spoken(events: list[Event]) -> Iterator[Spoken]:
             phase = phase_of(event)
         elif phase not in known:
             rule = f"a phase is one of {', '.join(sorted(known))}"
-            raise broken(f"$.events[{number}].phase", rule, repr(phase))
+            raise invalid_document_error(f"$.events[{number}].phase", rule, repr(phase))
         # By place: a document is made of these, and by name they take half as long again.
         yield Spoken(
             MODERATOR if event.actor is None else event.actor,
@@ -330,7 +332,9 @@ def _mark_outages(events: list[Event]) -> None:
         players = {event.actor if act.player is UNSET else act.player for act in event.acts}
         if len(players) > 1 or not all(act.outage for act in event.acts):
             rule = "an outage is an event of its own, of one player: every act in it has `outage`"
-            raise broken(f"$.events[{number}].acts", rule, "another act is in the event")
+            raise invalid_document_error(
+                f"$.events[{number}].acts", rule, "another act is in the event"
+            )
         if event.text is None:
             event.actor = players.pop()
         if event.round is None:
@@ -340,7 +344,7 @@ def _mark_outages(events: list[Event]) -> None:
 
 
 def _rows(
-    document: Document, numbers: dict[str, int], kind: GameKind, faults: list[Fault]
+    document: Document, numbers: dict[str, int], kind: GameDefinition, faults: list[RecordError]
 ) -> tuple[Rows, Order]:
     """Return the rows that acts are, by table, as far as stated, and the order of all events.
 
@@ -363,14 +367,16 @@ def _rows(
                     "a text that nobody is shown is a thought, without acts: name who is shown it "
                     f"(the game itself is {MODERATOR}), or put the acts into an event without text"
                 )
-                raise broken(f"$.events[{number}].visible_to", rule, "nobody, and there are acts")
+                raise invalid_document_error(
+                    f"$.events[{number}].visible_to", rule, "nobody, and there are acts"
+                )
         for place, act in enumerate(event.acts):
             table = TABLE_OF[type(act)]
             if (of_table := rows.get(table)) is None:
                 if OWN_TABLES.get(table, kind.name) != kind.name:
                     own = [name for name in ACTS if OWN_TABLES.get(name, kind.name) == kind.name]
                     rule = f"in {kind.name} an act is one of {', '.join(own)}"
-                    raise broken(f"{_at(number, place)}.act", rule, repr(table))
+                    raise invalid_document_error(f"{_at(number, place)}.act", rule, repr(table))
                 of_table = rows[table] = []
             row = asdict(act)
             if row.pop("outage") and "parse_status" in row:
@@ -386,12 +392,14 @@ def _rows(
                     "by a text, only who says it does something, though anybody can be out: "
                     "another's act is an event without a text"
                 )
-                raise broken(f"{_at(number, place)}.player", rule, repr(player))
+                raise invalid_document_error(f"{_at(number, place)}.player", rule, repr(player))
             _check_act(table, row, player, known, (number, place))
             if table == "eliminations":
                 if row["seat"] in eliminated:
                     rule = "a player leaves the game once"
-                    faults.append(Fault(_at(number, place), rule, f"{player!r} is out already"))
+                    faults.append(
+                        RecordError(_at(number, place), rule, f"{player!r} is out already")
+                    )
                     continue
                 eliminated.add(row["seat"])
             if index is None:
@@ -405,10 +413,12 @@ def _check_act(
 ) -> None:
     """Raises BrokenDocument for an act that is nobody's, of no round, or names a stranger."""
     if row["seat"] is None:
-        raise broken(_at(*place), "an act is by a player at the table", repr(player))
+        raise invalid_document_error(
+            _at(*place), "an act is by a player at the table", repr(player)
+        )
     if row["round"] is None:
         rule = "an act has a round, its own or its event's"
-        raise broken(_at(*place), rule, "neither has one")
+        raise invalid_document_error(_at(*place), rule, "neither has one")
     for name in NAMING[table]:
         if row[name] in known:
             continue
@@ -418,7 +428,7 @@ def _check_act(
         if strangers := set(names_in(row[name])) - known:
             rule = "whoever is named has a seat, or is listed in `unseated`"
             listed = ", ".join(map(repr, sorted(strangers)))
-            raise broken(f"{_at(*place)}.{name}", rule, listed)
+            raise invalid_document_error(f"{_at(*place)}.{name}", rule, listed)
 
 
 def _at(event: int, act: int) -> str:
@@ -437,11 +447,13 @@ def _at_row(events: list[Event], table: str, number: int) -> str:
 def _check_silent(event: Event, number: int) -> None:
     """Raises BrokenDocument for an event that says of a text what there is no text to say it of."""
     if not event.acts:
-        raise broken(f"$.events[{number}]", "an event has a text, or acts, or both", "neither")
+        raise invalid_document_error(
+            f"$.events[{number}]", "an event has a text, or acts, or both", "neither"
+        )
     for name, unsaid in _OF_TEXT.items():
         if getattr(event, name) != unsaid:
             rule = f"only an event with a text has {', '.join(_OF_TEXT)}"
-            raise broken(f"$.events[{number}].{name}", rule, "it has no text")
+            raise invalid_document_error(f"$.events[{number}].{name}", rule, "it has no text")
 
 
 def _add_rows(game: GameRecord, rows: Rows, around: Around, document: Document) -> None:
@@ -455,7 +467,9 @@ def _add_rows(game: GameRecord, rows: Rows, around: Around, document: Document) 
         for number, row in enumerate(of_table if table == "proposals" else ()):
             if (row["party_seat"] or 0) > len(around.seats):
                 at = f"{_at_row(document.events, table, number)}.party_seat"
-                raise broken(at, f"a seat is one of {len(around.seats)}", str(row["party_seat"]))
+                raise invalid_document_error(
+                    at, f"a seat is one of {len(around.seats)}", str(row["party_seat"])
+                )
         made = [_event(table, row) for row in of_table]
         if table in OWN_TABLES:
             game.events[table] = made
@@ -480,7 +494,9 @@ def _check_distinct(table: str, of_table: list[dict[str, Any]], events: list[Eve
                     "counted, or give the others a round of their own"
                 )
             number = next(n for n, row in enumerate(of_table) if row is second)
-            raise broken(_at_row(events, table, number), f"the contract of {table}: {rule}", has)
+            raise invalid_document_error(
+                _at_row(events, table, number), f"the contract of {table}: {rule}", has
+            )
 
 
 def _event(table: str, row: dict[str, Any]) -> game_Event:
@@ -491,26 +507,30 @@ def _event(table: str, row: dict[str, Any]) -> game_Event:
             row[registered] = None
     elif row.get("secret") is UNSET:
         rule = "a guess has its secret, or the setting has the word"
-        raise broken("$.setting.code", rule, "neither has it")
+        raise invalid_document_error("$.setting.code", rule, "neither has it")
     return TABLES[table].event(**row)
 
 
-def _stated(given: list[Any], game: GameRecord, kind: GameKind) -> list[Result]:
+def _stated(given: list[Any], game: GameRecord, kind: GameDefinition) -> list[Result]:
     """The results as stated, of the sides that `game.results` has."""
     for number, one in enumerate(given):
         at = f"$.results[{number}]"
         if kind.role(one.role) is None:
-            raise broken(f"{at}.role", f"the role is one of {kind.name}", repr(one.role))
+            raise invalid_document_error(
+                f"{at}.role", f"the role is one of {kind.name}", repr(one.role)
+            )
         for name in ("seat", "first_choice_seat"):
             if (getattr(one, name) or 0) > len(game.seats):
                 rule = f"a seat is one of {len(game.seats)}"
-                raise broken(f"{at}.{name}", rule, str(getattr(one, name)))
+                raise invalid_document_error(f"{at}.{name}", rule, str(getattr(one, name)))
         if (one.message_index or 0) >= max(len(game.messages), 1):
-            raise broken(f"{at}.message_index", "it is that of a text", str(one.message_index))
+            raise invalid_document_error(
+                f"{at}.message_index", "it is that of a text", str(one.message_index)
+            )
     stated, follow = (Counter(map(_side, of)) for of in (given, game.results))
     if stated != follow:
         rule = "there is one result for each side under test, by model, role and seat"
         missing = ", ".join(map(str, follow - stated)) or "none"
         surplus = ", ".join(map(str, stated - follow)) or "none"
-        raise broken("$.results", rule, f"missing: {missing}; surplus: {surplus}")
+        raise invalid_document_error("$.results", rule, f"missing: {missing}; surplus: {surplus}")
     return [Result(**asdict(one)) for one in given]

@@ -7,7 +7,6 @@ from typing import Any
 from msgspec import UNSET, json
 from msgspec.structs import asdict, replace
 
-from pipeline.formats.building import EVERYONE, MODERATOR, names_in
 from pipeline.formats.interchange import document as parts
 from pipeline.formats.interchange.document import (
     ACTS,
@@ -21,8 +20,9 @@ from pipeline.formats.interchange.document import (
     Event,
 )
 from pipeline.formats.interchange.reading import Around, derived, derived_results, phase_of
-from pipeline.game import Event as Row, GameRecord, Usage
-from pipeline.games import kind
+from pipeline.formats.record_builder import EVERYONE, MODERATOR, names_in
+from pipeline.game_record import Event as Row, GameRecord, Usage
+from pipeline.games import game_definition
 
 _Done = tuple[Row, Act]
 
@@ -37,7 +37,7 @@ def document_of(game: GameRecord, log_sha256: str | None = None) -> Document:
     events = _events(game)
     # Unknown where there are sides, which win as a whole.
     won = {result.seat: result.is_win for result in game.results}
-    has_sides = kind(game.game_type).has_sides
+    has_sides = game_definition(game.game_type).has_sides
     wins = [None if has_sides else won.get(n) for n in range(1, len(game.seats) + 1)]
     rounds = [event.round or 0 for event in events]
     rounds += [act.round for event in events for act in event.acts if act.round is not UNSET]

@@ -10,11 +10,11 @@ from types import ModuleType
 
 import msgspec
 
-from pipeline.formats.building import once, unseated
-from pipeline.formats.look import Look, broken, decode
 from pipeline.formats.magic.log import Log, UsualLog
-from pipeline.game import GameRecord
-from pipeline.games import names
+from pipeline.formats.record_builder import once, unseated
+from pipeline.formats.sniffer import DocumentSniffer, decode, invalid_document_error
+from pipeline.game_record import GameRecord
+from pipeline.games import game_type_names
 
 NAME = "magic"
 NAMES_MODELS = True
@@ -22,7 +22,7 @@ NAMES_MODELS = True
 # In the order of the game types. A game type of another system has no module here.
 GAMES: tuple[ModuleType, ...] = tuple(
     import_module(f"{__name__}.{game_type}")
-    for game_type in names()
+    for game_type in game_type_names()
     if find_spec(f"{__name__}.{game_type}")
 )
 SHAPE = msgspec.json.Decoder(UsualLog)
@@ -39,7 +39,7 @@ _OWN = (
 _ENDING = ("result", "win_flag", "scores", "nego_turn", "player_votes", "player_vote", "vote")
 
 
-def claims(look: Look) -> bool:
+def claims(look: DocumentSniffer) -> bool:
     """Whether the document is a log: it has a history and a key of its own, or lost the history.
 
     A document without one that says how a game was set up and how it ended has lost it.
@@ -52,14 +52,16 @@ def claims(look: Look) -> bool:
     return not keys.isdisjoint(_SETUP) and not keys.isdisjoint(_ENDING)
 
 
-def read(look: Look, model: str | None) -> GameRecord:
+def read(look: DocumentSniffer, model: str | None) -> GameRecord:
     """The game; raises BrokenDocument for one that breaks a rule."""
     if "history" not in look.keys:
-        raise broken("$", "`history` is present", "this MAgIC log has no `history`")
+        raise invalid_document_error("$", "`history` is present", "this MAgIC log has no `history`")
     log = look.shaped if isinstance(look.shaped, Log) else decode(Log, look.data)
     for module in GAMES:
         if module.claims(log):
             game: GameRecord = module.game(log)
             game.faults += once(unseated, game.messages.course)
             return game
-    raise broken("$", "the keys are those of one of MAgIC's games", "a history, but no game's keys")
+    raise invalid_document_error(
+        "$", "the keys are those of one of MAgIC's games", "a history, but no game's keys"
+    )

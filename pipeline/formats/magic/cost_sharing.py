@@ -8,21 +8,6 @@ from typing import TypeAlias
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from pipeline.formats.building import (
-    MODERATOR,
-    PUBLIC,
-    History,
-    ModelName,
-    Prompted,
-    Timeline,
-    check_distinct,
-    check_players,
-    in_seats,
-    once,
-    results,
-    row_messages as messages,
-)
-from pipeline.formats.look import broken
 from pipeline.formats.magic.log import (
     FORMAT,
     PGM,
@@ -39,8 +24,23 @@ from pipeline.formats.magic.log import (
     required,
     result,
 )
-from pipeline.game import Fault, GameRecord, Proposal, ProposalVote, Seat
-from pipeline.thoughts import answer
+from pipeline.formats.record_builder import (
+    MODERATOR,
+    PUBLIC,
+    History,
+    ModelName,
+    Prompted,
+    Timeline,
+    check_distinct,
+    check_players,
+    in_seats,
+    once,
+    results,
+    row_messages as messages,
+)
+from pipeline.formats.sniffer import invalid_document_error
+from pipeline.game_record import GameRecord, Proposal, ProposalVote, RecordError, Seat
+from pipeline.thinking_text import remove_thoughts
 from pipeline.vocabulary import PLAYER, GameType, Outcome, Phase
 
 AGREE, FAIL = "agree", "fail"
@@ -120,7 +120,7 @@ def game(log: Log) -> GameRecord:
     course = built.messages.course
     built.n_rounds = max((round_ or 0 for round_ in course.round), default=0)
     built.faults += [
-        Fault(
+        RecordError(
             f"$.history[{index}]",
             "a player speaks once when it is asked",
             repr(course.player[index]),
@@ -143,7 +143,9 @@ def _seats(backends: bytes | UnsetType, tested: str | UnsetType) -> tuple[Seat, 
     check_players(models, "$.player_backends", most=len(PARTIES))
     check_distinct(backends, "$.player_backends")
     if tested is UNSET or tested not in models:
-        raise broken("$.test_player_name", "it names a player that has a backend", repr(tested))
+        raise invalid_document_error(
+            "$.test_player_name", "it names a player that has a backend", repr(tested)
+        )
     return tuple(
         Seat(player, model, PLAYER, is_tested=player == tested) for player, model in models.items()
     )
@@ -188,7 +190,7 @@ _Share: TypeAlias = tuple[str, int | None, int, str | None]
 
 
 def _stated_shares(text: str, n_seats: int) -> list[_Share]:
-    text = answer(text)
+    text = remove_thoughts(text)
     if "  " in text or "\t" in text:  # rewriting costs as much as reading, and is seldom needed
         text = _SPACES.sub(" ", text)
     found: dict[str, str | None] = {

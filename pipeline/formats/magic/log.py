@@ -11,7 +11,8 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from pipeline.formats import hidden_roles
-from pipeline.formats.building import (
+from pipeline.formats.hidden_roles import Rules
+from pipeline.formats.record_builder import (
     MODERATOR,
     TO_MODERATOR,
     History,
@@ -30,22 +31,21 @@ from pipeline.formats.building import (
     results,
     row_messages as messages,
 )
-from pipeline.formats.hidden_roles import Rules
-from pipeline.formats.look import WELL_FORMED, broken, decode
-from pipeline.game import (
-    BrokenDocument,
+from pipeline.formats.sniffer import WELL_FORMED, decode, invalid_document_error
+from pipeline.game_record import (
     Event,
-    Fault,
     GameRecord,
+    InvalidDocumentError,
     JsonValue,
+    RecordError,
     RoleAnalysis,
     RoleIdentification,
     Seat,
     Vote,
 )
-from pipeline.vocabulary import MAGIC, PLAYER, Outcome, Phase
+from pipeline.vocabulary import MAGIC_SYSTEM, PLAYER, Outcome, Phase
 
-SYSTEM = MAGIC
+SYSTEM = MAGIC_SYSTEM
 FORMAT = "magic"
 PLAIN, PGM = "plain", "pgm"
 PGM_SUFFIX = "-pgm"
@@ -146,7 +146,7 @@ def setting_keys(log: Log) -> Set[str]:
         return frozenset()
     try:
         return decode(dict[str, Raw], log.game_setting, "$.game_setting").keys()
-    except BrokenDocument as error:
+    except InvalidDocumentError as error:
         if error.fault.rule == WELL_FORMED:
             raise
         return frozenset()
@@ -158,7 +158,7 @@ def required(part: Any, kind: type[T], key: str) -> T:
     A usual log has it decoded already.
     """
     if isinstance(part, UnsetType):
-        raise broken("$", f"`{key}` is present", "it is missing")
+        raise invalid_document_error("$", f"`{key}` is present", "it is missing")
     if isinstance(part, Raw | bytes):
         return decode(kind, part, f"$.{key}")
     return cast(T, part)
@@ -169,14 +169,14 @@ def as_bytes(part: Part) -> bytes | UnsetType:
     return part if isinstance(part, UnsetType) else bytes(part)
 
 
-def optional(part: Any, kind: type[T], key: str, faults: list[Fault]) -> T | None:
+def optional(part: Any, kind: type[T], key: str, faults: list[RecordError]) -> T | None:
     """A nested part that a game can do without; what is wrong with it is added to the faults."""
     try:
         return required(part, kind, key)
-    except BrokenDocument as error:
+    except InvalidDocumentError as error:
         fault = error.fault
         path = f"$.{key}" if fault.json_path == "$" else fault.json_path
-        faults.append(Fault(path, fault.rule, fault.message))
+        faults.append(RecordError(path, fault.rule, fault.message))
         return None
 
 
@@ -184,7 +184,9 @@ def result(log: Log, allowed: Sequence[str]) -> str | None:
     """The log's result, None where the game was cut off; raises BrokenDocument for another word."""
     word = known(log.result)
     if word is not None and word not in allowed:
-        raise broken("$.result", f"a result is one of {', '.join(allowed)}", repr(word))
+        raise invalid_document_error(
+            "$.result", f"a result is one of {', '.join(allowed)}", repr(word)
+        )
     return word
 
 
@@ -244,7 +246,7 @@ def point_game(
     if tested is UNSET:
         tested = players.test_player_name
     if tested is UNSET:
-        raise broken(
+        raise invalid_document_error(
             "$.test_player_name",
             "the log or its game_setting names the tested player",
             "neither does",
@@ -294,7 +296,9 @@ def _names(
     numbers = [number for name in named if (number := player_number(name))]
     n_seats = max([n_scores, *numbers])
     if n_seats > n_scores + len(speakers) + 100:
-        raise broken("$.test_player_name", "players are numbered from 1 without gaps", repr(tested))
+        raise invalid_document_error(
+            "$.test_player_name", "players are numbered from 1 without gaps", repr(tested)
+        )
     strangers = sorted(name for name in named if player_number(name) is None)
     check_number(n_seats + len(strangers), "$")
     return (*(f"Player {number}" for number in range(1, n_seats + 1)), *strangers)
@@ -323,7 +327,7 @@ def hidden_role_game(
     spoken = hidden_roles.messages(rules, history_of(log), numbers)
     course = spoken.course
     flag = known(log.win_flag)
-    outcome = rules.outcome(flag)
+    outcome = rules.outcome_of_flag(flag)
     is_finished = outcome is not None and result(log, winners) is not None
     built = GameRecord(
         game_type=rules.kind.name,
@@ -373,7 +377,7 @@ def _cast(
     check_players(models, "$.player_backends")
     check_distinct(logged, "$.player_backends")
     if hidden not in models:
-        raise broken("$", "the hidden player has a backend", f"{hidden!r} has none")
+        raise invalid_document_error("$", "the hidden player has a backend", f"{hidden!r} has none")
     tested = {player for player, model in models.items() if not model.endswith("-fix")}
     return (
         tuple(hidden_roles.seats(rules, hidden, dict(models), tested)),
@@ -389,7 +393,7 @@ def _events(
     judgements: Part,
     *,
     event: Callable[..., Event],
-    read: Callable[[Any, str, Sequence[str], list[Fault]], Iterable[tuple[bool | None, ...]]],
+    read: Callable[[Any, str, Sequence[str], list[RecordError]], Iterable[tuple[bool | None, ...]]],
 ) -> list[Any]:
     """What the log says of all answers to a question, by round and seat; adds faults.
 
@@ -408,12 +412,12 @@ def _events(
     for name, of_round in rounds.items():
         if not _ROUND_KEY.fullmatch(name):
             rule = "the keys are rounds, counted from 0"
-            faults.append(Fault(f"$.{key}.{name}", rule, repr(name)))
+            faults.append(RecordError(f"$.{key}.{name}", rule, repr(name)))
             continue
         number = int(name)
         try:
             judged = read(of_round, f"{key}.{name}", players, faults)
-        except BrokenDocument as error:
+        except InvalidDocumentError as error:
             built.faults.append(error.fault)
             return []
         events += [
@@ -428,7 +432,7 @@ def _events(
 
 
 def _identified(
-    logged: Any, key: str, players: Sequence[str], faults: list[Fault]
+    logged: Any, key: str, players: Sequence[str], faults: list[RecordError]
 ) -> Iterable[tuple[bool | None]]:
     answers = required(logged, Identifications, key)
     truths = [(_TRUTHS.get(answers.get(player, -1)),) for player in players]
@@ -444,7 +448,7 @@ def _identified(
 
 
 def _analysed(
-    logged: Any, key: str, players: Sequence[str], faults: list[Fault]
+    logged: Any, key: str, players: Sequence[str], faults: list[RecordError]
 ) -> Iterable[tuple[bool | None, bool | None]]:
     analyses, n_seats = required(logged, Analyses, key), len(players)
     gold = _truths(faults, key, "gold", analyses.gold, n_seats)
@@ -452,7 +456,7 @@ def _analysed(
 
 
 def _truths(
-    faults: list[Fault], key: str, measure: str, logged: Sequence[int], n_seats: int
+    faults: list[RecordError], key: str, measure: str, logged: Sequence[int], n_seats: int
 ) -> list[bool | None]:
     """Each seat's truth, None where the log has none; adds faults for what is none, or nobody's."""
     truths = list(map(_TRUTHS.get, logged[:n_seats]))
@@ -461,7 +465,7 @@ def _truths(
     at = f"$.{key}.{measure}"
     if len(logged) > n_seats:
         rule = "there are at most as many answers as seats"
-        faults.append(Fault(at, rule, f"{len(logged)} answers"))
+        faults.append(RecordError(at, rule, f"{len(logged)} answers"))
     faults += [
         _no_truth(f"{at}[{number}]", logged[number])
         for number, truth in enumerate(truths)
@@ -485,12 +489,12 @@ def _tell_missing(
     for number, missing in sorted(silent.items(), key=lambda of_round: min(of_round[1])):
         names = ", ".join(player for _, player in sorted(missing))
         rule = "every answer in the history is judged"
-        built.faults.append(Fault(f"$.{key}.{number}", rule, f"none of {names}"))
+        built.faults.append(RecordError(f"$.{key}.{number}", rule, f"none of {names}"))
 
 
-def _no_such_player(at: str, player: str) -> Fault:
-    return Fault(at, "every player named has a seat", repr(player))
+def _no_such_player(at: str, player: str) -> RecordError:
+    return RecordError(at, "every player named has a seat", repr(player))
 
 
-def _no_truth(at: str, value: int) -> Fault:
-    return Fault(at, "the answer of a seat is 0 or 1", repr(value))
+def _no_truth(at: str, value: int) -> RecordError:
+    return RecordError(at, "the answer of a seat is 0 or 1", repr(value))

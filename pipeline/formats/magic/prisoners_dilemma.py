@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from pipeline.formats.magic.log import Log, Opponents, point_game, required, setting_keys
-from pipeline.game import Decision, GameRecord
+from pipeline.game_record import Decision, GameRecord
 from pipeline.vocabulary import Choice, GameType, Phase
 
 N_PLAYERS = 3

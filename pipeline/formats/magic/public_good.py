@@ -5,9 +5,9 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from pipeline.formats.building import contributions
 from pipeline.formats.magic.log import PGM, Log, Opponents, point_game, required, setting_keys
-from pipeline.game import GameRecord
+from pipeline.formats.record_builder import contributions
+from pipeline.game_record import GameRecord
 from pipeline.vocabulary import GameType, Phase
 
 

@@ -8,7 +8,7 @@ from msgspec import UNSET, Struct
 
 from pipeline.formats import hidden_roles
 from pipeline.formats.magic.log import Log, hidden_role_game, required
-from pipeline.game import GameRecord
+from pipeline.game_record import GameRecord
 
 
 class Setting(Struct):

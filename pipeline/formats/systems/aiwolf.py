@@ -11,8 +11,7 @@ from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from pipeline.archives.splitting import Splitter, whole
-from pipeline.formats.building import check_players
+from pipeline.archives.splitting import Splitter, read_whole_file
 from pipeline.formats.hidden_roles import (
     ATTACKED,
     EXECUTED,
@@ -21,8 +20,9 @@ from pipeline.formats.hidden_roles import (
     Village,
     role_of,
 )
-from pipeline.formats.look import Look, but_for_a_cut_line, text_of
-from pipeline.game import BrokenDocument, Fault, GameRecord, Seat
+from pipeline.formats.record_builder import check_players
+from pipeline.formats.sniffer import DocumentSniffer, but_for_a_cut_line, text_of
+from pipeline.game_record import GameRecord, InvalidDocumentError, RecordError, Seat
 
 NAME = "aiwolf"
 NAMES_MODELS = True
@@ -75,14 +75,14 @@ class _Line(NamedTuple):
         """Where the line is: the document as a list of lines."""
         return f"$[{self.at}]"
 
-    def fault(self, rule: str) -> Fault:
+    def fault(self, rule: str) -> RecordError:
         """What to report where this line breaks a rule, or cannot be used."""
         text = ",".join([str(self.day), self.event, *self.values])
-        return Fault(self.json_path, rule, f"line {self.at + 1:,}: {text[:80]!r}")
+        return RecordError(self.json_path, rule, f"line {self.at + 1:,}: {text[:80]!r}")
 
-    def broken(self, rule: str) -> BrokenDocument:
+    def broken(self, rule: str) -> InvalidDocumentError:
         """The error to raise where no game can be read because of this line."""
-        return BrokenDocument(self.fault(rule))
+        return InvalidDocumentError(self.fault(rule))
 
     def number(self, place: int) -> int:
         """The value at a place, a number."""
@@ -118,7 +118,7 @@ class _Play:
                 is_living = _IS_LIVING.get(line.values[2])
                 if is_living is None:
                     self.doubt(line, "a status is ALIVE or DEAD")
-                elif is_living is not village.is_in(self.actor(line)):
+                elif is_living is not village.is_in_game(self.actor(line)):
                     self.doubt(line, "a player is DEAD once executed or attacked, and ALIVE before")
             case "talk" | "whisper":
                 # Some servers add the time in seconds: the first is when the game started.
@@ -126,7 +126,7 @@ class _Play:
                 if sent_at and self.started_at is None:
                     self.started_at = datetime.fromtimestamp(int(sent_at[0]), UTC)
                 player, turn = self.actor(line, 2), line.number(1)
-                village.say(player, text, day, turn, is_whisper=line.event == "whisper")
+                village.add_message(player, text, day, turn, is_whisper=line.event == "whisper")
             case "vote":
                 village.vote(self.actor(line), self.target(line), day)
             case "attackVote" | "divine" | "guard":
@@ -153,7 +153,7 @@ class _Play:
                     self.doubt(line, f"{n_others} villagers and {n_wolves} werewolves are left")
 
     def eliminate(self, line: _Line, cause: str) -> None:
-        if not self.village.is_in(self.actor(line)):
+        if not self.village.is_in_game(self.actor(line)):
             raise line.broken("a player is executed or attacked once")
         self.village.eliminate(self.actor(line), line.day, cause, line.json_path)
 
@@ -181,7 +181,7 @@ class _Play:
         """The player at whom an act is aimed; None for nobody, also where that cannot be read."""
         try:
             return self.player(line, 1)
-        except BrokenDocument as error:
+        except InvalidDocumentError as error:
             self.village.faults.append(error.fault)
             return None
 
@@ -204,26 +204,26 @@ class _Play:
 
 def splitter(path: str, head: bytes) -> Splitter | None:
     """A file is one game."""
-    return whole if _BEGINNING.match(head) else None
+    return read_whole_file if _BEGINNING.match(head) else None
 
 
-def claims(look: Look) -> bool:
+def claims(look: DocumentSniffer) -> bool:
     return _BEGINNING.match(look.data) is not None
 
 
-def describes(look: Look) -> str | None:
+def describes(look: DocumentSniffer) -> str | None:
     """Return what the server's JSON of a game is, which stands beside the log; None for others."""
     is_beside = look.has(_KEYS_BESIDE, len(_KEYS_BESIDE))
     return "AIWolf's JSON of requests: ingest the `.log` of this game" if is_beside else None
 
 
-def read(look: Look, model: str | None) -> GameRecord:
+def read(look: DocumentSniffer, model: str | None) -> GameRecord:
     """The game; without a result it is unfinished."""
     return but_for_a_cut_line(_played, look.data)
 
 
 def _played(data: bytes) -> GameRecord:
-    faults: list[Fault] = []
+    faults: list[RecordError] = []
     lines = list(_lines_of(text_of(data, "the document is text in UTF-8", may_be_cut=True), faults))
     play = _Play(_seats(lines))
     play.village.faults += faults
@@ -236,19 +236,19 @@ def _played(data: bytes) -> GameRecord:
             play.last_day = max(play.last_day, line.day)
         try:
             play.add(line)
-        except BrokenDocument as error:
+        except InvalidDocumentError as error:
             if line.event not in _ACTS:
                 raise
             play.village.faults.append(error.fault)
     play.identify()
-    game = play.village.game(
+    game = play.village.build_game(
         NAME, outcome=play.outcome, n_rounds=play.last_day, ended_by=play.ended_by
     )
     game.started_at = play.started_at
     return game
 
 
-def _lines_of(text: str, faults: list[Fault]) -> Iterator[_Line]:
+def _lines_of(text: str, faults: list[RecordError]) -> Iterator[_Line]:
     """The lines, without acts that lack a value: of each there is a fault."""
     for at, written in _records(text):
         day, event, rest, *_ = [*written.split(",", 2), "", ""]
@@ -289,7 +289,7 @@ def _seats(lines: list[_Line]) -> list[Seat]:
             raise line.broken("the players' seats are 1, 2, 3 and so on")
         try:
             role = role_of(line.values[1], line.json_path)
-        except BrokenDocument as error:
+        except InvalidDocumentError as error:
             raise line.broken(error.fault.rule) from error
         # Players without a name are called by their seats.
         name = [*line.values[_NAMELESS:], f"Agent[{len(seats) + 1:02}]"][0]

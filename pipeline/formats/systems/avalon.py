@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from pipeline.formats.building import EVERYONE, Int64, Spoken, check_players, messages, target
-from pipeline.formats.look import Look, decode
-from pipeline.game import Event, Fault, GameRecord, Seat
-from pipeline.games.of_systems import (
+from pipeline.formats.record_builder import EVERYONE, Int64, Spoken, check_players, messages, target
+from pipeline.formats.sniffer import DocumentSniffer, decode
+from pipeline.game_record import Event, GameRecord, RecordError, Seat
+from pipeline.games.other_games import (
     AVALON as KIND,
     Assassination,
     QuestPlay,
@@ -92,11 +92,11 @@ class Log(Struct):
     assassin_phase: Choice | None = None
 
 
-def claims(look: Look) -> bool:
+def claims(look: DocumentSniffer) -> bool:
     return look.has(_KEYS, len(_KEYS) - 1)
 
 
-def read(look: Look, model: str | None) -> GameRecord:
+def read(look: DocumentSniffer, model: str | None) -> GameRecord:
     """The game in a document of its own; a file of all games of a tournament has other keys."""
     log = decode(Log, look.data)
     names = [player.name for player in log.players]
@@ -155,7 +155,7 @@ class Acts:
         self.spoken: list[Spoken] = []
         self.events: dict[str, list[Event]] = {name: [] for name in KIND.tables}
         self._numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
-        self.faults: list[Fault] = []
+        self.faults: list[RecordError] = []
         self._evil = tuple(seat.player for seat in seats if KIND.side(seat.role) is Side.HIDDEN)
 
     def add_mission(self, mission: Mission, at: str) -> None:
@@ -191,13 +191,13 @@ class Acts:
     def _is_seated(self, name: str, at: str) -> bool:
         """Whether whoever is named has a seat; if not, it is a fault."""
         if name not in self._numbers:
-            self.faults.append(Fault(at, "every player named has a seat", repr(name[:50])))
+            self.faults.append(RecordError(at, "every player named has a seat", repr(name[:50])))
         return name in self._numbers
 
     def _is_read(self, word: object, words: tuple[str, ...], at: str) -> bool:
         """Whether an act is one of these words; if not, it is a fault and has no row."""
         if word not in words:
-            self.faults.append(Fault(at, f"it is {' or '.join(words)}", repr(word)[:50]))
+            self.faults.append(RecordError(at, f"it is {' or '.join(words)}", repr(word)[:50]))
         return word in words
 
     def _add_proposal(

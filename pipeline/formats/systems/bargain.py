@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
-from pipeline.formats.building import (
+from pipeline.formats.record_builder import (
     EVERYONE,
     MODERATOR,
     Spoken,
@@ -25,8 +25,8 @@ from pipeline.formats.building import (
     unseated,
     usage,
 )
-from pipeline.formats.look import Look, broken, decode
-from pipeline.game import Fault, GameRecord, Proposal, ProposalVote, Seat, Usage
+from pipeline.formats.sniffer import DocumentSniffer, decode, invalid_document_error
+from pipeline.game_record import GameRecord, Proposal, ProposalVote, RecordError, Seat, Usage
 from pipeline.vocabulary import PLAYER, GameType, Outcome, Phase
 
 NAME = SYSTEM = "bargain"
@@ -126,11 +126,11 @@ class Log(Struct, gc=False):
     final_utilities: dict[str, float] = {}
 
 
-def claims(look: Look) -> bool:
+def claims(look: DocumentSniffer) -> bool:
     return look.has(_KEYS, 4)
 
 
-def read(look: Look, model: str | None) -> GameRecord:
+def read(look: DocumentSniffer, model: str | None) -> GameRecord:
     """The game; raises BrokenDocument for one that breaks a rule."""
     log = decode(Log, look.data)
     seats = _seats(log)
@@ -138,7 +138,7 @@ def read(look: Look, model: str | None) -> GameRecord:
     agreed = log.consensus_reached if is_finished else None
     outcomes = {True: Outcome.AGREED, False: Outcome.NOT_AGREED, None: None}
     numbers = {seat.player: number for number, seat in enumerate(seats, start=1)}
-    faults: list[Fault] = []
+    faults: list[RecordError] = []
     config = log.config
     experiment = config.experiment_metadata or Experiment()
     seconds = experiment.start_time if config.start_time is None else config.start_time
@@ -177,7 +177,7 @@ def read(look: Look, model: str | None) -> GameRecord:
             first.setdefault(row.phase, index)
     rule = f"a phase is one of {', '.join(_PHASES)}"
     built.faults += [
-        Fault(f"{ROWS}[{index}].phase", rule, repr(phase)) for phase, index in first.items()
+        RecordError(f"{ROWS}[{index}].phase", rule, repr(phase)) for phase, index in first.items()
     ]
     return built
 
@@ -188,10 +188,12 @@ def _seats(log: Log) -> list[Seat]:
     at = "$.agent_performance" if log.config.agents is None else "$.config.agents"
     check_players(names, at)
     if SYSTEM_NAME in names:
-        raise broken(at, "no agent is called as the system is", repr(SYSTEM_NAME))
+        raise invalid_document_error(at, "no agent is called as the system is", repr(SYSTEM_NAME))
     if len(names) != log.config.n_agents:
         rule = "there are as many agents as the settings say"
-        raise broken(at, rule, f"{len(names)} agents, and not {log.config.n_agents}")
+        raise invalid_document_error(
+            at, rule, f"{len(names)} agents, and not {log.config.n_agents}"
+        )
     ends = [log.agent_performance.get(name, Performance()) for name in names]
     return [
         Seat(
@@ -205,7 +207,7 @@ def _seats(log: Log) -> list[Seat]:
     ]
 
 
-def _usage(log: Log, seats: list[Seat], faults: list[Fault]) -> list[Usage]:
+def _usage(log: Log, seats: list[Seat], faults: list[RecordError]) -> list[Usage]:
     """What each agent cost, and its seconds: the mean of its requests is logged."""
     of_seats = []
     for seat in seats:
@@ -233,7 +235,7 @@ def _spoken(log: Log) -> Iterator[Spoken]:
         )
 
 
-def _proposals(log: Log, numbers: Mapping[str, int], faults: list[Fault]) -> list[Proposal]:
+def _proposals(log: Log, numbers: Mapping[str, int], faults: list[RecordError]) -> list[Proposal]:
     """A row for each party of each proposal, its share by the number of items that it would get."""
     proposed: dict[tuple[int, int], tuple[int, Proposed]] = {}
     for index, row in enumerate(log.conversation_logs):
@@ -241,10 +243,14 @@ def _proposals(log: Log, numbers: Mapping[str, int], faults: list[Fault]) -> lis
             continue
         key = numbers[row.player], row.round
         if key in proposed:
-            raise broken(f"{ROWS}[{index}]", "an agent proposes once a round", f"round {row.round}")
+            raise invalid_document_error(
+                f"{ROWS}[{index}]", "an agent proposes once a round", f"round {row.round}"
+            )
         if row.proposal is None or row.proposal.allocation is None:
             faults.append(
-                Fault(f"{ROWS}[{index}].proposal", "a proposal says who gets what", "it is missing")
+                RecordError(
+                    f"{ROWS}[{index}].proposal", "a proposal says who gets what", "it is missing"
+                )
             )
             continue
         proposed[key] = index, row.proposal

@@ -14,8 +14,20 @@ import msgspec
 from msgspec import Meta, Struct, field, to_builtins
 from msgspec.structs import replace
 
-from pipeline.archives.splitting import Splitter, sections, whole
-from pipeline.formats.building import (
+from pipeline.archives.splitting import Splitter, read_whole_file, section_splitter
+from pipeline.formats.hidden_roles import (
+    CHAMELEON,
+    UNDERCOVER,
+    Rules,
+    guesses,
+    messages,
+    n_rounds,
+    seats,
+)
+from pipeline.formats.magic.log import TIMELINES
+from pipeline.formats.magic.prisoners_dilemma import N_PLAYERS, Payoffs, decisions
+from pipeline.formats.magic.public_good import registered
+from pipeline.formats.record_builder import (
     EVERYONE,
     MODERATOR,
     NOT_NAMES,
@@ -32,20 +44,16 @@ from pipeline.formats.building import (
     row_messages as building_row_messages,
     unshown,
 )
-from pipeline.formats.hidden_roles import (
-    CHAMELEON,
-    UNDERCOVER,
-    Rules,
-    guesses,
-    messages,
-    n_rounds,
-    seats,
+from pipeline.formats.sniffer import DocumentSniffer, decode, invalid_document_error, text_of
+from pipeline.game_record import (
+    GameRecord,
+    InvalidDocumentError,
+    JsonValue,
+    RecordError,
+    Seat,
+    Vote,
+    type_error,
 )
-from pipeline.formats.look import Look, broken, decode, text_of
-from pipeline.formats.magic.log import TIMELINES
-from pipeline.formats.magic.prisoners_dilemma import N_PLAYERS, Payoffs, decisions
-from pipeline.formats.magic.public_good import registered
-from pipeline.game import BrokenDocument, Fault, GameRecord, JsonValue, Seat, Vote, mistyped
 from pipeline.vocabulary import PLAYER, GameType, Outcome, Phase
 
 # Possessive, so that no text makes a search slow. Half a surrogate pair is no character.
@@ -72,10 +80,10 @@ def message(line: str, at: str) -> dict[str, object]:
         if field is None:
             where = f"cannot be read from character {position + 1:,} on"
             rule = "each message is written as Python's repr of a Message"
-            raise broken(at, rule, f"{where}: {line[position : position + 30]!r}")
+            raise invalid_document_error(at, rule, f"{where}: {line[position : position + 30]!r}")
         name, value, end = field["name"], field["value"], field[3]
         if name in fields:
-            raise broken(
+            raise invalid_document_error(
                 f"{at}.{name}", "each field of a message is there once", "it is there twice"
             )
         fields[name] = _value(value)
@@ -86,7 +94,9 @@ def message(line: str, at: str) -> dict[str, object]:
 def texts(written: str, at: str) -> list[str]:
     """The texts in a list; raises BrokenDocument for anything else."""
     if IS_LIST.fullmatch(written) is None:
-        raise broken(at, "a list of names is written as Python's repr of it", repr(written[:50]))
+        raise invalid_document_error(
+            at, "a list of names is written as Python's repr of it", repr(written[:50])
+        )
     return list(map(_text, _TEXTS.findall(written)))
 
 
@@ -132,11 +142,11 @@ _TRANSCRIPT = re.compile(rb"\s*" + _BANNER.pattern + rb"={3,200}\s{0,99}(?:Messa
 def splitter(path: str, head: bytes) -> Splitter | None:
     """Each game of a transcript, and the whole of a table; known by how the file begins."""
     if _is_table(head):
-        return whole
-    return sections(_BANNER) if _TRANSCRIPT.match(head) else None
+        return read_whole_file
+    return section_splitter(_BANNER) if _TRANSCRIPT.match(head) else None
 
 
-def claims(look: Look) -> bool:
+def claims(look: DocumentSniffer) -> bool:
     """Whether a document is in one of the forms: by its keys, its columns or its banner."""
     if look.first == "[":
         return look.lists("agent_name", "visible_to", "msg_type")
@@ -145,7 +155,7 @@ def claims(look: Look) -> bool:
     return look.first != "{" and _is_table(look.data)
 
 
-def read_rows(look: Look) -> tuple[list[building_Row], list[Fault]]:
+def read_rows(look: DocumentSniffer) -> tuple[list[building_Row], list[RecordError]]:
     """The messages of a document that is claimed, and a fault for what is none of them."""
     if look.first == "[":
         return _heard(decode(list[_Row], look.data)), []
@@ -176,16 +186,20 @@ def _of_table(data: bytes) -> Iterator[dict[str, object]]:
     records = _records(data)
     header = next(records)
     if len(set(header)) < len(header) or not set(header) >= _COLUMNS:
-        raise broken("$", "the table has each of its columns once", ", ".join(header)[:200])
+        raise invalid_document_error(
+            "$", "the table has each of its columns once", ", ".join(header)[:200]
+        )
     for number, fields in enumerate(records):
         if len(fields) != len(header):
             rule = "each row of the table has a value for each column"
             counts = f"{len(fields)} values for {len(header)} columns"
-            raise broken(f"$[{number}]", rule, counts)
+            raise invalid_document_error(f"$[{number}]", rule, counts)
         row = dict(zip(header, fields, strict=True))
         turn, visible_to = row["turn"], row["visible_to"]
         if turn and not re.fullmatch(r"-?[0-9]{1,18}", turn):
-            raise broken(f"$[{number}].turn", "the turn is a whole number", repr(turn[:50]))
+            raise invalid_document_error(
+                f"$[{number}].turn", "the turn is a whole number", repr(turn[:50])
+            )
         is_list = visible_to.startswith("[") or IS_LIST.fullmatch(visible_to)
         yield {  # numbers and lists are written as texts
             **row,
@@ -206,10 +220,10 @@ def _records(data: bytes) -> Iterator[list[str]]:
         yield from filter(None, table)
     except csv.Error as error:
         rule = "the table is well-formed CSV (RFC 4180)"
-        raise broken("$", rule, f"line {table.line_num:,}: {error}") from error
+        raise invalid_document_error("$", rule, f"line {table.line_num:,}: {error}") from error
 
 
-def _of_transcript(data: bytes) -> tuple[list[building_Row], list[Fault]]:
+def _of_transcript(data: bytes) -> tuple[list[building_Row], list[RecordError]]:
     """The messages of a section; a fault for the lines that are none, if there are such."""
     lines = [line.rstrip(b"\r") for line in data.split(b"\n")]
     messages = [line for line in lines if line.startswith(b"Message(")]
@@ -220,7 +234,7 @@ def _of_transcript(data: bytes) -> tuple[list[building_Row], list[Fault]]:
     ]
     rule = "each line is of the banner, or a message"
     faults = [
-        Fault("$", rule, f"{len(others):,} other lines, the first of them line {first:,}")
+        RecordError("$", rule, f"{len(others):,} other lines, the first of them line {first:,}")
         for first in others[:1]
     ]
     texts = [text_of(line, _IN_UTF_8) for line in messages]
@@ -233,7 +247,7 @@ def _converted(rows: list[dict[str, object]]) -> list[building_Row]:
     try:
         return _heard(msgspec.convert(rows, list[_Row]))
     except msgspec.ValidationError as error:
-        raise BrokenDocument(mistyped(error)) from error
+        raise InvalidDocumentError(type_error(error)) from error
 
 
 # What is said in a log, and to whom: what all its games are read from.
@@ -276,18 +290,22 @@ class Talk:
         """Those who speak or are named, by their numbers. Raises BrokenDocument for nobody."""
         names = {*self.history.player, *named} - {MODERATOR}
         if not names:
-            raise broken("$", "at least one player speaks", "only the moderator does")
+            raise invalid_document_error(
+                "$", "at least one player speaks", "only the moderator does"
+            )
         check_players(names, "$")
         return sorted(names, key=lambda name: (player_number(name) or 0, name))
 
 
-def lacking(title: str, what: str, sentence: str | None = None) -> BrokenDocument:
+def lacking(title: str, what: str, sentence: str | None = None) -> InvalidDocumentError:
     """The error for a game that is known, and whose rows do not say what is needed.
 
     `sentence` is what should say it, and cannot be read.
     """
     why = what if sentence is None else f"{what}: {sentence[:SHOWN]!r}"
-    return broken("$", f"the moderator's words say all that a game of {title} needs", why)
+    return invalid_document_error(
+        "$", f"the moderator's words say all that a game of {title} needs", why
+    )
 
 
 # Chameleon and Undercover, as MAgIC plays them in ChatArena: who hides the moderator's words say.
@@ -384,7 +402,7 @@ def _game(
     # The ending that the moderator announced last.
     ending = talk.last(re.compile("|".join(map(re.escape, endings))))
     flag = endings[ending[0]] if ending else None
-    outcome = rules.outcome(flag)
+    outcome = rules.outcome_of_flag(flag)
     return GameRecord(
         game_type=rules.kind.name,
         system=SYSTEM,
@@ -465,7 +483,7 @@ def _parse_printed(kind: type[T], match: re.Match[str] | None) -> T | None:
     """Return what is in a dictionary that Python printed; None where there is none such."""
     try:
         return decode(kind, match[1].replace("'", '"').encode()) if match else None
-    except BrokenDocument:
+    except InvalidDocumentError:
         return None
 
 
@@ -525,7 +543,7 @@ def public_good(talk: Talk, model: str | None, title: str) -> GameRecord:
     scores = _scores(talk, built)
     if unread := [index for index, amount in zip(indices, amounts, strict=True) if amount is None]:
         rule = "each contribution states an amount"
-        built.faults.append(Fault(f"$[{unread[0]}]", rule, f"{len(unread)} do not"))
+        built.faults.append(RecordError(f"$[{unread[0]}]", rule, f"{len(unread)} do not"))
         if scores is None:  # who won is not known
             built.is_finished, built.outcome = False, None
     paid = [0.0] * len(built.seats)
@@ -576,11 +594,13 @@ def _game_points(
     ended = talk.last(_END)
     if ended and int(ended[1]) != n_rounds:
         rule = f"the game ends after its {n_rounds} rounds"
-        raise broken("$", rule, f"it ends after {int(ended[1])}")
+        raise invalid_document_error("$", rule, f"it ends after {int(ended[1])}")
     decided = Counter(spoken.course.round[index] for index in spoken.course.said(phase))
     if ended and (set(decided.values()) != {len(players)} or len(decided) != n_rounds):
         rule = f"each player decides in each of the {n_rounds} rounds"
-        raise broken("$", rule, f"{decided.total()} decisions of {len(players)} players")
+        raise invalid_document_error(
+            "$", rule, f"{decided.total()} decisions of {len(players)} players"
+        )
     return GameRecord(
         game_type=game_type,
         system=SYSTEM,
@@ -643,7 +663,7 @@ GAMES: tuple[
 )
 
 
-def read(look: Look, model: str | None) -> GameRecord:
+def read(look: DocumentSniffer, model: str | None) -> GameRecord:
     """The game; raises BrokenDocument for one that breaks a rule, or that is none of these."""
     rows, faults = read_rows(look)
     talk = Talk(rows)
@@ -660,5 +680,7 @@ def read(look: Look, model: str | None) -> GameRecord:
     )
     for place, row in enumerate(rows):
         if row.agent_name == MODERATOR:
-            raise broken(f"$[{place}]", rule, f"the first are {row.content[:SHOWN]!r}")
-    raise broken("$", rule, "the moderator says nothing")
+            raise invalid_document_error(
+                f"$[{place}]", rule, f"the first are {row.content[:SHOWN]!r}"
+            )
+    raise invalid_document_error("$", rule, "the moderator says nothing")

@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from msgspec import Meta, Struct
 
-from pipeline.formats.building import Int64, Spoken, check_players, messages, named, target
-from pipeline.formats.look import Look, broken, decode, each
-from pipeline.game import Elimination, Fault, GameRecord, Seat, Vote
-from pipeline.games.of_magic import UNDERCOVER as KIND
+from pipeline.formats.record_builder import Int64, Spoken, check_players, messages, named, target
+from pipeline.formats.sniffer import DocumentSniffer, decode, each, invalid_document_error
+from pipeline.game_record import Elimination, GameRecord, RecordError, Seat, Vote
+from pipeline.games.magic_games import UNDERCOVER as KIND
 from pipeline.vocabulary import Phase
 
 NAME = SYSTEM = "ck_arena"
@@ -97,13 +97,13 @@ _KEY = "game_record"
 _AT = f"$.{_KEY}"
 
 
-def claims(look: Look) -> bool:
+def claims(look: DocumentSniffer) -> bool:
     """Whether the document has a record with most of the parts of a game."""
     is_record = look.first == "{" and _KEY in look.keys
     return is_record and len(look.within(_KEY) & {*Record.__struct_fields__}) >= 3
 
 
-def read(look: Look, model: str | None) -> GameRecord:
+def read(look: DocumentSniffer, model: str | None) -> GameRecord:
     """The game in the document's record."""
     record = decode(Record, look.top[_KEY], _AT)
     process = record.game_process
@@ -150,7 +150,7 @@ def read(look: Look, model: str | None) -> GameRecord:
     for place, statement in enumerate(process.statements):
         if statement.player_id not in known:
             at = f"{_AT}.game_process.statements[{place}].player_id"
-            raise broken(at, _SEATED, f"player {statement.player_id}")
+            raise invalid_document_error(at, _SEATED, f"player {statement.player_id}")
     acts = _Acts([player.player_id for player in record.players], game.faults)
     game.votes = list(_votes(process, acts))
     game.eliminations = list(_eliminations(process, acts))
@@ -165,7 +165,7 @@ def _name(player_id: int) -> str:
 class _Acts:
     """Reads acts by all that a log may call players; of one that is broken there is a fault."""
 
-    def __init__(self, players: list[int], faults: list[Fault]) -> None:
+    def __init__(self, players: list[int], faults: list[RecordError]) -> None:
         self.known: dict[int | str, str] = {}
         for player in players:
             self.known |= dict.fromkeys((player, str(player), _name(player)), _name(player))
@@ -179,7 +179,7 @@ class _Acts:
             if name := named(player, self.known):
                 yield place, self.seats[name], act
             else:
-                self.faults.append(Fault(f"{place}.{key}", _SEATED, repr(player)[:50]))
+                self.faults.append(RecordError(f"{place}.{key}", _SEATED, repr(player)[:50]))
 
 
 def _votes(process: Process, acts: _Acts) -> Iterator[Vote]:

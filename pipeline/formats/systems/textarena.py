@@ -12,11 +12,18 @@ from typing import Annotated, Literal, NamedTuple
 
 from msgspec import Meta, Struct, field
 
-from pipeline.formats.building import EVERYONE, MODERATOR, Int64, Spoken, check_number, messages
-from pipeline.formats.look import Look, broken, decode
-from pipeline.game import Event, Fault, GameRecord, Seat
-from pipeline.games.of_systems import AVALON as KIND, TeamProposal, TeamVote
-from pipeline.thoughts import answer
+from pipeline.formats.record_builder import (
+    EVERYONE,
+    MODERATOR,
+    Int64,
+    Spoken,
+    check_number,
+    messages,
+)
+from pipeline.formats.sniffer import DocumentSniffer, decode, invalid_document_error
+from pipeline.game_record import Event, GameRecord, RecordError, Seat
+from pipeline.games.other_games import AVALON as KIND, TeamProposal, TeamVote
+from pipeline.thinking_text import remove_thoughts
 from pipeline.vocabulary import Phase, Side
 
 NAME = SYSTEM = "textarena"
@@ -98,34 +105,34 @@ class Log(Struct):
     seed: Int64 | None = None
 
 
-def claims(look: Look) -> bool:
+def claims(look: DocumentSniffer) -> bool:
     # TextArena has other environments.
     return _environment(look).startswith(b'"Avalon')
 
 
-def describes(look: Look) -> str | None:
+def describes(look: DocumentSniffer) -> str | None:
     """A log of an environment that is not read; null for what is no log."""
     name = _NAME.fullmatch(_environment(look))
     return f"a TextArena log of {name[1].decode()}" if name else None
 
 
-def _environment(look: Look) -> bytes:
+def _environment(look: DocumentSniffer) -> bytes:
     """The environment of a log as it is in the JSON, with quotes; empty for what is no log."""
     return bytes(look.top.get("env_id", b"")) if look.has(_KEYS, len(_KEYS) - 1) else b""
 
 
-def read(look: Look, model: str | None) -> GameRecord:
+def read(look: DocumentSniffer, model: str | None) -> GameRecord:
     """The game of a log of the environment Avalon."""
     log = decode(Log, look.data)
     seats = list(_seats(log))
     for place, row in enumerate(log.logs):
         if not ENGINE <= row.sender < len(seats):
             rule = "every row is from a player, or from the moderator, -1"
-            raise broken(f"$.logs[{place}].from", rule, str(row.sender))
+            raise invalid_document_error(f"$.logs[{place}].from", rule, str(row.sender))
     moments = _moments(log.logs)
     players = [moment for moment in moments if moment.row.sender != ENGINE]
     first = next((moment.state for moment in moments if moment.state), None)
-    faults: list[Fault] = []
+    faults: list[RecordError] = []
     return GameRecord(
         game_type=KIND.name,
         system=SYSTEM,
@@ -155,11 +162,15 @@ def _seats(log: Log) -> Iterator[Seat]:
     check_number(len(log.game_info), "$.game_info")
     agents = log.seat_agents or [log.agent] * len(log.game_info)
     if len(agents) != len(log.game_info):
-        raise broken("$.seat_agents", "every player has an agent", f"{len(agents)} agents")
+        raise invalid_document_error(
+            "$.seat_agents", "every player has an agent", f"{len(agents)} agents"
+        )
     for number, agent in enumerate(agents):
         info = log.game_info.get(str(number))
         if info is None:
-            raise broken("$.game_info", "players are numbered from 0", f"there is no {number}")
+            raise invalid_document_error(
+                "$.game_info", "players are numbered from 0", f"there is no {number}"
+            )
         is_known = bool(agent) and agent != MIXED
         yield Seat(
             _player(number),
@@ -284,16 +295,16 @@ def _proposals(moments: Sequence[Moment]) -> Iterator[Event]:
         )
 
 
-def _votes(players: Sequence[Moment], faults: list[Fault]) -> Iterator[Event]:
+def _votes(players: Sequence[Moment], faults: list[RecordError]) -> Iterator[Event]:
     """The votes: as the state after them has it, or as they say where the log is cut off."""
     for place, row, state, later in players:
         if state is None or state.phase != "Voting":
             continue
-        stated = _VOTE.search(answer(row.message))
+        stated = _VOTE.search(remove_thoughts(row.message))
         vote = later.votes.get(str(row.sender)) if later else stated and stated[1].lower()
         if vote not in ("approve", "reject"):
             rule = "a vote is registered as `approve` or `reject`"
-            faults.append(Fault(f"$.logs[{place}]", rule, repr(vote)))
+            faults.append(RecordError(f"$.logs[{place}]", rule, repr(vote)))
             continue
         yield TeamVote(
             row.sender + 1,

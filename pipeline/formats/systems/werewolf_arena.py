@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Raw, Struct
 
-from pipeline.formats.building import check_distinct, check_players
 from pipeline.formats.hidden_roles import (
     ATTACKED,
     EXECUTED,
@@ -17,8 +16,9 @@ from pipeline.formats.hidden_roles import (
     Village,
     role_of,
 )
-from pipeline.formats.look import Look, broken, decode
-from pipeline.game import Fault, GameRecord, Seat
+from pipeline.formats.record_builder import check_distinct, check_players
+from pipeline.formats.sniffer import DocumentSniffer, decode, invalid_document_error
+from pipeline.game_record import GameRecord, RecordError, Seat
 
 NAME = "werewolf_arena"
 NAMES_MODELS = True
@@ -59,22 +59,24 @@ class Log(Struct, gc=False):
     error_message: str | None = None
 
 
-def claims(look: Look) -> bool:
+def claims(look: DocumentSniffer) -> bool:
     return look.has(_KEYS, 6)
 
 
-def read(look: Look, model: str | None) -> GameRecord:
+def read(look: DocumentSniffer, model: str | None) -> GameRecord:
     """The game; without a winner it is unfinished."""
     log = decode(Log, look.data)
     if log.winner and log.winner not in _OUTCOMES:
-        raise broken("$.winner", "the winner is Villagers or Werewolves", repr(log.winner[:50]))
+        raise invalid_document_error(
+            "$.winner", "the winner is Villagers or Werewolves", repr(log.winner[:50])
+        )
     village = Village(_seats(log.players))
     for number, one in enumerate(log.rounds):
         _night(village, one, number, f"$.rounds[{number}]")
         _day(village, one, number + 1, f"$.rounds[{number}]")
     # A game can end in the night.
     days = [number for number, one in enumerate(log.rounds, 1) if one.debate or one.votes]
-    return village.game(
+    return village.build_game(
         NAME,
         outcome=_OUTCOMES[log.winner] if log.winner else None,
         n_rounds=max(days, default=0),
@@ -115,7 +117,7 @@ def _night(village: Village, one: Round, day: int, at: str) -> None:
             village.use(players[0], kind, aim, day, finding)
         elif target is not None:
             rule = f"a {role} is in the game to {kind} a player"
-            village.faults.append(Fault(f"{at}.{kind}ed", rule, repr(target[:50])))
+            village.faults.append(RecordError(f"{at}.{kind}ed", rule, repr(target[:50])))
     if eliminated is not None and eliminated != one.protected:
         village.eliminate(eliminated, day, ATTACKED, f"{at}.eliminated")
 
@@ -123,7 +125,7 @@ def _night(village: Village, one: Round, day: int, at: str) -> None:
 def _day(village: Village, one: Round, day: int, at: str) -> None:
     for number, (player, text) in enumerate(one.debate or ()):
         if village.is_player(player, f"{at}.debate[{number}]"):
-            village.say(player, text or "", day)
+            village.add_message(player, text or "", day)
     # In an interrupted round the last tally decided nothing.
     tallies = [] if one.success is False else one.votes or []
     for player, target in tallies[-1].items() if tallies else ():

@@ -9,24 +9,31 @@ import polars as pl
 from msgspec.structs import replace
 
 from pipeline import column
-from pipeline.declared import GAME_TYPES, names_in, option
 from pipeline.errors import UsageError
 from pipeline.events.contracts import TABLES
 from pipeline.lake import StoredLake
-from pipeline.metrics import DEFAULT_CONFIDENCE, PAPER, Answer, answered, known, metrics
-from pipeline.metrics.completeness import played
+from pipeline.metrics import (
+    DEFAULT_CONFIDENCE,
+    PAPER,
+    MetricResult,
+    compute_metrics,
+    metrics,
+    registry,
+)
+from pipeline.metrics.completeness import played_games
 from pipeline.metrics.evidence import check_limit
-from pipeline.metrics.known import LACKS, counted_in
+from pipeline.metrics.registry import LACKS_DTYPE, per_system
 from pipeline.metrics.request import (
     Request,
-    asked_for,
-    condition_on,
-    constant,
-    is_of_game,
-    row_schema,
-    several,
+    as_list,
+    common_row_schema,
+    is_game_column,
+    parse_condition,
+    requested_metrics,
+    typed_constant,
 )
-from pipeline.metrics.rows import chosen_games, literals
+from pipeline.metrics.row_queries import game_selection, sql_literals
+from pipeline.parameters import GAME_TYPES_OPTION, option_spec, split_names
 from pipeline.reports.compare.differences import (
     COLUMNS,
     SCHEMA,
@@ -41,10 +48,10 @@ from pipeline.reports.compare.differences import (
     on_common,
     within,
 )
-from pipeline.reports.declared import report
-from pipeline.sqlfiles import identifier
-from pipeline.statistics.pairs import differences as pairs_differences
-from pipeline.vocabulary import ALL, RELEASE, Edition
+from pipeline.reports.registry import report
+from pipeline.sql_files import quote_identifier
+from pipeline.statistics.pairs import pairwise_differences as pairs_differences
+from pipeline.vocabulary import ALL_GAME_TYPES, RELEASE, Edition
 
 # Models of different systems, named as MODEL@SYSTEM: compared in the games that both play alike.
 #
@@ -58,7 +65,9 @@ _ALIKE = "those where n_players = 3"
 def system_of(lake: StoredLake, name: str) -> str | None:
     """The system that MODEL@SYSTEM names; None for the name of a model, and without a system."""
     system = name.rpartition(_AT)[2]
-    is_of_system = _AT in name and system in lake.systems and name not in lake.once(_names_with_at)
+    is_of_system = (
+        _AT in name and system in lake.systems and name not in lake.cached(_names_with_at)
+    )
     return system if is_of_system else None
 
 
@@ -68,12 +77,12 @@ def _names_with_at(lake: StoredLake) -> set[str]:
     return {*models.select("model").unique().collect(engine="streaming")["model"]}
 
 
-def bare(lake: StoredLake, name: str) -> str:
+def model_without_system(lake: StoredLake, name: str) -> str:
     """The model that MODEL@SYSTEM names; the whole name where it ends with no system."""
     return name if system_of(lake, name) is None else name.rpartition(_AT)[0]
 
 
-def full(lake: StoredLake, name: str) -> str:
+def model_with_system(lake: StoredLake, name: str) -> str:
     """The model with its system: by default the lake's."""
     return name if system_of(lake, name) else f"{name}{_AT}{lake.system}"
 
@@ -81,16 +90,16 @@ def full(lake: StoredLake, name: str) -> str:
 def across(
     lake: StoredLake,
     request: Request,
-    answer: Callable[[StoredLake, Request], Answer],
-) -> Answer:
+    answer: Callable[[StoredLake, Request], MetricResult],
+) -> MetricResult:
     """The answers for the request's models, of several systems, over the types that all play.
 
     Raises UsageError where there is none, or one that they play by different rules.
     """
     models: dict[str, list[str]] = {}
     for name in request.models or ():
-        models.setdefault(str(system_of(lake, name)), []).append(bare(lake, name))
-    parts = {system: lake.of_system(system) for system in models}
+        models.setdefault(str(system_of(lake, name)), []).append(model_without_system(lake, name))
+    parts = {system: lake.for_system(system) for system in models}
     types = _same_rules(parts, request)
     found = []
     for system, part in parts.items():
@@ -99,7 +108,7 @@ def across(
         # No setting is one of another system, too.
         cluster = pl.col("cluster").cast(pl.String) + f"{_AT}{system}"
         found.append(named._replace(sums=named.sums.with_columns(cluster)))
-    return Answer.of_all(found, replace(request, game_types=types))
+    return MetricResult.of_all(found, replace(request, game_types=types))
 
 
 def _same_rules(parts: Mapping[str, StoredLake], request: Request) -> tuple[str, ...]:
@@ -127,8 +136,8 @@ def _rules(lake: StoredLake, system: str, request: Request) -> pl.DataFrame:
 
     A condition on games alone chooses among these.
     """
-    played, chosen = lake.table("games"), chosen_games(lake.table, request)
-    played = chosen.of(played) if chosen else played
+    played, chosen = lake.table("games"), game_selection(lake.table, request)
+    played = chosen.keep_selected(played) if chosen else played
     role = pl.format("{} ({})", pl.col("role").cast(pl.String), pl.col("side").cast(pl.String))
     players = lake.table("players").filter(pl.col("role").is_not_null())
     players = players.join(played.select("game_id"), on="game_id", how="semi")
@@ -156,9 +165,9 @@ def _rules(lake: StoredLake, system: str, request: Request) -> pl.DataFrame:
 
 OF_METHOD: Mapping[str, column.Column] = {
     **COLUMNS,
-    "n_models": column.count(
+    "n_models": column.count_column(
         "1; or the number of models whose mean it is: then `model` and `other` are null"
-    ).shown("models"),
+    ).with_heading("models"),
 }
 _WITH, _WITHOUT = "with", "without"
 
@@ -184,11 +193,11 @@ def _by_suffix(models: set[str], method: str) -> list[tuple[str, str]]:
 
 
 def by_value(
-    ask: Callable[[str], Answer],
+    ask: Callable[[str], MetricResult],
     method: str,
     where: str | None,
     schema: Mapping[str, pl.DataType],
-) -> tuple[Answer, list[tuple[str, str]]]:
+) -> tuple[MetricResult, list[tuple[str, str]]]:
     """The answer with two values of each model, and these as pairs: with the method and without.
 
     The method is a column of rows of this schema and its value, as in setting.prompt=v2; a model
@@ -196,11 +205,12 @@ def by_value(
     UsageError if no model has both, and for a wrong column or value.
     """
     name, _, value = method.partition("=")
-    wanted = constant(name, value, schema.get(name, pl.String()))
+    wanted = typed_constant(name, value, schema.get(name, pl.String()))
     # A comment may end the condition.
     also = f" AND ({where}\n)" if where else ""
     own, others = (
-        ask(f"({identifier(name)} {sign} {wanted}){also}") for sign in ("=", "IS DISTINCT FROM")
+        ask(f"({quote_identifier(name)} {sign} {wanted}){also}")
+        for sign in ("=", "IS DISTINCT FROM")
     )
     both = [{*answer.rows["model"].drop_nulls()} for answer in (own, others)]
     if not (models := set.intersection(*both)):
@@ -210,10 +220,10 @@ def by_value(
     ending = f", {name} {value}"
     own = own.with_columns(pl.col("model") + ending)
     pairs = [(f"{model}{ending}", model) for model in sorted(models)]
-    return Answer.of_all([own, others], others.request), pairs
+    return MetricResult.of_all([own, others], others.request), pairs
 
 
-def with_means(answer: Answer, rows: pl.DataFrame, confidence: float) -> pl.DataFrame:
+def with_means(answer: MetricResult, rows: pl.DataFrame, confidence: float) -> pl.DataFrame:
     """The rows of `compared`, and after those of each metric that has several their mean.
 
     A mean is over the models that have a difference.
@@ -257,17 +267,17 @@ def with_means(answer: Answer, rows: pl.DataFrame, confidence: float) -> pl.Data
 # The settings in which two models differ most.
 
 _FIRST = "the id of the first game in it that counts, by index, of "
-APART: Mapping[str, column.Column] = {
+SETTINGS_APART_COLUMNS: Mapping[str, column.Column] = {
     **{name: TABLES["games"].columns()[name] for name in ("setting_id", "game_type")},
-    "value": column.share("the model's value in the setting, in the metric's unit"),
-    "other_value": column.share("the value of the other"),
-    "difference": column.share("value − other_value"),
-    "game": column.text(f"{_FIRST}the model", nullable=True),
-    "other_game": column.text(f"{_FIRST}the other", nullable=True),
+    "value": column.proportion_column("the model's value in the setting, in the metric's unit"),
+    "other_value": column.proportion_column("the value of the other"),
+    "difference": column.proportion_column("value − other_value"),
+    "game": column.text_column(f"{_FIRST}the model", nullable=True),
+    "other_game": column.text_column(f"{_FIRST}the other", nullable=True),
 }
 
 
-@counted_in(APART)
+@per_system(SETTINGS_APART_COLUMNS)
 def settings_apart(
     lake: StoredLake,
     model: str,
@@ -293,7 +303,7 @@ def settings_apart(
     """
     check_limit(limit)
     check_pairs([(model, other)])
-    nothing = pl.DataFrame(schema=column.schema(APART))
+    nothing = pl.DataFrame(schema=column.polars_schema(SETTINGS_APART_COLUMNS))
     if edition == RELEASE:
         return nothing
     choices = {
@@ -316,20 +326,20 @@ def settings_apart(
     for name, game in ((model, "game"), (other, "other_game")):
         game_ids = games.filter(model=name).select("setting_id", pl.col("game_id").alias(game))
         apart = apart.join(game_ids, on="setting_id", how="left", maintain_order="left")
-    return pl.concat([nothing, apart.select(*APART)])
+    return pl.concat([nothing, apart.select(*SETTINGS_APART_COLUMNS)])
 
 
 def _values(lake: StoredLake, choices: Mapping[str, Any], by: Sequence[str]) -> pl.DataFrame:
     """The values of both models by these columns, one of which is the game type."""
     values = metrics(lake, by=["model", *by], confidence=None, **choices)
-    return values.filter(pl.col("game_type") != ALL, pl.col("value").is_not_null())
+    return values.filter(pl.col("game_type") != ALL_GAME_TYPES, pl.col("value").is_not_null())
 
 
 def _first_games(
     lake: StoredLake, choices: Mapping[str, Any], settings: Sequence[str]
 ) -> pl.DataFrame:
     """model, setting_id, game_id: the first game of each model and setting that counts."""
-    is_theirs = f"setting_id IN ({literals(settings)})"
+    is_theirs = f"setting_id IN ({sql_literals(settings)})"
     where = f"({choices['where']}) AND {is_theirs}" if choices["where"] else is_theirs
     counted = _values(
         lake, {**choices, "where": where}, ["setting_id", "game_type", "game_id", "game_index"]
@@ -338,7 +348,7 @@ def _first_games(
     return first.group_by("model", "setting_id").agg(pl.col("game_id").first())
 
 
-_GameTypes = Annotated[str | Sequence[str] | None, GAME_TYPES]
+_GameTypes = Annotated[str | Sequence[str] | None, GAME_TYPES_OPTION]
 
 
 @report(columns=COLUMNS, is_for_papers=True)
@@ -350,12 +360,12 @@ def compare(
     where: str | None = None,
     by: Annotated[
         str | Sequence[str] | None,
-        option(
+        option_spec(
             "COLUMNS",
             "Compare the models in each group of these columns; with one MODEL, compare its "
             "groups of this column.",
             suggested="columns",
-            check=names_in,
+            check=split_names,
         ),
     ] = None,
     margin: float | None = None,
@@ -417,28 +427,35 @@ def compare(
     systems = {system_of(lake, name) or lake.system for pair in pairs for name in pair}
     is_of_several = len(systems) > 1
     if is_of_several:
-        pairs = tuple((full(lake, one), full(lake, other)) for one, other in pairs)
+        pairs = tuple(
+            (model_with_system(lake, one), model_with_system(lake, other)) for one, other in pairs
+        )
     else:
-        lake = next((lake.of_system(one) for one in systems if one), lake)
-        pairs = tuple((bare(lake, one), bare(lake, other)) for one, other in pairs)
+        lake = next((lake.for_system(one) for one in systems if one), lake)
+        pairs = tuple(
+            (model_without_system(lake, one), model_without_system(lake, other))
+            for one, other in pairs
+        )
         check_pairs(pairs)
-    metrics = asked_for(metric, edition)
+    metrics = requested_metrics(metric, edition)
     request = Request(
         edition=edition,
-        by=("model", *(several(by) or ())),
+        by=("model", *(as_list(by) or ())),
         models=models_of(pairs),
-        game_types=several(game_type),
-        where=condition_on(metrics, where),
+        game_types=as_list(game_type),
+        where=parse_condition(metrics, where),
         expected=expected,
     )
 
-    def answer_of(part: StoredLake, asked: Request) -> Answer:
+    def answer_of(part: StoredLake, asked: Request) -> MetricResult:
         names = metrics
         if is_of_several and metric is None and game_type is None:
             # Of the game types that all systems play.
             types = {*(asked.game_types or ())}
-            names = tuple(one for one in names if types & {*known.metric(one, edition).game_types})
-        return answered(part, asked, names=names, confidence=confidence)
+            names = tuple(
+                one for one in names if types & {*registry.metric_spec(one, edition).game_types}
+            )
+        return compute_metrics(part, asked, names=names, confidence=confidence)
 
     answer = across(lake, request, answer_of) if is_of_several else answer_of(lake, request)
     models = answer.rows["model"].drop_nulls().unique().sort().to_list()
@@ -449,17 +466,20 @@ def compare(
     if not is_of_several:
         return done.with_columns(system=pl.lit(lake.system, pl.String))
     played = {*(answer.request.game_types or ())}
-    types = [sorted(played & {*known.metric(name, edition).game_types}) for name in done["metric"]]
+    types = [
+        sorted(played & {*registry.metric_spec(name, edition).game_types})
+        for name in done["metric"]
+    ]
     return done.with_columns(
-        game_types=pl.Series(types, dtype=LACKS), system=pl.lit(None, pl.String)
+        game_types=pl.Series(types, dtype=LACKS_DTYPE), system=pl.lit(None, pl.String)
     )
 
 
 @report(columns=COLUMNS, is_for_papers=True, title="Groups compared")
 def contrast(
     lake: StoredLake,
-    model: Annotated[str, option("MODEL", "The model.", suggested="models")],
-    by: Annotated[str, option("COLUMN", "The column of its groups.", suggested="columns")],
+    model: Annotated[str, option_spec("MODEL", "The model.", suggested="models")],
+    by: Annotated[str, option_spec("COLUMN", "The column of its groups.", suggested="columns")],
     *,
     metric: str | Sequence[str] | None = None,
     game_type: _GameTypes = None,
@@ -487,19 +507,23 @@ def contrast(
         raise UsageError("the edition release has no groups of a model: use the edition paper")
     if by in ("model", "game_id", "setting_id"):
         raise UsageError(f"cannot contrast by `{by}`: choose a column such as role or round")
-    having = [n for n in known.names(edition) if is_of_game(by) or by in row_schema(n)]
-    names = asked_for(metric or having or None, edition)
+    having = [
+        n
+        for n in registry.metric_names(edition)
+        if is_game_column(by) or by in common_row_schema(n)
+    ]
+    names = requested_metrics(metric or having or None, edition)
     check_margin(margin, names, edition, lake.game_types)
     request = Request(
         edition=edition,
         by=("model", by),
         models=(model,),
-        game_types=several(game_type),
-        where=condition_on(names, where),
+        game_types=as_list(game_type),
+        where=parse_condition(names, where),
         expected=expected,
     )
-    answer = answered(lake, request, names=names, confidence=confidence)
-    answer = within(answer, lake.once(played))
+    answer = compute_metrics(lake, request, names=names, confidence=confidence)
+    answer = within(answer, lake.cached(played_games))
     pairs = of_values(answer, by)
     rows = compared(answer, pairs, confidence, label=by)
     return finished(adjusted(rows, []), margin, confidence, [])
@@ -510,7 +534,7 @@ def compare_with(
     lake: StoredLake,
     method: Annotated[
         str,
-        option(
+        option_spec(
             "METHOD",
             "Compare models with and without a method: what the names of those with it end with, "
             "such as pgm, or a column and its value, such as setting.prompt=v2.",
@@ -544,23 +568,23 @@ def compare_with(
     [('sim-delta, role civilian', 0.01, 1), (None, 0.021, 4)]
     """
     check_margin(margin, metric, edition, lake.game_types)
-    metrics = asked_for(metric, edition)
+    metrics = requested_metrics(metric, edition)
     name, has_value, _ = method.partition("=")
 
-    def ask(condition: str | None) -> Answer:
+    def ask(condition: str | None) -> MetricResult:
         request = Request(
             edition=edition,
             by=("model",),
-            game_types=several(game_type),
-            where=condition_on(metrics, condition),
+            game_types=as_list(game_type),
+            where=parse_condition(metrics, condition),
             expected=expected,
             varied=(name,) if has_value else (),
         )
-        return answered(lake, request, names=metrics, confidence=confidence)
+        return compute_metrics(lake, request, names=metrics, confidence=confidence)
 
     if has_value:
-        condition_on(metrics, where)  # by itself, before it is part of another
-        answer, pairs = by_value(ask, method, where, row_schema(metrics[0]))
+        parse_condition(metrics, where)  # by itself, before it is part of another
+        answer, pairs = by_value(ask, method, where, common_row_schema(metrics[0]))
     else:
         answer = ask(where)
         pairs = suffix_pairs(answer.rows["model"].drop_nulls(), method)

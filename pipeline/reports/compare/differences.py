@@ -11,21 +11,29 @@ import polars as pl
 
 from pipeline import column
 from pipeline.errors import UsageError
-from pipeline.metrics import Answer
-from pipeline.metrics.known import HIGH, IS_THIN, LACKS, LOW, METRIC, MISSING, highest_value
-from pipeline.metrics.request import asked_for
-from pipeline.statistics.contrast import holm, p_alike, reaches
+from pipeline.metrics import MetricResult
+from pipeline.metrics.registry import (
+    CI_HIGH_COLUMN,
+    CI_LOW_COLUMN,
+    LACKS_DTYPE,
+    METRIC_COLUMN,
+    MISSING_COLUMNS,
+    SMALL_SAMPLE_COLUMN,
+    highest_value,
+)
+from pipeline.metrics.request import requested_metrics
+from pipeline.statistics.comparison import adjust_holm, equivalence_p_value, is_significant
 from pipeline.statistics.pairs import (
-    DIFFERENCE,
+    DIFFERENCE_SCHEMA,
     MOVED_HIGH,
     MOVED_LOW,
-    MOVER,
+    MOVER_METHOD,
     PAIRED,
-    REPLAYED,
-    differences,
-    of_basis,
+    REPLAY_RATIO,
+    pairwise_differences,
+    rates_from_basis,
 )
-from pipeline.vocabulary import ALL, Edition
+from pipeline.vocabulary import ALL_GAME_TYPES, Edition
 
 # Which pairs are compared: of models, or of one model's groups.
 
@@ -56,13 +64,13 @@ def models_of(pairs: Sequence[tuple[str, str]]) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(name for pair in pairs for name in pair)) or None
 
 
-def entities(answer: Answer) -> pl.DataFrame:
+def entities(answer: MetricResult) -> pl.DataFrame:
     """The answer's rows, each with the name `entity` that sums and pairs know it by."""
     return answer.rows.with_row_index("entity").with_columns(pl.col("entity").cast(pl.String))
 
 
 def of_models(
-    answer: Answer, pairs: Sequence[tuple[str, str]], label: str = "model"
+    answer: MetricResult, pairs: Sequence[tuple[str, str]], label: str = "model"
 ) -> pl.DataFrame:
     """A row for each metric, group and pair of models: metric, the columns of the group, model,
     other, the entity of each (null if it has no row), and `lacking`, a reason for that.
@@ -94,11 +102,11 @@ def of_models(
     return pairs_of.with_columns(lacking=pl.coalesce("nothing", no_rows)).drop("nothing")
 
 
-def of_values(answer: Answer, by: str) -> pl.DataFrame:
+def of_values(answer: MetricResult, by: str) -> pl.DataFrame:
     """A row for each metric and pair of groups of one model, in the order of their values."""
     rows = entities(answer).filter(pl.col("model").is_not_null(), pl.col(by).is_not_null())
     if by == "game_type":
-        rows = rows.filter(pl.col(by) != ALL)
+        rows = rows.filter(pl.col(by) != ALL_GAME_TYPES)
     most = rows.group_by("metric").len()["len"].max() or 0
     if isinstance(most, int) and most > MOST_GROUPS:
         raise UsageError(
@@ -114,7 +122,7 @@ def of_values(answer: Answer, by: str) -> pl.DataFrame:
     return pl.DataFrame(pairs, dict.fromkeys(columns, pl.String), orient="row")
 
 
-def within(answer: Answer, settings: pl.DataFrame) -> Answer:
+def within(answer: MetricResult, settings: pl.DataFrame) -> MetricResult:
     """The answer with game types in place of competitions, so that roles can be paired by setting.
 
     A term that is named after a competition is renamed as well, unless a group has two such terms
@@ -123,7 +131,7 @@ def within(answer: Answer, settings: pl.DataFrame) -> Answer:
     type_of = dict(settings.select("competition", "game_type").unique().drop_nulls().iter_rows())
     renamed = ["stratum"]
     terms = answer.terms.with_columns(pl.col("term").replace(type_of))
-    if not terms.select(*answer.request.keys, "term").is_duplicated().any():
+    if not terms.select(*answer.request.key_columns, "term").is_duplicated().any():
         renamed += ["term"]
         answer = answer._replace(terms=terms)
     sums = answer.sums.with_columns(pl.col(renamed).replace(type_of))
@@ -131,67 +139,75 @@ def within(answer: Answer, settings: pl.DataFrame) -> Answer:
 
 
 COLUMNS: Mapping[str, column.Column] = {
-    "metric": METRIC,
-    "model": column.text("the model", nullable=True),
-    "other": column.text("the other model, or the other group", nullable=True),
-    "value": column.share("the value over all settings of the one, in the metric's unit"),
-    "other_value": column.share("the value of the other"),
-    "thin": IS_THIN,
-    "other_thin": IS_THIN,
-    "difference": column.share(
+    "metric": METRIC_COLUMN,
+    "model": column.text_column("the model", nullable=True),
+    "other": column.text_column("the other model, or the other group", nullable=True),
+    "value": column.proportion_column(
+        "the value over all settings of the one, in the metric's unit"
+    ),
+    "other_value": column.proportion_column("the value of the other"),
+    "thin": SMALL_SAMPLE_COLUMN,
+    "other_thin": SMALL_SAMPLE_COLUMN,
+    "difference": column.proportion_column(
         "on the common settings if `method` is `paired by setting`; value − other_value if it is "
         "`unpaired`; null, with a `reason`, if either value is null"
     ),
-    "ci_low": LOW,
-    "ci_high": HIGH,
-    "ci_method": column.text(
-        f"how the interval was computed: `{MOVER}`; `{MOVED_LOW}` or `{MOVED_HIGH}` if p has that "
+    "ci_low": CI_LOW_COLUMN,
+    "ci_high": CI_HIGH_COLUMN,
+    "ci_method": column.text_column(
+        f"how the interval was computed: `{MOVER_METHOD}`; `{MOVED_LOW}` or `{MOVED_HIGH}` if p "
+        "has that "
         "end on the other side of 0: it was put at 0, or next to it"
     ),
-    "p_value": column.p_value("the p-value of no difference").shown("p"),
-    "p_holm": column.p_value("the same, adjusted by Holm").shown("p (Holm)"),
-    "family": column.count(
+    "p_value": column.p_value_column("the p-value of no difference").with_heading("p"),
+    "p_holm": column.p_value_column("the same, adjusted by Holm").with_heading("p (Holm)"),
+    "family": column.count_column(
         "how many p-values are adjusted together: those of one metric if all pairs are compared, "
         "else all"
     ),
-    "method": column.text("`paired by setting` or `unpaired`"),
-    "n_settings": column.count(
+    "method": column.text_column("`paired by setting` or `unpaired`"),
+    "n_settings": column.count_column(
         "settings in common; where a model finished games of only one setting of a competition, "
         "its games are the clusters, and only games that both played are common"
-    ).shown("settings"),
-    "share_paired": column.share("how much of the values is about these settings, in 0..1"),
-    "common_value": column.share(
+    ).with_heading("settings"),
+    "share_paired": column.proportion_column(
+        "how much of the values is about these settings, in 0..1"
+    ),
+    "common_value": column.proportion_column(
         "the value on these settings, each counted as much for one as for the other: `difference` "
         "is that of such values; null if `unpaired`"
     ),
-    "other_common_value": column.share("the same of the other"),
-    "is_replayed": column.flag(
-        f"whether one of the two played about {REPLAYED:g} times as many games of these settings "
+    "other_common_value": column.proportion_column("the same of the other"),
+    "is_replayed": column.boolean_column(
+        f"whether one of the two played about {REPLAY_RATIO:g} times as many games of these "
+        "settings "
         "or more, in any term"
     ),
-    **MISSING,
-    **{f"other_{name}": of_other for name, of_other in MISSING.items()},
-    "reason": column.text("why the difference is null"),
+    **MISSING_COLUMNS,
+    **{f"other_{name}": of_other for name, of_other in MISSING_COLUMNS.items()},
+    "reason": column.text_column("why the difference is null"),
 }
-SCHEMA = column.schema(COLUMNS)
+SCHEMA = column.polars_schema(COLUMNS)
 # With a margin.
 OF_MARGIN: Mapping[str, column.Column] = {
-    "p_alike": column.p_value(
+    "p_alike": column.p_value_column(
         "of two one-sided tests: the difference is within ± the margin"
-    ).shown("p alike"),
-    "p_alike_holm": column.p_value("the same, adjusted in the same families"),
-    "verdict": column.text("alike, better, worse or undecided"),
+    ).with_heading("p alike"),
+    "p_alike_holm": column.p_value_column("the same, adjusted in the same families"),
+    "verdict": column.text_column("alike, better, worse or undecided"),
 }
 # Of models of two systems.
 ACROSS: Mapping[str, column.Column] = {
-    "game_types": column.Column(LACKS, "those of the metric that both systems play: they count"),
+    "game_types": column.Column(
+        LACKS_DTYPE, "those of the metric that both systems play: they count"
+    ),
 }
-EVERY = {**COLUMNS, **OF_MARGIN, **ACROSS}
+ALL_COLUMNS = {**COLUMNS, **OF_MARGIN, **ACROSS}
 ALIKE, BETTER, WORSE, UNDECIDED = "alike", "better", "worse", "undecided"
 
 
 def compared(
-    answer: Answer,
+    answer: MetricResult,
     pairs: pl.DataFrame,
     confidence: float,
     *,
@@ -203,7 +219,7 @@ def compared(
     `label` is the column by which a reason names either side. Without intervals, p-values alone are
     sure to be there.
     """
-    rows, keys = entities(answer), answer.request.keys
+    rows, keys = entities(answer), answer.request.key_columns
     of_entity = rows.select(*keys, "entity")
     terms, sums = (
         frame.join(of_entity, on=keys, nulls_equal=True)
@@ -212,7 +228,7 @@ def compared(
         for frame in (answer.terms, answer.sums)
     )
     values = rows.select(
-        "entity", "value", "thin", "reason", *MISSING, label=pl.col(label).cast(pl.String)
+        "entity", "value", "thin", "reason", *MISSING_COLUMNS, label=pl.col(label).cast(pl.String)
     ).join(terms.group_by(entity="model").agg(terms="term"), on="entity", how="left")
     others = values.rename(lambda name: f"other_{name}")
     both = (
@@ -223,7 +239,7 @@ def compared(
     can_be = both.filter(pl.col("reason").is_null()).drop_nulls(SIDES)
     n_games = dict(rows.select("entity", "n_games").iter_rows())
     paired = [
-        differences(
+        pairwise_differences(
             sums.lazy().filter(metric=name),
             terms.lazy().filter(metric=name),
             list(part.select(SIDES).iter_rows()),
@@ -233,7 +249,7 @@ def compared(
         )
         for (name,), part in can_be.partition_by("metric", as_dict=True).items()
     ]
-    found = pl.concat([pl.DataFrame(schema=DIFFERENCE), *paired])
+    found = pl.concat([pl.DataFrame(schema=DIFFERENCE_SCHEMA), *paired])
     found = found.rename({"one": "entity", "other": "other_entity"})
     lacking = "lacking" if "lacking" in pairs.columns else pl.lit(None, pl.String)
     groups = pairs.drop(SIDES, "lacking", strict=False).columns
@@ -290,7 +306,7 @@ def check_margin(
         return
     if not (margin > 0 or (may_be_0 and margin == 0)):
         raise UsageError(f"the margin must be greater than 0, for example 0.05, not {margin:g}")
-    highest = (highest_value(one, edition, game_types) for one in asked_for(names, edition))
+    highest = (highest_value(one, edition, game_types) for one in requested_metrics(names, edition))
     widest = max(highest, default=1.0)
     if margin >= widest:
         raise UsageError(
@@ -305,7 +321,7 @@ def adjusted(
     """The rows with p-values adjusted for the number of those in the `family`."""
     n = pl.col(p).count().over(by or pl.lit(0)).cast(pl.Int64)
     family = pl.when(pl.col(p).is_not_null()).then(n)
-    return rows.with_columns(holm(pl.col(p), by).alias(into), family=family)
+    return rows.with_columns(adjust_holm(pl.col(p), by).alias(into), family=family)
 
 
 def finished(
@@ -314,15 +330,15 @@ def finished(
     """The rows without their basis; with a margin also p_alike, p_alike_holm and verdict."""
     if margin is None:
         return rows.drop("basis")
-    sides = [None if basis is None else of_basis(basis) for basis in rows["basis"]]
-    p_values = [one and p_alike(one[0], one[1], margin, one[2]) for one in sides]
+    sides = [None if basis is None else rates_from_basis(basis) for basis in rows["basis"]]
+    p_values = [one and equivalence_p_value(one[0], one[1], margin, one[2]) for one in sides]
     tested = rows.drop("basis").with_columns(p_alike=pl.Series(p_values, dtype=pl.Float64))
     tested = adjusted(tested, by, "p_alike", "p_alike_holm")
-    is_apart, is_above = reaches(pl.col("p_holm"), confidence), pl.col("difference") > 0
+    is_apart, is_above = is_significant(pl.col("p_holm"), confidence), pl.col("difference") > 0
     verdict = (
         pl.when(pl.col("difference").is_null())
         .then(None)
-        .when(reaches(pl.col("p_alike_holm"), confidence))
+        .when(is_significant(pl.col("p_alike_holm"), confidence))
         .then(pl.lit(ALIKE))
         .when(is_apart & is_above)
         .then(pl.lit(BETTER))

@@ -14,7 +14,6 @@ import msgspec
 from msgspec import Meta, Raw, Struct, field
 from msgspec.structs import replace
 
-from pipeline.formats.building import Int64, check_players
 from pipeline.formats.hidden_roles import (
     ATTACKED,
     EXECUTED,
@@ -23,9 +22,10 @@ from pipeline.formats.hidden_roles import (
     Village,
     role_of,
 )
-from pipeline.formats.look import Look, broken, decode
+from pipeline.formats.record_builder import Int64, check_players
+from pipeline.formats.sniffer import DocumentSniffer, decode, invalid_document_error
 from pipeline.formats.systems.kaggle import turns as kaggle_turns
-from pipeline.game import BrokenDocument, Fault, GameRecord, Seat
+from pipeline.game_record import GameRecord, InvalidDocumentError, RecordError, Seat
 
 NAME = "kaggle"
 NAMES_MODELS = True
@@ -164,7 +164,7 @@ def _add(village: Village, kind: str, event: Event, at: str) -> None:
     elif kind == _START or not village.is_player(actor, at):
         return
     elif kind == _CHAT:
-        village.say(actor, data.message or "", day, is_whisper=not event.public)
+        village.add_message(actor, data.message or "", day, is_whisper=not event.public)
     elif kind == _VOTE:
         village.vote(actor, village.target(data.target_id, at), day)
     else:  # what a seer learns is a role, or only a team
@@ -172,28 +172,28 @@ def _add(village: Village, kind: str, event: Event, at: str) -> None:
         village.use(actor, _USES[kind], village.target(data.target_id, at), day, finding or None)
 
 
-def claims(look: Look) -> bool:
+def claims(look: DocumentSniffer) -> bool:
     return _is_episode(look) and (
         _name(look) in {_WEREWOLF, *kaggle_turns.GAMES} or kaggle_turns.is_dilemma(look)
     )
 
 
-def describes(look: Look) -> str | None:
+def describes(look: DocumentSniffer) -> str | None:
     """An episode of a game that is not read; null for what is no episode."""
     name = _WORD.fullmatch(_name(look)) if _is_episode(look) else None
     return f"a Kaggle episode of {name[1]}" if name else None
 
 
-def _is_episode(look: Look) -> bool:
+def _is_episode(look: DocumentSniffer) -> bool:
     return look.has(_KEYS, len(_KEYS) - 1)
 
 
-def _name(look: Look) -> str:
+def _name(look: DocumentSniffer) -> str:
     """The name of the environment as it is in the JSON, with quotes; empty if there is none."""
     return bytes(look.top.get("name", b"")).decode(errors="replace")
 
 
-def read(look: Look, model: str | None) -> GameRecord:
+def read(look: DocumentSniffer, model: str | None) -> GameRecord:
     """The game; without a winner, or with an agent that failed, it is unfinished."""
     if (name := _name(look)) == _WEREWOLF:
         return _werewolf(look)
@@ -201,10 +201,10 @@ def read(look: Look, model: str | None) -> GameRecord:
     return game_of(look)
 
 
-def _werewolf(look: Look) -> GameRecord:
+def _werewolf(look: DocumentSniffer) -> GameRecord:
     episode = decode(Episode, look.data)
     end = episode.info.end or End()
-    faults: list[Fault] = []
+    faults: list[RecordError] = []
     acts = list(_acts(episode.info.entries, faults))
     village = Village(_seats(end.all_players or _players_at_the_start(episode, acts)))
     village.faults += faults
@@ -212,10 +212,12 @@ def _werewolf(look: Look) -> GameRecord:
         _add(village, *act)
     if end.winner_team is not None and end.winner_team not in _OUTCOMES:
         rule = "the winning team is Villagers or Werewolves"
-        raise broken("$.info.GAME_END.winner_team", rule, repr(end.winner_team[:50]))
+        raise invalid_document_error(
+            "$.info.GAME_END.winner_team", rule, repr(end.winner_team[:50])
+        )
     is_valid = end.winner_team is not None and not end.terminated_with_agent_error
     rules = {key: _configured(episode, key, _RULE) for key in _SETTING}
-    return village.game(
+    return village.build_game(
         NAME,
         outcome=_OUTCOMES[end.winner_team or ""] if is_valid else None,
         n_rounds=max((event.day for kind, event, _ in acts if kind in _BY_DAY), default=0),
@@ -224,7 +226,7 @@ def _werewolf(look: Look) -> GameRecord:
     )
 
 
-def _acts(steps: list[list[Entry]], faults: list[Fault]) -> Iterator[Act]:
+def _acts(steps: list[list[Entry]], faults: list[RecordError]) -> Iterator[Act]:
     """The entries that say what is done, or who has which role; a fault for one that is neither."""
     for number, entries in enumerate(steps):
         for place, entry in enumerate(entries):
@@ -232,7 +234,7 @@ def _acts(steps: list[list[Entry]], faults: list[Fault]) -> Iterator[Act]:
                 at = f"$.info.MODERATOR_OBSERVATION[{number}][{place}].json_str"
                 try:
                     yield entry.data_type, decode(Event, entry.json_str.encode(), at), at
-                except BrokenDocument as error:
+                except InvalidDocumentError as error:
                     faults.append(error.fault)
 
 

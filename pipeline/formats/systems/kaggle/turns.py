@@ -12,9 +12,9 @@ import msgspec
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
-from pipeline.formats.building import Spoken, messages, most_points, results, total, usage
-from pipeline.formats.look import Look, broken, decode, object_of
-from pipeline.game import Decision, Fault, GameRecord, JsonValue, Seat, mistyped
+from pipeline.formats.record_builder import Spoken, messages, most_points, results, total, usage
+from pipeline.formats.sniffer import DocumentSniffer, decode, invalid_document_error, object_of
+from pipeline.game_record import Decision, GameRecord, JsonValue, RecordError, Seat, type_error
 from pipeline.vocabulary import PLAYER, Choice, GameType, Outcome, Phase
 
 SYSTEM = "kaggle"
@@ -89,26 +89,26 @@ Actions = Sequence[Action]
 """What both players answered at a step."""
 
 
-def actions_of(states: Sequence[State], at: str, faults: list[Fault]) -> Actions:
+def actions_of(states: Sequence[State], at: str, faults: list[RecordError]) -> Actions:
     """What both answered at a step; what cannot be read of it is a fault."""
     return [_action(state.action, f"{at}[{n}].action", faults) for n, state in enumerate(states)]
 
 
-def _action(action: Any, at: str, faults: list[Fault]) -> Action:
+def _action(action: Any, at: str, faults: list[RecordError]) -> Action:
     """What a player answered: an object, or the action by itself."""
     if not isinstance(action, dict):
         return Action(action)
     try:
         return msgspec.convert(action, Action)
     except msgspec.ValidationError as error:
-        faults.append(mistyped(error, at))
+        faults.append(type_error(error, at))
         return Action(action.get("submission"))
 
 
 def played(
     episode: StepsEpisode,
     actions: Sequence[Actions],
-    faults: list[Fault],
+    faults: list[RecordError],
     *,
     before: Sequence[Actions] = (),
     spoken: Iterable[Spoken],
@@ -183,7 +183,9 @@ def _seats(episode: StepsEpisode, actions: Sequence[Actions], scores: Scores) ->
     """The players by team, which is mostly called as its model; else by the only model called."""
     teams = episode.info.teams if episode.info else None
     if teams and len(teams) != len(PLAYERS):
-        raise broken("$.info.TeamNames", "each player has a team", f"{len(teams)} names")
+        raise invalid_document_error(
+            "$.info.TeamNames", "each player has a team", f"{len(teams)} names"
+        )
     for number, player in enumerate(PLAYERS):
         called = {call.model or "" for step in actions for call in step[number].calls}
         model = teams[number] if teams else min(called) if len(called) == 1 else None
@@ -222,7 +224,7 @@ class Step(NamedTuple):
     points: Sequence[float | None]
 
 
-def is_dilemma(look: Look) -> bool:
+def is_dilemma(look: DocumentSniffer) -> bool:
     """Whether an episode is of this game, by its name; of a repeated game, by what is repeated."""
     name = look.top.get("name", b"")
     if bytes(name) != OPEN_SPIEL:
@@ -237,10 +239,10 @@ def is_dilemma(look: Look) -> bool:
     return _STAGE in text and _NAME in bytes(parameters.get("stage_game", _NAME))
 
 
-def dilemma_of(look: Look) -> GameRecord:
+def dilemma_of(look: DocumentSniffer) -> GameRecord:
     """The game. Choices are made without a word: what a player wrote nobody was shown."""
     episode = decode(StepsEpisode, look.data)
-    faults: list[Fault] = []
+    faults: list[RecordError] = []
     steps = list(_steps(episode, faults))
     setting: dict[str, JsonValue] = {"rounds": episode.configuration.steps}
     if episode.name != "ipd":
@@ -272,7 +274,7 @@ def dilemma_of(look: Look) -> GameRecord:
     )
 
 
-def _steps(episode: StepsEpisode, faults: list[Fault]) -> Iterator[Step]:
+def _steps(episode: StepsEpisode, faults: list[RecordError]) -> Iterator[Step]:
     """The steps after the first, in order."""
     is_plain, round_ = episode.name == "ipd", 1
     for number, states in enumerate(episode.steps[1:], start=1):
@@ -305,12 +307,12 @@ def _steps(episode: StepsEpisode, faults: list[Fault]) -> Iterator[Step]:
         round_ += 1
 
 
-def _choice(value: Any, at: str, faults: list[Fault]) -> int | None:
+def _choice(value: Any, at: str, faults: list[RecordError]) -> int | None:
     """The choice that was registered; null, and a fault, for what is none."""
     if type(value) is int and value in (0, 1):
         return value
     rule = "a choice is 0, to cooperate, or 1, to defect"
-    faults.append(Fault(at, rule, repr(value)[:50]))
+    faults.append(RecordError(at, rule, repr(value)[:50]))
     return None
 
 
@@ -336,10 +338,10 @@ _PHASES = {
 }
 
 
-def turns_of(look: Look) -> GameRecord:
+def turns_of(look: DocumentSniffer) -> GameRecord:
     """The game, by what both players did at each step."""
     episode = decode(StepsEpisode, look.data)
-    faults: list[Fault] = []
+    faults: list[RecordError] = []
     steps = [
         actions_of(states, f"$.steps[{number}]", faults)
         for number, states in enumerate(episode.steps)
@@ -368,7 +370,7 @@ def turns_of(look: Look) -> GameRecord:
 
 
 def _spoken(
-    episode: StepsEpisode, steps: Sequence[Actions], faults: list[Fault]
+    episode: StepsEpisode, steps: Sequence[Actions], faults: list[RecordError]
 ) -> Iterator[Spoken]:
     """What each player thought, which nobody is shown, and then did, which both are."""
     round_, before = 1, 0
@@ -390,5 +392,7 @@ def _spoken(
             elif is_applied:
                 at = f"$.steps[{number}][{seat}].info.actionSubmittedToString"
                 faults.append(
-                    Fault(at, "an action that was applied has a text", repr(state.info.text)[:50])
+                    RecordError(
+                        at, "an action that was applied has a text", repr(state.info.text)[:50]
+                    )
                 )

@@ -1,0 +1,468 @@
+"""The commands of games: lists of them, one of them, and what was said and counted in them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from click.exceptions import Exit
+
+from pipeline.cli import options, terminal
+from pipeline.cli.command import Asked
+from pipeline.cli.exit_codes import CHECK_FAILED
+from pipeline.cli.options import DEFAULT_CONFIDENCE, DEFAULT_LAKE, Form, Texts
+from pipeline.errors import UsageError
+from pipeline.parameters import (
+    GAME_TYPES_OPTION,
+    argument_spec,
+    flag_spec,
+    option_spec,
+    repeatable_option_spec,
+    split_names,
+)
+from pipeline.text_format import format_count
+from pipeline.vocabulary import DEFAULT_N_GAMES, Edition, Engine, Failures
+
+if TYPE_CHECKING:
+    import polars as pl
+
+# The commands of values: the metrics, how complete they are, and their differences.
+
+BY = "model,game_type"
+
+
+def metrics(
+    asked: Asked,
+    *,
+    lake: str = DEFAULT_LAKE,
+    system: str | None = None,
+    names: Path | None = None,
+    failures: Failures = "exclude",
+    edition: Edition = "paper",
+    num_of_game: int = DEFAULT_N_GAMES,
+    engine: Engine = "polars",
+    master: str | None = None,
+    by: list[str] = option_spec(
+        "COLUMNS",
+        f"Columns to group by, separated by commas; setting.KEY for a key of what was fixed "
+        f"before play; '' for one group; may be repeated.  "
+        f"[default: {BY}]",
+        suggested="columns",
+        check=lambda by: split_names(by or [BY]),
+    ),
+    model: Texts = None,
+    metric: Texts = None,
+    game_type: Texts = GAME_TYPES_OPTION,
+    where: str | None = None,
+    expected: int | None = None,
+    confidence: float = DEFAULT_CONFIDENCE,
+    form: Literal[
+        "table", "json", "csv", "markdown", "latex", "parquet", "magic-json"
+    ] = options.form_option("latex (booktabs), parquet, or magic-json"),
+    metric_file: list[Path] | None = None,
+) -> None:
+    """Compute the metrics, with counts and confidence intervals.
+
+    The intervals are clustered by setting: the settings played are taken as a sample of all
+    settings. A value that cannot be computed is null, and `reason` says why. † marks a value if
+    one of its terms has fewer than five settings of its own, and says how many.
+
+    `--format magic-json` writes the JSON of the benchmark's own script, for one model of the
+    release edition.
+
+    \b
+    Examples:
+      magic metrics --model gpt-4 --format csv
+      magic metrics --metric judgement --by model,role
+      magic metrics --metric judgement --by system,model
+      magic metrics --by opponent --where "n_rounds = 3 AND n_players = 4"
+      magic metrics --edition release --num-of-game 20 --engine duckdb
+      magic metrics --engine spark --master spark://head:7077
+      magic metrics --edition release --model gpt-4 --format magic-json
+    """
+    if form == "magic-json":
+        is_whole = by == split_names([BY]) and not (metric or game_type or where)
+        if edition != "release" or len(model or ()) != 1 or not is_whole:
+            raise UsageError(
+                "magic-json needs --edition release and exactly one --model, without --by, "
+                "--metric, --game-type or --where"
+            )
+        from pipeline.metrics.registry import format_magic_json
+
+        rows = asked.run_report("metrics", confidence=None)
+        terminal.out(format_magic_json(rows) + "\n")
+        missing = rows.filter(game_type="all").drop_nulls("reason").select("metric", "reason")
+        for name, reason in missing.iter_rows():
+            terminal.note(f"{name} is null: {reason}")
+        return
+    if system is None and "system" in by:
+        asked.lake = asked.every_system()
+    asked.show("metrics")
+
+
+def completeness(
+    asked: Asked,
+    *,
+    incomplete: bool = flag_spec("--incomplete", "Only rows that are not complete."),
+    missing: bool = flag_spec(
+        "--missing",
+        "List every setting of which the model has finished too few games, with what was fixed in "
+        "it, and the unfinished games.",
+    ),
+    readability: bool = flag_spec(
+        "--readability", "By metric: rows not clear or missing, and the bounds of the value."
+    ),
+    edition: Edition = "paper",
+    fail_if_incomplete: bool = flag_spec(
+        "--fail-if-incomplete",
+        "Exit with 4 if a model is not complete, or if there are no games of tested models.",
+    ),
+    expected: int | None,
+    metric_file: list[Path] | None = None,
+    **_: object,
+) -> None:
+    """Shows games or bounds of values; exits with 4 if something is missing, if that is asked."""
+    if missing and (readability or expected is not None):
+        raise UsageError("--missing works with neither --expected nor --readability")
+    if edition != "paper" and not readability:
+        raise UsageError("--edition works only with --readability")
+
+    from pipeline.render.row_tables import NO_GAMES_MESSAGE, incomplete_models
+
+    tested = asked.lake.table("results").filter("is_tested").head(1)
+    has_games = not tested.collect().is_empty()
+    name = "readability" if readability else "completeness"
+    rows = asked.run_report(name)
+    table = asked.build_table(name, rows)
+    if readability and not has_games:
+        table = table.with_notes(NO_GAMES_MESSAGE)
+    if missing:
+        listed = asked.build_table("missing", asked.run_report("missing"), lake=None)
+        asked.show_table(listed.with_notes(*table.notes))
+    else:
+        is_shown = ~rows["is_complete"].fill_null(value=False) if incomplete else True
+        asked.show_table(table.with_rows(rows.filter(is_shown)))
+    if fail_if_incomplete and (incomplete_models(rows) or not has_games):
+        raise Exit(CHECK_FAILED)
+
+
+def compare(
+    asked: Asked,
+    *,
+    model: Texts = argument_spec(
+        "[MODEL [OTHER]]",
+        "The two models to compare; or one, whose groups of --by are compared.",
+        "models",
+    ),
+    all_pairs: bool = flag_spec("--all-pairs", "Compare every pair of models in the lake."),
+    method: str | None = None,
+    system: str | None = None,
+    metric: Texts = None,
+    by: Sequence[str],
+    **_: object,
+) -> None:
+    """Compares two models, one model's groups, all models, or those with a method."""
+    models = model or []
+    if method is not None and not (models or all_pairs or by):
+        asked.show("compare_with")
+        return
+    if system is None and any("@" in one for one in models):
+        from pipeline.reports.compare import system_of
+
+        every = asked.every_system()
+        named = [system_of(every, one) for one in models]
+        if any(named):  # without a note that one system alone is counted
+            asked.lake = every.for_system(named[0]) if named[0] else every.for_single_system()
+    if (
+        method
+        or all_pairs is bool(models)
+        or len(models) > 2
+        or (len(models) == 1 and len(by) != 1)
+    ):
+        raise UsageError(
+            "name two models, or one model with --by and one column, or use --all-pairs or --with "
+            "alone"
+        )
+    if len(models) == 1:
+        rows = asked.run_report("contrast", model=models[0], by=by[0])
+    else:
+        rows = asked.run_report("compare", *([tuple(models)] if models else []))
+    table = asked.build_table("compare", rows)
+    if rows.height and (without := [name for name in metric or () if name not in rows["metric"]]):
+        what = f"groups of {', '.join(by)}" if by else "models"
+        table = table.with_notes(
+            f"nothing to compare in {', '.join(without)}: there are fewer than two {what}"
+        )
+    asked.show_table(table)
+
+
+def diff(
+    asked: Asked,
+    *,
+    lakes: Texts = argument_spec(
+        "[LAKE [LAKE]]",
+        "The lakes before and after. One lake is compared with --lake. "
+        "With --as-of, give one or none.",
+    ),
+    all: bool = flag_spec(
+        "--all", "List all values, not only those that moved; json, csv and parquet have all."
+    ),
+    as_of: list[int] | None = option_spec(
+        "INGEST",
+        "Compare states of one lake: the state after this ingest with the latest state. "
+        "Give it twice to compare two ingests.",
+    ),
+    list_games: bool = flag_spec("--list-games", "List the games that only one of the two has."),
+    lake: str,
+    system: str | None,
+    names: Path | None,
+    failures: Failures,
+    model: Texts,
+    metric: Texts,
+    margin: float | None,
+    form: str,
+    **_: object,
+) -> None:
+    """Compares two lakes, or two states of one; exits with 4 if a value fell by the margin."""
+    states, named = as_of or [], options.lakes_asked(lake, lakes, as_of)
+    if (len(named), len(states)) not in ((2, 0), (1, 1), (1, 2)):
+        raise UsageError(
+            "name two lakes, or one to compare with --lake; "
+            "with --as-of (once or twice), name one lake or none"
+        )
+
+    from pipeline.lake import open_lake
+
+    before = options.lake_of(named[0], system, states[0] if states else None)
+    after = open_lake(named[-1], states[1] if len(states) == 2 else None)
+    before, after = options.named_together([before, after], names)
+    asked.lake = options.failing(before, failures, " before")
+    after = options.failing(after, failures, " after")
+    if list_games:
+        asked.show("diff_games", after)
+        if margin is None:
+            return
+    rows = asked.run_report("diff", after)
+    if not list_games:
+        # Whoever names a model and a metric asks for these values.
+        _show_changes(asked, rows, form, all_values=all or bool(model and metric))
+    if margin is None:
+        return
+    known = rows.filter(rows["value"].is_not_null() | rows["new_value"].is_not_null())
+    if n_unknown := known["is_regression"].null_count():
+        terminal.note(
+            f"{n_unknown} of {known.height} values could not be compared: see `reason`, by --all"
+        )
+    fell = rows.filter("is_regression")
+    for name, of_model, difference in fell.select("metric", "model", "difference").iter_rows():
+        terminal.note(f"regression: {name} of {of_model} fell by {-difference:.4f}")
+    if fell.height:
+        raise Exit(CHECK_FAILED)
+
+
+def _show_changes(asked: Asked, rows: "pl.DataFrame", form: str, *, all_values: bool) -> None:
+    """Shows the rows of a diff; for readers, what moved is said above them."""
+    from pipeline.cli import output
+
+    is_for_readers = form in ("table", "markdown")
+    table = asked.build_table("diff", rows, all_values=all_values or not is_for_readers)
+    if is_for_readers:
+        moved, *notes = table.notes
+        output.heading(moved, form, level=3)
+        table = replace(table, notes=notes)
+    asked.show_table(table)
+
+
+_ROWS = {
+    "--hits": "with a hit",
+    "--misses": "without a hit",
+    "--unclear": "not clear or of unknown hit",
+}
+
+
+def games(
+    asked: Asked,
+    *,
+    won: bool = flag_spec("--won", "Only games that one of the seats won."),
+    lost: bool = flag_spec("--lost", "Only games that one of the seats lost; with --won, either."),
+    **_: object,
+) -> None:
+    """Lists the games."""
+    words = {"won": won, "lost": lost}
+    asked.show("games", result=[word for word in words if words[word]] or None)
+
+
+def evidence(
+    asked: Asked,
+    *,
+    metric: str = argument_spec(
+        "METRIC", "The metric, for example `judgement`.", "metrics", default=...
+    ),
+    lake: str = DEFAULT_LAKE,
+    system: str | None = None,
+    names: Path | None = None,
+    failures: Failures = "exclude",
+    edition: Edition = "paper",
+    num_of_game: int = DEFAULT_N_GAMES,
+    engine: Engine | None = None,
+    master: str | None = None,
+    model: Texts = None,
+    game_type: Texts = None,
+    hits: bool = flag_spec("--hits", "Only hits, also partial ones."),
+    misses: bool = flag_spec("--misses", "Only misses."),
+    unclear: bool = flag_spec(
+        "--unclear",
+        "The rows that are not clear (`parse_status`) or of unknown hit, counted or not, of every "
+        "role and game.",
+    ),
+    limit: int | None = option_spec("N", "Only the first N rows.", min=0),
+    where: str | None = None,
+    form: Form = "table",
+    metric_file: list[Path] | None = None,
+) -> None:
+    """Print the rows that a metric counted: who, what, hit or miss, the message.
+
+    A row is one decision. The rows' hits add up to the metric's hits, and the number of rows is the
+    metric's `counted`. `message_index` is the position of the message in its game;
+    `magic show GAME` prints the whole game.
+
+    \b
+    Examples:
+      magic evidence judgement --model gpt-4 --misses
+      magic evidence judgement --unclear
+      magic evidence deception --game-type chameleon --limit 10
+      magic evidence reasoning --format parquet > reasoning.parquet
+      magic evidence judgement --limit 10 --engine spark
+    """
+    words = {"--hits": hits, "--misses": misses, "--unclear": unclear}
+    if len(chosen := [word for word in words if words[word]]) > 1:
+        raise UsageError(
+            f"{chosen[-1]} cannot be combined with {chosen[0]}: choose one, or leave out both to "
+            "see all rows that were counted"
+        )
+
+    from pipeline.metrics.evidence import format_sum_sentence
+    from pipeline.metrics.registry import metric_spec as declared
+
+    hit = hits if hits or misses else None
+    terminal.note(format_sum_sentence(metric, asked.run_report("evidence_sum")))
+    parts = asked.run_report("evidence_parts", hit=hit, unclear=unclear)
+    has_terms = len(declared(metric, edition).terms) > 1
+    n_shown = asked.show_parts("evidence", parts, has_terms=has_terms, unclear=unclear)
+    if limit is not None or chosen:
+        wanted = _ROWS[chosen[0]] if chosen else "counted"
+        totals = asked.run_report("evidence_totals", hit=hit, unclear=unclear)
+        terminal.note(_shown(totals, wanted, n_shown))
+
+
+def _shown(totals: "pl.DataFrame", wanted: str, n_shown: int | None) -> str:
+    """How many rows there are of those `wanted`, and how many of them are shown, if not all are.
+
+    None of a table that was cut, which says so itself.
+    """
+    whole = totals.row(0, named=True)
+    if not whole["counted"]:
+        return f"no row {wanted}"
+    are = "is" if n_shown == 1 else "are"
+    is_told = n_shown is None or n_shown == whole["counted"]
+    of_all = "" if is_told else f"; {n_shown:,} of them {are} shown"
+    rows, games = format_count(whole["counted"], "row"), format_count(whole["n_games"], "game")
+    return f"{rows} {wanted}, in {games}{of_all}"
+
+
+def show(
+    asked: Asked,
+    *,
+    game: str = argument_spec(
+        "GAME",
+        "The game's id, its first characters, or the path of its log.",
+        "games",
+        default=...,
+    ),
+    lake: str = DEFAULT_LAKE,
+    names: Path | None = None,
+    failures: Failures = "exclude",
+    seat: int | None = option_spec("N", "Only the messages that seat N was shown.", min=1),
+    edition: Edition = "paper",
+    num_of_game: int = DEFAULT_N_GAMES,
+    form: Literal["text", "json", "markdown"] = option_spec(
+        "FORM", "Output format: text, json (every row), or markdown.", "--format", default="text"
+    ),
+    metric_file: list[Path] | None = None,
+) -> None:
+    """Print one game as a transcript: players, messages, votes, what was counted.
+
+    Each message says who was shown it. Below it stands what the metrics of the edition counted in
+    it: ✓ is a hit, ✗ a miss, a number between 0 and 1 a partial hit, and ? an unknown one.
+
+    \b
+    Examples:
+      magic show undercover/sim-atlas_competition_as_undercover_vs_gpt4/0.json
+      magic show prisoner/sim-atlas_competition_prisoner_vs_gpt4/1.json --seat 2
+      magic show 0f3a9c --edition audited --format markdown > game.md
+    """
+    from pipeline.cli import transcript as page
+    from pipeline.metrics.completeness import unknown_game_notes
+
+    game_shown = asked.run_report("transcript")
+    if form == "json":
+        terminal.out_bytes(page.as_json(game_shown, seat).encode())
+    elif seat is None:
+        page.write(game_shown, form)
+    else:
+        page.write_seen(game_shown, seat, form)
+    for line in unknown_game_notes(asked.lake, [str(game_shown.game["game_type"])]):
+        terminal.note(line)
+
+
+def search(
+    asked: Asked,
+    *,
+    words: Texts = argument_spec("WORDS", "Words to search for; put a phrase in quotes."),
+    lake: str = DEFAULT_LAKE,
+    names: Path | None = None,
+    model: Texts = repeatable_option_spec("MODEL", "Only what this model said"),
+    game_type: Texts = None,
+    secret: bool = flag_spec(
+        "--secret", "Only messages in which a player says a secret word of the game."
+    ),
+    aloud: bool = flag_spec("--aloud", "Only messages that another player was shown."),
+    tested: bool = flag_spec("--tested", "Only what players under test said."),
+    limit: int = option_spec("N", "Stop after N messages.", min=1, default=50),
+    timeout: float = option_spec("SECONDS", "Stop after so many seconds.", default=30.0),
+    after: str | None = option_spec("KEY", "Continue where an earlier search stopped."),
+    form: Form = "table",
+) -> None:
+    """Search the messages of all games for words.
+
+    A message is found if it contains all of the words. Case is ignored, no sign has a special
+    meaning, and a word may be a part of a longer one. With --secret, no words are needed: it finds
+    the secret words of each game, as whole words or with -s or -es. A last line says how much of
+    the lake was searched, and how to continue. `magic show GAME` prints the whole game.
+
+    \b
+    Examples:
+      magic search vote
+      magic search "i vote for" --game-type chameleon --limit 5
+      magic search contribute 10 --model gpt-4 --format json
+      magic search --secret --aloud --tested
+    """
+    found = asked.run_report("search", words=words or ())
+    asked.show_table(asked.build_table("search", found.rows, found=found))
+
+
+def audit(
+    asked: Asked,
+    *,
+    kind: str | None = argument_spec("KIND", "Print every finding of this kind."),
+    by: list[str],
+    **_: object,
+) -> None:
+    """Counts the findings of every kind, or lists those of one."""
+    if kind is None:
+        asked.show("audit")
+        return
+    if by:
+        raise UsageError("--by cannot be combined with KIND: its rows are not grouped")
+    if asked.show_parts("findings", asked.run_report("findings_parts")) == 0:
+        terminal.note(f"{kind}: no contradiction was found")

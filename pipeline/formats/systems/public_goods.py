@@ -1,0 +1,401 @@
+"""Logs of lechmazur's `goods` and `pgg_bench`: an event a line, of one game of the Public Good.
+
+In `goods` nobody says a word; in `pgg_bench` players talk and punish one another. Players put in by
+a number alone, so contributions and punishments have no messages. See docs/formats/goods.md and
+docs/formats/pgg_bench.md. A position such as `$[3].round` is in the line of that number, counted
+from 0 without blank lines.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from math import floor
+from typing import Annotated, Any, NamedTuple, TypeVar, cast, get_args
+
+import msgspec
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
+from msgspec.structs import asdict
+
+from pipeline.archives.splitting import (
+    Splitter,
+    is_multiline_json,
+    iter_json_values,
+    iter_lines,
+    read_whole_file,
+)
+from pipeline.formats.record_builder import (
+    Put,
+    Spoken,
+    check_players,
+    messages,
+    most_points,
+    pooled,
+    results,
+    target,
+    total,
+    usage,
+)
+from pipeline.formats.sniffer import (
+    UNDECODABLE,
+    DocumentSniffer,
+    begun,
+    but_for_a_cut_line,
+    decode,
+    invalid_document_error,
+)
+from pipeline.game_record import GameRecord, JsonValue, RecordError, Seat, Transfer, Usage
+from pipeline.vocabulary import PLAYER, GameType, Outcome
+
+TALK = "talk"
+
+
+Round = Annotated[int, Meta(ge=1, le=1_000_000)]
+Tokens = Any  # `tokens` reads it: of an act that it cannot read the game is kept
+
+
+class Settings(Struct, gc=False, kw_only=True):
+    """What is fixed before play, by the names that `games.setting` has."""
+
+    rounds: Round = field(name="total_rounds")
+    players: Annotated[int, Meta(ge=1)] = field(name="num_players")
+    multiplier: float
+    starting_amount: float
+    version: str | UnsetType = UNSET
+    enable_public_messages: bool | UnsetType = UNSET
+    enable_punishments: bool | UnsetType = UNSET
+    anonymous_punishments: bool | UnsetType = UNSET
+    punish_ratio: float | UnsetType = UNSET
+    punish_max_spend: float | UnsetType = UNSET
+    punish_max_fraction: float | UnsetType = UNSET
+    punish_max_absolute: float | UnsetType = UNSET
+
+
+class Player(Struct, gc=False):
+    short_label: str
+    model_name: str | None = None
+
+
+class Line(Struct, gc=False, kw_only=True, tag_field="type"):
+    game_id: int | str
+
+
+class Init(Line, gc=False, tag="init"):
+    settings: Settings
+    short_name_map: dict[str, Player]
+
+
+class Message(Line, gc=False, tag="public_message"):
+    round: Round
+    player_id: str
+    message: str | None
+    response_time_s: Any = None
+
+
+class Contribution(Line, gc=False, tag="contribution"):
+    round: Round
+    player_id: str
+    contribution: Tokens = None
+    response_time_s: Any = None
+
+
+class Punishment(Line, gc=False, tag="punishment"):
+    round: Round
+    punisher_id: str
+    target_id: Any = None
+    punisher_spend: Tokens = None
+    target_damage: Tokens = None
+    response_time_s: Any = None
+
+
+class Final(Line, gc=False, tag="final"):
+    final_tokens: dict[str, float]
+
+
+class Distribution(Line, gc=False, tag="fund_distribution"):
+    """What it says follows from contributions."""
+
+
+class RoundEnd(Line, gc=False, tag="round_end"):
+    """What it says follows from all other lines."""
+
+
+class _Type(Struct, gc=False):
+    type: str
+
+
+T = TypeVar("T", bound=Line)
+
+_KEY = "short_name_map"
+_INIT = Raw(b'"init"')
+_Event = Init | Message | Contribution | Punishment | Final | Distribution | RoundEnd
+_EVENT: msgspec.json.Decoder[Line] = msgspec.json.Decoder(_Event)
+_KINDS = tuple(str(kind.__struct_config__.tag) for kind in get_args(_Event))
+
+
+class _System(NamedTuple):
+    """One of the two formats: their logs differ in whether a setting for punishments is there."""
+
+    NAME: str
+    punishes: bool
+    splitter: Callable[[str, bytes], Splitter | None] | None
+    NAMES_MODELS: bool = True
+
+    def claims(self, look: DocumentSniffer) -> bool:
+        """Whether the first line is that of a game of this system."""
+        if look.first != "{" or _KEY not in look.keys or not {"type", "settings"} & look.keys:
+            return False
+        if look.top.get("type", _INIT) != _INIT:
+            return False
+        return ("enable_punishments" in look.within("settings")) == self.punishes
+
+    def read(self, look: DocumentSniffer, model: str | None) -> GameRecord:
+        """The game; raises BrokenDocument for one that breaks a rule."""
+        # What is wrong with the game, as two ends, is no line that was cut.
+        return _game(but_for_a_cut_line(Log, look.data), self.NAME)
+
+
+def _splitter(path: str, head: bytes) -> Splitter | None:
+    """The whole file, of either system: known by what its first line begins with."""
+    first = begun(head) if _KEY.encode() in head else {}
+    is_init = _KEY in first and not first.keys().isdisjoint({"type", "settings"})
+    return read_whole_file if is_init and first.get("type") in ("init", None) else None
+
+
+# Only one format may ask for a file, so one does it for both.
+FORMATS = (_System("goods", False, _splitter), _System("pgg_bench", True, None))
+
+
+class Log:
+    """The events of a document that is claimed. Raises BrokenDocument for a broken line."""
+
+    def __init__(self, data: bytes) -> None:
+        self.faults: list[RecordError] = []
+        lines = self._read(data)
+        self._events = events = defaultdict[type, list[tuple[int, Line | None]]](list)
+        for number, line in enumerate(lines):
+            events[type(line)].append((number, line))
+        (_, self.init), *others = self.of(Init)
+        if others:
+            raise invalid_document_error(
+                at(others[0][0]), "a log is of one game", "a second `init`"
+            )
+        for number, line in enumerate(lines):
+            if line is not None and line.game_id != self.init.game_id:
+                raise invalid_document_error(
+                    at(number, "game_id"), "a log is of one game", repr(line.game_id)
+                )
+        # By their labels, P1 before P10, as the keys of an object have no order.
+        listed = sorted(
+            self.init.short_name_map.items(),
+            key=lambda one: (len(one[1].short_label), one[1].short_label),
+        )
+        self.players = [player for _, player in listed]
+        # The seats and labels of players by their ids.
+        self.seats = {name: number for number, (name, _) in enumerate(listed, 1)}
+        self.labels = {name: player.short_label for name, player in listed}
+        where, n_players = at(0, _KEY), len(listed)
+        check_players([player.short_label for player in self.players], where)
+        if n_players != self.init.settings.players:
+            rule = "there are as many players as the settings say"
+            raise invalid_document_error(where, rule, f"{n_players} players")
+        if len(lines) == 1:
+            rule = "a log goes on after its `init`, which is the first line of its file"
+            raise invalid_document_error(at(0), rule, "nothing follows it in this document")
+
+    def of(self, kind: type[T]) -> list[tuple[int, T]]:
+        """The events of one type in their order, each with the number of its line."""
+        return cast("list[tuple[int, T]]", self._events.get(kind, []))
+
+    def seat(self, player: str, number: int, name: str = "player_id") -> int:
+        """The seat of a player by its id, a field of a line. Raises BrokenDocument for no seat."""
+        seat = self.seats.get(player)
+        if seat is None:
+            raise invalid_document_error(
+                at(number, name), "every player who acts has a seat", repr(player)
+            )
+        return seat
+
+    def tokens(self, value: Any, number: int, name: str) -> float | None:
+        """A number of tokens, a field of a line; null, and a fault, for what is none."""
+        if type(value) in (int, float) and 0 <= value < 1e300:
+            return float(value)
+        rule = "an amount is a number of tokens, 0 or more"
+        self.faults.append(RecordError(at(number, name), rule, repr(value)[:50]))
+        return None
+
+    def _read(self, data: bytes) -> Sequence[Line | None]:
+        """The lines that are not blank, null for one of an unknown type."""
+        try:
+            events = _EVENT.decode_lines(data)
+        except UNDECODABLE:
+            events = []
+        # All at once is quicker; but it takes an object in several lines for one, too.
+        cut = iter_json_values if is_multiline_json(data[: 1 << 12]) else iter_lines
+        if (events and cut is iter_json_values) or len(events) == data.count(b"\n") + (
+            data[-1:] != b"\n"
+        ):
+            return events
+        parts = enumerate(cut(iter((data,)), len(data)))
+        return [self._event(part.data or b"", number) for number, part in parts]
+
+    def _event(self, line: bytes, number: int) -> Line | None:
+        kind = decode(_Type, line, at(number)).type
+        if kind in _KINDS:
+            return decode(_EVENT, line, at(number))
+        rule = f"an event is one of {', '.join(_KINDS)}"
+        self.faults.append(RecordError(at(number, "type"), rule, repr(kind)))
+        return None
+
+
+def at(number: int, name: str = "") -> str:
+    """The position of a line, or of a field of it."""
+    return f"$[{number}].{name}" if name else f"$[{number}]"
+
+
+def _game(log: Log, system: str) -> GameRecord:
+    puts, transfers = _puts(log), list(_transfers(log))
+    scores = _scores(log, puts, transfers)
+    of_seats: Sequence[float | None] = scores or [None] * len(log.players)
+    spoken = [
+        Spoken(
+            log.players[log.seat(line.player_id, number) - 1].short_label,
+            line.message or "",
+            TALK,
+            line.round,
+            msg_type="public_message",
+        )
+        for number, line in log.of(Message)
+    ]
+    setting: dict[str, JsonValue] = {
+        name: value for name, value in asdict(log.init.settings).items() if value is not UNSET
+    }
+    seats = [
+        Seat(
+            player.short_label,
+            player.model_name or None,
+            PLAYER,
+            is_tested=True,
+            final_score=score,
+        )
+        for player, score in zip(log.players, of_seats, strict=True)
+    ]
+    # The seconds that each seat took to talk, to put in and to punish.
+    calls: dict[int, list[Usage]] = {number: [] for number in log.seats.values()}
+    for player, number, line in (
+        *((line.player_id, n, line) for n, line in log.of(Message)),
+        *((line.player_id, n, line) for n, line in log.of(Contribution)),
+        *((line.punisher_id, n, line) for n, line in log.of(Punishment)),
+    ):
+        used = usage(line, {"seconds": "response_time_s"}, at(number), log.faults)
+        calls[log.seats[player]].append(used)
+    built = GameRecord(
+        game_type=GameType.PUBLIC_GOOD,
+        system=system,
+        format=system,
+        setting=setting,
+        is_finished=scores is not None,
+        outcome=None if scores is None else Outcome.COMPLETED,
+        n_rounds=log.init.settings.rounds,
+        seats=seats,
+        messages=messages(spoken, seats),
+        contributions=pooled(puts, len(seats)),
+        transfers=transfers,
+        usage=[total(of_seat) for of_seat in calls.values()],
+        faults=log.faults,
+    )
+    wins = most_points([seat.final_score for seat in seats])
+    built.results = results(built, dict(enumerate(wins, start=1)))
+    return built
+
+
+def _scores(log: Log, puts: list[Put], transfers: list[Transfer]) -> list[float] | None:
+    """The final balance of each seat, None where it is not known: the game has no end.
+
+    Balances are logged by model, of several seats of one model the last. Those of a game with such
+    seats are worked out, and known if the log says the same as far as it goes.
+    """
+    finals = log.of(Final)
+    if not finals:
+        return None
+    (number, final), *others = finals
+    if others:
+        raise invalid_document_error(at(others[0][0]), "a game ends once", "a second `final`")
+    # JSON has no key null, so that it has the name of one.
+    models = ["null" if one.model_name is None else one.model_name for one in log.players]
+    logged = final.final_tokens
+    if logged.keys() != set(models):
+        rule = "each player's model has a balance"
+        raise invalid_document_error(at(number, "final_tokens"), rule, ", ".join(logged))
+    if len(logged) == len(models):
+        return [logged[model] for model in models]
+    balances = _balances(log, puts, transfers)
+    if balances and set(zip(models, balances, strict=True)) >= set(logged.items()):
+        return balances
+    rule = "balances of several players of one model follow from what each put in"
+    log.faults.append(
+        RecordError(at(number, "final_tokens"), rule, "they do not: who won is not known")
+    )
+    return None
+
+
+def _balances(log: Log, puts: list[Put], transfers: list[Transfer]) -> list[float] | None:
+    """The balance of each seat in the end, None where an amount is missing.
+
+    The pool is multiplied, and each gets the same whole number of it; the rest stays in it.
+    """
+    settings, left = log.init.settings, 0.0
+    held = [settings.starting_amount] * len(log.players)
+    for round_ in range(1, settings.rounds + 1):
+        amounts = {seat: amount for seat, of, amount, _ in puts if of == round_}
+        if len(amounts) < len(held) or None in amounts.values():
+            return None
+        put_in = [amounts[seat] or 0 for seat in range(1, len(held) + 1)]
+        each, left = divmod(floor((left + sum(put_in)) * settings.multiplier), len(held))
+        held = [tokens - amount + each for tokens, amount in zip(held, put_in, strict=True)]
+    seats = {player.short_label: number for number, player in enumerate(log.players)}
+    for transfer in transfers:
+        if None in (transfer.amount, transfer.cost, transfer.target):
+            return None
+        held[transfer.seat - 1] -= transfer.cost or 0
+        held[seats[transfer.target or ""]] += transfer.amount or 0
+    return held
+
+
+def _puts(log: Log) -> list[Put]:
+    lines, seats = log.of(Contribution), log.seats
+    puts: list[Put] = [
+        (
+            seats.get(put.player_id) or log.seat(put.player_id, n),
+            put.round,
+            log.tokens(put.contribution, n, "contribution"),
+            None,
+        )
+        for n, put in lines
+    ]
+    if len({put[:2] for put in puts}) < len(puts):
+        known = set[tuple[int, int]]()
+        for (number, _), (seat, round_, *_) in zip(lines, puts, strict=True):
+            if (seat, round_) in known:
+                raise invalid_document_error(
+                    at(number), "a player puts in once a round", f"round {round_}, again"
+                )
+            known.add((seat, round_))
+    return puts
+
+
+def _transfers(log: Log) -> Iterator[Transfer]:
+    """The punishments: points that a seat takes from another at a cost of its own."""
+    numbers: defaultdict[tuple[int, int], int] = defaultdict(int)
+    for number, line in log.of(Punishment):
+        seat = log.seat(line.punisher_id, number, "punisher_id")
+        numbers[seat, line.round] += 1
+        damage = log.tokens(line.target_damage, number, "target_damage")
+        yield Transfer(
+            seat,
+            line.round,
+            None,
+            number=numbers[seat, line.round],
+            target=target(line.target_id, log.labels, at(number, "target_id"), log.faults),
+            kind="punishment",
+            amount=None if damage is None else -damage,
+            cost=log.tokens(line.punisher_spend, number, "punisher_spend"),
+        )

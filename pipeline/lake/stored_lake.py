@@ -1,0 +1,644 @@
+"""A lake opened at one state of all its tables.
+
+Every committed ingest leaves a row in `ingests` with the version of each table that it completes.
+A reader takes the last such row and reads every table at that version, so it sees an ingest in all
+tables or in none, whatever is committed meanwhile.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, cast, get_args
+
+import polars as pl
+
+from pipeline import games
+from pipeline.errors import SourceError, UsageError, read_error, suggest_names
+from pipeline.events.contracts import TABLES, empty_table, registered_roles, table_schema
+from pipeline.lake.tables import (
+    COMMITS_TABLE,
+    EMPTY,
+    ROLES_TABLE,
+    VERSION_KEY,
+    OpenTable,
+    TableState,
+    has_gone_on,
+    known_rows,
+    open_table,
+    opened_at,
+    opened_journal,
+    refuse_forked,
+    scan_files,
+    table_states,
+)
+from pipeline.sql_files import fill_template, quote_identifier, quote_literal
+from pipeline.stores import File, Location, parse_location
+from pipeline.vocabulary import EXCLUDE, LOSS, Failures
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+# Rows as whoever asks a lake wants them: models under one name, failed games as losses.
+#
+# A map of names is the user's: exact names, and nothing by pattern or guess. It belongs to a lake
+# that is open; what is stored stays as it is. What a failure is, and what a loss, is written down
+# once, in `sql/internal/failed_results.sql`. Of results, all engines run one text in SQL.
+
+Names: TypeAlias = Mapping[str, str]
+"""The name by which a model is counted, by each name that logs give it."""
+_EXAMPLE = 'write [models], and below it lines such as "openai/gpt-4o" = "gpt-4o"'
+_MODEL = pl.col("model")
+READ = ("results", "players", "messages")
+_CHANGED = ("is_finished", "parse_status", "is_win", "win_credit", "agreed", "guess_is_correct")
+
+
+def names_of(given: Names | str | Path) -> dict[str, str]:
+    """The map of names, of a TOML file if it is a path; names that stay the same are left out.
+
+    Raises SourceError for a file that cannot be read, and UsageError for a map that is wrong: one
+    that is no TOML or no texts, and a name that would be joined twice.
+    """
+    if isinstance(given, Mapping):
+        place, models = "names", given
+    else:
+        place, models = str(given), _read(Path(given))
+    for name, joined in models.items():
+        if not all(isinstance(one, str) for one in (name, joined)) or not joined.strip():
+            wrong = f"{place}: the name for {name!r} must be a text, not {joined!r}"
+            if (dotted := _dotted(name, joined)) != name:
+                wrong += f': write a name with a dot in quotes, as "{dotted}"'
+            raise UsageError(wrong)
+        if (last := models.get(joined, joined)) != joined:
+            raise UsageError(
+                f'{place}: "{name}" becomes "{joined}", which becomes "{last}": write the last '
+                "name for both"
+            )
+    return {name: joined for name, joined in models.items() if name != joined}
+
+
+def _dotted(name: str, joined: object) -> str:
+    """The name as it is written: TOML cuts one without quotes at its dots, into a table each."""
+    if not isinstance(joined, Mapping) or not joined:
+        return name
+    part, below = next(iter(joined.items()))
+    return _dotted(f"{name}.{part}", below)
+
+
+def _read(file: Path) -> dict[str, str]:
+    import tomllib
+
+    try:
+        # Some editors begin a file with a byte order mark.
+        tables = tomllib.loads(file.read_bytes().decode("utf-8-sig"))
+    except OSError as error:
+        raise SourceError(f"{file}: {error.strerror}") from None
+    except ValueError as error:
+        raise UsageError(f"{file}: not TOML: {error}; {_EXAMPLE}") from None
+    models = tables.pop("models", None)
+    if tables or not isinstance(models, dict):
+        wrong = f"`{next(iter(tables))}` is not known here" if tables else "no names of models"
+        raise UsageError(f"{file}: {wrong}: {_EXAMPLE}")
+    return models
+
+
+def in_words(names: Names) -> str:
+    """Which names are joined, such as `"GPT-4o", "openai/gpt-4o" as "gpt-4o"`."""
+    several: dict[str, list[str]] = {}
+    for name, one in sorted(names.items()):
+        several.setdefault(one, []).append(f'"{name}"')
+    return "; ".join(f'{", ".join(of)} as "{one}"' for one, of in several.items())
+
+
+def renamed(rows: pl.LazyFrame, names: Names) -> pl.LazyFrame:
+    """The rows with each model under the name by which it is counted."""
+    return rows.with_columns(_MODEL.replace(dict(names))) if names else rows
+
+
+def joined(
+    table: str, rows: pl.LazyFrame, names: Names, players: Callable[[], pl.LazyFrame]
+) -> pl.LazyFrame:
+    """The rows of a table as if logs had the joined names; `players` gives those as stored.
+
+    A side whose seats had several names has one result, as any model in several seats.
+    """
+    if not names or "model" not in table_schema(table):
+        return rows
+    if table != "results":
+        return renamed(rows, names)
+    context = pl.SQLContext(results=rows, players=players())
+    select = merged_names_select(table, "SELECT * FROM results", "SELECT * FROM players", names)
+    # SQL's groups have no order, and a lake's rows have the same each time.
+    return context.execute(select, eager=False).sort("game_id", "model", "role", "seat")
+
+
+def merged_names_select(table: str, rows: str, players: str, names: Names) -> str:
+    """The SELECT of the same; `rows` and `players` are those of what is stored."""
+    whens = " ".join(
+        f"WHEN {quote_literal(name)} THEN {quote_literal(one)}" for name, one in names.items()
+    )
+    model = f"CASE model {whens} ELSE model END"
+    columns = list(map(quote_identifier, table_schema(table)))
+    if table != "results":
+        listed = (f"{model} AS model" if one == '"model"' else one for one in columns)
+        return f"SELECT {', '.join(listed)} FROM ({rows}) AS stored"
+    own = map(quote_identifier, ("game_id", "model", "role", "seat", "player", "opponent"))
+    others = sorted({*columns} - {*own})
+    results = fill_template(
+        "internal/joined_results",
+        results=rows,
+        players=players,
+        joined=model,
+        names=", ".join(map(quote_literal, names)),
+        columns=",\n    ".join(f"min({one}) AS {one}" for one in others),
+    )
+    return f"SELECT {', '.join(columns)} FROM ({results}) AS joined"
+
+
+def failed_results_select(select: Callable[[str], str]) -> str:
+    """The SELECT of the results with losses, and `is_failed`; `select` gives that of a table."""
+    columns = (quote_identifier(name) for name in table_schema("results") if name not in _CHANGED)
+    tables = {name: select(name) for name in READ}
+    return fill_template("internal/failed_results", columns=",\n    ".join(columns), **tables)
+
+
+def with_losses(table: Callable[[str], pl.LazyFrame]) -> pl.LazyFrame:
+    """The same rows by polars; `table` gives the tables, with the names of models as counted."""
+    context = pl.SQLContext({name: table(name) for name in READ})
+    return context.execute(failed_results_select("SELECT * FROM {}".format), eager=False)
+
+
+T = TypeVar("T")
+
+
+class view_property(cached_property[T]):
+    """A cached property that depends on how a lake is viewed: another view computes its own."""
+
+
+# By file, the least and the most of a column, null where the log does not say.
+_Ranges: TypeAlias = dict[str, tuple[str | None, str | None]]
+_CREDITED = ("side", "win_credit", "is_win")
+_NO_GAME = pl.DataFrame({"game_id": [None]}, {"game_id": pl.String})
+
+
+class StoredLake:
+    """One state of a lake: the last, or that after the ingest `as_of`.
+
+    Open it again to see what was committed since. A copy, also one that is pickled for another
+    process, is of the same state. `system` is the one whose games are seen, None for all. `names`
+    are those by which models are counted, by the names in logs. `failures` are what games are to
+    the sides that failed them.
+    """
+
+    failures: Failures = EXCLUDE
+    # Metrics that the lake was given: the functions of metrics know them, see `with_metrics`.
+    _added: Mapping[str, Any] = {}
+
+    def __init__(
+        self,
+        path: str | Path | Location,
+        as_of: int | None = None,
+        version: int | None = None,
+        system: str | None = None,
+        names: Names | None = None,
+    ) -> None:
+        """`version` is that of the table of commits, the newest if none is given."""
+        self.path = parse_location(path)
+        self.system = system
+        self.names = names or {}
+        self._as_of = as_of
+        self._version = version
+        self._opened: dict[str, OpenTable] = {}
+        self._known_ranges: dict[tuple[str, str], _Ranges] = {}
+        self._seen_log: list[File] = []
+
+    def __repr__(self) -> str:
+        of_system = f", {self.system} alone" if self.system else ""
+        return f"<Lake {self.path} after ingest {self.ingest_id}{of_system}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The tables that are open cannot be copied; those of these versions can be opened again.
+        version = self.delta_table(COMMITS_TABLE).version()
+        arguments = str(self.path), self._as_of, version, self.system, self.names
+        return type(self), arguments, {"failures": self.failures, "_added": self._added}
+
+    @view_property
+    def state(self) -> tuple[object, ...]:
+        """A key of this state, which a lake made later at the same path does not have."""
+        commits = self.delta_table(COMMITS_TABLE)
+        of_lake = str(self.path), self._as_of, commits.version(), commits.metadata().id
+        return *of_lake, self.system, self.failures, *sorted(self.names.items())
+
+    def is_newest(self) -> bool:
+        """Whether nothing was committed since, and no other lake was made at the path."""
+        # To list the log takes a tenth of the time that it takes to read it.
+        log = (self.table_folder(COMMITS_TABLE) / "_delta_log").list_files()
+        if not log or log != self._seen_log:
+            opened, newest = (
+                self.delta_table(COMMITS_TABLE),
+                open_table(self.table_folder(COMMITS_TABLE)),
+            )
+            one, other = ((table.version(), table.metadata().id) for table in (opened, newest))
+            self._seen_log = log if one == other else []
+            return one == other
+        return True
+
+    @view_property
+    def _answers(self) -> dict[object, Any]:
+        return {}
+
+    def cached(self, function: "Callable[[StoredLake], T]") -> T:
+        """What a function says of this state, which is computed once."""
+        if function not in self._answers:
+            self._answers[function] = function(self)
+        answer: T = self._answers[function]
+        return answer
+
+    @cached_property
+    def last_ingest(self) -> dict[str, object] | None:
+        """The last row of `ingests` up to this state, None where nothing was ingested yet."""
+        try:
+            ingests = self.table(COMMITS_TABLE)
+            if self._as_of is not None:
+                ingests = ingests.filter(pl.col("ingest_id") <= self._as_of)
+            rows = ingests.sort("ingest_id").tail(1).collect()
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise read_error(error, COMMITS_TABLE) from None
+        return rows.row(0, named=True) if rows.height else None
+
+    @property
+    def ingest_id(self) -> int:
+        """The number of the last ingest, 0 before the first."""
+        last = self.last_ingest
+        return int(str(last["ingest_id"])) if last else 0
+
+    @cached_property
+    def states(self) -> dict[str, TableState]:
+        """Every table but `ingests` at this state."""
+        last = self.last_ingest
+        if last is None:
+            return {table: TableState(0, EMPTY) for table in TABLES if table != COMMITS_TABLE}
+        versions = last["versions"]
+        assert isinstance(versions, list)
+        return table_states(versions)
+
+    @cached_property
+    def contract_version(self) -> str | None:
+        """The version of the contracts by which the lake was made."""
+        return self.delta_table(COMMITS_TABLE).metadata().configuration.get(VERSION_KEY)
+
+    @property
+    def existing_tables(self) -> tuple[str, ...]:
+        """The tables that the lake has: it lacks those of packages installed since."""
+        return tuple(table for table in TABLES if table == COMMITS_TABLE or table in self.states)
+
+    @property
+    def unknown_tables(self) -> tuple[str, ...]:
+        """The lake's tables that are of a package which is not installed."""
+        return tuple(table for table in self.states if table not in TABLES)
+
+    @cached_property
+    def unknown_game_types(self) -> tuple[str, ...]:
+        """The game types whose roles the lake has, of packages that are not installed."""
+        types = self.roles["game_type"].unique().sort()
+        return tuple(name for name in types if name not in games.game_type_names())
+
+    @cached_property
+    def roles(self) -> pl.DataFrame:
+        """The table `roles`: of each game type, what it was when its games were ingested."""
+        return self.table(ROLES_TABLE).collect()
+
+    @view_property
+    def changed_game_types(self) -> tuple[str, ...]:
+        """The game types whose roles were others when their games were ingested than here.
+
+        Of games that documents declare also those that have a role more here, and those of which a
+        game ended as none does here, or was credited otherwise. Code gets roles with new versions.
+        """
+        stored, declared = (set(rows.iter_rows()) for rows in (self.roles, registered_roles()))
+        there, in_files = {name for name, *_ in stored}, {*games.game_types_in_files()}
+        changed = {name for name, *_ in stored - declared} & {*games.game_type_names()}
+        changed |= {name for name, *_ in declared - stored} & there & in_files
+        if edited := in_files & {*self.game_types}:
+            credited = self._credited(edited).iter_rows()
+            changed |= {name for name, *ended in credited if not _is_declared(name, *ended)}
+        return tuple(sorted(changed))
+
+    def _credited(self, game_types: Iterable[str]) -> pl.DataFrame:
+        """game_type, outcome, side, win_credit, is_win: how games of these types ended, once each.
+
+        A game that has no outcome is left out.
+        """
+        outcomes = self.table("games").filter("is_finished").select("game_id", "outcome")
+        results = self.stored("results").filter(pl.col("game_type").is_in(list(game_types)))
+        ended = results.join(outcomes.drop_nulls("outcome"), on="game_id")
+        return ended.select("game_type", "outcome", *_CREDITED).unique().collect()
+
+    def file_schema(self, table: str) -> dict[str, pl.DataType]:
+        """The columns of the contract that the table's files have: an older state lacks some."""
+        columns = dict(table_schema(table))
+        if table not in self.existing_tables:
+            return columns
+        known = {field.name for field in self.delta_table(table).schema().fields}
+        return {name: dtype for name, dtype in columns.items() if name in known}
+
+    def delta_table(self, table: str) -> "DeltaTable":
+        """The Delta table at this state's version; raises UsageError for an unknown name.
+
+        Raises LakeError where the table's log names other files than the ingest left.
+        """
+        return self._open(table).delta
+
+    def _open(self, table: str) -> "OpenTable":
+        refuse_forked()
+        if table not in TABLES:
+            raise UsageError(self._no_table(table))
+        if table not in self._opened:
+            if table == COMMITS_TABLE:
+                self._opened[table] = opened_journal(self.table_folder(table), self._version)
+            else:
+                self._opened[table] = opened_at(self.table_folder(table), self.states[table])
+        return self._opened[table]
+
+    def _no_table(self, name: str) -> str:
+        """The text of the error for an unknown table."""
+        return f"no table `{name}`: {suggest_names([name], TABLES)}"
+
+    def is_behind(self) -> bool:
+        """Whether the log of `documents`, as of anything new, goes on after this state."""
+        return has_gone_on(self.table_folder("documents"), self.states["documents"].version)
+
+    def latest_version(self, table: str) -> int:
+        """The table's newest version, which an ingest that was killed may have left behind."""
+        own = self.delta_table(table).version()
+        # The signs that names begin with beside digits come after these.
+        names = [file.name for file in (self.table_folder(table) / "_delta_log").list_files()]
+        is_behind = any(f"{own + 1:020d}" <= name < "_" for name in names)
+        return open_table(self.table_folder(table)).version() if is_behind else own
+
+    def table_folder(self, table: str) -> Location:
+        """Where the table's files are."""
+        return self.path / table
+
+    @cached_property
+    def systems(self) -> dict[str, int]:
+        """The systems that ran the lake's games, and how many each did; the largest first.
+
+        Also in a lake of one system, they are those of the whole lake.
+        """
+        n_rows = known_rows(self.table_folder("games"), self._logged("games", "num_records"))
+        n_games: dict[str, int] = {}
+        mixed = []
+        for name, (low, high) in self._ranges("games", "system").items():
+            if low is not None and low == high:
+                n_games[low] = n_games.get(low, 0) + n_rows[name]
+            else:
+                mixed.append(str(self.table_folder("games") / name))
+        if mixed:
+            counted = (
+                scan_files("games", mixed).group_by("system").len().collect(engine="streaming")
+            )
+            for system, n in counted.iter_rows():
+                n_games[system] = n_games.get(system, 0) + n
+        return dict(sorted(n_games.items(), key=lambda entry: (-entry[1], entry[0])))
+
+    def for_system(self, system: str) -> Self:
+        """The lake with the games of one system alone, in every table that has games.
+
+        Of documents and of the quarantine, it leaves out what belongs to games of other systems. A
+        document without a game is of no system, so it stays. Raises UsageError for a system that
+        ran none of its games.
+
+        >>> lake.for_system("magic")
+        <Lake ...lake after ingest 1, magic alone>
+        """
+        if system == self.system:
+            return self
+        if system not in self.systems:
+            known = (
+                suggest_names([system], self.systems) if self.systems else "the lake has no games"
+            )
+            raise UsageError(f"no game of the system `{system}`: {known}")
+        return self._once_with("system", system)
+
+    def with_names(self, names: Names | str | Path) -> Self:
+        """The lake with models counted under other names than those in logs: see `open_lake`.
+
+        Exact names, by the name in logs, or the path of a TOML file with them. Nothing that is
+        stored changes. Raises UsageError for a map that is wrong.
+
+        >>> joined = lake.with_names({"sim-boreas": "sim-atlas"})
+        >>> joined.table("players").filter(model="sim-boreas").collect().height
+        0
+        """
+        return self._with(names=names_of(names))
+
+    def with_failures(self, failures: Failures) -> Self:
+        """The lake with a game that a side failed as its loss, or left out if it has no result.
+
+        `failures` is "loss" or "exclude", as a lake is opened. A side fails a game if the log says
+        so of one of its seats, see `players.failure`, or if the game has no result that counts and
+        an answer of one of its seats is an outage. For other sides the game is what the log says.
+        Nothing that is stored changes. Raises UsageError for another word.
+
+        >>> lake.with_failures("loss").failures
+        'loss'
+        """
+        if failures not in (known := get_args(Failures)):
+            raise UsageError(f"no failures `{failures}`: {suggest_names([failures], known)}")
+        return self if failures == self.failures else self._once_with("failures", failures)
+
+    @view_property
+    def used_names(self) -> Names:
+        """Those of the lake's `names` that its games have."""
+        models = self.stored("players").select("model").unique().collect(engine="streaming")
+        return {name: self.names[name] for name in self.names.keys() & {*models["model"]}}
+
+    @property
+    def describe_merged_names(self) -> str:
+        """The same in words, empty where no names are joined."""
+        return in_words(self.used_names) if self.names else ""
+
+    @property
+    def view_options(self) -> dict[str, str]:
+        """What its numbers say beside the system, by column: joined names, failures as losses."""
+        said = {"joined_names": self.describe_merged_names, "failures": self.failures}
+        return {name: text for name, text in said.items() if text not in ("", EXCLUDE)}
+
+    def _once_with(self, name: str, value: str) -> Self:
+        """A copy that is kept, since what it answers is asked again and again."""
+        if (name, value) not in self._answers:
+            self._answers[name, value] = self._with(**{name: value})
+        return cast(Self, self._answers[name, value])
+
+    def _with(self, **changed: object) -> Self:
+        """Return a copy that is another view of the same state."""
+        copy = object.__new__(type(self))
+        copy.__dict__ = {
+            name: value
+            for name, value in {**self.__dict__, **changed}.items()
+            if not isinstance(getattr(type(self), name, None), view_property)
+        }
+        return copy
+
+    def for_single_system(self, system: str | None = None) -> Self:
+        """The lake of this system, else of its own, or else of the one with the most games.
+
+        What models do in one harness says nothing of another, so nothing is counted over several.
+        Raises UsageError for a system that ran none of its games.
+        """
+        if system is not None:
+            return self.for_system(system)
+        if self.system is not None or not self.systems:
+            return self
+        return self.for_system(next(iter(self.systems)))
+
+    def split_by_system(self) -> list[Self]:
+        """The lakes of each of its systems, the largest first; a lake without games is one."""
+        if self.system is not None or not self.systems:
+            return [self]
+        return [self.for_system(system) for system in self.systems]
+
+    def table_files(self, table: str) -> list[str]:
+        """The Parquet files that make up the table, absolute paths or URLs.
+
+        In a lake of one system, those that may have rows of it.
+        """
+        return sorted(str(self.table_folder(table) / name) for name in self.file_sizes_bytes(table))
+
+    def file_sizes_bytes(self, table: str) -> dict[str, int]:
+        """The bytes of each of these files, by its name in the table's folder."""
+        return self._of_files(table, self._logged(table, "size_bytes"))
+
+    def row_counts_by_file(self, table: str) -> dict[str, int]:
+        """The rows of each of these files: as its log says, or if it does not, its own footer.
+
+        In a lake of one system only its own rows are counted.
+        """
+        logged = self._of_files(table, self._logged(table, "num_records"))
+        n_rows = known_rows(self.table_folder(table), logged)
+        others = [name for name in n_rows if self._has_other_rows(table, name)]
+        own = [
+            self._own(table, scan_files(table, [str(self.table_folder(table) / name)])).select(
+                pl.len()
+            )
+            for name in others
+        ]
+        counted = (rows.item() for rows in pl.collect_all(own, engine="streaming"))
+        return n_rows | dict(zip(others, counted, strict=True))
+
+    def has_rows_of_other_systems(self, table: str) -> bool:
+        """Whether these files have, or may have, rows of other systems than the lake's own."""
+        return _has_system(table) and any(
+            self._has_other_rows(table, name) for name in self.file_sizes_bytes(table)
+        )
+
+    def _has_other_rows(self, table: str, name: str) -> bool:
+        """Whether a file has, or may have, rows of other systems than the lake's own."""
+        if self.system is None:
+            return False
+        if _has_system(table):
+            return self._ranges(table, "system")[name] != (self.system, self.system)
+        return self.is_shared_by_systems(table)
+
+    def is_shared_by_systems(self, table: str) -> bool:
+        """Whether rows of the table can belong to games of other systems, by their `game_id` alone.
+
+        The tables of documents have no system, since most of their rows are known before a game is.
+        """
+        is_of_games = "game_id" in table_schema(table) and not _has_system(table)
+        return is_of_games and self.system is not None and len(self.systems) > 1
+
+    def _of_files(self, table: str, by_file: dict[str, T]) -> dict[str, T]:
+        """The entries of `by_file` whose files may have rows of the lake's system."""
+        system = self.system
+        if system is None or not _has_system(table):
+            return by_file
+        ranges = self._ranges(table, "system")
+        return {name: value for name, value in by_file.items() if _may_have(ranges[name], system)}
+
+    def _ranges(self, table: str, column: str) -> _Ranges:
+        """The smallest and the largest text of a column in each file, from the table's log."""
+        key = table, column
+        if key not in self._known_ranges:
+            lows, highs = (self._logged(table, f"{end}.{column}") for end in ("min", "max"))
+            self._known_ranges[key] = {name: (low, highs[name]) for name, low in lows.items()}
+        return self._known_ranges[key]
+
+    @view_property
+    def game_types(self) -> tuple[str, ...]:
+        """The game types that are seen in this lake, in the order of all."""
+        types = self.table("games").select(pl.col("game_type").unique())
+        played = set(types.collect(engine="streaming")["game_type"])
+        return (
+            *(name for name in games.game_type_names() if name in played),
+            *sorted(played - {*games.game_type_names()}),
+        )
+
+    def may_have_game_type(self, table: str, game_type: str) -> bool:
+        """Whether a file of the table can have rows of the game type, as its log says."""
+        return any(_may_have(ends, game_type) for ends in self._ranges(table, "game_type").values())
+
+    def _logged(self, table: str, column: str) -> dict[str, Any]:
+        """What the table's log says of each file; a table that the lake lacks has none."""
+        if table in TABLES and table != COMMITS_TABLE and table not in self.states:
+            return {}
+        return self._open(table).log_values(column)
+
+    def table(self, table: str) -> pl.LazyFrame:
+        """The table as a lazy polars frame, with the columns and types of its contract.
+
+        >>> votes = lake.table("votes").filter("is_tested")
+        >>> votes.select("model", "is_correct").collect().height
+        96
+        """
+        if table == "results" and self.failures == LOSS:
+            return self.failed_results().select(*table_schema(table))
+        return self._named(table)
+
+    def failed_results(self) -> pl.LazyFrame:
+        """The results with a game that a side failed as its loss, and `is_failed`.
+
+        >>> lake.failed_results().filter("is_failed").collect().height
+        0
+        """
+        return with_losses(self._named)
+
+    def _named(self, table: str) -> pl.LazyFrame:
+        return joined(table, self.stored(table), self.names, lambda: self.stored("players"))
+
+    def stored(self, table: str) -> pl.LazyFrame:
+        """The table as it is stored, with the names of models and the results as logs have them.
+
+        >>> lake.stored("votes").collect().height
+        192
+        """
+        files = self.table_files(table)
+        rows = scan_files(table, files) if files else empty_table(table).lazy()
+        return self._own(table, rows)
+
+    def _own(self, table: str, rows: pl.LazyFrame) -> pl.LazyFrame:
+        """The rows of a table without those of other systems."""
+        if self.is_shared_by_systems(table):
+            own = pl.concat([self.table("games").select("game_id"), _NO_GAME.lazy()])
+            return rows.join(own, on="game_id", how="semi", nulls_equal=True)
+        return rows.filter(system=self.system) if self.has_rows_of_other_systems(table) else rows
+
+
+def _is_declared(
+    game_type: str, outcome: str, side: str, credit: float | None, is_win: bool | None
+) -> bool:
+    """Whether a game of the type ends so here for this side; a log may state what has no credit."""
+    ending = games.game_definition(game_type).ending(outcome)
+    if ending is None:
+        return False
+    return ending.credit(side) in (None, credit) and ending.is_win(side) in (None, is_win)
+
+
+def _has_system(table: str) -> bool:
+    return "system" in table_schema(table)
+
+
+def _may_have(ends: tuple[str | None, str | None], value: str) -> bool:
+    """Whether a column may have the value, by its smallest and largest one."""
+    low, high = ends
+    return low is None or high is None or low <= value <= high

@@ -1,0 +1,648 @@
+"""The pages of long lists, a page at a time: games, the rows behind a value, what is missing."""
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any, Literal
+
+import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
+
+from pipeline.column import polars_schema
+from pipeline.errors import PipelineError, UsageError
+from pipeline.events.contracts import TABLES
+from pipeline.games import competitions, game_definitions, role_names
+from pipeline.lake_methods import LakeWithMethods
+from pipeline.metrics import evidence as evidence_rows
+from pipeline.metrics.completeness import unknown_game_notes
+from pipeline.metrics.evidence import (
+    EVIDENCE_SUM_COLUMNS,
+    evidence_parts,
+    format_value_sum,
+    sorted_page,
+)
+from pipeline.metrics.registry import metric_names, metric_titles
+from pipeline.metrics.request import check_role_columns
+from pipeline.metrics.win_rate import RESULT_NAMES
+from pipeline.pages.content import (
+    AFTER,
+    EDITION,
+    GAME_TYPE,
+    METRIC,
+    ROWS as content_ROWS,
+    SAME_EDITION,
+    Content,
+    Faults,
+    Field,
+    Page,
+    address,
+    first_rows,
+    given,
+    head,
+    listing,
+    sort_of,
+    sorting,
+)
+from pipeline.plots import plot_columns
+from pipeline.query_processes import QueryProcesses
+from pipeline.render.table import ID_PREFIX_LENGTH
+from pipeline.reports import documents as document_rows, games as game_rows
+from pipeline.reports.audit import FINDING_TITLES, findings_parts
+from pipeline.reports.documents import SEARCH_COLUMNS as COLUMNS, SearchResult
+from pipeline.reports.sql_views import describe_row, find_views, schema_names
+from pipeline.reports.transcript import Transcript
+from pipeline.reports.transcript_items import (
+    EVERYBODY,
+    TranscriptItem,
+    game_title,
+    player_table,
+    transcript_items,
+)
+from pipeline.text_format import decode_bytes_visibly
+from pipeline.vocabulary import Phase
+
+# --- games --------------------------------------------------------------------------------------
+
+_OF_GAMES = (
+    *("model", "other", "game_type", "role", "result", "outcome"),
+    *("competition", "setting_id", "path"),
+)
+
+
+def games(lake: LakeWithMethods, asked: Any) -> Content:
+    """A page of the games that meet all conditions."""
+
+    def found(**conditions: Any) -> pl.DataFrame:
+        return _games(lake, asked, **conditions)
+
+    return listing(asked, game_rows.GAMES_COLUMNS, found, _OF_GAMES, title="Games")
+
+
+def _games(lake: LakeWithMethods, asked: Any, other: str = "", **conditions: Any) -> pl.DataFrame:
+    """The games that meet the conditions; those with an `other` model are between the two."""
+    if other and not asked.model:
+        raise UsageError("name the model that it played with")
+    between = (asked.model, other) if other else None
+    seen = lake.for_system(asked.system) if asked.system else lake
+    return seen.games(**conditions, between=between)
+
+
+# --- documents ----------------------------------------------------------------------------------
+
+RAW_SHOWN = 600
+_OF_DOCUMENTS = ("status", "source", "reason", "path")
+
+
+def documents(lake: LakeWithMethods, asked: Any) -> Content:
+    """The counts, or a page of the documents that meet all conditions, sorted by place.
+
+    The counts are shown where nothing is asked for. `refused` are the rows of the quarantine that
+    are about the documents shown, with the beginning of the `raw` bytes as text.
+    """
+    if not _is_narrowed(asked):
+        parts = {"is_counted": True, "refused": pl.DataFrame()}
+        return Content(title="Documents", rows=lake.document_counts(), parts=parts)
+    shown = listing(
+        asked, document_rows.DOCUMENT_COLUMNS, lake.documents, _OF_DOCUMENTS, title="Documents"
+    )
+    return replace(shown, parts={"is_counted": False, "refused": _refused(lake, shown.rows)})
+
+
+def _is_narrowed(asked: Any) -> bool:
+    return any(getattr(asked, name) for name in (*_OF_DOCUMENTS, "sort", "after"))
+
+
+def _refused(lake: LakeWithMethods, documents: pl.DataFrame) -> pl.DataFrame:
+    """What is refused of these documents, in order."""
+    location, order = pl.concat_str("source", pl.lit("/"), "path"), document_rows.QUARANTINE_ORDER
+    places = documents.select(location)["source"].implode()
+    raw = pl.col("raw").bin.head(RAW_SHOWN)  # of each refused document there are up to 64 KiB
+    refused = lake.table("quarantine").filter(location.is_in(places))
+    rows = refused.select(*order, raw=raw, location=location).sort(order, nulls_last=True).collect()
+    texts = [None if one is None else decode_bytes_visibly(one) for one in rows["raw"]]
+    return rows.with_columns(pl.Series("raw", texts, pl.String))
+
+
+# --- missing games ------------------------------------------------------------------------------
+
+FIXED = tuple(name for name in game_rows.SETTING_COLUMNS if name != "setting")
+"""What was fixed in a setting, as columns; `setting` is the same as JSON."""
+
+
+def missing(lake: LakeWithMethods, asked: Any) -> Content:
+    """A page of what is missing, sorted by model, competition and game.
+
+    `competitions` has the games that the models asked for lack in each; `fixed` are the columns of
+    what is fixed in a setting.
+    """
+    counts: dict[str, int] = {}
+
+    def found(
+        offset: int,
+        limit: int,
+        sort: str | None = None,
+        descending: bool = False,
+        competition: str | None = None,
+        **wanted: Any,
+    ) -> pl.DataFrame:
+        rows = lake.missing(**wanted)
+        by_competition = rows.group_by("competition", maintain_order=True)
+        counts.update(by_competition.agg(pl.col("n_missing").sum()).iter_rows())
+        if competition:
+            check_role_columns(lake, "competition", [competition])
+            rows = rows.filter(competition=competition)
+        return sorted_page(
+            rows.lazy(),
+            game_rows.MISSING_COLUMNS,
+            ("model", "competition", "game_index", "setting_id"),
+            offset=offset,
+            limit=limit,
+            sort=sort,
+            descending=descending,
+        ).collect()
+
+    shown = listing(
+        asked,
+        game_rows.MISSING_COLUMNS,
+        found,
+        ("model", "competition"),
+        title="Missing games",
+    )
+    return replace(
+        shown,
+        parts={"competitions": counts, "fixed": FIXED},
+        choices={"competition": tuple(counts)},
+    )
+
+
+# --- the rows behind a value --------------------------------------------------------------------
+
+ROWS: dict[str, dict[str, Any]] = {
+    "hits": {"hit": True},
+    "misses": {"hit": False},
+    "unclear": {"unclear": True},
+}
+_OF_EVIDENCE = ("model", "game_type", "where")
+
+
+def evidence(lake: LakeWithMethods, asked: Any) -> Content:
+    """A page of the rows that the metric counted: who did what, and the message it was read from.
+
+    `head` is the metric's, and `sum` are the rows of `evidence_sum`, on the first page alone.
+    """
+    in_edition = metric_names(asked.edition)
+    metric_head = head(
+        asked.metric if asked.metric in in_edition else in_edition[0],
+        asked.edition,
+        lake.game_types,
+    )
+    shown = listing(
+        asked,
+        evidence_rows.EVIDENCE_COLUMNS,
+        lake.evidence_page,
+        _OF_EVIDENCE,
+        title=f"Evidence of {metric_head.title}",
+        first={"metric": {"metric": asked.metric, "edition": asked.edition}},
+        last={"hit": ROWS.get(asked.hit, {})},
+    )
+    faults, total = Faults(shown.faults), pl.DataFrame(schema=polars_schema(EVIDENCE_SUM_COLUMNS))
+    if not asked.after and not faults:
+        with faults.record("where" if asked.where else "metric"):
+            total = _sum(lake, asked)
+    return replace(shown, parts={"head": metric_head, "sum": total}, faults=faults)
+
+
+def _slice(asked: Any) -> dict[str, Any]:
+    return {"edition": asked.edition, **given(asked, *_OF_EVIDENCE)}
+
+
+def _sum(lake: LakeWithMethods, asked: Any) -> pl.DataFrame:
+    """The rows of `evidence_sum`; those of one model from the values of all."""
+    wanted = _slice(asked)
+    if asked.model:
+        of_all = _values(lake, asked.metric, **wanted | {"model": None})
+        for row in of_all.filter(model=asked.model).iter_rows(named=True):
+            return format_value_sum(row, asked.edition)
+    return lake.evidence_sum(asked.metric, **wanted)
+
+
+@lru_cache(maxsize=16)
+def _values(lake: LakeWithMethods, metric: str, **wanted: Any) -> pl.DataFrame:
+    """The values of all models, kept for a reader who goes from model to model."""
+    return lake.metrics(metric=metric, by=["model"], **wanted)
+
+
+PAGES = {
+    "games": Page(
+        address(
+            *sorting(),
+            AFTER,
+            Field("model", "Model", hint="any", size=16),
+            Field("other", "And model", hint="any", size=16),
+            GAME_TYPE,
+            Field("role", "Role", values=lambda *_: role_names(), nothing="any"),
+            Field("result", "Result", values=lambda *_: RESULT_NAMES, nothing="any"),
+            Field("outcome", "Outcome", values=lambda *_: game_rows.OUTCOME_CHOICES, nothing="any"),
+            Field("competition", "Competition", values=lambda *_: competitions(), nothing="any"),
+            Field("setting_id", "Setting begins with", hint="id", size=12),
+            Field("system"),
+            Field("path", "File contains", hint="path"),
+            SAME_EDITION,
+            report="games",
+        ),
+        games,
+        lane="quick",
+        whole=lambda lake, asked: [
+            _games(lake, asked, **given(asked, *_OF_GAMES), **sort_of(asked))
+        ],
+    ),
+    "documents": Page(
+        address(
+            *sorting(),
+            AFTER,
+            Field("status", "Status", values=lambda *_: document_rows.STATUSES, nothing="any"),
+            Field("source"),
+            Field("reason"),
+            Field("path", "File contains", hint="path"),
+        ),
+        documents,
+        lane="quick",
+        whole=lambda lake, asked: [
+            lake.documents(**given(asked, *_OF_DOCUMENTS), **sort_of(asked))
+            if _is_narrowed(asked)
+            else lake.document_counts()
+        ],
+    ),
+    "missing": Page(
+        address(
+            *sorting(),
+            AFTER,
+            Field("model", "Model", hint="all"),
+            Field("competition", "Competition", nothing="all"),
+            is_of_system=True,
+        ),
+        missing,
+        whole=lambda lake, asked: [lake.missing(**given(asked, "model", "competition"))],
+    ),
+    "evidence": Page(
+        address(
+            METRIC,
+            Field("model", "Model", hint="all", size=14),
+            GAME_TYPE,
+            Field(
+                "hit",
+                "Rows",
+                Literal["", "hits", "misses", "unclear"],
+                values=lambda *_: ROWS,
+                nothing="hits and misses",
+            ),
+            Field("where", "Where", hint="role = 'civilian'", size=24),
+            EDITION,
+            AFTER,
+            is_of_system=True,
+        ),
+        evidence,
+        whole=lambda lake, asked: evidence_parts(
+            lake, asked.metric, **_slice(asked), **ROWS.get(asked.hit, {})
+        ),
+    ),
+}
+
+# The pages of what a lake has: tables, SQL over them, words in messages, gaps in its games.
+
+# --- tables -------------------------------------------------------------------------------------
+
+SAMPLE = 20
+
+
+def tables(lake: LakeWithMethods, asked: Any) -> Content:
+    """The tables with their sizes, and one of them, or a view, in detail.
+
+    `rows` is a row for each table, or the sample of the table that is asked for. Of a view there is
+    no sample, which could take long: `rows` are its `columns`.
+    """
+    name, sizes = asked.table, lake.tables()
+    if not name:
+        parts = {"sizes": sizes, "columns": None, "meaning": None, "is_view": False}
+        return Content(title="Tables", rows=sizes, parts=parts)
+    views, columns = find_views([name]), lake.schema(name)
+    return Content(
+        title=f"{'View' if views else 'Table'} {name}",
+        rows=columns.select("column", "type", "description")
+        if views
+        else lake.table(name).head(SAMPLE).collect(),
+        parts={
+            "sizes": sizes,
+            "columns": columns,
+            "meaning": describe_row(name, views).rstrip("."),
+            "is_view": name not in TABLES,
+        },
+    )
+
+
+# --- SQL ----------------------------------------------------------------------------------------
+
+SQL_SECONDS = 20.0
+SQL_MEMORY = 2**30
+SHOWN = 1000
+"""A page shows so many rows; `.csv` and `.json` have all."""
+
+
+def sql(lake: LakeWithMethods, asked: Any) -> Content:
+    """The result of the query, from a process of its own; nothing before there is one.
+
+    The plot is of two of its columns, `place` is where the query fails. `columns` are those of the
+    tables, and `schemas` those of the views.
+    """
+    faults, rows, place, notes = Faults(), pl.DataFrame(), "", []
+    has_query = bool(asked.query.strip())
+    try:
+        if has_query:
+            with QueryProcesses(timeout=SQL_SECONDS, memory=SQL_MEMORY) as sandbox:
+                rows = sandbox.sql(lake, asked.query)
+    except PipelineError as error:
+        faults["query"] = getattr(error, "message", str(error))
+        place = getattr(error, "place", "")
+    is_plotted = bool(asked.x and asked.y and not faults)
+    try:
+        if is_plotted:
+            plot_columns(rows, asked.x, asked.y)
+    except UsageError as error:  # the columns may be those of the query before
+        is_plotted, notes = False, [f"no plot: {error}"]
+    return Content(
+        title="SQL",
+        rows=rows,
+        parts={
+            "columns": lake.schema(),
+            "schemas": tuple(schema_names()),
+            "place": place,
+            "has_run": has_query and not faults,
+            "is_plotted": is_plotted,
+            "shown": SHOWN,
+            "timeout": SQL_SECONDS,
+        },
+        notes=notes,
+        faults=faults,
+    )
+
+
+# --- search -------------------------------------------------------------------------------------
+
+SEARCH_SECONDS = 10.0
+MOST_FOUND = 100_000
+"""A CSV has at most so many messages."""
+
+
+def search(lake: LakeWithMethods, asked: Any) -> Content:
+    """The messages that have all of the words; nothing before there is anything to search for."""
+    faults, hits = (
+        Faults(),
+        SearchResult(pl.DataFrame(schema=polars_schema(COLUMNS)), 0, 0, "", None),
+    )
+    if asked.words or asked.secret:
+        with faults.record("words"):
+            hits = _hits(lake, asked, content_ROWS, asked.after or None)
+    return Content(
+        title="Search",
+        rows=hits.rows,
+        after=hits.key,
+        parts={
+            "n_searched": hits.n_searched,
+            "n_messages": hits.n_messages,
+            "stopped": hits.stopped or None,
+            "timeout": SEARCH_SECONDS,
+        },
+        faults=faults,
+    )
+
+
+def all_found(lake: LakeWithMethods, asked: Any) -> Iterable[pl.DataFrame]:
+    """All messages found, whatever the page; raises UsageError where they take too long."""
+    if not (asked.words or asked.secret):
+        return [search(lake, asked).rows]
+    hits = _hits(lake, asked, MOST_FOUND, None)
+    if hits.stopped != "end":
+        raise UsageError(
+            f"the search stopped after {hits.n_searched:,} of {hits.n_messages:,} messages: ask "
+            "for less, or use `magic search --format csv`"
+        )
+    return [hits.rows]
+
+
+def _hits(lake: LakeWithMethods, asked: Any, limit: int, after: str | None) -> SearchResult:
+    flags = {name: getattr(asked, name) for name in ("secret", "aloud", "tested")}
+    more = given(asked, "model", "game_type") | flags
+    return lake.search(asked.words, **more, limit=limit, timeout=SEARCH_SECONDS, after=after)
+
+
+# --- gaps and contradictions --------------------------------------------------------------------
+
+
+def completeness(lake: LakeWithMethods, asked: Any) -> Content:
+    """The games of each model and competition, and the bounds of values."""
+    return Content(
+        title="Completeness",
+        rows=lake.completeness(expected=asked.expected),
+        parts={"readability": lake.readability(edition=asked.edition, expected=asked.expected)},
+    )
+
+
+def audit(lake: LakeWithMethods, asked: Any) -> Content:
+    """How often logs contradict themselves, and the first findings of the kind asked for."""
+    chosen, findings = given(asked, "model"), None
+    if asked.kind:
+        findings = first_rows(findings_parts(lake, asked.kind, **chosen), content_ROWS)
+    return Content(
+        title="Audit",
+        rows=lake.audit(**chosen),
+        parts={
+            "findings": None if findings is None else findings.head(content_ROWS),
+            "finding": FINDING_TITLES[asked.kind] if asked.kind else None,
+            "is_cut": findings is not None and findings.height > content_ROWS,
+        },
+    )
+
+
+LOOKUPS = {
+    "tables": Page(address(Field("table")), tables, lane="quick"),
+    "sql": Page(address(Field("query"), Field("x"), Field("y")), sql, lane="free"),
+    "search": Page(
+        address(
+            Field("words", "Words", hint="all of these words", size=30),
+            Field("model", "Speaker’s model", hint="any", size=16),
+            GAME_TYPE,
+            Field("secret", "says the secret word", bool, False),
+            Field("aloud", "said to other players", bool, False),
+            Field("tested", "tested players only", bool, False),
+            Field("roles", kind=bool, default=True),
+            SAME_EDITION,
+            AFTER,
+        ),
+        search,
+        lane="search",
+        whole=all_found,
+    ),
+    "completeness": Page(
+        address(
+            Field("expected", "Games expected", int | None, None, hint="as others played", size=14),
+            EDITION,
+            is_of_system=True,
+            report="completeness",
+        ),
+        completeness,
+    ),
+    "audit": Page(
+        address(Field("kind"), Field("model")),
+        audit,
+        whole=lambda lake, asked: findings_parts(lake, asked.kind, **given(asked, "model")),
+        frame="findings",
+    ),
+}
+
+# The page of one whole game, or of two side by side.
+#
+# As long as roles are hidden, messages stay, since they are the game. Whatever else depends on who
+# has which role goes: columns, rows of events, and what metrics counted, since a metric of roles
+# counts only those of one side.
+
+
+class OneGame(Struct, frozen=True):
+    """One game as it is shown.
+
+    `counted` are the places of the parts in which something was counted, and `private` those of
+    messages that may say a role, which are hidden.
+    """
+
+    game: Mapping[str, Any]
+    players: tuple[Mapping[str, Any], ...]
+    parts: tuple[TranscriptItem, ...]
+    counted: tuple[str, ...]
+    private: tuple[str, ...]
+
+
+def content(lake: LakeWithMethods, asked: Any) -> Content:
+    """The game, and the one beside it.
+
+    `rows` are the messages of the first game; `games` are one or two. `are_roles_hidden` says that
+    the game has roles and that they are not shown, and so neither is what was counted in it.
+    """
+    if not asked.game:
+        raise UsageError("this page needs a game: choose one on the page of games")
+    ids = [asked.game, *([asked.beside] if asked.beside else [])]
+    whole = [lake.game(one, edition=asked.edition) for one in ids]
+    hides = [has_roles(one.game) and not asked.roles for one in whole]
+    transcripts = [without_roles(one) if h else one for one, h in zip(whole, hides, strict=True)]
+    shown = tuple(
+        _one_game(one, asked, hides_roles=h) for one, h in zip(transcripts, hides, strict=True)
+    )
+    counted = pl.concat([one.counted for one in transcripts])
+    marked = counted["metric"].unique(maintain_order=True)
+    return Content(
+        title=" beside ".join(
+            f"{game_title(one.game).capitalize()} {str(one.game['game_id'])[:ID_PREFIX_LENGTH]}"
+            for one in transcripts
+        ),
+        rows=transcripts[0].tables["messages"],
+        parts={
+            "games": shown,
+            "counted": counted,
+            "metrics": {name: metric_titles()[name] for name in marked},
+            "are_roles_hidden": any(hides),
+        },
+        unknown=unknown_game_notes(lake, {str(one.game["game_type"]) for one in transcripts}),
+    )
+
+
+def _one_game(transcript: Transcript, asked: Any, *, hides_roles: bool) -> OneGame:
+    is_wanted = pl.lit(value=True) if not asked.metric else pl.col("metric") == asked.metric
+    shown = transcript_items(
+        transcript.tables, transcript.counted.filter(is_wanted), transcript.sources
+    )
+    return OneGame(
+        game=transcript.game,
+        players=tuple(player_table(transcript.tables).to_dicts()),
+        parts=tuple(shown),
+        counted=tuple(part.place for part in shown if part.is_counted),
+        # A private message, other than a vote for a player, is often about a role.
+        private=tuple(
+            part.place
+            for part in shown
+            if hides_roles and part.message is not None
+            if part.to != EVERYBODY and part.message["phase"] != Phase.VOTE
+        ),
+    )
+
+
+# --- hidden roles -------------------------------------------------------------------------------
+
+_PLAYER_COLUMNS = ("role", "side", "competition")
+# A path has the role that its model was tested in, and an outcome says who of the voted was hidden.
+_GAME_COLUMNS = (
+    *("path", "source", "outcome", "outcome_code", "word", "other_word", "hidden_player"),
+    *("tested_player", "setting", "ended_by"),
+)
+# What all players see of a game, and in it the columns that only one who knows the roles can fill.
+# A cause is that of a side: werewolves attack only others.
+_SHOWN: Mapping[str, tuple[str, ...]] = {
+    "games": _GAME_COLUMNS,
+    "players": (),
+    "messages": (),
+    "votes": ("is_correct",),
+    "eliminations": ("cause",),
+    "team_proposals": (),
+    "team_votes": (),
+}
+_SPEAKER_COLUMNS = ("player", "seat", "model", "is_tested")
+_IS_NOTE = pl.col("seat").is_null() & ~pl.col("visible_to").list.contains(pl.lit(EVERYBODY))
+
+
+def has_roles(game: Mapping[str, object]) -> bool:
+    """Whether the players of the game have hidden roles."""
+    kind = game_definitions().get(str(game["game_type"]))
+    # Of a game whose package is gone nobody knows it.
+    return kind is None or kind.has_sides
+
+
+def without_roles(transcript: Transcript) -> Transcript:
+    """The game without whatever says a role, but for the texts of messages.
+
+    Whoever was sent a private note of the moderator is left out too, and so is whoever spoke where
+    only some roles speak."""
+    tables = {
+        name: _without(
+            rows if name in _SHOWN else rows.clear(), *_PLAYER_COLUMNS, *_SHOWN.get(name, ())
+        )
+        for name, rows in transcript.tables.items()
+    }
+    tables["messages"] = _messages(tables["messages"], str(transcript.game["game_type"]))
+    return replace(transcript, tables=tables, counted=transcript.counted.clear())
+
+
+def _messages(messages: pl.DataFrame, game_type: str) -> pl.DataFrame:
+    known = game_definitions().get(game_type)
+    is_secret = pl.col("phase").is_in(known.secret_phases if known else [])
+    nobody = pl.when(_IS_NOTE | is_secret).then(pl.lit([], pl.List(pl.String)))
+    return messages.with_columns(
+        nobody.otherwise("visible_to").alias("visible_to"),
+        *(pl.when(~is_secret).then(name).alias(name) for name in _SPEAKER_COLUMNS),
+    )
+
+
+def _without(rows: pl.DataFrame, *columns: str) -> pl.DataFrame:
+    known = [name for name in columns if name in rows.columns]
+    return rows.with_columns(pl.lit(None, rows.schema[name]).alias(name) for name in known)
+
+
+OF_GAME = {
+    "game": Page(
+        address(
+            Field("game"),
+            Field("beside"),
+            Field("metric"),
+            SAME_EDITION,
+            Field("roles", kind=bool, default=True),
+        ),
+        content,
+        lane="quick",
+    )
+}

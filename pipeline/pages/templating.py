@@ -1,0 +1,518 @@
+"""Contents as HTML, JSON and CSV.
+
+A page of HTML is a fragment: its host puts it into a frame of its own, and says by `link` where
+other pages are.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache, partial
+from itertools import chain
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+from urllib.parse import urlencode
+
+import msgspec
+import polars as pl
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from msgspec.structs import replace
+
+from pipeline import column, plots, text_format
+from pipeline.column import display_name as column_words, polars_schema
+from pipeline.errors import UsageError, suggest_names
+from pipeline.lake_methods import LakeWithMethods
+from pipeline.metrics.completeness import unknown_game_notes
+from pipeline.metrics.registry import metric_title
+from pipeline.metrics.request import LOSSES_REFUSED, check_models
+from pipeline.pages import list_pages, value_pages
+from pipeline.pages.content import (
+    EDITION,
+    GAME_TYPE,
+    METRIC,
+    WHERE,
+    Address,
+    Content,
+    Faults,
+    Field,
+    Page,
+    address as content_address,
+    answered,
+    bar,
+    describe_slice,
+    here,
+    models_of,
+    narrowed_to,
+    number as content_number,
+    table,
+    to,
+    to_model,
+)
+from pipeline.parameters import REPEATABLE_HELP, Parameter
+from pipeline.registry import REPORTS
+from pipeline.render import build_result_table, html
+from pipeline.render.html import MAX_CELL_CHARACTERS
+from pipeline.reports.registry import Report, find_report
+from pipeline.reports.transcript_items import EVERYBODY, describe_hit, hit_sign, hit_style
+from pipeline.serialization import escape_terminal_json, iter_json_records, iter_spreadsheet_csv
+from pipeline.text_format import escape_unprintable
+from pipeline.vocabulary import ALL_GAME_TYPES, EDITIONS, EXCLUDE, LOSS, PAPER, RELEASE
+
+# Which pages there are, those of declared reports among them, and what an address says to one.
+
+_KNOWN = {one.name: one for one in (EDITION, GAME_TYPE, WHERE)}
+_OF_THE_SERVER = ("engine", "master")
+"""What an address does not choose."""
+
+
+def page_of(report: Report) -> Page:
+    """The page of a report: its parameters are the fields of the form."""
+    fields = [field for one in report.parameters for field in _fields(one)]
+    asks = content_address(
+        *fields,
+        is_of_system=report.is_of_system,
+        has_losses=report.has_losses,
+        in_title=tuple(one.name for one in fields if one.are_names),
+        report=report.name,
+    )
+    return Page(asks, partial(_content, report))
+
+
+def _fields(asked: Parameter) -> Iterator[Field]:
+    """The fields of a parameter: of one that takes two names, one for each."""
+    name, kind, is_several, default, declared = asked
+    if name in _OF_THE_SERVER:
+        return
+    label = column_words(name.removeprefix("n_"))
+    if name == "metric":
+        nothing = "all" if is_several else None
+        yield replace(METRIC, default="" if is_several else default or "", nothing=nothing)
+    elif name in _KNOWN:
+        yield _KNOWN[name]
+    elif declared.suggested == "models":
+        help = declared.help.removesuffix(REPEATABLE_HELP)
+        # `[MODEL OTHER]` takes a model and another one.
+        named = declared.metavar.strip("[]").lower().split()
+        for one in named if declared.is_argument else [name]:
+            own, of_lake = column_words(one).capitalize(), lambda lake, _: models_of(lake)
+            yield Field(one, own, values=of_lake, nothing="any", are_names=True, help=help)
+    elif kind is bool:
+        yield Field(name, label, bool, default)
+    elif get_origin(kind) is Literal:
+        choices = get_args(kind)
+        yield Field(name, label.capitalize(), values=lambda *_: choices, nothing="any")
+    else:
+        hint = "" if default in (None, ...) else f"{default:g}" if kind in (int, float) else default
+        size = 6 if kind in (int, float) else 18
+        yield Field(name, label.capitalize(), hint=hint, size=size)
+
+
+def _content(report: Report, lake: LakeWithMethods, asked: Any) -> Content:
+    """What the report answers to the address; `about` says in a sentence what it is."""
+    faults, names, is_asked = Faults(), list[str](), True
+    fields = {one.name: [field.name for field in _fields(one)] for one in report.parameters}
+    required = [one.name for one in report.parameters if one.default is ...]
+    first = fields[required[0]][-1] if required else ""
+    given: dict[str, dict[str, Any]] = {first: {}}  # with all that is required
+    for one in report.parameters:
+        own = fields[one.name]
+        said = {
+            name: text for name in own if (text := getattr(asked, name)) not in ("", ALL_GAME_TYPES)
+        }
+        names += said.values() if one.declared.suggested == "models" else ()
+        for name in said if one.declared.is_argument else ():
+            with faults.record(name):
+                check_models(lake, (said[name],))
+        is_required = one.name in required
+        for field in own[-1:] if said else ():
+            with faults.record(field):
+                value = _value(one, [*said.values()])
+                given.setdefault(first if is_required else field, {})[one.name] = value
+        is_asked &= bool(said) or not is_required
+    rows = None
+    if is_asked and not faults:
+        rows, faults = answered(getattr(lake, report.name), given)
+    rows = pl.DataFrame(schema=polars_schema(report.columns)) if rows is None or faults else rows
+    options = {name: value for part in given.values() for name, value in part.items()}
+    shown = build_result_table(report.name, rows, **options)
+    return Content(
+        title=f"{report.title} for {' and '.join(names)}" if names else report.title,
+        rows=rows,
+        parts={
+            "about": report.help.partition("\n\n")[0].replace("\n", " "),
+            "is_drawn": report.is_drawn,
+            "nothing": (shown.nothing or "Nothing was found") if is_asked else "",
+        },
+        notes=shown.notes if rows.height else (),
+        faults=faults,
+    )
+
+
+def _value(asked: Parameter, given: list[Any]) -> Any:
+    """What the fields of a parameter say; raises UsageError for what is no number."""
+    if asked.is_several:
+        return asked.declared.checked(given, is_several=True, default=asked.default)
+    value = next(iter(given), "")
+    return content_number(value) if asked.kind in (int, float) else value
+
+
+# --- all pages ------------------------------------------------------------------------------------
+
+_PLACE = re.compile(r"`\$\.(\w+)`$")
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+PAGES = {
+    **{name: page_of(find_report(name)) for name in REPORTS},
+    **list_pages.OF_GAME,
+    **list_pages.PAGES,
+    **list_pages.LOOKUPS,
+    **value_pages.PAGES,
+}
+NAMES = tuple(sorted(PAGES))
+
+
+def page(name: str) -> Page:
+    """The page of this name; raises UsageError if there is none."""
+    if name not in PAGES:
+        raise UsageError(f"no page `{name}`: {suggest_names([name], NAMES)}")
+    return PAGES[name]
+
+
+def content(name: str, lake: Any, asked: Address) -> Content:
+    """What a page shows of the lake; raises UsageError for what is wrong with the request."""
+    seen = _seen(lake, asked)
+    shown = page(name).content(seen, asked)
+    listed = {one.name: one.values(seen, asked) for one in asked.FIELDS if one.values}
+    choices = {field: tuple(values) for field, values in (listed | {**shown.choices}).items()}
+    common = {"systems": seen.systems, "choices": choices, "seen_as": seen.view_options}
+    if _is_refused(asked):
+        common["faults"] = {**shown.faults, "failures": LOSSES_REFUSED}
+    if asked.IS_OF_SYSTEM:
+        system = seen.system if shown.system is None else shown.system
+        common |= {
+            "system": system,
+            "unknown": unknown_game_notes(seen),
+            "game_types": seen.game_types,
+        }
+    return msgspec.structs.replace(shown, **common)
+
+
+def _seen(lake: Any, asked: Address) -> Any:
+    """The lake as the page sees it: one that counts sees one system, and failures as it says."""
+    failures = getattr(asked, "failures", "") or lake.failures
+    has_losses = asked.HAS_LOSSES and not _is_refused(asked)
+    lake = lake.with_failures(failures if has_losses else EXCLUDE)
+    return (
+        lake.for_single_system(getattr(asked, "system", "") or None) if asked.IS_OF_SYSTEM else lake
+    )
+
+
+def _is_refused(asked: Address) -> bool:
+    """Whether failures are to count as losses in an edition that has its own rule."""
+    return getattr(asked, "failures", "") == LOSS and getattr(asked, "edition", "") == RELEASE
+
+
+def csv_parts(
+    name: str, lake: Any, asked: Address, shown: Content | None = None
+) -> Iterable[pl.DataFrame]:
+    """All rows of a page, some at a time; raises UsageError for what is wrong with the request.
+
+    `shown` is the page's content where it is there already.
+    """
+    wanted = page(name)
+    if wanted.whole is not None and (asked.frame or "rows") == wanted.frame:
+        return wanted.whole(_seen(lake, asked), asked)
+    contents = shown or content(name, lake, asked)
+    if contents.faults:
+        raise UsageError("; ".join(contents.faults.values()))
+    return [contents.frame(asked.frame or "rows")]
+
+
+def parameters(name: str, given: Mapping[str, str]) -> Address:
+    """The page's parameters as typed values; empty texts are left out.
+
+    Raises UsageError for an unknown parameter, or for a value that it cannot have.
+    """
+    wanted = page(name).parameters
+    known = wanted.__struct_fields__
+    if strangers := [one for one in given if one not in known]:
+        names = ", ".join(known) or "none"
+        raise UsageError(f"no parameter {', '.join(strangers)[:200]}: this page has {names}")
+    texts = {one: text for one, text in given.items() if text}
+    try:
+        return msgspec.convert(texts, wanted, strict=False)
+    except msgspec.ValidationError as error:
+        raise UsageError(_why_wrong(error, wanted, texts)) from None
+
+
+def _why_wrong(
+    error: msgspec.ValidationError, wanted: type[Address], texts: Mapping[str, str]
+) -> str:
+    """What is wrong with a parameter; of one that is a choice, what can be chosen."""
+    place = _PLACE.search(str(error))
+    name = place[1] if place else ""
+    kind = get_type_hints(wanted).get(name)
+    choices = ("true", "false") if kind is bool else get_args(kind)
+    known = [one for one in choices if isinstance(one, str)]
+    if not known:
+        return f"a parameter is wrong: {error}"
+    return f"no {name} `{texts[name][:200]}`: {suggest_names([texts[name]], filter(None, known))}"
+
+
+Link = Callable[..., str | None]
+"""The address of a page with parameters; None where the host does not have it."""
+NULL = text_format.NULL_TEXT
+LONG_MESSAGE = 1_200
+"""A longer message is shown folded."""
+LONG_ALONE = 240
+"""So is a message of more characters that no other player saw: a thought, an analysis."""
+LONGEST_MESSAGE = 100_000
+"""Of a longer text a page shows the beginning: JSON and CSV have the whole."""
+MOST_CHARACTERS = 128 * 2**20
+"""An answer as CSV or JSON has at most so many characters, since it is held in memory."""
+
+
+@cache
+def template_environment() -> Environment:
+    """The templates, with what they can call. Everything that they insert is escaped."""
+    templates = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        # A null as a dash, and no text that hides or turns another.
+        finalize=lambda value: (
+            NULL if value is None else escape_unprintable(value) if type(value) is str else value
+        ),
+    )
+    templates.filters |= {
+        "text": text,
+        "number": lambda value, decimals=3: text_format.format_values([value], decimals)[0],
+        "words": lambda value: (
+            NULL if value is None else escape_unprintable(column.display_name(str(value)))
+        ),
+        "title_of": metric_title,
+        "brief": brief,
+        # Of a long text the beginning, and how long the whole is.
+        "cut": lambda value, most=MAX_CELL_CHARACTERS: Markup(
+            html.truncate_text(text(value), most)
+        ),
+        "counted": text_format.format_count,
+        "settings": text_format.format_n_settings,
+    }
+    templates.globals |= {
+        "EVERYBODY": EVERYBODY,
+        "bar": bar,
+        "ends": text_format.format_interval,
+        "LONG": LONG_MESSAGE,
+        "LONG_ALONE": LONG_ALONE,
+        "LONGEST": LONGEST_MESSAGE,
+        "NULL": NULL,
+        "EDITIONS": EDITIONS,
+        "here": here,
+        "narrowed_to": narrowed_to,
+        "table": table,
+        "to": to,
+        "to_model": to_model,
+        "mark": mark,
+        "sign": hit_sign,
+        "kind_of": hit_style,
+        "plot": plot,
+        "slice_of": describe_slice,
+    }
+    return templates
+
+
+_CARRIED = {"edition": PAPER, "system": "", "failures": ""}
+_SEEN_AS = {
+    "joined_names": "Names of models that are joined: {}",
+    "failures": "A game counts as a loss of the model that failed it",
+}
+
+
+def bind_links(link: Link, asked: Mapping[str, object]) -> Link:
+    """The links of a page: they lead on in its edition, system and choice of failures,
+    wherever a page has these.
+
+    `asked` are the page's own parameters.
+    """
+    chosen = {
+        name: asked[name]
+        for name, default in _CARRIED.items()
+        if asked.get(name, default) != default
+    }
+
+    def carried(name: str, **parameters: object) -> str | None:
+        known = page(name).parameters.__struct_fields__ if chosen else ()
+        own = {key: value for key, value in chosen.items() if key in known}
+        return link(name, **own | parameters)
+
+    return carried
+
+
+def fragment(name: str, content: Content, asked: Address, link: Link, **more: object) -> Markup:
+    """The page as HTML, without a frame.
+
+    `more` can say the `level` of its heading (1), whether it `is_interactive`, so that it has forms
+    (true), `prefix_of`, the beginning of the ids in a game by the game and its place, and
+    `picture_at`, the address of the page's plot by its form.
+    """
+    template = template_environment().select_template([f"{name}.html", "reported.html"])
+    link = bind_links(link, msgspec.structs.asdict(asked))
+    context: dict[str, object] = {
+        "page": content,
+        "asked": asked,
+        "name": name,
+        "link": link,
+        "level": 1,
+        "is_interactive": True,
+        "prefix_of": lambda _, place: "b-" if place else "",
+        "picture_at": None,
+    }
+    seen = (
+        _SEEN_AS[name].format(escape_unprintable(text)) for name, text in content.seen_as.items()
+    )
+    lines = [*content.unknown, *seen]
+    said = [Markup('<p class="key">{}.</p>\n').format(line) for line in lines]
+    return Markup(template.render(context | more)) + Markup("").join(said)
+
+
+def query_of(asked: Mapping[str, object] | Address) -> str:
+    """The parameters as the query of an address; those without a value are left out."""
+    values = msgspec.to_builtins(asked) if isinstance(asked, Address) else asked
+    return urlencode(
+        {
+            name: str(one).lower() if isinstance(one, bool) else str(one)
+            for name, one in values.items()
+            if one is not None and one != ""
+        }
+    )
+
+
+def address(name: str, parameters: Mapping[str, object]) -> str:
+    """Return the address of a page."""
+    query = query_of(parameters)
+    return f"/{name}" + (f"?{query}" if query else "")
+
+
+def page_link(name: str, at: str = "", **parameters: object) -> str | None:
+    """Return the address of a page, `at` one of its places; None for a page that is not there."""
+    if name not in NAMES:
+        return None
+    return address(name, parameters) + (f"#{at}" if at else "")
+
+
+def as_json(content: Content, asked: Address, state: int) -> str:
+    """The content as one JSON object, with the number of the lake's last ingest.
+
+    Raises UsageError where it is too long for one answer.
+    """
+    fields = msgspec.structs.asdict(content)
+    fields |= fields.pop("parts") | fields.pop("seen_as")
+    fields = {"ingest": state, "parameters": msgspec.to_builtins(asked)} | fields
+    return _within_limit("JSON", chain(_object(fields, ",\n"), ["\n"]))
+
+
+def as_csv(parts: Iterable[pl.DataFrame]) -> str:
+    """The rows, without anything that a spreadsheet would run.
+
+    Raises UsageError where they are too many for one answer: nothing is cut in silence.
+    """
+    return _within_limit("CSV", iter_spreadsheet_csv(parts))
+
+
+def _within_limit(form: str, texts: Iterable[str]) -> str:
+    """The texts as one; raises UsageError as soon as they are too long."""
+    taken, n_left = [], MOST_CHARACTERS
+    for text in texts:
+        taken.append(text)
+        n_left -= len(text)
+        if n_left < 0:
+            raise UsageError(
+                f"the {form} has more than {MOST_CHARACTERS // 2**20} MiB: ask for less, or use "
+                f"the command line, such as `magic evidence --format {form.lower()}`"
+            )
+    return "".join(taken)
+
+
+def _json(value: object) -> Iterator[str]:
+    """The value as JSON, some rows of a frame at a time."""
+    if isinstance(value, pl.DataFrame):
+        yield from iter_json_records([value])
+    elif isinstance(value, msgspec.Struct):
+        yield from _object({name: getattr(value, name) for name in value.__struct_fields__})
+    elif isinstance(value, Mapping):
+        yield from _object(value)
+    elif isinstance(value, (tuple, list)):
+        yield "["
+        for at, item in enumerate(value):
+            yield ", " if at else ""
+            yield from _json(item)
+        yield "]"
+    else:
+        yield escape_terminal_json(text_format.to_json_text(value))
+
+
+def _object(fields: Mapping[Any, object], between: str = ", ") -> Iterator[str]:
+    for at, (name, value) in enumerate(fields.items()):
+        key = escape_terminal_json(text_format.to_json_text(str(name)))
+        yield f"{between if at else '{'}{key}: "
+        yield from _json(value)
+    yield "}" if fields else "{}"
+
+
+# --- what templates call ------------------------------------------------------------------------
+
+
+def text(value: object) -> str:
+    """A cell of any type as text."""
+    return text_format.format_values([value])[0]
+
+
+def brief(value: str | None, n_signs: int) -> str:
+    """The beginning of a text, on one line."""
+    line = " ".join((value or "").split())
+    return escape_unprintable(line if len(line) <= n_signs else line[: n_signs - 1] + "…")
+
+
+def mark(hit: float | None) -> Markup:
+    """A hit, a miss, or how much of a hit, as a sign and in words."""
+    label = describe_hit(hit) if hit is None else f"{hit_sign(hit)} {describe_hit(hit)}"
+    return Markup(f'<span class="result {hit_style(hit)}">{label}</span>')
+
+
+def chart(kind: str, rows: pl.DataFrame, *more: object, **options: object) -> "plots.Chart | None":
+    """A plot of `pipeline.plots`; None where there is nothing to draw."""
+    value = "area" if kind == "radar" else "value"
+    if value in rows.columns and rows[value].is_null().all():
+        return None
+    return getattr(plots, f"plot_{kind}")(rows, *more, **options)  # type: ignore[no-any-return]
+
+
+def plot(
+    kind: str, rows: pl.DataFrame, *more: object, prefix: str = "", **options: object
+) -> Markup:
+    """The plot as SVG; nothing where there is nothing to draw."""
+    drawn = chart(kind, rows, *more, **options)
+    # Marks of ours, with texts that the library escapes.
+    return Markup(
+        "" if drawn is None else plots.chart_to_svg(drawn, prefix=prefix or f"plot-{kind}")
+    )
+
+
+def picture(name: str, content: Content, asked: Address, form: str) -> bytes:
+    """The plot of a page as a file: `svg` or `png`; raises UsageError for a page without one."""
+    drawn: list[plots.Chart] = []
+
+    def keep(
+        kind: str, rows: pl.DataFrame, *more: object, prefix: str = "", **options: object
+    ) -> str:
+        drawn.extend(filter(None, [chart(kind, rows, *more, **options)]))
+        return ""
+
+    fragment(name, content, asked, lambda *_, **__: None, plot=keep)
+    if not drawn:
+        raise UsageError(f"the page {name} has no plot here: choose one that shows a plot")
+    return plots.export_chart(drawn[0], form)
