@@ -58,8 +58,8 @@ def schemas_table() -> str:
         ]
         others = [f"`{name}`" for name in shared if name not in metrics]
         listed = [", ".join(["one per metric", *others] if metrics <= {*shared} else others)]
-        for schema, names in views_of.items():
-            more = ", ".join(f"`{name}`" for name in names if name not in shared)
+        for schema, view_names in views_of.items():
+            more = ", ".join(f"`{name}`" for name in view_names if name not in shared)
             listed += [f"only in {schema}: {more}"] if more else []
         lines.append(f"| {', '.join(views_of)} | {content} | {'; '.join(listed)} |")
     return "\n".join(lines) + "\n"
