@@ -15,7 +15,7 @@ from pipeline.events.contracts import TABLES
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "tables.md"
 MARK = "<!-- generated -->\n"
-_HEAD = ["| column | type and values | description |", "|---|---|---|"]
+_HEAD = ["| column | type, values | description |", "|---|---|---|"]
 # Title of the shared columns: an example table with these columns, and the text above them.
 _SHARED = {
     "game": ("games", "All tables of games, players and actions have these columns."),
@@ -50,7 +50,7 @@ def sections(printed: str) -> str:
             if issubclass(contract, _base(_SHARED[title][0]))
             or (title == "player" and columns.items() <= rows[table].items())
         )
-        line = (f"Key: {key}. " if key else "") + (f"Shared columns: {links}." if links else "")
+        line = (f"Key: {key}. " if key else "") + (f"Shared: {links}." if links else "")
         lines += [f"### {table}{meaning}", "", *([line.strip(), ""] if line else []), *_HEAD]
         for name, row in rows[table].items():
             if row == known.get(name) and links:
