@@ -29,29 +29,28 @@ ACTION_TABLES: dict[str, EventTable] = {
         "One accusation vote.",
         {
             "round": column.small_integer_column(
-                "the round of votes, from 1: 1 if a game votes once, however many rounds of clues "
-                "it has",
+                "the number of the vote in the game, from 1; it does not count rounds of clues",
                 primary_key=True,
                 low=0,
             ),
             "target_seat": column.small_integer_column(
-                "the accused player's seat, null if it names no player", nullable=True
+                "the accused player's seat, null if the vote names no player", nullable=True
             ),
             "target": column.text_column(
                 "the accused player, null if the vote names nobody", nullable=True
             ),
             "is_correct": column.boolean_column(
-                "whether the accused has a role that votes seek, see `roles`; null if nobody "
-                "registered the vote and its text does not decide: no metric counts it",
+                "whether the accused player has a sought role (see `roles`); null, and "
+                "not counted by any metric, if the game did not register the vote and "
+                "its text is unclear",
                 nullable=True,
             ),
             "is_valid": column.boolean_column(
-                "whether it names another player who is still in the game; null like `is_correct`",
+                "whether the vote names another player who is still in the game; can be"
+                " null as `is_correct`",
                 nullable=True,
             ),
-            "stated_target": column.text_column(
-                "the player that the text itself names", nullable=True
-            ),
+            "stated_target": column.text_column("the player that the text names", nullable=True),
         },
     ),
     "guesses": EventTable(
@@ -59,10 +58,10 @@ ACTION_TABLES: dict[str, EventTable] = {
         "One guess of the secret word.",
         {
             "guess": column.text_column(
-                "the word guessed, null if none can be read", nullable=True
+                "the guessed word, null if the text has none", nullable=True
             ),
             "secret": column.text_column("the secret word"),
-            "is_correct": column.boolean_column("whether the game took the guess as right"),
+            "is_correct": column.boolean_column("whether the game accepted the guess"),
         },
     ),
     "role_identifications": EventTable(
@@ -71,17 +70,16 @@ ACTION_TABLES: dict[str, EventTable] = {
         {
             "claimed_role": column.category_column(
                 games.role_names(),
-                "the role that the text claims, null if it names none or both",
+                "the role that the text claims, null if the text names no role or both",
                 nullable=True,
             ),
             "is_correct": column.boolean_column(
-                "whether the game took the answer as right; false also if it claims the right role "
-                "but names another player"
+                "whether the game accepted the answer; false also for the right role of"
+                " a wrong player"
             ),
             "is_correct_as_read": column.boolean_column(
-                "whether it is right according to its text, which must also name the right player; "
-                "null if the log has no text, or the player has another name than Player 1 and so "
-                "on",
+                "whether the text names the right role and player; null without a text,"
+                " or if players are not named Player 1, Player 2, …",
                 nullable=True,
             ),
         },
@@ -92,15 +90,18 @@ ACTION_TABLES: dict[str, EventTable] = {
         {
             "kind": column.category_column(
                 AnalysisKind,
-                "`gold`: compared with the true roles; `inter`: with what the others think",
+                (
+                    "compared with the true roles (`gold`) or with the other players' views"
+                    " (`inter`)"
+                ),
                 primary_key=True,
             ),
-            "is_correct": column.boolean_column("whether the game took the analysis as right"),
+            "is_correct": column.boolean_column("whether the game accepted the analysis"),
             "is_own_view_stated": column.boolean_column(
-                "whether its text states the speaker's own view"
+                "whether the text states the speaker's own view"
             ),
             "is_correct_as_read": column.boolean_column(
-                "whether it is right according to its text, null if this cannot be decided",
+                "whether the text is right, null if the text is unclear",
                 nullable=True,
             ),
         },
@@ -109,10 +110,8 @@ ACTION_TABLES: dict[str, EventTable] = {
         Decision,
         "One choice in the Prisoner's Dilemma.",
         {
-            "choice": column.category_column(Choice, "the choice as the game registered it"),
-            "text": column.text_column(
-                "what the player said, null for a choice without words", nullable=True
-            ),
+            "choice": column.category_column(Choice, "the choice that the game registered"),
+            "text": column.text_column("what the player said, null if nothing", nullable=True),
             "payoff": column.number_column("points in this round, null in an incomplete round"),
         },
     ),
@@ -121,14 +120,14 @@ ACTION_TABLES: dict[str, EventTable] = {
         "One contribution to the Public Good.",
         {
             "amount": column.number_column(
-                "points put into the pool, as the game registered them", low=0
+                "points put into the pool, according to the game", low=0
             ),
-            "stated_amount": column.number_column("points that the text itself states", low=0),
-            "text": column.text_column(
-                "what the player said, null for an amount without words", nullable=True
+            "stated_amount": column.number_column(
+                "points put into the pool, according to the text", low=0
             ),
+            "text": column.text_column("what the player said, null if nothing", nullable=True),
             "is_least": column.boolean_column(
-                "whether no player put in less; null in an incomplete round", nullable=True
+                "whether no other player put in less; null in an incomplete round", nullable=True
             ),
             "round_total": column.number_column(
                 "points that all players put in, null in an incomplete round", low=0
@@ -137,18 +136,18 @@ ACTION_TABLES: dict[str, EventTable] = {
     ),
     "proposals": EventTable(
         Proposal,
-        "One party's share in one player's proposal of one round.",
+        "The share of one party in one proposal.",
         {
             "party": column.text_column(
                 "who would pay the share: in MAgIC the airlines A, B and C of seats 1, 2 and 3"
             ),
             "party_seat": column.small_integer_column(
-                "the seat of the party: what a player proposed for itself has its own `seat` here; "
-                "null if the party is none of the game's",
+                "the seat of the party, equal to `seat` for the proposer's own share; "
+                "null if the party is not in the game",
                 nullable=True,
             ),
             "position": column.small_integer_column(
-                "the share's position in the proposal, from 1", primary_key=True
+                "position of the share in the proposal, from 1", primary_key=True
             ),
             "share": column.number_column(
                 "fraction of the whole, 0 to 1, null if it cannot be read", low=0, high=1
@@ -162,7 +161,7 @@ ACTION_TABLES: dict[str, EventTable] = {
         "One vote for a proposal.",
         {
             "candidate_seat": column.small_integer_column(
-                "the seat voted for, null if it names no player", nullable=True
+                "the seat voted for, null if the vote names no player", nullable=True
             ),
             "candidate": column.text_column(
                 "the player voted for, null if the vote names nobody", nullable=True
@@ -174,10 +173,10 @@ ACTION_TABLES: dict[str, EventTable] = {
     ),
     "transfers": EventTable(
         Transfer,
-        "One player's giving points to another, or taking them from it, at a cost of its own.",
+        "One transfer: a player pays a cost to give points to another player, or to take them.",
         {
             "number": column.small_integer_column(
-                "its number among the seat's in the round, from 1", primary_key=True
+                "number within the seat and round, from 1", primary_key=True
             ),
             "target_seat": column.small_integer_column(
                 "the other player's seat, null if unknown", nullable=True
@@ -185,41 +184,41 @@ ACTION_TABLES: dict[str, EventTable] = {
             "target": column.text_column("the other player, null if none is named", nullable=True),
             "kind": column.text_column("the game's word, such as `punishment` or `reward`"),
             "amount": column.number_column(
-                "points that the other player gets; negative if it loses them"
+                "points that the other player gets, negative for a loss"
             ),
-            "cost": column.number_column("points that it costs the giver", low=0),
+            "cost": column.number_column("points that the acting player pays", low=0),
         },
     ),
     "abilities": EventTable(
         Ability,
-        "One use of what a role can do besides speaking and voting, such as a seer's look.",
+        "One use of an ability of a role, such as a seer's look.",
         {
             "number": column.small_integer_column(
-                "its number among the seat's in the round, from 1", primary_key=True
+                "number within the seat and round, from 1", primary_key=True
             ),
-            "kind": column.text_column("the ability, in the game's word"),
+            "kind": column.text_column("the name of the ability in the game"),
             "target_seat": column.small_integer_column(
-                "the seat it was used on, null if none is named", nullable=True
+                "the seat of the target, null if the log names none", nullable=True
             ),
             "target": column.text_column(
-                "the player it was used on, null if none is named", nullable=True
+                "the target player, null if the log names none", nullable=True
             ),
             "finding": column.text_column("what the player learnt, null if nothing", nullable=True),
         },
     ),
     "eliminations": EventTable(
         Elimination,
-        "One player's leaving the game; the seat is that of whoever is out.",
+        "One elimination of a player from the game; `seat` is the eliminated player's seat.",
         {
             # A player leaves once.
             "round": column.small_integer_column(
-                "the round at whose end it left; 0 is before the first", low=0
+                "the round after which the player left; 0 is before the first round", low=0
             ),
             "cause": column.text_column(
-                "the cause, in the game's word, such as `vote` or `attack`"
+                "the cause in the game's words, such as `vote` or `attack`"
             ),
             "is_before_vote": column.boolean_column(
-                "whether it left before the votes of its round were cast"
+                "whether the player left before the votes of the round"
             ),
         },
     ),
@@ -230,25 +229,23 @@ RESULT_COLUMNS: dict[str, Column] = {
     "seat": column.small_integer_column(
         "the tested seat, null if the row covers several", nullable=True
     ),
-    "round": column.small_integer_column("null: a result is of the whole game", nullable=True),
+    "round": column.small_integer_column(
+        "always null, because a result is about the whole game", nullable=True
+    ),
     "message_index": column.small_integer_column(
         "the closing message, from 0", nullable=True, low=0
     ),
-    "parse_status": column.category_column(
-        ParseStatus, "how clearly it could be read from the text"
-    ),
+    "parse_status": column.category_column(ParseStatus, "how clearly the text states the result"),
     "opponent": column.text_column(
-        "models of the seats not tested, joined by ', '; null if all seats are tested",
+        "models of the seats that are not tested, joined by ', '; null if all are tested",
         nullable=True,
     ),
     "is_win": column.boolean_column(
-        "whether the side won: the hidden side unless caught (Chameleon: and guessed wrong), "
-        "others with a credit of 1; null if unfinished",
+        "whether the side won (see docs/games.md); null if the game did not end",
         nullable=True,
     ),
     "win_credit": column.number_column(
-        "the side's credit for the outcome, 0 to 1: a tie or a right guess in Chameleon is 1/2 to "
-        "both sides, a tie in Undercover 2/3 to the undercover and 1/3 to civilians",
+        "the side's share of the win (see docs/games.md), such as 1/2 for some ties",
         low=0,
         high=1,
     ),
@@ -256,7 +253,7 @@ RESULT_COLUMNS: dict[str, Column] = {
         "whether the secret was guessed; null if nobody guessed", nullable=True
     ),
     "agreed": column.boolean_column(
-        "cost sharing: whether all agreed: their votes name proposals of the same shares",
+        "cost sharing: whether all players voted for proposals with equal shares",
         nullable=True,
     ),
     "proposed_agreement": column.boolean_column(

@@ -20,13 +20,9 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "systems.md"
 MARK = "<!-- {} -->"
 MODEL = "gpt-3.5"  # of the logs that do not name it
 
-UNITS = {
-    "judgement": "votes",
-    "reasoning": "analyses",
-    "self_awareness": "answers",
-    "cooperation": "results",
-    "coordination": "results",
-}
+OF_ROWS = ("judgement", "reasoning", "self_awareness", "cooperation", "coordination")
+"""What counts rows; the other metrics are given with their number of games."""
+
 _NOT_ASKED = {"reasoning": "nobody is asked who is who", "self_awareness": "nobody is asked"}
 _NO_STAKES = {"rationality": "no choice between one's own gain and that of all"}
 _NO_DEAL = {"cooperation": "no negotiation", "coordination": "no negotiation"}
@@ -90,15 +86,14 @@ def _values(lake: Lake) -> dict[str, dict[str, object]]:
 
 
 def _cell(system: str, row: dict[str, object]) -> str:
-    """A metric's value and what it is of, or the reason for which it has none."""
+    """A metric's value and what it is of; the page's text gives the reasons for no value."""
     name, reason = str(row["metric"]), REASONS[system].get(str(row["metric"]))
     if row["value"] is None:
         assert reason, f"{name} has no value for {system}: say why in REASONS"
-        return f"– {reason}"
+        return "–"
     assert not reason, f"{name} has a value for {system}: REASONS has {reason!r}"
-    if name in UNITS:
-        return f"{row['value']:.3f} of {row['counted']:,} {UNITS[name]}"
-    return f"{row['value']:.3f} in {row['n_games']:,} games"
+    n = row["counted" if name in OF_ROWS else "n_games"]
+    return f"{row['value']:.3f} ({n:,})"
 
 
 def _chance(systems: list[tuple[str, Lake]]) -> str:
@@ -114,7 +109,7 @@ def _chance(systems: list[tuple[str, Lake]]) -> str:
 
 def _archives(lakes: dict[str, Lake]) -> str:
     head = "archive | documents | ingested | duplicate | quarantined | parts quarantined | ignored"
-    lines = [f"| {head} |", "|---|--:|--:|--:|---|---|---|"]
+    lines = [f"| {head} |", "|---|--:|--:|--:|---|---|--:|"]
     return "\n".join(lines + [_archive(name, lake) for name, lake in lakes.items()])
 
 
@@ -129,7 +124,7 @@ def _archive(name: str, lake: Lake) -> str:
     reasons = [
         _counted(of("quarantined")["reason"]),
         _counted(faults.filter(pl.col("game_id").is_not_null())["rule"]),
-        _counted(of("ignored")["reason"].str.strip_prefix("not a log: ")),
+        str(of("ignored").height),
     ]
     return f"| `{name}` | {' | '.join([*map(str, counts), *reasons])} |"
 

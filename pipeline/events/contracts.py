@@ -161,34 +161,32 @@ class OfGame(Table):
     """Base of every table whose rows belong to a game."""
 
     game_id = column.identifier_column(
-        "the game: a hash of its document's bytes and its index", primary_key=True
+        "the game: a hash of its document and of its index there", primary_key=True
     )
-    game_type = column.category_column(games.game_type_names(), "which game was played")
+    game_type = column.category_column(games.game_type_names(), "the kind of game")
     system = column.text_column("the harness that ran the game")
     setting_id = column.identifier_column(
-        "the setting: a hash of what was fixed before play; equal for equal settings"
+        "the setting (what was fixed before play): a hash, equal for equal settings"
     )
     game_index = column.count_column(
         "the game's number in its competition, null if unknown", nullable=True
     )
     is_finished = column.boolean_column(
-        "whether the game came to an end; paper metrics count only finished games"
+        "whether the game ended; metrics of edition paper count only finished games"
     )
 
 
 class PlayerRow(OfGame):
     """Base of every table whose rows belong to a player."""
 
-    player = column.text_column("the acting player's name in the log", nullable=True)
-    model = column.text_column(
-        "the acting player's model, null if the log does not say", nullable=True
-    )
-    role = column.category_column(games.role_names(), "the acting player's role", nullable=True)
-    side = column.category_column(Side, "the side that the role is on", nullable=True)
-    is_tested = column.boolean_column("whether the acting player's model is under test")
+    player = column.text_column("the player's name in the log", nullable=True)
+    model = column.text_column("the player's model, null if unknown", nullable=True)
+    role = column.category_column(games.role_names(), "the player's role", nullable=True)
+    side = column.category_column(Side, "the side of the role", nullable=True)
+    is_tested = column.boolean_column("whether the player's model is under test")
     competition = column.category_column(
         games.competitions(),
-        "what its results count for: game type and tested role, or side; null if not tested",
+        "the competition of the results: game type and tested role or side; null if not tested",
         nullable=True,
     )
 
@@ -196,15 +194,17 @@ class PlayerRow(OfGame):
 class SeatActionRow(PlayerRow):
     """Base of every table whose rows are something that a seat did."""
 
-    seat = column.small_integer_column("the acting player's seat, from 1", primary_key=True)
+    seat = column.small_integer_column("the player's seat, from 1", primary_key=True)
     round = column.small_integer_column(
-        "the round, from 1; 0 for what happens before the first", primary_key=True, low=0
+        "the round, from 1; 0 is before the first round", primary_key=True, low=0
     )
     message_index = column.small_integer_column(
-        "the message it was read from, from 0; null for an act without words", nullable=True, low=0
+        "the message with the action, from 0; null if the action has no message",
+        nullable=True,
+        low=0,
     )
     parse_status = column.category_column(
-        ParseStatus, "how clearly the text says what the game registered, see docs/formats.md"
+        ParseStatus, "how clearly the text states the action that the game registered"
     )
 
 
@@ -212,31 +212,31 @@ class Games(OfGame):
     """One game."""
 
     sha256 = column.digest_column(
-        "hash of its document's bytes, or of its content and the id that its log gives it",
+        "hash of the document, or of the content and the ID in the log",
         SHA256_LENGTH,
     )
     content_id = column.identifier_column(
-        "hash of the parsed content: equal if the same game comes in two JSON forms"
+        "hash of the parsed content, equal if one game is stored in two JSON forms"
     )
     assigned_model = column.text_column(
-        "what the ingest was given as the model: a name, or players' models in JSON", nullable=True
+        "the value of --model: a name, or the players' models as JSON", nullable=True
     )
-    format = column.text_column("the log format that it was read from")
+    format = column.text_column("the log format")
     format_version = column.text_column("the variant of the format")
-    source = column.text_column("the folder or archive in which its document was found")
-    path = column.text_column("its document's path within the source")
+    source = column.text_column("the folder or archive that contains the document")
+    path = column.text_column("the document's path within the source")
     n_players = column.small_integer_column("seats at the table")
-    n_rounds = column.small_integer_column("rounds played, or fixed by the setting", low=0)
-    n_messages = column.small_integer_column("messages in its log", low=0)
+    n_rounds = column.small_integer_column("rounds played, or rounds fixed by the setting", low=0)
+    n_messages = column.small_integer_column("messages in the log", low=0)
     outcome = column.category_column(
-        games.outcome_names(), "how it ended, null if it did not", nullable=True
+        games.outcome_names(), "how the game ended, null if it did not end", nullable=True
     )
     ended_by = column.text_column(
-        "why it did not run its course, in the log's words; null if it did", nullable=True
+        "why the game stopped early, in the log's words; null if it did not", nullable=True
     )
     outcome_code = column.code_column("the log's own code of the outcome")
-    topic = column.text_column("hidden roles: the announced topic of the words", nullable=True)
-    word = column.text_column("hidden roles: the civilian side's secret word", nullable=True)
+    topic = column.text_column("hidden roles: the topic that all players know", nullable=True)
+    word = column.text_column("hidden roles: the secret word of the civilian side", nullable=True)
     other_word = column.text_column(
         "undercover: the secret word of the hidden player", nullable=True
     )
@@ -247,151 +247,146 @@ class Games(OfGame):
     n_rounds_fixed = column.small_integer_column(
         "rounds fixed before play, null if not fixed", nullable=True, low=0
     )
-    multiplier = column.number_column("public good: what the pool is multiplied by")
+    multiplier = column.number_column("public good: the factor of the pool")
     payoff_cooperate = column.number_column(
-        "prisoner's dilemma: points of each player if all cooperate"
+        "prisoner's dilemma: points per player if all cooperate"
     )
-    payoff_defect = column.number_column("prisoner's dilemma: points of each player if all defect")
+    payoff_defect = column.number_column("prisoner's dilemma: points per player if all defect")
     payoff_one_defect = column.number_column(
-        "prisoner's dilemma: points of a player who alone defects"
+        "prisoner's dilemma: points of the only player who defects"
     )
     payoff_two_defect = column.number_column(
         "prisoner's dilemma: points of each of two players who defect"
     )
     setting = column.text_column("what was fixed before play, as JSON with sorted keys")
-    started_at = column.timestamp_column(
-        "when it began, null if the log does not say", nullable=True
-    )
+    started_at = column.timestamp_column("start of the game, null if unknown", nullable=True)
 
 
 class Players(PlayerRow):
     """One seat of one game."""
 
     seat = column.small_integer_column("the seat, from 1", primary_key=True)
-    final_score = column.number_column(
-        "the points at the end, in the game's own unit", nullable=True
-    )
+    final_score = column.number_column("points at the end, in the game's unit", nullable=True)
     score_rank = column.small_integer_column(
-        "1 for the most points; ties share the better rank", nullable=True
+        "rank by points: 1 is the best, ties share the better rank", nullable=True
     )
     is_bot = column.boolean_column(
-        "whether it follows rules and is no language model; null if the log does not say",
+        "whether the player is a program with fixed rules; null if unknown",
         nullable=True,
     )
     failure = column.text_column(
-        "how it failed, so that the game ended, in the log's words, such as timeout; null if it "
-        "did not, or the log does not say who did",
+        "the failure (such as timeout) by which the player ended the game; null if none or unknown",
         nullable=True,
     )
     input_tokens = column.count_column(
-        "tokens that its calls were given, cached ones too; null if the log does not say",
+        "input tokens of the player's calls, including cached tokens; null if unknown",
         nullable=True,
     )
     output_tokens = column.count_column(
-        "tokens that its calls generated, with those of its thoughts; null if the log does not say",
+        "output tokens of the player's calls, including reasoning; null if unknown",
         nullable=True,
     )
     seconds = column.number_column(
-        "seconds that its calls took; null if the log does not say", low=0
+        "duration of the player's calls in seconds; null if unknown", low=0
     )
-    cost = column.number_column(
-        "US dollars that its calls cost; null if the log does not say", low=0
-    )
+    cost = column.number_column("cost of the player's calls in US dollars; null if unknown", low=0)
 
 
 class Results(PlayerRow, columns=RESULT_COLUMNS):
-    """The result of one game for one tested side: a tested model's role, or a tested seat."""
+    """The result of one game for one tested side (a tested model's role, or a tested seat)."""
 
     # Not unique: hidden roles have a row for each model and role, see the rule below.
-    game_id = column.identifier_column("the game: a hash of its document's bytes and its index")
+    game_id = column.identifier_column("the game: a hash of its document and of its index there")
 
     one_row_for_a_side = ~pl.struct("game_id", "seat", "model", "role").is_duplicated()
 
 
 class Messages(PlayerRow):
-    """One message, in the log's order."""
+    """One message, in the order of the log."""
 
     message_index = column.small_integer_column(
         "the message's position in the log, from 0", primary_key=True, low=0
     )
     seat = column.small_integer_column("the speaker's seat, null for the moderator", nullable=True)
     round = column.small_integer_column(
-        "the round it belongs to, null outside of rounds", nullable=True, low=0
+        "the round of the message, null outside of rounds", nullable=True, low=0
     )
     parse_status = column.category_column(
         ParseStatus, "`outage` if an API error replaced the answer"
     )
-    turn = column.code_column("the log's own turn number, not unique")
-    phase = column.category_column(
-        games.phase_names(), "the part of the game that the message belongs to"
+    turn = column.code_column("the turn number in the log, not unique")
+    phase = column.category_column(games.phase_names(), "the phase of the game")
+    visible_to = column.text_list_column(
+        "who saw the message: names of players, `all`, or an empty list"
     )
-    visible_to = column.text_list_column("who was shown it: players' names, `all`, or nobody")
-    content = column.text_column("the text, as logged")
-    msg_type = column.text_column("the log's own message type", nullable=True)
+    content = column.text_column("the text in the log")
+    msg_type = column.text_column("the message type in the log", nullable=True)
 
 
 class Roles(Table):
-    """One role of a kind of game, as it was when its games were ingested."""
+    """One role of a kind of game, as defined when its games were ingested."""
 
     game_type = column.text_column("the game", primary_key=True)
     role = column.text_column("the role", primary_key=True)
-    side = column.category_column(Side, "the side that it is on")
-    competition = column.text_column("what its results count for in Win Rate")
-    is_sought = column.boolean_column("whether a vote is right that names a player of this role")
+    side = column.category_column(Side, "the side of the role")
+    competition = column.text_column("the competition in the metric Win Rate")
+    is_sought = column.boolean_column("whether a vote for a player with this role is correct")
 
 
 class Documents(Table):
-    """One raw document as an ingest found it first; it has no row of later ones that find it so."""
+    """One raw document, as the first ingest that found it in this state recorded it."""
 
-    ingest_id = column.count_column("the ingest that found it so", primary_key=True, low=1)
-    source = column.text_column("the folder or archive that it is in", primary_key=True)
-    path = column.text_column("its path within the source", primary_key=True)
-    n_bytes = column.count_column("its size in bytes, null if it was not read", nullable=True)
-    sha256 = column.digest_column(
-        "hash of its bytes, null if not read", SHA256_LENGTH, nullable=True
+    ingest_id = column.count_column(
+        "the first ingest that found the document in this state", primary_key=True, low=1
     )
-    format = column.text_column("the log format, null if it is not a log", nullable=True)
-    status = column.category_column(DocumentStatus, "what the ingest did with it")
-    reason = column.text_column("why it was not ingested", nullable=True)
-    game_id = column.identifier_column("the game that it holds", nullable=True)
+    source = column.text_column(
+        "the folder or archive that contains the document", primary_key=True
+    )
+    path = column.text_column("the document's path within the source", primary_key=True)
+    n_bytes = column.count_column("size in bytes, null if the document was not read", nullable=True)
+    sha256 = column.digest_column(
+        "SHA-256 of the bytes, null if not read", SHA256_LENGTH, nullable=True
+    )
+    format = column.text_column("the log format, null if the document is not a log", nullable=True)
+    status = column.category_column(DocumentStatus, "what the ingest did with the document")
+    reason = column.text_column("why the document was not ingested", nullable=True)
+    game_id = column.identifier_column("the game in the document", nullable=True)
     game_index = column.count_column(
-        "the game's number, of its file's name or in its file; null if the log states one itself",
+        "the number in the file name, or the position in the file; null if the log has a number",
         nullable=True,
     )
     assigned_model = column.text_column(
-        "what the ingest was given as the model: a name, or players' models in JSON", nullable=True
+        "the value of --model: a name, or the players' models as JSON", nullable=True
     )
 
 
 class Quarantine(Table):
-    """One document, or part of one, that could not be used."""
+    """One document, or part of a document, that could not be used."""
 
-    ingest_id = column.count_column("the ingest that saw it first", low=1)
-    source = column.text_column("the folder or archive that it is in")
-    path = column.text_column("its path within the source")
+    ingest_id = column.count_column("the first ingest that read the document", low=1)
+    source = column.text_column("the folder or archive that contains the document")
+    path = column.text_column("the document's path within the source")
     sha256 = column.digest_column(
-        "hash of its bytes, null if not read", SHA256_LENGTH, nullable=True
+        "SHA-256 of the bytes, null if not read", SHA256_LENGTH, nullable=True
     )
     game_id = column.identifier_column(
-        "the game that lacks this part, null for a whole document", nullable=True
+        "the game without this part, null for a whole document", nullable=True
     )
-    json_path = column.text_column("the position of the fault in the document")
-    rule = column.text_column("the rule that is broken")
-    message = column.text_column("what the document has instead")
-    n_bytes = column.count_column("the document's full length in bytes", nullable=True)
+    json_path = column.text_column("the position of the error in the document")
+    rule = column.text_column("the rule that the document breaks")
+    message = column.text_column("what the document contains instead")
+    n_bytes = column.count_column("size of the document in bytes", nullable=True)
     raw = Column(pl.Binary(), "the first 64 KiB of the document's bytes", nullable=True)
 
 
 class Archives(Table):
-    """One large archive that an ingest read completely: all of its documents have a row."""
+    """One large archive that an ingest read completely, so all of its documents have a row."""
 
-    ingest_id = column.count_column("the ingest that read it", primary_key=True, low=1)
+    ingest_id = column.count_column("the ingest that read the archive", primary_key=True, low=1)
     source = column.text_column("the source of the documents in it", primary_key=True)
-    prefix = column.text_column(
-        "the beginning that the paths of its documents share", primary_key=True
-    )
-    n_bytes = column.count_column("its size on disk in bytes")
-    sha256 = column.digest_column("hash of its bytes on disk", SHA256_LENGTH)
+    prefix = column.text_column("the common start of the paths of its documents", primary_key=True)
+    n_bytes = column.count_column("size on disk in bytes")
+    sha256 = column.digest_column("SHA-256 of the file on disk", SHA256_LENGTH)
 
 
 class Ingests(Table):
@@ -400,31 +395,31 @@ class Ingests(Table):
     ingest_id = column.count_column(
         "the ingest's number in this lake, from 1", primary_key=True, low=1
     )
-    started_at = column.timestamp_column("when it began")
-    finished_at = column.timestamp_column("when it was committed")
+    started_at = column.timestamp_column("start of the ingest")
+    finished_at = column.timestamp_column("time of the commit")
     sources = column.text_list_column("the sources, as full paths or URLs")
     n_documents = column.count_column("documents seen")
-    n_ingested = column.count_column("of these, new games")
-    n_replacing = column.count_column("of these, games that replaced another game at their path")
-    n_unchanged = column.count_column("of these, already known at their path")
-    n_duplicate = column.count_column("of these, already known from another path")
-    n_quarantined = column.count_column("of these, put into quarantine")
-    n_ignored = column.count_column("of these, not logs")
-    n_superseded = column.count_column("games removed because no path holds them any more")
+    n_ingested = column.count_column("documents with new games")
+    n_replacing = column.count_column("documents whose game replaced another game at its path")
+    n_unchanged = column.count_column("documents already known at their path")
+    n_duplicate = column.count_column("documents already known from another path")
+    n_quarantined = column.count_column("documents in quarantine")
+    n_ignored = column.count_column("documents that are not logs")
+    n_superseded = column.count_column("games removed because no path contains them any more")
     code_sha256 = column.digest_column(
-        "hash of the code that an ingest runs", SHA256_LENGTH, nullable=True
+        "hash of the code of the ingest", SHA256_LENGTH, nullable=True
     )
     assigned_model = column.text_column(
-        "what was given as the model: a name, or models in JSON by path", nullable=True
+        "the value of --model: a name, or models by path as JSON", nullable=True
     )
     max_document = column.count_column(
-        "the size in bytes above which documents were not read", nullable=True
+        "maximum size of a document in bytes; larger documents were not read", nullable=True
     )
     max_expanded = column.count_column(
-        "the limit in bytes for an expanded archive, null for the default", nullable=True
+        "maximum size of an expanded archive in bytes, null for the default", nullable=True
     )
     tool_version = column.text_column("the version of magic-pipeline")
-    contract_version = column.small_integer_column("the version of these contracts")
+    contract_version = column.small_integer_column("version of the table definitions")
     versions = Column(
         pl.List(
             pl.Struct(
@@ -437,7 +432,7 @@ class Ingests(Table):
                 }
             )
         ),
-        "each table after this ingest: its version, files and rows, and a hash of its files' names",
+        "each table after this ingest: version, number of files and rows, hash of the file names",
     )
 
 

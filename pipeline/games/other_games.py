@@ -34,7 +34,7 @@ class Assassination(Event, frozen=True, gc=False):
 
 _EVIL, _GOOD = "avalon_as_evil", "avalon_as_good"
 _ATTEMPT = column.small_integer_column(
-    "the proposal's number among those for the quest, from 1", primary_key=True
+    "number of the proposal for the quest, from 1", primary_key=True
 )
 
 AVALON = GameDefinition(
@@ -68,7 +68,7 @@ AVALON = GameDefinition(
                 "attempt": _ATTEMPT,
                 "team": column.text_list_column("the players of the team"),
                 "is_voted_on": column.boolean_column(
-                    "whether there was a vote; the last team that is allowed goes without one"
+                    "whether there was a vote; the last possible team needs none"
                 ),
                 "is_approved": column.boolean_column(
                     "whether the team went on the quest", nullable=True
@@ -83,7 +83,7 @@ AVALON = GameDefinition(
             "One vote for or against the team that a leader proposed for a quest.",
             {
                 "attempt": _ATTEMPT,
-                "leader": column.text_column("who proposed the team", nullable=True),
+                "leader": column.text_column("the player who proposed the team", nullable=True),
                 "leader_seat": column.small_integer_column("the leader's seat", nullable=True),
                 "team": column.text_list_column("the players of the team"),
                 "approves": column.boolean_column("whether the vote is for the team"),
@@ -94,23 +94,21 @@ AVALON = GameDefinition(
         ),
         "quest_plays": EventTable(
             QuestPlay,
-            "One player's play on a quest, where the log says who played what.",
+            "One player's choice on a quest, if the log names the players.",
             {
-                "is_fail": column.boolean_column("whether it was to fail the quest"),
+                "is_fail": column.boolean_column("whether the player chose to fail the quest"),
                 "is_quest_failed": column.boolean_column("whether the quest failed", nullable=True),
             },
         ),
         "assassinations": EventTable(
             Assassination,
-            "The assassin's choice of a player in the end: evil wins if it is Merlin.",
+            "The assassin's final choice of a player; evil wins if the player is Merlin.",
             {
-                "target": column.text_column(
-                    "the player chosen, null if none can be read", nullable=True
-                ),
+                "target": column.text_column("the chosen player, null if unknown", nullable=True),
                 "target_seat": column.small_integer_column(
                     "the chosen player's seat", nullable=True
                 ),
-                "is_correct": column.boolean_column("whether the player chosen is Merlin"),
+                "is_correct": column.boolean_column("whether the chosen player is Merlin"),
             },
         ),
     },

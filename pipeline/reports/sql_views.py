@@ -41,7 +41,7 @@ from pipeline.warehouse.statements import (
 _OF_ALL_METRICS = {*table_schema("players"), *GAME_COLUMNS}
 """The columns that all metrics can be grouped by."""
 _OF_EDITIONS = {
-    "": f"the values of a metric; those of all metrics ({ALL_METRICS_VIEW}) "
+    "": f"the values of a metric; the values of all metrics ({ALL_METRICS_VIEW}) "
     f"and models ({LEADERBOARD_VIEW}), "
     "with intervals",
     "terms": "the terms (ratios) that values are made of",
@@ -50,7 +50,7 @@ _OF_EDITIONS = {
 }
 _OF_NO_EDITION = {
     "audit": "the rows that magic audit checks",
-    "shared": "what several metrics have in common, such as what texts say about roles",
+    "shared": "what several metrics have in common, such as the roles that texts name",
 }
 
 
