@@ -189,7 +189,7 @@ def test_sort_and_slice(visit: Visit) -> None:
     tab.wait_for_selector("th[aria-sort=ascending]")
     assert tab.locator("th[aria-sort=ascending]").inner_text() == "Cooperation"
     assert tab.locator("tbody th").first.inner_text() == "sim-atlas"
-    tab.get_by_label("Only rows where").fill("role = 'civilian'")
+    tab.get_by_label("Filter", exact=True).fill("role = 'civilian'")
     tab.get_by_role("button", name="Show").click()
     tab.wait_for_url("**where=role**")
     assert tab.get_by_role("link", name="All rows").is_visible()
@@ -242,10 +242,10 @@ def test_a_wrong_condition_is_said_beside_its_field(
 ) -> None:
     visit = Visit(browser, served_apart)
     tab = visit.go("/leaderboard")
-    tab.get_by_label("Only rows where").fill("colour = 'red'")
+    tab.get_by_label("Filter", exact=True).fill("colour = 'red'")
     tab.get_by_role("button", name="Show").click()
     tab.wait_for_selector(".fault")
-    field = tab.get_by_label("Only rows where")
+    field = tab.get_by_label("Filter", exact=True)
     assert field.get_attribute("aria-invalid") == "true"
     assert "no column colour" in tab.locator(".fault").inner_text()
     assert field.input_value() == "colour = 'red'"
