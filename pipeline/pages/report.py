@@ -352,7 +352,7 @@ def report_text(report: Report, form: str) -> Iterator[str]:
         "Radar": present("radar", report.radar),
         "Comparison": present("compare", report.comparisons),
         "Completeness": present("completeness", report.completeness),
-        "Texts and bounds": present("readability", report.readability),
+        "Readability and bounds": present("readability", report.readability),
         "Audit": present("audit", report.audit),
         "Documents": present("document_counts", report.documents),
         "Logs": Table.of("logs", report.logs),
