@@ -139,9 +139,7 @@ SAME_EDITION = Field("edition", kind=Edition, default=PAPER)
 """That of the links, on a page which is the same in all editions."""
 GAME_TYPE = Field("game_type", "Game type", default=ALL, values=_types)
 METRIC = Field("metric", "Metric", default="win_rate", values=lambda _, asked: names(asked.edition))
-WHERE = Field(
-    "where", "Filter", hint="role = 'civilian'", size=20, help=SHARED["where"].help
-)
+WHERE = Field("where", "Filter", hint="role = 'civilian'", size=20, help=SHARED["where"].help)
 BY = Field("by", "Group by", hint="role", size=12)
 AFTER = Field("after")
 """How many rows come before a page of a list."""
