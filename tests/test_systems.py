@@ -519,7 +519,7 @@ def test_pages_offer_the_systems(place: Path) -> None:
     assert "<b>magic</b> (63)" in page.html
     assert "chatarena (6)" in page.html
     assert OTHER in lake.page("leaderboard", system="chatarena").html
-    assert "one system at a time" not in opened(place, "magic").page("leaderboard").html
+    assert "a page shows one system" not in opened(place, "magic").page("leaderboard").html
     with pytest.raises(UsageError, match="no game of the system"):
         lake.page("leaderboard", system="nothing")
 
