@@ -521,12 +521,12 @@ def test_findings_of_several_systems_name_each(place: Path) -> None:
 def test_pages_offer_the_systems(place: Path) -> None:
     lake = opened(place, "both")
     none = lake.page("leaderboard", system="chatarena", game_type="public_good")
-    assert "No such game of a tested model in chatarena" in none.html
+    assert "No game of a tested model matches in chatarena" in none.html
     page = lake.page("leaderboard")
     assert "<b>magic</b> (63)" in page.html
     assert "chatarena (6)" in page.html
     assert OTHER in lake.page("leaderboard", system="chatarena").html
-    assert "one system at a time" not in opened(place, "magic").page("leaderboard").html
+    assert "a page shows one system" not in opened(place, "magic").page("leaderboard").html
     with pytest.raises(UsageError, match="no game of the system"):
         lake.page("leaderboard", system="nothing")
 

@@ -134,7 +134,7 @@ FAILURES = Field(
     "Failed games",
     Literal["", Failures],
     values=lambda *_: (LOSS,),
-    nothing="left out",
+    nothing="exclude",
 )
 """Of pages that count in an edition: what a game is to the model that failed it."""
 SAME_EDITION = Field("edition", kind=Edition, default=PAPER)
@@ -144,9 +144,9 @@ METRIC = Field(
     "metric", "Metric", default="win_rate", values=lambda _, asked: metric_names(asked.edition)
 )
 WHERE = Field(
-    "where", "Only rows where", hint="role = 'civilian'", size=20, help=COMMON_OPTIONS["where"].help
+    "where", "Filter", hint="role = 'civilian'", size=20, help=COMMON_OPTIONS["where"].help
 )
-BY = Field("by", "Also by", hint="role", size=12)
+BY = Field("by", "Group by", hint="role", size=12)
 AFTER = Field("after")
 """How many rows come before a page of a list."""
 

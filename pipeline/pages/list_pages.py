@@ -296,7 +296,7 @@ PAGES = {
                 values=lambda *_: ROWS,
                 nothing="hits and misses",
             ),
-            Field("where", "Where", hint="role = 'civilian'", size=24),
+            Field("where", "Filter", hint="role = 'civilian'", size=24),
             EDITION,
             AFTER,
             is_of_system=True,

@@ -357,7 +357,7 @@ def report_text(report: Report, form: str) -> Iterator[str]:
         "Radar": build_result_table("radar", report.radar),
         "Comparison": build_result_table("compare", report.comparisons),
         "Completeness": build_result_table("completeness", report.completeness),
-        "Texts and bounds": build_result_table("readability", report.readability),
+        "Readability and bounds": build_result_table("readability", report.readability),
         "Audit": build_result_table("audit", report.audit),
         "Documents": build_result_table("document_counts", report.documents),
         "Logs": Table.from_frame("logs", report.logs),

@@ -189,10 +189,10 @@ def test_sort_and_slice(visit: Visit) -> None:
     tab.wait_for_selector("th[aria-sort=ascending]")
     assert tab.locator("th[aria-sort=ascending]").inner_text() == "Cooperation"
     assert tab.locator("tbody th").first.inner_text() == "sim-atlas"
-    tab.get_by_label("Only rows where").fill("role = 'civilian'")
+    tab.locator("input[name=where]").fill("role = 'civilian'")
     tab.get_by_role("button", name="Show").click()
     tab.wait_for_url("**where=role**")
-    assert tab.get_by_role("link", name="All rows").is_visible()
+    assert tab.get_by_role("link", name="Remove filters").is_visible()
     assert tab.locator("td[data-metric=cooperation] data").count() == 0
 
 
@@ -242,10 +242,10 @@ def test_a_wrong_condition_is_said_beside_its_field(
 ) -> None:
     visit = Visit(browser, served_apart)
     tab = visit.go("/leaderboard")
-    tab.get_by_label("Only rows where").fill("colour = 'red'")
+    tab.locator("input[name=where]").fill("colour = 'red'")
     tab.get_by_role("button", name="Show").click()
     tab.wait_for_selector(".fault")
-    field = tab.get_by_label("Only rows where")
+    field = tab.locator("input[name=where]")
     assert field.get_attribute("aria-invalid") == "true"
     assert "no column colour" in tab.locator(".fault").inner_text()
     assert field.input_value() == "colour = 'red'"
@@ -324,7 +324,7 @@ def test_queries_run_by_keys_and_are_kept(visit: Visit) -> None:
     tab.wait_for_selector("#result")
     assert tab.locator("#result tbody td").all_inner_texts() == ["<img src=x>"]
     tab.locator(".recent summary").click()
-    tab.get_by_role("button", name="Forget them").click()
+    tab.get_by_role("button", name="Delete recent queries").click()
     assert not tab.locator(".recent").is_visible()
     visit.go("/sql")
     assert not tab.locator(".recent").is_visible()

@@ -139,7 +139,7 @@ def test_a_csv_is_the_whole_answer(lake: Path, served: Served) -> None:
     address = "/evidence{}?metric=judgement&hit=unclear"
     unclear = rows_of(served.get(address.format(".csv")).text)
     assert len(unclear) == opened.evidence("judgement", unclear=True).height > 0
-    assert "Rows that are not clear" in (page := served.get(address.format("")).text)
+    assert "Rows that are unclear" in (page := served.get(address.format("")).text)
     assert all(f">{heading}</th>" in page for heading in ("Role", "Counted", "Parse status"))
     games = rows_of(served.get("/games.csv").text)
     assert [row["game_id"] for row in games] == opened.games()["game_id"].to_list()

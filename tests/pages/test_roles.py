@@ -181,4 +181,4 @@ def test_roles_are_shown_until_they_are_hidden(served: Served) -> None:
     assert "Self-Awareness" in served.get(address.replace("&amp;", "&")).text
     hidden = served.get(f"/game?game={row['game_id']}&roles=false").text
     assert "Self-Awareness" not in hidden
-    assert "marks of metrics say roles" in hidden
+    assert "Metrics are hidden because they reveal roles" in hidden

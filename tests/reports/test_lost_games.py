@@ -117,7 +117,7 @@ def test_pages_mark_it(lake: pipeline.Lake, page: str, asked: dict[str, str]) ->
     found = page_of(page).content(lake, given)
     text = str(fragment(page, found, given, lambda page, **_: f"#{page}"))
     assert "*</span>" in text or page == "evidence"
-    assert (NOTE if page != "evidence" else "lacks 3 of 6 games, by competition") in text
+    assert (NOTE if page != "evidence" else "3 of 6 expected games are missing") in text
 
 
 def test_the_report_marks_it(lake: pipeline.Lake) -> None:
