@@ -37,9 +37,9 @@ from pipeline.metrics.row_queries import HITS, RESULTS, frames, selects, shared,
 from pipeline.plugins import PluginError
 from pipeline.sql_files import quote_identifier, quote_literal
 from pipeline.statistics.intervals import (
-    LEAST_BESIDE,
+    MIN_SETTINGS_OF_UNEVEN_TERM,
     RELATIVE_ROUNDING,
-    TIMES_AS_MANY,
+    UNEVEN_TERM_RATIO,
     confidence_intervals,
     exact_sum,
     scaled_sum,
@@ -650,7 +650,7 @@ def _thin(clusters: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
     # A setting is one of all its roles together, and so is a game that is a cluster.
     by_setting = clusters.group_by(*keys, "term", "cluster").agg(c.sum())
     by_term = by_setting.group_by(*keys, "term").agg(n_effective=c.sum() ** 2 / (c**2).sum())
-    is_beside = (n < LEAST_BESIDE) & (n.max().over(keys) >= TIMES_AS_MANY * n)
+    is_beside = (n < MIN_SETTINGS_OF_UNEVEN_TERM) & (n.max().over(keys) >= UNEVEN_TERM_RATIO * n)
     few = by_term.filter((n < LEAST_SETTINGS) | is_beside).sort("term")
     return few.group_by(keys, maintain_order=True).agg(thin=pl.struct("term", "n_effective"))
 
