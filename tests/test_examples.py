@@ -13,7 +13,7 @@ from pipeline import plots
 from pipeline.api import Lake
 
 # What `>>> lake` and the like stand for: see `sample`.
-CHARTS = ("plot_metric", "plot_profile", "plot_differences", "plot_columns", "svg")
+CHARTS = ("plot_metric", "plot_profile", "plot_differences", "plot_columns", "chart_to_svg")
 # These need a file, take long, or are of the storage beneath: nobody begins with them.
 WITHOUT = {
     *(

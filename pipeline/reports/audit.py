@@ -76,7 +76,7 @@ def audit(
     by: Annotated[
         str | Sequence[str] | None,
         parameters.repeatable_option_spec(
-            "AUDIT_COLUMNS",
+            "COLUMNS",
             "Columns to group by, separated by commas",
             check=parameters.split_names,
         ),

@@ -72,7 +72,7 @@ def games(
     model: Annotated[
         str | Sequence[str] | None,
         parameters.repeatable_option_spec(
-            "MODEL_COLUMN", "Only games in which this model sits, tested or not", "models"
+            "MODEL", "Only games in which this model sits, tested or not", "models"
         ),
     ] = None,
     game_type: str | Sequence[str] | None = None,
@@ -403,7 +403,7 @@ MISSING_COLUMNS: Mapping[str, column.Column] = {
 
 
 @per_system(MISSING_COLUMNS, has_edition=False)
-def missing_games(
+def missing(
     lake: StoredLake,
     *,
     model: str | Sequence[str] | None = None,

@@ -72,7 +72,7 @@ _PLANNED = tuple(PLAN_COLUMNS)[tuple(PLAN_COLUMNS).index("n_settings") :]
 def plan(
     lake: StoredLake,
     metric: Annotated[
-        str, option_spec("METRIC_COLUMN", "The metric to plan for.", suggested="metrics")
+        str, option_spec("METRIC", "The metric to plan for.", suggested="metrics")
     ] = ("win_rate"),
     difference: Annotated[
         float | None,
@@ -84,7 +84,7 @@ def plan(
     model: Annotated[
         str | Sequence[str] | None,
         argument_spec(
-            "[MODEL_COLUMN OTHER]",
+            "[MODEL OTHER]",
             "The two models to compare; default: each model of the leaderboard and the next one.",
             "models",
         ),

@@ -77,7 +77,9 @@ def leaderboard(
     ] = None,
     game_type: Annotated[
         str | None,
-        option_spec("TYPE", "The values of this game type alone.", suggested="games.names"),
+        option_spec(
+            "TYPE", "The values of this game type alone.", suggested="games.game_type_names"
+        ),
     ] = None,
     where: str | None = None,
     by: str | Sequence[str] | None = None,

@@ -126,7 +126,7 @@ def _bound(
 def _checked(asked: Parameter, value: Any) -> Any:
     """A value of a parameter; raises UsageError for one that it cannot have."""
     name, kind, is_several, _, declared = asked
-    if declared.suggested == "games.names":
+    if declared.suggested == "games.game_type_names":
         if isinstance(value, str | list) and value in (ALL_GAME_TYPES, [ALL_GAME_TYPES]):
             return asked.default
         check_words("game type", as_list(value), games.game_type_names())

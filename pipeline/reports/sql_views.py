@@ -181,7 +181,7 @@ _SCHEMA: dict[str, pl.DataType | DataTypeClass] = {
 }
 
 
-def table_columns(names: Sequence[str]) -> pl.DataFrame:
+def schema(names: Sequence[str]) -> pl.DataFrame:
     """A row for each column of the tables or views with these names; without names, of all tables.
 
     The columns are those of `Lake.schema`. Raises UsageError for an unknown name.
