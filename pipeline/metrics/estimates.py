@@ -169,14 +169,14 @@ class CountQuery(NamedTuple):
         request: The edition, groups and filters.
         with_games: The metrics whose games are counted, which takes longer than all sums.
         clusters: The clusters to count by; None counts by group and term only.
-        extra_sums: Further sums, as SQL expressions by column name.
+        also: Further sums, as SQL expressions by column name.
     """
 
     metrics: Mapping[str, Metric]
     request: Request
     with_games: Collection[str]
     clusters: Clusters | None = None
-    extra_sums: Mapping[str, str] = {}
+    also: Mapping[str, str] = {}
 
 
 class Counts(NamedTuple):
@@ -273,7 +273,7 @@ def _metric_selects(name: str, rows: str, question: CountQuery) -> list[str]:
     n_hits = {"hits": f"CAST({count_rows_sql('is_counted AND hit = 1')} AS {HITS_SQL_TYPE})"}
     hits_of_whole_rows = {} if spec.has_partial_hits or is_external_metric(name) else n_hits
     no_unknown_hits = {} if can_lack_hits else {"n_hits_unknown": _ZERO}
-    sums = {**_SUM_EXPRESSIONS, **hits_of_whole_rows, **no_unknown_hits, **question.extra_sums}
+    sums = {**_SUM_EXPRESSIONS, **hits_of_whole_rows, **no_unknown_hits, **question.also}
     # Deriving the term from the game type saves a column to group by. Metrics of other packages are
     # not trusted to have the declared terms, so the terms are read from their rows.
     if terms_by_type := {} if is_external_metric(name) else spec.term_of_type:
@@ -371,7 +371,7 @@ def count_with_engine(
     group_columns = ("metric", *question.request.finest_group_columns)
     cluster_columns = () if question.clusters is None else CLUSTER_COLUMNS
     frame_columns = (
-        (*group_columns, *cluster_columns, "term", *_SUM_EXPRESSIONS, *question.extra_sums),
+        (*group_columns, *cluster_columns, "term", *_SUM_EXPRESSIONS, *question.also),
         (*group_columns, *GAME_COUNT_COLUMNS),
     )
     game_types = game_types_by_metric(question.metrics, lambda one: one.game_types)
