@@ -56,7 +56,9 @@ SELECT
     CASE WHEN frequent_texts.is_bot THEN 'a bot' ELSE 'a language model' END AS logged,
     'in ' || frequent_texts.n || ' of ' || frequent_texts.n_messages || ' messages' AS says,
     frequent_texts.n_messages >= 100
-        AND sum(frequent_texts.n) OVER (PARTITION BY frequent_texts.system, frequent_texts.model, frequent_texts.is_bot)
+        AND sum(frequent_texts.n) OVER (
+                PARTITION BY frequent_texts.system, frequent_texts.model, frequent_texts.is_bot
+            )
             >= 0.8 * frequent_texts.n_messages AS is_found,
     CAST(NULL AS DOUBLE) AS hit_logged,
     CAST(NULL AS DOUBLE) AS hit_read

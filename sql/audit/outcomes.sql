@@ -33,7 +33,10 @@ credited_results AS (
     LEFT JOIN shared.credits AS read
         ON read.game_type = games.game_type
         AND read.outcome = possible_outcomes.outcomes[1]
-        AND NOT (list_contains(possible_outcomes.outcomes, 'guessed_wrong') AND possible_outcomes.outcomes[1] <> 'guessed_wrong')
+        AND NOT (
+            list_contains(possible_outcomes.outcomes, 'guessed_wrong')
+            AND possible_outcomes.outcomes[1] <> 'guessed_wrong'
+        )
     WHERE results.is_tested
         AND results.is_finished
 ),
@@ -85,7 +88,7 @@ findings AS (
         CASE WHEN is_win THEN 'won' ELSE 'lost' END AS logged,
         CASE
             WHEN list_contains(others, seat) THEN 'lost'
-            -- If several players have the most points, the log decides who won, except in MAgIC, where all win.
+            -- If several players have the most points, the log decides who won; in MAgIC all win.
             WHEN is_whole AND list_contains(best, seat) AND (array_length(best) = 1 OR system = 'magic')
                 THEN 'won'
             ELSE logged

@@ -31,7 +31,9 @@ points_by_round AS (
 SELECT
     game_id,
     seat,
-    CASE WHEN count(*) = count(coalesce(points_due, paid)) THEN sum(coalesce(points_due, paid)) END AS points,
+    CASE
+        WHEN count(*) = count(coalesce(points_due, paid)) THEN sum(coalesce(points_due, paid))
+    END AS points,
     CASE WHEN count(*) = count(paid) THEN sum(paid) END AS paid
 FROM points_by_round
 GROUP BY game_id, seat

@@ -34,7 +34,10 @@ spending AS (
         contributions_by_seat.amount - coalesce(net_transfers.amount, 0) AS spending,
         -- In PGM games the last contribution is paid, but it is not in the pool.
         multiplier / n_players
-            * (contributions_by_seat.amount - CASE WHEN format_version = 'pgm' THEN last_amount ELSE 0 END) AS given,
+            * (
+                contributions_by_seat.amount
+                - CASE WHEN format_version = 'pgm' THEN last_amount ELSE 0 END
+            ) AS given,
         CASE
             WHEN games.system = 'magic' THEN 100
             ELSE TRY_CAST(setting ->> '$.endowment' AS DOUBLE)

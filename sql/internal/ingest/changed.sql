@@ -36,4 +36,7 @@ SELECT location FROM changed_statements
 UNION
 SELECT location FROM resolved WHERE game_id IS NOT NULL AND status <> 'unchanged'
 UNION
-SELECT location FROM last_documents SEMI JOIN game_locations USING (game_id, location) WHERE status = 'duplicate'
+SELECT location
+FROM last_documents
+SEMI JOIN game_locations USING (game_id, location)
+WHERE status = 'duplicate'

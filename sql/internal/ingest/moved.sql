@@ -7,7 +7,8 @@ relocated_games AS (
     SELECT held.location, held.game_id
     FROM held
     SEMI JOIN seen_games ON held.location = seen_games.location
-    ANTI JOIN seen_games AS still_held ON held.location = still_held.location AND held.game_id = still_held.game_id
+    ANTI JOIN seen_games AS still_held
+        ON held.location = still_held.location AND held.game_id = still_held.game_id
     ANTI JOIN superseded ON held.game_id = superseded.game_id
 ),
 new_locations AS (
@@ -22,8 +23,14 @@ new_locations AS (
 )
 SELECT
     new_locations.game_id,
-    first(new_locations.source ORDER BY source_order NULLS LAST, new_locations.source, new_locations.path) AS source,
-    first(new_locations.path ORDER BY source_order NULLS LAST, new_locations.source, new_locations.path) AS path
+    first(
+        new_locations.source
+        ORDER BY source_order NULLS LAST, new_locations.source, new_locations.path
+    ) AS source,
+    first(
+        new_locations.path
+        ORDER BY source_order NULLS LAST, new_locations.source, new_locations.path
+    ) AS path
 FROM new_locations
 INNER JOIN relocated_games ON new_locations.game_id = relocated_games.game_id
 INNER JOIN lake_games

@@ -30,5 +30,8 @@ SELECT
     END AS status
 FROM documents_with_game
 LEFT JOIN held
-    ON documents_with_game.game_id IS NOT NULL AND held.is_picked AND documents_with_game.location = held.location
-LEFT JOIN lake_games ON documents_with_game.found = 'known' AND documents_with_game.game_id = lake_games.game_id
+    ON documents_with_game.game_id IS NOT NULL
+    AND held.is_picked
+    AND documents_with_game.location = held.location
+LEFT JOIN lake_games
+    ON documents_with_game.found = 'known' AND documents_with_game.game_id = lake_games.game_id

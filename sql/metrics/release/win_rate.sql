@@ -15,7 +15,8 @@ WITH attempts AS (
             WHEN win_credit = 0 THEN 'lost'
             WHEN win_credit > 0 THEN 'shared'
         END AS what,
-        -- The published script reads one run with one file per number; for several runs, 20 games mean nothing.
+        -- The published script reads one run, with one file per number. For several runs, its fixed 20
+        -- games have no meaning.
         CASE
             WHEN game_type NOT IN ('chameleon', 'undercover')
                 OR min(game_id) OVER (PARTITION BY system, model, competition, game_index)
