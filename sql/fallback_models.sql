@@ -3,7 +3,7 @@
 -- column: model | the requested model, for which the game counts
 -- column: fallback_model | the model that answered in its place
 -- column: n_calls | how many calls it answered, null for no number that there can be
--- A message that an ingest cut, since its names are too long, names neither.
+-- A message that an ingest truncated because its names are too long names neither model.
 WITH named AS (
     SELECT
         game_id,

@@ -37,7 +37,7 @@ votes_counted AS (
     WHERE counted.is_counted
     GROUP BY ALL
 ),
--- A sum of decimals does not depend on the order of its rows.
+-- Decimals are used because their sum does not depend on the order of the rows.
 chances AS (
     SELECT
         *,

@@ -989,7 +989,7 @@ def test_of_a_model_that_is_not_there_others_are_named(magic: Magic, lake: Path)
         ("role = civilian", "if it is a text, write it in single quotes: 'civilian'\n"),
         ("role IN (civilian)", "write it in single quotes: 'civilian'"),
         ('role = "civilian"', "write it in single quotes: 'civilian'"),
-        ("model = gpt 4", "texts need single quotes, as in role = 'civilian'"),
+        ("model = gpt 4", "strings need single quotes, as in role = 'civilian'"),
         ("rolle = 'civilian'", "did you mean `role`?"),
     ],
 )

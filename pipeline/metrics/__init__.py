@@ -1,7 +1,8 @@
-"""The eight metrics, each written twice: in polars here, and in SQL in `sql/metrics/`.
+"""The eight metrics: values, confidence intervals and completeness of each group.
 
-An engine counts (`tally`). Whichever it is, the rest is made of its counts in one way: `values`,
-how sure each is (`intervals`), and whether its model played all (`completeness`).
+Each metric is defined twice, in polars (a module of this package) and in SQL (`sql/metrics/`). An
+engine adds up hits and counted rows (`estimates`); values, intervals and completeness are computed
+from these sums in the same way for all engines. Used by the reports, the commands and the pages.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -17,17 +18,17 @@ from pipeline.lake import StoredLake, by_system
 from pipeline.metrics.completeness import metric_completeness, played_games
 from pipeline.metrics.estimates import (
     ENGINES,
-    UNMET,
+    NO_ROW_REASON,
     Clusters,
     CountQuery,
+    add_confidence_intervals,
     check_engine,
-    clusters,
+    choose_clusters,
     compute_values,
     count_with_engine,
     sums_by_cluster,
     task_id_by_setting,
-    terms_of,
-    with_intervals,
+    weighted_terms,
 )
 from pipeline.metrics.registry import (
     METRIC_VALUE_COLUMNS,
@@ -40,17 +41,17 @@ from pipeline.metrics.registry import (
     lake_method,
     metric_spec,
     origin_columns,
-    seen_as,
+    view_option_columns,
 )
 from pipeline.metrics.request import (
     DEFAULT_BY,
     Condition,
     Request,
     as_list,
-    check,
     check_confidence,
     check_models,
-    compared_texts,
+    check_request,
+    compared_strings,
     parse_condition,
     requested_metrics,
     setting_path,
@@ -85,15 +86,20 @@ __all__ = [
 ]
 
 DEFAULT_CONFIDENCE = 0.95
-_SYSTEM = "system"
+_SYSTEM_COLUMN_NAME = "system"
 
 
 class MetricResult(NamedTuple):
-    """The rows of `metrics`, and what their intervals and comparisons are made of.
+    """The rows of `metrics` with the sums that their intervals and comparisons are computed from.
 
-    `terms` has metric, the groups of the request, term, weight, counted; `sums` metric, these
-    groups, stratum, cluster, cluster_kind, term, h (hits), c (counted). Both have no row and no
-    column if no interval was asked for.
+    Attributes:
+        rows: One row per metric and group, with the columns of `METRIC_VALUE_COLUMNS`.
+        request: The request that the rows answer.
+        terms: The columns metric, the groups of the request, term, weight and counted. Empty,
+            without columns, if no confidence level was requested.
+        sums: The columns metric, the groups of the request, stratum, cluster, cluster_kind, term, h
+            (hits) and c (counted rows). Empty, without columns, if no confidence level was
+            requested.
     """
 
     rows: pl.DataFrame
@@ -102,16 +108,16 @@ class MetricResult(NamedTuple):
     sums: pl.DataFrame = pl.DataFrame()
 
     def with_columns(self, *columns: pl.Expr) -> Self:
-        """The same with these columns in each of its frames."""
+        """Return the result with these columns added to each of its frames."""
         rows, terms, sums = (
-            one.with_columns(columns) for one in (self.rows, self.terms, self.sums)
+            frame.with_columns(columns) for frame in (self.rows, self.terms, self.sums)
         )
         return self._replace(rows=rows, terms=terms, sums=sums)
 
     @classmethod
-    def of_all(cls, answers: Iterable[Self], request: Request) -> Self:
-        """The answers as one, which is to this request."""
-        frames = zip(*((one.rows, one.terms, one.sums) for one in answers), strict=True)
+    def of_all(cls, results: Iterable[Self], request: Request) -> Self:
+        """Concatenate results into one result for the request."""
+        frames = zip(*((result.rows, result.terms, result.sums) for result in results), strict=True)
         rows, terms, sums = map(pl.concat, frames)
         return cls(rows, request, terms, sums)
 
@@ -133,21 +139,22 @@ def metrics(
     expected: int | None = None,
     confidence: float | None = DEFAULT_CONFIDENCE,
 ) -> pl.DataFrame:
-    """The metrics' values, a row for each metric and group.
+    """Return the values of the metrics, one row for each metric and group.
 
-    `metric`, `model` and `game_type` choose rows: each is a value of its column or several, by
-    default all. With `game_type` in `by`, rows with the game type `all` cover all types. If `by` is
-    None or empty, there is one group. Only games of one system are counted, see `Lake.for_system`;
-    with `system` in `by`, those of each system, as if the lake had no others. `where` is a SQL
-    condition on the rows: see `pipeline.metrics.request.condition`. The engines polars, duckdb
-    and spark give the same rows; `master` is for spark: see `pipeline.spark.open_session`.
-    `num_of_game` is for the edition release: only games with a lower number count. `expected` is
-    that of `completeness`. The columns of `by` follow the metric.
+    `metric`, `model` and `game_type` select rows: each is one value of its column or a list of
+    values; by default all rows are returned. If `game_type` is in `by`, additional rows with the
+    game type `all` cover all types. If `by` is None or empty, there is one group. Only games of one
+    system are counted, see `Lake.for_system`; with `system` in `by`, each system is counted
+    separately, as if the lake had no others. `where` is a SQL condition on the rows that the metric
+    counts. The engines polars, duckdb and spark return the same rows; `master` is the Spark master
+    to connect to. `num_of_game` is for the edition release: only games with a lower number count.
+    `expected` is the number of games that each model is expected to have in each competition, as in
+    `completeness`. The columns of `by` follow the metric.
 
     If `confidence` is None, the interval, `thin` and `is_complete` are left out; they take as long
-    as the rest.
+    as everything else.
 
-    Raises UsageError for an unknown metric, model, column or edition, and for a wrong condition.
+    Raises UsageError for an unknown metric, model, column or edition, and for an invalid condition.
 
     >>> values = lake.metrics(metric="judgement", by="model")
     >>> values.select("model", "value", "hits", "counted").rows()[0]
@@ -160,24 +167,29 @@ def metrics(
     by, models = as_list(by) or (), as_list(model)
     request = Request(
         edition=edition,
-        by=tuple(column for column in by if column != _SYSTEM),
+        by=tuple(column for column in by if column != _SYSTEM_COLUMN_NAME),
         num_of_game=num_of_game,
         models=models,
         game_types=as_list(game_type),
         where=parse_condition(names, where),
         expected=expected,
     )
-    of = partial(compute_metrics, engine=engine, master=master, names=names, confidence=confidence)
-    if _SYSTEM not in by:
-        one = lake.for_single_system()
-        return of(one, request).rows.with_columns(origin_columns(one, edition))
+    compute = partial(
+        compute_metrics, engine=engine, master=master, names=names, confidence=confidence
+    )
+    if _SYSTEM_COLUMN_NAME not in by:
+        system_lake = lake.for_single_system()
+        return compute(system_lake, request).rows.with_columns(origin_columns(system_lake, edition))
     check_models(lake, models)
     rows = by_system(
-        lake, lambda one: of(one, replace(request, models=tested_models(one, models))).rows
+        lake,
+        lambda system_lake: (
+            compute(system_lake, replace(request, models=tested_models(system_lake, models))).rows
+        ),
     )
-    rows = rows.with_columns(seen_as(lake))
+    rows = rows.with_columns(view_option_columns(lake))
     keys = ("edition", "metric", *by)
-    return _in_order(rows.select(*keys, pl.exclude(keys)), names, by)
+    return _sort_values(rows.select(*keys, pl.exclude(keys)), names, by)
 
 
 def compute_metrics(
@@ -190,87 +202,124 @@ def compute_metrics(
     confidence: float | None = DEFAULT_CONFIDENCE,
     with_games: Collection[str] | None = None,
 ) -> MetricResult:
-    """The answer to a request to a lake of one system.
+    """Compute the values of metrics in a lake of one system.
 
-    To count games is half of the work; without `with_games` it is done for all metrics. `n_games`
-    is 0 for metrics that are not among them.
+    Args:
+        lake: The lake, of one system.
+        request: The edition, groups and filters.
+        names: The metrics; None stands for all metrics of the edition.
+        engine: The engine that adds up the rows.
+        master: The Spark master, only for the engine spark.
+        confidence: The confidence level, between 0 and 1; None for no intervals.
+        with_games: The metrics whose games are counted, by default all. Counting games is half of
+            the work; `n_games` is 0 for the other metrics.
+
+    Returns:
+        The rows of the metrics, sorted by metric and group, and the sums behind them.
+
+    Raises:
+        UsageError: If the request does not fit the lake or the metrics.
+        MetricError: If a metric has hits that are not between 0 and 1.
     """
     check_plugin_metrics()
     metric_names = requested_metrics(names, request.edition)
     check_engine(engine, master)
     check_confidence(confidence)
-    check(lake, request, metric_names)
-    declared = metric_specs(lake, metric_names, request)
-    question = CountQuery(
-        declared,
+    check_request(lake, request, metric_names)
+    specs = metric_specs(lake, metric_names, request)
+    query = CountQuery(
+        specs,
         request,
         with_games=metric_names if with_games is None else with_games,
         clusters=None if confidence is None else request_clusters(lake, request),
     )
-    counts = count_with_engine(lake, question, engine, master)
-    rows = compute_values(counts, declared, request)
-    if request.where is not None and rows["reason"].str.starts_with(UNMET).any():
-        hints = "".join(f"; {hint}" for hint in _unknown_values(lake, request.where))
-        hinted = pl.when(pl.col("reason").str.starts_with(UNMET)).then(
+    counts = count_with_engine(lake, query, engine, master)
+    rows = compute_values(counts, specs, request)
+    if request.where is not None and rows["reason"].str.starts_with(NO_ROW_REASON).any():
+        hints = "".join(f"; {hint}" for hint in _iter_unknown_value_hints(lake, request.where))
+        reason_with_hints = pl.when(pl.col("reason").str.starts_with(NO_ROW_REASON)).then(
             pl.col("reason") + pl.lit(hints)
         )
-        rows = rows.with_columns(reason=hinted.otherwise("reason"))
+        rows = rows.with_columns(reason=reason_with_hints.otherwise("reason"))
     if confidence is None:
-        return MetricResult(_in_order(rows, metric_names, request.by), request)
-    sums, terms = sums_by_cluster(counts.sums, declared, request), terms_of(rows, declared, request)
-    rows = with_intervals(rows, terms, sums, request, confidence)
-    complete = metric_completeness(lake, declared, request)
-    keys = complete.drop("is_complete", *MISSING_COLUMNS, *REPLAY_COLUMNS).columns
-    rows = rows.join(complete, on=keys, how="left", nulls_equal=True, maintain_order="left")
+        return MetricResult(_sort_values(rows, metric_names, request.by), request)
+    sums, terms = sums_by_cluster(counts.sums, specs, request), weighted_terms(rows, specs, request)
+    rows = add_confidence_intervals(rows, terms, sums, request, confidence)
+    completeness = metric_completeness(lake, specs, request)
+    keys = completeness.drop("is_complete", *MISSING_COLUMNS, *REPLAY_COLUMNS).columns
+    rows = rows.join(completeness, on=keys, how="left", nulls_equal=True, maintain_order="left")
     if "model" in request.by:
-        # Where no model has a row of the metric, nothing is expected.
+        # If no model has a row of the metric, no games are expected.
         rows = rows.with_columns(
             pl.col(*MISSING_COLUMNS, *REPLAY_COLUMNS).fill_null(0),
             pl.col("is_complete").fill_null(value=True),
         )
-    return MetricResult(_in_order(rows, metric_names, request.by), request, terms, sums)
+    return MetricResult(_sort_values(rows, metric_names, request.by), request, terms, sums)
 
 
-def _unknown_values(lake: StoredLake, where: Condition) -> Iterator[str]:
-    """Yield a hint for each column of a condition whose value no player of the lake has."""
-    # Columns with few values, which a hint can list.
+def _iter_unknown_value_hints(lake: StoredLake, where: Condition) -> Iterator[str]:
+    """Yield a hint for each column that the condition compares with an unknown value."""
+    # Only columns with few values, so that the hint can list them.
     for column in ("game_type", "model", "role", "side", "competition"):
-        if column in where.columns and (strangers := compared_texts(where, column)):
-            known = lake.table("players").select(pl.col(column).drop_nulls().unique().sort())
-            names = known.collect()[column].cast(pl.String).to_list()
-            if strangers := [name for name in strangers if name not in names]:
-                yield f"no {column} {', '.join(strangers)}: {suggest_names(strangers, names)}"
+        if column in where.columns and (unknown := compared_strings(where, column)):
+            players = lake.table("players").select(pl.col(column).drop_nulls().unique().sort())
+            names = players.collect()[column].cast(pl.String).to_list()
+            if unknown := [name for name in unknown if name not in names]:
+                yield f"no {column} {', '.join(unknown)}: {suggest_names(unknown, names)}"
 
 
 def request_clusters(lake: StoredLake, request: Request) -> Clusters:
-    """The clusters of the request's intervals: `tally.clusters` of the games that it takes."""
-    # The parts of the setting in which games of one task differ, as this request sees it.
-    varied = [path for path in map(setting_path, (*request.by, *request.varied)) if path]
-    tasks = task_id_by_setting(lake, varied) if varied else lake.cached(task_id_by_setting)
+    """Return the clusters of the request's intervals, from the games that the request counts.
+
+    Args:
+        lake: The lake, of one system.
+        request: The edition, groups and filters.
+
+    Returns:
+        The clusters, as `choose_clusters` returns them.
+    """
+    # The keys of the setting in which games of one task may differ under this request.
+    variant_paths = [path for path in map(setting_path, (*request.by, *request.varied)) if path]
+    task_ids = (
+        task_id_by_setting(lake, variant_paths)
+        if variant_paths
+        else lake.cached(task_id_by_setting)
+    )
     if request.edition == RELEASE:
-        return clusters(played_games(lake, edition_condition(request)), request, tasks)
-    return clusters(lake.cached(played_games).filter(pl.col("n_finished") > 0), request, tasks)
+        return choose_clusters(played_games(lake, edition_condition(request)), request, task_ids)
+    return choose_clusters(
+        lake.cached(played_games).filter(pl.col("n_finished") > 0), request, task_ids
+    )
 
 
 def metric_specs(lake: StoredLake, names: Sequence[str], request: Request) -> dict[str, Metric]:
-    """The metrics as they are declared, with the terms of the games that their system plays.
+    """Return the specs of metrics, limited to the games that the lake's system can play.
 
-    A system's metric has no value where a model lacks one of the games. Of MAgIC's own games all
-    count for this, whether the lake has them or not; of another system's, those that it has.
+    A metric of a system has no value for a model that lacks one of these games. For MAgIC itself
+    these are all of its games, whether the lake has them or not; for another system those that the
+    lake has.
+
+    Args:
+        lake: The lake, of one system.
+        names: The names of the metrics.
+        request: The edition of the request is used.
+
+    Returns:
+        The specs by name. In the edition release they are not limited.
     """
-    declared = {name: metric_spec(name, request.edition) for name in names}
+    specs = {name: metric_spec(name, request.edition) for name in names}
     if request.edition == RELEASE:
-        return declared
+        return specs
     magic_types = GameType if lake.system in (None, MAGIC_SYSTEM) else ()
-    types = {*magic_types, *lake.game_types}
-    return {name: of_metric.among(types) for name, of_metric in declared.items()}
+    played_types = {*magic_types, *lake.game_types}
+    return {name: spec.among(played_types) for name, spec in specs.items()}
 
 
-def _in_order(rows: pl.DataFrame, names: Sequence[str], by: Sequence[str]) -> pl.DataFrame:
-    """The rows in the metrics' order, then the groups'; `all` after the game types."""
-    first = [
+def _sort_values(rows: pl.DataFrame, names: Sequence[str], by: Sequence[str]) -> pl.DataFrame:
+    """Sort the rows by metric and group; the game type `all` comes after the other game types."""
+    all_game_types_last = [
         (pl.col(column) == ALL_GAME_TYPES) if column == "game_type" else pl.col(column)
         for column in by
     ]
     order = pl.col("metric").replace_strict({name: i for i, name in enumerate(names)})
-    return rows.sort(order, *first, *by, nulls_last=True)
+    return rows.sort(order, *all_game_types_last, *by, nulls_last=True)

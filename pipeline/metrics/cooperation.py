@@ -1,4 +1,4 @@
-"""Cooperation: negotiations that ended in agreement, over all."""
+"""Cooperation: the share of negotiations that ended in agreement."""
 
 import polars as pl
 
@@ -8,9 +8,9 @@ from pipeline.vocabulary import GameType
 _TERMS = (Term("agreements", (GameType.COST_SHARING,)),)
 _IS_NEGOTIATION = pl.col("game_type") == GameType.COST_SHARING
 _AGREED = pl.col("agreed")
-# A negotiation that was cut off is one that failed, to the published script.
+# The published script counts a negotiation without an end as failed.
 _AGREED_IN_RELEASE = _AGREED.fill_null(value=False)
-_WORDS = ("agreed", "not agreed")
+_WORDS_FOR_AGREED = ("agreed", "not agreed")
 
 PAPER = Metric(
     terms=_TERMS,
@@ -20,7 +20,7 @@ PAPER = Metric(
             "results",
             term=one("agreements"),
             where=_IS_NEGOTIATION,
-            what=either(_AGREED, *_WORDS),
+            what=either(_AGREED, *_WORDS_FOR_AGREED),
             hit=as_hit(_AGREED),
         ),
     ),
@@ -32,7 +32,7 @@ RELEASE = Metric(
             "results",
             term=one("agreements"),
             where=_IS_NEGOTIATION,
-            what=either(_AGREED_IN_RELEASE, *_WORDS),
+            what=either(_AGREED_IN_RELEASE, *_WORDS_FOR_AGREED),
             hit=as_hit(_AGREED_IN_RELEASE),
         ),
     ),

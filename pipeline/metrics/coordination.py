@@ -1,4 +1,4 @@
-"""Coordination: of the negotiations that ended in agreement, those on one's own proposal."""
+"""Coordination: the share of agreements that were reached on the model's own proposal."""
 
 import polars as pl
 
@@ -9,8 +9,11 @@ _TERMS = (Term("own_proposals", (GameType.COST_SHARING,)),)
 _IS_AGREEMENT = (pl.col("game_type") == GameType.COST_SHARING) & pl.col("agreed")
 
 
-def _with_last_shares(tables: Tables) -> pl.LazyFrame:
-    """The results with two last proposals as written: `chosen`, the first voter's, and `own`."""
+def _results_with_last_shares(tables: Tables) -> pl.LazyFrame:
+    """Add to the results the shares that two players proposed last, as written in the log.
+
+    `chosen` is the proposal that the first voter chose, and `own` that of the row's player.
+    """
     shares = (
         tables("proposals")
         .filter("is_last")
@@ -44,14 +47,14 @@ RELEASE = Metric(
     terms=_TERMS,
     rows=(
         Rows(
-            _with_last_shares,
+            _results_with_last_shares,
             term=one("own_proposals"),
             where=_IS_AGREEMENT,
             what=pl.format("first choice: seat {}", "first_choice_seat"),
             hit=pl.when(pl.col("chosen").is_not_null()).then(
                 as_hit(pl.col("chosen").eq_missing(pl.col("own")))
             ),
-            # The script fails as a whole where one game's choice is unknown.
+            # The published script stops with an error if the choice of one game is unknown.
             counted=pl.lit(value=True),
         ),
     ),

@@ -1,7 +1,8 @@
-"""A metric from outside of the package, tried before a lake accepts it.
+"""Custom metrics: loading a metric from a file, and checking it before a lake accepts it.
 
-It can be in a file of its own, in the form that it would have in the package: `silence.py` declares
-`PAPER`, and `silence.sql`, if it lies beside it, is the same in SQL.
+Used by `Lake.with_metric`, `--metric-file` and `pipeline.testing`. A file has the form of a metric
+of this package: `silence.py` defines `PAPER`, and `silence.sql` beside it is the same in SQL
+(optional).
 """
 
 import runpy
@@ -14,172 +15,230 @@ import polars as pl
 from pipeline.errors import MetricError, QueryError
 from pipeline.lake import StoredLake
 from pipeline.metrics import metrics
-from pipeline.metrics.estimates import BEYOND, CountQuery, count_with_engine
+from pipeline.metrics.estimates import OUT_OF_RANGE_ADVICE, CountQuery, count_with_engine
 from pipeline.metrics.registry import (
     Metric,
     RegisteredMetric,
+    build_registered_metric,
     metric_names,
-    sql_beside,
+    read_sql_beside,
     use_metrics,
-    written,
 )
 from pipeline.metrics.request import Request
-from pipeline.metrics.row_queries import check_declared, rows, shared
+from pipeline.metrics.row_queries import check_metric_spec, metric_rows, shared_views
 from pipeline.statistics.intervals import RELATIVE_ROUNDING
 from pipeline.vocabulary import PAPER, Engine
 
-_SUMS = ("hits", "counted", "n_unreadable", "n_unknown")
-_KEYS, _VALUES = ("system", "model", "game_type"), ("value", "hits", "counted", "n_games")
+_SUM_COLUMNS = ("hits", "counted", "n_unreadable", "n_unknown")
+_KEY_COLUMNS, _VALUE_COLUMNS = (
+    ("system", "model", "game_type"),
+    ("value", "hits", "counted", "n_games"),
+)
 
 
 def register_metric(
     lake: StoredLake,
-    declared: Metric,
+    spec: Metric,
     name: str,
     *,
     title: str | None = None,
     sql: str | None = None,
 ) -> RegisteredMetric:
-    """The metric, once it counts in this lake: in SQL, if there is any, the same as in polars.
+    """Check a metric in a lake, and return it in the form in which a lake registers it.
 
-    Raises MetricError for a name that is taken, and for a declaration or SQL that cannot count,
-    says something impossible, or differs from the other.
+    Args:
+        lake: The lake in which the metric is tried.
+        spec: The definition of the metric.
+        name: The name of the metric.
+        title: The title; None uses that of the SQL, or the name.
+        sql: The SQL of the metric; None if it has none.
+
+    Raises:
+        MetricError: If the name is taken, the metric cannot be computed, its hits are not between 0
+            and 1, or the SQL gives other numbers than polars.
     """
-    check_declared(name, declared, metric_names(PAPER))
-    metric = written(name, declared, sql, title)
+    check_metric_spec(name, spec, metric_names(PAPER))
+    metric = build_registered_metric(name, spec, sql, title)
     aggregate_for_check(lake, name, metric)
     return metric
 
 
 def aggregate_for_check(lake: StoredLake, name: str, metric: RegisteredMetric) -> pl.DataFrame:
-    """The sums by model, game type and term.
+    """Check a metric in a lake, and return its sums by model, game type and term.
 
-    Raises MetricError where the metric cannot count, or not the same in SQL as in polars, and where
-    the SQL's last SELECT gives other values than `metrics`.
+    Args:
+        lake: The lake in which the metric is tried.
+        name: The name of the metric.
+        metric: The metric with its SQL.
+
+    Returns:
+        The columns model, game_type, term and those of `_SUM_COLUMNS`.
+
+    Raises:
+        MetricError: If the metric cannot be computed, counts rows of an undeclared term, has a hit
+            that is not between 0 and 1, or if its SQL gives other numbers than polars.
     """
-    valued = None if metric.sql is None else _valued(lake, name, metric.sql)
-    counted = _counted(lake, name, metric, "polars")
+    selected_values = None if metric.sql is None else _query_last_select(lake, name, metric.sql)
+    sums = _aggregate_by_term(lake, name, metric, "polars")
     terms = metric.declared.terms
-    places = {(term.name, str(game_type)) for term in terms for game_type in term.game_types}
-    counted_places = counted.select("term", "game_type").unique().sort(pl.all(), nulls_last=True)
-    if strangers := [place for place in counted_places.iter_rows() if place not in places]:
-        stray_term, stray_type = strangers[0]
+    declared_pairs = {
+        (term.name, str(game_type)) for term in terms for game_type in term.game_types
+    }
+    counted_pairs = sums.select("term", "game_type").unique().sort(pl.all(), nulls_last=True)
+    if undeclared_pairs := [
+        pair for pair in counted_pairs.iter_rows() if pair not in declared_pairs
+    ]:
+        stray_term, stray_type = undeclared_pairs[0]
         raise MetricError(
             f"`{name}` counts rows of the term `{stray_term}` in the game type {stray_type}, which "
             "no Term declares: add one, or leave these rows out by `where`"
         )
-    # Parts that are added up may differ from 1 in a last digit.
-    is_beyond = ~pl.col("hit").is_between(-RELATIVE_ROUNDING, 1 + RELATIVE_ROUNDING)
-    of_metric = rows(metric.declared, cache(lake.table), Request()).filter("is_counted", is_beyond)
-    beyond = of_metric.select("hit").head(1).collect(engine="streaming")
-    if beyond.height:
-        raise MetricError(f"`{name}` has a hit of {beyond.item()!r}, which is {BEYOND}")
-    if valued is not None:
-        _check_same(name, counted, _counted(lake, name, metric, "duckdb"))
+    # Sums of fractions may differ from 1 by a rounding error.
+    is_out_of_range = ~pl.col("hit").is_between(-RELATIVE_ROUNDING, 1 + RELATIVE_ROUNDING)
+    rows_out_of_range = metric_rows(metric.declared, cache(lake.table), Request()).filter(
+        "is_counted", is_out_of_range
+    )
+    bad_hit = rows_out_of_range.select("hit").head(1).collect(engine="streaming")
+    if bad_hit.height:
+        raise MetricError(
+            f"`{name}` has a hit of {bad_hit.item()!r}, which is {OUT_OF_RANGE_ADVICE}"
+        )
+    if selected_values is not None:
+        _check_same_sums(name, sums, _aggregate_by_term(lake, name, metric, "duckdb"))
         with use_metrics({name: metric}):
-            _check_values(name, metrics(lake, metric=name, by=_KEYS, confidence=None), valued)
-    return counted
+            _check_same_values(
+                name, metrics(lake, metric=name, by=_KEY_COLUMNS, confidence=None), selected_values
+            )
+    return sums
 
 
-def _valued(lake: StoredLake, name: str, sql: str) -> pl.DataFrame:
-    """`_KEYS` and `_VALUES` as the SQL's last SELECT has them.
+def _query_last_select(lake: StoredLake, name: str, sql: str) -> pl.DataFrame:
+    """Run the metric's SQL and return the rows of its last SELECT.
 
-    Raises MetricError for SQL that is no query, or lacks one of these columns; in a lake of one
-    system it need not have `system`.
+    Raises MetricError if the SQL is not a query, or lacks one of the required columns; in a lake of
+    one system it may lack `system`.
     """
     # Imported here, so that polars does not wait for it.
     from pipeline.warehouse import check_query, connect, run_trusted_query
 
     try:
-        with connect(lake, shared(), sql) as connection:
+        with connect(lake, shared_views(), sql) as connection:
             check_query(connection, sql)
             rows = run_trusted_query(connection, sql)
-        # Of several systems, a value without it would be over all of them.
+        # In a lake of several systems, a value without `system` would cover all of them.
         if "system" not in rows.columns and len(lake.split_by_system()) == 1:
             rows = rows.with_columns(system=pl.lit(lake.split_by_system()[0].system))
-        return rows.select(pl.col(_KEYS).cast(pl.String), pl.col(_VALUES).cast(pl.Float64))
+        return rows.select(
+            pl.col(_KEY_COLUMNS).cast(pl.String), pl.col(_VALUE_COLUMNS).cast(pl.Float64)
+        )
     except QueryError as error:
         raise MetricError(f"`{name}` cannot be counted by duckdb: {error}") from None
     except pl.exceptions.PolarsError:
         raise MetricError(
-            f"the last SELECT of the SQL of `{name}` needs the columns {', '.join(_KEYS)}, which "
-            f"are texts, and {', '.join(_VALUES)}, which are numbers: see docs/adding.md"
+            f"the last SELECT of the SQL of `{name}` needs the columns "
+            f"{', '.join(_KEY_COLUMNS)}, which are strings, and {', '.join(_VALUE_COLUMNS)}, "
+            "which are numbers: see docs/adding.md"
         ) from None
 
 
-def _counted(lake: StoredLake, name: str, metric: RegisteredMetric, engine: Engine) -> pl.DataFrame:
-    """model, game_type, term and `_SUMS`, as one of the engines counts."""
+def _aggregate_by_term(
+    lake: StoredLake, name: str, metric: RegisteredMetric, engine: Engine
+) -> pl.DataFrame:
+    """Return model, game_type, term and the sums, as one engine counts them."""
     request = Request()
     with use_metrics({name: metric}):
         try:
-            question = CountQuery({name: metric.declared}, request, with_games=())
-            sums = count_with_engine(lake, question, engine).sums
+            query = CountQuery({name: metric.declared}, request, with_games=())
+            sums = count_with_engine(lake, query, engine).sums
         except (pl.exceptions.PolarsError, QueryError, TypeError) as error:
-            what = str(error).splitlines()[0]
-            raise MetricError(f"`{name}` cannot be counted by {engine}: {what}") from None
-    # SQL has no sum of no hits.
+            reason = str(error).splitlines()[0]
+            raise MetricError(f"`{name}` cannot be counted by {engine}: {reason}") from None
+    # In SQL, the sum of no hits is null.
     sums = sums.drop("metric").with_columns(pl.col("hits").fill_null(0))
-    return sums.filter(pl.sum_horizontal(_SUMS[1:]) > 0)
+    return sums.filter(pl.sum_horizontal(_SUM_COLUMNS[1:]) > 0)
 
 
-def _check_same(name: str, one: pl.DataFrame, other: pl.DataFrame) -> None:
-    """Raises MetricError where polars and SQL do not count the same, with the first difference."""
+def _check_same_sums(name: str, polars_sums: pl.DataFrame, sql_sums: pl.DataFrame) -> None:
+    """Raise MetricError with the first difference if polars and SQL count different sums."""
     keys = ["model", "game_type", "term"]
-    both = one.join(other, on=keys, how="full", coalesce=True, nulls_equal=True, suffix="_in_sql")
-    both = both.with_columns(pl.col(*_SUMS, *(f"{name}_in_sql" for name in _SUMS)).cast(pl.Float64))
+    joined = polars_sums.join(
+        sql_sums, on=keys, how="full", coalesce=True, nulls_equal=True, suffix="_in_sql"
+    )
+    joined = joined.with_columns(
+        pl.col(*_SUM_COLUMNS, *(f"{name}_in_sql" for name in _SUM_COLUMNS)).cast(pl.Float64)
+    )
     # Two ways to divide may differ in the last digits.
     is_same = [
-        (pl.col(name).round(9)).eq_missing(pl.col(f"{name}_in_sql").round(9)) for name in _SUMS
+        (pl.col(name).round(9)).eq_missing(pl.col(f"{name}_in_sql").round(9))
+        for name in _SUM_COLUMNS
     ]
-    differs = ~pl.all_horizontal(is_same)
-    for row in both.filter(differs).sort(keys, nulls_last=True).head(1).iter_rows(named=True):
-        is_of_both = row["n_unknown"] == row["n_unknown_in_sql"]
-        sums = _SUMS[:-1] if is_of_both else _SUMS
-        of_polars = ", ".join(f"{_number(row[name])} {name}" for name in sums)
-        of_sql = ", ".join(f"{_number(row[f'{name}_in_sql'])} {name}" for name in sums)
+    is_different = ~pl.all_horizontal(is_same)
+    for row in (
+        joined.filter(is_different).sort(keys, nulls_last=True).head(1).iter_rows(named=True)
+    ):
+        is_unknown_equal = row["n_unknown"] == row["n_unknown_in_sql"]
+        compared_columns = _SUM_COLUMNS[:-1] if is_unknown_equal else _SUM_COLUMNS
+        polars_text = ", ".join(f"{_format_number(row[name])} {name}" for name in compared_columns)
+        sql_text = ", ".join(
+            f"{_format_number(row[f'{name}_in_sql'])} {name}" for name in compared_columns
+        )
         raise MetricError(
             f"the two definitions of `{name}` differ for {row['model']} in {row['game_type']}, "
-            f"term {row['term']}: polars counts {of_polars}; SQL counts {of_sql}"
+            f"term {row['term']}: polars counts {polars_text}; SQL counts {sql_text}"
         )
 
 
-def _check_values(name: str, one: pl.DataFrame, other: pl.DataFrame) -> None:
-    """Raises MetricError where the last SELECT has not the values of `metrics`, with the first.
+def _check_same_values(name: str, polars_values: pl.DataFrame, sql_values: pl.DataFrame) -> None:
+    """Raise MetricError with the first difference if the last SELECT and `metrics` disagree.
 
-    A group without a value needs no row. What the SELECT says of hits and counted is not compared
-    where `metrics` has none, as of several terms together.
+    A group without a value needs no row. The hits and counted rows of the SELECT are not compared
+    if `metrics` has none, as for a value of several terms.
     """
-    both = one.join(
-        other, on=_KEYS, how="full", coalesce=True, nulls_equal=True, suffix="_in_sql"
-    ).with_columns(pl.col(f"{column}_in_sql").fill_null(0) for column in _VALUES[1:])
-    value, *sums = (
+    joined = polars_values.join(
+        sql_values, on=_KEY_COLUMNS, how="full", coalesce=True, nulls_equal=True, suffix="_in_sql"
+    ).with_columns(pl.col(f"{column}_in_sql").fill_null(0) for column in _VALUE_COLUMNS[1:])
+    value, *is_near_by_column = (
         (pl.col(column) - pl.col(f"{column}_in_sql")).abs()
         # Two ways to divide may differ in the last digits.
         <= 1e-9 * pl.max_horizontal(pl.col(column), 1)
-        for column in _VALUES
+        for column in _VALUE_COLUMNS
     )
-    has_none = pl.all_horizontal(pl.col("value", "value_in_sql").is_null())
-    is_same = (value.fill_null(has_none), *(is_near.fill_null(value=True) for is_near in sums))
-    differing = both.filter(~pl.all_horizontal(is_same)).sort(_KEYS, nulls_last=True)
-    for row in differing.head(1).iter_rows(named=True):
-        known, selected = (
-            ", ".join(f"{column} {_number(row[f'{column}{end}'])}" for column in _VALUES)
-            for end in ("", "_in_sql")
+    is_without_value = pl.all_horizontal(pl.col("value", "value_in_sql").is_null())
+    is_same = (
+        value.fill_null(is_without_value),
+        *(is_near.fill_null(value=True) for is_near in is_near_by_column),
+    )
+    different_rows = joined.filter(~pl.all_horizontal(is_same)).sort(_KEY_COLUMNS, nulls_last=True)
+    for row in different_rows.head(1).iter_rows(named=True):
+        computed, selected = (
+            ", ".join(
+                f"{column} {_format_number(row[f'{column}{suffix}'])}" for column in _VALUE_COLUMNS
+            )
+            for suffix in ("", "_in_sql")
         )
         raise MetricError(
             f"the last SELECT of the SQL of `{name}` differs from what is counted for "
-            f"{row['model']} in {row['game_type']}: it has {selected}; counted is {known}"
+            f"{row['model']} in {row['game_type']}: it has {selected}; counted is {computed}"
         )
 
 
-def _number(value: float | None) -> str:
+def _format_number(value: float | None) -> str:
+    """Format a number; None becomes `no`."""
     return "no" if value is None else f"{value:g}"
 
 
 def load_metric_file(file: Path) -> tuple[str, Metric, str | None]:
-    """The metric of a Python file, which is run: the file's name, it, its SQL if there is any.
+    """Run a Python file that defines a metric, and return the metric.
 
-    Raises MetricError where the file declares none.
+    Args:
+        file: The Python file.
+
+    Returns:
+        The name of the file without its extension, the definition, and the SQL from the file beside
+        it (None if there is none).
+
+    Raises:
+        MetricError: If the file cannot be run or defines no metric.
     """
     if file.suffix != ".py":
         raise MetricError(f"{file}: a metric's file is a Python file, such as silence.py")
@@ -188,12 +247,16 @@ def load_metric_file(file: Path) -> tuple[str, Metric, str | None]:
     try:
         declared = runpy.run_path(str(file)).get("PAPER")
     except (Exception, SystemExit) as error:
-        frames = reversed(traceback.extract_tb(error.__traceback__))
-        line = next((frame.lineno for frame in frames if frame.filename == str(file)), None)
-        what: object = error
+        reversed_frames = reversed(traceback.extract_tb(error.__traceback__))
+        line_number = next(
+            (frame.lineno for frame in reversed_frames if frame.filename == str(file)), None
+        )
+        message: object = error
         if isinstance(error, SyntaxError):
-            line, what = error.lineno, error.msg
-        raise MetricError(f"{file}, line {line}: {type(error).__name__}: {what}") from None
+            line_number, message = error.lineno, error.msg
+        raise MetricError(
+            f"{file}, line {line_number}: {type(error).__name__}: {message}"
+        ) from None
     if not isinstance(declared, Metric):
         raise MetricError(f"{file}: it needs `PAPER = Metric(...)`, see docs/adding.md")
-    return file.stem, declared, sql_beside(file)
+    return file.stem, declared, read_sql_beside(file)

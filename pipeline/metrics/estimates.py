@@ -1,6 +1,7 @@
-"""The value of each group: counts are added up by group, made into terms, and these into values.
+"""Metric values from sums: an engine adds up rows, sums become terms, and terms become values.
 
-Engines count the finest groups; the requested ones are sums of these.
+Engines count the finest groups of a request; the requested groups are sums of these. Confidence
+intervals come from the sums by cluster. Used by `pipeline.metrics` and by the reports.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -25,21 +26,28 @@ from pipeline.metrics.registry import (
     LACKS_DTYPE,
     METRIC_VALUE_COLUMNS,
     POOLED_COMBINES,
-    THIN,
+    SMALL_SAMPLE_DTYPE,
     Combine,
     Metric,
-    is_added,
-    package_of,
-    types_of,
+    game_types_by_metric,
+    is_external_metric,
+    package_of_metric,
 )
-from pipeline.metrics.request import POOL, SETTING, Request
-from pipeline.metrics.row_queries import HITS, RESULTS, frames, selects, shared, sql_literals
+from pipeline.metrics.request import POOLED_TERM, SETTING, Request
+from pipeline.metrics.row_queries import (
+    HITS_SQL_TYPE,
+    RESULTS_KEY,
+    frames_to_count,
+    selects_to_count,
+    shared_views,
+    sql_literals,
+)
 from pipeline.plugins import PluginError
 from pipeline.sql_files import quote_identifier, quote_literal
 from pipeline.statistics.intervals import (
-    LEAST_BESIDE,
+    MIN_SETTINGS_OF_UNEVEN_TERM,
     RELATIVE_ROUNDING,
-    TIMES_AS_MANY,
+    UNEVEN_TERM_RATIO,
     confidence_intervals,
     exact_sum,
     scaled_sum,
@@ -47,80 +55,87 @@ from pipeline.statistics.intervals import (
 from pipeline.text_format import SMALL_SAMPLE_MARK
 from pipeline.vocabulary import ALL_GAME_TYPES, RELEASE, Engine
 
-# The tally: what the rows of metrics come to, by group, cluster and term.
+# Aggregation: sums of the rows of metrics by group, cluster and term.
 #
-# The engines polars, DuckDB and Spark run one text over the rows that each knows (`rows`).
+# The engines polars, DuckDB and Spark run the same SQL over the rows that `row_queries` selects.
 
-# The tasks that settings are variants of: the same setting, but for some keys, such as a prompt.
+# Tasks. Settings that differ only in some keys, such as the prompt, are variants of one task.
 #
-# Games of one task are one cluster of an interval and a pair of a comparison. A key varies a task
+# Games of one task are one cluster of an interval, and are compared as a pair. A key varies a task
 # if a setting names it in `variant_keys`, or if the request compares its values.
 
 
-def task_id_by_setting(lake: StoredLake, varied: Sequence[Sequence[str]] = ()) -> dict[str, str]:
-    """Return the task's id for each setting that has a key that varies it.
+def task_id_by_setting(
+    lake: StoredLake, varied_paths: Sequence[Sequence[str]] = ()
+) -> dict[str, str]:
+    """Return the id of the task for each setting that is a variant of a task.
 
-    The id is that of the setting without these keys. A game that nobody can repeat has no task.
+    The id is that of the setting without the keys that vary it. A game that nobody can repeat has
+    no task.
 
     Args:
         lake: The lake, of one system.
-        varied: Keys that vary a task, each as the path to it in the setting, beside those that
+        varied_paths: Paths of keys in the setting that vary a task, in addition to those that
             settings name in `variant_keys`.
     """
     games = lake.table("games").filter(pl.col("setting_id") != pl.col("game_id"))
-    if not varied:
+    if not varied_paths:
         games = games.filter(pl.col(SETTING).str.contains(f'"{VARIANT_KEYS}":', literal=True))
     settings = games.select("setting_id", "game_type", SETTING).unique().drop_nulls()
     ids = {}
-    for setting_id, game_type, text in settings.sort(pl.all()).collect().iter_rows():
-        setting = msgspec.json.decode(text)
-        named = setting.get(VARIANT_KEYS)
-        # Formats other than interchange do not check what a setting has.
-        keys = [str(key).split(".") for key in named] if isinstance(named, list) else []
-        removed = [_remove(setting, path) for path in (*varied, *keys, [VARIANT_KEYS])]
-        if any(removed):
+    for setting_id, game_type, setting_json in settings.sort(pl.all()).collect().iter_rows():
+        setting = msgspec.json.decode(setting_json)
+        variant_keys = setting.get(VARIANT_KEYS)
+        # Only the format interchange validates the keys of a setting.
+        variant_paths = (
+            [str(key).split(".") for key in variant_keys] if isinstance(variant_keys, list) else []
+        )
+        are_removed = [
+            _remove_key(setting, path) for path in (*varied_paths, *variant_paths, [VARIANT_KEYS])
+        ]
+        if any(are_removed):
             ids[setting_id] = setting_with_id(game_type, setting).setting_id
     return ids
 
 
-def task_id_expression(column: str, ids: Mapping[str, str]) -> pl.Expr:
-    """The column of setting ids, with the ids of tasks in their place."""
-    return pl.col(column).cast(pl.String).replace(ids)
+def task_id_expression(column: str, task_ids: Mapping[str, str]) -> pl.Expr:
+    """Return a column of setting ids, in which ids of tasks replace those of their variants."""
+    return pl.col(column).cast(pl.String).replace(task_ids)
 
 
-def _remove(setting: Any, path: Sequence[str]) -> bool:
-    """Remove a key from a setting, and return whether it was there."""
+def _remove_key(setting: Any, path: Sequence[str]) -> bool:
+    """Remove a key from a setting and return whether it was there."""
     for key in path[:-1]:
         setting = setting.get(key) if isinstance(setting, dict) else None
-    is_there = isinstance(setting, dict) and path[-1] in setting
-    if is_there:
+    has_key = isinstance(setting, dict) and path[-1] in setting
+    if has_key:
         del setting[path[-1]]
-    return is_there
+    return has_key
 
 
-GAMES = ("n_games", "n_games_unknown")
-CLUSTER = ("stratum", "cluster")
+GAME_COUNT_COLUMNS = ("n_games", "n_games_unknown")
+CLUSTER_COLUMNS = ("stratum", "cluster")
 
 ENGINES = ("polars", "duckdb", "spark")
 
 
 def count_rows_sql(condition: str) -> str:
-    """The sum of the rows that meet a condition, in SQL."""
+    """Return SQL for the number of rows that meet a condition."""
     return f"CAST(sum(CASE WHEN {condition} THEN 1 ELSE 0 END) AS BIGINT)"
 
 
 def sum_hits_sql(hits: str, condition: str) -> str:
-    """The sum of hits over the rows that meet a condition, in SQL."""
-    return f"sum(CASE WHEN {condition} THEN CAST({hits} AS {HITS}) END)"
+    """Return SQL for the sum of hits over the rows that meet a condition."""
+    return f"sum(CASE WHEN {condition} THEN CAST({hits} AS {HITS_SQL_TYPE}) END)"
 
 
 def count_games_sql(condition: str) -> str:
-    """The number of games with a row that meets a condition, in SQL."""
+    """Return SQL for the number of games with a row that meets a condition."""
     return f"count(DISTINCT CASE WHEN {condition} THEN game_id END)"
 
 
-_NONE = "CAST(0 AS BIGINT)"
-_SUMS = {
+_ZERO = "CAST(0 AS BIGINT)"
+_SUM_EXPRESSIONS = {
     "hits": sum_hits_sql("hit", "is_counted"),
     "counted": count_rows_sql("is_counted"),
     "n_unreadable": count_rows_sql("parse_status <> 'ok'"),
@@ -131,23 +146,30 @@ _SUMS = {
 
 
 class Clusters(NamedTuple):
-    """The clusters of an interval: settings, or games for the models and competitions in `by_game`.
+    """The clusters of a confidence interval: settings, or games where settings cannot be compared.
 
-    Very many games are put together in groups, to bound the memory: those of one model whose ids,
-    which are random, begin with the same four digits. `task_ids` replace the ids of settings that
-    are variants of a task (`tasks.task_ids`).
+    Attributes:
+        by_game: Pairs of model and competition whose clusters are games.
+        merges_games: Whether games are merged into groups to limit the memory: games of one model
+            whose ids, which are random, begin with the same four digits.
+        task_ids: The ids of tasks for settings that are variants, as `task_id_by_setting` returns
+            them.
     """
 
     by_game: tuple[tuple[str, str], ...] = ()
-    is_cut: bool = False
+    merges_games: bool = False
     task_ids: Mapping[str, str] = {}
 
 
 class CountQuery(NamedTuple):
-    """What an engine has to count: sums of these metrics, and of some of them the number of games.
+    """What an engine has to count.
 
-    Counting games is more work than all the sums, so it is done only for some metrics.
-    Without `clusters` the sums are by group and term alone. `also` are more sums, in SQL by name.
+    Attributes:
+        metrics: The specs by name.
+        request: The edition, groups and filters.
+        with_games: The metrics whose games are counted, which takes longer than all sums.
+        clusters: The clusters to count by; None counts by group and term only.
+        also: Further sums, as SQL expressions by column name.
     """
 
     metrics: Mapping[str, Metric]
@@ -158,17 +180,17 @@ class CountQuery(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """What an engine counted. Each frame has the finest groups of the request (`Request.fine`).
+    """The sums that an engine counted, by the finest groups of the request.
 
-    sums   metric, group, stratum and cluster (if asked for), term, hits (the sum of the counted
-           rows' hits), counted (rows), n_unreadable (rows whose text could not be read for sure,
-           counted or not), n_unknown (rows without a hit that are no outages, counted or not),
-           n_undecided (those of them whose text could not be read for sure),
-           n_hits_unknown (counted rows without a hit)
-    games  metric, group, n_games (with a counted row), n_games_unknown (with a counted row without
-           a hit); both can be 0
-    sides  group, n_unfinished (games in scope without an end): all groups that a tested side is in;
-           no rows where `results` lacks a column of the group
+    Attributes:
+        sums: The columns metric, the groups, stratum and cluster (if requested), term, hits (sum
+            over counted rows), counted (number of counted rows), n_unreadable (rows whose text is
+            not clear), n_unknown (rows without a hit, except outages), n_undecided (those of
+            `n_unknown` whose text is not clear) and n_hits_unknown (counted rows without a hit).
+        games: The columns metric, the groups, n_games (games with a counted row) and
+            n_games_unknown (games with a counted row without a hit); both can be 0.
+        sides: The groups and n_unfinished (games in scope that have not finished): all groups that
+            a tested side belongs to. No rows if `results` lacks a column of the groups.
     """
 
     sums: pl.DataFrame
@@ -177,16 +199,21 @@ class Counts(NamedTuple):
 
 
 GAME_CLUSTER_PREFIX = "game "
-"""What a cluster that is a game begins with; a setting's id is made of hexadecimal digits."""
+"""The prefix of a cluster that is a game; ids of settings consist of hexadecimal digits."""
 
 
-def clusters(played: pl.DataFrame, request: Request, task_ids: Mapping[str, str] = {}) -> Clusters:
-    """The clusters for a request, from the settings of the games that the edition takes, as
-    `completeness.played`.
+def choose_clusters(
+    played: pl.DataFrame, request: Request, task_ids: Mapping[str, str] = {}
+) -> Clusters:
+    """Choose the clusters for a request: settings, or games if there is only one setting.
 
-    Settings are the clusters; variants of one task are one cluster. If these games of a model are
-    of one setting or task only in a competition, or if the groups are of one setting each, there
-    are no settings to compare, and the games are the clusters.
+    Variants of a task are one cluster. Games are the clusters of a model in a competition if all of
+    its games there are of one setting or task, or if each group is of one setting.
+
+    Args:
+        played: The settings that the models played, as `played_games` returns them.
+        request: The edition, groups and filters.
+        task_ids: The ids of tasks for settings that are variants.
     """
     sides = played.group_by("model", "competition").agg(
         n_settings=task_id_expression("setting_id", task_ids).n_unique(),
@@ -194,71 +221,93 @@ def clusters(played: pl.DataFrame, request: Request, task_ids: Mapping[str, str]
     )
     if not {"setting_id", "game_id"} & set(request.by):
         sides = sides.filter(pl.col("n_settings") == 1)
-    named = sides.drop_nulls("competition").with_columns(pl.col("model").fill_null(""))
-    named = named.sort("model", "competition")
-    # Above so many games of a competition, games that are clusters are put together in groups.
-    is_many = bool((named["n_games"] > 50_000).any())
-    by_game = tuple(named.select("model", "competition").iter_rows())
-    return Clusters(by_game, is_many, task_ids)
+    single_setting_sides = sides.drop_nulls("competition").with_columns(
+        pl.col("model").fill_null("")
+    )
+    single_setting_sides = single_setting_sides.sort("model", "competition")
+    # With very many games per competition, games that are clusters are merged into groups.
+    has_many_games = bool((single_setting_sides["n_games"] > 50_000).any())
+    by_game = tuple(single_setting_sides.select("model", "competition").iter_rows())
+    return Clusters(by_game, has_many_games, task_ids)
 
 
-def queries(question: CountQuery, rows: Mapping[str, str]) -> list[str]:
-    """The SELECTs of each frame of `Counts`: the sides, then the sums and games of each metric.
+def count_queries(question: CountQuery, rows: Mapping[str, str]) -> list[str]:
+    """Return the SELECTs for all frames of `Counts`.
 
-    `rows` are what a FROM takes for the rows of a metric, or for `RESULTS`. The sides are left out
-    where results do not tell them.
+    Args:
+        question: What to count.
+        rows: For each metric, and for `RESULTS_KEY`, the SQL to select from.
+
+    Returns:
+        The SELECT for `sides`, unless `results` lacks a column of the groups, then those for `sums`
+        and `games` of each metric.
     """
-    selects = [_sides(rows[RESULTS], question.request)] if question.request.is_of_results else []
+    selects = (
+        [_unfinished_games_select(rows[RESULTS_KEY], question.request)]
+        if question.request.can_group_results
+        else []
+    )
     for name in question.metrics:
-        selects += _of_metric(name, rows[name], question)
+        selects += _metric_selects(name, rows[name], question)
     return selects
 
 
-def _of_metric(name: str, rows: str, question: CountQuery) -> list[str]:
-    """The SELECTs of a metric's sums and games: one where a game is in one group of the sums."""
-    declared, by = question.metrics[name], [quote_identifier(key) for key in question.request.fine]
-    # Of rows that say themselves whether they are counted, the hit can be unknown.
-    can_be_unknown = any(part.counted is not None for part in declared.rows)
-    games = {
-        "n_games": count_games_sql("is_counted") if name in question.with_games else _NONE,
+def _metric_selects(name: str, rows: str, question: CountQuery) -> list[str]:
+    """Return the SELECTs for the sums and games of a metric.
+
+    It is a single SELECT if each game is in only one group of the sums.
+    """
+    spec, by = (
+        question.metrics[name],
+        [quote_identifier(key) for key in question.request.finest_group_columns],
+    )
+    # If the metric defines itself which rows are counted, a counted row may lack a hit.
+    can_lack_hits = any(part.counted is not None for part in spec.rows)
+    game_counts = {
+        "n_games": count_games_sql("is_counted") if name in question.with_games else _ZERO,
         "n_games_unknown": count_games_sql("is_counted AND hit IS NULL")
-        if can_be_unknown
-        else _NONE,
+        if can_lack_hits
+        else _ZERO,
     }
-    # What was added is not known to have the hits that it says.
-    n_hits = {"hits": f"CAST({count_rows_sql('is_counted AND hit = 1')} AS {HITS})"}
-    whole = {} if declared.has_partial_hits or is_added(name) else n_hits
-    known = {} if can_be_unknown else {"n_hits_unknown": _NONE}
-    sums = {**_SUMS, **whole, **known, **question.also}
-    # A column less to group by. The terms of what was added are checked, so its rows tell them.
-    if of_type := {} if is_added(name) else declared.term_of_type:
-        cases = (
-            f"WHEN {quote_literal(one)} THEN {quote_literal(term)}" for one, term in of_type.items()
+    # Metrics of other packages may declare whole hits and have other ones.
+    n_hits = {"hits": f"CAST({count_rows_sql('is_counted AND hit = 1')} AS {HITS_SQL_TYPE})"}
+    hits_of_whole_rows = {} if spec.has_partial_hits or is_external_metric(name) else n_hits
+    no_unknown_hits = {} if can_lack_hits else {"n_hits_unknown": _ZERO}
+    sums = {**_SUM_EXPRESSIONS, **hits_of_whole_rows, **no_unknown_hits, **question.also}
+    # Deriving the term from the game type saves a column to group by. Metrics of other packages are
+    # not trusted to have the declared terms, so the terms are read from their rows.
+    if terms_by_type := {} if is_external_metric(name) else spec.term_of_type:
+        when_clauses = (
+            f"WHEN {quote_literal(game_type)} THEN {quote_literal(term)}"
+            for game_type, term in terms_by_type.items()
         )
-        sums["term"] = f"CASE game_type {' '.join(cases)} END"
+        sums["term"] = f"CASE game_type {' '.join(when_clauses)} END"
         if question.clusters is None:
-            return [_select(name, by, {**sums, **games}, rows)]
-    select = _select(name, by, games, rows) + "\nLIMIT 0" * ({*games.values()} == {_NONE})
-    keys = by if of_type else [*by, "term"]
+            return [_grouped_select(name, by, {**sums, **game_counts}, rows)]
+    select = _grouped_select(name, by, game_counts, rows) + "\nLIMIT 0" * (
+        {*game_counts.values()} == {_ZERO}
+    )
+    sum_keys = by if terms_by_type else [*by, "term"]
     if question.clusters is not None:
-        keys = [*keys, "stratum", '"cluster"']
-        cluster = _cluster(question.clusters)
+        sum_keys = [*sum_keys, "stratum", '"cluster"']
+        cluster = _cluster_expression(question.clusters)
         rows = f'(SELECT *, competition AS stratum, {cluster} AS "cluster" FROM {rows} AS own)'
-    return [_select(name, keys, sums, rows), select]
+    return [_grouped_select(name, sum_keys, sums, rows), select]
 
 
-def _select(name: str, by: Sequence[str], sums: Mapping[str, str], rows: str) -> str:
-    """The SELECT of sums by group."""
+def _grouped_select(name: str, by: Sequence[str], sums: Mapping[str, str], rows: str) -> str:
+    """Return the SELECT for sums by group."""
     return f"""SELECT
     {quote_literal(name)} AS metric,
     {", ".join(by)},
-    {", ".join(f"{of} AS {column}" for column, of in sums.items())}
+    {", ".join(f"{expression} AS {column}" for column, expression in sums.items())}
 FROM {rows} AS attempts
 GROUP BY {", ".join(by)}"""
 
 
-def _sides(results: str, request: Request) -> str:
-    by = ", ".join(map(quote_identifier, request.fine))
+def _unfinished_games_select(results: str, request: Request) -> str:
+    """Return the SELECT for the number of unfinished games by group."""
+    by = ", ".join(map(quote_identifier, request.finest_group_columns))
     is_in_scope = f"game_index < {request.num_of_game}" if request.edition == RELEASE else "TRUE"
     return f"""SELECT
     {by},
@@ -267,12 +316,12 @@ FROM {results} AS results
 GROUP BY {by}"""
 
 
-def _cluster(clusters: Clusters) -> str:
-    """The cluster that a row is in: its setting, or its game."""
+def _cluster_expression(clusters: Clusters) -> str:
+    """Return SQL for the cluster of a row: its setting or its game."""
     if not clusters.by_game:
         return "setting_id"
-    game = "left(game_id, 4) || coalesce(model, '')" if clusters.is_cut else "game_id"
-    # A model's name may hold any character, but a competition's has no line break.
+    game = "left(game_id, 4) || coalesce(model, '')" if clusters.merges_games else "game_id"
+    # The name of a model can contain any character, but a competition contains no line break.
     sides = sql_literals(f"{competition}\n{model}" for model, competition in clusters.by_game)
     is_by_game = f"competition || '\n' || coalesce(model, '') IN ({sides})"
     prefix = quote_literal(GAME_CLUSTER_PREFIX)
@@ -280,7 +329,7 @@ def _cluster(clusters: Clusters) -> str:
 
 
 def check_engine(engine: Engine, master: str | None) -> None:
-    """Raises UsageError for an engine that is unknown, or a master that it cannot have."""
+    """Raise UsageError if the engine is unknown, or if it is not spark and a master is given."""
     if engine not in ENGINES:
         raise UsageError(f"no engine `{engine}`: {suggest_names([engine], ENGINES)}")
     if master is not None and engine != "spark":
@@ -290,55 +339,70 @@ def check_engine(engine: Engine, master: str | None) -> None:
 def count_with_engine(
     lake: StoredLake, question: CountQuery, engine: Engine, master: str | None = None
 ) -> Counts:
-    """What the engine counts, each frame sorted, so that equal lakes give equal answers."""
+    """Count with an engine, and sort each frame, so that equal lakes give equal results.
+
+    Args:
+        lake: The lake, of one system.
+        question: What to count.
+        engine: The engine: polars, duckdb or spark.
+        master: The Spark master, only for the engine spark.
+
+    Raises:
+        PluginError: If a metric of another package cannot be computed.
+    """
     try:
-        found = _counted(lake, question, engine, master)
+        frames = _run_count_queries(lake, question, engine, master)
     except (pl.exceptions.PolarsError, QueryError) as error:
-        # What an executor of Spark cannot do need not be said by the query, nor DuckDB's limits.
+        # A Spark executor, or a limit of DuckDB, can fail for reasons outside of the query.
         limits = ("InterruptException", "OutOfMemoryException")
         is_of_query = engine != "spark" and type(error.__context__).__name__ not in limits
         if is_of_query and not is_parquet_error(error):
-            # The definition of another package is wrong.
-            named = ((name, package_of(name)) for name in question.metrics)
-            if theirs := [
-                f"`{name}` of the package {package}" for name, package in named if package
+            # Otherwise the definition of the other package is wrong.
+            packages = ((name, package_of_metric(name)) for name in question.metrics)
+            if plugin_names := [
+                f"`{name}` of the package {package}" for name, package in packages if package
             ]:
-                what = error.message if isinstance(error, QueryError) else one_line_message(error)
-                raise PluginError(f"{' or '.join(theirs)} cannot count: {what}") from None
+                reason = error.message if isinstance(error, QueryError) else one_line_message(error)
+                raise PluginError(f"{' or '.join(plugin_names)} cannot count: {reason}") from None
         raise
-    if not question.request.is_of_results:
-        found = [pl.DataFrame(schema={"n_unfinished": pl.Int64}), *found]
-    sides, *of_metrics = found
-    group = ("metric", *question.request.fine)
-    cluster = () if question.clusters is None else CLUSTER
-    shapes = ((*group, *cluster, "term", *_SUMS, *question.also), (*group, *GAMES))
-    own = types_of(question.metrics, lambda one: one.game_types)
+    if not question.request.can_group_results:
+        frames = [pl.DataFrame(schema={"n_unfinished": pl.Int64}), *frames]
+    sides, *metric_frames = frames
+    group_columns = ("metric", *question.request.finest_group_columns)
+    cluster_columns = () if question.clusters is None else CLUSTER_COLUMNS
+    frame_columns = (
+        (*group_columns, *cluster_columns, "term", *_SUM_EXPRESSIONS, *question.also),
+        (*group_columns, *GAME_COUNT_COLUMNS),
+    )
+    game_types = game_types_by_metric(question.metrics, lambda one: one.game_types)
     sums, games = (
         pl.concat(
-            (rows.select(shape) for rows in of_metrics if {*shape} <= {*rows.columns}),
+            (rows.select(columns) for rows in metric_frames if {*columns} <= {*rows.columns}),
             how="vertical_relaxed",
-        ).join(own, on=own.columns, how="semi")
-        for shape in shapes
+        ).join(game_types, on=game_types.columns, how="semi")
+        for columns in frame_columns
     )
     if question.clusters is not None and question.clusters.task_ids:
         sums = sums.with_columns(task_id_expression("cluster", question.clusters.task_ids))
     return Counts(*(frame.sort(pl.all(), nulls_last=True) for frame in (sums, games, sides)))
 
 
-def _counted(
+def _run_count_queries(
     lake: StoredLake, question: CountQuery, engine: Engine, master: str | None
 ) -> list[pl.DataFrame]:
+    """Run the queries with the engine and return their results."""
     if engine == "polars":
-        rows = frames(question.metrics, question.request, cache(lake.table))
+        rows = frames_to_count(question.metrics, question.request, cache(lake.table))
         context = pl.SQLContext(rows)
-        # One query after the other: together they take twice the memory, and are no faster.
+        # The queries run one after the other, because together they take twice the memory and are
+        # not faster.
         return [
             context.execute(query).collect(engine="streaming")
-            for query in queries(question, {name: quote_identifier(name) for name in rows})
+            for query in count_queries(question, {name: quote_identifier(name) for name in rows})
         ]
-    texts = queries(question, selects(question.metrics, question.request))
-    views = shared(question.request.num_of_game)
-    # Imported here, so that polars does not wait for it. Spark is an extra, and slow to import.
+    texts = count_queries(question, selects_to_count(question.metrics, question.request))
+    views = shared_views(question.request.num_of_game)
+    # Imported here, so that the engine polars does not wait for them; Spark is slow to import.
     if engine == "spark":
         from pipeline.spark import SparkViews, open_session
 
@@ -349,21 +413,21 @@ def _counted(
         return [run_trusted_query(connection, text) for text in texts]
 
 
-_OF_ROWS = ("n_unreadable", "n_unknown", "n_undecided")
+_ROW_COUNT_COLUMNS = ("n_unreadable", "n_unknown", "n_undecided")
 VALUE_COLUMNS = pl.Schema(
     (name, METRIC_VALUE_COLUMNS[name].dtype)
     for name in (
         *("value", "hits", "counted", "terms", "n_games", "n_unfinished"),
-        *(*_OF_ROWS, "reason"),
+        *(*_ROW_COUNT_COLUMNS, "reason"),
     )
 )
-_UNKNOWN = pl.col("n_games_unknown")
-# Why there is no value; null if there is a value.
+_N_GAMES_UNKNOWN = pl.col("n_games_unknown")
+# The reason why there is no value; null if there is a value.
 _REASON = pl.when(pl.col("value").is_null()).then(
-    pl.when(_UNKNOWN > 0)
+    pl.when(_N_GAMES_UNKNOWN > 0)
     .then(
         pl.col("unknown")
-        .str.replace("{}", _UNKNOWN.cast(pl.String), literal=True)
+        .str.replace("{}", _N_GAMES_UNKNOWN.cast(pl.String), literal=True)
         .str.replace(r"\b1 games", "1 game")
     )
     .otherwise(
@@ -374,58 +438,80 @@ _REASON = pl.when(pl.col("value").is_null()).then(
         )
     )
 )
-BEYOND = (
+OUT_OF_RANGE_ADVICE = (
     "not within 0..1: divide it by the largest, and give the Term that `weight` and the Metric "
     "that `high`, so that values have their unit"
 )
-UNMET = "no row meets the condition"
+NO_ROW_REASON = "no row meets the condition"
 
 
-def rolled(
-    counted: pl.LazyFrame, request: Request, *sums: pl.Expr, also: Sequence[str] = ()
+def sum_by_group(
+    finest: pl.LazyFrame, request: Request, *sums: pl.Expr, extra_keys: Sequence[str] = ()
 ) -> pl.LazyFrame:
-    """Sums over the finest groups, by group; also over all game types if they are grouped by, and
-    not of each type if no other is asked for."""
-    over_all = (
-        [counted.with_columns(game_type=pl.lit(ALL_GAME_TYPES))] if request.is_rolled_up else []
+    """Add up counts by the groups of a request.
+
+    Args:
+        finest: Counts by the finest groups.
+        request: The edition, groups and filters.
+        *sums: The aggregations.
+        extra_keys: Further columns to group by.
+
+    Returns:
+        One row per group. If game types are grouped by, there are also rows over all game types.
+    """
+    parts_over_all = (
+        [finest.with_columns(game_type=pl.lit(ALL_GAME_TYPES))] if request.is_rolled_up else []
     )
-    of_each = [] if over_all and request.game_types == (ALL_GAME_TYPES,) else [counted]
-    keys = [*request.key_columns, *also]
-    parts = (part.group_by(keys, maintain_order=True).agg(sums) for part in [*of_each, *over_all])
-    return pl.concat(parts)
+    parts_by_type = [] if parts_over_all and request.game_types == (ALL_GAME_TYPES,) else [finest]
+    keys = [*request.key_columns, *extra_keys]
+    grouped_parts = (
+        part.group_by(keys, maintain_order=True).agg(sums)
+        for part in [*parts_by_type, *parts_over_all]
+    )
+    return pl.concat(grouped_parts)
 
 
-def join(left: pl.LazyFrame, right: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
-    """The rows on the left with what the right has of their group."""
+def join_by_group(left: pl.LazyFrame, right: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
+    """Join the columns of `right` to the rows of `left` that have the same keys."""
     return left.join(right, on=keys, how="left", nulls_equal=True, maintain_order="left")
 
 
 def compute_values(counts: Counts, metrics: Mapping[str, Metric], request: Request) -> pl.DataFrame:
-    """The rows of all metrics: edition, metric, the groups, and then `VALUE_COLUMNS`.
+    """Compute the values of all metrics.
 
-    Raises MetricError for one whose hits are not within 0..1, as a package's can be.
+    Args:
+        counts: The sums of an engine.
+        metrics: The specs by name.
+        request: The edition, groups and filters.
+
+    Returns:
+        The columns edition, metric, the groups, and those of `VALUE_COLUMNS`.
+
+    Raises:
+        MetricError: If a metric, such as one of another package, has hits that are not between 0
+            and 1.
     """
-    # Parts that are added up may differ from 1 in a last digit.
+    # Sums of fractions may differ from 1 by a rounding error.
     rounding = RELATIVE_ROUNDING * (1 + pl.col("counted"))
     is_within = pl.col("hits").is_between(-rounding, pl.col("counted") + rounding)
     for name in counts.sums.filter(~is_within)["metric"].head(1):
-        raise MetricError(f"`{name}` has a hit that is {BEYOND}")
+        raise MetricError(f"`{name}` has a hit that is {OUT_OF_RANGE_ADVICE}")
     keys, sums = request.key_columns, counts.sums.lazy()
-    rows = _groups(counts, metrics, request)
-    of_terms = combine_terms(
-        _terms(sums, rows, metrics, request),
+    rows = _list_groups(counts, metrics, request)
+    values = combine_terms(
+        _list_terms(sums, rows, metrics, request),
         keys,
         missing=pl.col("term").filter(pl.col("counted") == 0),
         terms=pl.struct(
             "term", "weight", pl.col("known_hits").alias("hits"), "counted", value="ratio"
         ),
     )
-    games = rolled(counts.games.lazy(), request, pl.col(GAMES).sum())
-    n_rows = rolled(sums, request, pl.col(_OF_ROWS).sum())
-    for frame in (of_terms, games, n_rows):
-        rows = join(rows, frame, keys)
-    valued = (
-        rows.with_columns(pl.col(*GAMES, *_OF_ROWS).fill_null(0))
+    game_counts = sum_by_group(counts.games.lazy(), request, pl.col(GAME_COUNT_COLUMNS).sum())
+    row_counts = sum_by_group(sums, request, pl.col(_ROW_COUNT_COLUMNS).sum())
+    for frame in (values, game_counts, row_counts):
+        rows = join_by_group(rows, frame, keys)
+    result = (
+        rows.with_columns(pl.col(*GAME_COUNT_COLUMNS, *_ROW_COUNT_COLUMNS).fill_null(0))
         .with_columns(value=pl.when(pl.col("n_games_unknown") == 0).then("value"))
         .with_columns(reason=_REASON, edition=pl.lit(request.edition))
         .with_columns(
@@ -435,28 +521,39 @@ def compute_values(counts: Counts, metrics: Mapping[str, Metric], request: Reque
         .cast(VALUE_COLUMNS)
         .collect(engine="in-memory")
     )
-    return pl.concat([valued, *_dropped(valued, metrics, request)])
+    return pl.concat([result, *_iter_metrics_without_rows(result, metrics, request)])
 
 
-def combine_terms(terms: pl.LazyFrame, by: Sequence[str], /, **also: pl.Expr) -> pl.LazyFrame:
-    """Of each group its `value`, the sums of `hits` and `counted`, `is_one_ratio`, and more sums.
+def combine_terms(terms: pl.LazyFrame, by: Sequence[str], /, **extra_sums: pl.Expr) -> pl.LazyFrame:
+    """Combine the ratios of the terms of each group into a value.
 
-    `terms` have weight, hits, counted, ratio (null if nothing is counted), and `combine`.
+    Args:
+        terms: The columns of `by`, then weight, hits, counted, ratio (null if nothing is counted)
+            and combine.
+        by: The columns that identify a group.
+        **extra_sums: Further aggregations by column name.
+
+    Returns:
+        One row per group with `value`, the sums `hits` and `counted`, and `is_one_ratio`.
     """
-    combine, n, ratio = pl.col("combine"), pl.col("n_ratios"), pl.col("hits") / pl.col("counted")
-    is_whole, is_mean = n == pl.col("n_terms"), combine == Combine.MEAN
+    combine, n_ratios, ratio = (
+        pl.col("combine"),
+        pl.col("n_ratios"),
+        pl.col("hits") / pl.col("counted"),
+    )
+    has_all_ratios, is_mean = n_ratios == pl.col("n_terms"), combine == Combine.MEAN
     value = (
-        pl.when(is_mean, n > 0)
-        .then(pl.col("sum") / n)
-        .when(combine == Combine.SUM, is_whole)
+        pl.when(is_mean, n_ratios > 0)
+        .then(pl.col("sum") / n_ratios)
+        .when(combine == Combine.SUM, has_all_ratios)
         .then("sum")
         .when(combine == Combine.POOLED, pl.col("counted") > 0)
         .then(ratio)
-        .when(combine == Combine.POOLED_OVER_ALL, is_whole)
+        .when(combine == Combine.POOLED_OVER_ALL, has_all_ratios)
         .then(ratio)
     )
-    # In a mean, a term without a ratio has no weight.
-    is_one = (pl.col("n_terms") == 1) | (is_mean & (n == 1))
+    # In a mean, a term without a ratio is left out.
+    has_one_ratio = (pl.col("n_terms") == 1) | (is_mean & (n_ratios == 1))
     weight = pl.when(is_mean).then(1.0).otherwise("weight")
     return (
         terms.with_columns(part=weight * pl.col("ratio"))
@@ -468,96 +565,102 @@ def combine_terms(terms: pl.LazyFrame, by: Sequence[str], /, **also: pl.Expr) ->
             sum=scaled_sum(pl.col("part")),
             hits=exact_sum(pl.col("hits")),
             counted=pl.col("counted").sum(),
-            **also,
+            **extra_sums,
         )
-        .with_columns(value=value, is_one_ratio=combine.is_in(POOLED_COMBINES) | is_one)
+        .with_columns(value=value, is_one_ratio=combine.is_in(POOLED_COMBINES) | has_one_ratio)
     )
 
 
-def _dropped(
+def _iter_metrics_without_rows(
     valued: pl.DataFrame, metrics: Mapping[str, Metric], request: Request
 ) -> Iterator[pl.DataFrame]:
-    """The rows of metrics of which the condition leaves nothing: a reason, and no group."""
+    """Yield a row with a reason for each metric of which the condition leaves no row."""
     if request.where is None:
         return
     columns = ", ".join(request.where.columns) or "the columns"
-    reason = f"{UNMET}; `magic schema` explains {columns}"
-    none = {"n_games": 0, **dict.fromkeys(_OF_ROWS, 0), "reason": reason}
-    there = valued["metric"].unique()
-    for name, declared in metrics.items():
-        if name not in there and request.shown_types(declared):
-            row = {"edition": request.edition, "metric": name, **none}
+    reason = f"{NO_ROW_REASON}; `magic schema` explains {columns}"
+    empty_row = {"n_games": 0, **dict.fromkeys(_ROW_COUNT_COLUMNS, 0), "reason": reason}
+    metrics_with_rows = valued["metric"].unique()
+    for name, spec in metrics.items():
+        if name not in metrics_with_rows and request.shown_types(spec):
+            row = {"edition": request.edition, "metric": name, **empty_row}
             yield pl.DataFrame([row], schema=valued.schema)
 
 
-def _groups(counts: Counts, metrics: Mapping[str, Metric], request: Request) -> pl.LazyFrame:
-    """The groups of each metric that have a row: its columns, n_unfinished, `of_type`, and the
-    words of its `reason`.
+def _list_groups(counts: Counts, metrics: Mapping[str, Metric], request: Request) -> pl.LazyFrame:
+    """List the groups of each metric that have a row, with n_unfinished and texts for the reason.
 
-    `of_type` is the game type of the group, or `all`: the group has the terms of that type.
+    The column `of_type` is the game type of the group, or `all`; it selects the terms of the group.
     """
-    of_type = pl.col("game_type").min().alias("of_type")
-    if request.is_of_results:
-        results, own = counts.sides.lazy(), types_of(metrics, lambda one: one.game_types).lazy()
-        sides = own.join(results, on="game_type")
-        if request.has_every_group:
-            every = own.select("metric").unique().join(results, how="cross")
-            others = every.join(own, on=["metric", "game_type"], how="anti")
-            none = others.with_columns(n_unfinished=pl.lit(0, pl.Int64))
-            sides = pl.concat([sides, none.select(sides.collect_schema().names())])
-        grouped = rolled(sides, request, pl.col("n_unfinished").sum(), of_type)
+    group_type = pl.col("game_type").min().alias("of_type")
+    if request.can_group_results:
+        results, metric_types = (
+            counts.sides.lazy(),
+            game_types_by_metric(metrics, lambda metric: metric.game_types).lazy(),
+        )
+        sides = metric_types.join(results, on="game_type")
+        if request.lists_groups_without_games:
+            all_groups = metric_types.select("metric").unique().join(results, how="cross")
+            groups_without_games = all_groups.join(
+                metric_types, on=["metric", "game_type"], how="anti"
+            )
+            empty_groups = groups_without_games.with_columns(n_unfinished=pl.lit(0, pl.Int64))
+            sides = pl.concat([sides, empty_groups.select(sides.collect_schema().names())])
+        groups = sum_by_group(sides, request, pl.col("n_unfinished").sum(), group_type)
     else:
-        unknown = pl.lit(None, pl.Int64).first().alias("n_unfinished")
-        grouped = rolled(counts.sums.lazy(), request, unknown, of_type)
+        unknown_unfinished = pl.lit(None, pl.Int64).first().alias("n_unfinished")
+        groups = sum_by_group(counts.sums.lazy(), request, unknown_unfinished, group_type)
     if request.is_rolled_up:
-        shown = types_of(metrics, request.shown_types).lazy()
-        grouped = grouped.join(shown, on=["metric", "game_type"], how="semi")
-    words = {
+        shown_types = game_types_by_metric(metrics, request.shown_types).lazy()
+        groups = groups.join(shown_types, on=["metric", "game_type"], how="semi")
+    metric_texts = {
         "metric": list(metrics),
-        "unknown": [declared.unknown for declared in metrics.values()],
-        "hint": [request.hint(declared.game_types) for declared in metrics.values()],
-        "tells_type": [request.tells_type(declared.game_types) for declared in metrics.values()],
+        "unknown": [spec.unknown for spec in metrics.values()],
+        "hint": [request.missing_terms_hint(spec.game_types) for spec in metrics.values()],
+        "tells_type": [request.groups_have_one_type(spec.game_types) for spec in metrics.values()],
     }
-    is_told = pl.when("tells_type").then("of_type").otherwise(pl.lit(ALL_GAME_TYPES))
-    return grouped.join(pl.LazyFrame(words), on="metric").with_columns(of_type=is_told)
+    resolved_type = pl.when("tells_type").then("of_type").otherwise(pl.lit(ALL_GAME_TYPES))
+    return groups.join(pl.LazyFrame(metric_texts), on="metric").with_columns(of_type=resolved_type)
 
 
-def _terms(
+def _list_terms(
     sums: pl.LazyFrame, groups: pl.LazyFrame, metrics: Mapping[str, Metric], request: Request
 ) -> pl.LazyFrame:
-    """Each term of each group that it can exist in, with its hits and what was counted."""
+    """List the terms that each group can have, with their hits and counted rows."""
     keys = request.key_columns
-    summed = pl.col("hits", "counted", "n_hits_unknown").sum()
-    counted = rolled(sums, request, summed, also=["term"])
-    # A row for each type of game, or `all`, that a term exists under.
+    sum_columns = pl.col("hits", "counted", "n_hits_unknown").sum()
+    counted_terms = sum_by_group(sums, request, sum_columns, extra_keys=["term"])
+    # One row for each game type of a term, and one for `all`.
     terms = [
         {
             "metric": name,
-            "combine": declared.combine,
+            "combine": spec.combine,
             "term": term.name,
             "order": order,
             "weight": term.weight,
             "fixed_count": term.fixed_count(request.num_of_game) if term.fixed_count else None,
             "of_type": game_type,
         }
-        for name, declared in metrics.items()
-        for order, term in enumerate(declared.terms)
+        for name, spec in metrics.items()
+        for order, term in enumerate(spec.terms)
         for game_type in dict.fromkeys((*term.game_types, ALL_GAME_TYPES))
     ]
     schema = {
         **dict.fromkeys(("metric", "combine", "term"), pl.String),
         **{"order": pl.Int64, "weight": pl.Float64, "fixed_count": pl.Int64, "of_type": pl.String},
     }
-    of_types = pl.LazyFrame(terms, schema=schema)
-    expected = groups.select(*keys, "of_type").join(of_types, on=["metric", "of_type"])
+    terms_by_type = pl.LazyFrame(terms, schema=schema)
+    expected_terms = groups.select(*keys, "of_type").join(terms_by_type, on=["metric", "of_type"])
     n_counted = pl.coalesce("fixed_count", "counted", pl.lit(0)).cast(pl.Int64)
     is_known = pl.col("n_hits_unknown").fill_null(0) == 0
     ratio = pl.when(pl.col("counted") > 0, is_known).then(pl.col("hits") / pl.col("counted"))
-    # In a mean, all ratios that exist have the same weight.
-    mean = pl.when(pl.col("ratio").is_not_null()).then(1 / pl.col("ratio").count().over(keys))
-    weight = pl.when(pl.col("combine") == Combine.MEAN).then(mean).otherwise("weight")
+    # In a mean, all ratios have the same weight.
+    mean_weight = pl.when(pl.col("ratio").is_not_null()).then(
+        1 / pl.col("ratio").count().over(keys)
+    )
+    weight = pl.when(pl.col("combine") == Combine.MEAN).then(mean_weight).otherwise("weight")
     return (
-        join(expected, counted, [*keys, "term"])
+        join_by_group(expected_terms, counted_terms, [*keys, "term"])
         .with_columns(pl.col("hits").cast(pl.Float64).fill_null(0.0), counted=n_counted)
         .with_columns(ratio=ratio, known_hits=pl.when(is_known).then("hits"))
         .with_columns(weight=weight)
@@ -565,126 +668,170 @@ def _terms(
     )
 
 
-# How sure each value is: its interval, and its thin terms, from the sums over its clusters.
-#
-# A term is thin if it has very few settings of its own.
+# Confidence intervals and terms with small samples, from the sums by cluster.
 
-LEAST_SETTINGS = 5
-"""A term with fewer effective settings of its own is thin."""
+MIN_SETTINGS_OF_TERM = 5
+"""A term with fewer effective settings is listed in `thin`."""
 SMALL_SAMPLE_NOTE = (
     f"{SMALL_SAMPLE_MARK} and a number: a term of the value has only so many effective settings; "
     "its interval "
     "can be far off"
 )
-# What is known of each value, and null without one. Nothing is thin that has no row below.
-_OF_VALUE = {
+# The columns of a value's interval, which are null without a value. A group without a row in
+# `_small_sample_terms` has an empty list in `thin`.
+_INTERVAL_COLUMNS = {
     **{name: pl.col(name) for name in ("ci_low", "ci_high", "ci_method", "effective_items")},
-    "thin": pl.col("thin").fill_null(pl.lit([], THIN)),
+    "thin": pl.col("thin").fill_null(pl.lit([], SMALL_SAMPLE_DTYPE)),
     "lacks": pl.col("lacks"),
 }
-_COLUMNS = [name for name in METRIC_VALUE_COLUMNS if name in {*VALUE_COLUMNS, *_OF_VALUE}]
+_RESULT_COLUMNS = [
+    name for name in METRIC_VALUE_COLUMNS if name in {*VALUE_COLUMNS, *_INTERVAL_COLUMNS}
+]
 
 
 def sums_by_cluster(
     sums: pl.DataFrame, metrics: Mapping[str, Metric], request: Request
 ) -> pl.DataFrame:
-    """Hits `h` and counted `c` of each term: metric, the groups, stratum, cluster, cluster_kind,
-    term, h, c.
+    """Return hits and counted rows of each term by cluster.
 
-    Where a metric is one ratio of all its terms, these are one term, called `pooled`. A cluster is
-    of the kind `setting` or `game`.
+    Args:
+        sums: The frame `sums` of `Counts`, counted by cluster.
+        metrics: The specs by name.
+        request: The edition, groups and filters.
+
+    Returns:
+        The columns metric, the groups, stratum, cluster, cluster_kind (`setting` or `game`), term,
+        h (hits) and c (counted rows). The terms of a metric that is one ratio are one term,
+        `pooled`.
     """
-    term = pl.when(pl.col("metric").is_in(_pooled(metrics))).then(pl.lit(POOL)).otherwise("term")
+    term = (
+        pl.when(pl.col("metric").is_in(_pooled_metrics(metrics)))
+        .then(pl.lit(POOLED_TERM))
+        .otherwise("term")
+    )
     is_game = pl.col("cluster").str.starts_with(GAME_CLUSTER_PREFIX)
     counted = sums.lazy().filter(pl.col("counted") > 0)
-    named = counted.with_columns(
+    named_clusters = counted.with_columns(
         pl.col("cluster").str.strip_prefix(GAME_CLUSTER_PREFIX),
         term=term,
         cluster_kind=pl.when(is_game).then(pl.lit("game")).otherwise(pl.lit("setting")),
         h="hits",
         c="counted",
     )
-    added_up = pl.col("h", "c").sum().cast(pl.Float64)
-    by = [*CLUSTER, "cluster_kind", "term"]
-    return rolled(named, request, added_up, also=by).collect(engine="in-memory")
+    sum_columns = pl.col("h", "c").sum().cast(pl.Float64)
+    by = [*CLUSTER_COLUMNS, "cluster_kind", "term"]
+    return sum_by_group(named_clusters, request, sum_columns, extra_keys=by).collect(
+        engine="in-memory"
+    )
 
 
-def with_intervals(
-    valued: pl.DataFrame,
+def add_confidence_intervals(
+    values: pl.DataFrame,
     terms: pl.DataFrame,
     sums: pl.DataFrame,
     request: Request,
     confidence: float,
 ) -> pl.DataFrame:
-    """The rows of all metrics with the interval of each value, `thin`: terms with their effective
-    settings, and `lacks`: competitions. All are null where there is no value.
+    """Add confidence intervals, terms with small samples and missing competitions to metric values.
 
-    `terms` are those of `terms_of`, `sums` those of `sums_by_cluster`.
+    Args:
+        values: The rows of `compute_values`.
+        terms: The terms of the values, as `weighted_terms` returns them.
+        sums: Hits and counted rows, as `sums_by_cluster` returns them.
+        request: The edition, groups and filters.
+        confidence: The confidence level, between 0 and 1.
+
+    Returns:
+        The rows with `ci_low`, `ci_high`, `ci_method`, `effective_items`, `thin` and `lacks`, which
+        are null if there is no value.
     """
-    keys, rows, clusters = request.key_columns, valued.lazy(), sums.lazy()
-    kinds = pl.col("cluster_kind").unique().sort(descending=True).str.join(" or ")
-    method = pl.format("mid-p, clustered by {}", kinds).alias("ci_method")
-    of_groups = (
+    keys, rows, clusters = request.key_columns, values.lazy(), sums.lazy()
+    cluster_kinds = pl.col("cluster_kind").unique().sort(descending=True).str.join(" or ")
+    method = pl.format("mid-p, clustered by {}", cluster_kinds).alias("ci_method")
+    group_frames = (
         confidence_intervals(clusters, terms.lazy(), keys, confidence),
         clusters.group_by(keys).agg(method),
-        _thin(clusters, keys),
-        _lacks(clusters, request),
+        _small_sample_terms(clusters, keys),
+        _missing_competitions(clusters, request),
     )
-    for frame in of_groups:
-        rows = join(rows, frame, keys)
+    for frame in group_frames:
+        rows = join_by_group(rows, frame, keys)
     has_value = pl.col("value").is_not_null()
     return (
-        rows.with_columns(**{name: pl.when(has_value).then(of) for name, of in _OF_VALUE.items()})
-        .select("edition", "metric", *request.by, *_COLUMNS)
+        rows.with_columns(
+            **{
+                name: pl.when(has_value).then(expression)
+                for name, expression in _INTERVAL_COLUMNS.items()
+            }
+        )
+        .select("edition", "metric", *request.by, *_RESULT_COLUMNS)
         .collect(engine="in-memory")
     )
 
 
-def _thin(clusters: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
-    """The thin terms of each group that has any, as `thin`.
+def _small_sample_terms(clusters: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
+    """Return the terms with few effective settings of each group that has any, as `thin`.
 
-    With c items in a setting (or a game, where games are the clusters), `n_effective` is
-    (Σc)² / Σc²: all settings where they have equally many items.
+    With c items in a setting (or in a game, if games are the clusters), `n_effective` is (Σc)² /
+    Σc²; it is the number of settings if all have equally many items.
     """
     c, n = pl.col("c"), pl.col("n_effective")
-    # A setting is one of all its roles together, and so is a game that is a cluster.
+    # The items of a setting (or game) are added up over its strata, which are the competitions.
     by_setting = clusters.group_by(*keys, "term", "cluster").agg(c.sum())
     by_term = by_setting.group_by(*keys, "term").agg(n_effective=c.sum() ** 2 / (c**2).sum())
-    is_beside = (n < LEAST_BESIDE) & (n.max().over(keys) >= TIMES_AS_MANY * n)
-    few = by_term.filter((n < LEAST_SETTINGS) | is_beside).sort("term")
-    return few.group_by(keys, maintain_order=True).agg(thin=pl.struct("term", "n_effective"))
+    is_uneven = (n < MIN_SETTINGS_OF_UNEVEN_TERM) & (n.max().over(keys) >= UNEVEN_TERM_RATIO * n)
+    small_terms = by_term.filter((n < MIN_SETTINGS_OF_TERM) | is_uneven).sort("term")
+    return small_terms.group_by(keys, maintain_order=True).agg(
+        thin=pl.struct("term", "n_effective")
+    )
 
 
-def _lacks(clusters: pl.LazyFrame, request: Request) -> pl.LazyFrame:
-    """The competitions that the value of another model counts in the same group, and that of this
-    model does not, as `lacks`; null where models are not apart.
+def _missing_competitions(clusters: pl.LazyFrame, request: Request) -> pl.LazyFrame:
+    """Return the competitions that only values of other models in the same group count.
 
-    Such values are of other games, as with a model that has no rank on the leaderboard.
+    The column is `lacks`; it is null if values are not grouped by model.
     """
     keys = request.key_columns
-    counted = pl.col("stratum").drop_nulls().unique().alias("own")
-    own = clusters.group_by(keys).agg(counted)
+    counted_competitions = pl.col("stratum").drop_nulls().unique().alias("own")
+    competitions_by_value = clusters.group_by(keys).agg(counted_competitions)
     if "model" not in request.by:
-        return own.select(*keys, lacks=pl.lit(None, LACKS_DTYPE))
+        return competitions_by_value.select(*keys, lacks=pl.lit(None, LACKS_DTYPE))
     group = [key for key in keys if key != "model"]
-    of_all = own.explode("own").group_by(group).agg(every=pl.col("own").drop_nulls().unique())
-    lacks = pl.col("every").list.set_difference("own").list.sort()
-    return join(own, of_all, group).select(*keys, lacks=lacks)
-
-
-def terms_of(valued: pl.DataFrame, metrics: Mapping[str, Metric], request: Request) -> pl.DataFrame:
-    """The terms that values are weighted sums of: metric, the groups, term, weight, counted."""
-    rows, keys = valued.lazy(), request.key_columns
-    is_pooled = pl.col("metric").is_in(_pooled(metrics))
-    of_one_ratio = rows.filter(is_pooled).select(
-        *keys, "counted", term=pl.lit(POOL), weight=pl.lit(1.0)
+    competitions_by_group = (
+        competitions_by_value.explode("own")
+        .group_by(group)
+        .agg(every=pl.col("own").drop_nulls().unique())
     )
-    of_several = rows.filter(~is_pooled).select(*keys, "terms").explode("terms").unnest("terms")
+    missing = pl.col("every").list.set_difference("own").list.sort()
+    return join_by_group(competitions_by_value, competitions_by_group, group).select(
+        *keys, lacks=missing
+    )
+
+
+def weighted_terms(
+    values: pl.DataFrame, metrics: Mapping[str, Metric], request: Request
+) -> pl.DataFrame:
+    """Return the terms whose weighted sum is the value, for each value.
+
+    Args:
+        values: The rows of `compute_values`.
+        metrics: The specs by name.
+        request: The edition, groups and filters.
+
+    Returns:
+        The columns metric, the groups, term, weight and counted.
+    """
+    rows, keys = values.lazy(), request.key_columns
+    is_pooled = pl.col("metric").is_in(_pooled_metrics(metrics))
+    pooled_terms = rows.filter(is_pooled).select(
+        *keys, "counted", term=pl.lit(POOLED_TERM), weight=pl.lit(1.0)
+    )
+    separate_terms = rows.filter(~is_pooled).select(*keys, "terms").explode("terms").unnest("terms")
     columns = [*keys, "term", "weight", "counted"]
-    terms = pl.concat(frame.select(columns) for frame in (of_one_ratio, of_several))
+    terms = pl.concat(frame.select(columns) for frame in (pooled_terms, separate_terms))
     return terms.filter(pl.col("counted") > 0).collect(engine="in-memory")
 
 
-def _pooled(metrics: Mapping[str, Metric]) -> list[str]:
-    """The metrics that are one ratio of all their terms."""
-    return [name for name, declared in metrics.items() if declared.combine in POOLED_COMBINES]
+def _pooled_metrics(metrics: Mapping[str, Metric]) -> list[str]:
+    """Return the names of the metrics that are one ratio over all of their terms."""
+    return [name for name, spec in metrics.items() if spec.combine in POOLED_COMBINES]

@@ -1,7 +1,8 @@
-"""The rows that a metric counted, one decision each, with the message behind it.
+"""Evidence: the rows that a metric counted, one decision each, with the message behind each row.
 
-Their hits sum to the metric's by construction: they are the rows that it sums. Rows that are not
-clear, or of unknown hit, are listed whether they are counted or not, whoever did it in which game.
+The hits of these rows sum to the metric's hits, because they are the rows that the metric adds up.
+Unclear rows can be listed whether they are counted or not. Used by the commands `evidence` and
+`transcript` and by the pages; depends on `row_queries`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,26 +28,25 @@ from pipeline.metrics.registry import (
     Tables,
     per_system,
 )
-from pipeline.metrics.request import Request, as_list, check, check_models, parse_condition
+from pipeline.metrics.request import Request, as_list, check_models, check_request, parse_condition
 from pipeline.metrics.row_queries import (
-    COMPARED,
-    HITS,
-    rows as rows_rows,
-    rows_where,
-    unclear_others,
-    with_compared,
+    COMPARED_COLUMN,
+    HITS_SQL_TYPE,
+    add_comparison_column,
+    matching_rows_select,
+    metric_rows,
+    unclear_other_rows,
 )
 from pipeline.sql_files import quote_identifier, quote_literal
-from pipeline.text_format import format_count, format_interval, format_values as cells_texts
+from pipeline.text_format import format_count, format_interval, format_values
 from pipeline.vocabulary import DEFAULT_N_GAMES, PAPER, Edition, Engine
 
-# Pages of sorted rows: so many rows from a place on.
-#
-# Rows that are alike in the columns that they are sorted by must come in the same order each time.
+# Pages of sorted rows. Rows that are equal in the sort column must always have the same order, so
+# the key follows it.
 
 
 def check_limit(limit: int | None, offset: int = 0) -> None:
-    """Raises UsageError for a limit below 0, and for an offset that no row has."""
+    """Raise UsageError if the limit is below 0 or the offset is out of range."""
     if limit is not None and limit < 0:
         raise UsageError(f"the limit must be 0 or more, not {limit}")
     if not 0 <= offset < 2**40:  # lakes are smaller
@@ -63,52 +63,70 @@ def sorted_page(
     sort: str | None,
     descending: bool,
 ) -> pl.LazyFrame:
-    """The rows sorted by the column `sort`, then by the key, without the first `offset`, at most
-    `limit`; nulls come last.
+    """Return a page of rows, sorted by a column and then by the key; nulls come last.
 
-    With `descending`, the first column is. Raises UsageError for a column that is not of these, or
-    that has no order, and for a limit or offset below 0.
+    Args:
+        rows: The rows.
+        columns: The columns of the rows.
+        key: The columns that identify a row, so that the order is always the same.
+        offset: The number of rows to skip.
+        limit: The maximum number of rows; None for no limit.
+        sort: The column to sort by first; None sorts by the key.
+        descending: Whether the first column is sorted in descending order.
+
+    Raises:
+        UsageError: If the column is unknown or cannot be sorted, or if limit or offset are out of
+            range.
     """
     check_limit(limit, offset)
-    types = {name: one.dtype for name, one in columns.items()}
-    known = [name for name, one in types.items() if one == pl.String or one.is_numeric()]
-    if sort and sort not in known:
-        raise UsageError(f"cannot sort by {sort}: {suggest_names([sort], known)}")
-    order = list(dict.fromkeys([sort, *key] if sort else key))
-    is_down = [descending, *[False] * (len(order) - 1)]
-    return rows.sort(order, descending=is_down, nulls_last=True).slice(offset, limit)
+    dtypes = {name: definition.dtype for name, definition in columns.items()}
+    sortable = [
+        name
+        for name, definition in dtypes.items()
+        if definition == pl.String or definition.is_numeric()
+    ]
+    if sort and sort not in sortable:
+        raise UsageError(f"cannot sort by {sort}: {suggest_names([sort], sortable)}")
+    sort_columns = list(dict.fromkeys([sort, *key] if sort else key))
+    directions = [descending, *[False] * (len(sort_columns) - 1)]
+    return rows.sort(sort_columns, descending=directions, nulls_last=True).slice(offset, limit)
 
 
-_OF_ROW = (
+_ROW_COLUMNS = (
     *("term", "game_id", "game_type", "setting_id", "game_index", "model", "role", "competition"),
-    *("player", "seat", "round", "what", COMPARED, "hit", "is_counted", "parse_status"),
+    *("player", "seat", "round", "what", COMPARED_COLUMN, "hit", "is_counted", "parse_status"),
     *("message_index", "content"),
 )
-_MESSAGE = TABLES["messages"].columns()
-_KNOWN = {**_MESSAGE, **row_queries.VIEW_COLUMNS, "game_type": _MESSAGE["game_type"]}
+_MESSAGE_COLUMNS = TABLES["messages"].columns()
+_KNOWN_COLUMNS = {
+    **_MESSAGE_COLUMNS,
+    **row_queries.VIEW_COLUMNS,
+    "game_type": _MESSAGE_COLUMNS["game_type"],
+}
 EVIDENCE_COLUMNS: Mapping[str, Column] = {
     "metric": METRIC_COLUMN,
-    **{name: _KNOWN[name] for name in _OF_ROW},
+    **{name: _KNOWN_COLUMNS[name] for name in _ROW_COLUMNS},
 }
-# The others are looked up for the rows that are shown, since for all it is most of the work.
-_COUNTED = tuple(name for name in _OF_ROW if name not in (COMPARED, "content"))
-# Rows alike in all of these are alike in every column.
-_ORDER = (
+# The remaining columns are added only to displayed rows, because they take most of the time.
+_COUNTED_COLUMNS = tuple(name for name in _ROW_COLUMNS if name not in (COMPARED_COLUMN, "content"))
+# Rows that are equal in all of these columns are equal in every column.
+_SORT_COLUMNS = (
     *("model", "game_type", "game_index", "game_id", "term", "round", "seat", "what"),
     *("role", "message_index", "player", "hit", "parse_status", "is_counted"),
 )
-# What is not counted is no hit and no miss, as in `rows_where`.
-_HIT = pl.when("is_counted").then("hit").alias("hit")
-_ORDER_BY = ", ".join(f"{quote_identifier(column)} NULLS LAST" for column in _ORDER)
+# Rows that are not counted have no hit, as in `matching_rows_select`.
+_HIT_IF_COUNTED = pl.when("is_counted").then("hit").alias("hit")
+_ORDER_BY = ", ".join(f"{quote_identifier(column)} NULLS LAST" for column in _SORT_COLUMNS)
 
-# Of so few games polars finds all rows before DuckDB is loaded, and of so few bytes their messages.
-_FEW_GAMES = 50_000
-_FEW_BYTES = 2**20
+# Up to these limits polars finds the rows, and their messages, before DuckDB is loaded.
+_MAX_GAMES_FOR_POLARS = 50_000
+_MAX_MESSAGE_BYTES_FOR_POLARS = 2**20
 
 
 class EvidenceOptions(TypedDict, total=False):
-    """The arguments of `evidence` that say which rows a metric counts, and which engine finds them:
-    without one, whichever is the fastest.
+    """The options of `evidence` that select rows, and the engine.
+
+    Without an engine, the fastest one for the lake is used.
     """
 
     engine: Engine
@@ -136,24 +154,25 @@ def evidence(
     unclear: bool = False,
     limit: int | None = None,
 ) -> pl.DataFrame:
-    """The rows that the metric counted, sorted by model and game. Their hits sum to the metric's.
+    """Return the rows that the metric counted, sorted by model and game.
 
-    `where` is a SQL condition: see `pipeline.metrics.request.condition`. With `hit`, only hits
-    (true) or misses (false). With `unclear`, the metric's rows whose `parse_status` is not `ok` or
-    whose hit is unknown, and all other rows of its tables whose `parse_status` is not `ok`, such as
-    the votes of every role in every game: those that are not counted have no `hit`, and the others
-    no `term` and `what`. With `limit`, only so many rows.
-    The engines polars, duckdb and spark give the same rows; `master` is for spark: see
-    `pipeline.spark.open_session`.
+    Their hits sum to the metric's hits.
 
-    Raises UsageError for an unknown metric, model or engine, for a wrong condition, and for `hit`
-    with `unclear`.
+    `where` is a SQL condition on the rows. `hit` selects only hits (true) or only misses (false).
+    `unclear` selects the metric's rows whose `parse_status` is not `ok` or whose hit is unknown,
+    and all other rows of its tables whose `parse_status` is not `ok`, such as votes of any role in
+    any game. Rows that are not counted have no `hit`, and rows that are not the metric's have no
+    `term` and `what`. `limit` is the maximum number of rows. The engines polars, duckdb and spark
+    return the same rows; `master` is the Spark master to connect to.
+
+    Raises UsageError for an unknown metric, model or engine, for an invalid condition, and for
+    `hit` with `unclear`.
 
     >>> misses = lake.evidence("judgement", model="sim-atlas", hit=False)
     >>> misses.select("player", "what", "hit").rows()[:2]
     [('Player 1', 'nobody', 0.0), ('Player 3', 'Player 1', 0.0)]
     """
-    choices: EvidenceOptions = {
+    options: EvidenceOptions = {
         "engine": engine,
         "master": master,
         "edition": edition,
@@ -162,7 +181,7 @@ def evidence(
         "game_type": game_type,
         "where": where,
     }
-    parts = evidence_parts(lake, metric, hit=hit, unclear=unclear, limit=limit, **choices)
+    parts = evidence_parts(lake, metric, hit=hit, unclear=unclear, limit=limit, **options)
     return pl.concat(parts)
 
 
@@ -174,73 +193,74 @@ def evidence_parts(
     hit: bool | None = None,
     unclear: bool = False,
     limit: int | None = None,
-    **choices: Unpack[EvidenceOptions],
+    **options: Unpack[EvidenceOptions],
 ) -> Iterator[pl.DataFrame]:
-    """The same rows as `evidence`, or the first `limit`, some at a time; at least one part.
+    """Return the rows of `evidence`, or the first `limit`, in parts; there is at least one part.
 
-    Memory is bounded, whatever the lake's size, but for a metric without SQL, and for the engines
-    polars and spark.
+    The memory is bounded whatever the size of the lake, except for a metric without SQL, and for
+    the engines polars and spark.
     """
     check_limit(limit)
-    request, engine = _request(lake, metric, choices, unclear=unclear), choices.get("engine")
-    condition = _condition(hit, unclear=unclear)
-    # Few rows are cut out first, and their messages are looked up.
+    request, engine = _build_request(lake, metric, options, unclear=unclear), options.get("engine")
+    condition = _row_condition(hit, unclear=unclear)
+    # A few rows are selected first, and then only their messages are read.
     if limit is not None and (engine == "polars" or (engine is None and limit <= 1_000)):
-        return iter([_page(lake, metric, request, condition, limit=limit, choices=choices)])
+        return iter([_read_page(lake, metric, request, condition, limit=limit, options=options)])
     if engine == "polars" or (
         engine is None
         and (
             not registry.has_sql(metric)
             or (
                 _has_few_games(lake)
-                and sum(lake.file_sizes_bytes("messages").values()) <= _FEW_BYTES
+                and sum(lake.file_sizes_bytes("messages").values()) <= _MAX_MESSAGE_BYTES_FOR_POLARS
             )
         )
     ):
         counted = evidence_rows(lake.table, metric, request, condition)
-        own = counted.collect().select(pl.lit(metric).alias("metric"), *_OF_ROW)
-        return iter([own.sort(_ORDER, nulls_last=True).slice(0, limit)])
-    return _by_sql(lake, metric, request, condition, choices, limit=limit)
+        rows = counted.collect().select(pl.lit(metric).alias("metric"), *_ROW_COLUMNS)
+        return iter([rows.sort(_SORT_COLUMNS, nulls_last=True).slice(0, limit)])
+    return _iter_parts_by_sql(lake, metric, request, condition, options, limit=limit)
 
 
-def _by_sql(
+def _iter_parts_by_sql(
     lake: StoredLake,
     name: str,
     request: Request,
     condition: str,
-    choices: EvidenceOptions,
+    options: EvidenceOptions,
     *,
     limit: int | None,
 ) -> Iterator[pl.DataFrame]:
-    """The rows with their messages, or the first `limit`; in one part if Spark finds them."""
-    is_spark = choices.get("engine") == "spark"
-    of_row = _OF_ROW[:-1]
+    """Yield the rows with their messages in parts, at most `limit` rows; one part with Spark."""
+    is_spark = options.get("engine") == "spark"
+    row_columns = _ROW_COLUMNS[:-1]
     select = f"""SELECT {quote_literal(name)} AS metric,
-    {_listed(of_row, "counted.")}, messages.content
-FROM ({rows_where(condition, name, of_row, request)}) AS counted
+    {_format_column_list(row_columns, "counted.")}, messages.content
+FROM ({matching_rows_select(condition, name, row_columns, request)}) AS counted
 LEFT JOIN {"messages" if is_spark else message_lengths_select(lake)} AS messages
     ON messages.game_id = counted.game_id AND messages.message_index = counted.message_index
 ORDER BY {_ORDER_BY} LIMIT {"ALL" if limit is None else int(limit)}"""
     if is_spark:
-        yield _on_spark(lake, request, select, choices)
+        yield _query_spark(lake, request, select, options)
         return
     # Imported here, so that polars does not wait for it.
     from pipeline.warehouse import connect_with_memory_limit, iter_parts
 
     with connect_with_memory_limit(
-        lake, row_queries.shared(request.num_of_game), select, sorts_texts=True
+        lake, row_queries.shared_views(request.num_of_game), select, sorts_texts=True
     ) as connection:
         yield from iter_with_texts(lake, iter_parts(connection, select))
 
 
-def _on_spark(
-    lake: StoredLake, request: Request, select: str, choices: EvidenceOptions
+def _query_spark(
+    lake: StoredLake, request: Request, select: str, options: EvidenceOptions
 ) -> pl.DataFrame:
     # Imported here: it is an extra, and slow to import.
+    """Run a SELECT with Spark on the lake's views."""
     from pipeline.spark import SparkViews, open_session
 
-    named = row_queries.shared(request.num_of_game)
-    return SparkViews(open_session(choices.get("master")), lake, named).query(select)
+    views = row_queries.shared_views(request.num_of_game)
+    return SparkViews(open_session(options.get("master")), lake, views).query(select)
 
 
 @per_system(EVIDENCE_COLUMNS)
@@ -252,9 +272,9 @@ def evidence_page(
     unclear: bool = False,
     offset: int = 0,
     limit: int = 50,
-    **choices: Unpack[EvidenceOptions],
+    **options: Unpack[EvidenceOptions],
 ) -> pl.DataFrame:
-    """At most `limit` rows of `evidence`, without the first `offset`.
+    """Return at most `limit` rows of `evidence`, without the first `offset`.
 
     Raises UsageError for an unknown metric or model, and for a limit or offset below 0.
 
@@ -262,40 +282,49 @@ def evidence_page(
     4
     """
     check_limit(limit, offset)
-    request = _request(lake, metric, choices, unclear=unclear)
-    condition = _condition(hit, unclear=unclear)
-    return _page(lake, metric, request, condition, limit=limit, offset=offset, choices=choices)
+    request = _build_request(lake, metric, options, unclear=unclear)
+    condition = _row_condition(hit, unclear=unclear)
+    return _read_page(lake, metric, request, condition, limit=limit, offset=offset, options=options)
 
 
-def _page(
+def _read_page(
     lake: StoredLake,
     name: str,
     request: Request,
     condition: str,
     *,
     limit: int,
-    choices: EvidenceOptions,
+    options: EvidenceOptions,
     offset: int = 0,
 ) -> pl.DataFrame:
-    """A few rows with what is read for them alone: by type and game, since a join reads all."""
-    select = f"""SELECT {_listed(_COUNTED)}
+    """Return a few rows with their messages and comparisons, which are read for these rows only.
+
+    The tables are filtered by type and game first, because a join would read them completely.
+    """
+    select = f"""SELECT {_format_column_list(_COUNTED_COLUMNS)}
 FROM counted
 ORDER BY {_ORDER_BY} LIMIT {int(limit)} OFFSET {int(offset)}"""
-    counted = _selected(lake, name, request, condition, select, columns=_COUNTED, choices=choices)
-    games = [pl.col(key).is_in(counted[key].unique().to_list()) for key in ("game_type", "game_id")]
+    counted_rows = _query_counted_rows(
+        lake, name, request, condition, select, columns=_COUNTED_COLUMNS, options=options
+    )
+    is_on_page = [
+        pl.col(key).is_in(counted_rows[key].unique().to_list()) for key in ("game_type", "game_id")
+    ]
 
     def table(name: str) -> pl.LazyFrame:
         rows = lake.table(name)
-        return rows.filter(*games) if name in GAME_TABLES else rows
+        return rows.filter(*is_on_page) if name in GAME_TABLES else rows
 
-    # Without the hit, which may depend on other games.
-    keys = [column for column in _ORDER if column != "hit"]
-    declared = registry.metric_spec(name, request.edition)
-    about = with_compared(name, request.edition, rows_rows(declared, table, request), table)
-    found = (
-        counted.lazy()
+    # The hit is no key, because it may depend on other games, which are not read here.
+    keys = [column for column in _SORT_COLUMNS if column != "hit"]
+    spec = registry.metric_spec(name, request.edition)
+    compared_rows = add_comparison_column(
+        name, request.edition, metric_rows(spec, table, request), table
+    )
+    page_rows = (
+        counted_rows.lazy()
         .join(
-            about.select(*keys, COMPARED).unique(keys, keep="any"),
+            compared_rows.select(*keys, COMPARED_COLUMN).unique(keys, keep="any"),
             on=keys,
             how="left",
             nulls_equal=True,
@@ -303,7 +332,7 @@ ORDER BY {_ORDER_BY} LIMIT {int(limit)} OFFSET {int(offset)}"""
         )
         .collect()
     )
-    return add_message_texts(lake, found).select(pl.lit(name).alias("metric"), *_OF_ROW)
+    return add_message_texts(lake, page_rows).select(pl.lit(name).alias("metric"), *_ROW_COLUMNS)
 
 
 def evidence_totals(
@@ -312,22 +341,32 @@ def evidence_totals(
     *,
     hit: bool | None = None,
     unclear: bool = False,
-    **choices: Unpack[EvidenceOptions],
+    **options: Unpack[EvidenceOptions],
 ) -> pl.DataFrame:
-    """What the rows of `evidence` come to, in one row: hits, counted and n_games."""
+    """Return hits, counted and n_games of the rows of `evidence`, in one row.
+
+    Args:
+        lake: The lake.
+        metric: The name of the metric.
+        hit: Only hits (true) or only misses (false).
+        unclear: Only unclear rows, as in `evidence`.
+        **options: The options of `evidence`.
+    """
     select = f"""SELECT
-    CAST(coalesce(sum(CAST(hit AS {HITS})), 0) AS DOUBLE) AS hits,
+    CAST(coalesce(sum(CAST(hit AS {HITS_SQL_TYPE})), 0) AS DOUBLE) AS hits,
     CAST(count(*) AS BIGINT) AS counted,
     CAST(count(DISTINCT game_id) AS BIGINT) AS n_games
 FROM counted"""
     lake = lake.for_single_system()
-    # Without the messages, which are most of the work.
-    request, columns = _request(lake, metric, choices, unclear=unclear), ("game_id", "hit")
-    condition = _condition(hit, unclear=unclear)
-    return _selected(lake, metric, request, condition, select, columns=columns, choices=choices)
+    # The messages, which take most of the time, are not needed.
+    request, columns = _build_request(lake, metric, options, unclear=unclear), ("game_id", "hit")
+    condition = _row_condition(hit, unclear=unclear)
+    return _query_counted_rows(
+        lake, metric, request, condition, select, columns=columns, options=options
+    )
 
 
-def _selected(
+def _query_counted_rows(
     lake: StoredLake,
     name: str,
     request: Request,
@@ -335,56 +374,64 @@ def _selected(
     select: str,
     *,
     columns: Sequence[str],
-    choices: EvidenceOptions,
+    options: EvidenceOptions,
 ) -> pl.DataFrame:
-    """The result of a SELECT on the rows `counted`, of which it needs these columns.
+    """Return the result of a SELECT on the rows `counted`, which needs only these columns.
 
-    Without an engine, polars runs it where there are few games, since it needs no time to start,
-    and for a metric without SQL.
+    Without an engine, polars is used for lakes with few games, because it starts at once, and for
+    metrics without SQL.
     """
-    engine = choices.get("engine")
+    engine = options.get("engine")
     is_small = _has_few_games(lake)
     if engine == "polars" or (engine is None and (is_small or not registry.has_sql(name))):
-        own = _rows_where(condition, lake.table, name, request).with_columns(_HIT)
-        counted = _with_others(own, name, lake.table, request)
-        answer = pl.SQLContext(counted=counted).execute(select, eager=False)
-        return answer.collect(engine="auto" if is_small else "streaming")
-    with_rows = f"WITH counted AS ({rows_where(condition, name, columns, request)})\n{select}"
+        metric_rows_frame = _rows_meeting_condition(
+            condition, lake.table, name, request
+        ).with_columns(_HIT_IF_COUNTED)
+        counted_rows = _add_unclear_rows(metric_rows_frame, name, lake.table, request)
+        result = pl.SQLContext(counted=counted_rows).execute(select, eager=False)
+        return result.collect(engine="auto" if is_small else "streaming")
+    with_rows = (
+        f"WITH counted AS ({matching_rows_select(condition, name, columns, request)})\n{select}"
+    )
     if engine == "spark":
-        return _on_spark(lake, request, with_rows, choices)
+        return _query_spark(lake, request, with_rows, options)
     # Imported here, so that polars does not wait for it.
     from pipeline.warehouse import query_small
 
-    return query_small(lake, row_queries.shared(request.num_of_game), with_rows)
+    return query_small(lake, row_queries.shared_views(request.num_of_game), with_rows)
 
 
 def _has_few_games(lake: StoredLake) -> bool:
-    return sum(lake.row_counts_by_file("games").values()) <= _FEW_GAMES
+    """Return whether the lake has so few games that polars is the fastest engine."""
+    return sum(lake.row_counts_by_file("games").values()) <= _MAX_GAMES_FOR_POLARS
 
 
-def _request(lake: StoredLake, name: str, choices: EvidenceOptions, *, unclear: bool) -> Request:
-    """The request for these rows; raises UsageError for a name or an engine that does not exist."""
-    check_engine(choices.get("engine", "polars"), choices.get("master"))
+def _build_request(
+    lake: StoredLake, name: str, options: EvidenceOptions, *, unclear: bool
+) -> Request:
+    """Build the request for evidence rows; raise UsageError for an unknown metric or engine."""
+    check_engine(options.get("engine", "polars"), options.get("master"))
     registry.metric_spec(name)
     request = Request(
-        edition=choices.get("edition", PAPER),
+        edition=options.get("edition", PAPER),
         by=("model",),
-        num_of_game=choices.get("num_of_game", DEFAULT_N_GAMES),
-        models=as_list(choices.get("model")),
-        game_types=as_list(choices.get("game_type")),
-        where=parse_condition([name], choices.get("where")),
+        num_of_game=options.get("num_of_game", DEFAULT_N_GAMES),
+        models=as_list(options.get("model")),
+        game_types=as_list(options.get("game_type")),
+        where=parse_condition([name], options.get("where")),
         has_unclear_others=unclear,
     )
-    check(lake, request, [name])
+    check_request(lake, request, [name])
     return request
 
 
-def _listed(columns: Sequence[str], before: str = "") -> str:
-    return ", ".join(f"{before}{quote_identifier(column)}" for column in columns)
+def _format_column_list(columns: Sequence[str], prefix: str = "") -> str:
+    """Format columns as a SQL list, each with the prefix."""
+    return ", ".join(f"{prefix}{quote_identifier(column)}" for column in columns)
 
 
-def _condition(hit: bool | None, *, unclear: bool) -> str:
-    """The condition on the rows that a metric is about, by the arguments of `evidence`."""
+def _row_condition(hit: bool | None, *, unclear: bool) -> str:
+    """Return the SQL condition for the arguments `hit` and `unclear` of `evidence`."""
     if unclear and hit is not None:
         raise UsageError("rows that are not clear are neither hits nor misses: leave out `hit`")
     if unclear:
@@ -397,25 +444,44 @@ def _condition(hit: bool | None, *, unclear: bool) -> str:
 def evidence_rows(
     tables: Tables, name: str, request: Request, condition: str = "is_counted"
 ) -> pl.LazyFrame:
-    """The rows of the metric that meet the condition, in no order, with all their own columns."""
-    spoken = tables("messages").select("game_id", "message_index", "content")
-    chosen = _rows_where(condition, tables, name, request)
-    own = with_compared(name, request.edition, chosen, tables).with_columns(_HIT)
-    compared = _with_others(own, name, tables, request)
-    return compared.join(spoken, on=["game_id", "message_index"], how="left")
+    """Return the rows of a metric that meet the condition, unsorted, with all their columns.
+
+    Args:
+        tables: Returns the frame of an event table by name.
+        name: The name of the metric.
+        request: The edition, groups and filters.
+        condition: The SQL condition on the rows.
+    """
+    messages = tables("messages").select("game_id", "message_index", "content")
+    matching_rows = _rows_meeting_condition(condition, tables, name, request)
+    compared_rows = add_comparison_column(
+        name, request.edition, matching_rows, tables
+    ).with_columns(_HIT_IF_COUNTED)
+    all_rows = _add_unclear_rows(compared_rows, name, tables, request)
+    return all_rows.join(messages, on=["game_id", "message_index"], how="left")
 
 
-def _rows_where(condition: str, tables: Tables, name: str, request: Request) -> pl.LazyFrame:
-    of_metric = rows_rows(registry.metric_spec(name, request.edition), tables, request)
-    return of_metric.filter(pl.sql_expr(condition))
+def _rows_meeting_condition(
+    condition: str, tables: Tables, name: str, request: Request
+) -> pl.LazyFrame:
+    """Return the rows of the metric that meet the condition."""
+    all_rows = metric_rows(registry.metric_spec(name, request.edition), tables, request)
+    return all_rows.filter(pl.sql_expr(condition))
 
 
-def _with_others(own: pl.LazyFrame, name: str, tables: Tables, request: Request) -> pl.LazyFrame:
-    others = unclear_others(name, tables, request)
-    return pl.concat([own, *others], how="diagonal_relaxed") if others else own
+def _add_unclear_rows(
+    metric_frame: pl.LazyFrame, name: str, tables: Tables, request: Request
+) -> pl.LazyFrame:
+    """Add the rows of `unclear_other_rows` to the metric's rows."""
+    unclear_frames = unclear_other_rows(name, tables, request)
+    return (
+        pl.concat([metric_frame, *unclear_frames], how="diagonal_relaxed")
+        if unclear_frames
+        else metric_frame
+    )
 
 
-# How the rows of evidence add up to a value: each term with its weight, and what it adds.
+# The sum of evidence rows: each term with its weight and its part of the value.
 
 EVIDENCE_SUM_COLUMNS: Mapping[str, column.Column] = {
     "term": column.text_column("the ratio; null for the value itself", nullable=True),
@@ -454,53 +520,61 @@ def evidence_sum(
     metric: str,
     *,
     confidence: float | None = DEFAULT_CONFIDENCE,
-    **choices: Unpack[EvidenceOptions],
+    **options: Unpack[EvidenceOptions],
 ) -> pl.DataFrame:
-    """How the rows of `evidence` add up to the metric's value: a row for each term, then the whole.
+    """Return how the rows of `evidence` add up to the value: one row per term, then the value.
 
-    The arguments are those of `evidence`. The values of the terms add up to the value of the last
-    row, whose `term` is null. If several models are asked for, they are counted as one.
+    The options are those of `evidence`. The values of the terms add up to the value in the last
+    row, whose `term` is null. Several models are counted together as one.
 
-    Raises UsageError for an unknown metric or model, and for a wrong condition.
+    Raises UsageError for an unknown metric or model, and for an invalid condition.
 
     >>> total = lake.evidence_sum("judgement", model="sim-atlas")
     >>> total.select("term", "hits", "counted", "value").rows()
     [('votes', 8.0, 16, 0.5), (None, 8.0, 16, 0.5)]
     """
     values = partial(metrics, lake, metric=[metric], confidence=confidence)
-    models = as_list(choices.get("model")) or ()
+    models = as_list(options.get("model")) or ()
     if len(models) == 1:
         check_models(lake, models)
-        # Others are counted too, since they tell what its value lacks.
-        of_all: EvidenceOptions = {**choices, "model": None}
-        rows = values(by="model", **of_all).filter(model=models[0])
-        rows = values(by="model", **choices) if rows.is_empty() else rows
+        # All models are counted, because `lacks` is determined from the other models.
+        options_for_all_models: EvidenceOptions = {**options, "model": None}
+        rows = values(by="model", **options_for_all_models).filter(model=models[0])
+        rows = values(by="model", **options) if rows.is_empty() else rows
     else:
-        rows = values(by=None, **choices)
-    edition, none = (
-        choices.get("edition", PAPER),
+        rows = values(by=None, **options)
+    edition, empty_sum = (
+        options.get("edition", PAPER),
         pl.DataFrame(schema=column.polars_schema(EVIDENCE_SUM_COLUMNS)),
     )
     return pl.concat(
-        [format_value_sum(row, edition) for row in rows.iter_rows(named=True)] or [none]
+        [format_value_sum(row, edition) for row in rows.iter_rows(named=True)] or [empty_sum]
     )
 
 
-def format_value_sum(row: dict[str, Any], edition: Edition) -> pl.DataFrame:
-    """The same of a row of `metrics`."""
-    combine = registry.metric_spec(row["metric"], edition).combine
-    whole = {
-        name: row.get(name)
+def format_value_sum(metric_row: dict[str, Any], edition: Edition) -> pl.DataFrame:
+    """Return how one row of `metrics` adds up to its value, as `evidence_sum` does.
+
+    Args:
+        metric_row: A row of `metrics`.
+        edition: The edition of the row.
+    """
+    combine = registry.metric_spec(metric_row["metric"], edition).combine
+    value_row = {
+        name: metric_row.get(name)
         for name in EVIDENCE_SUM_COLUMNS
         if name not in ("term", "weight", "ratio")
     }
-    terms = [_term(term, combine, row["terms"]) for term in row["terms"] or ()]
-    return pl.DataFrame([*terms, whole], schema=column.polars_schema(EVIDENCE_SUM_COLUMNS))
+    term_rows = [
+        _term_row(term, combine, metric_row["terms"]) for term in metric_row["terms"] or ()
+    ]
+    return pl.DataFrame([*term_rows, value_row], schema=column.polars_schema(EVIDENCE_SUM_COLUMNS))
 
 
-def _term(
+def _term_row(
     term: dict[str, Any], combine: Combine, terms: Sequence[dict[str, Any]]
 ) -> dict[str, Any]:
+    """Return the row of a term with its ratio, its weight, and what it adds to the value."""
     is_pooled = combine in POOLED_COMBINES
     weight = None if is_pooled else term["weight"]
     n_pooled = sum(pooled["counted"] for pooled in terms)
@@ -511,41 +585,54 @@ def _term(
 
 
 def format_sum_sentence(name: str, rows: pl.DataFrame) -> str:
-    """The sum in a line, as in `judgement: 32 of 80 = 0.4000, interval .25 to .56, 40 games`."""
-    *terms, whole = rows.to_dicts() or [dict.fromkeys(EVIDENCE_SUM_COLUMNS)]
-    n_unknown = whole["n_unknown"]
+    """Format a sum as a line: `judgement: 32 of 80 = 0.4000, interval .25 to .56, 40 games`.
+
+    Args:
+        name: The name of the metric.
+        rows: The rows of `evidence_sum`.
+    """
+    *term_rows, value_row = rows.to_dicts() or [dict.fromkeys(EVIDENCE_SUM_COLUMNS)]
+    n_unknown = value_row["n_unknown"]
     unknown = f"; {format_count(n_unknown, 'row')} of unknown hit not counted" if n_unknown else ""
-    if whole["value"] is None:
-        return f"{name}: no value: {whole['reason'] or 'nothing was counted'}{unknown}"
-    value = cells_texts([whole["value"]], EVIDENCE_SUM_COLUMNS["value"].decimals)[0]
-    parts = [f"{name}: {_added(whole, terms)} = {value}"]
-    if whole["ci_low"] is not None:
-        parts.append(f"interval {format_interval(whole['ci_low'], whole['ci_high'])}")
-    thin = ", ".join(term["term"] or "in all" for term in whole["thin"] or ())
-    line = ", ".join([*parts, format_count(whole["n_games"], "game")])
-    lacks = ", ".join(whole["lacks"] or ())
-    n_missing, n_expected = (whole[name] for name in MISSING_COLUMNS)
-    gone = f"{n_missing:,} of {n_expected:,} games, by competition" if n_missing else ""
-    more = {"thin": thin, "lacks what other models have": lacks, "lacks": gone}
-    said = "".join(f"; {what}: {names}" for what, names in more.items() if names)
-    return f"{line}{said}{unknown}"
+    if value_row["value"] is None:
+        return f"{name}: no value: {value_row['reason'] or 'nothing was counted'}{unknown}"
+    value = format_values([value_row["value"]], EVIDENCE_SUM_COLUMNS["value"].decimals)[0]
+    parts = [f"{name}: {_format_terms(value_row, term_rows)} = {value}"]
+    if value_row["ci_low"] is not None:
+        parts.append(f"interval {format_interval(value_row['ci_low'], value_row['ci_high'])}")
+    small_terms = ", ".join(term["term"] or "in all" for term in value_row["thin"] or ())
+    line = ", ".join([*parts, format_count(value_row["n_games"], "game")])
+    missing_competitions = ", ".join(value_row["lacks"] or ())
+    n_missing, n_expected = (value_row[name] for name in MISSING_COLUMNS)
+    missing_games = f"{n_missing:,} of {n_expected:,} games, by competition" if n_missing else ""
+    remarks = {
+        "thin": small_terms,
+        "lacks what other models have": missing_competitions,
+        "lacks": missing_games,
+    }
+    remark_text = "".join(f"; {remark}: {names}" for remark, names in remarks.items() if names)
+    return f"{line}{remark_text}{unknown}"
 
 
-def _added(whole: dict[str, Any], terms: Sequence[dict[str, Any]]) -> str:
-    if whole["counted"] is not None:
-        return _share(whole)
-    valued = [term for term in terms if term["value"] is not None]
-    shares = [f"{_share(term)} ({term['term']})" for term in valued]
-    weights = [term["weight"] for term in valued]
+def _format_terms(value_row: dict[str, Any], term_rows: Sequence[dict[str, Any]]) -> str:
+    """Format the terms of a value as a sum or a mean of ratios."""
+    if value_row["counted"] is not None:
+        return _format_ratio(value_row)
+    terms_with_value = [term for term in term_rows if term["value"] is not None]
+    ratios = [f"{_format_ratio(term)} ({term['term']})" for term in terms_with_value]
+    weights = [term["weight"] for term in terms_with_value]
     if len(set(weights)) == 1 and weights[0] != 1:
-        return f"the mean of {', '.join(shares)}"
-    times = ["" if weight == 1 else f"{cells_texts([weight], 2)[0]} × " for weight in weights]
-    return " + ".join(f"{before}{share}" for before, share in zip(times, shares, strict=True))
+        return f"the mean of {', '.join(ratios)}"
+    factors = ["" if weight == 1 else f"{format_values([weight], 2)[0]} × " for weight in weights]
+    return " + ".join(f"{factor}{ratio}" for factor, ratio in zip(factors, ratios, strict=True))
 
 
-def _share(row: dict[str, Any]) -> str:
+def _format_ratio(row: dict[str, Any]) -> str:
+    """Format a ratio as in `32 of 80`."""
     hits = row["hits"]
     text = (
-        cells_texts([hits], 2)[0].rstrip("0").rstrip(".") if isinstance(hits, float) else str(hits)
+        format_values([hits], 2)[0].rstrip("0").rstrip(".")
+        if isinstance(hits, float)
+        else str(hits)
     )
     return f"{text} of {row['counted']}"

@@ -1,4 +1,4 @@
-"""Judgement: votes for the hidden player over all votes, playing on the civilian side."""
+"""Judgement: the share of votes on the civilian side that were for the hidden player."""
 
 import polars as pl
 from msgspec.structs import replace
@@ -15,7 +15,7 @@ PAPER = Metric(
             "votes",
             term=one("votes"),
             where=pl.col("side") == Side.CIVILIAN,
-            # Of a vote that nobody registered, and whose text does not decide, nothing is known.
+            # A vote has no result if the log does not register it and its text is not clear.
             what=pl.when(pl.col("is_correct").is_not_null()).then(
                 pl.col("target").fill_null("nobody")
             ),
@@ -29,8 +29,8 @@ RELEASE = Metric(
         Term("chameleon_as_non_chameleon", (GameType.CHAMELEON,)),
         Term("undercover_as_civilian", (GameType.UNDERCOVER,)),
     ),
-    # Its two games are named, whatever roles they have.
+    # The edition has two fixed competitions, so roles are not checked.
     rows=(replace(*PAPER.rows, term=pl.col("competition"), roles=None),),
-    # The script fails where either competition has no vote.
+    # The published script stops with an error if one of the competitions has no vote.
     combine=Combine.POOLED_OVER_ALL,
 )

@@ -1,4 +1,4 @@
-"""Rationality: betrayals over decisions, and least contributions over contributions."""
+"""Rationality: the share of decisions to defect, plus the share of lowest contributions."""
 
 import polars as pl
 from msgspec.structs import replace
@@ -26,7 +26,7 @@ _BETRAYALS = Rows(
     what=pl.col("choice"),
     hit=as_hit(pl.col("choice") == Choice.DEFECT),
 )
-_LEAST = Rows(
+_LEAST_CONTRIBUTIONS = Rows(
     "contributions",
     term=one("least_contributions"),
     what=either(pl.col("is_least"), "least", "not least"),
@@ -34,18 +34,23 @@ _LEAST = Rows(
 )
 
 
-def _rounds_of_three(tables: Tables) -> pl.LazyFrame:
-    """The tested seat's contribution of each three in a row, with the least amount among them.
+def _contributions_in_threes(tables: Tables) -> pl.LazyFrame:
+    """Return the tested seat's contribution in each group of three consecutive contributions.
 
-    Whose a contribution is, the script tells by its place among the three; amounts it reads with a
-    pattern of its own, as 0 where that does not match.
+    The published script takes the place among the three as the seat. It parses the amount with its
+    own regular expression and uses 0 if that does not match. `least_amount` is the lowest of the
+    three.
     """
-    order = ["message_index", "round", "seat"]  # without words they have no message
-    place = pl.int_range(pl.len()).over("game_id", order_by=order, nulls_last=True)
-    read = pl.col("text").str.extract(r"contribute ([0-9]+)").cast(pl.Float64).fill_null(0.0)
+    turn_order = ["message_index", "round", "seat"]  # without words they have no message
+    place = pl.int_range(pl.len()).over("game_id", order_by=turn_order, nulls_last=True)
+    parsed_amount = (
+        pl.col("text").str.extract(r"contribute ([0-9]+)").cast(pl.Float64).fill_null(0.0)
+    )
     contributions = (
         tables("contributions")
-        .select("game_id", "round", "message_index", "parse_status", place=place, amount=read)
+        .select(
+            "game_id", "round", "message_index", "parse_status", place=place, amount=parsed_amount
+        )
         .with_columns(three=pl.col("place") // 3, seat=(pl.col("place") % 3 + 1).cast(pl.Int32))
         .with_columns(
             n_amounts=pl.len().over("game_id", "three"),
@@ -53,51 +58,61 @@ def _rounds_of_three(tables: Tables) -> pl.LazyFrame:
         )
         .filter(pl.col("n_amounts") == 3)
     )
-    tested = tables("results").drop("round", "message_index", "parse_status")
-    return tested.join(contributions, on=["game_id", "seat"])
+    tested_results = tables("results").drop("round", "message_index", "parse_status")
+    return tested_results.join(contributions, on=["game_id", "seat"])
 
 
-# The systems whose engine reads choices and amounts from texts.
-_READS_TEXTS = pl.col("system").is_in(["magic", "chatarena"])
+# The systems whose engine parses choices and amounts from texts.
+_SYSTEM_PARSES_TEXTS = pl.col("system").is_in(["magic", "chatarena"])
 
 
-def _choices_as_read(tables: Tables) -> pl.LazyFrame:
-    """The decisions; of a text that holds thoughts, the choice that the answer alone makes."""
+def _decisions_without_thoughts(tables: Tables) -> pl.LazyFrame:
+    """Return the decisions; reasoning in a text is ignored when its choice is parsed."""
     text = pl.col("text")
-    said = text.map_batches(answers_without_thoughts, pl.String)
+    answer = text.map_batches(answers_without_thoughts, pl.String)
     choice = (
-        pl.when(said.str.to_lowercase().str.contains(Choice.COOPERATE, literal=True))
+        pl.when(answer.str.to_lowercase().str.contains(Choice.COOPERATE, literal=True))
         .then(pl.lit(str(Choice.COOPERATE)))
-        .when(said.str.contains(r"\S"))
+        .when(answer.str.contains(r"\S"))
         .then(pl.lit(str(Choice.DEFECT)))
     )
-    is_read = _READS_TEXTS & has_reasoning_text(text)
+    is_parsed_again = _SYSTEM_PARSES_TEXTS & has_reasoning_text(text)
     return tables("decisions").with_columns(
-        choice=pl.when(is_read).then(choice).otherwise("choice")
+        choice=pl.when(is_parsed_again).then(choice).otherwise("choice")
     )
 
 
-def _amounts_as_read(tables: Tables) -> pl.LazyFrame:
-    """The contributions, read like that, with the least of their round."""
+def _contributions_without_thoughts(tables: Tables) -> pl.LazyFrame:
+    """Return the contributions; reasoning in a text is ignored when its amount is parsed.
+
+    Whether a contribution is the lowest of its round is computed again for these rounds.
+    """
     games = tables("games").select("game_id", "format_version", "n_players")
-    text, amount, is_read = pl.col("text"), pl.col("amount"), pl.col("is_read")
-    said, is_pgm = (
+    text, amount, is_parsed_again = pl.col("text"), pl.col("amount"), pl.col("is_read")
+    answer, is_pgm = (
         text.map_batches(answers_without_thoughts, pl.String),
         pl.col("format_version") == "pgm",
     )
-    of_pgm, first = said.str.extract(r"I contribute ([0-9]+)"), said.str.extract(r"\b([0-9]+)\b")
-    stated = pl.when(is_pgm).then(of_pgm).otherwise(first).cast(pl.Float64)
-    of_round = ["game_id", "round"]
-    is_whole = amount.count() == pl.col("n_players").max()
-    is_least = pl.when(is_whole.over(of_round)).then(amount == pl.col("least_amount"))
+    pgm_amount, first_number = (
+        answer.str.extract(r"I contribute ([0-9]+)"),
+        answer.str.extract(r"\b([0-9]+)\b"),
+    )
+    parsed_amount = pl.when(is_pgm).then(pgm_amount).otherwise(first_number).cast(pl.Float64)
+    round_keys = ["game_id", "round"]
+    is_complete_round = amount.count() == pl.col("n_players").max()
+    is_least = pl.when(is_complete_round.over(round_keys)).then(amount == pl.col("least_amount"))
     return (
         tables("contributions")
         .join(games, on="game_id")
-        .with_columns(is_read=(_READS_TEXTS & has_reasoning_text(text)).fill_null(value=False))
-        .with_columns(amount=pl.when(is_read).then(stated).otherwise(amount))
-        .with_columns(least_amount=amount.min().over(of_round))
         .with_columns(
-            is_least=pl.when(is_read.any().over(of_round)).then(is_least).otherwise("is_least")
+            is_read=(_SYSTEM_PARSES_TEXTS & has_reasoning_text(text)).fill_null(value=False)
+        )
+        .with_columns(amount=pl.when(is_parsed_again).then(parsed_amount).otherwise(amount))
+        .with_columns(least_amount=amount.min().over(round_keys))
+        .with_columns(
+            is_least=pl.when(is_parsed_again.any().over(round_keys))
+            .then(is_least)
+            .otherwise("is_least")
         )
         .drop("format_version", "n_players")
     )
@@ -106,14 +121,14 @@ def _amounts_as_read(tables: Tables) -> pl.LazyFrame:
 PAPER = Metric(
     terms=_TERMS,
     has_partial_hits=False,
-    rows=(_BETRAYALS, _LEAST),
+    rows=(_BETRAYALS, _LEAST_CONTRIBUTIONS),
     high=2.0,
 )
 AUDITED = replace(
     PAPER,
     rows=(
-        replace(_BETRAYALS, table=_choices_as_read),
-        replace(_LEAST, table=_amounts_as_read),
+        replace(_BETRAYALS, table=_decisions_without_thoughts),
+        replace(_LEAST_CONTRIBUTIONS, table=_contributions_without_thoughts),
     ),
 )
 RELEASE = Metric(
@@ -121,7 +136,7 @@ RELEASE = Metric(
     rows=(
         _BETRAYALS,
         Rows(
-            _rounds_of_three,
+            _contributions_in_threes,
             term=one("least_contributions"),
             what=either(pl.col("amount") == pl.col("least_amount"), "least", "not least"),
             hit=as_hit(pl.col("amount") == pl.col("least_amount")),

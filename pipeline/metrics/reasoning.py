@@ -1,4 +1,4 @@
-"""Reasoning: right analyses of the roles, and of what others think of them, over all."""
+"""Reasoning: the share of correct analyses of the players' roles and of what others think."""
 
 import polars as pl
 from msgspec.structs import replace

@@ -1,16 +1,18 @@
-"""Which metrics there are, found by their files, and how each is declared.
+"""Registry of the metrics: their definitions, their names, and the meaning of their columns.
 
-A metric is a module of its own name that declares `PAPER`, and a SQL file of that name. There is no
-list of them. An edition that reads it differently is declared beside `PAPER`, with a SQL file in
-the edition's folder. Without one, the edition `audited` takes the declaration of `paper`; the
-edition `release` is what one published script computes, and has no other metric.
+Used by everything that computes or displays metrics; depends on the event tables and `sql_files`.
 
-Other packages add metrics by entry points of the group `magic_pipeline.metrics`. An entry point has
-the metric's name. It leads to a module that declares `PAPER`, with its SQL in a file beside it, if
-there is any, as `silence.sql` beside `silence.py`; or to an `Added`.
+A metric of this package is a module that defines `PAPER`, and a SQL file of the same name; there is
+no list of metrics. If an edition differs, its definition stands beside `PAPER`, with a SQL file in
+the folder of the edition. Otherwise the edition `audited` uses the definition of `paper`. The
+edition `release` is what one published script computes; it has no other metrics.
 
-Besides these there are the metrics that a lake was given by `Lake.with_metric`. They are known as
-long as one of the lake's methods runs, or a command that was given them by `--metric-file`.
+Other packages add metrics by entry points of the group `magic_pipeline.metrics`. The name of the
+entry point is the name of the metric. It refers to a module that defines `PAPER`, with an optional
+SQL file beside it (`silence.sql` beside `silence.py`), or to a `RegisteredMetric`.
+
+`Lake.with_metric` and the option `--metric-file` add metrics, too. These are registered while a
+method of the lake, or the command, runs.
 """
 
 import json
@@ -54,14 +56,14 @@ from pipeline.vocabulary import (
     ParseStatus,
 )
 
-# How a metric is declared: the rows that it counts, what a hit is, and how its terms combine.
+# The definition of a metric: the rows that it counts, what a hit is, and how its terms combine.
 
 Tables = Callable[[str], pl.LazyFrame]
 IS_READABLE = pl.col("parse_status") != ParseStatus.OUTAGE
 
 
 class Combine(StrEnum):
-    """How the terms become a value. A ratio with nothing counted is null."""
+    """How the terms' ratios are combined into a value; a ratio without counted rows is null."""
 
     SUM = "sum"  # of weight × ratio; null if any term is
     MEAN = "mean"  # of the ratios that there are; null if there is none
@@ -73,11 +75,18 @@ POOLED_COMBINES = (Combine.POOLED, Combine.POOLED_OVER_ALL)  # all terms as one 
 
 
 class Term(Struct, frozen=True):
-    """One ratio of hits to counted rows. It exists only in games of its types.
+    """One ratio of hits to counted rows, for some game types.
 
-    `fixed_count` gives the denominator where it is not the number of rows; its argument is the
-    release edition's number of games. Raises MetricError for a weight that is not above 0: it would
-    make the value a difference of ratios, for which there is no interval.
+    Attributes:
+        name: The name of the term.
+        game_types: The game types whose rows the term counts.
+        weight: The factor of the ratio in a sum, above 0. A negative weight would make the value a
+            difference of ratios, for which no interval is computed.
+        fixed_count: Returns the denominator from the number of games of the edition release, if it
+            is not the number of counted rows.
+
+    Raises:
+        MetricError: If the weight is not above 0 and finite.
     """
 
     name: str
@@ -93,14 +102,18 @@ class Term(Struct, frozen=True):
 
 
 class Rows(Struct, frozen=True):
-    """Rows of an event table that a metric counts.
+    """The rows of an event table that a metric counts.
 
-    `where` selects the rows that are about the metric at all, `term` names the term that each is
-    for, `what` says in a word or two what the player did, `hit` is its share of success in 0..1,
-    and `counted` whether it is counted: by default where a hit is known. `table` is a name, or a
-    function of the tables for what needs more than one. `roles` is a condition on the lake's table
-    `roles` that a role of the row's game type has to meet. `spans_games` says that one of these
-    looks at other games than the row's own, as a rank over all games of a model does.
+    Attributes:
+        table: The name of a table, or a function that builds the rows from several tables.
+        term: The name of the term that counts the row.
+        what: What the player did, in a word or two.
+        hit: The share of success of the row, between 0 and 1; null if it is unknown.
+        where: The condition that a row is about the metric.
+        counted: Whether a row is counted; by default, if its hit is known.
+        roles: A condition on the table `roles` that a role of the row's game type must meet.
+        spans_games: Whether one of the expressions looks at other games, such as a rank over all
+            games of a model.
     """
 
     table: str | Callable[[Tables], pl.LazyFrame]
@@ -114,12 +127,20 @@ class Rows(Struct, frozen=True):
 
 
 class Metric(Struct, frozen=True):
-    """One metric in one edition. Its range is from 0 to `high`.
+    """The definition of a metric in one edition.
 
-    `unknown` is the reason for no value where `{}` games have a counted row without a hit.
-    Unless it `has_partial_hits`, each hit is 0 or 1, and hits take less time to add up. Raises
-    MetricError for a `high` below the largest value that the terms can have: for `Combine.SUM` the
-    sum of their weights, else 1.
+    Attributes:
+        terms: The ratios that make up the value.
+        rows: The rows that are counted.
+        combine: How the ratios are combined into the value.
+        high: The largest possible value; the smallest is 0.
+        unknown: The reason for a missing value if counted rows have no hit; `{}` stands for the
+            number of games with such rows.
+        has_partial_hits: Whether hits may lie between 0 and 1. Otherwise they are added up faster.
+
+    Raises:
+        MetricError: If `high` is below the largest value that the terms can reach: the sum of their
+            weights for `Combine.SUM`, otherwise 1.
     """
 
     terms: tuple[Term, ...]
@@ -131,136 +152,177 @@ class Metric(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         is_sum = self.combine == Combine.SUM
-        most = fsum(term.weight for term in self.terms) if is_sum else 1.0
-        # Weights that are parts of 1 may add up to a little more.
-        if not most * (1 - RELATIVE_ROUNDING) <= self.high < inf:
+        max_value = fsum(term.weight for term in self.terms) if is_sum else 1.0
+        # The sum of weights such as 1/7 may exceed 1 by a rounding error.
+        if not max_value * (1 - RELATIVE_ROUNDING) <= self.high < inf:
             raise MetricError(
-                f"`high` is the largest value that there can be, which is {most:g}, not "
-                f"{self.high:g}: give the Metric `high={most}`"
+                f"`high` is the largest value that there can be, which is {max_value:g}, not "
+                f"{self.high:g}: give the Metric `high={max_value}`"
             )
 
     @property
     def game_types(self) -> tuple[str, ...]:
-        """The game types that the metric is defined for: rows of others are not counted."""
-        of_terms = {str(game_type) for term in self.terms for game_type in term.game_types}
-        return tuple(name for name in games.game_type_names() if name in of_terms)
+        """The game types for which the metric is defined; rows of other types are not counted."""
+        types_of_terms = {str(game_type) for term in self.terms for game_type in term.game_types}
+        return tuple(name for name in games.game_type_names() if name in types_of_terms)
 
     @property
     def is_share(self) -> bool:
-        """Whether its values are made of shares: a weight above 1 gives them a unit of its own."""
+        """Whether the values are proportions: no term has a weight above 1."""
         return all(term.weight <= 1 for term in self.terms)
 
     @property
     def term_of_type(self) -> dict[str, str]:
-        """The term of all rows of each game type; empty if rows or declared terms say otherwise."""
-        of_types = [(str(one), term.name) for term in self.terms for one in term.game_types]
-        is_told = all(part.term.meta.is_literal() for part in self.rows)
-        return dict(of_types) if is_told and len(dict(of_types)) == len(of_types) else {}
+        """The term of each game type; empty if the term depends on the row."""
+        terms_by_type = [
+            (str(game_type), term.name) for term in self.terms for game_type in term.game_types
+        ]
+        has_constant_terms = all(row_spec.term.meta.is_literal() for row_spec in self.rows)
+        return (
+            dict(terms_by_type)
+            if has_constant_terms and len(dict(terms_by_type)) == len(terms_by_type)
+            else {}
+        )
 
     def among(self, played: Collection[str]) -> "Metric":
-        """The metric without the terms of games that are not among those played.
+        """Return the metric limited to these game types.
 
-        Its `high` is the most that the remaining terms can add up to. It is as declared where no
-        term would remain.
+        Args:
+            played: The game types to keep.
+
+        Returns:
+            The metric without the terms of other game types, with `high` reduced by their weights;
+            the unchanged metric if no term would remain.
         """
-        kept = tuple(
-            replace(term, game_types=types)
+        kept_terms = tuple(
+            replace(term, game_types=kept_types)
             for term in self.terms
-            if (types := tuple(name for name in term.game_types if name in played))
+            if (kept_types := tuple(name for name in term.game_types if name in played))
         )
-        if not kept:
+        if not kept_terms:
             return self
         is_sum = self.combine == Combine.SUM
-        # A term of a fixed count can exceed its weight, so `high` keeps what it is above the sum.
-        dropped = fsum(term.weight for term in self.terms) - fsum(term.weight for term in kept)
-        return replace(self, terms=kept, high=self.high - dropped if is_sum else self.high)
+        # A term with a fixed count can exceed its weight, so `high` may be above the sum of
+        # weights.
+        dropped_weight = fsum(term.weight for term in self.terms) - fsum(
+            term.weight for term in kept_terms
+        )
+        return replace(
+            self, terms=kept_terms, high=self.high - dropped_weight if is_sum else self.high
+        )
 
 
-def types_of(
+def game_types_by_metric(
     metrics: Mapping[str, Metric], types: Callable[[Metric], Iterable[str]]
 ) -> pl.DataFrame:
-    """metric, game_type: a row for each of the types of each metric."""
-    rows = [(name, str(one)) for name, declared in metrics.items() for one in types(declared)]
+    """Return a frame of metric and game type.
+
+    Args:
+        metrics: The specs by name.
+        types: Returns the game types of a spec.
+
+    Returns:
+        The columns `metric` and `game_type`, one row for each game type of each metric.
+    """
+    rows = [(name, str(game_type)) for name, spec in metrics.items() for game_type in types(spec)]
     return pl.DataFrame(rows, {"metric": pl.String, "game_type": pl.String}, orient="row")
 
 
 def one(name: str) -> pl.Expr:
-    """The term of rows that are all for the same one."""
+    """Return an expression of the same term for all rows."""
     return pl.lit(name)
 
 
 def either(flag: pl.Expr, yes: str, no: str) -> pl.Expr:
-    """One word where the flag is set, the other where it is not, and null where it is unknown."""
+    """Return `yes` if the flag is true, `no` if it is false, and null if it is null."""
     return pl.when(flag).then(pl.lit(yes)).when(~flag).then(pl.lit(no))
 
 
 def as_hit(flag: pl.Expr) -> pl.Expr:
-    """A yes or no as a hit: 1, 0, or null."""
+    """Convert a boolean expression to a hit: 1, 0 or null."""
     return flag.cast(pl.Int64)
 
 
 class RegisteredMetric(Struct, frozen=True):
-    """A metric from outside: its declaration, title, and SQL, if it has any."""
+    """A metric with its title and SQL.
+
+    Attributes:
+        declared: The definition of the metric.
+        title: The title for tables and pages.
+        sql: The SQL of the metric; None if it has none.
+    """
 
     declared: Metric
     title: str
     sql: str | None = None
 
 
-_added: ContextVar[Mapping[str, RegisteredMetric]] = ContextVar("added", default={})  # noqa: B039 (never changed)
+_registered_metrics: ContextVar[Mapping[str, RegisteredMetric]] = ContextVar("added", default={})  # noqa: B039 (never changed)
 
 
 @contextmanager
 def use_metrics(added: Mapping[str, RegisteredMetric]) -> Iterator[None]:
-    """Lets every function of the metrics know these, besides those of the files."""
-    before = _added.set(added)
+    """Register additional metrics for the duration of a `with` block.
+
+    Args:
+        added: The metrics by name.
+    """
+    token = _registered_metrics.set(added)
     try:
         yield
     finally:
-        _added.reset(before)
+        _registered_metrics.reset(token)
 
 
 def registered_metrics() -> Mapping[str, RegisteredMetric]:
-    """The metrics that were added to a lake or a command."""
-    return _added.get()
+    """Return the metrics that the current lake or command has added, by name."""
+    return _registered_metrics.get()
 
 
-def _others() -> Mapping[str, RegisteredMetric]:
-    """The metrics of other packages, then those added to a lake or a command."""
-    return {**installed(), **_added.get()}
+def _external_metrics() -> Mapping[str, RegisteredMetric]:
+    """Return the metrics of other packages and those that a lake or command has added, by name."""
+    return {**plugin_metrics(), **_registered_metrics.get()}
 
 
-def _order(name: str) -> int:
-    """The metric's place among all; raises MetricError for a header that lacks something."""
+def _read_order(name: str) -> int:
+    """Read the metric's position among all metrics from the header of its SQL file."""
     header = sql_files.read_header(f"metrics/{name}")
-    needed = ("title", "order", "row", "value", "range", "source")
-    missing = [key for key in needed if key not in header]
+    required_keys = ("title", "order", "row", "value", "range", "source")
+    missing_keys = [key for key in required_keys if key not in header]
     order = header.get("order", ["0"])[0]
-    if missing or not order.isdecimal():
-        lacks = ", ".join(f"`-- {key}: ...`" for key in missing) or "a number in `-- order: ...`"
-        raise MetricError(f"sql/metrics/{name}.sql has no {lacks} in its header")
+    if missing_keys or not order.isdecimal():
+        missing_lines = (
+            ", ".join(f"`-- {key}: ...`" for key in missing_keys) or "a number in `-- order: ...`"
+        )
+        raise MetricError(f"sql/metrics/{name}.sql has no {missing_lines} in its header")
     return int(order)
 
 
-NAMES: tuple[str, ...] = tuple(sorted(sql_files.list_files("metrics"), key=_order))
-_OF_RELEASE = tuple(name for name in NAMES if name in sql_files.list_files("metrics/release"))
+NAMES: tuple[str, ...] = tuple(sorted(sql_files.list_files("metrics"), key=_read_order))
+_RELEASE_NAMES = tuple(name for name in NAMES if name in sql_files.list_files("metrics/release"))
 TITLES = {name: sql_files.read_header(f"metrics/{name}")["title"][0] for name in NAMES}
 
 
 def metric_titles() -> dict[str, str]:
-    """The title of every metric, by its name."""
-    return TITLES | {name: metric.title for name, metric in _others().items()}
+    """Return the title of every metric by its name."""
+    return TITLES | {name: metric.title for name, metric in _external_metrics().items()}
 
 
 def metric_title(name: str) -> str:
-    """The title of the metric of this name; another name of ours as words."""
+    """Return the title of a metric, or the name in words if it is not a metric."""
     return metric_titles().get(name) or column.display_name(name)
 
 
 def metric_spec(name: str, edition: Edition = PAPER) -> Metric:
-    """The metric as its module, or who added it, declares it.
+    """Return the definition of a metric.
 
-    Raises UsageError for an unknown name, and MetricError if its module lacks the declaration.
+    Args:
+        name: The name of the metric.
+        edition: The edition: paper, release or audited.
+
+    Raises:
+        UsageError: If no metric, or none of the edition, has this name.
+        MetricError: If the module of the metric does not define the edition.
     """
     if name not in metric_names(PAPER):
         raise UsageError(f"no metric `{name}`: {suggest_names([name], metric_names(PAPER))}")
@@ -269,23 +331,25 @@ def metric_spec(name: str, edition: Edition = PAPER) -> Metric:
             f"the edition {edition} has no metric `{name}`: "
             f"{suggest_names([name], metric_names(edition))}"
         )
-    return _found(name, edition).declared
+    return _find_metric(name, edition).declared
 
 
-def _found(name: str, edition: Edition) -> RegisteredMetric:
-    """The metric with its title and SQL, whether it is ours or was added."""
-    return _others().get(name) or _own(name, edition)
+def _find_metric(name: str, edition: Edition) -> RegisteredMetric:
+    """Return a metric of this package, of another package, or of a lake or command."""
+    return _external_metrics().get(name) or _load_builtin_metric(name, edition)
 
 
 @cache
-def _own(name: str, edition: Edition) -> RegisteredMetric:
+def _load_builtin_metric(name: str, edition: Edition) -> RegisteredMetric:
+    """Import a metric of this package with its SQL."""
     file = file_of(name, edition)
-    wanted = (PAPER if file == file_of(name, PAPER) else edition).upper()
+    attribute = (PAPER if file == file_of(name, PAPER) else edition).upper()
     module = import_module(f"{__package__}.{name}") if find_spec(f"{__package__}.{name}") else None
-    declared = getattr(module, wanted, None)
+    declared = getattr(module, attribute, None)
     if not isinstance(declared, Metric):
         raise MetricError(
-            f"sql/{file}.sql has no twin in Python: declare {wanted} in pipeline/metrics/{name}.py"
+            f"sql/{file}.sql has no definition in Python: define {attribute} in "
+            f"pipeline/metrics/{name}.py"
         )
     return RegisteredMetric(declared, TITLES[name], sql_files.read_file(file))
 
@@ -295,46 +359,58 @@ def highest_value(
 ) -> float:
     """Return the highest value of a metric that games of these types can reach.
 
-    `row_type` is the game type of a row, if the row has one that is not `all`.
+    Args:
+        name: The name of the metric.
+        edition: The edition: paper, release or audited.
+        game_types: The game types of the lake.
+        row_type: The game type of a row, if the row has one that is not `all`.
     """
     counted_types = game_types if row_type == ALL_GAME_TYPES else (row_type,)
     return metric_spec(name, edition).among(counted_types).high
 
 
 def metric_names(edition: Edition) -> tuple[str, ...]:
-    """The metrics of an edition, in order; raises UsageError for an unknown edition."""
+    """Return the names of the metrics of an edition in their order.
+
+    Raises:
+        UsageError: If the edition is unknown.
+    """
     if edition not in EDITIONS:
         raise UsageError(f"no edition `{edition}`: {suggest_names([edition], EDITIONS)}")
-    return _OF_RELEASE if edition == RELEASE else (*NAMES, *_others())
+    return _RELEASE_NAMES if edition == RELEASE else (*NAMES, *_external_metrics())
 
 
 def file_of(name: str, edition: Edition) -> str:
-    """The SQL file of a metric in an edition, as `pipeline.sql_files` names it."""
+    """Return the name of a metric's SQL file in an edition, as `sql_files` uses it."""
     folder = "metrics" if edition == PAPER else f"metrics/{edition}"
     return f"{folder}/{name}" if name in sql_files.list_files(folder) else f"metrics/{name}"
 
 
-def compared_file(name: str, edition: Edition) -> str | None:
-    """The SQL file that adds what a metric's rows are compared with, None without one."""
+def comparison_sql_file(name: str, edition: Edition) -> str | None:
+    """Return the SQL file that adds the column `compared_with` to a metric's rows, or None."""
     files = (f"evidence/{edition}/{name}", f"evidence/{name}")
     return next(
         (file for file in files if (sql_files.sql_folder() / f"{file}.sql").is_file()), None
     )
 
 
-def is_added(name: str) -> bool:
-    """Whether the metric is of another package, or was added to a lake or a command."""
-    return name in _others()
+def is_external_metric(name: str) -> bool:
+    """Return whether the metric is of another package, or was added by a lake or command."""
+    return name in _external_metrics()
 
 
 def has_sql(name: str) -> bool:
-    """Whether the metric is written in SQL too, as all of ours are."""
-    return _found(name, PAPER).sql is not None
+    """Return whether the metric has a SQL definition, as all metrics of this package have."""
+    return _find_metric(name, PAPER).sql is not None
 
 
 def metric_sql(name: str, edition: Edition) -> str:
-    """The text of a metric's SQL in an edition; raises UsageError where none was given."""
-    text = _found(name, edition).sql
+    """Return the SQL of a metric in an edition.
+
+    Raises:
+        UsageError: If the metric has no SQL.
+    """
+    text = _find_metric(name, edition).sql
     if text is None:
         raise UsageError(
             f"the metric `{name}` was added without SQL: give `sql=` to `Lake.with_metric`, "
@@ -344,55 +420,69 @@ def metric_sql(name: str, edition: Edition) -> str:
 
 
 def sql_header(name: str, edition: Edition = PAPER) -> dict[str, list[str]]:
-    """The header of a metric's SQL: at least title, row and value."""
-    known = _found(name, edition)
+    """Return the header of a metric's SQL, with defaults for the keys that it lacks."""
+    metric = _find_metric(name, edition)
     return {
         "row": ["a row that the metric is about"],
         "value": ["hits / counted"],
-        "range": [f"0..{known.declared.high:g}"],
+        "range": [f"0..{metric.declared.high:g}"],
         "source": ["added by a package or by `Lake.with_metric`"],
-        **sql_files.parse_header(known.sql or ""),
-        "title": [known.title],
+        **sql_files.parse_header(metric.sql or ""),
+        "title": [metric.title],
     }
 
 
 @cache
-def installed() -> Mapping[str, RegisteredMetric]:
-    """The metrics of other packages by name.
+def plugin_metrics() -> Mapping[str, RegisteredMetric]:
+    """Return the metrics of other packages by name.
 
-    Raises PluginError for one that is none, or that has a name that is taken.
+    Raises:
+        PluginError: If a plugin is not a metric, or if its name is taken.
     """
-    ours: list[tuple[str, str, RegisteredMetric | None]] = [
+    builtin_names: list[tuple[str, str, RegisteredMetric | None]] = [
         (name, OWN_PACKAGE, None) for name in (*NAMES, *TABLES)
     ]
-    theirs = ((plugin.name, plugin.package, _of_plugin(plugin)) for plugin in load_plugins(METRICS))
-    known = check_unique_names("the metric or table", chain(ours, theirs))
-    return {name: metric for name, _, metric in known if metric is not None}
+    plugin_names = (
+        (plugin.name, plugin.package, _metric_from_plugin(plugin))
+        for plugin in load_plugins(METRICS)
+    )
+    unique_metrics = check_unique_names("the metric or table", chain(builtin_names, plugin_names))
+    return {name: metric for name, _, metric in unique_metrics if metric is not None}
 
 
-def package_of(name: str) -> str:
-    """The package that adds the metric of this name, empty for any other metric."""
+def package_of_metric(name: str) -> str:
+    """Return the package that adds a metric, or an empty string for any other metric."""
     return next((plugin.package for plugin in load_plugins(METRICS) if plugin.name == name), "")
 
 
-def _of_plugin(plugin: Plugin) -> RegisteredMetric:
-    added = plugin.value if isinstance(plugin.value, RegisteredMetric) else None
-    declared = added.declared if added else getattr(plugin.value, "PAPER", None)
-    if not isinstance(declared, Metric):
+def _metric_from_plugin(plugin: Plugin) -> RegisteredMetric:
+    """Return the metric of an entry point, which is a `RegisteredMetric` or a module."""
+    registered_metric = plugin.value if isinstance(plugin.value, RegisteredMetric) else None
+    spec = registered_metric.declared if registered_metric else getattr(plugin.value, "PAPER", None)
+    if not isinstance(spec, Metric):
         raise PluginError(f"{plugin}: it needs `PAPER = Metric(...)`, or to be an `Added`")
     module = getattr(plugin.value, "__file__", None)
     try:
-        return added or written(plugin.name, declared, sql_beside(Path(module)) if module else None)
+        return registered_metric or build_registered_metric(
+            plugin.name, spec, read_sql_beside(Path(module)) if module else None
+        )
     except MetricError as error:
         raise PluginError(f"{plugin}: {error}") from None
 
 
-def written(
-    name: str, declared: Metric, sql: str | None, title: str | None = None
+def build_registered_metric(
+    name: str, spec: Metric, sql: str | None, title: str | None = None
 ) -> RegisteredMetric:
-    """The metric; its title is by default that of its SQL, or its name in words.
+    """Create a registered metric, with a title from the SQL header or from the name by default.
 
-    Raises MetricError for SQL that does not say which rows it counts.
+    Args:
+        name: The name of the metric.
+        spec: The definition of the metric.
+        sql: The SQL of the metric, or None.
+        title: The title; None for the default.
+
+    Raises:
+        MetricError: If the SQL has no CTE `attempts`.
     """
     if sql is not None:
         if "attempts" not in sql_files.extract_with_clause(sql).names:
@@ -401,14 +491,18 @@ def written(
                 "docs/adding.md"
             )
         sql = sql_files.strip_end(sql)
-    plain = name.replace("_", " ").capitalize()
+    default_title = name.replace("_", " ").capitalize()
     return RegisteredMetric(
-        declared, title or sql_files.parse_header(sql or "").get("title", [plain])[0], sql
+        spec, title or sql_files.parse_header(sql or "").get("title", [default_title])[0], sql
     )
 
 
-def sql_beside(module: Path) -> str | None:
-    """The SQL beside a Python file, None where there is none."""
+def read_sql_beside(module: Path) -> str | None:
+    """Read the SQL file beside a Python file; return None if there is none.
+
+    Raises:
+        MetricError: If the file is not valid UTF-8.
+    """
     file = module.with_suffix(".sql")
     try:
         return file.read_text(encoding="utf-8") if file.is_file() else None
@@ -416,25 +510,25 @@ def sql_beside(module: Path) -> str | None:
         raise MetricError(f"{file}: not valid UTF-8") from None
 
 
-# What the columns of values mean: those of `metrics`, and of the leaderboard.
+# The columns of `metrics` and of the leaderboard.
 #
-# Numbers also say what they are of: the system whose games they count, and the edition that counts
-# them. Who keeps a number needs both: another system may be the largest after the next ingest.
+# Each row names the system whose games it counts and the edition. A stored number needs both,
+# because another system may be the largest one after the next ingest.
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_RATIO = {"term": pl.String(), "weight": pl.Float64(), "hits": pl.Float64()}
-_RATIO |= {"counted": pl.Int64(), "value": pl.Float64()}
-THIN = pl.List(pl.Struct({"term": pl.String(), "n_effective": pl.Float64()}))
+_TERM_FIELDS = {"term": pl.String(), "weight": pl.Float64(), "hits": pl.Float64()}
+_TERM_FIELDS |= {"counted": pl.Int64(), "value": pl.Float64()}
+SMALL_SAMPLE_DTYPE = pl.List(pl.Struct({"term": pl.String(), "n_effective": pl.Float64()}))
 LACKS_DTYPE = pl.List(pl.String())
-EDITION = column.text_column("the edition: paper, release or audited")
+EDITION_COLUMN = column.text_column("the edition: paper, release or audited")
 METRIC_COLUMN = column.text_column("the metric's name")
 MODEL_COLUMN = column.text_column("the tested model, null if the log does not say", nullable=True)
 SYSTEM_COLUMN = column.text_column("the harness that ran the games; each is counted by itself")
-ORIGIN_COLUMNS: Mapping[str, column.Column] = {"edition": EDITION, "system": SYSTEM_COLUMN}
+ORIGIN_COLUMNS: Mapping[str, column.Column] = {"edition": EDITION_COLUMN, "system": SYSTEM_COLUMN}
 VIEW_COLUMNS = ("joined_names", "failures")
-"""The columns that say which names of models are counted as one, and that failures are losses."""
+"""The columns for view options: merged model names, and failures that count as losses."""
 GAME_TYPE_COLUMN = column.text_column("the game type, or `all` for all game types of the metric")
 CI_LOW_COLUMN = column.proportion_column(
     "the lower end of its confidence interval, in the metric's unit"
@@ -443,38 +537,38 @@ CI_HIGH_COLUMN = column.proportion_column(
     "the upper end of its confidence interval, in the metric's unit"
 )
 SMALL_SAMPLE_COLUMN = column.Column(
-    THIN, "the terms with very few settings of their own: the interval can be far off"
+    SMALL_SAMPLE_DTYPE, "terms with very few settings, for which the interval can be far off"
 )
 IS_COMPLETE_COLUMN = column.boolean_column(
-    "whether no game is missing: the model finished as many of each setting as are expected, in "
-    "the competitions that the value counts"
+    "whether no game is missing: the model finished the expected number of games of each "
+    "setting, in the competitions that the value counts"
 ).with_heading("complete")
 
 MISSING_COLUMNS: Mapping[str, column.Column] = {
     "n_missing": column.count_column(
-        "games that the model has not finished, of `n_expected`: each counts in each competition "
-        "that it is of, if the value counts this one; null if not grouped by model"
+        "expected games that the model has not finished; a game counts once for each of its "
+        "competitions that the value counts; null if not grouped by model"
     ).with_heading("missing"),
     "n_expected": column.count_column(
-        "games expected in the competitions that the value counts: of each setting that any model "
-        "played, the median of what the models that finished one have, or the model's own with "
-        "those that it began and has to finish; null if not grouped by model"
+        "games expected in the competitions that the value counts: for each setting that any "
+        "model played, the median over the models that finished a game of it, or the model's own "
+        "number with those that it has begun; null if not grouped by model"
     ).with_heading("expected"),
 }
 REPLAY_COLUMNS: Mapping[str, column.Column] = {
     "n_replays": column.count_column(
-        "finished games of the model beyond as many as models usually have of their setting and "
-        "competition (the lower median), in the competitions that the value counts; null if not "
+        "finished games of the model beyond the usual number for their setting and competition "
+        "(the lower median over models), in the competitions that the value counts; null if not "
         "grouped by model"
     ).with_heading("replays"),
     "n_repeats": column.count_column(
-        "games of the model with the very content of another one; null if not grouped by model"
+        "games of the model with exactly the content of another game; null if not grouped by model"
     ).with_heading("repeats"),
 }
 
-# The columns of `metrics`; those of the groups are between the metric and the value.
+# The columns of `metrics`; the columns of the groups are inserted between `metric` and `value`.
 METRIC_VALUE_COLUMNS: Mapping[str, column.Column] = {
-    "edition": EDITION,
+    "edition": EDITION_COLUMN,
     "metric": METRIC_COLUMN,
     "value": column.proportion_column(
         "hits / counted, or the metric's formula over several such ratios"
@@ -482,16 +576,16 @@ METRIC_VALUE_COLUMNS: Mapping[str, column.Column] = {
     "ci_low": CI_LOW_COLUMN,
     "ci_high": CI_HIGH_COLUMN,
     "ci_method": column.text_column(
-        "how the interval was computed, and its clusters: settings or games"
+        "how the interval was computed, and whether its clusters are settings or games"
     ),
     "effective_items": column.number_column(
-        "as many independent rows would give an interval as wide"
+        "number of independent rows that would give an equally wide interval"
     ),
     "thin": SMALL_SAMPLE_COLUMN,
     "lacks": column.Column(
         LACKS_DTYPE,
-        "the competitions that the value of another model counts in the same group, and this one "
-        "does not: the two cannot be compared; null if not grouped by model",
+        "competitions that the value of another model counts in the same group and this value "
+        "does not, so that they cannot be compared; null if not grouped by model",
     ),
     "hits": column.number_column(
         "the numerator of the value, null if the value combines several ratios"
@@ -500,7 +594,7 @@ METRIC_VALUE_COLUMNS: Mapping[str, column.Column] = {
         "the denominator of the value, null if the value combines several ratios"
     ),
     "terms": column.Column(
-        pl.List(pl.Struct(_RATIO)),
+        pl.List(pl.Struct(_TERM_FIELDS)),
         "the ratios that make the value: term, weight, hits, counted and value of each",
     ),
     "n_games": column.count_column("number of games with a counted row").with_heading("games"),
@@ -511,19 +605,19 @@ METRIC_VALUE_COLUMNS: Mapping[str, column.Column] = {
         "rows whose text is not clear, counted or not"
     ).with_heading("not clear"),
     "n_unknown": column.count_column(
-        "rows whose hit is not known, but for outages; they are not counted, or in the edition "
-        "release they leave no value"
+        "rows whose hit is not known, except outages; they are not counted, or in the edition "
+        "release the value is missing"
     ).with_heading("unknown"),
     "n_undecided": column.count_column(
-        "rows of these whose text does not decide what was done, and no game registered it"
+        "rows of `n_unknown` whose text is not clear and whose action the log does not register"
     ).with_heading("undecided"),
     "reason": column.text_column("why there is no value, null if there is one"),
     "is_complete": IS_COMPLETE_COLUMN,
     **MISSING_COLUMNS,
     **REPLAY_COLUMNS,
 }
-# A metric in a row of a leaderboard is one column, an estimate. Where it is flat, as for programs,
-# its fields are columns with these ends of their names.
+# In a table for reading, a metric is one column of estimates. In a flat table for programs, each
+# field is a column, whose name is that of the metric with one of these suffixes.
 ESTIMATE_FIELDS = {
     "": "value",
     "_low": "ci_low",
@@ -532,52 +626,63 @@ ESTIMATE_FIELDS = {
     "_lacks": "lacks",
     "_undecided": "n_undecided",
 }
-_METRIC = "<metric>"
+_METRIC_PLACEHOLDER = "<metric>"
 METRIC_ESTIMATE_COLUMNS: Mapping[str, column.Column] = {
-    "": column.proportion_column(f"the value of {_METRIC} over all game types"),
-    "_low": column.proportion_column(f"the lower end of the confidence interval of {_METRIC}"),
-    "_high": column.proportion_column(f"the upper end of the confidence interval of {_METRIC}"),
-    "_thin": column.Column(THIN, f"the terms of {_METRIC} with very few settings of their own"),
+    "": column.proportion_column(f"the value of {_METRIC_PLACEHOLDER} over all game types"),
+    "_low": column.proportion_column(
+        f"the lower end of the confidence interval of {_METRIC_PLACEHOLDER}"
+    ),
+    "_high": column.proportion_column(
+        f"the upper end of the confidence interval of {_METRIC_PLACEHOLDER}"
+    ),
+    "_thin": column.Column(
+        SMALL_SAMPLE_DTYPE,
+        f"terms of {_METRIC_PLACEHOLDER} with very few settings",
+    ),
     "_undecided": column.count_column(
-        f"rows of {_METRIC} that are not counted, since no game registered them and no text decides"
+        f"rows of {_METRIC_PLACEHOLDER} that are not counted, because the log does not "
+        "register them and their text is not clear"
     ),
 }
 SLICE_ESTIMATE_COLUMNS: Mapping[str, column.Column] = {
     **METRIC_ESTIMATE_COLUMNS,
     "_lacks": column.Column(
-        LACKS_DTYPE, f"the competitions that {_METRIC} of another model counts, and this one not"
+        LACKS_DTYPE,
+        f"the competitions that {_METRIC_PLACEHOLDER} of another model counts, and this one not",
     ),
 }
 LEADERBOARD_COLUMNS: Mapping[str, column.Column] = {
     "rank": column.count_column(
-        "the place by win rate, from 1; ties share the better one; null if the model lacks a whole "
+        "the rank by win rate, from 1; ties share the better rank; null if the model lacks a whole "
         "competition",
         low=1,
         nullable=True,
     ),
     "model": MODEL_COLUMN,
     "letters": column.text_column(
-        "the win rates of two models differ significantly only if they share no letter"
+        "compact letter display: models that share a letter do not differ significantly"
     ),
-    "family": column.count_column("for how many comparisons the letters are adjusted"),
+    "family": column.count_column("number of comparisons for which the letters are adjusted"),
     "n_games": column.count_column("number of games that the win rate counts").with_heading(
         "games"
     ),
     **MISSING_COLUMNS,
     "n_self_play": column.count_column(
-        "games in which the model plays every seat: it wins and loses each of them"
+        "games in which the model plays every seat, so that it wins and loses each of them"
     ).with_heading("self-play"),
     **REPLAY_COLUMNS,
     "is_complete": IS_COMPLETE_COLUMN,
-    **{f"{_METRIC}{end}": declared for end, declared in METRIC_ESTIMATE_COLUMNS.items()},
+    **{
+        f"{_METRIC_PLACEHOLDER}{end}": declared for end, declared in METRIC_ESTIMATE_COLUMNS.items()
+    },
     "lacks": column.text_list_column(
-        "the competitions that others finished a game of, and this model none"
+        "competitions of which other models finished a game and this model did not"
     ),
     "reasons": column.text_list_column("why a metric has no value"),
 }
 
-# What the published script prints, in its order.
-_OF_SCRIPT = (
+# The metrics that the published script prints, in its order.
+_METRICS_OF_SCRIPT = (
     "win_rate",
     "judgement",
     "reasoning",
@@ -590,46 +695,66 @@ _OF_SCRIPT = (
 
 
 def pivot_metrics(
-    values: pl.DataFrame, metrics: Sequence[str], by: Sequence[str], ends: Iterable[str]
+    values: pl.DataFrame, metrics: Sequence[str], by: Sequence[str], suffixes: Iterable[str]
 ) -> pl.DataFrame:
-    """A row for each group of `by`, with these fields of the estimate of each metric."""
-    estimate = values.select(*by, "metric", estimate=pl.struct(ESTIMATE_FIELDS.values()))
-    rows = estimate.pivot(
+    """Return one row per group, with columns for the fields of each metric's estimate.
+
+    Args:
+        values: Rows of `metrics`.
+        metrics: The names of the metrics.
+        by: The columns that identify a group.
+        suffixes: The keys of `ESTIMATE_FIELDS` to include, such as `_low`.
+
+    Returns:
+        The columns of `by`, then the metric's name plus each suffix for each metric.
+    """
+    estimates = values.select(*by, "metric", estimate=pl.struct(ESTIMATE_FIELDS.values()))
+    rows = estimates.pivot(
         "metric", on_columns=metrics, index=by, values="estimate", maintain_order=True
     )
-    fields = ((name, end) for name in metrics for end in ends)
+    fields = ((name, suffix) for name in metrics for suffix in suffixes)
     return rows.select(
         *by,
-        *(pl.col(name).struct[ESTIMATE_FIELDS[end]].alias(f"{name}{end}") for name, end in fields),
+        *(
+            pl.col(name).struct[ESTIMATE_FIELDS[suffix]].alias(f"{name}{suffix}")
+            for name, suffix in fields
+        ),
     )
 
 
 def leaderboard_columns(
     metrics: Sequence[str] | None = None,
-    ends: Mapping[str, column.Column] = METRIC_ESTIMATE_COLUMNS,
+    estimate_columns: Mapping[str, column.Column] = METRIC_ESTIMATE_COLUMNS,
 ) -> dict[str, column.Column]:
-    """The columns of `LEADERBOARD`, with those of these metrics, by default of each there is."""
+    """Return the columns of the leaderboard.
+
+    Args:
+        metrics: The names of the metrics; None stands for all metrics of the edition paper.
+        estimate_columns: The columns of each metric, by the suffix of their name.
+    """
     columns: dict[str, column.Column] = {}
-    for name, declared in LEADERBOARD_COLUMNS.items():
-        if name == _METRIC:
+    for name, declared_column in LEADERBOARD_COLUMNS.items():
+        if name == _METRIC_PLACEHOLDER:
             columns |= {
-                f"{one}{end}": replace(
-                    of_end,
-                    description=_described(one, end, of_end.description),
-                    heading=f"{metric_title(one)}{column.display_name(end)}",
+                f"{metric}{suffix}": replace(
+                    estimate_column,
+                    description=_describe_estimate_column(
+                        metric, suffix, estimate_column.description
+                    ),
+                    heading=f"{metric_title(metric)}{column.display_name(suffix)}",
                 )
-                for one in (metric_names(PAPER) if metrics is None else metrics)
-                for end, of_end in ends.items()
+                for metric in (metric_names(PAPER) if metrics is None else metrics)
+                for suffix, estimate_column in estimate_columns.items()
             }
-        elif not name.startswith(_METRIC):
-            columns[name] = declared
+        elif not name.startswith(_METRIC_PLACEHOLDER):
+            columns[name] = declared_column
     return columns
 
 
-def _described(metric_name: str, end: str, text: str) -> str:
-    """What a column of a metric is; of its value also how it is made, and the most it can be."""
-    text = text.replace(_METRIC, metric_name)
-    if end or metric_name not in metric_names(PAPER):  # a value of a column
+def _describe_estimate_column(metric_name: str, suffix: str, text: str) -> str:
+    """Return the description of a metric's column, with formula and maximum for the value."""
+    text = text.replace(_METRIC_PLACEHOLDER, metric_name)
+    if suffix or metric_name not in metric_names(PAPER):  # a value of a column
         return text
     return (
         f"{text}: {sql_header(metric_name)['value'][0]}; at most {metric_spec(metric_name).high:g}"
@@ -637,22 +762,29 @@ def _described(metric_name: str, end: str, text: str) -> str:
 
 
 def origin_columns(lake: StoredLake, edition: str | None = PAPER) -> list[pl.Expr]:
-    """The columns of `ORIGIN` for numbers of this lake; without an edition, the system alone."""
-    system = [pl.lit(lake.system, pl.String).alias("system"), *seen_as(lake)]
-    return system if edition is None else [pl.lit(edition).alias("edition"), *system]
+    """Return the columns that name the origin of numbers: system, edition and view options.
+
+    Args:
+        lake: The lake, of one system.
+        edition: The edition of the numbers; None leaves the column out.
+    """
+    system_columns = [pl.lit(lake.system, pl.String).alias("system"), *view_option_columns(lake)]
+    return (
+        system_columns if edition is None else [pl.lit(edition).alias("edition"), *system_columns]
+    )
 
 
-def seen_as(lake: StoredLake) -> list[pl.Expr]:
-    """The columns of `SEEN_AS` for numbers of this lake, those that it has something to say in."""
+def view_option_columns(lake: StoredLake) -> list[pl.Expr]:
+    """Return the columns for the lake's view options, such as merged model names."""
     return [pl.lit(text).alias(name) for name, text in lake.view_options.items()]
 
 
-# The functions of a lake: those that a lake has as methods, and what they are made of.
+# Wrappers for functions that are methods of a lake.
 
 
 @contextmanager
 def use_lake_metrics(lake: StoredLake) -> Iterator[None]:
-    """Let every function of the metrics know those that were added to the lake, too."""
+    """Register the metrics that were added to the lake for the duration of a `with` block."""
     with use_metrics({**registered_metrics(), **lake._added}):
         yield
 
@@ -664,37 +796,44 @@ def lake_method(
     has_losses: bool = True,
     bind: Callable[..., BoundArguments] | None = None,
 ) -> Callable[P, R]:
-    """Return the function as one of a lake, which is its first argument and can be its method.
+    """Wrap a function whose first argument is a lake, so that it can be a method of `Lake`.
 
-    It knows the metrics that were added to the lake. If a library cannot read a file of the lake,
-    it raises the error of `read_error`. This is the only function between a caller and what
-    computes, so that a traceback is short.
+    The wrapped function sees the metrics that were added to the lake. If a library cannot read a
+    file of the lake, the error names the file. There is only this wrapper between the caller and
+    the function, so that tracebacks are short.
 
     Args:
-        function: The function of a lake.
-        has_edition: If it is not None, the function is given the lake of one system: the lake's
-            own, or the largest. The columns of `ORIGIN` are added to its rows, or without an
-            edition `system` alone.
-        has_losses: Whether the rows depend on whether failures are losses.
-        bind: Checks the arguments, and returns those that the function is called with.
+        function: The function to wrap.
+        has_edition: If it is not None, the function receives the lake of one system: the lake's
+            own, or the largest. The columns of `ORIGIN_COLUMNS` are added to its rows; False leaves
+            out `edition`.
+        has_losses: Whether the result depends on counting failures as losses.
+        bind: Checks the arguments and returns those that the function is called with.
+
+    Returns:
+        The wrapped function.
     """
 
     @wraps(function)
-    def call_with_lake(lake: StoredLake, /, *given: Any, **options: Any) -> Any:
+    def call_with_lake(lake: StoredLake, /, *arguments: Any, **options: Any) -> Any:
         with reraise_read_errors(), use_lake_metrics(lake):
-            seen = lake if has_edition is None else lake.for_single_system()
-            seen = seen if has_losses else seen.with_failures(EXCLUDE)
-            asked = bind(seen, *given, **options) if bind else None
-            arguments, named = (asked.args, asked.kwargs) if asked else ((seen, *given), options)
-            rows: Any = cast(Any, function)(*arguments, **named)
+            viewed_lake = lake if has_edition is None else lake.for_single_system()
+            viewed_lake = viewed_lake if has_losses else viewed_lake.with_failures(EXCLUDE)
+            bound = bind(viewed_lake, *arguments, **options) if bind else None
+            positional, keywords = (
+                (bound.args, bound.kwargs) if bound else ((viewed_lake, *arguments), options)
+            )
+            rows: Any = cast(Any, function)(*positional, **keywords)
             rows = rows.collect() if isinstance(rows, pl.LazyFrame) else rows
             if has_edition is None:
                 return rows
             edition = str(options.get("edition", PAPER)) if has_edition else None
-            said = origin_columns(seen, edition)
-            is_whole = isinstance(rows, pl.DataFrame)
-            parts = (_with_origin(part, said) for part in ([rows] if is_whole else rows))
-            return next(parts) if is_whole else parts
+            origin = origin_columns(viewed_lake, edition)
+            is_frame = isinstance(rows, pl.DataFrame)
+            frames = (
+                _add_origin_columns(frame, origin) for frame in ([rows] if is_frame else rows)
+            )
+            return next(frames) if is_frame else frames
 
     return cast("Callable[P, R]", call_with_lake)
 
@@ -703,34 +842,51 @@ def per_system(
     columns: Mapping[str, column.Column],
     *,
     has_edition: bool = True,
-    **more: Any,
+    **lake_method_options: Any,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """The function, given the lake of one system; its rows say which that is, and the edition.
+    """Return a decorator for functions that receive the lake of one system.
 
-    A function that counts several together says so itself, by a null `system`. `columns` are those
-    that it returns itself. They are listed in its docstring, with the others. `more` are arguments
-    of `of_lake`.
+    The decorator adds the columns for the system and the edition to the rows, and documents all
+    columns in the docstring. A function that counts several systems together sets `system` to null
+    itself.
+
+    Args:
+        columns: The columns that the function itself returns.
+        has_edition: Whether the rows get the column `edition`.
+        **lake_method_options: Further arguments of `lake_method`.
     """
-    of_rows = {**columns, **(ORIGIN_COLUMNS if has_edition else {"system": SYSTEM_COLUMN})}
+    all_columns = {**columns, **(ORIGIN_COLUMNS if has_edition else {"system": SYSTEM_COLUMN})}
     return lambda function: lake_method(
-        column.document_columns(of_rows)(function), has_edition=has_edition, **more
+        column.document_columns(all_columns)(function),
+        has_edition=has_edition,
+        **lake_method_options,
     )
 
 
-def _with_origin(rows: pl.DataFrame, said: Sequence[pl.Expr]) -> pl.DataFrame:
-    """The rows with the columns that say where they are from, or those of them that they have."""
-    names = [one.meta.output_name() for one in said]
-    own = [pl.col(n) if n in rows.columns else one for n, one in zip(names, said, strict=True)]
-    return rows.select(pl.exclude(names), *own)
+def _add_origin_columns(rows: pl.DataFrame, origin: Sequence[pl.Expr]) -> pl.DataFrame:
+    """Add the columns that name the origin of the rows; existing columns are kept."""
+    names = [expression.meta.output_name() for expression in origin]
+    columns = [
+        pl.col(name) if name in rows.columns else expression
+        for name, expression in zip(names, origin, strict=True)
+    ]
+    return rows.select(pl.exclude(names), *columns)
 
 
 def format_magic_json(rows: pl.DataFrame) -> str:
-    """One model's release metrics over all game types as the benchmark's script prints them."""
+    """Format one model's metrics of the edition release as the published script prints them.
+
+    Args:
+        rows: Rows of `metrics` of one model.
+
+    Returns:
+        A JSON text with the values over all game types, rounded to three decimals.
+    """
     over_all = rows.filter(pl.col("game_type") == ALL_GAME_TYPES)
     value_of = dict(over_all.select("metric", "value").iter_rows())
-    # The script rounds with Python's round, half to even.
-    printed = {
+    # The published script uses Python's round, which rounds half to even.
+    rounded_values = {
         TITLES[name]: None if value_of.get(name) is None else round(value_of[name], 3)
-        for name in _OF_SCRIPT
+        for name in _METRICS_OF_SCRIPT
     }
-    return json.dumps([{"train_split": {**printed, "Total": 1000}}])
+    return json.dumps([{"train_split": {**rounded_values, "Total": 1000}}])

@@ -1,6 +1,7 @@
-"""The rows of a metric: in polars those of its declaration, in SQL the CTE `attempts` of its file.
+"""The rows of a metric: in polars from its definition, in SQL from the CTE `attempts` of its file.
 
-Here the two writings of a metric meet: what follows, from the sums to the values, is one for all.
+The two definitions of a metric meet here; everything after the rows, from sums to values, is the
+same for both. Also defines the SQL views of the metrics. Used by `estimates` and `evidence`.
 """
 
 import re
@@ -25,17 +26,17 @@ from pipeline.metrics.registry import (
     Metric,
     Rows,
     Tables,
-    compared_file,
+    comparison_sql_file,
     has_sql,
-    installed,
-    is_added,
+    is_external_metric,
     metric_names,
     metric_spec,
     metric_sql,
-    package_of,
+    package_of_metric,
+    plugin_metrics,
     sql_header,
 )
-from pipeline.metrics.request import Request, is_game_column, is_key, key_of_setting
+from pipeline.metrics.request import Request, is_game_column, is_setting_key, setting_value
 from pipeline.plugins import METRICS, NAME_PATTERN, NAME_RULE, PluginError, load_plugins
 from pipeline.sql_files import SqlView, extract_with_clause, quote_identifier, quote_literal
 from pipeline.vocabulary import (
@@ -48,177 +49,245 @@ from pipeline.vocabulary import (
     ParseStatus,
 )
 
-COMPARED = "compared_with"
-"""The column for what a row is compared with to tell a hit."""
-RESULTS = ""
-"""Stands for the results of tested sides in place of a metric's name."""
-HITS = "DECIMAL(38, 18)"
-"""Hits are summed as decimals, so that a sum is the same in any order of its rows."""
-_READ = re.compile(r"\b(?:FROM|JOIN) (\w+)")
-_OF_ROW = (
+COMPARED_COLUMN = "compared_with"
+"""The column for what a row is compared with to decide whether it is a hit."""
+RESULTS_KEY = ""
+"""The key of the tested rows of `results`, beside the names of metrics."""
+HITS_SQL_TYPE = "DECIMAL(38, 18)"
+"""Hits are added up as decimals, so that a sum does not depend on the order of the rows."""
+_TABLE_PATTERN = re.compile(r"\b(?:FROM|JOIN) (\w+)")
+_COUNT_COLUMNS = (
     *("game_id", "model", "game_type", "competition", "setting_id"),
     *("term", "hit", "is_counted", "parse_status"),
 )
-# What tells what somebody did from all else in the lake. What is done in silence has no message.
-_OF_ACT = ("game_id", "seat", "round", "message_index")
-_GAMES = """SELECT games.*, opponents.opponent
+# The columns that identify an action in the lake. An action without words has no message.
+_ACTION_KEYS = ("game_id", "seat", "round", "message_index")
+_GAMES_SELECT = """SELECT games.*, opponents.opponent
 FROM games
 LEFT JOIN (SELECT game_id, min(opponent) AS opponent FROM results GROUP BY game_id) AS opponents
     ON opponents.game_id = games.game_id"""
 
 
-def frames(
+def frames_to_count(
     metrics: Mapping[str, Metric], request: Request, tables: Tables
 ) -> dict[str, pl.LazyFrame]:
-    """What is counted, by name: the wanted rows of each metric, and `RESULTS`."""
-    games = game_selection(tables, request)
-    if games is not None:
+    """Return the frames that a request counts.
+
+    Args:
+        metrics: The specs by name.
+        request: The edition, groups and filters.
+        tables: Returns the frame of an event table by name.
+
+    Returns:
+        The requested rows of each metric by name, and the tested rows of `results` as
+        `RESULTS_KEY`.
+    """
+    selected_games = game_selection(tables, request)
+    if selected_games is not None:
         request = replace(request, where=None)
-    results = with_game(tables("results"), tables, request.of_game)
-    results = (games.keep_selected(results) if games else results).filter("is_tested")
-    of_metrics = {
-        name: rows(declared, tables, request, games) for name, declared in metrics.items()
+    results = add_game_columns(tables("results"), tables, request.used_game_columns)
+    results = (selected_games.keep_selected(results) if selected_games else results).filter(
+        "is_tested"
+    )
+    rows_by_metric = {
+        name: metric_rows(spec, tables, request, selected_games) for name, spec in metrics.items()
     }
-    # Only where results tell the groups, they have all columns of the condition.
-    sides = {RESULTS: results.filter(pl.sql_expr(wanted(request)))} if request.is_of_results else {}
-    return {**sides, **of_metrics}
+    # `results` has all columns of the condition only if it has all columns of the groups.
+    results_frame = (
+        {RESULTS_KEY: results.filter(pl.sql_expr(requested_rows_condition(request)))}
+        if request.can_group_results
+        else {}
+    )
+    return {**results_frame, **rows_by_metric}
 
 
-def rows(
-    declared: Metric,
+def metric_rows(
+    spec: Metric,
     tables: Tables,
     request: Request,
-    games: "Chosen | None" = None,
+    selected_games: "GameSelection | None" = None,
 ) -> pl.LazyFrame:
-    """The rows that the metric is about, each with its `term`, `what`, `hit` and `is_counted`.
+    """Return the rows that a metric is about, with `term`, `what`, `hit` and `is_counted`.
 
-    The release edition takes the games numbered below its number; the others ask for finished games
-    and do not count outages.
+    The edition release takes the games below its number of games. The other editions take finished
+    games and do not count outages.
+
+    Args:
+        spec: The definition of the metric.
+        tables: Returns the frame of an event table by name.
+        request: The edition, groups and filters.
+        selected_games: The games that meet the condition, if they were selected before.
     """
-    is_own = pl.col("game_type").is_in(declared.game_types)
-    parts = [_rows(part, tables, request, games).filter(is_own) for part in declared.rows]
-    return pl.concat(parts, how="diagonal_relaxed").with_columns(pl.col("hit").cast(pl.Float64))
+    has_metric_type = pl.col("game_type").is_in(spec.game_types)
+    frames = [
+        _build_rows(row_spec, tables, request, selected_games).filter(has_metric_type)
+        for row_spec in spec.rows
+    ]
+    return pl.concat(frames, how="diagonal_relaxed").with_columns(pl.col("hit").cast(pl.Float64))
 
 
-def unclear_others(name: str, tables: Tables, request: Request) -> list[pl.LazyFrame]:
-    """Return the rows that are not the metric's own, but are in its tables of acts and not clear.
+def unclear_other_rows(name: str, tables: Tables, request: Request) -> list[pl.LazyFrame]:
+    """Return unclear rows of the metric's action tables that do not belong to the metric.
 
-    These are acts of other roles, models and games. The metric does not count them, and they have
-    no `term`, `what` or `hit`. The list is empty unless the request `has_unclear_others`.
+    These are actions of other roles, models and games. The metric does not count them, and they
+    have no `term`, `what` or `hit`.
+
+    Args:
+        name: The name of the metric.
+        tables: Returns the frame of an event table by name.
+        request: The edition, groups and filters.
+
+    Returns:
+        One frame per table; an empty list unless the request `has_unclear_others`.
     """
     if not request.has_unclear_others:
         return []
-    of_any = replace(request, models=None, game_types=None, where=None)
-    own = rows(metric_spec(name, request.edition), tables, of_any).select(_OF_ACT)
+    request_for_all = replace(request, models=None, game_types=None, where=None)
+    metric_actions = metric_rows(
+        metric_spec(name, request.edition), tables, request_for_all
+    ).select(_ACTION_KEYS)
     return [
-        with_game(tables(table), tables, request.of_game)
-        .filter(pl.col("parse_status") != ParseStatus.OK, pl.sql_expr(wanted(request)))
-        .join(own, on=_OF_ACT, how="anti", nulls_equal=True)
+        add_game_columns(tables(table), tables, request.used_game_columns)
+        .filter(
+            pl.col("parse_status") != ParseStatus.OK, pl.sql_expr(requested_rows_condition(request))
+        )
+        .join(metric_actions, on=_ACTION_KEYS, how="anti", nulls_equal=True)
         .with_columns(is_counted=pl.lit(value=False))
-        for table in _tables_of_acts(name)
+        for table in _action_tables(name)
     ]
 
 
-def _tables_of_acts(name: str) -> list[str]:
-    """The tables of what players do that the metric's declaration names."""
-    named = dict.fromkeys(part.table for part in metric_spec(name).rows)
-    return [table for table in named if isinstance(table, str) and table in ACTION_TABLES]
+def _action_tables(name: str) -> list[str]:
+    """Return the action tables that the metric's definition names."""
+    tables = dict.fromkeys(row_spec.table for row_spec in metric_spec(name).rows)
+    return [table for table in tables if isinstance(table, str) and table in ACTION_TABLES]
 
 
-class Chosen(NamedTuple):
-    """Games by their ids: those that a condition keeps, or those that it leaves out."""
+class GameSelection(NamedTuple):
+    """The games that a condition selects.
+
+    Attributes:
+        ids: The ids of the selected or of the excluded games, whichever are fewer.
+        are_kept: Whether `ids` are the selected games.
+    """
 
     ids: pl.DataFrame
     are_kept: bool
 
     def keep_selected(self, rows: pl.LazyFrame) -> pl.LazyFrame:
-        """The rows of the games that are kept."""
+        """Return the rows of the selected games."""
         if self.ids.is_empty() and not self.are_kept:
             return rows
         return rows.join(self.ids.lazy(), on="game_id", how="semi" if self.are_kept else "anti")
 
 
-def game_selection(tables: Tables, request: Request) -> Chosen | None:
-    """What a condition on games alone keeps or leaves out, whichever is less; None for another.
+def game_selection(tables: Tables, request: Request) -> GameSelection | None:
+    """Select the games that meet a condition on columns of games only.
 
-    Checking each game once is less work than joining the games to the rows of every table.
-    Every row has its game: `magic verify` finds one that has none.
+    Checking each game once is faster than joining the games to the rows of every table. Every row
+    belongs to a game; `magic verify` reports rows that do not.
+
+    Args:
+        tables: Returns the frame of an event table by name.
+        request: The request with the condition.
+
+    Returns:
+        The selection; None if there is no condition, or if it names other columns.
     """
     where = request.where
-    if where is None or not all(is_game_column(n) and n not in request.by for n in where.columns):
+    if where is None or not all(
+        is_game_column(column) and column not in request.by for column in where.columns
+    ):
         return None
     ids = tables("games").select("game_id")
     kept = pl.col("is_kept")
-    answers = with_game(ids, tables, where.columns).select(
+    games_with_flag = add_game_columns(ids, tables, where.columns).select(
         "game_id", is_kept=pl.sql_expr(where.sql).fill_null(value=False)
     )
-    games = answers.collect(engine="streaming")
+    games = games_with_flag.collect(engine="streaming")
     are_kept = games["is_kept"].sum() <= games.height / 2
-    return Chosen(games.filter(kept if are_kept else ~kept).select("game_id"), are_kept)
+    return GameSelection(games.filter(kept if are_kept else ~kept).select("game_id"), are_kept)
 
 
-def _rows(
-    declared: Rows, tables: Tables, request: Request, games: Chosen | None = None
+def _build_rows(
+    row_spec: Rows, tables: Tables, request: Request, selected_games: GameSelection | None = None
 ) -> pl.LazyFrame:
-    table = tables(declared.table) if isinstance(declared.table, str) else declared.table(tables)
-    if declared.roles is not None:
-        types = tables("roles").filter(declared.roles).select("game_type").unique()
-        table = table.join(types, on="game_type", how="semi")
-    is_counted = pl.col("hit").is_not_null() if declared.counted is None else declared.counted
+    """Select the rows of one table that a metric is about."""
+    frame = tables(row_spec.table) if isinstance(row_spec.table, str) else row_spec.table(tables)
+    if row_spec.roles is not None:
+        game_types = tables("roles").filter(row_spec.roles).select("game_type").unique()
+        frame = frame.join(game_types, on="game_type", how="semi")
+    is_counted = pl.col("hit").is_not_null() if row_spec.counted is None else row_spec.counted
     if request.edition != RELEASE:
         is_counted = is_counted & pl.col("is_readable")
-    told = (
-        with_game(table, tables, request.of_game)
-        .filter("is_tested", edition_condition(request), declared.where)
+    rows = (
+        add_game_columns(frame, tables, request.used_game_columns)
+        .filter("is_tested", edition_condition(request), row_spec.where)
         .with_columns(
-            term=declared.term, what=declared.what, hit=declared.hit, is_readable=IS_READABLE
+            term=row_spec.term, what=row_spec.what, hit=row_spec.hit, is_readable=IS_READABLE
         )
         .with_columns((cs.by_name("hit") & cs.boolean()).cast(pl.Int64))  # as in SQL
         .with_columns(is_counted=is_counted.fill_null(value=False))
     )
-    # A hit can look at other rows (`.over("game_id")`): what is asked for is chosen after it.
-    return (games.keep_selected(told) if games else told).filter(pl.sql_expr(wanted(request)))
+    # Requested rows are selected last, because a hit can look at other rows (`.over("game_id")`).
+    return (selected_games.keep_selected(rows) if selected_games else rows).filter(
+        pl.sql_expr(requested_rows_condition(request))
+    )
 
 
 def edition_condition(request: Request) -> pl.Expr:
-    """Whether a row's game is one that the edition takes."""
+    """Return the condition that the edition takes a row's game."""
     if request.edition != RELEASE:
         return pl.col("is_finished")
     return pl.col("game_index") < request.num_of_game
 
 
-def with_game(rows: pl.LazyFrame, tables: Tables, columns: Sequence[str]) -> pl.LazyFrame:
-    """The rows with these columns of their game."""
+def add_game_columns(rows: pl.LazyFrame, tables: Tables, columns: Sequence[str]) -> pl.LazyFrame:
+    """Add columns of their game to the rows; a column of the same name is replaced.
+
+    Args:
+        rows: Rows with `game_id`.
+        tables: Returns the frame of an event table by name.
+        columns: Columns of `games`, `opponent`, or keys of the setting.
+    """
     if not columns:
         return rows
     games = tables("games")
     if "opponent" in columns:
         opponents = tables("results").group_by("game_id").agg(pl.col("opponent").min())
         games = games.join(opponents, on="game_id", how="left")
-    keys = [key_of_setting(name) for name in columns if is_key(name)]
-    of_game = games.with_columns(*keys).select("game_id", *columns)
-    return rows.drop(columns, strict=False).join(of_game, on="game_id", how="left")
+    setting_values = [setting_value(name) for name in columns if is_setting_key(name)]
+    game_columns = games.with_columns(*setting_values).select("game_id", *columns)
+    return rows.drop(columns, strict=False).join(game_columns, on="game_id", how="left")
 
 
-def with_compared(
+def add_comparison_column(
     name: str, edition: Edition, attempts: pl.LazyFrame, tables: Tables
 ) -> pl.LazyFrame:
-    """The metric's rows with the column `COMPARED`: the players sought, the secret word, the end.
+    """Add the column `compared_with`: the players sought, the secret word, or the ending.
 
-    A file in `sql/evidence` selects it of the rows `attempts`: polars and DuckDB run the same text.
-    The files of `sql/shared` that it names stand in it as subqueries, in which polars 2.0 knows no
-    WITH. Without a file it is null.
+    A file in `sql/evidence` selects it from the rows `attempts`; polars and DuckDB run the same
+    SQL. Files of `sql/shared` that it names are inserted as subqueries, because polars 2.0 does not
+    support WITH in them. Without a file the column is null.
+
+    Args:
+        name: The name of the metric.
+        edition: The edition: paper, release or audited.
+        attempts: The rows of the metric.
+        tables: Returns the frame of an event table by name.
     """
-    file = compared_file(name, edition)
+    file = comparison_sql_file(name, edition)
     if file is None:
-        return attempts.with_columns(pl.lit(None, pl.String).alias(COMPARED))
+        return attempts.with_columns(pl.lit(None, pl.String).alias(COMPARED_COLUMN))
     select = sql_files.read_select(file)
-    read = {table: tables(table) for table in _READ.findall(select) if table in TABLES}
-    return pl.SQLContext(read, attempts=attempts).execute(select, eager=False)
+    tables_by_name = {
+        table: tables(table) for table in _TABLE_PATTERN.findall(select) if table in TABLES
+    }
+    return pl.SQLContext(tables_by_name, attempts=attempts).execute(select, eager=False)
 
 
-def wanted(request: Request) -> str:
-    """The condition that a row is of the requested models and types, and meets the one given."""
+def requested_rows_condition(request: Request) -> str:
+    """Return the SQL condition for the requested models, game types and filter."""
     conditions = []
     if request.models is not None:
         conditions.append(f"model IN ({sql_literals(request.models)})")
@@ -230,133 +299,179 @@ def wanted(request: Request) -> str:
 
 
 def sql_literals(values: Iterable[str]) -> str:
+    """Format values as a list of SQL strings for IN; `NULL` if there are none."""
     return ", ".join(map(quote_literal, sorted(values))) or "NULL"
 
 
-def selects(metrics: Iterable[str], request: Request) -> dict[str, str]:
-    """What is counted, by name: the same in SQL, as a FROM takes it, but for rows of a metric that
-    are of other game types than its own.
+def selects_to_count(metrics: Iterable[str], request: Request) -> dict[str, str]:
+    """Return the SELECTs that a request counts, in parentheses, as `frames_to_count` in SQL.
 
-    Most files leave these out by themselves, and DuckDB takes a tenth more time to do it again.
+    Rows of other game types than the metric's own are not left out here, because most files leave
+    them out themselves, and it would take DuckDB a tenth more time.
+
+    Args:
+        metrics: The names of the metrics.
+        request: The edition, groups and filters.
     """
     columns = ["game_id", "model", "game_type", "game_index", "is_finished", "is_tested"]
     columns += request.used_columns
-    results = _with_game_sql("SELECT * FROM results", columns, request)
-    sides = f"SELECT * FROM ({results}) AS rows WHERE is_tested AND {wanted(request)}"
-    of_metrics = {name: f"({_select(name, _OF_ROW, request)})" for name in metrics}
-    return {RESULTS: f"({sides})", **of_metrics}
+    results = _add_game_columns_to_select("SELECT * FROM results", columns, request)
+    tested_results = (
+        f"SELECT * FROM ({results}) AS rows WHERE is_tested AND {requested_rows_condition(request)}"
+    )
+    selects_by_metric = {
+        name: f"({_requested_rows_select(name, _COUNT_COLUMNS, request)})" for name in metrics
+    }
+    return {RESULTS_KEY: f"({tested_results})", **selects_by_metric}
 
 
-def attempts(name: str, edition: Edition) -> str:
-    """The SELECT of the rows that a metric is about: its file, with another end."""
-    # Who adds a metric may give a hit as a Boolean.
-    columns = "* EXCLUDE (hit), CAST(hit AS DOUBLE) AS hit" if is_added(name) else "*"
+def attempts_select(name: str, edition: Edition) -> str:
+    """Return the SELECT for the rows that a metric is about, from the CTE `attempts` of its file.
+
+    Args:
+        name: The name of the metric.
+        edition: The edition: paper, release or audited.
+    """
+    # A metric of another package may have boolean hits.
+    columns = "* EXCLUDE (hit), CAST(hit AS DOUBLE) AS hit" if is_external_metric(name) else "*"
     return f"{extract_with_clause(metric_sql(name, edition)).text}\nSELECT {columns} FROM attempts"
 
 
-def compared(name: str, edition: Edition) -> str:
-    """The same rows, each with what it is `compared_with`; null where the metric does not say."""
-    if file := compared_file(name, edition):
+def comparison_select(name: str, edition: Edition) -> str:
+    """Return the SELECT for the rows that a metric is about, with the column `compared_with`.
+
+    Args:
+        name: The name of the metric.
+        edition: The edition: paper, release or audited.
+    """
+    if file := comparison_sql_file(name, edition):
         return f"{extract_with_clause(metric_sql(name, edition)).text}\n{sql_files.read_file(file)}"
-    return f"SELECT *, CAST(NULL AS VARCHAR) AS {COMPARED} FROM ({attempts(name, edition)}) AS rows"
+    return (
+        f"SELECT *, CAST(NULL AS VARCHAR) AS {COMPARED_COLUMN} "
+        f"FROM ({attempts_select(name, edition)}) AS rows"
+    )
 
 
-def rows_where(condition: str, name: str, columns: Iterable[str], request: Request) -> str:
-    """The SELECT of these columns of the metric's rows that are wanted and meet the condition, and
-    of its `unclear_others`.
+def matching_rows_select(
+    condition: str, name: str, columns: Iterable[str], request: Request
+) -> str:
+    """Return the SELECT for the requested rows of a metric that meet a condition.
 
-    What is not counted is no hit and no miss.
+    The rows of `unclear_other_rows` are added if the request asks for them. `hit` is null in rows
+    that are not counted.
+
+    Args:
+        condition: The SQL condition on the rows.
+        name: The name of the metric.
+        columns: The columns to select.
+        request: The edition, groups and filters.
     """
     columns = [*columns]
-    needed = [*columns, "model", "game_type", "hit", "parse_status", "is_counted"]
-    types = sql_literals(metric_spec(name, request.edition).game_types)
-    hit = {"hit": "CASE WHEN is_counted THEN hit END AS hit"}
-    listed = ", ".join(hit.get(column) or quote_identifier(column) for column in columns)
-    is_chosen = f"({condition}) AND game_type IN ({types})"
+    needed_columns = [*columns, "model", "game_type", "hit", "parse_status", "is_counted"]
+    metric_types = sql_literals(metric_spec(name, request.edition).game_types)
+    hit_expression = {"hit": "CASE WHEN is_counted THEN hit END AS hit"}
+    column_list = ", ".join(
+        hit_expression.get(column) or quote_identifier(column) for column in columns
+    )
+    full_condition = f"({condition}) AND game_type IN ({metric_types})"
     if not request.has_unclear_others:
         return (
-            f"SELECT {listed}\nFROM ({_select(name, needed, request)}) AS wanted\nWHERE {is_chosen}"
+            f"SELECT {column_list}\n"
+            f"FROM ({_requested_rows_select(name, needed_columns, request)}) AS wanted\n"
+            f"WHERE {full_condition}"
         )
-    of_metric = _rows_sql(name, [*needed, *_OF_ACT], request)
-    own = f"SELECT {listed} FROM of_metric WHERE {wanted(request)} AND {is_chosen}"
-    others = [_others_sql(table, columns, request) for table in _tables_of_acts(name)]
-    return f"WITH of_metric AS ({of_metric})\n" + "\nUNION ALL\n".join([own, *others])
+    metric_rows_select = _all_rows_select(name, [*needed_columns, *_ACTION_KEYS], request)
+    metric_select = (
+        f"SELECT {column_list} FROM of_metric "
+        f"WHERE {requested_rows_condition(request)} AND {full_condition}"
+    )
+    unclear_selects = [
+        _unclear_rows_select(table, columns, request) for table in _action_tables(name)
+    ]
+    return f"WITH of_metric AS ({metric_rows_select})\n" + "\nUNION ALL\n".join(
+        [metric_select, *unclear_selects]
+    )
 
 
-def _others_sql(table: str, columns: Sequence[str], request: Request) -> str:
-    """The SELECT of the `unclear_others` in one table, beside the metric's rows `of_metric`."""
-    is_same = " AND ".join(f"of_metric.{key} IS NOT DISTINCT FROM acts.{key}" for key in _OF_ACT)
-    acts = f"""SELECT * FROM {table} AS acts
+def _unclear_rows_select(table: str, columns: Sequence[str], request: Request) -> str:
+    """Return the SELECT for the unclear rows of an action table that are not rows of the metric."""
+    is_metric_row = " AND ".join(
+        f"of_metric.{key} IS NOT DISTINCT FROM acts.{key}" for key in _ACTION_KEYS
+    )
+    unclear_actions = f"""SELECT * FROM {table} AS acts
 WHERE parse_status <> '{ParseStatus.OK}'
-    AND NOT EXISTS (SELECT 1 FROM of_metric WHERE {is_same})"""
-    known = TABLES[table].columns()
-    rows = _with_game_sql(acts, [*filter(known.get, columns), *request.used_columns], request)
-    absent = {"is_counted": "FALSE AS is_counted"}
-    listed = ", ".join(
-        quote_identifier(column) if column in known else absent.get(column, f"NULL AS {column}")
+    AND NOT EXISTS (SELECT 1 FROM of_metric WHERE {is_metric_row})"""
+    table_columns = TABLES[table].columns()
+    rows = _add_game_columns_to_select(
+        unclear_actions, [*filter(table_columns.get, columns), *request.used_columns], request
+    )
+    constants = {"is_counted": "FALSE AS is_counted"}
+    column_list = ", ".join(
+        quote_identifier(column)
+        if column in table_columns
+        else constants.get(column, f"NULL AS {column}")
         for column in columns
     )
-    return f"SELECT {listed} FROM ({rows}) AS others WHERE {wanted(request)}"
+    return f"SELECT {column_list} FROM ({rows}) AS others WHERE {requested_rows_condition(request)}"
 
 
-def _select(name: str, columns: Sequence[str], request: Request) -> str:
-    """The SELECT of the metric's rows that are wanted, of any game type."""
-    rows = _rows_sql(name, columns, request)
-    return f"SELECT * FROM ({rows}) AS attempts WHERE {wanted(request)}"
+def _requested_rows_select(name: str, columns: Sequence[str], request: Request) -> str:
+    """Return the SELECT for the requested rows of a metric, of any game type."""
+    rows = _all_rows_select(name, columns, request)
+    return f"SELECT * FROM ({rows}) AS attempts WHERE {requested_rows_condition(request)}"
 
 
-def _rows_sql(name: str, columns: Sequence[str], request: Request) -> str:
-    """The SELECT of all of the metric's rows."""
-    of_metric = compared if COMPARED in columns else attempts
-    return _with_game_sql(
-        of_metric(name, request.edition), [*columns, *request.used_columns], request
+def _all_rows_select(name: str, columns: Sequence[str], request: Request) -> str:
+    """Return the SELECT for all rows of a metric."""
+    base_select = comparison_select if COMPARED_COLUMN in columns else attempts_select
+    return _add_game_columns_to_select(
+        base_select(name, request.edition), [*columns, *request.used_columns], request
     )
 
 
-def _with_game_sql(rows: str, columns: Iterable[str], request: Request) -> str:
-    """The SELECT of the rows with the requested columns of their game."""
-    if not request.of_game:
+def _add_game_columns_to_select(rows: str, columns: Iterable[str], request: Request) -> str:
+    """Return a SELECT that adds the requested columns of the game to rows."""
+    if not request.used_game_columns:
         return rows
-    of_row = [name for name in dict.fromkeys(columns) if name not in request.of_game]
-    listed = [f"counted.{quote_identifier(name)}" for name in of_row]
-    listed += [_of_game_sql(name) for name in request.of_game]
-    return f"""SELECT {", ".join(listed)}
+    row_columns = [name for name in dict.fromkeys(columns) if name not in request.used_game_columns]
+    expressions = [f"counted.{quote_identifier(name)}" for name in row_columns]
+    expressions += [_game_column_expression(name) for name in request.used_game_columns]
+    return f"""SELECT {", ".join(expressions)}
 FROM ({rows}) AS counted
-LEFT JOIN ({_GAMES}) AS games
+LEFT JOIN ({_GAMES_SELECT}) AS games
     ON games.game_id = counted.game_id"""
 
 
-def _of_game_sql(column: str) -> str:
-    """A column of the game in SQL: of a key of the setting its text, as `key_of_setting` has it."""
-    path = "".join(f'."{key}"' for key in column.split(".")[1:])
-    value = f"json_extract_string(games.setting, {quote_literal(f'${path}')})"
-    text = f"{value} AS {quote_identifier(column)}"
-    return text if is_key(column) else f"games.{quote_identifier(column)}"
+def _game_column_expression(column: str) -> str:
+    """Return SQL for a column of the game, or for a key of its setting as text."""
+    json_path = "".join(f'."{key}"' for key in column.split(".")[1:])
+    json_value = f"json_extract_string(games.setting, {quote_literal(f'${json_path}')})"
+    setting_expression = f"{json_value} AS {quote_identifier(column)}"
+    return setting_expression if is_setting_key(column) else f"games.{quote_identifier(column)}"
 
 
-# The views of SQL: the metrics, their terms and evidence, what texts say, and the audit.
+# The SQL views: metrics, terms, evidence, shared views and audits.
 #
-# A file in one of the folders of `sql/` that are for reading is a view, and its folder is the
-# view's schema: `sql/shared`, `sql/audit`; `sql` itself and `sql/metrics` are the main schema, and
-# the folders in `sql/metrics` are the editions. The views of attempts, evidence and terms are made
-# of the same files.
+# Each SQL file in these folders is a view, and its folder is the schema of the view: `sql/shared`
+# and `sql/audit`. `sql` and `sql/metrics` are the main schema; the folders in `sql/metrics` are the
+# editions. The views of attempts, evidence and terms are derived from the files of the metrics.
 
 ALL_METRICS_VIEW = "metrics"
 """The view over all metrics in each schema that has a view for each metric."""
 LEADERBOARD_VIEW = "leaderboard"
-"""The view of the models with all metrics. This and that of all values are computed by Python."""
+"""The view of the models with all metrics. It and `ALL_METRICS_VIEW` are computed by Python."""
 
 VIEW_COLUMNS: Mapping[str, column.Column] = {
     **METRIC_VALUE_COLUMNS,
     "game_type": GAME_TYPE_COLUMN,
     "term": column.text_column("the term (ratio) that counts the row, named as in docs/metrics.md"),
-    "what": column.text_column("what was done, in a word or two"),
+    "what": column.text_column("what the player did, in a word or two"),
     "hit": column.number_column(
-        "how much of a hit the row is, from 0 to 1; null if it is not counted"
+        "the share of success of the row, from 0 to 1; null if it is not counted"
     ),
     "compared_with": column.text_column(
-        "what it is compared with to tell a hit, such as the players sought; null if the log does "
-        "not say"
+        "what the row is compared with to decide whether it is a hit, such as the players sought; "
+        "null if the log does not say"
     ),
     "is_counted": column.boolean_column("whether the metric counts the row").with_heading(
         "counted"
@@ -378,114 +493,147 @@ VIEW_COLUMNS: Mapping[str, column.Column] = {
     ),
     "hit_read": column.number_column("the metric's hit according to the rest of the log"),
 }
-"""The columns of the rows that metrics and audits are about, and of values."""
-_MEANINGS = {name: declared.description for name, declared in VIEW_COLUMNS.items()}
-_OF_ATTEMPT = (
+"""The columns of the views: of values, and of the rows that metrics and audits are about."""
+_COLUMN_DESCRIPTIONS = {name: declared.description for name, declared in VIEW_COLUMNS.items()}
+_ATTEMPT_COLUMNS = (
     *("term", "game_id", "game_type", "system", "setting_id", "game_index"),
     *("model", "role", "competition"),
     *("player", "seat", "round", "what", "hit", "parse_status", "message_index"),
 )
-_OF_TERM = ("edition", "metric", "system", "model", "game_type", "term")
+_TERM_COLUMNS = ("edition", "metric", "system", "model", "game_type", "term")
 
 
 def metric_views(num_of_game: int = DEFAULT_N_GAMES) -> dict[str, SqlView]:
-    """Every view by its name, with its schema if that is not the main one; the order is one in
-    which they can be made."""
-    by_name = shared(num_of_game)
+    """Return the SQL views of the metrics, terms, evidence and audits, in an order of creation.
+
+    Args:
+        num_of_game: For the edition release: only games with a lower number count.
+
+    Returns:
+        The views by name, with the schema if it is not the main one.
+    """
+    views = shared_views(num_of_game)
     for edition in EDITIONS:
-        by_name |= _of_edition(Request(edition=edition, num_of_game=num_of_game))
-    for kind in sql_files.list_files("audit"):
-        by_name[f"audit.{kind}"] = _of_file(f"audit/{kind}")
-    return by_name | {name: _of_file(name) for name in sql_files.list_files("")}
+        views |= _edition_views(Request(edition=edition, num_of_game=num_of_game))
+    for audit in sql_files.list_files("audit"):
+        views[f"audit.{audit}"] = _view_from_file(f"audit/{audit}")
+    return views | {name: _view_from_file(name) for name in sql_files.list_files("")}
 
 
 def qualified_view_name(schema: str, edition: Edition, name: str) -> str:
-    """The name of a view in one of the schemas that each edition has: no view holds two editions.
+    """Return the name of a view in the schema of an edition.
 
-    That of the edition paper has the plain name, as in `evidence.judgement`.
+    No view holds two editions. The schemas of the edition paper have no suffix, as in
+    `evidence.judgement`.
+
+    Args:
+        schema: The schema, such as `evidence`; empty for the main schema.
+        edition: The edition: paper, release or audited.
+        name: The name of the view.
     """
     parts = (schema, "" if edition == PAPER else edition, name)
     return f"{'_'.join(filter(None, parts[:2]))}.{name}".lstrip(".")
 
 
-def shared(num_of_game: int = DEFAULT_N_GAMES) -> dict[str, SqlView]:
-    """The views that the metrics' files name. The release edition counts games below a number."""
+def shared_views(num_of_game: int = DEFAULT_N_GAMES) -> dict[str, SqlView]:
+    """Return the shared views that the SQL files of the metrics use.
+
+    Args:
+        num_of_game: For the edition release: only games with a lower number count.
+    """
     files = sql_files.list_files("shared")
 
-    def depth(file: str) -> int:
+    def dependency_depth(file: str) -> int:
         text = sql_files.read_file(f"shared/{file}")
-        return 1 + max((depth(other) for other in files if f"shared.{other}" in text), default=0)
+        return 1 + max(
+            (
+                dependency_depth(other_file)
+                for other_file in files
+                if f"shared.{other_file}" in text
+            ),
+            default=0,
+        )
 
-    # A view is made after those that it names.
-    by_name = {f"shared.{file}": _of_file(f"shared/{file}") for file in sorted(files, key=depth)}
+    # A view is created after the views that it names.
+    views = {
+        f"shared.{file}": _view_from_file(f"shared/{file}")
+        for file in sorted(files, key=dependency_depth)
+    }
     parameters = f"SELECT CAST({num_of_game} AS BIGINT) AS num_of_game"
     name = "shared.release_parameters"
-    return by_name | {name: by_name[name]._replace(select=parameters)}
+    return views | {name: views[name]._replace(select=parameters)}
 
 
-def _of_edition(request: Request) -> dict[str, SqlView]:
+def _edition_views(request: Request) -> dict[str, SqlView]:
+    """Return the views of an edition: values, attempts, evidence and terms of each metric."""
     edition = request.edition
-    # All have SQL but those that a lake was given.
-    written = [name for name in metric_names(edition) if has_sql(name)]
-    of_value = f"the value of {{}}, edition {edition}, for one model and game type"
-    by_name = {
-        qualified_view_name("", edition, name): _view(
-            metric_sql(name, edition), of_value.format(name), name
+    # Metrics that were added without SQL have no view.
+    names = [name for name in metric_names(edition) if has_sql(name)]
+    value_description = f"the value of {{}}, edition {edition}, for one model and game type"
+    views = {
+        qualified_view_name("", edition, name): _build_view(
+            metric_sql(name, edition), value_description.format(name), name
         )
-        for name in written
+        for name in names
     }
-    for schema, (select, row) in _OF_ROWS.items():
-        of_edition = f"{row}, edition {edition}"
-        for name in written:
-            meaning = of_edition.format(name=name, row=sql_header(name, edition)["row"][0])
-            by_name[qualified_view_name(schema, edition, name)] = _view(
+    for schema, (select, row) in _ROW_VIEWS.items():
+        row_description = f"{row}, edition {edition}"
+        for name in names:
+            meaning = row_description.format(name=name, row=sql_header(name, edition)["row"][0])
+            views[qualified_view_name(schema, edition, name)] = _build_view(
                 select(name, request), meaning, name
             )
         union = "\nUNION ALL\n".join(
-            f"SELECT * FROM {qualified_view_name(schema, edition, name)}" for name in written
+            f"SELECT * FROM {qualified_view_name(schema, edition, name)}" for name in names
         )
-        of_any = of_edition.format(name="a metric", row="one row that a metric is about")
-        by_name[qualified_view_name(schema, edition, ALL_METRICS_VIEW)] = _view(union, of_any)
-    return by_name
+        any_row_description = row_description.format(
+            name="a metric", row="one row that a metric is about"
+        )
+        views[qualified_view_name(schema, edition, ALL_METRICS_VIEW)] = _build_view(
+            union, any_row_description
+        )
+    return views
 
 
-def _attempts(name: str, request: Request) -> str:
-    # What is not counted is no hit and no miss: a mean of the column is one of what is counted.
-    hit = "CASE WHEN is_counted THEN hit END AS hit"
-    columns = ", ".join(hit if column == "hit" else column for column in _OF_ATTEMPT)
+def _attempts_view_select(name: str, request: Request) -> str:
+    # `hit` is null in rows that are not counted, so that its mean is the mean over counted rows.
+    """Return the SELECT of a view of attempts: all rows that a metric is about."""
+    hit_expression = "CASE WHEN is_counted THEN hit END AS hit"
+    columns = ", ".join(
+        hit_expression if column == "hit" else column for column in _ATTEMPT_COLUMNS
+    )
     return f"""SELECT
     {quote_literal(request.edition)} AS edition, {quote_literal(name)} AS metric,
     {columns}, is_counted
-FROM ({attempts(name, request.edition)}) AS attempts"""
+FROM ({attempts_select(name, request.edition)}) AS attempts"""
 
 
-def _evidence(name: str, request: Request) -> str:
-    columns = ", ".join(f"counted.{column}" for column in (*_OF_ATTEMPT, COMPARED))
+def _evidence_view_select(name: str, request: Request) -> str:
+    """Return the SELECT of a view of evidence: the counted rows with their messages."""
+    columns = ", ".join(f"counted.{column}" for column in (*_ATTEMPT_COLUMNS, COMPARED_COLUMN))
     return f"""SELECT
     {quote_literal(request.edition)} AS edition, {quote_literal(name)} AS metric,
     {columns}, messages.content
-FROM ({compared(name, request.edition)}) AS counted
+FROM ({comparison_select(name, request.edition)}) AS counted
 LEFT JOIN messages
     ON messages.game_id = counted.game_id AND messages.message_index = counted.message_index
 WHERE counted.is_counted"""
 
 
-def _terms(name: str, request: Request) -> str:
-    """The SELECT of hits and counted by model, game type and term, from the view of attempts.
+def _terms_view_select(name: str, request: Request) -> str:
+    """Return the SELECT of a view of terms: hits and counted rows by model, game type and term.
 
     A term without a row is left out, unless its denominator is fixed: then it has no hit.
     """
-    declared = metric_spec(name, request.edition)
-    shown = ", ".join(map(quote_literal, request.shown_types(declared)))
-    fixed = {
-        term.name: term.fixed_count(request.num_of_game)
-        for term in declared.terms
-        if term.fixed_count
+    spec = metric_spec(name, request.edition)
+    row_types = ", ".join(map(quote_literal, request.shown_types(spec)))
+    fixed_counts = {
+        term.name: term.fixed_count(request.num_of_game) for term in spec.terms if term.fixed_count
     }
     counted = f"""SELECT
     edition, metric, system, model, term,
     coalesce(game_type, {quote_literal(ALL_GAME_TYPES)}) AS game_type,
-    CAST(sum(CAST(hit AS {HITS})) AS DOUBLE) AS hits,
+    CAST(sum(CAST(hit AS {HITS_SQL_TYPE})) AS DOUBLE) AS hits,
     count(*) AS counted,
     count(*) - count(hit) AS n_unknown,
     count(DISTINCT game_id) AS n_games
@@ -493,107 +641,126 @@ FROM {qualified_view_name("attempts", request.edition, name)} AS attempts
 WHERE is_counted
 GROUP BY edition, metric, system, model, term, GROUPING SETS ((game_type), ())"""
     return f"""SELECT
-    {", ".join(_OF_TERM)},
+    {", ".join(_TERM_COLUMNS)},
     CASE WHEN n_unknown = 0 THEN hits / counted END AS value,
     CASE WHEN n_unknown = 0 THEN hits END AS hits,
     counted,
     n_games
-FROM ({_with_fixed(counted, fixed) if fixed else counted}) AS terms
-WHERE game_type IN ({shown})"""
+FROM ({_add_fixed_counts(counted, fixed_counts) if fixed_counts else counted}) AS terms
+WHERE game_type IN ({row_types})"""
 
 
-def _with_fixed(counted: str, fixed: Mapping[str, int]) -> str:
-    """The terms with their fixed denominators, also those of which a model has no row."""
-    keys = ", ".join(_OF_TERM)
+def _add_fixed_counts(counted_select: str, fixed_counts: Mapping[str, int]) -> str:
+    """Return a SELECT that gives terms their fixed denominators and adds terms without a row."""
+    keys = ", ".join(_TERM_COLUMNS)
     absent = "\nUNION ALL\n".join(
         f"SELECT DISTINCT edition, metric, system, model, game_type, {quote_literal(term)} AS "
         "term,\n"
         "    CAST(0 AS DOUBLE) AS hits, 0 AS counted, 0 AS n_unknown, 0 AS n_games\n"
         "FROM counted"
-        for term in fixed
+        for term in fixed_counts
     )
-    whens = " ".join(f"WHEN {quote_literal(term)} THEN {n}" for term, n in fixed.items())
-    return f"""WITH counted AS ({counted})
+    when_clauses = " ".join(
+        f"WHEN {quote_literal(term)} THEN {n}" for term, n in fixed_counts.items()
+    )
+    return f"""WITH counted AS ({counted_select})
 SELECT
     {keys},
     sum(hits) AS hits,
-    CAST(CASE term {whens} ELSE sum(counted) END AS BIGINT) AS counted,
+    CAST(CASE term {when_clauses} ELSE sum(counted) END AS BIGINT) AS counted,
     CAST(sum(n_unknown) AS BIGINT) AS n_unknown,
     CAST(sum(n_games) AS BIGINT) AS n_games
 FROM (SELECT {keys}, hits, counted, n_unknown, n_games FROM counted UNION ALL {absent}) AS terms
 GROUP BY {keys}"""
 
 
-_OF_ROWS = {
-    "attempts": (_attempts, "{row}, counted or not"),
-    "evidence": (_evidence, "{row}, if it was counted"),
-    "terms": (_terms, "one term of a value of {name}, for one model and game type"),
+_ROW_VIEWS = {
+    "attempts": (_attempts_view_select, "{row}, counted or not"),
+    "evidence": (_evidence_view_select, "{row}, if it was counted"),
+    "terms": (_terms_view_select, "one term of a value of {name}, for one model and game type"),
 }
 
 
-# The names of tables, of views and their schemas, and of the leaderboard's columns.
-_TAKEN = {
+# Names that a new metric must not have: tables, views, schemas and columns of the leaderboard.
+_RESERVED_NAMES = {
     *(*TABLES, *sql_files.list_files(""), ALL_METRICS_VIEW, LEADERBOARD_VIEW, "shared", "audit"),
     *(
         qualified_view_name(schema, one, "").strip(".")
-        for schema in ("", *_OF_ROWS)
+        for schema in ("", *_ROW_VIEWS)
         for one in EDITIONS
     ),
     *(*registry.LEADERBOARD_COLUMNS, *registry.ORIGIN_COLUMNS, *registry.VIEW_COLUMNS),
 }
 
 
-def check_declared(name: str, declared: Metric, others: Collection[str]) -> None:
-    """Raises MetricError for a name that is taken, for two terms of one name, and for terms of no
-    game that there is.
+def check_metric_spec(name: str, spec: Metric, other_names: Collection[str]) -> None:
+    """Raise MetricError if a new metric's name is taken or its terms are invalid.
 
-    Columns of the leaderboard must not be called like this metric and like one of the others.
+    Columns of the leaderboard for this metric must not have the same names as those of another
+    metric.
+
+    Args:
+        name: The name of the new metric.
+        spec: Its definition.
+        other_names: The names of the other metrics.
+
+    Raises:
+        MetricError: If the name is taken, a term has no or an unknown game type, or two terms have
+            the same name.
     """
-    is_beside_another = any(
-        name == f"{other}{end}" or other == f"{name}{end}"
-        for other in others
-        for end in registry.ESTIMATE_FIELDS
+    collides_with_column = any(
+        name == f"{other_name}{suffix}" or other_name == f"{name}{suffix}"
+        for other_name in other_names
+        for suffix in registry.ESTIMATE_FIELDS
     )
-    if not NAME_PATTERN.fullmatch(name) or name in _TAKEN or is_beside_another:
+    if not NAME_PATTERN.fullmatch(name) or name in _RESERVED_NAMES or collides_with_column:
         raise MetricError(
             f"`{name}` cannot be the name of a new metric: choose another, of {NAME_RULE}"
         )
-    if not declared.terms:
+    if not spec.terms:
         raise MetricError(f"`{name}` has no Term, so it counts nothing: add one")
-    of_terms = [term.name for term in declared.terms]
-    for term in declared.terms:
-        if of_terms.count(term.name) > 1:
+    term_names = [term.name for term in spec.terms]
+    for term in spec.terms:
+        if term_names.count(term.name) > 1:
             raise MetricError(
                 f"`{name}` has several terms `{term.name}`, so the ratio would count several "
                 "times: make them one Term of all their game types, or give each its own name"
             )
         if not term.game_types:
             raise MetricError(f"the term `{term.name}` of `{name}` names no game type: name one")
-        if strangers := [str(one) for one in term.game_types if one not in games.game_type_names()]:
+        if unknown_types := [
+            str(game_type)
+            for game_type in term.game_types
+            if game_type not in games.game_type_names()
+        ]:
             raise MetricError(
                 f"the term `{term.name}` of `{name}` names an unknown game type: "
-                f"{', '.join(strangers)}; {suggest_names(strangers, games.game_type_names())}"
+                f"{', '.join(unknown_types)}; "
+                f"{suggest_names(unknown_types, games.game_type_names())}"
             )
 
 
 @cache
 def check_plugin_metrics() -> None:
-    """Raises PluginError for a metric of a package that `check_declared` refuses."""
-    added = installed()
+    """Raise PluginError if `check_metric_spec` rejects a metric of another package."""
+    plugin_specs = plugin_metrics()
     for plugin in load_plugins(METRICS):
         try:
-            others = [name for name in (*NAMES, *added) if name != plugin.name]
-            check_declared(plugin.name, added[plugin.name].declared, others)
+            other_names = [name for name in (*NAMES, *plugin_specs) if name != plugin.name]
+            check_metric_spec(plugin.name, plugin_specs[plugin.name].declared, other_names)
         except MetricError as error:
             raise PluginError(f"{plugin}: {error}") from None
 
 
-def _view(select: str, row: str, name: str = "") -> SqlView:
-    """A view of our own, or of the package that the metric of this name is of."""
-    return SqlView(select, row, _MEANINGS, package_of(name))
+def _build_view(select: str, row: str, name: str = "") -> SqlView:
+    """Build a view of this package, or of the package that adds the metric of this name."""
+    return SqlView(select, row, _COLUMN_DESCRIPTIONS, package_of_metric(name))
 
 
-def _of_file(file: str) -> SqlView:
+def _view_from_file(file: str) -> SqlView:
+    """Build a view from a SQL file and its header."""
     header = sql_files.read_header(file)
-    described = dict(line.split(" | ", 1) for line in header.get("column", []))
-    return SqlView(sql_files.read_file(file), header["row"][0], _MEANINGS | described)
+    column_descriptions = dict(line.split(" | ", 1) for line in header.get("column", []))
+    return SqlView(
+        sql_files.read_file(file), header["row"][0], _COLUMN_DESCRIPTIONS | column_descriptions
+    )

@@ -1,4 +1,4 @@
-"""Self-Awareness: right answers to who one is and what one's role is, over all answers."""
+"""Self-Awareness: the share of correct answers of a model about its own role."""
 
 import polars as pl
 from msgspec.structs import replace

@@ -1,4 +1,4 @@
-"""Win Rate: how much of what could be won was won, the mean over competitions."""
+"""Win Rate: the mean over competitions of the share of wins."""
 
 import polars as pl
 
@@ -6,9 +6,9 @@ from pipeline.games import competitions, game_type_of_competition
 from pipeline.metrics.registry import Combine, Metric, Rows, Term
 from pipeline.vocabulary import HIDDEN_ROLE_GAMES
 
-MOST_GAMES = 20
-# The competitions of the published script, whatever games are added since.
-_OF_SCRIPT = (
+MAX_FIXED_GAMES = 20
+# The competitions of the published script; games that were added later do not change them.
+_COMPETITIONS_OF_SCRIPT = (
     "chameleon_as_chameleon",
     "chameleon_as_non_chameleon",
     "undercover_as_undercover",
@@ -19,27 +19,28 @@ _OF_SCRIPT = (
 )
 
 
-def _games_expected(num_of_game: int) -> int:
-    # The script divides by 20 however many games there are, so absent ones score 0.
-    return min(num_of_game, MOST_GAMES)
+def _fixed_game_count(num_of_game: int) -> int:
+    # The published script always divides by 20, so missing games count as lost.
+    return min(num_of_game, MAX_FIXED_GAMES)
 
 
-_CREDIT = pl.col("win_credit")
-_OF_RUN = ("model", "competition", "game_index")
-# The script reads a run: one file for each number. Over several, its fixed 20 games mean nothing.
-_IS_REPEATED = pl.col("game_type").is_in(HIDDEN_ROLE_GAMES) & (
-    pl.col("game_id").min().over(_OF_RUN) != pl.col("game_id").max().over(_OF_RUN)
+_WIN_CREDIT = pl.col("win_credit")
+_RUN_KEYS = ("model", "competition", "game_index")
+# The published script reads a single run, with one file per game number. Its fixed number of 20
+# games has no meaning for several runs.
+_HAS_SEVERAL_RUNS = pl.col("game_type").is_in(HIDDEN_ROLE_GAMES) & (
+    pl.col("game_id").min().over(_RUN_KEYS) != pl.col("game_id").max().over(_RUN_KEYS)
 )
 RESULT_NAMES = ("won", "lost", "shared")
 RESULT_EXPRESSION = (
-    pl.when(_CREDIT == 1)
+    pl.when(_WIN_CREDIT == 1)
     .then(pl.lit("won"))
-    .when(_CREDIT == 0)
+    .when(_WIN_CREDIT == 0)
     .then(pl.lit("lost"))
-    .when(_CREDIT > 0)
+    .when(_WIN_CREDIT > 0)
     .then(pl.lit("shared"))
 )
-"""The word for a result, by its credit; null if the game is unfinished."""
+"""The result of a game as a word, from its credit; null if the game is unfinished."""
 
 PAPER = Metric(
     terms=tuple(Term(name, (game_type_of_competition(name),)) for name in competitions()),
@@ -48,7 +49,7 @@ PAPER = Metric(
             "results",
             term=pl.col("competition"),
             what=RESULT_EXPRESSION,
-            hit=_CREDIT,
+            hit=_WIN_CREDIT,
         ),
     ),
     combine=Combine.MEAN,
@@ -59,19 +60,19 @@ RELEASE = Metric(
             name,
             (game_type_of_competition(name),),
             weight=1 / 7,
-            fixed_count=_games_expected
+            fixed_count=_fixed_game_count
             if game_type_of_competition(name) in HIDDEN_ROLE_GAMES
             else None,
         )
-        for name in _OF_SCRIPT
+        for name in _COMPETITIONS_OF_SCRIPT
     ),
     rows=(
         Rows(
             "results",
             term=pl.col("competition"),
             what=RESULT_EXPRESSION,
-            hit=pl.when(~_IS_REPEATED).then(_CREDIT.fill_null(0.0)),
-            where=pl.col("competition").is_in(_OF_SCRIPT),
+            hit=pl.when(~_HAS_SEVERAL_RUNS).then(_WIN_CREDIT.fill_null(0.0)),
+            where=pl.col("competition").is_in(_COMPETITIONS_OF_SCRIPT),
             counted=pl.lit(value=True),
             spans_games=True,
         ),

@@ -1,4 +1,5 @@
-"""What values are worth: intervals, comparisons and plans, from sums over settings.
+"""Statistics of metric values: confidence intervals, comparisons of models, and sample sizes.
 
-Nothing here knows a metric or a lake: functions take frames of sums, or arrays, and give numbers.
+Used by the metrics and the reports. The functions take frames of sums over settings, or arrays, and
+return numbers; they depend on no metric and no lake.
 """

@@ -1,25 +1,29 @@
-"""Two models' values: the difference, its interval, and the level at which one holds a number.
+"""Comparison of two models' values: the difference, its confidence interval, and p-values.
 
-From the intervals of both, MOVER's: with the distances l_A = A − low_A, u_A = high_A − A, and so
-on, and the correlation ρ of their contributions by setting,
+Used by `statistics.pairs` and by the reports that compare models or states of a lake. The functions
+take rates and arrays, and depend on no metric and no lake.
+
+The interval of a difference is computed from the intervals of both values by MOVER. With the
+distances l_A = A − low_A, u_A = high_A − A (and the same for B) and the correlation ρ of the
+models' contributions by setting,
 
     low  = A − B − √(l_A² − 2ρ l_A u_B + u_B²)
     high = A − B + √(u_A² − 2ρ u_A l_B + l_B²)
 
-R. G. Newcombe, Statistics in Medicine 17 (1998) 873–890, method 10 at ρ = 0, and 2635–2650 for
-pairs; G. Y. Zou and A. Donner, Statistics in Medicine 27 (2008) 1693–1702. ρ is shrunk by
-(n−1)/(n+1) over n effective settings, which is this project's own choice: two settings with nearly
-all of the variance correlate at ±1, whatever the models are like.
+Sources: R. G. Newcombe, Statistics in Medicine 17 (1998) 873–890 (method 10, for ρ = 0) and
+2635–2650 (paired data); G. Y. Zou and A. Donner, Statistics in Medicine 27 (2008) 1693–1702. The
+correlation is multiplied by (n−1)/(n+1) for n effective settings. This factor is this project's own
+choice, because two settings with nearly all of the variance correlate at ±1 for any two models.
 
-A printed difference is of the ends that `interval` gives. A level is searched for with Wilson's
-ends in their place (E. B. Wilson, JASA 22 (1927) 209–212): they have a formula for every z, and
-are nearly the same.
+Reported differences use the interval ends of `statistics.intervals`. The search for a significance
+level uses Wilson's ends (E. B. Wilson, JASA 22 (1927) 209–212) instead, because they have a closed
+formula for every z and are nearly the same.
 
-Beside a margin (is a difference within, is it beyond, and which fall could be seen) tests are
-one-sided, by the same interval: the p-value of "the difference is above b" is half the level at
-which MOVER's interval begins to hold b. Two models are alike within a margin m if both one-sided
-tests say so, of "above −m" and of "below m": the larger p-value counts (D. J. Schuirmann, J.
-Pharmacokinetics and Biopharmaceutics 15 (1987) 657–680).
+Tests against a margin (equivalence, drop beyond a margin, detectable drop) are one-sided and use
+the same interval. The p-value of "the difference is above b" is half the significance level at
+which one end of the interval reaches b. Two models are equivalent within a margin m if both
+one-sided tests ("above −m" and "below m") are significant, so the larger p-value counts (D. J.
+Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15 (1987) 657–680).
 """
 
 import math
@@ -34,182 +38,240 @@ from numpy.typing import NDArray
 
 from pipeline.statistics.intervals import RELATIVE_ROUNDING
 
-# How surprising a sum of differences is, if each could as well have had the other sign.
+# The sign-flip test.
 #
-# Two models that behave alike give each setting's difference x either sign with equal probability.
+# If two models behave alike, each setting's difference x has either sign with equal probability.
 # The sum T of x is compared with S = Σ ±x over all patterns of signs: mid-p = P(|S| > |T|) + ½
-# P(|S| = |T|). With one item a setting it is McNemar's mid-p test (M. W. Fagerland, S. Lydersen and
-# P. Laake, BMC Med. Res. Methodol. 13 (2013) 91). Nothing is drawn, so p depends on nothing but x.
+# P(|S| = |T|). With one item per setting this is McNemar's mid-p test (M. W. Fagerland, S. Lydersen
+# and P. Laake, BMC Med. Res. Methodol. 13 (2013) 91). The test uses no random numbers, so p depends
+# only on x.
 #
-# Few settings of unlike sizes have few patterns, and all are counted: each half's sums, sorted, and
-# then pairs of them (E. Horowitz and S. Sahni, Journal of the ACM 21 (1974) 277–292). Of more, the
-# tail is found from S's characteristic function (J. Gil-Pelaez, Biometrika 38 (1951) 481–482). With
-# z = c + it and exp K(z) = Π cosh(zx),
+# If there are few settings, all patterns are counted: the sums of each half are sorted and then
+# paired (E. Horowitz and S. Sahni, Journal of the ACM 21 (1974) 277–292). If there are more, the
+# tail is computed from the characteristic function of S (J. Gil-Pelaez, Biometrika 38 (1951)
+# 481–482). With z = c + it and exp K(z) = Π cosh(zx),
 #
 #     P(S > T) + ½ P(S = T) = 1/π ∫ Re exp(K(z) − zT) / z dt,  t from 0 to ∞
 #
-# for any c > 0. Where K'(c) = T the integrand is as small as the tail, so no digits are lost (R.
-# Lugannani and S. Rice, Advances in Applied Probability 12 (1980) 475–490). The integral is a sum
-# over t = 0, Δ, 2Δ, …, with half of the first. Such a sum takes S for S ± 2π/Δ (R. B. Davies,
-# Biometrika 60 (1973) 415–417), so Δ is small enough to make that 10⁻¹² of the tail. Where all sums
-# are steps of s apart, ½ s / tanh(½ s z) in place of 1 / z makes it exact.
+# for any c > 0. If K'(c) = T (the saddle point), the integrand is as small as the tail, so no
+# digits are lost (R. Lugannani and S. Rice, Advances in Applied Probability 12 (1980) 475–490). The
+# integral is computed as a sum over t = 0, Δ, 2Δ, …, with half of the first term. Such a sum
+# confuses S with S ± 2π/Δ (R. B. Davies, Biometrika 60 (1973) 415–417), so Δ is chosen so small
+# that the error is 10⁻¹² of the tail. If all sums lie on a lattice of width s, the sum is exact
+# with ½ s / tanh(½ s z) instead of 1 / z.
 #
-# Where no few settings weigh much, S is nearly normal. With n = (Σx²)² / Σx⁴ effective settings and
+# If no few settings dominate, S is nearly normal. With n = (Σx²)² / Σx⁴ effective settings and
 # Z = T / √Σx², p is the two-sided p-value of Z + (Z³ − 3Z) / 12n (E. A. Cornish and R. A. Fisher,
 # Revue de l'Institut International de Statistique 5 (1938) 307–320).
 
 Floats = NDArray[np.float64]
 
-EXACT_SETTINGS: Final = 24
-"""Up to so many settings all patterns are counted, where sums are not steps apart."""
-MANY_SETTINGS: Final = 300
-"""From so many effective settings on the sum is taken to be nearly normal."""
-# Sums that differ by no more than this share of the largest one are equal.
-_TIE: Final = 1e-9
-# A step is no smaller than this share of the largest difference.
-_LEAST_STEP: Final = 1e-3
-# What is left out of a tail is exp(−this) of it.
-_LEFT_OUT: Final = 30.0
-# Small differences count as normal noise that together have this share of n⁻¹: p is then within
-# .0001 of itself, and very many settings take no longer than few.
-_NOISE: Final = 3e-6
-# Off the steps, a sum has so many terms at most, unless it has come to its end: 2 % of p or less.
-_LEAST_TERMS, _MOST_NUMBERS, _AT_ONCE, _NOTHING = 256, 20_000, 32, 1e-12
-# Of more and smaller steps a sum is as good as without.
-_MOST_STEPS: Final = 500_000
-_STEPS, _CLOSE_flips = 30, 1e-3
+MAX_EXACT_SETTINGS: Final = 24
+"""Up to this number of settings all patterns are counted, unless the sums lie on a lattice."""
+MIN_NORMAL_SETTINGS: Final = 300
+"""From this number of effective settings on, the sum is treated as nearly normal."""
+# Sums are equal if they differ by at most this share of the largest sum.
+_TIE_TOLERANCE: Final = 1e-9
+# Minimum width of the lattice, as a share of the largest difference.
+_MIN_STEP: Final = 1e-3
+# The omitted share of a tail is exp(−this).
+_NEGLIGIBLE_EXPONENT: Final = 30.0
+# The smallest differences are replaced by normal noise, as long as their part of 1/n is at most
+# this share. This changes p by less than .0001, and keeps the time short if there are many
+# settings.
+_MAX_NOISE_SHARE: Final = 3e-6
+# Without a lattice, the sum over t has at least the first number of terms, unless the terms become
+# smaller than the last number before. The error is at most 2 % of p.
+_MIN_TERMS, _MAX_ARRAY_SIZE, _MIN_BATCH_TERMS, _NEGLIGIBLE_TERM = 256, 20_000, 32, 1e-12
+# With a larger lattice (terms times sizes), the sum without a lattice is as good.
+_MAX_LATTICE_SIZE: Final = 500_000
+_NEWTON_ITERATIONS, _NEWTON_TOLERANCE = 30, 1e-3
 
 
-def sign_flip_p(x: Floats) -> float:
-    """The mid-p value, in 0..1, of the sum of what settings add to a difference; 1 if nothing."""
-    size = np.abs(x)
-    largest = float(size.max(initial=0.0))
-    # What is left of two terms that cancel is no difference.
-    size[size <= _TIE * largest] = 0.0
-    total, most, n = abs(float(x.sum())), float(size.sum()), np.count_nonzero(size)
-    if n == 0:
+def sign_flip_p_value(x: Floats) -> float:
+    """Return the p-value of the test that flips the signs of the settings' differences.
+
+    The test compares the sum of the differences with the sums over all patterns of signs. The
+    p-value is a two-sided mid-p value.
+
+    Args:
+        x: One number per setting: what the setting adds to the difference of two models' values.
+
+    Returns:
+        The p-value, between 0 and 1; 1 if no setting differs.
+
+    References:
+        Fagerland, Lydersen and Laake (2013); the method is described at the top of this module.
+    """
+    magnitudes = np.abs(x)
+    largest = float(magnitudes.max(initial=0.0))
+    # The rounding error of two terms that cancel is not a difference.
+    magnitudes[magnitudes <= _TIE_TOLERANCE * largest] = 0.0
+    total, max_sum, n_nonzero = (
+        abs(float(x.sum())),
+        float(magnitudes.sum()),
+        np.count_nonzero(magnitudes),
+    )
+    if n_nonzero == 0:
         return 1.0
-    squares = size**2
+    squares = magnitudes**2
     variance = float(squares.sum())
     n_effective = variance**2 / float((squares * squares).sum())
-    # Where a game is one trial, all are of one size, and p is exact however many there are.
-    if n_effective >= MANY_SETTINGS and n * largest - most > _TIE * most:
+    # If every game is one trial, all differences have one size, and p can be exact for any number.
+    if (
+        n_effective >= MIN_NORMAL_SETTINGS
+        and n_nonzero * largest - max_sum > _TIE_TOLERANCE * max_sum
+    ):
         z = total / math.sqrt(variance)
         return math.erfc((z + (z**3 - 3 * z) / (12 * n_effective)) / math.sqrt(2))
-    if total >= most * (1 - _TIE):
-        return 0.5**n
-    total = total / largest if total > most * _TIE else 0.0
-    sizes, counts = np.unique((size[size > 0] / largest).round(9), return_counts=True)
-    if step := _step(sizes):
-        above, equal = _tail((sizes / step).round(), counts, round(total / step), 2.0)
+    if total >= max_sum * (1 - _TIE_TOLERANCE):
+        return 0.5**n_nonzero
+    total = total / largest if total > max_sum * _TIE_TOLERANCE else 0.0
+    sizes, counts = np.unique((magnitudes[magnitudes > 0] / largest).round(9), return_counts=True)
+    if step := _common_divisor(sizes):
+        above, equal = _tail_probabilities((sizes / step).round(), counts, round(total / step), 2.0)
         return 1 - equal / 2 if total == 0 else min(1.0, 2 * above)
-    if n <= EXACT_SETTINGS:
-        return all_signs_p(x[size > 0])
-    return min(1.0, 2 * _tail(sizes, counts, total)[0])
+    if n_nonzero <= MAX_EXACT_SETTINGS:
+        return exact_sign_flip_p_value(x[magnitudes > 0])
+    return min(1.0, 2 * _tail_probabilities(sizes, counts, total)[0])
 
 
-def _step(sizes: Floats) -> float:
-    """The largest number of which all sizes are multiples, by Euclid's algorithm; 0 if too small.
+def _common_divisor(sizes: Floats) -> float:
+    """Return the largest number of which all sizes are multiples, or 0 if it is too small.
 
-    The largest size is 1.
+    The largest size is 1. The number is found by Euclid's algorithm.
     """
     step = 1.0
     for size in sizes:
-        rest = float(size)
-        while rest > _LEAST_STEP / 10:
-            rest, step = abs(step - rest * round(step / rest)), rest
-        if step < _LEAST_STEP:
+        remainder = float(size)
+        while remainder > _MIN_STEP / 10:
+            remainder, step = abs(step - remainder * round(step / remainder)), remainder
+        if step < _MIN_STEP:
             return 0.0
     multiples = sizes / step
-    return step if np.abs(multiples - multiples.round()).max() < _LEAST_STEP else 0.0
+    return step if np.abs(multiples - multiples.round()).max() < _MIN_STEP else 0.0
 
 
-def _tail(
+def _tail_probabilities(
     sizes: Floats, counts: NDArray[np.int64], total: float, step: float = 0.0
 ) -> tuple[float, float]:
-    """P(S > T) + ½ P(S = T), and P(S = T) if sums are steps apart, for so many of each size."""
-    variance, most = float(counts @ sizes**2), float(counts @ sizes)
-    is_noise = np.cumsum(counts * sizes**4) <= (0 if step else _NOISE * variance**2)
+    """Return P(S > T) + ½ P(S = T), and P(S = T) if the sums lie on a lattice of width `step`.
+
+    Args:
+        sizes: The distinct sizes of the differences.
+        counts: The number of differences of each size.
+        total: The observed sum T, not negative.
+        step: The distance between neighboring sums; 0 if the sums lie on no lattice.
+    """
+    variance, max_sum = float(counts @ sizes**2), float(counts @ sizes)
+    is_noise = np.cumsum(counts * sizes**4) <= (0 if step else _MAX_NOISE_SHARE * variance**2)
     noise = float(counts[is_noise] @ sizes[is_noise] ** 2)
     sizes, counts = sizes[~is_noise], counts[~is_noise]
-    best = _best_tilt(sizes, counts, noise, total)
-    surprise = best * total - _log_mean(best, sizes, counts, noise)
-    # Next to 0 the integrand has a pole.
-    tilt = max(best, 2 / math.sqrt(variance))
-    # S is no further off than a normal sum of its variance (W. Hoeffding, Journal of the American
-    # Statistical Association 58 (1963) 13–30).
-    far = tilt * variance + math.sqrt((tilt * variance) ** 2 + 2 * _LEFT_OUT * variance)
-    period = max((_LEFT_OUT + surprise) / tilt, min(most + step, far) - total)
-    n_terms = max(_LEAST_TERMS, _MOST_NUMBERS // len(sizes))
+    saddle_point = _saddle_point(sizes, counts, noise, total)
+    log_tail = saddle_point * total - _cumulant_function(saddle_point, sizes, counts, noise)
+    # The integrand has a pole at 0, so keep a distance from it.
+    tilt = max(saddle_point, 2 / math.sqrt(variance))
+    # The tail of S is not heavier than that of a normal variable with the same variance (W.
+    # Hoeffding, Journal of the American Statistical Association 58 (1963) 13–30).
+    max_distance = tilt * variance + math.sqrt(
+        (tilt * variance) ** 2 + 2 * _NEGLIGIBLE_EXPONENT * variance
+    )
+    period = max(
+        (_NEGLIGIBLE_EXPONENT + log_tail) / tilt, min(max_sum + step, max_distance) - total
+    )
+    n_terms = max(_MIN_TERMS, _MAX_ARRAY_SIZE // len(sizes))
     n_steps = math.ceil(period / (2 * step)) + 1 if step else 0
-    if 0 < n_steps * len(sizes) <= _MOST_STEPS:
+    if 0 < n_steps * len(sizes) <= _MAX_LATTICE_SIZE:
         n_terms, period = n_steps, (2 * n_steps - 1) * step
     else:
         step = 0.0
-    width, bent = 2 * math.pi / period, 1j * np.tanh(tilt * sizes)[:, np.newaxis]
+    width, tanh_sizes = 2 * math.pi / period, 1j * np.tanh(tilt * sizes)[:, np.newaxis]
     above = equal = 0.0
-    at_once = max(_AT_ONCE, _MOST_NUMBERS // len(sizes)) if step else _AT_ONCE
-    for start in range(0, n_terms, at_once):
-        t = width * np.arange(start, min(start + at_once, n_terms))
+    batch_size = max(_MIN_BATCH_TERMS, _MAX_ARRAY_SIZE // len(sizes)) if step else _MIN_BATCH_TERMS
+    for start in range(0, n_terms, batch_size):
+        t = width * np.arange(start, min(start + batch_size, n_terms))
         angles, z = np.outer(sizes, t), tilt + 1j * t
         # cosh(zx) = cosh(cx) · (cos(tx) + i tanh(cx) sin(tx))
-        factors = np.cos(angles) + bent * np.sin(angles)
+        factors = np.cos(angles) + tanh_sizes * np.sin(angles)
         if counts.max(initial=1) > 1:
             factors **= counts[:, np.newaxis]
         phi = factors.prod(axis=0) * np.exp(noise / 2 * (z**2 - tilt**2) - 1j * t * total)
         phi[t == 0] /= 2
         above += float((phi * step / 2 / np.tanh(step / 2 * z) if step else phi / z).real.sum())
         equal += float(phi.real.sum()) * step
-        if not step and np.abs(phi).max() < _NOTHING:
+        if not step and np.abs(phi).max() < _NEGLIGIBLE_TERM:
             break
-    scale = math.exp(_log_mean(tilt, sizes, counts, noise) - tilt * total) * width / math.pi
+    scale = (
+        math.exp(_cumulant_function(tilt, sizes, counts, noise) - tilt * total) * width / math.pi
+    )
     return scale * above, scale * equal
 
 
-def _best_tilt(sizes: Floats, counts: NDArray[np.int64], noise: float, total: float) -> float:
-    """c with K'(c) = T, nearly. By Newton's method: K' is concave, so that no step goes too far."""
-    tilt = total / (float(counts @ sizes**2) + noise)
-    for _ in range(_STEPS):
-        bent = np.tanh(tilt * sizes)
-        missing = total - float(counts @ (sizes * bent)) - noise * tilt
-        more = missing / (float(counts @ (sizes**2 * (1 - bent**2))) + noise)
-        tilt += more
-        if more <= _CLOSE_flips * tilt:
+def _saddle_point(sizes: Floats, counts: NDArray[np.int64], noise: float, total: float) -> float:
+    """Return the approximate solution c of K'(c) = T, by Newton's method.
+
+    K' is concave, so no step overshoots.
+    """
+    c = total / (float(counts @ sizes**2) + noise)
+    for _ in range(_NEWTON_ITERATIONS):
+        tanh_sizes = np.tanh(c * sizes)
+        gap = total - float(counts @ (sizes * tanh_sizes)) - noise * c
+        increment = gap / (float(counts @ (sizes**2 * (1 - tanh_sizes**2))) + noise)
+        c += increment
+        if increment <= _NEWTON_TOLERANCE * c:
             break
-    return tilt
+    return c
 
 
-def _log_mean(tilt: float, sizes: Floats, counts: NDArray[np.int64], noise: float) -> float:
-    """K(c), the logarithm of the mean of exp(cS)."""
-    c = tilt * sizes
-    log_cosh = c + np.log1p(np.exp(-2 * c)) - math.log(2)
-    return float(counts @ log_cosh) + noise * tilt**2 / 2
+def _cumulant_function(c: float, sizes: Floats, counts: NDArray[np.int64], noise: float) -> float:
+    """Return K(c), the logarithm of the mean of exp(cS)."""
+    scaled_sizes = c * sizes
+    log_cosh = scaled_sizes + np.log1p(np.exp(-2 * scaled_sizes)) - math.log(2)
+    return float(counts @ log_cosh) + noise * c**2 / 2
 
 
-def all_signs_p(x: Floats) -> float:
-    """The mid-p value of the sum, over all patterns of signs."""
+def exact_sign_flip_p_value(x: Floats) -> float:
+    """Return the mid-p value of the sum by counting all patterns of signs.
+
+    Args:
+        x: The nonzero differences, at most about `MAX_EXACT_SETTINGS`, because the time and memory
+            grow with 2^(n/2).
+
+    Returns:
+        The two-sided mid-p value.
+
+    References:
+        Horowitz and Sahni (1974).
+    """
     half = len(x) // 2
-    one, other = _all_sums(x[:half]), np.sort(_all_sums(x[half:]))
-    observed, slack = abs(float(x.sum())), _TIE * float(np.abs(x).sum())
-    # The sums of both halves are symmetric about 0: what is as far below it is as frequent.
-    least = observed - np.sort(one)
-    n_above = len(other) - np.searchsorted(other, least + slack, side="right")
-    n_from = len(other) - np.searchsorted(other, least - slack, side="left")
-    if observed <= slack:
-        # Then both tails begin at 0, and what is equal to 0 would be counted in both.
-        return 1.0 - float((n_from - n_above).sum()) / 2 / (len(one) * len(other))
-    return float((n_above + n_from).sum()) / (len(one) * len(other))
+    first_sums, second_sums = (
+        _sums_over_sign_patterns(x[:half]),
+        np.sort(_sums_over_sign_patterns(x[half:])),
+    )
+    observed, tolerance = abs(float(x.sum())), _TIE_TOLERANCE * float(np.abs(x).sum())
+    # The sums of both halves are symmetric about 0, so both tails have the same number of sums.
+    min_second_sums = observed - np.sort(first_sums)
+    n_above = len(second_sums) - np.searchsorted(
+        second_sums, min_second_sums + tolerance, side="right"
+    )
+    n_at_least = len(second_sums) - np.searchsorted(
+        second_sums, min_second_sums - tolerance, side="left"
+    )
+    if observed <= tolerance:
+        # Both tails begin at 0, so sums equal to 0 would be counted twice.
+        return 1.0 - float((n_at_least - n_above).sum()) / 2 / (len(first_sums) * len(second_sums))
+    return float((n_above + n_at_least).sum()) / (len(first_sums) * len(second_sums))
 
 
-def _all_sums(x: Floats) -> Floats:
-    """The sums over every pattern of signs."""
+def _sums_over_sign_patterns(x: Floats) -> Floats:
+    """Return the sum of ±x for every pattern of signs."""
     sums = np.zeros(1, np.float64)
     for value in x:
         sums = np.concatenate([sums + value, sums - value])
     return sums.astype(np.float64)
 
 
-# Many comparisons at once: p-values adjusted for their number, and groups not told apart.
+# Multiple comparisons: adjusted p-values and the compact letter display.
 
 
 @overload
@@ -217,63 +279,98 @@ def is_significant(p: float, confidence: float) -> bool: ...
 @overload
 def is_significant(p: pl.Expr, confidence: float) -> pl.Expr: ...
 def is_significant(p: float | pl.Expr, confidence: float) -> bool | pl.Expr:
-    """Whether a p-value tells apart at the level 1 − confidence: whether it is no larger.
+    """Return whether a p-value is significant, that is, at most 1 − confidence.
 
-    A last digit is no difference: 1 − 0.9 is a little less than 0.1, and 6 · 0.05 more than 0.3.
+    A relative rounding error is tolerated: in floats 1 − 0.9 is a little less than 0.1, and 6 ·
+    0.05 is more than 0.3.
+
+    Args:
+        p: The p-value, or an expression of p-values.
+        confidence: The confidence level, between 0 and 1.
+
+    Returns:
+        A boolean, or a boolean expression if `p` is an expression.
     """
     return p <= 1 - confidence + RELATIVE_ROUNDING
 
 
 def adjust_holm(p: pl.Expr, by: Sequence[str] = ()) -> pl.Expr:
-    """The p-values adjusted so that a family has a false alarm with the level's probability.
+    """Return p-values adjusted by Holm's method for the number of comparisons in a family.
 
-    `by` are the columns that tell families apart; nulls are of none. S. Holm, Scandinavian Journal
-    of Statistics 6 (1979) 65–70.
+    Args:
+        p: The unadjusted p-values; nulls are not counted and stay null.
+        by: The columns that identify a family; without columns all rows are one family.
+
+    Returns:
+        The adjusted p-values, at most 1.
+
+    References:
+        S. Holm, Scandinavian Journal of Statistics 6 (1979) 65–70.
     """
-    stepped = (p.count() - p.rank("min") + 1) * p
-    return stepped.cum_max().clip(upper_bound=1).over(by or pl.lit(0), order_by=p)
+    stepwise = (p.count() - p.rank("min") + 1) * p
+    return stepwise.cum_max().clip(upper_bound=1).over(by or pl.lit(0), order_by=p)
 
 
 def compact_letters(is_apart: NDArray[np.bool_]) -> list[str]:
-    """Letters for each of n things: two share one exactly where they are not told apart.
+    """Return the compact letter display: items share a letter unless they differ significantly.
 
-    `is_apart` says it of each pair, above its diagonal. By insertion and absorption: H.-P. Piepho,
-    J. Computational and Graphical Statistics 13 (2004) 456–466. Things are best given in order,
-    then `a` is the first's.
+    Args:
+        is_apart: A square matrix; the entries above the diagonal say which pairs differ
+            significantly.
+
+    Returns:
+        A string of letters for each item. The first item has the letter `a`, so sort the items by
+        their value before.
+
+    References:
+        The insert-and-absorb algorithm: H.-P. Piepho, J. Computational and Graphical Statistics 13
+        (2004) 456–466.
     """
     n = len(is_apart)
     columns: list[frozenset[int]] = [frozenset(range(n))] if n else []
-    for one, other in zip(*np.nonzero(np.triu(is_apart, 1)), strict=True):
+    for first, second in zip(*np.nonzero(np.triu(is_apart, 1)), strict=True):
         split: set[frozenset[int]] = set()
         for column in columns:
-            both = {int(one), int(other)} <= column
-            split |= {column - {int(one)}, column - {int(other)}} if both else {column}
+            has_both = {int(first), int(second)} <= column
+            split |= {column - {int(first)}, column - {int(second)}} if has_both else {column}
         columns = [column for column in split if not any(column < larger for larger in split)]
-    named = sorted(columns, key=sorted)
+    ordered = sorted(columns, key=sorted)
     return [
         "".join(
-            ascii_lowercase[place % 26] * (place // 26 + 1)
-            for place, column in enumerate(named)
-            if thing in column
+            ascii_lowercase[number % 26] * (number // 26 + 1)
+            for number, column in enumerate(ordered)
+            if item in column
         )
-        for thing in range(n)
+        for item in range(n)
     ]
 
 
-# Beyond it a normal p-value is 0.
-MOST_Z = 40.0
+# The p-value of a larger z is 0 in floats.
+MAX_Z = 40.0
 
 
 class Interval(NamedTuple):
-    """A value and the ends of its interval."""
+    """A value and its confidence interval.
+
+    Attributes:
+        value: The estimate.
+        low: The lower end of the interval.
+        high: The upper end of the interval.
+    """
 
     value: float
     low: float
     high: float
 
 
-class Part(NamedTuple):
-    """A term's share of the value's range, its ratio, and its own effective number of items."""
+class TermRate(NamedTuple):
+    """One term of a metric's value.
+
+    Attributes:
+        share: The term's share of the range of the value, between 0 and 1.
+        rate: The ratio of hits to counted items in the term.
+        effective_items: The effective number of items of the term.
+    """
 
     share: float
     rate: float
@@ -281,24 +378,28 @@ class Part(NamedTuple):
 
 
 class RateEstimate(NamedTuple):
-    """A value's share of its range, in 0..1, its effective number of items, that range, its terms.
+    """A metric's value as a rate between 0 and 1, with what is needed for its interval.
 
-    A value of one term needs none of `terms`.
+    Attributes:
+        rate: The value divided by its range.
+        effective_items: The effective number of items.
+        range: The largest value that the metric can have.
+        terms: The terms of the value; may be empty if there is only one.
     """
 
     rate: float
     effective_items: float
     range: float = 1.0
-    terms: tuple[Part, ...] = ()
+    terms: tuple[TermRate, ...] = ()
 
     @classmethod
     def of(cls, fields: dict[str, Any]) -> "RateEstimate":
-        """The rate of a row with these fields, its terms a list of such rows."""
-        terms = tuple(Part(**term) for term in fields["terms"])
+        """Create an estimate from a row with these fields; `terms` is a list of such rows."""
+        terms = tuple(TermRate(**term) for term in fields["terms"])
         return cls(fields["rate"], fields["effective_items"], fields["range"], terms)
 
     def at(self, rate: float) -> "RateEstimate":
-        """The same items at another rate, the terms' rates moved in proportion."""
+        """Return the estimate at another rate; the rates of its terms are scaled in proportion."""
         factor = rate / self.rate if self.rate > 0 else None
         terms = tuple(
             term._replace(rate=rate if factor is None else min(1.0, term.rate * factor))
@@ -307,72 +408,138 @@ class RateEstimate(NamedTuple):
         return self._replace(rate=rate, terms=terms)
 
     def interval(self, z: float) -> Interval:
-        """Its interval with Wilson's ends: as wide as its terms' own intervals make it."""
-        whole = wilson(self.rate, self.effective_items, z)
+        """Return the value and its Wilson interval at the normal quantile z, in the metric's unit.
+
+        The interval is at least as wide as MOVER's interval from the intervals of the terms.
+        """
+        interval = wilson(self.rate, self.effective_items, z)
         if len(self.terms) > 1:
-            ends = [(term.share, wilson(term.rate, term.effective_items, z)) for term in self.terms]
-            down = math.sqrt(sum((share * (part.value - part.low)) ** 2 for share, part in ends))
-            up = math.sqrt(sum((share * (part.high - part.value)) ** 2 for share, part in ends))
+            term_intervals = [
+                (term.share, wilson(term.rate, term.effective_items, z)) for term in self.terms
+            ]
+            down = math.sqrt(
+                sum(
+                    (share * (term_interval.value - term_interval.low)) ** 2
+                    for share, term_interval in term_intervals
+                )
+            )
+            up = math.sqrt(
+                sum(
+                    (share * (term_interval.high - term_interval.value)) ** 2
+                    for share, term_interval in term_intervals
+                )
+            )
             low, high = max(0.0, self.rate - down), min(1.0, self.rate + up)
-            whole = Interval(self.rate, min(whole.low, low), max(whole.high, high))
-        return Interval(*(self.range * end for end in whole))
+            interval = Interval(self.rate, min(interval.low, low), max(interval.high, high))
+        return Interval(*(self.range * end for end in interval))
 
 
 def wilson(rate: float, effective_items: float, z: float) -> Interval:
-    """Wilson's interval of a rate in 0..1 over an effective number of items."""
+    """Return Wilson's interval of a rate.
+
+    Args:
+        rate: The rate, between 0 and 1.
+        effective_items: The effective number of items.
+        z: The normal quantile of the interval, such as 1.96 for 95 %.
+
+    Returns:
+        The rate and the ends, between 0 and 1.
+
+    References:
+        E. B. Wilson, JASA 22 (1927) 209–212.
+    """
     n = effective_items
-    middle, spread = rate + z**2 / (2 * n), rate * (1 - rate) / n + z**2 / (4 * n**2)
+    center, variance = rate + z**2 / (2 * n), rate * (1 - rate) / n + z**2 / (4 * n**2)
     scale = 1 + z**2 / n
-    half = z * math.sqrt(max(0.0, spread))
-    low = 0.0 if rate <= 0 else (middle - half) / scale
-    return Interval(rate, low, 1.0 if rate >= 1 else (middle + half) / scale)
+    half_width = z * math.sqrt(max(0.0, variance))
+    low = 0.0 if rate <= 0 else (center - half_width) / scale
+    return Interval(rate, low, 1.0 if rate >= 1 else (center + half_width) / scale)
 
 
-def difference(a: RateEstimate, b: RateEstimate, z: float, correlation: float = 0.0) -> Interval:
-    """The difference A − B with MOVER's interval at z, of Wilson's ends."""
-    return mover(a.interval(z), b.interval(z), correlation)
+def wilson_difference_interval(
+    a: RateEstimate, b: RateEstimate, z: float, correlation: float = 0.0
+) -> Interval:
+    """Return the difference A − B with MOVER's interval from both Wilson intervals.
+
+    Args:
+        a: The rate of the first model.
+        b: The rate of the second model.
+        z: The normal quantile of the interval.
+        correlation: The correlation of both values.
+
+    Returns:
+        The difference and its interval, in the unit of the metric.
+    """
+    return mover_interval(a.interval(z), b.interval(z), correlation)
 
 
-def z_at(a: RateEstimate, b: RateEstimate, at: float, correlation: float = 0.0) -> float:
-    """The z at which the interval of the difference begins to hold the number `at`.
+def z_where_interval_reaches(
+    a: RateEstimate, b: RateEstimate, number: float, correlation: float = 0.0
+) -> float:
+    """Return the smallest z at which the interval of the difference A − B contains the number.
 
-    By Ridders' method (IEEE Transactions on Circuits and Systems 26 (1979) 979–980).
+    Args:
+        a: The rate of the first model.
+        b: The rate of the second model.
+        number: The number to contain, such as 0.
+        correlation: The correlation of both values.
+
+    Returns:
+        A z between 0 and `MAX_Z`; 0 if the difference equals the number.
+
+    References:
+        Ridders' method: IEEE Transactions on Circuits and Systems 26 (1979) 979–980.
     """
 
-    def room(z: float) -> float:
-        interval = difference(a, b, z, correlation)
-        return max(interval.low - at, at - interval.high)
+    def distance_beyond_end(z: float) -> float:
+        interval = wilson_difference_interval(a, b, z, correlation)
+        return max(interval.low - number, number - interval.high)
 
-    z, low, high, room_low = 0.0, 0.0, 1.0, room(0.0)
-    if room_low <= 0:
+    z_previous, low, high, distance_low = 0.0, 0.0, 1.0, distance_beyond_end(0.0)
+    if distance_low <= 0:
         return 0.0
-    # Ends within the range may come nearer to each other again for a larger z.
-    while (room_high := room(high)) > 0:
-        low, high, room_low = high, 2 * high, room_high
-        if low > MOST_Z:
-            return MOST_Z
+    # Double z until the interval contains the number. The ends are clipped to the range of the
+    # metric, so the interval may also become narrower as z grows.
+    while (distance_high := distance_beyond_end(high)) > 0:
+        low, high, distance_low = high, 2 * high, distance_high
+        if low > MAX_Z:
+            return MAX_Z
     for _ in range(60):
         middle = (low + high) / 2
-        half = room(middle)
-        new = middle + (middle - low) * half / math.sqrt(half**2 - room_low * room_high)
-        for one, of_one in ((middle, half), (new, room(new))):
-            if of_one > 0 and one > low:
-                low, room_low = one, of_one
-            elif of_one <= 0 and one < high:
-                high, room_high = one, of_one
-        if abs(new - z) < 1e-12:
+        distance_middle = distance_beyond_end(middle)
+        z_new = middle + (middle - low) * distance_middle / math.sqrt(
+            distance_middle**2 - distance_low * distance_high
+        )
+        for candidate, distance in ((middle, distance_middle), (z_new, distance_beyond_end(z_new))):
+            if distance > 0 and candidate > low:
+                low, distance_low = candidate, distance
+            elif distance <= 0 and candidate < high:
+                high, distance_high = candidate, distance
+        if abs(z_new - z_previous) < 1e-12:
             break
-        z = new
-    return min(new, MOST_Z)
+        z_previous = z_new
+    return min(z_new, MAX_Z)
 
 
-def p_of(z: float) -> float:
-    """The two-sided p-value of a normal z."""
+def two_sided_p_value(z: float) -> float:
+    """Return the two-sided p-value of a standard normal z."""
     return math.erfc(z / math.sqrt(2))
 
 
-def mover(a: Interval, b: Interval, correlation: float = 0.0) -> Interval:
-    """The difference A − B with its interval, from the intervals of both."""
+def mover_interval(a: Interval, b: Interval, correlation: float = 0.0) -> Interval:
+    """Return the difference A − B and its interval by the method MOVER.
+
+    Args:
+        a: The first value and its interval.
+        b: The second value and its interval.
+        correlation: The correlation of both values.
+
+    Returns:
+        The difference and its interval. A difference within the rounding error is set to 0.
+
+    References:
+        Newcombe (1998); Zou and Donner (2008).
+    """
     down_a, up_a, down_b, up_b = (
         a.value - a.low,
         a.high - a.value,
@@ -383,16 +550,26 @@ def mover(a: Interval, b: Interval, correlation: float = 0.0) -> Interval:
     if abs(difference) <= RELATIVE_ROUNDING * max(abs(a.value), abs(b.value)):
         difference = 0.0
 
-    def reach(one: float, other: float) -> float:
-        return math.sqrt(max(0.0, one**2 - 2 * correlation * one * other + other**2))
+    def half_width(distance_a: float, distance_b: float) -> float:
+        return math.sqrt(
+            max(0.0, distance_a**2 - 2 * correlation * distance_a * distance_b + distance_b**2)
+        )
 
-    return Interval(difference, difference - reach(down_a, up_b), difference + reach(up_a, down_b))
+    return Interval(
+        difference, difference - half_width(down_a, up_b), difference + half_width(up_a, down_b)
+    )
 
 
-def effective_settings(*deviations: Floats) -> float:
-    """How many settings of equal size have as much of the variance: 1 / Σ v².
+def effective_number_of_settings(*deviations: Floats) -> float:
+    """Return the number of equally variable settings that would have the same variance, 1 / Σ v².
 
-    v is a setting's share of Σ u², averaged over the models; 0 if nothing varies.
+    Args:
+        deviations: For each model one number per setting: the deviation u of its contribution from
+            the expectation.
+
+    Returns:
+        1 / Σ v², where v is a setting's share of Σ u², averaged over the models; 0 if all
+        deviations are 0.
     """
     squares = [u**2 / total for u in deviations if (total := float((u**2).sum())) > 0]
     if not squares:
@@ -401,30 +578,49 @@ def effective_settings(*deviations: Floats) -> float:
 
 
 def shrunk_correlation(u_a: Floats, u_b: Floats) -> float:
-    """The correlation of two models' contributions by setting, shrunk; 0 where one has none.
+    """Return the correlation of two models' contributions by setting, multiplied by (n−1)/(n+1).
 
-    The contributions are about their own means: u = Σ_k a_k (h − r·c) / C.
+    Args:
+        u_a: The deviations of the first model, one per setting: u = Σ_k a_k (h − r·c) / C.
+        u_b: The deviations of the second model in the same settings.
+
+    Returns:
+        The shrunk correlation, where n is the effective number of settings; 0 if one model does not
+        vary.
     """
-    spread = math.sqrt(float((u_a**2).sum()) * float((u_b**2).sum()))
-    if spread == 0:
+    norm = math.sqrt(float((u_a**2).sum()) * float((u_b**2).sum()))
+    if norm == 0:
         return 0.0
-    n = effective_settings(u_a, u_b)
-    # Rounding may leave one setting's share below 1.
-    return float((u_a * u_b).sum()) / spread * max(0.0, n - 1) / (n + 1)
+    n = effective_number_of_settings(u_a, u_b)
+    # A rounding error may make n a little less than 1.
+    return float((u_a * u_b).sum()) / norm * max(0.0, n - 1) / (n + 1)
 
 
 def p_above(a: RateEstimate, b: RateEstimate, bound: float, correlation: float = 0.0) -> float:
-    """The one-sided p-value of: A − B is above the bound."""
-    half = p_of(z_at(a, b, bound, correlation)) / 2
-    return half if a.range * a.rate - b.range * b.rate > bound else 1 - half
+    """Return the one-sided p-value of the claim that A − B is above the bound.
+
+    Args:
+        a: The rate of the first model.
+        b: The rate of the second model.
+        bound: The bound, in the unit of the metric.
+        correlation: The correlation of both values.
+    """
+    half_p = two_sided_p_value(z_where_interval_reaches(a, b, bound, correlation)) / 2
+    return half_p if a.range * a.rate - b.range * b.rate > bound else 1 - half_p
 
 
 def drop_p_value(
     new: RateEstimate, old: RateEstimate, margin: float, p: float, correlation: float = 0.0
 ) -> float:
-    """The one-sided p-value of: from old to new the value fell by more than the margin.
+    """Return the one-sided p-value of the claim that the value dropped by more than the margin.
 
-    A fall of that size is no less surprising than the difference itself, of two-sided p-value `p`.
+    Args:
+        new: The rate after the change.
+        old: The rate before the change.
+        margin: The margin, in the unit of the metric.
+        p: The two-sided p-value of the difference; the result is at least half of it, because a
+            drop beyond a margin is not less surprising than any difference.
+        correlation: The correlation of both values.
     """
     return max(p_above(old, new, margin, correlation), p / 2)
 
@@ -432,9 +628,22 @@ def drop_p_value(
 def equivalence_p_value(
     a: RateEstimate, b: RateEstimate, margin: float, correlation: float = 0.0
 ) -> float:
-    """The p-value of: A − B is within ± the margin."""
-    above = p_above(a, b, -margin, correlation)
-    return max(above, p_above(b, a, -margin, correlation))
+    """Return the p-value of the claim that A − B is between −margin and margin.
+
+    Args:
+        a: The rate of the first model.
+        b: The rate of the second model.
+        margin: The margin, in the unit of the metric.
+        correlation: The correlation of both values.
+
+    Returns:
+        The larger one of both one-sided p-values.
+
+    References:
+        Schuirmann (1987).
+    """
+    p_above_lower = p_above(a, b, -margin, correlation)
+    return max(p_above_lower, p_above(b, a, -margin, correlation))
 
 
 def minimum_detectable_drop(
@@ -446,30 +655,40 @@ def minimum_detectable_drop(
     power: float = 0.8,
     correlation: float = 0.0,
 ) -> float | None:
-    """The fall from B to A that a test of "fell by more than the margin" sees with `power`.
+    """Return the smallest drop from B to A that the test detects with probability `power`.
 
-    A fall d is seen so often where it is beyond the margin by the interval's reach at the level and
-    z of the power times its standard error, both at B's value and that value less d. None if even
-    a fall to 0 would not be.
+    The test is the one of `drop_p_value`. It detects a drop if the interval of the change lies
+    beyond the margin even after z(power) standard errors are added to its upper end.
+
+    Args:
+        a: The model after the change: its effective numbers of items; its rate is varied.
+        b: The rate before the change.
+        margin: The margin, in the unit of the metric.
+        level: The significance level of the one-sided test.
+        power: The probability of detection, between 0 and 1.
+        correlation: The correlation of both values.
+
+    Returns:
+        The drop in the unit of the metric; None if even a drop to 0 is not detected.
     """
     normal = NormalDist()
     z_level, z_power = normal.inv_cdf(1 - level), normal.inv_cdf(power)
-    before = b.range * b.rate
+    value_before = b.range * b.rate
 
-    def is_seen(fall: float) -> bool:
-        after = a.at(min(1.0, max(0.0, (before - fall) / a.range)))
-        change = difference(after, b, z_level, correlation)
-        error_a, error_b = (
+    def is_detected(drop: float) -> bool:
+        after = a.at(min(1.0, max(0.0, (value_before - drop) / a.range)))
+        change = wilson_difference_interval(after, b, z_level, correlation)
+        error_after, error_before = (
             rate.range * (rate.rate * (1 - rate.rate) / rate.effective_items) ** 0.5
             for rate in (after, b)
         )
-        variance = error_a**2 + error_b**2 - 2 * correlation * error_a * error_b
+        variance = error_after**2 + error_before**2 - 2 * correlation * error_after * error_before
         return change.high + z_power * math.sqrt(max(0.0, variance)) < -margin
 
-    low, high = 0.0, before
-    if not is_seen(high):
+    low, high = 0.0, value_before
+    if not is_detected(high):
         return None
     for _ in range(50):
         middle = (low + high) / 2
-        low, high = (low, middle) if is_seen(middle) else (middle, high)
+        low, high = (low, middle) if is_detected(middle) else (middle, high)
     return high

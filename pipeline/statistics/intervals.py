@@ -1,44 +1,49 @@
-"""Intervals of weighted sums of ratios: mid-p Clopper–Pearson, for an effective number of items.
+"""Confidence intervals of metric values, which are weighted sums of ratios over settings.
 
-What is independent is a cluster: a setting with all its games. For terms k of weight w_k, W = Σ w_k
-and a_k = w_k / W; cluster s has h hits of c counted items, and a term C items and the ratio
-r = H / C. In each stratum of two or more clusters, κ' = Σc² / (Σc)² of that stratum alone:
+Used by `statistics.pairs`, by the metrics and by the reports. The functions take frames of hits and
+counted items by cluster, and depend on no metric and no lake.
+
+The interval is the mid-p Clopper–Pearson interval for an effective number of items. The independent
+units are clusters: a cluster is a setting with all its games. The terms k have the weights w_k,
+with W = Σ w_k and a_k = w_k / W. Cluster s has h hits of c counted items; a term has C items and
+the ratio r = H / C. In each stratum of two or more clusters, κ' = Σc² / (Σc)² of that stratum
+alone:
 
     u = h − r·c
     e = (u − mean u of the stratum) / √(1 − κ')    (a stratum of one cluster: e = u)
     z_ks = Σ_strata e / C_k                        so that Σ_s z² is the ratio's variance v
-    κ_k = Σ_s c² / C²                              v / r(1−r), were the items of a cluster all alike
-    z_ks ← z_ks · √(κ_k r(1−r) / v)                where v is more than κ_k r(1−r)
+    κ_k = Σ_s c² / C²                              v / r(1−r), if all items of a cluster were equal
+    z_ks ← z_ks · √(κ_k r(1−r) / v)                if v is more than κ_k r(1−r)
     g_k = min(items in clusters with a hit, items in clusters with a miss) / (C κ_k)
     λ_k = g_k / (g_k + 1)
     y = Σ a_k r_k
     V = Σ_s (Σ_k a_k √λ_k z_ks)²,   K = Σ_s (Σ_k a_k √(1 − λ_k) c_ks / C_k)²
     1 / n = V / (y(1−y)) + K                       (y = 0 or 1: K)
 
-and the interval is W times that of `midp` for y of n = `effective_items`. With m clusters of one
-size, 1 / (1 − κ') is m / (m − 1), and g is a number of clusters. With one item a cluster it is the
-mid-p Clopper–Pearson interval itself.
-A cluster that feeds two terms adds their covariance, since it is squared after they are added up.
+The interval is W times the interval of `ends` for y and n = `effective_items`. With m clusters of
+equal size, 1 / (1 − κ') is m / (m − 1), and g is a number of clusters. With one item per cluster it
+is the ordinary mid-p Clopper–Pearson interval. If a cluster contributes to two terms, their
+covariance is included, because the contributions are added before they are squared.
 
-What a thin term does not show of its variance is taken from y(1−y) of the whole value. Where terms
-are of unlike rates that can be far off. So a value of several terms has an interval as wide as that
-of MOVER, too: from low_k and high_k, each term's own interval by the same formulas,
+A term with few clusters shows little of its variance, so y(1−y) of the whole value is used instead.
+This can be far off if the terms have different rates. Therefore the interval of a value of several
+terms is at least as wide as MOVER's interval, from the interval low_k, high_k of each term:
 
     low  ≤ y − √Σ_k (a_k (r_k − low_k))²,   high ≥ y + √Σ_k (a_k (high_k − r_k))²
 
 Example: one term, three clusters with 2 of 2, 1 of 2 and 0 of 2 hits. r = 1/2, u = 1, 0, −1;
-κ = κ' = 12/36 = 1/3; v = (1 + 0 + 1) / (2/3) / 36 = 1/12, which is κ r(1−r) = 1/12, too. Two
+κ = κ' = 12/36 = 1/3; v = (1 + 0 + 1) / (2/3) / 36 = 1/12, which equals κ r(1−r) = 1/12. Two
 clusters have a hit, two have a miss: g = min(4, 4) / (6 · 1/3) = 2 and λ = 2/3. 1 / n =
 2/3 · (1/12) / (1/4) + 1/3 · 1/3 = 1/3: the six items are worth three.
 
 Sources: n: L. Kish, Survey Sampling (1965); for proportions of clusters: J. N. K. Rao and A. J.
 Scott, Biometrics 48 (1992) 577–585, P. S. Kott, Survey Practice 10 (2017); Clopper–Pearson with
 such an n: E. L. Korn and B. I. Graubard, Survey Methodology 24 (1998) 193–201. A plain n
-undercovers where items cluster: C. Franco, R. Little, T. Louis and E. Slud, J. Survey Statistics
-and Methodology 7 (2019) 334–364. The weight λ, by which terms of few informative clusters lean on
-κ, is this project's own, as is 1 / (1 − κ'): both were chosen by simulation, see
-docs/statistics.md. MOVER: G. Y. Zou and A. Donner, Statistics in Medicine 27 (2008) 1693–1702; that
-the wider of both ends counts is this project's choice, too.
+undercovers if items cluster: C. Franco, R. Little, T. Louis and E. Slud, J. Survey Statistics
+and Methodology 7 (2019) 334–364. MOVER: G. Y. Zou and A. Donner, Statistics in Medicine 27 (2008)
+1693–1702. Three choices are this project's own and were checked by simulation, see
+docs/statistics.md: the weight λ, by which terms with few informative clusters rely on κ; the factor
+1 / (1 − κ'); and to take the wider one of both intervals.
 """
 
 import math
@@ -47,10 +52,11 @@ from statistics import NormalDist
 
 import polars as pl
 
-# The ends of mid-p Clopper–Pearson intervals; numbers of hits and items need not be whole.
+# Mid-p Clopper–Pearson intervals for numbers of hits and items that need not be integers.
 #
-# The upper end p for x hits of n items solves P(X < x) + ½ P(X = x) = (1 − confidence) / 2. X is
-# binomial; the incomplete beta function I continues its distribution. With q = 1 − p and a = n − x,
+# The upper end p for x hits of n items solves P(X < x) + ½ P(X = x) = (1 − confidence) / 2, where X
+# is binomial. The incomplete beta function I extends its distribution to real numbers. With
+# q = 1 − p and a = n − x,
 #
 #     P(X = x) = Γ(n+1) / (Γ(x+1) Γ(a+1)) · p^x q^a
 #     P(X ≤ x) = I_q(a, x+1) = P(X = x) · p / F,    F = 1 + k₁q / (1 + k₂q / (1 + …))
@@ -59,72 +65,92 @@ import polars as pl
 # The lower end is 1 − the upper end for the misses. For 0 hits the upper end is
 # 1 − (1 − confidence)^(1/n).
 #
-# Example: 1 hit of 2 items. q² + ½ · 2pq = q is to be .025: the ends are .025 and .975.
+# Example: 1 hit of 2 items. q² + ½ · 2pq = q must be .025, so the ends are .025 and .975.
 #
 # Sources: G. Berry and P. Armitage, The Statistician 44 (1995) 417–423, for mid-p intervals; NIST
-# Digital Library of Mathematical Functions, 8.17.22, for the fraction. All ends are found at once,
-# by a few operations on whole columns. Neither scipy nor numpy is used: importing them would take
-# longer than all the rest.
+# Digital Library of Mathematical Functions, 8.17.22, for the continued fraction. All ends are
+# computed together by a few operations on whole columns. scipy and numpy are not used, because
+# importing them would take longer than everything else.
 
 ENDS = ("low", "high")
-# From Wilson's end, three steps of the third order come to the last digit.
-_STEPS = 3
+# Starting at Wilson's end, three steps of third order reach the last digit.
+_HALLEY_ITERATIONS = 3
 
 
 def ends(rate: pl.Expr, items: pl.Expr, confidence: float) -> pl.Expr:
-    """The interval of each rate in 0..1 over so many items, at least about one: low and high.
+    """Return the mid-p Clopper–Pearson interval of each rate.
 
-    They are right to 1e-11 for confidences from .5 on. At a rate of 0 or 1 they are exactly that.
+    Args:
+        rate: The rates, between 0 and 1.
+        items: The effective number of items of each rate, at least about 1.
+        confidence: The confidence level, between 0 and 1.
+
+    Returns:
+        A struct of `low` and `high`, between 0 and 1. Both are correct to 1e-11 for confidence
+        levels from .5 on. At a rate of 0 the lower end is exactly 0, and at a rate of 1 the upper
+        end is 1.
+
+    References:
+        Berry and Armitage (1995); see the formulas at the top of this module.
     """
 
-    def of_all(columns: Sequence[pl.Series]) -> pl.Series:
-        y, n = columns
-        hits, misses = y * n, (1 - y) * n
-        q = _missing(pl.concat([hits, misses]), pl.concat([misses, hits]), 1 - confidence)
-        high, low = 1 - q.head(len(y)), q.tail(len(y))
-        # At low confidence and less than one hit an end would be beyond the rate.
+    def compute_ends(columns: Sequence[pl.Series]) -> pl.Series:
+        rates, item_counts = columns
+        hits, misses = rates * item_counts, (1 - rates) * item_counts
+        misses_at_end = _one_minus_upper_end(
+            pl.concat([hits, misses]), pl.concat([misses, hits]), 1 - confidence
+        )
+        high, low = 1 - misses_at_end.head(len(rates)), misses_at_end.tail(len(rates))
+        # With a low confidence level and less than one hit, an end could lie beyond the rate.
         return pl.select(
-            low=pl.when(y > 0).then(pl.min_horizontal(low, y)).otherwise(0.0),
-            high=pl.when(y < 1).then(pl.max_horizontal(high, y)).otherwise(1.0),
+            low=pl.when(rates > 0).then(pl.min_horizontal(low, rates)).otherwise(0.0),
+            high=pl.when(rates < 1).then(pl.max_horizontal(high, rates)).otherwise(1.0),
         ).to_struct()
 
     return pl.map_batches(
-        [rate, items], of_all, return_dtype=pl.Struct(dict.fromkeys(ENDS, pl.Float64))
+        [rate, items], compute_ends, return_dtype=pl.Struct(dict.fromkeys(ENDS, pl.Float64))
     )
 
 
-def _missing(x: pl.Series, a: pl.Series, level: float) -> pl.Series:
-    """1 − the upper end of each, by Halley's method for the logarithm of the tail in t = log q.
+def _one_minus_upper_end(x: pl.Series, a: pl.Series, level: float) -> pl.Series:
+    """Return 1 − the upper end of each interval, for x hits and a misses.
 
-    Next to an end that is almost a straight line. With ρ = p / F − ½, the tail's share of P(X = x),
+    The equation is solved by Halley's method, for the logarithm of the tail as a function of
+    t = log q, which is almost a straight line near the solution. With ρ = p / F − ½, the tail
+    divided by P(X = x),
 
         g = log P(X = x) + log ρ − log (level / 2),    g' = (x q/p + a) / 2ρ
         g'' = g' (a + (1 − x) q/p − (a − x) q / (xq + ap) − g')
     """
     n, z = x + a, NormalDist().inv_cdf(1 - level / 2)
-    # The logarithm of the number of ways to choose x of n, less that of the tail.
+    # The logarithm of the binomial coefficient, minus the logarithm of the tail's probability.
     log = math.lgamma
     terms = zip(n.to_list(), x.to_list(), a.to_list(), strict=True)
     choose = [log(n + 1) - log(x + 1) - log(a + 1) for n, x, a in terms]
     constant = pl.Series(choose, dtype=pl.Float64) - math.log(level / 2)
-    # Many items and low confidence need more levels.
+    # Many items or a low confidence level need more levels.
     levels = min(500, int(16 + 8 * math.log2(max([2.0, *n.top_k(1)])) / z))
-    fraction = _fraction(x, a, levels)
-    # Wilson's end, written so that it loses no digits where there are few misses.
+    fraction = _continued_fraction(x, a, levels)
+    # Wilson's end, written so that no digits are lost if there are few misses.
     t = (a**2 / (n * (a + z**2 / 2 + z * (a * x / n + z**2 / 4).sqrt()))).log()
-    for _ in range(_STEPS):
+    for _ in range(_HALLEY_ITERATIONS):
         q = t.exp()
         p = 1 - q
         odds = q / p
-        rho = p * a / _value(fraction, a, q) - 0.5
+        rho = p * a / _evaluate_fraction(fraction, a, q) - 0.5
         g, slope = constant + x * p.log() + a * t + rho.log(), (x * odds + a) / (2 * rho)
         step, bend = g / slope, a + (1 - x) * odds - (a - x) * q / (x * q + a * p) - slope
         t = t - step / (1 - step * bend / 2)
     return t.exp()
 
 
-def _fraction(x: pl.Series, a: pl.Series, levels: int) -> list[tuple[pl.Series, pl.Series]]:
-    """N and the denominators of a·F = a + N₁q / (a+1 + N₂q / (a+2 + …)), which has no divisions."""
+def _continued_fraction(
+    x: pl.Series, a: pl.Series, levels: int
+) -> list[tuple[pl.Series, pl.Series]]:
+    """Return the numerators and denominators of a·F = a + N₁q / (a+1 + N₂q / (a+2 + …)).
+
+    This form of the continued fraction needs no divisions for its coefficients.
+    """
     n = x + a
     return [
         ((x + (1 - m)) * m if j == 2 * m else -(a + m) * (n + (1 + m)), a + j)
@@ -133,51 +159,62 @@ def _fraction(x: pl.Series, a: pl.Series, levels: int) -> list[tuple[pl.Series, 
     ]
 
 
-def _value(
+def _evaluate_fraction(
     fraction: Sequence[tuple[pl.Series, pl.Series]], a: pl.Series, q: pl.Series
 ) -> pl.Series:
-    """a·F at q, from its last level up."""
+    """Return a·F at q, evaluated from the last level upwards."""
     numerator, value = fraction[-1]
-    for above, denominator in reversed(fraction[:-1]):
+    for next_numerator, denominator in reversed(fraction[:-1]):
         value = denominator + numerator * q / value
-        numerator = above
+        numerator = next_numerator
     return a + numerator * q / value
 
 
-# Sums of floats that are the same in whatever order their rows come.
+# Sums of floats that do not depend on the order of the rows.
 #
-# Adding floats rounds, and rounding depends on the order, which threads and files change. So equal
-# lakes would give values that differ in their last digit.
+# Adding floats rounds, and the rounding depends on the order, which threads and files change.
+# Without these sums, equal lakes could give values that differ in their last digit.
 
-GRAIN = 2**26
+COARSE_GRID = 2**26
 SIGNIFICANT_DIGITS = 12
-"""So many digits of a value tell values apart: 1/5 + 2/5 is not 3/5 to the last one."""
+"""Values are compared in this number of digits, because 1/5 + 2/5 differs from 3/5 in the last."""
 RELATIVE_ROUNDING = 10.0**-SIGNIFICANT_DIGITS
-_FINEST = 2**60
+_FINE_GRID = 2**60
 
 
 def exact_sum(x: pl.Expr) -> pl.Expr:
-    """The sum of many numbers of about 1, such as hits, whatever their order.
+    """Return the sum of many numbers of about 1, such as hits, independent of the row order.
 
-    Each is split into a multiple of 1 / GRAIN and a small rest. Both parts have so few digits that
-    the sums of millions of them are exact; the result is rounded once. `sql/exact_sum.sql` is the
-    same in SQL.
+    Each number is split into a multiple of 1 / `COARSE_GRID` and a small rest. Both parts have so
+    few digits that the sums of millions of them are exact; the result is rounded once.
+
+    Args:
+        x: The numbers, of the magnitude of 1.
+
+    Returns:
+        An expression of the sum.
     """
-    coarse = (x * GRAIN).round() / GRAIN
+    coarse = (x * COARSE_GRID).round() / COARSE_GRID
     return coarse.sum() + (x - coarse).sum()
 
 
 def scaled_sum(x: pl.Expr) -> pl.Expr:
-    """The sum of few numbers of any size, whatever their order.
+    """Return the sum of a few numbers of any magnitude, independent of the order of the rows.
 
-    As shares of the largest they are split like above, the rests to 60 bits. To sort them first
-    would not do: polars takes out a sort before a sum.
+    The numbers are divided by the largest one and split as in `exact_sum`, with a remainder of 60
+    bits. Sorting the numbers first would not help, because polars removes a sort before a sum.
+
+    Args:
+        x: The numbers; nulls are ignored.
+
+    Returns:
+        An expression of the sum; 0 if no number differs from 0.
     """
     largest = x.abs().max()
     share = x / largest
-    coarse = (share * GRAIN).round() / GRAIN
-    rest = ((share - coarse) * _FINEST).round() / _FINEST
-    return pl.when(largest > 0).then(largest * (coarse.sum() + rest.sum())).otherwise(0.0)
+    coarse = (share * COARSE_GRID).round() / COARSE_GRID
+    remainder = ((share - coarse) * _FINE_GRID).round() / _FINE_GRID
+    return pl.when(largest > 0).then(largest * (coarse.sum() + remainder.sum())).otherwise(0.0)
 
 
 INTERVAL = pl.Schema(
@@ -197,9 +234,10 @@ RATE = pl.Schema(
         ),
     }
 )
-"""A value's interval, its share of its range, that range, and its terms' own."""
-LEAST_BESIDE, TIMES_AS_MANY = 10, 10
-"""A term is thin that has fewer effective settings, if another has so many times as many."""
+"""Columns of `rate_estimates`: the interval, the rate, the range of the value, and its terms."""
+MIN_SETTINGS_OF_UNEVEN_TERM, UNEVEN_TERM_RATIO = 10, 10
+"""A term has too few settings if it has fewer effective settings than the first number while
+another term has at least the second number of times as many."""
 _H, _C, _R, _A, _N = map(pl.col, ("h", "c", "r", "a", "n"))
 _Y = pl.col("y")
 _LOW, _HIGH = (pl.col("ends").struct[end] for end in ENDS)
@@ -208,12 +246,20 @@ _LOW, _HIGH = (pl.col("ends").struct[end] for end in ENDS)
 def confidence_intervals(
     sums: pl.LazyFrame, terms: pl.LazyFrame, by: Sequence[str], confidence: float
 ) -> pl.LazyFrame:
-    """A row for each group of `by`, with the columns of `INTERVAL`.
+    """Return the confidence interval of each group's value.
 
-    `sums`: `by`, stratum, cluster, term, h, c; rows of one cluster, stratum and term are added up.
-    `terms`: `by`, term, weight, counted; the value is the sum of weight × hits / counted. Groups
-    and terms of which nothing is counted in `sums` have no part. `effective_items` is a number of
-    items, not of games.
+    Args:
+        sums: The columns of `by`, then stratum, cluster, term, h (hits), c (counted items). Rows of
+            one cluster, stratum and term are added up.
+        terms: The columns of `by`, then term, weight, counted. The value of a group is the sum of
+            weight × hits / counted over its terms. A group or term without counted items in `sums`
+            is ignored.
+        by: The columns that identify a group.
+        confidence: The confidence level, between 0 and 1.
+
+    Returns:
+        One row per group with the columns `by` and those of `INTERVAL`: `ci_low` and `ci_high` in
+        the unit of the value, and `effective_items`, a number of items (not of games).
     """
     return rate_estimates(sums, terms, by, confidence).select(*by, *INTERVAL)
 
@@ -221,14 +267,23 @@ def confidence_intervals(
 def rate_estimates(
     sums: pl.LazyFrame, terms: pl.LazyFrame, by: Sequence[str], confidence: float
 ) -> pl.LazyFrame:
-    """A row for each group of `by`, with the columns of `RATE`: what its interval is made of.
+    """Return each group's confidence interval with the rate and the terms that it is made of.
 
-    The arguments are those of `intervals`.
+    Args:
+        sums: Hits and counted items by cluster, as in `confidence_intervals`.
+        terms: The weight of each term, as in `confidence_intervals`.
+        by: The columns that identify a group.
+        confidence: The confidence level, between 0 and 1.
+
+    Returns:
+        One row per group with the columns `by` and those of `RATE`.
     """
-    # The sum of the terms' reaches is no more than the whole range, but for a last digit.
+    # Rounding can move MOVER's ends beyond the range by a last digit, so they are clipped.
     low = pl.min_horizontal(_LOW, (_Y - pl.col("down")).clip(0))
     high = pl.max_horizontal(_HIGH, (_Y + pl.col("up")).clip(upper_bound=1))
-    of_groups = _groups(sums, terms, by, confidence).with_columns(ends=ends(_Y, _N, confidence))
+    groups = _group_estimates(sums, terms, by, confidence).with_columns(
+        ends=ends(_Y, _N, confidence)
+    )
     columns = {
         "ci_low": low * pl.col("range"),
         "ci_high": high * pl.col("range"),
@@ -237,130 +292,154 @@ def rate_estimates(
         "range": pl.col("range"),
         "terms": pl.col("parts"),
     }
-    return of_groups.select(*by, **columns).cast(RATE)
+    return groups.select(*by, **columns).cast(RATE)
 
 
-def _shares(cells: pl.LazyFrame, numbered: pl.LazyFrame, by: Sequence[str]) -> pl.LazyFrame:
-    """Of each k its group, C, r, its share `a` of the value's range, and that range."""
-    totals = cells.group_by("k").agg(r=exact_sum(_H) / _C.sum(), total=_C.sum())
-    # A denominator that is fixed beforehand makes of the ratio a part of itself. Others are the
-    # total, and the range has to be the value of hits alone to the last digit.
+def _term_shares(
+    sums_by_cell: pl.LazyFrame, numbered_terms: pl.LazyFrame, by: Sequence[str]
+) -> pl.LazyFrame:
+    """Return group, number of items, ratio r, and share `a` of the value's range for each term."""
+    totals = sums_by_cell.group_by("k").agg(r=exact_sum(_H) / _C.sum(), total=_C.sum())
+    # A fixed denominator can differ from the number of items, so the weight is scaled by their
+    # quotient. If both are equal, the quotient is exactly 1, so that the range equals the value of
+    # all hits to the last digit.
     weight = pl.col("weight") * (pl.col("total") / pl.col("counted"))
-    weighted = numbered.join(totals, on="k").with_columns(weight=weight)
-    whole, group = scaled_sum(pl.col("weight")), pl.col("k").min()
+    weighted = numbered_terms.join(totals, on="k").with_columns(weight=weight)
+    range_of_value, group = scaled_sum(pl.col("weight")), pl.col("k").min()
     if by:
-        whole, group = whole.over(by), group.over(by)
+        range_of_value, group = range_of_value.over(by), group.over(by)
     return weighted.select(
-        *by, "k", "r", "total", group=group, range=whole, a=pl.col("weight") / whole
+        *by,
+        "k",
+        "r",
+        "total",
+        group=group,
+        range=range_of_value,
+        a=pl.col("weight") / range_of_value,
     )
 
 
-def _clusters(cells: pl.LazyFrame, shares: pl.LazyFrame) -> pl.LazyFrame:
-    """h, c and z of each cluster and k."""
-    strata = cells.group_by("k", "stratum").agg(
+def _cluster_contributions(sums_by_cell: pl.LazyFrame, shares: pl.LazyFrame) -> pl.LazyFrame:
+    """Return h, c and the contribution z of each cluster to each term."""
+    strata = sums_by_cell.group_by("k", "stratum").agg(
         n=pl.len(),
         h_mean=exact_sum(_H) / pl.len(),
         c_mean=_C.sum() / pl.len(),
         kappa=(_C**2).sum() / _C.sum() ** 2,
     )
-    joined = cells.join(strata, on=["k", "stratum"], nulls_equal=True)
+    joined = sums_by_cell.join(strata, on=["k", "stratum"], nulls_equal=True)
     joined = joined.join(shares.select("k", "r", "total"), on="k")
     centred = (_H - pl.col("h_mean") - _R * (_C - pl.col("c_mean"))) / (1 - pl.col("kappa")).sqrt()
-    e = pl.when(_N > 1).then(centred).otherwise(_H - _R * _C)
+    deviation = pl.when(_N > 1).then(centred).otherwise(_H - _R * _C)
     return (
-        joined.with_columns(z=e / pl.col("total"))
+        joined.with_columns(z=deviation / pl.col("total"))
         .group_by("k", "cluster")
         .agg(h=exact_sum(_H), c=_C.sum(), z=exact_sum(pl.col("z")))
     )
 
 
-def _terms(clusters: pl.LazyFrame, shares: pl.LazyFrame) -> pl.LazyFrame:
-    """Of each k also its `own` effective number of items, and `of_z` and `of_c`, which z and c
-    are to be multiplied by before adding up."""
-    of_k = clusters.group_by("k").agg(
+def _term_variances(clusters: pl.LazyFrame, shares: pl.LazyFrame) -> pl.LazyFrame:
+    """Add to each term its effective number of items and the factors of z and c.
+
+    The factors multiply z and c of the clusters before these are added up over the terms.
+    """
+    term_sums = clusters.group_by("k").agg(
         v=scaled_sum(pl.col("z") ** 2),
         cc=(_C**2).sum(),
         with_hit=_C.filter(_H > 0).sum(),
         with_miss=_C.filter(_H < _C).sum(),
     )
-    total, v = pl.col("total"), pl.col("v")
-    kappa = pl.col("cc") / total**2
-    most = kappa * _R * (1 - _R)
-    g = pl.min_horizontal("with_hit", "with_miss") / (total * kappa)
-    bound = pl.when(v > most).then((most / v).clip(0)).otherwise(1.0)
-    observed = pl.when(g > 0).then(v * bound / (_R * (1 - _R))).otherwise(0.0)
-    return shares.join(of_k, on="k").with_columns(
-        own=(g + 1) / (g * observed + kappa),
-        of_z=_A * (g / (g + 1) * bound).sqrt(),
-        of_c=_A * (1 / (g + 1)).sqrt() / total,
+    n_items, v = pl.col("total"), pl.col("v")
+    kappa = pl.col("cc") / n_items**2
+    max_variance = kappa * _R * (1 - _R)
+    g = pl.min_horizontal("with_hit", "with_miss") / (n_items * kappa)
+    shrinkage = pl.when(v > max_variance).then((max_variance / v).clip(0)).otherwise(1.0)
+    observed_ratio = pl.when(g > 0).then(v * shrinkage / (_R * (1 - _R))).otherwise(0.0)
+    return shares.join(term_sums, on="k").with_columns(
+        n_effective=(g + 1) / (g * observed_ratio + kappa),
+        z_factor=_A * (g / (g + 1) * shrinkage).sqrt(),
+        c_factor=_A * (1 / (g + 1)).sqrt() / n_items,
     )
 
 
-def _groups(
+def _group_estimates(
     sums: pl.LazyFrame, terms: pl.LazyFrame, by: Sequence[str], confidence: float
 ) -> pl.LazyFrame:
-    """Of each group y, n, its range, its terms as `parts`, and how far these reach down and up."""
-    # Each of these is asked for twice; the optimizer does not always see it.
-    numbered = terms.sort(*by, "term").with_row_index("k").cache()
+    """Return y, n, range and terms of each group, and the distances of MOVER's ends from y."""
+    # Each of these frames is used twice; the optimizer does not always notice that.
+    numbered_terms = terms.sort(*by, "term").with_row_index("k").cache()
     # h and c by term number k, stratum and cluster.
-    cells = (
-        sums.join(numbered.select("k", *by, "term"), on=[*by, "term"], nulls_equal=True)
+    sums_by_cell = (
+        sums.join(numbered_terms.select("k", *by, "term"), on=[*by, "term"], nulls_equal=True)
         .group_by("k", "stratum", "cluster")
         .agg(h=exact_sum(_H), c=_C.sum().cast(pl.Float64))
         .filter(_C > 0)
         .cache()
     )
-    shares = _shares(cells, numbered, by).cache()
-    clusters = _clusters(cells, shares).cache()
-    of_terms_k = _terms(clusters, shares)
-    of_terms_k = of_terms_k.with_columns(ends=ends(_R, pl.col("own"), confidence)).cache()
+    shares = _term_shares(sums_by_cell, numbered_terms, by).cache()
+    clusters = _cluster_contributions(sums_by_cell, shares).cache()
+    term_estimates = _term_variances(clusters, shares)
+    term_estimates = term_estimates.with_columns(
+        ends=ends(_R, pl.col("n_effective"), confidence)
+    ).cache()
     spread = (
-        clusters.join(of_terms_k.select("k", "group", "of_z", "of_c"), on="k")
+        clusters.join(term_estimates.select("k", "group", "z_factor", "c_factor"), on="k")
         .group_by("group", "cluster")
-        .agg(z=exact_sum(pl.col("z") * pl.col("of_z")), c=exact_sum(_C * pl.col("of_c")))
+        .agg(z=exact_sum(pl.col("z") * pl.col("z_factor")), c=exact_sum(_C * pl.col("c_factor")))
         .group_by("group")
         .agg(V=scaled_sum(pl.col("z") ** 2), K=scaled_sum(_C**2))
     )
     has_hit, has_miss = (pl.col("with_hit") > 0).any(), (pl.col("with_miss") > 0).any()
-    # Decided by what was counted, since a sum of shares may be 1 but for its last digit.
+    # Decided by the counted items, because a sum of shares may differ from 1 in its last digit.
     y = pl.when(~has_miss).then(1.0).when(~has_hit).then(0.0).otherwise(scaled_sum(_A * _R))
-    of_group = of_terms_k.group_by("group").agg(
+    groups = term_estimates.group_by("group").agg(
         pl.col(*by, "range").first(),
         y=y,
         is_mixed=has_hit & has_miss,
         down=scaled_sum((_A * (_R - _LOW)) ** 2).sqrt(),
         up=scaled_sum((_A * (_HIGH - _R)) ** 2).sqrt(),
-        parts=pl.struct(share="a", rate="r", effective_items="own").sort_by("k"),
+        parts=pl.struct(share="a", rate="r", effective_items="n_effective").sort_by("k"),
     )
     observed = pl.when("is_mixed").then(pl.col("V") / (_Y * (1 - _Y))).otherwise(0.0)
-    return of_group.join(spread, on="group").with_columns(n=1 / (observed + pl.col("K")))
+    return groups.join(spread, on="group").with_columns(n=1 / (observed + pl.col("K")))
 
 
-# The area of a polygon of values on axes around a point, and its interval by the delta method.
+# The area of a radar chart's polygon, and its interval by the delta method.
 #
-# With n values m in percent, each beside the next one and the last beside the first,
+# With n values m in percent, in the order around the center (the last is next to the first),
 #
 #     A = ½ · sin(2π/n) · Σ m_i m_(i+1),   g_i = ∂A/∂m_i = ½ · sin(2π/n) · (m_(i−1) + m_(i+1))
 #
-# Near the values that were found, A moves like Σ g_i m_i, which is 2A there, since A is of degree
-# two. That is a weighted sum of the ratios of all values together, as a metric of several terms is.
-# So `interval` makes its interval, from what each setting adds to it over all values: a setting
-# whose games count for several of them adds their covariances. With its ends low and high,
+# Near the observed values, A changes like the linear function Σ g_i m_i, which has the value 2A
+# there, because A is of degree two. This is a weighted sum of ratios, like a metric of several
+# terms, so `confidence_intervals` computes its interval from the contributions of each setting to
+# all values. Covariances are included if games of a setting count for several values. With the ends
+# low and high of that interval, the interval of the area is
 #
-#     A in (low − A, high − A), and 0 at least
+#     (low − A, high − A), and at least 0
 #
-# Example: four values of 50 % have ½ · 4 · 50² = 5,000, half of the diagonals' product 100 · 100.
+# Example: four values of 50 % give ½ · 4 · 50² = 5,000, half of the diagonals' product 100 · 100.
 #
-# Source of the formula: arXiv 2311.08562, which draws seven metrics so. Coverage: simulated in
-# `simulations/areas.py`, see docs/statistics.md.
+# Source of the formula: arXiv 2311.08562, which plots seven metrics in this way. Coverage:
+# simulated in `simulations/areas.py`, see docs/statistics.md.
 
 PERCENT = 100.0
 
 
 def area(axes: Sequence[str]) -> pl.Expr:
-    """The area of the polygon of these columns, in square percent; null if one is null."""
-    products = [pl.col(one) * pl.col(other) for one, other in zip(axes, _next(axes), strict=True)]
-    return _scale(axes) * pl.sum_horizontal(products, ignore_nulls=False)
+    """Return the area of the polygon of these columns on the axes of a radar chart.
+
+    Args:
+        axes: The columns, in the order around the center. Values are between 0 and 1.
+
+    Returns:
+        An expression of the area in square percent; null if a column is null.
+    """
+    products = [
+        pl.col(axis) * pl.col(next_axis)
+        for axis, next_axis in zip(axes, _rotate_axes(axes), strict=True)
+    ]
+    return _area_factor(axes) * pl.sum_horizontal(products, ignore_nulls=False)
 
 
 def radar_areas(
@@ -372,31 +451,53 @@ def radar_areas(
     *,
     axes: Sequence[str],
 ) -> pl.DataFrame:
-    """A row for each group of `by`: area, ci_low, ci_high; the ends are null where all are 0.
+    """Return the area of each group's radar polygon with its confidence interval.
 
-    `values` has a column for each axis. `sums` and `terms` are those of `intervals`, with a
-    column `metric` that names the axis.
+    Args:
+        values: The columns of `by` and one column per axis, with values between 0 and 1.
+        sums: Hits and counted items as in `confidence_intervals`, with a column `metric` that names
+            the axis.
+        terms: The weights as in `confidence_intervals`, with a column `metric`.
+        by: The columns that identify a group.
+        confidence: The confidence level, between 0 and 1.
+        axes: The axes, in the order around the center.
+
+    Returns:
+        One row per group with the columns `by`, `area`, `ci_low` and `ci_high`, in square percent.
+        The ends are null if all values are 0. Groups without an area are left out.
+
+    References:
+        arXiv 2311.08562 for the area; see above for the interval.
     """
     slopes = [
-        (_scale(axes) * (pl.col(before) + pl.col(after))).alias(one)
-        for one, before, after in zip(axes, _next(axes, -1), _next(axes), strict=True)
+        (_area_factor(axes) * (pl.col(previous_axis) + pl.col(next_axis))).alias(axis)
+        for axis, previous_axis, next_axis in zip(
+            axes, _rotate_axes(axes, -1), _rotate_axes(axes), strict=True
+        )
     ]
-    found = values.select(*by, *slopes, area=area(axes)).drop_nulls("area")
-    slope = found.unpivot(axes, index=by, variable_name="metric", value_name="slope")
+    areas = values.select(*by, *slopes, area=area(axes)).drop_nulls("area")
+    slopes_by_axis = areas.unpivot(axes, index=by, variable_name="metric", value_name="slope")
     term = pl.format("{}: {}", "metric", "term")
-    linear = terms.join(slope.filter(pl.col("slope") > 0), on=[*by, "metric"], nulls_equal=True)
-    of_terms = linear.with_columns(term=term, weight=pl.col("weight") * pl.col("slope"))
-    of_sums = sums.with_columns(term=term)
-    ends = confidence_intervals(of_sums.lazy(), of_terms.lazy(), by, confidence).collect()
-    joined = found.join(ends, on=by, how="left", nulls_equal=True, maintain_order="left")
+    weighted_terms = terms.join(
+        slopes_by_axis.filter(pl.col("slope") > 0), on=[*by, "metric"], nulls_equal=True
+    )
+    polygon_terms = weighted_terms.with_columns(
+        term=term, weight=pl.col("weight") * pl.col("slope")
+    )
+    polygon_sums = sums.with_columns(term=term)
+    intervals = confidence_intervals(
+        polygon_sums.lazy(), polygon_terms.lazy(), by, confidence
+    ).collect()
+    joined = areas.join(intervals, on=by, how="left", nulls_equal=True, maintain_order="left")
     low, high = pl.col("ci_low") - pl.col("area"), pl.col("ci_high") - pl.col("area")
     return joined.select(*by, "area", ci_low=low.clip(0), ci_high=high)
 
 
-def _scale(axes: Sequence[str]) -> float:
+def _area_factor(axes: Sequence[str]) -> float:
+    """Return the factor ½ · sin(2π/n) in square percent."""
     return math.sin(2 * math.pi / len(axes)) / 2 * PERCENT**2
 
 
-def _next(axes: Sequence[str], step: int = 1) -> list[str]:
-    """Of each axis the one so many steps on, around the point."""
-    return [axes[(at + step) % len(axes)] for at in range(len(axes))]
+def _rotate_axes(axes: Sequence[str], step: int = 1) -> list[str]:
+    """Return the axes rotated by `step` positions, so that each is aligned with its neighbor."""
+    return [axes[(position + step) % len(axes)] for position in range(len(axes))]

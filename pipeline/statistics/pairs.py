@@ -1,21 +1,24 @@
-"""Pairs of models from sums by setting: the difference, its interval, p-value, and what was paired.
+"""Differences between pairs of models, and the number of settings that is needed to detect one.
 
-Where at least `LEAST_PAIRED` of what either model counted in each term is on settings of both, the
-comparison is paired, and all that is printed is about these common settings, with the same number
-of items for both models in each (`common`).
+Used by `reports.compare`, `reports.diff` and `reports.plan`. Takes frames of hits and counted items
+by setting, and the intervals and tests of `statistics.intervals` and `statistics.comparison`.
 
-p is that of flipped signs of what settings add to the difference (`flips`). The interval is
-MOVER's, of both models' intervals over the evened sums and the correlation of their contributions
-by setting. Where signs are no fair test of the values (`Common.is_uneven`), p is no less than the
-level at which this interval begins to hold 0.
+A comparison is paired if settings that both models played hold at least `MIN_SHARE_PAIRED` of the
+items that either model counted in each term. All reported numbers are then about these common
+settings, in which both models are given the same number of items (`CommonSettings`). p is the
+p-value of the sign-flip test over the settings. The interval is MOVER's, from both models'
+intervals over the common settings and the correlation of their contributions by setting. If the
+sign-flip test does not fit the values (`CommonSettings.is_uneven`), p is at least the significance
+level at which this interval reaches 0.
 
-Elsewhere the comparison is unpaired: the difference and MOVER's interval are those of the models'
-own values, and p is the level at which it begins to hold 0. Such levels are of Wilson's ends. Games
-that are the same for both, as in two states of a lake, correlate these values (`Common.tie`).
+Otherwise the comparison is unpaired: the difference and MOVER's interval are computed from all
+settings of each model, and p is the significance level at which the interval reaches 0, with
+Wilson's ends. Games that are identical for both, as in two states of a lake, correlate the values
+(`CommonSettings.tie`).
 
-So p can be another method than the interval, and near the level asked for one may hold 0 and the
-other not. Then the end next to 0 is moved to 0 or just beyond, and `ci_method` says so; the other
-end stays.
+So p and the interval can come from different methods, and near the confidence level one may include
+0 while the other does not. In this case the end next to 0 is moved to 0 or just beyond, and
+`ci_method` says so; the other end stays.
 """
 
 import math
@@ -32,53 +35,61 @@ from pipeline.statistics.comparison import (
     Floats,
     Interval,
     RateEstimate,
-    effective_settings,
+    effective_number_of_settings,
     is_significant,
-    mover,
-    p_of,
+    mover_interval,
     shrunk_correlation,
-    sign_flip_p,
-    z_at,
+    sign_flip_p_value,
+    two_sided_p_value,
+    z_where_interval_reaches,
 )
 from pipeline.statistics.intervals import (
-    LEAST_BESIDE,
+    MIN_SETTINGS_OF_UNEVEN_TERM,
     RATE,
-    TIMES_AS_MANY,
+    UNEVEN_TERM_RATIO,
     exact_sum,
     rate_estimates,
 )
 
-# What models counted by cell, and what two of them have in common: their contributions by setting.
+# The counts of models by cell, and the contributions of the settings that two models share.
 #
-# A cell is a term, a stratum and a cluster. Of each that both models have, h_A of c_A and h_B of
-# c_B:
+# A cell is a combination of term, stratum and cluster. In each cell that both models have, with h_A
+# hits of c_A items and h_B of c_B, the hits are weighted to the same number of items w:
 #
 #     w = (c_A + c_B) / 2,   h'_A = w h_A / c_A,   h'_B = w h_B / c_B
 #
-# so that both models have the same number of items w in each, however often either played it.
-# Setting s adds to the difference, over its cells of terms k, of share a_k of the metric's range,
+# so that it does not matter how often either model played the setting. Setting s adds to the
+# difference, summed over its cells of terms k with the share a_k of the metric's range,
 #
 #     x_s = Σ a_k · (h'_A − h'_B) / Σ_k w
 #
-# and a model's own contribution, about its ratio r_k and the mean of the stratum, is
+# and a model's own contribution, as a deviation from its ratio r_k and the mean of the stratum, is
 #
 #     u_s = Σ a_k · (e − mean e) / Σ_k w,   e = h' − r_k w
 #
-# Two states of one lake can hold the very same games. Their cells tell of no change, so they are
-# left out of what is common. But they tie the whole values to one another: if items are equally
-# variable, these correlate by √(p_A p_B), p being the share of a term's items that are the same in
-# both.
+# Two states of one lake can hold identical games. Cells with identical games show no change, so
+# they are excluded from the common cells. But they correlate the whole values: if all items are
+# equally variable, the correlation is √(p_A p_B), where p is the share of a term's items that are
+# identical.
 
 Ints = NDArray[np.int64]
 REPLAY_RATIO = 1.5
-"""So many times as many games of common settings as the other model: it replayed them."""
+"""A model replayed the common settings if it has this many times as many games of them."""
 _CELL = ("term", "stratum", "cluster")
 _C = pl.col("c")
 
 
-class Own(NamedTuple):
-    """What one model counted: its cells, in order, the weight and all items of each term, and how
-    many items a game has."""
+class ModelCounts(NamedTuple):
+    """What one model counted.
+
+    Attributes:
+        cell: The numbers of the cells in which the model counted items, in ascending order.
+        h: The hits in each of these cells.
+        c: The counted items in each of these cells.
+        weight: The weight of each term.
+        counted: The counted items of each term.
+        length: The mean number of items per game; 1 if the number of games is unknown.
+    """
 
     cell: Ints
     h: Floats
@@ -88,169 +99,217 @@ class Own(NamedTuple):
     length: float
 
 
-class Counted:
-    """What models counted, from the `sums` and `terms` of `intervals` by model, and `n_games`.
+class CountedCells:
+    """Hits and counted items of several models by cell.
 
-    `sums` may have `is_same`: whether the cell holds the same games for all models that have it.
-    `cells` has model, term, stratum, cluster, h, c, and of the term its weight and `counted`, all
-    that the cells have.
+    Attributes:
+        cells: A frame of model, term, stratum, cluster, h, c, and of the term its weight and
+            `counted`, the number of items that the model has in the cells of the term.
     """
 
     def __init__(
         self, sums: pl.LazyFrame, terms: pl.LazyFrame, n_games: Mapping[str, int] | None = None
     ) -> None:
-        known = sums if "is_same" in sums.collect_schema() else sums.with_columns(is_same=False)
-        by_cell = known.group_by("model", *_CELL).agg(
+        """Add up the hits and counted items by cell.
+
+        Args:
+            sums: The columns model, stratum, cluster, term, h and c, as in `confidence_intervals`.
+                An optional column `is_same` says that a cell holds the same games for all models
+                that have it.
+            terms: The columns model, term, weight and counted, as in `confidence_intervals`.
+            n_games: The number of games that each model counted, if known.
+        """
+        sums_with_flag = (
+            sums if "is_same" in sums.collect_schema() else sums.with_columns(is_same=False)
+        )
+        by_cell = sums_with_flag.group_by("model", *_CELL).agg(
             pl.col("is_same").any(), h=exact_sum(pl.col("h")), c=_C.sum()
         )
-        total = _C.sum().over("model", "term")
-        # In this order, since total and counted are mostly the same: their ratio is then 1 exactly.
-        weight = pl.col("weight") * (total / pl.col("counted"))
+        n_items = _C.sum().over("model", "term")
+        # The quotient comes first, because it is exactly 1 if both numbers are equal.
+        weight = pl.col("weight") * (n_items / pl.col("counted"))
         joined = by_cell.filter(_C > 0).join(terms, on=["model", "term"])
-        self.cells = joined.with_columns(weight=weight, counted=total).collect()
-        numbered = self.cells.with_columns(_numbers(self.cells[name]) for name in _CELL)
-        of_cell = numbered.group_by(_CELL).agg(pl.col("is_same").any()).sort(_CELL)
-        every = of_cell.with_row_index("cell")
-        self._every = _Keys(*(every[name].to_numpy() for name in _CELL))
-        self._is_same = every["is_same"].to_numpy()
-        parts = numbered.join(every, on=_CELL).sort("cell").partition_by("model", as_dict=True)
+        self.cells = joined.with_columns(weight=weight, counted=n_items).collect()
+        numbered = self.cells.with_columns(_encode_as_integers(self.cells[name]) for name in _CELL)
+        all_cells = numbered.group_by(_CELL).agg(pl.col("is_same").any()).sort(_CELL)
+        numbered_cells = all_cells.with_row_index("cell")
+        self._every = _CellKeys(*(numbered_cells[name].to_numpy() for name in _CELL))
+        self._is_same = numbered_cells["is_same"].to_numpy()
+        cells_by_model = (
+            numbered.join(numbered_cells, on=_CELL).sort("cell").partition_by("model", as_dict=True)
+        )
         self._own = {
-            str(model): self._of_model(part, (n_games or {}).get(str(model)))
-            for (model,), part in parts.items()
+            str(model): self._of_model(model_cells, (n_games or {}).get(str(model)))
+            for (model,), model_cells in cells_by_model.items()
         }
         self._spread: tuple[str | None, Floats] = (None, np.zeros(0))
 
-    def _of_model(self, part: pl.DataFrame, n_games: int | None) -> Own:
-        of_terms = np.zeros((2, self._every.term[-1] + 1))
-        of_terms[:, part["term"]] = part.select("weight", "counted").to_numpy().T
-        cell, h, c = (part[name].to_numpy() for name in ("cell", "h", "c"))
-        weight, counted = of_terms
-        return Own(cell, h, c, weight, counted, counted.sum() / n_games if n_games else 1.0)
+    def _of_model(self, model_cells: pl.DataFrame, n_games: int | None) -> ModelCounts:
+        values_by_term = np.zeros((2, self._every.term[-1] + 1))
+        values_by_term[:, model_cells["term"]] = (
+            model_cells.select("weight", "counted").to_numpy().T
+        )
+        cell, h, c = (model_cells[name].to_numpy() for name in ("cell", "h", "c"))
+        weight, counted = values_by_term
+        return ModelCounts(cell, h, c, weight, counted, counted.sum() / n_games if n_games else 1.0)
 
-    def common_settings(self, one: str, other: str) -> "Common":
-        """What the two have in common."""
-        own, others = self._own[one], self._own[other]
-        every, n_cells = self._every, len(self._every.term)
-        if len(own.cell) == len(others.cell) == n_cells and not self._is_same.any():
-            h, c = np.stack([own.h, others.h]), np.stack([own.c, others.c])
-            return Common((own, others), every, h, c)
-        if self._spread[0] != one:
-            # Over every cell: pairs come sorted by the first model.
-            self._spread = one, np.zeros((2, n_cells))
-            self._spread[1][:, own.cell] = own.h, own.c
-        both = np.stack([self._spread[1][:, others.cell], [others.h, others.c]], axis=1)
-        of_both, is_same = both[1, 0] > 0, self._is_same[others.cell]
-        is_common, same = of_both & ~is_same, of_both & is_same
-        cell, (h, c) = others.cell[is_common], both[:, :, is_common]
-        keys = _Keys(every.term[cell], every.stratum[cell], every.cluster[cell])
-        tie = 0.0  # as of all but two states of a lake, so nothing is added up for them
-        if same.any():
-            tie = _tie((own, others), every.term[others.cell[same]], both[1][:, same])
-        return Common((own, others), keys, h, c, tie)
+    def common_settings(self, first_model: str, second_model: str) -> "CommonSettings":
+        """Return what two models counted in the settings that both played."""
+        first, second = self._own[first_model], self._own[second_model]
+        numbered_cells, n_cells = self._every, len(self._every.term)
+        if len(first.cell) == len(second.cell) == n_cells and not self._is_same.any():
+            hits, items = np.stack([first.h, second.h]), np.stack([first.c, second.c])
+            return CommonSettings((first, second), numbered_cells, hits, items)
+        if self._spread[0] != first_model:
+            # Cached over all cells, because the pairs are sorted by their first model.
+            self._spread = first_model, np.zeros((2, n_cells))
+            self._spread[1][:, first.cell] = first.h, first.c
+        hits_and_items = np.stack([self._spread[1][:, second.cell], [second.h, second.c]], axis=1)
+        is_in_both, is_same = hits_and_items[1, 0] > 0, self._is_same[second.cell]
+        is_common, is_identical = is_in_both & ~is_same, is_in_both & is_same
+        cell, (hits, items) = second.cell[is_common], hits_and_items[:, :, is_common]
+        keys = _CellKeys(
+            numbered_cells.term[cell], numbered_cells.stratum[cell], numbered_cells.cluster[cell]
+        )
+        tie = 0.0  # Only two states of a lake have identical games.
+        if is_identical.any():
+            tie = _correlation_by_identical_games(
+                (first, second),
+                numbered_cells.term[second.cell[is_identical]],
+                hits_and_items[1][:, is_identical],
+            )
+        return CommonSettings((first, second), keys, hits, items, tie)
 
 
-def _tie(own: tuple[Own, Own], term: Ints, c: Floats) -> float:
-    """How both values go together by the cells that are the same: the mean over their terms."""
-    counted = np.stack([one.counted for one in own])
-    items = np.stack([np.bincount(term, of_one, counted.shape[1]) for of_one in c])
+def _correlation_by_identical_games(
+    counts: tuple[ModelCounts, ModelCounts], term: Ints, items_by_cell: Floats
+) -> float:
+    """Return the correlation of two models' values that is due to cells with identical games.
+
+    It is the mean over the terms of √(p_A p_B), where p is a model's share of items in such cells.
+    """
+    counted = np.stack([model_counts.counted for model_counts in counts])
+    items = np.stack(
+        [np.bincount(term, model_items, counted.shape[1]) for model_items in items_by_cell]
+    )
     shares = np.divide(items, counted, out=np.zeros_like(counted), where=counted > 0)
-    return float(np.average(np.sqrt(shares.prod(axis=0)), weights=own[0].weight + own[1].weight))
+    return float(
+        np.average(np.sqrt(shares.prod(axis=0)), weights=counts[0].weight + counts[1].weight)
+    )
 
 
-def _numbers(names: pl.Series) -> pl.Series:
-    """Numbers in the order of the names, which are sorted and joined much faster; 0 for null."""
-    texts = names.cast(pl.String)
-    number = texts.cast(pl.Enum(texts.drop_nulls().unique().sort())).to_physical()
+def _encode_as_integers(names: pl.Series) -> pl.Series:
+    """Encode names as integers in alphabetical order, 0 for null; integers are joined faster."""
+    strings = names.cast(pl.String)
+    number = strings.cast(pl.Enum(strings.drop_nulls().unique().sort())).to_physical()
     return (number.cast(pl.Int64) + 1).fill_null(0)
 
 
-class Common:
-    """What two models have in common, cell by cell: `h` of both, evened, of `w` items.
+class CommonSettings:
+    """What two models counted in the cells that both have, weighted to equal numbers of items.
 
-    `tie` is the correlation of their whole values by games that are the same.
+    Attributes:
+        h: The weighted hits of both models in each cell.
+        w: The number of items in each cell, the same for both models.
+        total: The sum of `w` in each term.
+        weight: The mean weight of both models for each term.
+        n_settings: The number of common settings.
+        share_paired: The smallest share of a term's items that either model counted in common
+            settings.
+        is_all: Whether both models counted exactly these items, so that the weighting changes
+            nothing.
+        is_replayed: Whether one model counted `REPLAY_RATIO` times as many games of a term in the
+            common settings as the other model.
+        tie: The correlation of the models' whole values that is due to identical games.
     """
 
     def __init__(
-        self, own: tuple[Own, Own], keys: "_Keys", h: Floats, c: Floats, tie: float = 0.0
+        self,
+        counts: tuple[ModelCounts, ModelCounts],
+        keys: "_CellKeys",
+        h: Floats,
+        c: Floats,
+        tie: float = 0.0,
     ) -> None:
         self.tie = tie
         self._keys, self._terms, self.n_settings = keys, keys.terms, keys.n_settings
         self.w = c.sum(axis=0) / 2
         self.h = self.w * h / c
-        of_term = keys.term[self._terms.starts]
+        term_of_run = keys.term[self._terms.starts]
         self.total = self._terms.run_sums(self.w)
-        self.weight = (own[0].weight + own[1].weight)[of_term] / 2
-        items = np.zeros((2, len(own[0].counted)))
-        items[:, of_term] = self._terms.run_sums(c)
+        self.weight = (counts[0].weight + counts[1].weight)[term_of_run] / 2
+        items = np.zeros((2, len(counts[0].counted)))
+        items[:, term_of_run] = self._terms.run_sums(c)
         shares = [
-            part[of.counted > 0] / of.counted[of.counted > 0]
-            for part, of in zip(items, own, strict=True)
+            common_items[model_counts.counted > 0] / model_counts.counted[model_counts.counted > 0]
+            for common_items, model_counts in zip(items, counts, strict=True)
         ]
         self.share_paired = float(np.concatenate(shares).min())
-        """The least share of a term's items that either model counted in common settings."""
-        is_whole = self.share_paired == 1 and (own[0].weight == own[1].weight).all()
+        """The smallest share of a term's items that either model counted in common settings."""
+        is_whole = self.share_paired == 1 and (counts[0].weight == counts[1].weight).all()
         self.is_all = bool(is_whole and (c[0] == c[1]).all())
-        """Whether both models counted just this, so that evening changes nothing."""
-        # To count games takes as long as all the sums, so their number is that of items, over those
-        # of a mean game of the model.
-        games = items[:, of_term] / [[one.length] for one in own]
+        """Whether both models counted exactly these items, so that weighting changes nothing."""
+        # Counting games would take as long as all the sums, so the number of games is estimated as
+        # the number of items divided by the model's mean number of items per game.
+        games = items[:, term_of_run] / [[model.length] for model in counts]
         self.is_replayed = bool((games.max(axis=0) >= REPLAY_RATIO * games.min(axis=0)).any())
 
     @property
     def is_uneven(self) -> bool:
-        """Whether one replayed, or a term has few settings beside another's.
+        """Whether one model replayed the settings, or one term has far fewer settings than another.
 
-        Then signs are no fair test of the values. The mean of ten games is rarely as far from the
-        truth as a single game is; and models that differ in two terms, in opposite directions, have
-        equal values, which few settings of one of the terms seldom show.
+        In both cases the sign-flip test does not fit the values. The mean of ten games is rarely as
+        far from the truth as a single game. And models that differ in two terms in opposite
+        directions can have equal values, which the few settings of one of the terms seldom show.
         """
         n = self.total**2 / self._terms.run_sums(self.w**2)
-        is_thin = n.min() < LEAST_BESIDE and n.max() >= TIMES_AS_MANY * n.min()
+        is_thin = n.min() < MIN_SETTINGS_OF_UNEVEN_TERM and n.max() >= UNEVEN_TERM_RATIO * n.min()
         return self.is_replayed or bool(is_thin)
 
     @property
     def setting_differences(self) -> Floats:
-        """What each setting adds to the difference."""
+        """What each setting adds to the difference of the values."""
         return self._by_setting(self.h[0] - self.h[1])
 
     @cached_property
     def u(self) -> tuple[Floats, Floats]:
-        """Each model's own contributions by setting."""
+        """Each model's contributions by setting, as deviations from their expectation."""
         terms, strata = self._terms, self._keys.strata
-        e = self.h - terms.spread(terms.run_sums(self.h) / self.total) * self.w
-        one, other = e - strata.spread(strata.run_sums(e) / strata.sizes)
-        return self._by_setting(one), self._by_setting(other)
+        deviations = self.h - terms.spread(terms.run_sums(self.h) / self.total) * self.w
+        first, second = deviations - strata.spread(strata.run_sums(deviations) / strata.sizes)
+        return self._by_setting(first), self._by_setting(second)
 
-    def _by_setting(self, values: Floats) -> Floats:
-        share = self._terms.spread(self.weight / self.total)
-        return np.bincount(self._keys.cluster, share * values)[self._keys.is_there].astype(
-            np.float64
-        )
+    def _by_setting(self, values_by_cell: Floats) -> Floats:
+        """Add up the values by setting, weighted by the share of their term."""
+        share_per_item = self._terms.spread(self.weight / self.total)
+        return np.bincount(self._keys.cluster, share_per_item * values_by_cell)[
+            self._keys.is_present
+        ].astype(np.float64)
 
     def weighted_cells(self) -> pl.DataFrame:
-        """Its cells, with those of each term its weight and all of its items, as `counted`."""
-        spread = self._terms.spread
+        """Return the common cells with the hits of both models, items, and weight of the term."""
+        repeat_by_term = self._terms.spread
         return pl.DataFrame(
             {
                 **{name: getattr(self._keys, name) for name in _CELL},
                 **{"h_one": self.h[0], "h_other": self.h[1], "c": self.w},
-                **{"weight": spread(self.weight), "counted": spread(self.total)},
+                **{"weight": repeat_by_term(self.weight), "counted": repeat_by_term(self.total)},
             }
         )
 
 
-class _Keys:
-    """Cells in order: those of a term are next to each other, and in it those of a stratum."""
+class _CellKeys:
+    """The keys of cells that are sorted by term, then by stratum."""
 
     def __init__(self, term: Ints, stratum: Ints, cluster: Ints) -> None:
         self.term, self.stratum, self.cluster = term, stratum, cluster
-        self.terms, self.strata = _Runs(term), _Runs(term, stratum)
-        self.is_there = np.bincount(cluster) > 0
-        self.n_settings = int(self.is_there.sum())
+        self.terms, self.strata = _EqualKeyRuns(term), _EqualKeyRuns(term, stratum)
+        self.is_present = np.bincount(cluster) > 0
+        self.n_settings = int(self.is_present.sum())
 
 
-class _Runs:
-    """Runs of equal keys."""
+class _EqualKeyRuns:
+    """Runs of consecutive cells that have equal keys."""
 
     def __init__(self, *keys: Ints) -> None:
         is_new = np.any([np.diff(key, prepend=-1) != 0 for key in keys], axis=0)
@@ -258,28 +317,32 @@ class _Runs:
         self.sizes = np.diff(self.starts, append=len(is_new))
 
     def run_sums(self, values: Floats) -> Floats:
+        """Return the sum of the values of each run."""
         return np.add.reduceat(values, self.starts, axis=-1) if len(self.starts) else values
 
     def spread(self, values: Floats) -> Floats:
+        """Repeat the value of each run for all cells of the run."""
         return np.repeat(values, self.sizes, axis=-1)
 
 
-# Where less is common, too much of what was played would not be in the difference.
-LEAST_PAIRED = 0.5
-# A p-value of flipped signs that does not even reach this tells nobody apart.
-_SURELY_APART = 0.8
-NEXT_TO_0 = 1e-9
-"""Where an end of an interval is put that p has beyond 0: next to it."""
-# Of all pairs that are worked out at once: more would take more memory.
-MOST_CELLS = 2_000_000
+# With a smaller share, the difference would ignore too many of the games.
+MIN_SHARE_PAIRED = 0.5
+# If the sign-flip test is not significant at this confidence level, the interval is not needed.
+_PRECHECK_CONFIDENCE = 0.8
+SMALLEST_NONZERO_END = 1e-9
+"""The distance from 0 of an interval end that is moved because p is significant."""
+# Maximum number of cells of the pairs that are computed together; it limits the memory.
+MAX_CELLS_PER_BATCH = 2_000_000
 PAIRED, UNPAIRED = "paired by setting", "unpaired"
 MOVER_METHOD = "MOVER"
 MOVED_LOW, MOVED_HIGH = (
     f"{MOVER_METHOD}, {end} end moved to agree with p" for end in ("low", "high")
 )
-"""How an interval was computed: an end that p has on the other side of 0 is moved there."""
-BASIS = pl.Struct({"one": pl.Struct(RATE), "other": pl.Struct(RATE), "correlation": pl.Float64()})
-"""What a difference and its interval are made of: both rates, and how they go together."""
+"""Values of `ci_method` if an end was moved to the side of 0 that agrees with p."""
+BASIS_TYPE = pl.Struct(
+    {"one": pl.Struct(RATE), "other": pl.Struct(RATE), "correlation": pl.Float64()}
+)
+"""Type of the column `basis`: both rates and their correlation, which the interval is made from."""
 DIFFERENCE_SCHEMA = pl.Schema(
     {
         "one": pl.String(),
@@ -293,14 +356,20 @@ DIFFERENCE_SCHEMA = pl.Schema(
         "n_settings": pl.Int64(),
         "share_paired": pl.Float64(),
         "is_replayed": pl.Boolean(),
-        "basis": BASIS,
+        "basis": BASIS_TYPE,
     }
 )
 _PAIR = ("one", "other")
 
 
 class PilotData(NamedTuple):
-    """What a plan knows of a pair: settings, effective settings, and their correlation."""
+    """What a pilot study says about a pair of models.
+
+    Attributes:
+        n_settings: The number of common settings.
+        n_effective: The effective number of settings.
+        correlation: The correlation of both models' contributions by setting.
+    """
 
     n_settings: int
     n_effective: float
@@ -316,155 +385,219 @@ def pairwise_differences(
     n_games: Mapping[str, int] | None = None,
     with_intervals: bool = True,
 ) -> pl.DataFrame:
-    """A row for each pair of models, in their order, with the columns of `DIFFERENCE`.
+    """Return the difference of each pair of models in one metric, with interval and p-value.
 
-    `sums` (model, stratum, cluster, term, h, c) and `terms` (model, term, weight, counted) are
-    those of `intervals` by model, of one metric. Both models of a pair have a value, of the same
-    terms. `n_games` are the games that each model counted, if that is known. `n_settings` are those
-    in common, `share_paired` the least share of a term's items that either model counted in them,
-    `basis` what the interval is made of. Without intervals, which take far longer than p-values, a
-    paired comparison may have no difference and no basis.
+    Args:
+        sums: The columns model, stratum, cluster, term, h and c, as in `confidence_intervals`; an
+            optional column `is_same` marks cells with identical games.
+        terms: The columns model, term, weight and counted, as in `confidence_intervals`.
+        pairs: Pairs of models. Both models have a value, with the same terms.
+        confidence: The confidence level, between 0 and 1.
+        n_games: The number of games that each model counted, if known.
+        with_intervals: Whether to compute intervals, which take far longer than p-values. Without
+            them, a paired comparison may have no difference and no basis.
+
+    Returns:
+        One row per pair, in the order of `pairs`, with the columns of `DIFFERENCE_SCHEMA`.
+        `n_settings` is the number of common settings, `share_paired` the smallest share of a term's
+        items that either model counted in them, and `basis` what the interval is computed from.
     """
-    counted = Counted(sums, terms, n_games)
-    # Only pairs without common settings ask for them.
-    own = cache(lambda: _rates(counted.cells, ["model"], confidence))
+    counted = CountedCells(sums, terms, n_games)
+    # Cached, because only some pairs need the rates over all settings of a model.
+    estimate_rates_by_model = cache(lambda: _estimate_rates(counted.cells, ["model"], confidence))
     n_models = max(1, counted.cells["model"].n_unique())
-    at_once = max(1, MOST_CELLS * n_models // max(1, counted.cells.height))
+    batch_size = max(1, MAX_CELLS_PER_BATCH * n_models // max(1, counted.cells.height))
     rows: list[tuple[Any, ...]] = []
-    for start in range(0, len(pairs), at_once):
-        tested = [_tested(counted, pair, confidence) for pair in pairs[start : start + at_once]]
-        asked = [one for one in tested if with_intervals or one.asks]
-        even = _even_rates([one.common for one in asked if not one.is_own], confidence)
-        for one in tested:
-            of_pair: Sequence[dict[str, Any]] = ()
-            if with_intervals or one.asks:
-                of_pair = [own()[model,] for model in one.pair] if one.is_own else next(even)
-            rows.append(_row(one, of_pair, confidence))
+    for start in range(0, len(pairs), batch_size):
+        batch = [
+            _test_pair(counted, pair, confidence) for pair in pairs[start : start + batch_size]
+        ]
+        pairs_with_rates = [
+            tested_pair for tested_pair in batch if with_intervals or tested_pair.needs_interval
+        ]
+        common_rates = _iter_common_rates(
+            [
+                tested_pair.common
+                for tested_pair in pairs_with_rates
+                if not tested_pair.uses_all_settings
+            ],
+            confidence,
+        )
+        for tested_pair in batch:
+            rates_of_pair: Sequence[dict[str, Any]] = ()
+            if with_intervals or tested_pair.needs_interval:
+                rates_of_pair = (
+                    [estimate_rates_by_model()[model,] for model in tested_pair.pair]
+                    if tested_pair.uses_all_settings
+                    else next(common_rates)
+                )
+            rows.append(_difference_row(tested_pair, rates_of_pair, confidence))
     return pl.DataFrame(rows, schema=DIFFERENCE_SCHEMA, orient="row")
 
 
 def pilot_data(
     sums: pl.LazyFrame, terms: pl.LazyFrame, pairs: Sequence[tuple[str, str]]
 ) -> list[PilotData]:
-    """Of each pair the settings in common, and how their contributions in these go together.
+    """Return the number of common settings of each pair and the correlation of the models in them.
 
-    The arguments are those of `differences`; the correlation is shrunk, and 0 without settings.
+    Args:
+        sums: Hits and counted items, as in `pairwise_differences`.
+        terms: The weight of each term, as in `pairwise_differences`.
+        pairs: Pairs of models.
+
+    Returns:
+        One item per pair. The correlation is shrunk; it is 0 without common settings.
     """
-    counted = Counted(sums, terms)
+    counted = CountedCells(sums, terms)
     return [
-        PilotData(common.n_settings, effective_settings(*common.u), shrunk_correlation(*common.u))
+        PilotData(
+            common.n_settings,
+            effective_number_of_settings(*common.u),
+            shrunk_correlation(*common.u),
+        )
         for common in (counted.common_settings(*pair) for pair in pairs)
     ]
 
 
-class _Tested(NamedTuple):
-    """A pair and the p-value of flipped signs, None where nothing is paired.
+class _TestedPair(NamedTuple):
+    """A pair of models with the result of the sign-flip test.
 
-    Whether p is to be no less than the level at which the interval begins to hold 0, is `asks`.
+    Attributes:
+        pair: The names of both models.
+        common: What both counted in common settings.
+        sign_flip_p: The p-value of the sign-flip test; None if the comparison is unpaired.
+        needs_interval: Whether p also depends on the interval.
     """
 
     pair: tuple[str, str]
-    common: Common
-    flipped: float | None
-    asks: bool
+    common: CommonSettings
+    sign_flip_p: float | None
+    needs_interval: bool
 
     @property
-    def is_own(self) -> bool:
-        """Whether the rates are the models' own: all of their items are common, or none counts."""
-        return self.flipped is None or self.common.is_all
+    def uses_all_settings(self) -> bool:
+        """Whether the rates are over all settings of each model, not only over the common ones."""
+        return self.sign_flip_p is None or self.common.is_all
 
 
-def _tested(counted: Counted, pair: tuple[str, str], confidence: float) -> _Tested:
+def _test_pair(counted: CountedCells, pair: tuple[str, str], confidence: float) -> _TestedPair:
+    """Test a pair with the sign-flip test if enough of its items are in common settings."""
     common = counted.common_settings(*pair)
-    if common.share_paired < LEAST_PAIRED:
-        return _Tested(pair, common, None, asks=True)
-    p = sign_flip_p(common.setting_differences)
-    asks = is_significant(p, min(_SURELY_APART, confidence)) and common.is_uneven
-    return _Tested(pair, common, p, asks)
+    if common.share_paired < MIN_SHARE_PAIRED:
+        return _TestedPair(pair, common, None, needs_interval=True)
+    p = sign_flip_p_value(common.setting_differences)
+    needs_interval = is_significant(p, min(_PRECHECK_CONFIDENCE, confidence)) and common.is_uneven
+    return _TestedPair(pair, common, p, needs_interval)
 
 
-def _row(row: _Tested, of_pair: Sequence[dict[str, Any]], confidence: float) -> tuple[Any, ...]:
-    """A row of `DIFFERENCE`, without an interval if both rates are not known."""
-    common, p = row.common, row.flipped or 0.0
+def _difference_row(
+    tested_pair: _TestedPair, rates: Sequence[dict[str, Any]], confidence: float
+) -> tuple[Any, ...]:
+    """Return a row of `DIFFERENCE_SCHEMA`; difference and interval are None without rates."""
+    common, p = tested_pair.common, tested_pair.sign_flip_p or 0.0
     basis: dict[str, Any] | None = None
     interval: tuple[Any, ...] = (None,) * 4
-    if of_pair:
-        correlation = common.tie if row.flipped is None else shrunk_correlation(*common.u)
-        basis = dict(zip(_PAIR, of_pair, strict=True)) | {"correlation": correlation}
-        if row.asks:
-            one, other, _ = rates_from_basis(basis)
-            p = max(p, p_of(z_at(one, other, 0.0, correlation)))
-        interval = _agreed(basis, p, confidence)
-    method = UNPAIRED if row.flipped is None else PAIRED
-    of_common = (common.n_settings, common.share_paired, common.is_replayed)
-    return (*row.pair, *interval, p, method, *of_common, basis)
+    if rates:
+        correlation = (
+            common.tie if tested_pair.sign_flip_p is None else shrunk_correlation(*common.u)
+        )
+        basis = dict(zip(_PAIR, rates, strict=True)) | {"correlation": correlation}
+        if tested_pair.needs_interval:
+            first, second, _ = rates_from_basis(basis)
+            p = max(p, two_sided_p_value(z_where_interval_reaches(first, second, 0.0, correlation)))
+        interval = _interval_consistent_with_p(basis, p, confidence)
+    method = UNPAIRED if tested_pair.sign_flip_p is None else PAIRED
+    pairing = (common.n_settings, common.share_paired, common.is_replayed)
+    return (*tested_pair.pair, *interval, p, method, *pairing, basis)
 
 
 def rates_from_basis(basis: dict[str, Any]) -> tuple[RateEstimate, RateEstimate, float]:
-    """Both rates that a difference is made of, and their correlation."""
+    """Return both rates of a difference, and their correlation, from the column `basis`.
+
+    Args:
+        basis: A value of the column `basis` of `pairwise_differences`.
+
+    Returns:
+        The rate of the first model, the rate of the second model, and their correlation.
+    """
     return RateEstimate.of(basis["one"]), RateEstimate.of(basis["other"]), basis["correlation"]
 
 
-def _agreed(basis: dict[str, Any], p: float, confidence: float) -> tuple[float, float, float, str]:
-    """MOVER's interval and its method, the end next to 0 on that side of it where p has it."""
-    one, other = (
+def _interval_consistent_with_p(
+    basis: dict[str, Any], p: float, confidence: float
+) -> tuple[float, float, float, str]:
+    """Return MOVER's interval and `ci_method`; the end next to 0 is moved if p disagrees."""
+    first, second = (
         Interval(side["rate"] * side["range"], side["ci_low"], side["ci_high"])
         for side in (basis["one"], basis["other"])
     )
-    value, low, high = mover(one, other, basis["correlation"])
+    value, low, high = mover_interval(first, second, basis["correlation"])
     is_apart = is_significant(p, confidence)
     if is_apart == (low > 0 or high < 0):
         return value, low, high, MOVER_METHOD
-    end = NEXT_TO_0 if is_apart else 0.0
+    moved_end = SMALLEST_NONZERO_END if is_apart else 0.0
     if value > 0:
-        return value, end, high, MOVED_LOW
-    # Not `-end`: that of 0 would be shown as if it were below 0.
-    return value, low, 0.0 - end, MOVED_HIGH
+        return value, moved_end, high, MOVED_LOW
+    # Subtracted from 0, because −0.0 would be displayed with a minus sign.
+    return value, low, 0.0 - moved_end, MOVED_HIGH
 
 
-def _rates(cells: pl.DataFrame, by: Sequence[str], confidence: float) -> dict[Any, dict[str, Any]]:
-    """The rate of each group, a row of `RATE`."""
+def _estimate_rates(
+    cells: pl.DataFrame, by: Sequence[str], confidence: float
+) -> dict[Any, dict[str, Any]]:
+    """Return a row of `RATE` for each group, by the values of its columns `by`."""
     terms = cells.select(*by, "term", "weight", "counted").unique()
-    of_groups = rate_estimates(cells.lazy(), terms.lazy(), by, confidence).collect()
-    rows = of_groups.select(RATE.names()).iter_rows(named=True)
-    return dict(zip(of_groups.select(by).iter_rows(), rows, strict=True))
+    estimates = rate_estimates(cells.lazy(), terms.lazy(), by, confidence).collect()
+    rows = estimates.select(RATE.names()).iter_rows(named=True)
+    return dict(zip(estimates.select(by).iter_rows(), rows, strict=True))
 
 
-def _even_rates(commons: Sequence[Common], confidence: float) -> Iterator[list[dict[str, Any]]]:
-    """Both sides' rates over what the two have in common, pair by pair."""
-    if not commons:
+def _iter_common_rates(
+    settings_of_pairs: Sequence[CommonSettings], confidence: float
+) -> Iterator[list[dict[str, Any]]]:
+    """Yield the rates of both models over their common settings, pair by pair."""
+    if not settings_of_pairs:
         return iter(())
     cells = pl.concat(
         common.weighted_cells().with_columns(pair=pl.lit(n, pl.UInt32))
-        for n, common in enumerate(commons)
+        for n, common in enumerate(settings_of_pairs)
     )
-    sides = pl.concat(cells.with_columns(side=pl.lit(side), h=f"h_{side}") for side in _PAIR)
-    rates_of = _rates(sides, ["pair", "side"], confidence)
-    return ([rates_of[n, side] for side in _PAIR] for n in range(len(commons)))
+    cells_by_side = pl.concat(
+        cells.with_columns(side=pl.lit(side), h=f"h_{side}") for side in _PAIR
+    )
+    rates = _estimate_rates(cells_by_side, ["pair", "side"], confidence)
+    return ([rates[n, side] for side in _PAIR] for n in range(len(settings_of_pairs)))
 
 
-# How many settings it takes to see a difference.
+# The number of settings that is needed to detect a difference.
 
 MAX_SETTINGS = 1_000_000
 
 
 def settings_needed(
     difference: float,
-    sd: float,
+    standard_deviation: float,
     *,
     power: float = 0.8,
     level: float = 0.05,
     is_paired: bool = True,
 ) -> int | None:
-    """Settings that each of two models has to play for a test to see the difference.
+    """Return the number of settings that each of two models must play to detect a difference.
 
-    `sd` is the standard deviation of a setting's difference if both play the same settings, else
-    that of a setting of one model; in the metric's unit, as is `difference`. By the power of the
-    t-test, paired or of two samples, two-sided; None past a million settings.
+    Args:
+        difference: The difference to detect, in the unit of the metric.
+        standard_deviation: The standard deviation of a setting's difference if both models play the
+            same settings, otherwise that of a setting of one model, in the unit of the metric.
+        power: The probability of detection, between 0 and 1.
+        level: The significance level of the two-sided test.
+        is_paired: Whether both models play the same settings (paired t-test) or not (two samples).
+
+    Returns:
+        The number of settings, at least 2; None if it is more than `MAX_SETTINGS`.
     """
-    if sd == 0:
+    if standard_deviation == 0:
         return 2
-    effect = abs(difference) / sd
+    effect = abs(difference) / standard_deviation
 
     def is_enough(n: int) -> bool:
         return power_of(n, effect, level, is_paired=is_paired) >= power
@@ -474,22 +607,44 @@ def settings_needed(
 
 
 def power_of(n: int, effect: float, level: float, *, is_paired: bool) -> float:
-    """The power of a two-sided t-test of n settings a model, an effect in standard deviations.
+    """Return the power of a two-sided t-test.
 
-    Less the other tail, a false alarm of the wrong sign: scipy's is NaN at many places, so that a
-    solver that adds it (such as that of statsmodels) ends anywhere at small levels.
+    The other tail (a significant result with the wrong sign) is left out, because scipy returns NaN
+    for it in many places, and a solver that adds it (such as that of statsmodels) fails at small
+    levels.
+
+    Args:
+        n: The number of settings per model, at least 2.
+        effect: The difference divided by the standard deviation of a setting.
+        level: The significance level.
+        is_paired: Whether both models play the same settings.
+
+    Returns:
+        The probability of a significant result, between 0 and 1.
     """
     from scipy.stats import nct, t
 
-    df, shift = (n - 1, math.sqrt(n)) if is_paired else (2 * n - 2, math.sqrt(n / 2))
-    return float(nct.sf(t.isf(level / 2, df), df, effect * shift))
+    df, noncentrality_per_effect = (
+        (n - 1, math.sqrt(n)) if is_paired else (2 * n - 2, math.sqrt(n / 2))
+    )
+    return float(nct.sf(t.isf(level / 2, df), df, effect * noncentrality_per_effect))
 
 
-def cautious_variance(variance: float, degrees: float, *, assurance: float = 0.8) -> float:
-    """A variance seen with so many degrees of freedom, raised to be mostly above the true one.
+def upper_bound_of_variance(variance: float, degrees: float, *, assurance: float = 0.8) -> float:
+    """Return a value that the true variance exceeds only with probability 1 − `assurance`.
 
-    variance × df / χ²₍₁₋assurance₎(df), with the probability `assurance`: a pilot's own variance
-    is too low in half of them (R. H. Browne, Statistics in Medicine 14 (1995) 1933–1940).
+    A pilot study's own variance is too low in half of all pilot studies.
+
+    Args:
+        variance: The variance that the pilot study observed.
+        degrees: Its degrees of freedom.
+        assurance: The probability that the result is above the true variance.
+
+    Returns:
+        variance × df / χ²₍₁₋assurance₎(df).
+
+    References:
+        R. H. Browne, Statistics in Medicine 14 (1995) 1933–1940.
     """
     from scipy.stats import chi2
 
@@ -497,12 +652,20 @@ def cautious_variance(variance: float, degrees: float, *, assurance: float = 0.8
 
 
 def degrees_of_freedom(pilot: PilotData) -> float:
-    """How well a pilot of n settings shows its variance: min(n − 1, 2 / (Σ v² − 1/n)).
+    """Return the degrees of freedom of a pilot study's variance: min(n − 1, 2 / (Σ v² − 1/n)).
 
-    v is a setting's share of the sum of squares. That sum has the squared coefficient of variation
-    Σ v² − 1/n, and χ² with d degrees of freedom has 2/d (F. E. Satterthwaite, Biometrics Bulletin 2
-    (1946) 110–114): n of them for normal differences, where Σ v² is about 3/n, and fewer for rare
-    ones. Settings that differ in nothing count in full.
+    v is a setting's share of the sum of squares. The squared coefficient of variation of that sum
+    is Σ v² − 1/n, and that of χ² with d degrees of freedom is 2/d. The result is about n for normal
+    differences, where Σ v² is about 3/n, and smaller for rare ones.
+
+    Args:
+        pilot: The number of settings and their effective number, 1 / Σ v².
+
+    Returns:
+        The degrees of freedom, at most n − 1; n − 1 if no setting varies.
+
+    References:
+        F. E. Satterthwaite, Biometrics Bulletin 2 (1946) 110–114.
     """
     n = pilot.n_settings
     excess = 1 / pilot.n_effective - 1 / n if pilot.n_effective else 0.0
@@ -540,28 +703,35 @@ def standard_deviation_per_setting(
     sides = sorted(zip((one, other), n_settings, strict=True), key=lambda side: side[0].rate)
 
     def variances(*rates: float) -> list[float]:
-        moved = zip(sides, rates, strict=True)
-        return [n * _smoothed_variance(value._replace(rate=rate)) for (value, n), rate in moved]
+        sides_at_rates = zip(sides, rates, strict=True)
+        return [
+            n * _smoothed_variance(value._replace(rate=rate)) for (value, n), rate in sides_at_rates
+        ]
 
     (low, _), (high, _) = sides
     observed = math.prod(variances(low.rate, high.rate))
-    apart = abs(difference) / one.range
-    down, up = max(0.0, high.rate - apart), min(1.0, low.rate + apart)
-    both = 0.0
+    rate_difference = abs(difference) / one.range
+    lowered_rate, raised_rate = (
+        max(0.0, high.rate - rate_difference),
+        min(1.0, low.rate + rate_difference),
+    )
+    max_variance = 0.0
     for rate_pair in (
-        (min(low.rate, down), max(high.rate, min(1.0, down + apart))),
-        (min(low.rate, max(0.0, up - apart)), max(high.rate, up)),
+        (min(low.rate, lowered_rate), max(high.rate, min(1.0, lowered_rate + rate_difference))),
+        (min(low.rate, max(0.0, raised_rate - rate_difference)), max(high.rate, raised_rate)),
     ):
-        of_rates = variances(*rate_pair)
-        # What settings have in common does not grow because the models are further apart.
-        shared = pilots[0].correlation * math.sqrt(min(observed, math.prod(of_rates)))
-        total = sum(of_rates)
-        both = max(both, total - 2 * shared if is_paired else total / 2)
-    return math.sqrt(cautious_variance(both, sum(map(degrees_of_freedom, pilots))))
+        rate_variances = variances(*rate_pair)
+        # The covariance does not grow if the rates are moved apart.
+        covariance = pilots[0].correlation * math.sqrt(min(observed, math.prod(rate_variances)))
+        variance_sum = sum(rate_variances)
+        max_variance = max(
+            max_variance, variance_sum - 2 * covariance if is_paired else variance_sum / 2
+        )
+    return math.sqrt(upper_bound_of_variance(max_variance, sum(map(degrees_of_freedom, pilots))))
 
 
 def _smoothed_variance(value: RateEstimate) -> float:
-    """A value's variance, at its rate with a hit and a miss more: at a ceiling it shows none."""
+    """Return the variance of a value, at the observed rate with one hit and one miss added."""
     n = value.effective_items
     rate = (value.rate * n + 1) / (n + 2)
     return value.range**2 * rate * (1 - rate) / n

@@ -1,14 +1,17 @@
-"""The odds of models on each side of games that have a hidden side, whoever they met.
+"""Ratings of models in games with a hidden side, from a logistic regression over all games.
 
-The logit of the hidden side's chance is that of the kind of game, plus the mean strength of the
-hidden seats, less the mean strength of the others. A node is a model on one of its sides, which has
-a strength of its own. Games that are separated have no say in the fit: those of a model that won
-all or none, of a kind of game that its hidden side always won or never, or of several together.
+Used by `reports.ratings`. The regression needs `statsmodels`, which comes with the extra `ratings`.
 
-The logistic regression is by `statsmodels`, which comes with the extra `ratings`. Its matrix may
-have columns that say the same together: then only some sums of coefficients are known.
-`are_compared` says of which two columns the difference is, and `Fit.sum` gives a sum that is known,
-with its standard error. A fit has an end if its rows overlap: see `overlapping`.
+The log odds that the hidden side wins are those of the game type, plus the mean strength of the
+hidden seats, minus the mean strength of the other seats. A node is a model on one side; it has a
+strength of its own. Games that are perfectly separated are left out of the fit: those of a model
+that won all or no games, of a game type that its hidden side always or never won, or of a
+combination of these.
+
+Columns of the design matrix may be linearly dependent. Then only some linear combinations of the
+coefficients are estimable: `is_difference_estimable` checks it for the difference of two
+coefficients, and `Fit.weighted_sum` returns an estimable combination with its standard error. A fit
+is finite if the rows overlap, see `rows_without_separation`.
 """
 
 import warnings
@@ -24,21 +27,26 @@ from pipeline.statistics.comparison import Floats
 from pipeline.vocabulary import Side
 
 _NODE = ["side", "model"]
-_ROUNDING, _NOTHING, _GAIN = 1e-8, 1e-11, 1e-3
+_ORTHOGONALITY_TOLERANCE, _EIGENVALUE_TOLERANCE, _MIN_SEPARATION = 1e-8, 1e-11, 1e-3
 _SIDE, _HIT, _GAME = pl.col("side"), pl.col("hit"), pl.col("game_id")
 _IS_HIDDEN = _SIDE == Side.HIDDEN
-_MOST, _LEAST = 12.0, 1e-6
-"""Logits beyond the first, and standard errors below the second, are not shown."""
-_LEFT_OUT = "all of its games are left out: their models or kinds foretell the results for certain"
-_BEYOND = "its odds are beyond what its games can tell"
-_TOGETHER = (
+_MAX_LOGIT, _MIN_STANDARD_ERROR = 12.0, 1e-6
+"""Ratings with a larger logit or a smaller standard error are not reported."""
+_REASON_SEPARATED = (
+    "all of its games are left out, because their models or game types predict the results "
+    "with certainty"
+)
+_REASON_EXTREME = "its odds are more extreme than its games can show"
+_REASON_ALWAYS_TOGETHER = (
     "its games do not separate it from another model, which was on the same side in all of them"
 )
-_WIDE = "its games do not separate it from others: its odds could be 1,000 times as high or as low"
-_ALIKE = "its results do not vary between settings, which gives no interval"
-_ONE_SETTING = "all of its games are of one setting, which gives no interval"
-_FEW = "there are too few games, or settings, for so many models"
-_ODDS = {
+_REASON_WIDE_INTERVAL = (
+    "its games do not separate it from others: its odds could be 1,000 times as high or as low"
+)
+_REASON_NO_VARIATION = "its results do not vary between settings, so there is no interval"
+_REASON_ONE_SETTING = "all of its games are of one setting, so there is no interval"
+_REASON_FEW_GAMES = "there are too few games or settings for this number of models"
+_ODDS_SCHEMA = {
     **dict.fromkeys(_NODE, pl.String()),
     "pool": pl.Int64(),
     **dict.fromkeys(("odds", "ci_low", "ci_high"), pl.Float64()),
@@ -47,56 +55,65 @@ _ODDS = {
 
 
 def rate_sides(seats: pl.DataFrame, confidence: float) -> pl.DataFrame:
-    """The ratings by the seats of games: a row for each model under test and its side.
+    """Return a rating for each tested model on each of its sides.
 
-    `seats` are rows of `players` with `hit`: 1 if the hidden side won the game, 0 if the other did,
-    1/2 for a tie.
+    Args:
+        seats: Rows of `players` with a column `hit`: 1 if the hidden side won the game, 0 if the
+            other side won, 1/2 for a tie.
+        confidence: The confidence level, between 0 and 1.
+
+    Returns:
+        One row per tested model and side, sorted by side, pool and rank: the columns of
+        `_ODDS_SCHEMA`, the numbers of games and settings, the share of the side in its worst and
+        best game (`least`, `most`), `rank` and `left_out`. `reason` says why a row has no odds.
     """
-    has_two = [pl.col(name).n_unique().over("game_id") > 1 for name in _NODE]
-    met = seats.filter(has_two)
-    of_models = _of_nodes(met.filter("is_tested"))
-    # The games that are not separated.
-    games_of, rows = _matrix(met, _of_nodes(met))
-    kept = games_of[overlapping(rows, games_of["hit"].to_numpy())]
-    counted = met.join(kept, on="game_id", how="semi")
-    odds = pl.DataFrame(list(_odds(counted, confidence)), schema=_ODDS)
-    # How many games of each kind are left out.
-    counts = (
-        met.join(counted, on="game_id", how="anti")
+    has_different_nodes = [pl.col(name).n_unique().over("game_id") > 1 for name in _NODE]
+    rated_seats = seats.filter(has_different_nodes)
+    tested_models = _summarize_nodes(rated_seats.filter("is_tested"))
+    # Only games that are not perfectly separated enter the fit.
+    games, rows = _design_matrix(rated_seats, _summarize_nodes(rated_seats))
+    games_in_fit = games[rows_without_separation(rows, games["hit"].to_numpy())]
+    fitted_seats = rated_seats.join(games_in_fit, on="game_id", how="semi")
+    odds = pl.DataFrame(list(_iter_odds(fitted_seats, confidence)), schema=_ODDS_SCHEMA)
+    # Count the games of each type that are left out.
+    omitted_games = (
+        rated_seats.join(fitted_seats, on="game_id", how="anti")
         .group_by(*_NODE, "game_type")
         .agg(text=pl.format("{} of ", _GAME.n_unique()))
         .sort("game_type")
     )
-    texts = counts.select(*_NODE, left_out=pl.col("text") + pl.col("game_type"))
-    left_out = texts.group_by(_NODE, maintain_order=True).agg(pl.col("left_out").str.join(", "))
+    count_texts = omitted_games.select(*_NODE, left_out=pl.col("text") + pl.col("game_type"))
+    left_out = count_texts.group_by(_NODE, maintain_order=True).agg(
+        pl.col("left_out").str.join(", ")
+    )
     has_odds = pl.col("odds").is_not_null()
-    which = pl.when(most=0).then(pl.lit("none")).when(least=1).then(pl.lit("all"))
-    swept = pl.format("it won {} of its games", which)
-    why = pl.coalesce("reason", swept, pl.lit(_LEFT_OUT))
-    place = pl.col("odds").rank("min", descending=True).over("side", "pool").cast(pl.Int64)
-    number = pl.col("pool").rank("dense").over("side").cast(pl.Int64)
+    none_or_all = pl.when(most=0).then(pl.lit("none")).when(least=1).then(pl.lit("all"))
+    reason_swept = pl.format("it won {} of its games", none_or_all)
+    reason_text = pl.coalesce("reason", reason_swept, pl.lit(_REASON_SEPARATED))
+    rank = pl.col("odds").rank("min", descending=True).over("side", "pool").cast(pl.Int64)
+    pool_number = pl.col("pool").rank("dense").over("side").cast(pl.Int64)
     return (
-        of_models.join(odds, on=_NODE, how="left", nulls_equal=True)
+        tested_models.join(odds, on=_NODE, how="left", nulls_equal=True)
         .join(left_out, on=_NODE, how="left", nulls_equal=True)
         .with_columns(
-            rank=place,
-            pool=number,
+            rank=rank,
+            pool=pool_number,
             left_out=pl.when(has_odds).then("left_out"),
-            reason=pl.when(~has_odds).then(why),
+            reason=pl.when(~has_odds).then(reason_text),
         )
         .sort(~_IS_HIDDEN, "pool", "rank", "model", nulls_last=True)
     )
 
 
-def _of_nodes(seats: pl.DataFrame) -> pl.DataFrame:
-    """side, model, n_games, n_settings, and the least and the most that the side got in a game."""
-    own = pl.when(_IS_HIDDEN).then(_HIT).otherwise(1 - _HIT)
+def _summarize_nodes(seats: pl.DataFrame) -> pl.DataFrame:
+    """Return n_games, n_settings, and the worst and best result of each node (`least`, `most`)."""
+    side_result = pl.when(_IS_HIDDEN).then(_HIT).otherwise(1 - _HIT)
     n_settings = pl.col("setting_id").n_unique().cast(pl.Int64)
     return (
         seats.group_by(_NODE)
         .agg(
-            least=own.min(),
-            most=own.max(),
+            least=side_result.min(),
+            most=side_result.max(),
             n_games=_GAME.n_unique().cast(pl.Int64),
             n_settings=n_settings,
         )
@@ -104,98 +121,106 @@ def _of_nodes(seats: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _odds(seats: pl.DataFrame, confidence: float) -> Iterator[dict[str, Any]]:
-    """The odds of every model on each of its sides, pool by pool; models not under test, too."""
+def _iter_odds(seats: pl.DataFrame, confidence: float) -> Iterator[dict[str, Any]]:
+    """Yield the odds of every node, pool by pool, also of models that are not tested."""
     if seats.is_empty():
         return
-    nodes = _of_nodes(seats)
-    games_of, rows = _matrix(seats, nodes)
-    hits = games_of["hit"].to_numpy()
-    clusters = games_of["setting_id"].rank("dense").to_numpy()
-    along = directions(rows)
-    is_enough = len(rows) > len(along) and len({*clusters}) > 1
-    fit = fitted(rows, along, hits, clusters) if is_enough else None
-    names = nodes["model"].to_list()
+    nodes = _summarize_nodes(seats)
+    games, rows = _design_matrix(seats, nodes)
+    hits = games["hit"].to_numpy()
+    clusters = games["setting_id"].rank("dense").to_numpy()
+    estimable_directions = row_space(rows)
+    is_enough = len(rows) > len(estimable_directions) and len({*clusters}) > 1
+    fit = fit_logistic_regression(rows, estimable_directions, hits, clusters) if is_enough else None
+    model_names = nodes["model"].to_list()
     tested = seats.filter("is_tested").select(*_NODE).unique()
-    together = _nodes_together(rows, nodes, tested)
-    for number, pool in enumerate(_pools(nodes, along), start=1):
-        own = rows[:, pool]
-        of_pool = rows[own.any(axis=1)]
-        mean = of_pool.mean(axis=0)
-        share, mean[pool] = mean[pool].sum(), 0
-        sign = 1 if share > 0 else -1
-        others = {names[one] for one in np.flatnonzero(of_pool.any(axis=0)) if one < len(names)}
-        others -= {names[one] for one in pool}
+    inseparable_nodes = _find_inseparable_nodes(rows, nodes, tested)
+    for number, pool in enumerate(_group_into_pools(nodes, estimable_directions), start=1):
+        pool_rows = rows[:, pool]
+        games_of_pool = rows[pool_rows.any(axis=1)]
+        mean = games_of_pool.mean(axis=0)
+        pool_share, mean[pool] = mean[pool].sum(), 0
+        sign = 1 if pool_share > 0 else -1
+        opponents = {
+            model_names[opponent]
+            for opponent in np.flatnonzero(games_of_pool.any(axis=0))
+            if opponent < len(model_names)
+        }
+        opponents -= {model_names[opponent] for opponent in pool}
         for node in pool:
             weights = mean.copy()
-            weights[node] = share
+            weights[node] = pool_share
             n_free = nodes["n_settings"][node] - 1
             logit, error = fit.weighted_sum(weights) if fit else (0.0, 0.0)
             spread = float(error * student.ppf((1 + confidence) / 2, max(1, n_free)))
-            reason = _without_odds(logit, error, spread, n_free) if fit else _FEW
-            reason = _TOGETHER if node in together else reason
-            ends = [sign * logit + by * spread for by in (0, -1, 1)]
+            reason = (
+                _reason_without_odds(logit, error, spread, n_free) if fit else _REASON_FEW_GAMES
+            )
+            reason = _REASON_ALWAYS_TOGETHER if node in inseparable_nodes else reason
+            ends = [sign * logit + direction * spread for direction in (0, -1, 1)]
             odds = [None if reason else float(np.exp(min(end, 700))) for end in ends]
             yield {
                 "side": nodes["side"][node],
-                "model": names[node],
+                "model": model_names[node],
                 "pool": None if reason else number,
                 **dict(zip(("odds", "ci_low", "ci_high"), odds, strict=True)),
-                "opponent": next(iter(others)) if len(others) == 1 else None,
+                "opponent": next(iter(opponents)) if len(opponents) == 1 else None,
                 "reason": reason,
             }
 
 
-def _nodes_together(rows: Floats, nodes: pl.DataFrame, tested: pl.DataFrame) -> set[int]:
-    """The tested nodes that were in the same games as another tested node of their side."""
+def _find_inseparable_nodes(rows: Floats, nodes: pl.DataFrame, tested: pl.DataFrame) -> set[int]:
+    """Return the tested nodes that played the same games as another tested node of their side."""
     is_in = rows[:, : nodes.height] != 0
-    games_of = [column.tobytes() for column in is_in.T]
-    same = (
+    games_of_nodes = [column.tobytes() for column in is_in.T]
+    nodes_with_same_games = (
         nodes.select(*_NODE)
         .with_row_index("node")
-        .with_columns(games=pl.Series(games_of, dtype=pl.Binary))
+        .with_columns(games=pl.Series(games_of_nodes, dtype=pl.Binary))
         .join(tested, on=_NODE, how="semi", nulls_equal=True)
         .filter(pl.len().over("side", "games") > 1)
     )
-    return {*same["node"]}
+    return {*nodes_with_same_games["node"]}
 
 
-def _without_odds(logit: float, error: float, spread: float, n_free: int) -> str | None:
-    """The reason why there are no odds, None if there are."""
+def _reason_without_odds(logit: float, error: float, spread: float, n_free: int) -> str | None:
+    """Return the reason why a node has no odds, or None if it has odds."""
     if n_free < 1:
-        return _ONE_SETTING
-    if not (abs(logit) <= _MOST and np.isfinite(error)):
-        return _BEYOND
+        return _REASON_ONE_SETTING
+    if not (abs(logit) <= _MAX_LOGIT and np.isfinite(error)):
+        return _REASON_EXTREME
     if spread > np.log(1000):
-        return _WIDE
-    return _ALIKE if error < _LEAST else None
+        return _REASON_WIDE_INTERVAL
+    return _REASON_NO_VARIATION if error < _MIN_STANDARD_ERROR else None
 
 
-def _matrix(seats: pl.DataFrame, nodes: pl.DataFrame) -> tuple[pl.DataFrame, Floats]:
-    """The games, and a row for each of them: a column for each node, then for each game type."""
-    games_of = seats.unique("game_id").sort("setting_id", "game_id").with_row_index("row")
-    numbered = nodes.select(*_NODE).with_row_index("node")
+def _design_matrix(seats: pl.DataFrame, nodes: pl.DataFrame) -> tuple[pl.DataFrame, Floats]:
+    """Return the games, and a matrix of a row per game and a column per node and per game type."""
+    games = seats.unique("game_id").sort("setting_id", "game_id").with_row_index("row")
+    numbered_nodes = nodes.select(*_NODE).with_row_index("node")
     weight = pl.when(_IS_HIDDEN).then(1.0).otherwise(-1.0) / pl.len().over("game_id", "side")
-    placed = (
-        seats.join(numbered, on=_NODE, nulls_equal=True)
-        .join(games_of.select("game_id", "row"), on="game_id")
+    entries = (
+        seats.join(numbered_nodes, on=_NODE, nulls_equal=True)
+        .join(games.select("game_id", "row"), on="game_id")
         .select("row", "node", weight=weight)
     )
-    kind = games_of["game_type"].rank("dense").to_numpy().astype(int) + nodes.height - 1
-    rows = np.zeros((games_of.height, nodes.height + games_of["game_type"].n_unique()))
-    game, node, weights = (placed[name].to_numpy() for name in ("row", "node", "weight"))
+    type_column = games["game_type"].rank("dense").to_numpy().astype(int) + nodes.height - 1
+    rows = np.zeros((games.height, nodes.height + games["game_type"].n_unique()))
+    game, node, weights = (entries[name].to_numpy() for name in ("row", "node", "weight"))
     np.add.at(rows, (game, node), weights)
-    rows[np.arange(games_of.height), kind] = 1
-    return games_of, rows
+    rows[np.arange(games.height), type_column] = 1
+    return games, rows
 
 
-def _pools(nodes: pl.DataFrame, along: Floats) -> list[list[int]]:
-    """The nodes of one side whose strengths the games compare, the largest pools first."""
+def _group_into_pools(nodes: pl.DataFrame, estimable_directions: Floats) -> list[list[int]]:
+    """Group the nodes of each side that can be compared; the largest groups come first."""
     pools: list[list[int]] = []
     sides = nodes["side"].to_list()
     for node, side in enumerate(sides):
         for pool in pools:
-            if sides[pool[0]] == side and are_compared(along, pool[0], node):
+            if sides[pool[0]] == side and is_difference_estimable(
+                estimable_directions, pool[0], node
+            ):
                 pool.append(node)
                 break
         else:
@@ -204,65 +229,128 @@ def _pools(nodes: pl.DataFrame, along: Floats) -> list[list[int]]:
 
 
 class Fit(NamedTuple):
-    """Coefficients in the directions that the rows tell, their covariance, and these directions."""
+    """A fitted logistic regression.
+
+    Attributes:
+        coefficients: The coefficients in the estimable directions.
+        covariance: The covariance matrix of the coefficients.
+        directions: The estimable directions as orthonormal rows, one column per column of the
+            design matrix.
+    """
 
     coefficients: Floats
     covariance: Floats
     directions: Floats
 
     def weighted_sum(self, weights: Floats) -> tuple[float, float]:
-        """A weighted sum of the columns' coefficients, and its standard error."""
-        along = self.directions @ weights
-        variance = np.maximum(0, along @ self.covariance @ along)  # 0 may be rounded to less
-        return float(along @ self.coefficients), float(np.sqrt(variance))
+        """Return a linear combination of the columns' coefficients, and its standard error.
+
+        Args:
+            weights: One weight per column of the design matrix.
+
+        Returns:
+            The weighted sum and its standard error.
+        """
+        projected_weights = self.directions @ weights
+        # A variance of 0 may be rounded to a negative number.
+        variance = np.maximum(0, projected_weights @ self.covariance @ projected_weights)
+        return float(projected_weights @ self.coefficients), float(np.sqrt(variance))
 
 
-def directions(rows: Floats) -> Floats:
-    """The directions in which rows differ from 0, as orthonormal rows: the row space."""
-    # Of the small square of them, since the rows are many.
-    sizes, along = np.linalg.eigh(rows.T @ rows)
-    known: Floats = along.T[sizes > _NOTHING * sizes.max()]
-    return known
+def row_space(rows: Floats) -> Floats:
+    """Return an orthonormal basis of the row space, which holds the estimable directions.
+
+    Args:
+        rows: The design matrix.
+
+    Returns:
+        The basis vectors as rows.
+    """
+    # The eigenvectors of the small matrix rowsᵀ·rows, because there are many rows.
+    eigenvalues, eigenvectors = np.linalg.eigh(rows.T @ rows)
+    estimable_directions: Floats = eigenvectors.T[
+        eigenvalues > _EIGENVALUE_TOLERANCE * eigenvalues.max()
+    ]
+    return estimable_directions
 
 
-def are_compared(along: Floats, one: int, other: int) -> bool:
-    """Whether the rows tell the difference of the coefficients of two columns."""
-    weights = np.zeros(along.shape[1])
-    weights[[one, other]] = 1, -1
-    return bool(np.allclose(along.T @ (along @ weights), weights, atol=_ROUNDING))
+def is_difference_estimable(estimable_directions: Floats, first: int, second: int) -> bool:
+    """Return whether the games determine the difference of the coefficients of two columns.
+
+    Args:
+        estimable_directions: The basis, as returned by `row_space`.
+        first: The number of the first column.
+        second: The number of the second column.
+    """
+    weights = np.zeros(estimable_directions.shape[1])
+    weights[[first, second]] = 1, -1
+    return bool(
+        np.allclose(
+            estimable_directions.T @ (estimable_directions @ weights),
+            weights,
+            atol=_ORTHOGONALITY_TOLERANCE,
+        )
+    )
 
 
-def overlapping(rows: Floats, hits: Floats) -> NDArray[np.int64]:
-    """The numbers of the rows that are not separated.
+def rows_without_separation(rows: Floats, hits: Floats) -> NDArray[np.int64]:
+    """Return the numbers of the rows that are not perfectly separated.
 
-    A row is separated if its hit, 0 or 1, is the more certain the further the coefficients go some
-    way, along which no row gets less likely (Albert and Anderson 1984). Such a fit has no end. The
-    other rows have one, which is that of all rows for what they tell (Geyer 2009).
+    A row is separated if, along some direction of the coefficients, its hit (0 or 1) becomes more
+    and more certain while no row becomes less likely. A fit of separated rows diverges. The fit of
+    the other rows is finite; it is the limit of the fit of all rows.
+
+    Args:
+        rows: The design matrix, one row per game.
+        hits: The result of each game, between 0 and 1.
+
+    Returns:
+        The numbers of the remaining rows, in ascending order.
+
+    References:
+        Albert and Anderson (1984) for separation; Geyer (2009) for the limit.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
 
     signed = rows * np.where(hits == 1, 1, -1)[:, None]
-    most = np.where(hits % 1, 0, 1)  # what is neither hit nor miss bounds both ways
-    left = np.arange(len(rows))
-    while left.size:
-        own = signed[left]
-        # The way with the largest sum. A row that takes all of 1 may leave another almost nothing,
-        # which is found in a later round.
-        bound = LinearConstraint(own, 0, most[left])
-        is_separated = own @ milp(-own.sum(axis=0), constraints=bound, bounds=Bounds()).x > _GAIN
+    # A tie becomes less likely in both directions.
+    upper_bounds = np.where(hits % 1, 0, 1)
+    remaining = np.arange(len(rows))
+    while remaining.size:
+        remaining_rows = signed[remaining]
+        # Find the direction with the largest sum. A row that uses the whole bound of 1 may leave
+        # almost nothing for another row, which is then found in a later round.
+        bound = LinearConstraint(remaining_rows, 0, upper_bounds[remaining])
+        is_separated = (
+            remaining_rows @ milp(-remaining_rows.sum(axis=0), constraints=bound, bounds=Bounds()).x
+            > _MIN_SEPARATION
+        )
         if not is_separated.any():
             break
-        left = left[~is_separated]
-    return left
+        remaining = remaining[~is_separated]
+    return remaining
 
 
-def fitted(rows: Floats, along: Floats, hits: Floats, clusters: NDArray[np.int64]) -> Fit:
-    """The fit of hits (0 to 1) by these columns; the covariance allows for clusters of rows."""
+def fit_logistic_regression(
+    rows: Floats, estimable_directions: Floats, hits: Floats, clusters: NDArray[np.int64]
+) -> Fit:
+    """Fit a logistic regression with standard errors that are robust to clusters of rows.
+
+    Args:
+        rows: The design matrix, one row per game.
+        estimable_directions: The basis of its row space.
+        hits: The result of each game, between 0 and 1.
+        clusters: The number of the cluster (setting) of each game.
+
+    Returns:
+        The coefficients in the estimable directions and their covariance.
+    """
     from statsmodels.genmod.families import Binomial
     from statsmodels.genmod.generalized_linear_model import GLM
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of hits that rows foretell, as where all are ties
-        model = GLM(hits, rows @ along.T, family=Binomial())
+        # statsmodels warns if the rows predict the hits perfectly, for example if all are ties.
+        warnings.simplefilter("ignore")
+        model = GLM(hits, rows @ estimable_directions.T, family=Binomial())
         fit = model.fit(tol=1e-12, cov_type="cluster", cov_kwds={"groups": clusters})
-    return Fit(fit.params, fit.cov_params(), along)
+    return Fit(fit.params, fit.cov_params(), estimable_directions)

@@ -4,7 +4,7 @@
 -- row: one vote, ability or text in the game of a player who leaves it
 -- severity: contradiction
 -- needs: eliminations
-WITH acts AS (
+WITH actions AS (
     SELECT game_id, seat, round, message_index, 'a vote' AS act, TRUE AS is_vote FROM votes
     UNION ALL
     SELECT game_id, seat, round, message_index, kind, FALSE FROM abilities
@@ -13,23 +13,23 @@ WITH acts AS (
     FROM messages
     WHERE phase IN ('talk', 'whisper', 'clue')
 ),
-compared AS (
+actions_of_eliminated AS (
     SELECT
         eliminations.*,
-        acts.round AS act_round,
-        acts.message_index AS act_index,
+        actions.round AS act_round,
+        actions.message_index AS act_index,
         act,
-        -- Whoever leaves may have acted in that round before: only its votes have their place in it.
-        acts.round > eliminations.round
+        -- A player may have acted earlier in the round in which it leaves. Only for votes is the order known.
+        actions.round > eliminations.round
             OR (
                 is_vote
-                AND acts.round = eliminations.round
-                AND (is_before_vote OR acts.message_index > eliminations.message_index)
+                AND actions.round = eliminations.round
+                AND (is_before_vote OR actions.message_index > eliminations.message_index)
             ) AS is_after
-    FROM acts
+    FROM actions
     JOIN eliminations
-        ON eliminations.game_id = acts.game_id
-        AND eliminations.seat = acts.seat
+        ON eliminations.game_id = actions.game_id
+        AND eliminations.seat = actions.seat
 )
 SELECT
     game_id,
@@ -44,4 +44,4 @@ SELECT
     coalesce(is_after, FALSE) AS is_found,
     CAST(NULL AS DOUBLE) AS hit_logged,
     CAST(NULL AS DOUBLE) AS hit_read
-FROM compared
+FROM actions_of_eliminated

@@ -3,11 +3,11 @@
 -- metric: win_rate
 -- row: the result of one finished game with a hidden role for one tested side
 -- needs: messages
-WITH closing AS (
+WITH closing_messages AS (
     SELECT
         results.*,
         messages.content,
-        -- Between blanks, so that Player 1 is not found in Player 10.
+        -- Names are enclosed in blanks, so that Player 1 is not found in Player 10.
         regexp_replace(
             regexp_extract(messages.content, '(\[[^\]]*\]|Player [0-9]+) (won|wins)', 1),
             '[^A-Za-z0-9_]+',
@@ -22,7 +22,7 @@ WITH closing AS (
         AND results.is_finished
         AND results.system IN ('magic', 'chatarena')
         AND messages.phase = 'moderation'
-        -- Most messages of the moderator are of other games, and need not be unpacked.
+        -- This filter avoids unpacking the moderator's messages of other games, which are most.
         AND messages.game_type IN ('chameleon', 'undercover')
         AND results.game_type IN ('chameleon', 'undercover')
 ),
@@ -32,10 +32,10 @@ hidden_players AS (
     WHERE side = 'hidden'
     GROUP BY game_id
 ),
-announced_rows AS (
+announced_results AS (
     SELECT
-        closing.*,
-        -- Only a hidden player that is caught outright loses.
+        closing_messages.*,
+        -- The hidden player loses only if it is caught and does not guess the word.
         CASE WHEN outcome_code = 0 THEN 'civilian' ELSE 'hidden' END AS logged,
         CASE
             WHEN winners = '' THEN NULL
@@ -45,9 +45,9 @@ announced_rows AS (
             ) THEN 'hidden'
             ELSE 'civilian'
         END AS says
-    FROM closing
+    FROM closing_messages
     JOIN hidden_players
-        ON hidden_players.game_id = closing.game_id
+        ON hidden_players.game_id = closing_messages.game_id
 )
 SELECT
     game_id,
@@ -65,4 +65,4 @@ SELECT
         WHEN says IS NOT NULL AND says <> logged THEN CAST(side = says AS DOUBLE)
         ELSE win_credit
     END AS hit_read
-FROM announced_rows
+FROM announced_results

@@ -3,7 +3,7 @@
 -- metric: win_rate
 -- row: the result of one finished game for one tested side
 -- severity: contradiction
-WITH possible AS (
+WITH possible_outcomes AS (
     SELECT game_id, outcomes FROM shared.ended_by_votes
     UNION ALL
     SELECT game_id, outcomes FROM shared.ended_by_players_left
@@ -12,11 +12,11 @@ WITH possible AS (
     UNION ALL
     SELECT game_id, outcomes FROM shared.ended_by_quests
 ),
-credited AS (
+credited_results AS (
     SELECT
         results.*,
         games.outcome,
-        possible.outcomes,
+        possible_outcomes.outcomes,
         CASE WHEN side = 'hidden' THEN credits.hidden ELSE credits.others END AS credit,
         CASE WHEN side = 'hidden' THEN credits.hidden_wins ELSE credits.others = 1 END AS has_won,
         CASE WHEN side = 'hidden' THEN read.hidden ELSE read.others END AS credit_read
@@ -26,29 +26,32 @@ credited AS (
     JOIN shared.credits AS credits
         ON credits.game_type = games.game_type
         AND credits.outcome = games.outcome
-    LEFT JOIN possible
-        ON possible.game_id = results.game_id
-    -- Of several that are possible, all are worth the same; but what a chameleon would have
-    -- guessed, nobody knows.
+    LEFT JOIN possible_outcomes
+        ON possible_outcomes.game_id = results.game_id
+    -- If several outcomes are possible, all of them give the same credit, except if it depends on a
+    -- guess of the chameleon that is unknown.
     LEFT JOIN shared.credits AS read
         ON read.game_type = games.game_type
-        AND read.outcome = possible.outcomes[1]
-        AND NOT (list_contains(possible.outcomes, 'guessed_wrong') AND possible.outcomes[1] <> 'guessed_wrong')
+        AND read.outcome = possible_outcomes.outcomes[1]
+        AND NOT (
+            list_contains(possible_outcomes.outcomes, 'guessed_wrong')
+            AND possible_outcomes.outcomes[1] <> 'guessed_wrong'
+        )
     WHERE results.is_tested
         AND results.is_finished
 ),
-compared AS (
+compared_results AS (
     SELECT
         *,
-        -- A draw says itself that nobody has won.
+        -- A draw is consistent with a game that nobody has won.
         outcomes IS NOT NULL
         AND NOT list_contains(outcomes, outcome)
         AND NOT (outcomes = [] AND outcome = 'draw') AS is_other,
-        -- Only interchange JSON states results beside the outcome.
+        -- Only interchange JSON states results in addition to the outcome.
         is_win <> has_won OR abs(win_credit - credit) > 1e-9 AS is_other_win
-    FROM credited
+    FROM credited_results
 ),
-judged AS (
+findings AS (
     SELECT
         game_id,
         player,
@@ -71,7 +74,7 @@ judged AS (
         is_other OR is_other_win AS is_found,
         win_credit AS hit_logged,
         CASE WHEN is_other THEN credit_read ELSE credit END AS hit_read
-    FROM compared
+    FROM compared_results
     WHERE outcomes IS NOT NULL OR is_other_win
     UNION ALL
     SELECT
@@ -85,7 +88,7 @@ judged AS (
         CASE WHEN is_win THEN 'won' ELSE 'lost' END AS logged,
         CASE
             WHEN list_contains(others, seat) THEN 'lost'
-            -- If several have the most, the log says who won: but in MAgIC all of them.
+            -- If several players have the most points, the log decides who won; in MAgIC all win.
             WHEN is_whole AND list_contains(best, seat) AND (array_length(best) = 1 OR system = 'magic')
                 THEN 'won'
             ELSE logged
@@ -112,4 +115,4 @@ SELECT
     is_found,
     CASE WHEN hit_read IS NOT NULL THEN hit_logged END AS hit_logged,
     hit_read
-FROM judged
+FROM findings

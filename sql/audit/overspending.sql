@@ -22,7 +22,7 @@ WITH endowed AS (
 balances AS (
     SELECT
         puts.*,
-        -- Each has it once, or again in each round.
+        -- Players get the endowment either once or again in each round.
         CASE WHEN is_once THEN endowment ELSE endowment * puts.round END
             + coalesce(sum(round_total * factor - amount) OVER its_past, 0) AS balance
     FROM contributions AS puts

@@ -4,7 +4,7 @@
 -- row: one player who left a game
 -- severity: contradiction
 -- needs: eliminations
-WITH tally AS (
+WITH votes_by_target AS (
     SELECT
         game_id,
         round,
@@ -14,17 +14,17 @@ WITH tally AS (
     WHERE game_id IN (SELECT game_id FROM eliminations)
     GROUP BY game_id, round, target_seat
 ),
-polled AS (
+vote_totals AS (
     SELECT
         game_id,
         round,
         max(n) FILTER (WHERE seat IS NOT NULL) AS most,
         coalesce(sum(n) FILTER (WHERE seat IS NULL), 0) AS n_unnamed
-    FROM tally
+    FROM votes_by_target
     GROUP BY game_id, round
 ),
--- Of each side, how many were left before a round.
-sides AS (
+-- How many players of each side were left before a round.
+side_counts AS (
     SELECT
         players.game_id,
         coalesce(eliminations.round, -1) AS round,
@@ -50,21 +50,21 @@ left_before AS (
             AS n_sought,
         sum(n_others) OVER its_game - coalesce(sum(n_others) FILTER (WHERE is_out) OVER before, 0)
             AS n_others
-    FROM sides
+    FROM side_counts
     WINDOW
         its_game AS (PARTITION BY game_id),
         before AS (PARTITION BY game_id ORDER BY round ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 ),
-compared AS (
+checked_eliminations AS (
     SELECT
         eliminations.*,
         CASE
             WHEN n_sought = 0 OR n_sought >= n_others
                 THEN 'left are ' || n_sought || ' of those sought, ' || n_others || ' others'
-            -- In another game, an execution need not follow a vote.
+            -- In other games, an execution does not always follow a vote.
             WHEN (cause IN ('vote', 'exile') OR cause = 'execution' AND eliminations.game_type = 'werewolf')
-                AND coalesce(tally.n, 0) + n_unnamed < most
-                THEN coalesce(tally.n, 0) || ' votes, of ' || most || ' for another'
+                AND coalesce(votes_by_target.n, 0) + n_unnamed < most
+                THEN coalesce(votes_by_target.n, 0) || ' votes, of ' || most || ' for another'
             WHEN cause IN ('attack', 'night') AND eliminations.role = 'werewolf'
                 THEN 'a werewolf, who attack others'
         END AS says
@@ -72,13 +72,13 @@ compared AS (
     LEFT JOIN left_before
         ON left_before.game_id = eliminations.game_id
         AND left_before.round = eliminations.round
-    LEFT JOIN polled
-        ON polled.game_id = eliminations.game_id
-        AND polled.round = eliminations.round
-    LEFT JOIN tally
-        ON tally.game_id = eliminations.game_id
-        AND tally.round = eliminations.round
-        AND tally.seat = eliminations.seat
+    LEFT JOIN vote_totals
+        ON vote_totals.game_id = eliminations.game_id
+        AND vote_totals.round = eliminations.round
+    LEFT JOIN votes_by_target
+        ON votes_by_target.game_id = eliminations.game_id
+        AND votes_by_target.round = eliminations.round
+        AND votes_by_target.seat = eliminations.seat
 )
 SELECT
     game_id,
@@ -93,4 +93,4 @@ SELECT
     says IS NOT NULL AS is_found,
     CAST(NULL AS DOUBLE) AS hit_logged,
     CAST(NULL AS DOUBLE) AS hit_read
-FROM compared
+FROM checked_eliminations

@@ -4,7 +4,7 @@
 -- row: one team, with its leader, one play on a quest, or the assassin's choice
 -- severity: contradiction
 -- needs: team_proposals, team_votes, quest_plays, assassinations
-WITH ballots AS (
+WITH vote_counts AS (
     SELECT
         game_id,
         round,
@@ -22,8 +22,8 @@ teams AS (
     SELECT DISTINCT game_id, round, attempt, leader_seat, NULL, is_approved
     FROM team_votes
 ),
--- More than half of all players have to be for a team.
-approvals AS (
+-- A team needs the votes of more than half of all players.
+team_findings AS (
     SELECT
         teams.game_id,
         teams.seat,
@@ -37,16 +37,16 @@ approvals AS (
             ELSE 'rejected'
         END || ', by ' || n_for || ' of ' || n_players AS says
     FROM teams
-    JOIN ballots
-        ON ballots.game_id = teams.game_id
-        AND ballots.round = teams.round
-        AND ballots.attempt = teams.attempt
+    JOIN vote_counts
+        ON vote_counts.game_id = teams.game_id
+        AND vote_counts.round = teams.round
+        AND vote_counts.attempt = teams.attempt
     JOIN games
         ON games.game_id = teams.game_id
     WHERE is_approved IS NOT NULL
     GROUP BY teams.game_id, teams.seat, teams.round, is_approved, n_for, n_against, n_players
 ),
-gone AS (
+quest_teams AS (
     SELECT
         game_id,
         round,
@@ -56,20 +56,20 @@ gone AS (
     WHERE is_approved
     GROUP BY game_id, round
 ),
-played AS (
+plays_with_totals AS (
     SELECT
         plays.*,
-        gone.team,
-        coalesce(gone.is_quest_failed, plays.is_quest_failed) AS is_failed,
+        quest_teams.team,
+        coalesce(quest_teams.is_quest_failed, plays.is_quest_failed) AS is_failed,
         n_players,
         count(*) FILTER (WHERE is_fail) OVER quest AS n_fails,
         count(*) OVER quest AS n_plays
     FROM quest_plays AS plays
     JOIN games
         ON games.game_id = plays.game_id
-    LEFT JOIN gone
-        ON gone.game_id = plays.game_id
-        AND gone.round = plays.round
+    LEFT JOIN quest_teams
+        ON quest_teams.game_id = plays.game_id
+        AND quest_teams.round = plays.round
     WINDOW quest AS (PARTITION BY plays.game_id, plays.round)
 ),
 plays AS (
@@ -84,13 +84,13 @@ plays AS (
             WHEN NOT list_contains(team, player) THEN 'the player is not on the team'
             WHEN is_fail AND side = 'civilian' THEN 'good players fail no quest'
             WHEN n_fails = 0 AND n_plays >= array_length(team) THEN 'quest succeeded'
-            -- With seven players or more, some play that the fourth quest takes two fails.
+            -- With seven players or more, some variants require two fails for the fourth quest to fail.
             WHEN n_fails > 1 OR (n_fails = 1 AND (round <> 4 OR n_players < 7)) THEN 'quest failed'
             ELSE logged
         END || ', with ' || n_fails || ' fails' AS says
-    FROM played
+    FROM plays_with_totals
 ),
-choices AS (
+assassination_findings AS (
     SELECT
         chosen.game_id,
         chosen.seat,
@@ -103,30 +103,30 @@ choices AS (
         ON targets.game_id = chosen.game_id
         AND targets.seat = chosen.target_seat
 ),
-found AS (
+findings AS (
     SELECT *, NOT starts_with(says, logged) AS is_found
     FROM (
-        SELECT * FROM approvals
+        SELECT * FROM team_findings
         UNION ALL
         SELECT * FROM plays
         UNION ALL
-        SELECT * FROM choices
+        SELECT * FROM assassination_findings
     ) AS compared
 )
 SELECT
-    found.game_id,
+    findings.game_id,
     players.player,
-    found.seat,
+    findings.seat,
     players.model,
     players.role,
-    found.round,
-    found.message_index,
+    findings.round,
+    findings.message_index,
     logged,
     says,
     is_found,
     CAST(NULL AS DOUBLE) AS hit_logged,
     CAST(NULL AS DOUBLE) AS hit_read
-FROM found
+FROM findings
 LEFT JOIN players
-    ON players.game_id = found.game_id
-    AND players.seat = found.seat
+    ON players.game_id = findings.game_id
+    AND players.seat = findings.seat

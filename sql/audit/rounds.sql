@@ -2,7 +2,7 @@
 -- title: games with rounds that they do not have, or in which not all decided
 -- metric: win_rate
 -- row: one finished game in which players acted
-WITH acts AS (
+WITH actions AS (
     SELECT game_id, round, 0 AS is_due FROM votes WHERE is_finished
     UNION ALL
     SELECT game_id, round, 1 FROM decisions WHERE is_finished
@@ -23,10 +23,10 @@ WITH acts AS (
 ),
 rounds AS (
     SELECT game_id, round, sum(is_due) AS n_due
-    FROM acts
+    FROM actions
     GROUP BY game_id, round
 ),
-played AS (
+games_played AS (
     SELECT
         rounds.game_id,
         any_value(game_type IN ('prisoners_dilemma', 'public_good')) AS is_of_points,
@@ -42,37 +42,37 @@ played AS (
         ON games.game_id = rounds.game_id
     GROUP BY rounds.game_id
 ),
--- Where nobody acted in some rounds, somebody may have spoken.
-talked AS (
-    SELECT played.game_id, count(DISTINCT messages.round) AS n_rounds
-    FROM played
+-- In rounds without actions, players may have spoken.
+talk_rounds AS (
+    SELECT games_played.game_id, count(DISTINCT messages.round) AS n_rounds
+    FROM games_played
     JOIN messages
-        ON messages.game_id = played.game_id
+        ON messages.game_id = games_played.game_id
         AND messages.round > 0
-        AND messages.round < played.last
+        AND messages.round < games_played.last
     WHERE n_silent > 0
-    GROUP BY played.game_id
+    GROUP BY games_played.game_id
 ),
-compared AS (
+checked_games AS (
     SELECT
-        played.*,
+        games_played.*,
         CASE
-            WHEN last > played.n_rounds THEN last
-            WHEN n_silent > coalesce(talked.n_rounds, 0) THEN last
+            WHEN last > games_played.n_rounds THEN last
+            WHEN n_silent > coalesce(talk_rounds.n_rounds, 0) THEN last
             WHEN is_of_points AND incomplete IS NOT NULL THEN incomplete
             WHEN is_of_points AND last < n_rounds_fixed THEN last
         END AS round,
         CASE
-            WHEN last > played.n_rounds THEN played.n_rounds || ' rounds'
-            WHEN n_silent > coalesce(talked.n_rounds, 0)
-                THEN 'nothing in ' || n_silent - coalesce(talked.n_rounds, 0) || ' rounds before'
+            WHEN last > games_played.n_rounds THEN games_played.n_rounds || ' rounds'
+            WHEN n_silent > coalesce(talk_rounds.n_rounds, 0)
+                THEN 'nothing in ' || n_silent - coalesce(talk_rounds.n_rounds, 0) || ' rounds before'
             WHEN is_of_points AND incomplete IS NOT NULL
                 THEN n_due || ' decisions of ' || n_players || ' players'
             WHEN is_of_points AND last < n_rounds_fixed THEN n_rounds_fixed || ' rounds'
         END AS says
-    FROM played
-    LEFT JOIN talked
-        ON talked.game_id = played.game_id
+    FROM games_played
+    LEFT JOIN talk_rounds
+        ON talk_rounds.game_id = games_played.game_id
 )
 SELECT
     game_id,
@@ -87,4 +87,4 @@ SELECT
     says IS NOT NULL AS is_found,
     CAST(NULL AS DOUBLE) AS hit_logged,
     CAST(NULL AS DOUBLE) AS hit_read
-FROM compared
+FROM checked_games

@@ -3,7 +3,7 @@
 -- metric: coordination
 -- row: one proposal of a tested player whose shares are known
 -- needs: proposals
-WITH totals AS (
+WITH share_totals AS (
     SELECT
         game_id,
         any_value(player) AS player,
@@ -29,8 +29,8 @@ SELECT
     message_index,
     '1' AS logged,
     CAST(round(total, 4) AS VARCHAR) AS says,
-    -- Thirds are rounded. The proposals of `bargain` can leave items to nobody.
+    -- Thirds are rounded, and proposals of `bargain` can leave items unassigned.
     total > 1.015 OR (total < 0.985 AND system <> 'bargain') AS is_found,
     CAST(NULL AS DOUBLE) AS hit_logged,
     CAST(NULL AS DOUBLE) AS hit_read
-FROM totals
+FROM share_totals

@@ -3,7 +3,7 @@
 -- metric: rationality
 -- row: one contribution of a tested player
 -- needs: contributions
-WITH stated AS (
+WITH stated_amounts AS (
     SELECT
         *,
         coalesce(stated_amount, amount) AS meant,
@@ -28,5 +28,5 @@ SELECT
         WHEN is_finished AND parse_status <> 'outage' AND is_least IS NOT NULL
             THEN CAST(meant = least AS DOUBLE)
     END AS hit_read
-FROM stated
+FROM stated_amounts
 WHERE is_tested

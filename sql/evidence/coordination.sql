@@ -1,5 +1,5 @@
 -- row: one negotiation, compared with the votes that ended it, or with who was agreed on
--- The votes say whose proposal is agreed if their order is known, which decides a tie.
+-- The votes determine the agreed proposal only if their order is known, because it decides a tie.
 SELECT
     attempts.*,
     of_final_votes.final_votes || CASE

@@ -3,7 +3,7 @@ SELECT
     attempts.*,
     CASE
         WHEN term = 'betrayals' THEN 'defect'
-        -- A round with a contribution missing has no least.
+        -- A round with a missing contribution has no lowest amount.
         WHEN hit IS NOT NULL THEN 'gave '
             || rtrim(rtrim(CAST(TRY_CAST(amount AS DECIMAL(38, 4)) AS VARCHAR), '0'), '.')
             || ', the least: '

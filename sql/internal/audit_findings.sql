@@ -1,4 +1,3 @@
--- The rows of one kind of finding, each with the text of its message.
 -- column: seat | the seat that the row is of, null where it stands for several
 -- column: round | the round that the row is of, null where it is of the whole game
 -- column: message_index | the message that the row was read from, from 0
@@ -7,6 +6,7 @@
 -- column: is_found | whether the two are at odds
 -- column: hit_logged | the metric's hit by what is logged, null where the metric does not count the row
 -- column: hit_read | the metric's hit by what the content says
+-- The rows of one kind of audit finding, each with the text of its message.
 SELECT
     '${kind}' AS kind,
     findings.game_id,

@@ -1,4 +1,4 @@
--- How often one kind of finding occurs, by group, and what its metric's rows come to either way.
+-- The number of findings of one kind by group, and the metric's value as logged and as read from the text.
 SELECT
     ${columns}
     '${kind}' AS kind,

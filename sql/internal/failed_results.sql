@@ -1,12 +1,12 @@
--- The results where a game that a side failed is its loss, and `is_failed`, whether that is so.
--- A side fails a game if the log says so of one of its seats (`players.failure`), or if an answer of one is
--- an outage and the log has no result that counts. The other sides have what the log says.
-WITH outages AS (
+-- The results of a lake, where a game that a side failed is counted as its loss, with the flag `is_failed`.
+-- A side fails a game if the log says so for one of its seats (`players.failure`), or if an answer of one
+-- of its seats is an outage and the log has no valid result. The results of the other sides are as logged.
+WITH outage_seats AS (
     SELECT DISTINCT game_id, seat
     FROM (${messages}) AS messages
     WHERE parse_status = 'outage' AND seat IS NOT NULL
 ),
-seats AS (
+failed_seats AS (
     SELECT
         players.game_id,
         players.is_tested,
@@ -15,41 +15,41 @@ seats AS (
         players.seat,
         CASE WHEN players.failure IS NOT NULL THEN 1 ELSE 0 END AS is_logged
     FROM (${players}) AS players
-    LEFT JOIN outages ON outages.game_id = players.game_id AND outages.seat = players.seat
-    WHERE players.failure IS NOT NULL OR outages.seat IS NOT NULL
+    LEFT JOIN outage_seats ON outage_seats.game_id = players.game_id AND outage_seats.seat = players.seat
+    WHERE players.failure IS NOT NULL OR outage_seats.seat IS NOT NULL
 ),
-failed AS (
+failed_sides AS (
     SELECT game_id, is_tested, side_model, role, side_seat, max(is_logged) AS is_logged
     FROM (
-        SELECT *, seat AS side_seat FROM seats
+        SELECT *, seat AS side_seat FROM failed_seats
         UNION ALL
-        -- A result without a seat stands for all of its model and role.
-        SELECT *, 0 AS side_seat FROM seats
+        -- A result without a seat stands for all seats of its model and role.
+        SELECT *, 0 AS side_seat FROM failed_seats
     ) AS failures
     GROUP BY game_id, is_tested, side_model, role, side_seat
 ),
-sides AS (
+result_sides AS (
     SELECT
         results.*,
         coalesce(model, '') AS side_model,
         coalesce(seat, 0) AS side_seat
     FROM (${results}) AS results
 ),
-decided AS (
+flagged_results AS (
     SELECT
-        sides.*,
+        result_sides.*,
         coalesce(
-            failed.is_logged = 1
-            OR (failed.is_logged = 0 AND (NOT is_finished OR parse_status = 'outage')),
+            failed_sides.is_logged = 1
+            OR (failed_sides.is_logged = 0 AND (NOT is_finished OR parse_status = 'outage')),
             FALSE
         ) AS is_failed
-    FROM sides
-    LEFT JOIN failed
-        ON failed.game_id = sides.game_id
-        AND failed.is_tested = sides.is_tested
-        AND failed.side_model = sides.side_model
-        AND failed.role = sides.role
-        AND failed.side_seat = sides.side_seat
+    FROM result_sides
+    LEFT JOIN failed_sides
+        ON failed_sides.game_id = result_sides.game_id
+        AND failed_sides.is_tested = result_sides.is_tested
+        AND failed_sides.side_model = result_sides.side_model
+        AND failed_sides.role = result_sides.role
+        AND failed_sides.side_seat = result_sides.side_seat
 )
 SELECT
     ${columns},
@@ -58,7 +58,7 @@ SELECT
     CASE WHEN is_failed THEN FALSE ELSE is_win END AS is_win,
     CASE WHEN is_failed THEN 0.0 ELSE win_credit END AS win_credit,
     CASE WHEN is_failed AND game_type = 'cost_sharing' THEN FALSE ELSE agreed END AS agreed,
-    -- The guess of a game that did not end counts for nobody, as without the loss.
+    -- The guess of an unfinished game is not counted, as if the game were not a loss.
     CASE WHEN is_failed AND NOT is_finished THEN NULL ELSE guess_is_correct END AS guess_is_correct,
     is_failed
-FROM decided
+FROM flagged_results

@@ -1,5 +1,5 @@
--- The results of a lake whose names of models are joined: a side has one, whatever its seats were called.
--- polars, DuckDB and Spark run this text.
+-- The results of a lake in which model names are merged: one result per side, whatever names its seats had.
+-- polars, DuckDB and Spark run the same text.
 WITH others AS (
     SELECT
         game_id,

@@ -1,5 +1,5 @@
--- What each tested seat was shown and what it said, in order, with the result of its side. A row is
--- a message of a seat, or a seat without any.
+-- The messages that each tested seat received or wrote, in order, with the result of its side. A row is a
+-- message of a seat, or a seat without messages.
 SELECT
     players.game_id,
     players.seat,

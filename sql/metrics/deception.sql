@@ -30,7 +30,7 @@ WITH attempts AS (
 counted AS (
     SELECT
         *,
-        -- Only in Chameleon somebody guesses a word.
+        -- A word is guessed only in Chameleon.
         system IN (SELECT system FROM shared.played WHERE game_type = 'chameleon') AS has_guesses
     FROM attempts
     WHERE is_counted

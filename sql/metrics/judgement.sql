@@ -12,7 +12,7 @@ WITH attempts AS (
         'votes' AS term,
         CASE WHEN is_correct IS NOT NULL THEN coalesce(target, 'nobody') END AS what,
         CAST(is_correct AS DOUBLE) AS hit,
-        -- Of a vote that nobody registered, and whose text does not decide, nothing is known.
+        -- A vote has no result if the log does not register it and its text is not clear.
         parse_status <> 'outage' AND is_correct IS NOT NULL AS is_counted
     FROM votes
     WHERE is_tested

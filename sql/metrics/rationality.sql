@@ -57,7 +57,7 @@ WITH attempts AS (
         'least_contributions' AS term,
         CASE WHEN is_least THEN 'least' WHEN NOT is_least THEN 'not least' END AS what,
         CAST(is_least AS DOUBLE) AS hit,
-        -- A round with a contribution missing has no least.
+        -- A round with a missing contribution has no lowest amount.
         parse_status <> 'outage' AND is_least IS NOT NULL AS is_counted
     FROM contributions
     WHERE is_tested

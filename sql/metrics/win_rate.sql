@@ -24,7 +24,7 @@ WITH attempts AS (
 counted AS (
     SELECT
         *,
-        -- The row's part in the ratio of its competition.
+        -- The weight of the row in the ratio of its competition.
         hit / count(*) OVER (PARTITION BY system, model, competition) AS share
     FROM attempts
     WHERE is_counted
@@ -33,7 +33,7 @@ SELECT
     system,
     model,
     coalesce(game_type, 'all') AS game_type,
-    -- Sums of shares differ in a last digit: without rounding, equal models would not tie.
+    -- Rounding removes the error of the sums, so that equal models tie.
     round(sum(share) / count(DISTINCT competition), 12) AS value,
     CASE WHEN count(DISTINCT competition) = 1 THEN sum(hit) END AS hits,
     CASE WHEN count(DISTINCT competition) = 1 THEN count(*) END AS counted,

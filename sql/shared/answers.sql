@@ -13,7 +13,7 @@ WITH spoken AS (
         model,
         role,
         content,
-        -- Most texts have none of these, and need not be searched by patterns.
+        -- Most texts contain none of these, so they need not be searched with regular expressions.
         contains(content, '<')
         OR contains(content, '{')
         OR contains(content, '[')

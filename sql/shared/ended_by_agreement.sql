@@ -1,8 +1,8 @@
 -- row: one finished Cost Sharing whose last votes say whether all agreed
 -- column: outcomes | the outcomes that are possible
--- All agree if their votes name proposals of the same shares. Whether shares that are equal and
--- written differently agree, depends on the system.
-WITH shares AS (
+-- All players agree if their votes name proposals with the same shares. Whether equal shares in a
+-- different notation agree depends on the system.
+WITH last_shares AS (
     SELECT
         votes.game_id,
         count(candidate_seat) AS n_votes,
@@ -20,21 +20,21 @@ WITH shares AS (
         AND votes.is_finished
     GROUP BY votes.game_id, proposals.party
 ),
-voted AS (
+voted_shares AS (
     SELECT
         game_id,
         max(n_votes) AS n_votes,
         bool_or(is_other) AS is_other,
         min(first_candidate) = max(last_candidate)
             OR (bool_and(is_same) AND min(n_votes) = max(n_votes)) AS is_same
-    FROM shares
+    FROM last_shares
     GROUP BY game_id
 )
 SELECT
-    voted.game_id,
+    voted_shares.game_id,
     CASE WHEN is_other THEN ['not_agreed'] ELSE ['agreed'] END AS outcomes
-FROM voted
+FROM voted_shares
 JOIN games
-    ON games.game_id = voted.game_id
+    ON games.game_id = voted_shares.game_id
 WHERE is_other
     OR (is_same AND n_votes = n_players)

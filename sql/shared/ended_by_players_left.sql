@@ -1,8 +1,8 @@
 -- row: one finished Werewolf or Undercover with players who left, which decides it
 -- column: outcomes | the outcomes that are possible
--- The hidden side has lost when none of those who are sought is left, and won when as many of them
--- are left as of the others. An Undercover with one vote ends before.
-WITH left_over AS (
+-- The hidden side loses if none of the sought players is left, and wins if at least as many of them
+-- are left as other players. An Undercover game with a single vote ends earlier.
+WITH players_left AS (
     SELECT
         players.game_id,
         players.game_type,
@@ -30,4 +30,4 @@ SELECT
         WHEN n_sought >= n_others AND n_sought > 0 THEN ['werewolves_won']
         ELSE []
     END AS outcomes
-FROM left_over
+FROM players_left

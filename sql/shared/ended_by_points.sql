@@ -7,7 +7,7 @@ WITH scores AS (
         game_id,
         seat,
         final_score,
-        -- Sums of decimals are a little off.
+        -- Sums of decimals have rounding errors.
         max(final_score) OVER (PARTITION BY game_id) - final_score < 1e-6 AS is_best
     FROM players
     WHERE is_finished

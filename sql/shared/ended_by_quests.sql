@@ -2,7 +2,7 @@
 -- column: outcomes | the outcomes that are possible
 -- Evil wins by three failed quests, by five rejected teams for a quest, or by finding Merlin after
 -- three quests that succeeded.
-WITH acts AS (
+WITH quest_actions AS (
     SELECT
         game_id,
         round,
@@ -26,10 +26,10 @@ quests AS (
         bool_or(is_quest_failed) AS is_failed,
         count(*) FILTER (WHERE is_rejected) AS n_rejected,
         bool_or(is_merlin) AS is_merlin
-    FROM acts
+    FROM quest_actions
     GROUP BY game_id, round
 ),
-counted AS (
+quest_counts AS (
     SELECT
         game_id,
         count(*) FILTER (WHERE is_failed) AS n_failed,
@@ -49,4 +49,4 @@ SELECT
         WHEN NOT is_merlin THEN ['good_won']
         ELSE ['good_won', 'merlin_found', 'evil_won']
     END AS outcomes
-FROM counted
+FROM quest_counts

@@ -1,8 +1,8 @@
 -- row: one finished Chameleon, or Undercover that nobody left, whose last votes or guess decide it
 -- column: outcomes | the outcomes that are possible
--- Whoever has most votes of the last round is out. Nobody is voted out twice, and a vote that is not
--- there, or that names nobody, may have been for anybody.
-WITH tally AS (
+-- The player with the most votes of the last round is voted out. No player is voted out twice. A missing
+-- vote, or one that names nobody, may have been for any player.
+WITH votes_by_target AS (
     SELECT
         game_id,
         round,
@@ -13,11 +13,11 @@ WITH tally AS (
         AND game_type IN ('chameleon', 'undercover')
     GROUP BY game_id, round, target_seat
 ),
-ranked AS (
+ranked_targets AS (
     SELECT *, row_number() OVER (PARTITION BY game_id, round ORDER BY n DESC) AS place
-    FROM tally
+    FROM votes_by_target
 ),
-polled AS (
+vote_totals AS (
     SELECT
         game_id,
         round,
@@ -25,10 +25,10 @@ polled AS (
         max(n) AS most,
         coalesce(max(n) FILTER (WHERE place = 2), 0) AS second,
         sum(n) AS n_votes
-    FROM ranked
+    FROM ranked_targets
     GROUP BY game_id, round
 ),
-final AS (
+final_round AS (
     SELECT
         game_id,
         max(round) AS round,
@@ -36,41 +36,41 @@ final AS (
         arg_max(most, round) AS most,
         arg_max(second, round) AS second,
         arg_max(n_votes, round) AS n_votes
-    FROM polled
+    FROM vote_totals
     GROUP BY game_id
 ),
-guessed AS (
+guess_results AS (
     SELECT game_id, bool_or(is_correct) AS is_right
     FROM guesses
     WHERE is_finished
     GROUP BY game_id
 ),
-voted AS (
+games_with_votes AS (
     SELECT
         players.game_id,
         players.game_type,
         any_value(most) AS most,
         any_value(second) AS second,
         count(*) - any_value(n_votes) - count(*) FILTER (
-            WHERE eliminations.round + CAST(NOT is_before_vote AS INTEGER) <= final.round
+            WHERE eliminations.round + CAST(NOT is_before_vote AS INTEGER) <= final_round.round
         ) AS n_unknown,
-        bool_or(players.side = 'hidden') FILTER (WHERE players.seat = final.seat) AS is_caught,
+        bool_or(players.side = 'hidden') FILTER (WHERE players.seat = final_round.seat) AS is_caught,
         any_value(is_right) AS is_right
     FROM players
-    LEFT JOIN final
-        ON final.game_id = players.game_id
-    LEFT JOIN guessed
-        ON guessed.game_id = players.game_id
+    LEFT JOIN final_round
+        ON final_round.game_id = players.game_id
+    LEFT JOIN guess_results
+        ON guess_results.game_id = players.game_id
     LEFT JOIN eliminations
         ON eliminations.game_id = players.game_id
         AND eliminations.seat = players.seat
     WHERE players.is_finished
         AND players.game_type IN ('chameleon', 'undercover')
     GROUP BY players.game_id, players.game_type
-    -- What players left decides the others: see `ended_by_players_left`.
+    -- Other games are decided by the players that left: see `ended_by_players_left`.
     HAVING players.game_type = 'chameleon' OR count(eliminations.seat) = 0
 ),
-told AS (
+possible_results AS (
     SELECT
         *,
         most > second + n_unknown AS is_clear,
@@ -80,7 +80,7 @@ told AS (
             WHEN NOT is_right THEN ['guessed_wrong']
             ELSE ['guessed_right', 'guessed_wrong']
         END AS guesses
-    FROM voted
+    FROM games_with_votes
 )
 SELECT
     game_id,
@@ -94,5 +94,5 @@ SELECT
         WHEN game_type = 'undercover' AND (is_tie OR NOT is_caught) THEN ['parity', 'survived']
         ELSE []
     END AS outcomes
-FROM told
+FROM possible_results
 WHERE is_clear OR is_tie OR is_right IS NOT NULL

@@ -1,7 +1,7 @@
 -- row: one game with votes for proposals
 -- column: final_votes | whom the votes of the last round named, in the order of their messages
 -- column: is_in_order | whether each has a message: a lake knows no order of the others
--- The first vote decides a tie. Votes without a message come last, in the order of the seats.
+-- The first vote decides a tie. Votes without a message are last, in the order of the seats.
 SELECT
     game_id,
     'final votes: '

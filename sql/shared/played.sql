@@ -1,5 +1,5 @@
 -- row: one game type that a system plays: those of its games, and of MAgIC always all five
--- A value over several game types needs all of those that the system plays.
+-- A value over several game types exists only if the model has games of all types that the system plays.
 SELECT DISTINCT system, game_type
 FROM games
 UNION

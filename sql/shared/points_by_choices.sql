@@ -7,7 +7,7 @@ WITH rounds AS (
     WHERE is_finished
     GROUP BY game_id, round
 ),
-due AS (
+points_by_round AS (
     SELECT
         decisions.game_id,
         seat,
@@ -18,9 +18,9 @@ due AS (
             WHEN n_defectors = n_players THEN payoff_defect
             WHEN choice = 'defect' AND n_defectors = 1 THEN payoff_one_defect
             WHEN choice = 'defect' AND n_defectors = 2 THEN payoff_two_defect
-            -- What those get who cooperate while others defect is in no setting.
+            -- No setting states the points of a player who cooperates while others defect.
             WHEN choice = 'cooperate' AND decisions.system = 'magic' THEN 0
-        END AS due
+        END AS points_due
     FROM decisions
     JOIN rounds
         ON rounds.game_id = decisions.game_id
@@ -31,7 +31,9 @@ due AS (
 SELECT
     game_id,
     seat,
-    CASE WHEN count(*) = count(coalesce(due, paid)) THEN sum(coalesce(due, paid)) END AS points,
+    CASE
+        WHEN count(*) = count(coalesce(points_due, paid)) THEN sum(coalesce(points_due, paid))
+    END AS points,
     CASE WHEN count(*) = count(paid) THEN sum(paid) END AS paid
-FROM due
+FROM points_by_round
 GROUP BY game_id, seat

@@ -47,7 +47,7 @@ SELECT
     rounds.least_amount,
     CASE
         WHEN NOT rounds.is_read THEN is_least
-        -- A round with a contribution missing has no least.
+        -- A round with a missing contribution has no lowest amount.
         WHEN rounds.is_whole THEN amount_read = rounds.least_amount
     END AS is_least_read
 FROM amounts

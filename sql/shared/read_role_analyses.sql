@@ -18,7 +18,7 @@ hidden_players AS (
     FROM players
     WHERE side = 'hidden'
 ),
--- What one says that the others think, against what they say themselves in the same round.
+-- Compare the views ascribed to other players with what these say themselves in the same round.
 compared AS (
     SELECT
         mine.game_id,
@@ -51,7 +51,7 @@ SELECT
         WHEN NOT regexp_matches(role_analyses.player, '^Player [1-9][0-9]*$') THEN NULL
         WHEN kind = 'inter' THEN compared.n_right = compared.n_views
         WHEN own_views.player IS NOT NULL THEN hidden_players.player IS NOT NULL
-        -- The chameleon is asked what others think, not what it knows.
+        -- The chameleon is asked what the others think, not what it knows itself.
         WHEN role_analyses.game_type = 'chameleon' AND role_analyses.side = 'hidden' THEN NULL
         ELSE FALSE
     END AS is_correct_as_read

@@ -7,7 +7,7 @@ WITH analyses AS (
     FROM shared.answers
     WHERE phase = 'analysis'
 ),
--- Chameleon's form: a heading says whose view follows, then a line rates each player.
+-- The form of Chameleon: a heading names the viewer, then a line rates each player.
 blocks AS (
     SELECT game_id, message_index, player, unnest(string_split(content, 'i think now')) AS block
     FROM analyses
@@ -29,7 +29,7 @@ rated AS (
         '(?m)^[^a-z0-9]*player[ _]*[0-9]+[^\n]{0,20}(more suspicious|less suspicious|no change)'
     )
 ),
--- Undercover's form: a sentence for each view.
+-- The form of Undercover: one sentence per view.
 own AS (
     SELECT
         game_id,
@@ -95,7 +95,7 @@ SELECT
     game_id,
     message_index,
     'Player ' || viewer AS viewer,
-    -- Whoever suspects two singles out nobody.
+    -- A viewer who suspects two players has no single suspect.
     CASE WHEN count(DISTINCT suspect) = 1 THEN 'Player ' || min(suspect) END AS suspect
 FROM stated
 WHERE viewer IS NOT NULL

@@ -146,7 +146,9 @@ def test_rows_have_the_same_texts_in_pieces(
         ]
 
     short = answers()
-    monkeypatch.setattr("pipeline.metrics.evidence._FEW_GAMES", -1)  # polars has them whole
+    monkeypatch.setattr(
+        "pipeline.metrics.evidence._MAX_GAMES_FOR_POLARS", -1
+    )  # polars has them whole
     monkeypatch.setattr("pipeline.lake.row_stream.LONG_BYTES", 0)
     monkeypatch.setattr("pipeline.lake.row_stream.PIECE_BYTES", 100)
     long = answers()

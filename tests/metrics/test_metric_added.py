@@ -369,7 +369,7 @@ WRONG = {
     "a last SELECT without a column": (
         declared(),
         {"sql": SQL.replace("AS counted", "AS n")},
-        "needs the columns system, model, game_type, which are texts, and value, hits, counted",
+        "needs the columns system, model, game_type, which are strings, and value, hits, counted",
     ),
     "a last SELECT of texts": (
         declared(),

@@ -38,14 +38,14 @@ def magic(top: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 HALVES = {
-    "SQL alone": ({SQL_FILE: SQL}, "has no twin in Python: declare PAPER in " + MODULE_FILE),
+    "SQL alone": ({SQL_FILE: SQL}, "has no definition in Python: define PAPER in " + MODULE_FILE),
     "an empty module": (
         {SQL_FILE: SQL, MODULE_FILE: ""},
-        "has no twin in Python: declare PAPER in " + MODULE_FILE,
+        "has no definition in Python: define PAPER in " + MODULE_FILE,
     ),
     "release in SQL alone": (
         {SQL_FILE: SQL, MODULE_FILE: MODULE, RELEASE_FILE: SQL},
-        f"{RELEASE_FILE} has no twin in Python: declare RELEASE in {MODULE_FILE}",
+        f"{RELEASE_FILE} has no definition in Python: define RELEASE in {MODULE_FILE}",
     ),
     "no place": (
         {SQL_FILE: SQL.replace("-- order: 9\n", ""), MODULE_FILE: MODULE},

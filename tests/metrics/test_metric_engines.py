@@ -18,7 +18,12 @@ from pipeline.lake import StoredLake
 from pipeline.metrics import NAMES, metric_spec, metrics
 from pipeline.metrics.registry import file_of, metric_names
 from pipeline.metrics.request import Request
-from pipeline.metrics.row_queries import attempts, metric_views, qualified_view_name, rows
+from pipeline.metrics.row_queries import (
+    attempts_select,
+    metric_rows,
+    metric_views,
+    qualified_view_name,
+)
 from pipeline.sql_files import read_file, read_header
 from pipeline.vocabulary import AUDITED, DEFAULT_N_GAMES, EDITIONS, PAPER, RELEASE
 from pipeline.warehouse import connect, run_query
@@ -250,7 +255,9 @@ def test_evidence_is_the_rows_that_were_counted(edition, tables):
             ),
         )
         for name, evidence in zip(metric_names(edition), found, strict=True):
-            counted = rows(metric_spec(name, edition), lake.table, request).filter("is_counted")
+            counted = metric_rows(metric_spec(name, edition), lake.table, request).filter(
+                "is_counted"
+            )
             polars = counted.select(EVIDENCE).sort(pl.all(), nulls_last=True).collect()
             assert_same(evidence, polars)
             # Where a hit is unknown, the sum is.
@@ -281,10 +288,15 @@ def test_what_is_unknown_has_no_word(tables):
         selected = ", ".join(columns)
         by_sql = asked(
             lake,
-            *(f"SELECT {selected} FROM ({attempts(name, PAPER)})" for name in metric_names(PAPER)),
+            *(
+                f"SELECT {selected} FROM ({attempts_select(name, PAPER)})"
+                for name in metric_names(PAPER)
+            ),
         )
         for name, sql in zip(metric_names(PAPER), by_sql, strict=True):
-            polars = rows(metric_spec(name, PAPER), lake.table, request).select(columns).collect()
+            polars = (
+                metric_rows(metric_spec(name, PAPER), lake.table, request).select(columns).collect()
+            )
             for found in (polars, sql):
                 assert found.filter(pl.col("hit").is_null(), pl.col("what").is_in(words)).is_empty()
             assert_same(*(one.sort(pl.all(), nulls_last=True) for one in (sql, polars)))

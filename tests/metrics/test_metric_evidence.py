@@ -78,7 +78,7 @@ PARTS = [
 def test_parts_are_the_same_rows(name, edition, hit, public_lake, monkeypatch):
     """They come in the same order, and their totals are the sums of them."""
     monkeypatch.setattr(warehouse, "BATCH_ROWS", 100)
-    monkeypatch.setattr("pipeline.metrics.evidence._FEW_BYTES", 0)
+    monkeypatch.setattr("pipeline.metrics.evidence._MAX_MESSAGE_BYTES_FOR_POLARS", 0)
     rows = evidence(public_lake, name, edition=edition, hit=hit)
     parts = list(evidence_parts(public_lake, name, edition=edition, hit=hit))
     assert len(parts) > rows.height / 100
@@ -142,7 +142,7 @@ def test_pages_are_the_whole(asked, tables, size, most_by_polars, unclear):
     """Whatever rows and engine, and however many fit on a page, none is lost, and none twice."""
     edition, name = asked
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pipeline.metrics.evidence._FEW_GAMES", most_by_polars)
+        patch.setattr("pipeline.metrics.evidence._MAX_GAMES_FOR_POLARS", most_by_polars)
         lake = lake_of(Path(folder), tables | {"messages": NO_MESSAGES})
         wanted = {"edition": edition, "unclear": unclear}
         whole = evidence(lake, name, **wanted)

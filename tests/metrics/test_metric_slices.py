@@ -14,7 +14,7 @@ from pipeline.errors import UsageError
 from pipeline.events.contracts import table_schema
 from pipeline.metrics import NAMES, metrics
 from pipeline.metrics.evidence import evidence
-from pipeline.metrics.request import GAME_COLUMNS, condition
+from pipeline.metrics.request import GAME_COLUMNS, parse_condition_for_schema
 
 FEW = settings(
     max_examples=max(3, settings.default.max_examples // 6),
@@ -250,7 +250,7 @@ ROWS = pl.DataFrame(
     ],
 )
 def test_a_condition_means_the_same_in_both(where, expected, by_duckdb):
-    found = condition(where, ROWS.schema)
+    found = parse_condition_for_schema(where, ROWS.schema)
     assert ROWS.filter(pl.sql_expr(found.sql))["i"].to_list() == expected
     select = f'SELECT i FROM "rows" WHERE ({found.sql}) ORDER BY i'
     assert [i for (i,) in by_duckdb.execute(select).fetchall()] == expected
@@ -269,13 +269,13 @@ TEXTS = ", ".join(f"'{number}'" for number in range(3000))
 )
 def test_a_condition_may_be_long(where, expected):
     """Of as many games as somebody looks at."""
-    found = condition(where, ROWS.schema)
+    found = parse_condition_for_schema(where, ROWS.schema)
     assert ROWS.filter(pl.sql_expr(found.sql))["i"].to_list() == expected
 
 
 def test_a_list_of_constants_is_one_comparison():
     """1,200 games, each compared by itself, took half a minute."""
-    found = pl.sql_expr(condition(f"text IN ({TEXTS})", ROWS.schema).sql)
+    found = pl.sql_expr(parse_condition_for_schema(f"text IN ({TEXTS})", ROWS.schema).sql)
     assert str(found).count("text") == 1
 
 
@@ -333,7 +333,7 @@ def test_a_list_of_constants_is_one_comparison():
 )
 def test_what_is_no_condition_is_refused(where):
     with pytest.raises(UsageError, match=r"^[^\n]*condition[^\n]*$"):
-        condition(where, ROWS.schema)
+        parse_condition_for_schema(where, ROWS.schema)
 
 
 @pytest.mark.parametrize(
@@ -349,7 +349,7 @@ def test_what_is_no_condition_is_refused(where):
 )
 def test_what_is_no_sql_is_told_in_words_of_sql(where, reason):
     with pytest.raises(UsageError) as refusal:
-        condition(where, ROWS.schema)
+        parse_condition_for_schema(where, ROWS.schema)
     assert str(refusal.value) == f"the condition `{where}` cannot be read as SQL: {reason}"
 
 

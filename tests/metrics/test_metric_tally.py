@@ -13,10 +13,10 @@ from random_tables import event_tables
 
 from pipeline.lake import StoredLake
 from pipeline.metrics.completeness import played_games
-from pipeline.metrics.estimates import CountQuery, Counts, clusters, count_with_engine
+from pipeline.metrics.estimates import CountQuery, Counts, choose_clusters, count_with_engine
 from pipeline.metrics.registry import metric_names, metric_spec
 from pipeline.metrics.request import Request, parse_condition
-from pipeline.metrics.row_queries import rows
+from pipeline.metrics.row_queries import metric_rows
 from pipeline.vocabulary import AUDITED, PAPER, RELEASE
 
 FEW = settings(
@@ -40,7 +40,9 @@ def test_the_tally_is_what_a_loop_counts(edition, tables, data):
         condition = None if where is None else parse_condition(metric_names(edition), where)
         request = Request(edition=edition, by=by, where=condition, num_of_game=9)
         declared = {name: metric_spec(name, edition) for name in metric_names(edition)}
-        of_settings = clusters(played_games(lake), request) if data.draw(st.booleans()) else None
+        of_settings = (
+            choose_clusters(played_games(lake), request) if data.draw(st.booleans()) else None
+        )
         question = CountQuery(declared, request, with_games=[*declared], clusters=of_settings)
         expected = looped(lake, question)
         for engine in ENGINES:
@@ -72,7 +74,7 @@ def looped(lake: StoredLake, question: CountQuery) -> Records:
     sums = defaultdict(lambda: [Fraction(0), *[0] * 5])
     games = defaultdict(lambda: (set(), set()))
     for name, declared in question.metrics.items():
-        for row in rows(declared, lake.table, request).collect().iter_rows(named=True):
+        for row in metric_rows(declared, lake.table, request).collect().iter_rows(named=True):
             group = (name, *(row[column] for column in request.fine))
             is_by_game = (row["model"] or "", row["competition"]) in by_game
             cluster = f"game {row['game_id']}" if is_by_game else row["setting_id"]

@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from random_tables import event_tables
 
 from pipeline.metrics import NAMES, metric_spec, metrics
-from pipeline.metrics.estimates import LEAST_SETTINGS
-from pipeline.metrics.registry import POOLED_COMBINES, THIN
-from pipeline.metrics.request import POOL, Request
-from pipeline.metrics.row_queries import rows
+from pipeline.metrics.estimates import MIN_SETTINGS_OF_TERM
+from pipeline.metrics.registry import POOLED_COMBINES, SMALL_SAMPLE_DTYPE
+from pipeline.metrics.request import POOLED_TERM, Request
+from pipeline.metrics.row_queries import metric_rows
 from pipeline.reports.compare import compare
 from pipeline.reports.diff import diff
 from pipeline.reports.ranking import leaderboard
@@ -46,9 +46,9 @@ def lake_with(folder, numbers: dict[str, int]):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_term_with_fewer_than_five_settings_is_thin(tmp_path, engine):
     """Settings count, not their items: four settings have eight votes."""
-    lake = lake_with(tmp_path, {"four": LEAST_SETTINGS - 1, "five": LEAST_SETTINGS})
+    lake = lake_with(tmp_path, {"four": MIN_SETTINGS_OF_TERM - 1, "five": MIN_SETTINGS_OF_TERM})
     found = metrics(lake, metric="judgement", by=["model"], engine=engine)
-    assert found.schema["thin"] == THIN
+    assert found.schema["thin"] == SMALL_SAMPLE_DTYPE
     assert dict(found.select("model", "thin").iter_rows()) == {
         "four": [{"term": "votes", "n_effective": 4.0}],
         "five": [],
@@ -93,9 +93,9 @@ def test_thin_terms_are_counted_one_by_one(tables, edition, by):
             if not (of_release if edition == "release" else side["is_finished"]):
                 continue
             settings_of[side["model"], side["competition"]].add(side["setting_id"])
-        for row in rows(declared, lake.table, request).collect().iter_rows(named=True):
+        for row in metric_rows(declared, lake.table, request).collect().iter_rows(named=True):
             if row["is_counted"]:
-                term = POOL if declared.combine in POOLED_COMBINES else row["term"]
+                term = POOLED_TERM if declared.combine in POOLED_COMBINES else row["term"]
                 side = row["model"], row["competition"]
                 is_one = len(settings_of[side]) == 1
                 cluster = row["game_id" if is_one else "setting_id"]

@@ -99,7 +99,7 @@ def truth(rows: pl.DataFrame, true: Strengths) -> pl.DataFrame:
         return Fit(along @ coefficients, np.eye(len(along)), along)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(module, "fitted", known)
+        patched.setattr(module, "fit_logistic_regression", known)
         return rate_sides(rows, 0.95)
 
 
@@ -208,7 +208,7 @@ SEPARATED: dict[str, tuple[list[Any], list[Any], set[str], set[str]]] = {
     "a model that met only models that won all or none": (
         PAIRS,
         [*swept("won", "c2", 1), *swept("none", "c2", 0)],
-        {ALL, NONE, module._LEFT_OUT},
+        {ALL, NONE, module._REASON_SEPARATED},
         set(),
     ),
     "a kind always lost": (PAIRS, swept("a", "b", 0, "werewolf"), set(), {"4 of werewolf"}),
@@ -256,24 +256,24 @@ MIXED = [(f"s{n}", ["a"], ["b"], float(n % 2)) for n in range(8)]
 NO_INTERVAL: dict[str, tuple[list[Any], dict[str, str | None]]] = {
     "as many games as strengths": (
         [("s0", ["a"], ["b"], 0.5), ("s1", ["b"], ["a"], 0.5)],
-        dict.fromkeys("ab", module._FEW),
+        dict.fromkeys("ab", module._REASON_FEW_GAMES),
     ),
     "one setting": (
         [("s", *game[1:]) for game in MIXED],
-        dict.fromkeys("ab", module._FEW),
+        dict.fromkeys("ab", module._REASON_FEW_GAMES),
     ),
     "one setting of a model": (
         [*MIXED, *(("s0", ["c"], ["b"], float(n % 2)) for n in range(4))],
-        {"a": None, "b": None, "c": module._ONE_SETTING},
+        {"a": None, "b": None, "c": module._REASON_ONE_SETTING},
     ),
     "two settings that say the opposite": (
         [(f"s{n % 2}", ["a"], ["b"], float(n % 2 == (n > 1))) for n in range(20)],
-        dict.fromkeys("ab", module._WIDE),
+        dict.fromkeys("ab", module._REASON_WIDE_INTERVAL),
     ),
-    "draws alone": (swept("a", "b", 0.5), dict.fromkeys("ab", module._ALIKE)),
+    "draws alone": (swept("a", "b", 0.5), dict.fromkeys("ab", module._REASON_NO_VARIATION)),
     "a win and a loss in each setting": (
         [*swept("a", "b", 1), *swept("a", "b", 0)],
-        dict.fromkeys("ab", module._ALIKE),
+        dict.fromkeys("ab", module._REASON_NO_VARIATION),
     ),
 }
 
@@ -294,7 +294,7 @@ TOGETHER: dict[str, list[Any]] = {
 def test_models_that_always_sat_together_have_no_rank(case: str) -> None:
     found = rate_sides(seats([*TOGETHER[case], *mixed("-x", "d")]), 0.95)
     team = found.filter(pl.col("model").is_in(TEAM))
-    assert {*team["reason"]} == {module._TOGETHER}
+    assert {*team["reason"]} == {module._REASON_ALWAYS_TOGETHER}
     assert team.select("pool", "rank", "odds", "ci_low", "ci_high").null_count().row(0) == (
         *[team.height] * 5,
     )
@@ -320,7 +320,7 @@ def test_a_fit_that_ends_nowhere_gives_no_odds(monkeypatch: pytest.MonkeyPatch) 
     for logit, error in ((np.nan, 1.0), (13.0, 1.0), (1.0, np.nan), (1.0, np.inf)):
         monkeypatch.setattr(Fit, "weighted_sum", lambda *_, given=(logit, error): given)
         found = rate_sides(seats(MIXED), 0.95)
-        assert {*found["reason"]} == {module._BEYOND}
+        assert {*found["reason"]} == {module._REASON_EXTREME}
         assert found["odds"].null_count() == found.height
 
 

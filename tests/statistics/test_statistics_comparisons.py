@@ -12,25 +12,25 @@ from scipy.stats import binom, chi, norm, permutation_test, t as student
 
 from pipeline.statistics import comparison
 from pipeline.statistics.comparison import (
-    EXACT_SETTINGS,
-    MANY_SETTINGS,
+    MAX_EXACT_SETTINGS,
+    MIN_NORMAL_SETTINGS,
     Interval,
     RateEstimate,
     adjust_holm,
-    all_signs_p,
     compact_letters,
-    effective_settings,
-    mover,
-    p_of,
+    effective_number_of_settings,
+    exact_sign_flip_p_value,
+    mover_interval,
     shrunk_correlation,
-    sign_flip_p,
-    z_at,
+    sign_flip_p_value,
+    two_sided_p_value,
+    z_where_interval_reaches,
 )
 from pipeline.statistics.pairs import (
     PilotData,
-    cautious_variance,
     degrees_of_freedom,
     settings_needed,
+    upper_bound_of_variance,
 )
 
 TOP = Path(__file__).resolve().parents[2]
@@ -54,14 +54,14 @@ def test_with_one_trial_a_setting_it_is_mcnemars_mid_p(a_only, b_only):
         exact - binom.pmf(least, n, 0.5) if a_only != b_only else 1 - binom.pmf(least, n, 0.5) / 2
     )
     x = of_pairs(a_only, b_only, 5)
-    assert sign_flip_p(x) == pytest.approx(mid_p if n else 1.0)
+    assert sign_flip_p_value(x) == pytest.approx(mid_p if n else 1.0)
 
 
 @pytest.mark.parametrize(("a_only", "b_only"), [(1, 0), (3, 1), (7, 2), (6, 6), (1, 8), (11, 2)])
 def test_every_pattern_of_signs_is_mcnemars_test(a_only, b_only):
     """All patterns counted, as for settings of several items, without the short cut for one."""
     x = of_pairs(a_only, b_only, 0)
-    assert all_signs_p(x) == pytest.approx(sign_flip_p(x))
+    assert exact_sign_flip_p_value(x) == pytest.approx(sign_flip_p_value(x))
 
 
 @given(st.lists(st.integers(-4, 4).filter(bool), min_size=1, max_size=11))
@@ -69,7 +69,7 @@ def test_all_signs_are_counted(x):
     """Gone through one by one, with many sums that are equal."""
     sums = [abs(sum(signs)) for signs in itertools.product(*((-one, one) for one in x))]
     beyond = sum(one > abs(sum(x)) for one in sums) + sum(one == abs(sum(x)) for one in sums) / 2
-    assert all_signs_p(np.array(x, float)) == pytest.approx(beyond / 2 ** len(x))
+    assert exact_sign_flip_p_value(np.array(x, float)) == pytest.approx(beyond / 2 ** len(x))
 
 
 def test_fagerlands_example():
@@ -77,7 +77,7 @@ def test_fagerlands_example():
 
     The exact test gives 0.0703, mid-p 0.0391.
     """
-    assert round(sign_flip_p(of_pairs(1, 7, 13)), 4) == 0.0391
+    assert round(sign_flip_p_value(of_pairs(1, 7, 13)), 4) == 0.0391
 
 
 def test_sign_flips_are_scipys():
@@ -88,14 +88,16 @@ def test_sign_flips_are_scipys():
     null = np.abs(result.null_distribution)
     observed = abs(x.sum())
     tied = np.isclose(null, observed)
-    assert sign_flip_p(x) == pytest.approx(np.mean((null > observed) & ~tied) + tied.mean() / 2)
+    assert sign_flip_p_value(x) == pytest.approx(
+        np.mean((null > observed) & ~tied) + tied.mean() / 2
+    )
 
 
 @pytest.mark.parametrize("n", [17, 60, 2500])
 def test_all_ways_give_about_what_a_normal_distribution_does(n):
     x = np.random.default_rng(n).normal(1.5 / np.sqrt(n), 1, n)
     z = abs(x.sum()) / np.sqrt((x**2).sum())
-    assert sign_flip_p(x) == pytest.approx(erfc(z / np.sqrt(2)), abs=0.01)
+    assert sign_flip_p_value(x) == pytest.approx(erfc(z / np.sqrt(2)), abs=0.01)
 
 
 def in_tenths(x: np.ndarray) -> float:
@@ -122,7 +124,7 @@ def signed(generator: np.random.Generator, x: np.ndarray) -> np.ndarray:
     return x * np.where(generator.random(len(x)) < generator.choice([0.02, 0.1, 0.2, 0.5]), -1, 1)
 
 
-@pytest.mark.parametrize("n", [5, EXACT_SETTINGS + 1, 40, 120])
+@pytest.mark.parametrize("n", [5, MAX_EXACT_SETTINGS + 1, 40, 120])
 @pytest.mark.parametrize("sizes", SIZES)
 def test_p_is_exact_where_sums_are_steps_apart(n, sizes):
     """However small it is, with ties, and where a few settings have most of the difference."""
@@ -130,18 +132,18 @@ def test_p_is_exact_where_sums_are_steps_apart(n, sizes):
     for _ in range(20):
         x = signed(generator, SIZES[sizes](generator, n))
         # Of thirds of tenths, as weights make them: no size is a number of digits.
-        assert sign_flip_p(x / 3) == pytest.approx(in_tenths(x), rel=1e-9)
+        assert sign_flip_p_value(x / 3) == pytest.approx(in_tenths(x), rel=1e-9)
 
 
 @pytest.mark.parametrize("sigma", [0.5, 1.0])
 def test_p_is_within_two_per_cent_where_sums_are_not_steps_apart(sigma, monkeypatch):
     """Against all patterns of as many settings as can be counted: with more it is nearer."""
     generator = np.random.default_rng(9)
-    xs = [signed(generator, generator.lognormal(0, sigma, EXACT_SETTINGS)) for _ in range(30)]
-    exact = np.array([sign_flip_p(x) for x in xs])
-    assert list(exact) == [all_signs_p(x) for x in xs]
-    monkeypatch.setattr(comparison, "EXACT_SETTINGS", 0)
-    summed = np.array([sign_flip_p(x) for x in xs])
+    xs = [signed(generator, generator.lognormal(0, sigma, MAX_EXACT_SETTINGS)) for _ in range(30)]
+    exact = np.array([sign_flip_p_value(x) for x in xs])
+    assert list(exact) == [exact_sign_flip_p_value(x) for x in xs]
+    monkeypatch.setattr(comparison, "MAX_EXACT_SETTINGS", 0)
+    summed = np.array([sign_flip_p_value(x) for x in xs])
     is_frequent = exact > 1e-4
     assert is_frequent.sum() >= 10
     assert summed[is_frequent] == pytest.approx(exact[is_frequent], rel=0.02)
@@ -159,51 +161,51 @@ def test_of_two_sizes_p_is_that_of_two_binomial_distributions(n):
         x = np.repeat([1, 2**0.5], n) * np.where(generator.random(sum(n)) < share, -1, 1)
         is_equal = np.abs(every - abs(x.sum())) < 1e-9
         exact = chances[(every > abs(x.sum())) & ~is_equal].sum() + chances[is_equal].sum() / 2
-        assert sign_flip_p(x) == pytest.approx(exact, rel=0.02)
+        assert sign_flip_p_value(x) == pytest.approx(exact, rel=0.02)
 
 
 def test_of_many_settings_p_is_nearly_normal():
     """Within one per cent down to 10⁻⁶, of n hardly large enough."""
     generator = np.random.default_rng(10)
     for share in np.linspace(0.5, 0.37, 27):
-        x = generator.integers(1, 4, round(1.6 * MANY_SETTINGS)) / 10
+        x = generator.integers(1, 4, round(1.6 * MIN_NORMAL_SETTINGS)) / 10
         x *= np.where(generator.random(len(x)) < share, -1, 1)
-        assert (x @ x) ** 2 / (x**4).sum() >= MANY_SETTINGS
+        assert (x @ x) ** 2 / (x**4).sum() >= MIN_NORMAL_SETTINGS
         assert (exact := in_tenths(x)) > 1e-9
-        assert sign_flip_p(x) == pytest.approx(exact, rel=0.01 if exact > 1e-6 else 0.05)
+        assert sign_flip_p_value(x) == pytest.approx(exact, rel=0.01 if exact > 1e-6 else 0.05)
 
 
 @given(st.lists(st.floats(0.01, 1) | st.integers(1, 5), min_size=1, max_size=60), st.randoms())
 def test_neither_order_nor_side_nor_unit_changes_p(x, random):
     x = [random.choice((-1, 1)) * one for one in x]
-    p = sign_flip_p(np.array(x))
+    p = sign_flip_p_value(np.array(x))
     random.shuffle(x)
-    assert sign_flip_p(-np.array(x)) == pytest.approx(p, rel=1e-6)
-    assert sign_flip_p(np.array([0.0, *x, 0.0]) / 7) == pytest.approx(p, rel=1e-6)
+    assert sign_flip_p_value(-np.array(x)) == pytest.approx(p, rel=1e-6)
+    assert sign_flip_p_value(np.array([0.0, *x, 0.0]) / 7) == pytest.approx(p, rel=1e-6)
 
 
 def test_how_p_is_found_is_as_documented():
     page = " ".join((TOP / "docs" / "statistics.md").read_text(encoding="utf-8").split())
-    assert f"at most {EXACT_SETTINGS} settings differ | all sign patterns are counted" in page
-    assert f"{MANY_SETTINGS} effective settings or more" in page
+    assert f"at most {MAX_EXACT_SETTINGS} settings differ | all sign patterns are counted" in page
+    assert f"{MIN_NORMAL_SETTINGS} effective settings or more" in page
 
 
 def test_a_last_digit_is_no_difference():
     x = np.array([1.0, 2.0, 1.0, 2.0, 1.0])
-    assert sign_flip_p(np.array([*x, 1e-17, -1e-17])) == sign_flip_p(x) == 2.0**-5
+    assert sign_flip_p_value(np.array([*x, 1e-17, -1e-17])) == sign_flip_p_value(x) == 2.0**-5
 
 
 def test_many_small_steps_take_no_longer_than_none():
     """A thousand steps to the largest size, of 250 settings: far too many sums to go through."""
     generator = np.random.default_rng(13)
     x = np.append(generator.integers(1, 1001, 250), 1000) * generator.choice([-1, 1], 251)
-    assert sign_flip_p(x / 3000) == pytest.approx(in_tenths(x / 10), rel=1e-3)
+    assert sign_flip_p_value(x / 3000) == pytest.approx(in_tenths(x / 10), rel=1e-3)
 
 
 def test_models_that_never_agree_are_far_apart():
     """Each setting the same way, by another amount: only one pattern in 2⁴⁰ comes as far."""
-    assert sign_flip_p(np.arange(1.0, 41.0)) == pytest.approx(2.0**-40)
-    assert sign_flip_p(np.arange(1.0, EXACT_SETTINGS + 1)) == 2.0**-EXACT_SETTINGS
+    assert sign_flip_p_value(np.arange(1.0, 41.0)) == pytest.approx(2.0**-40)
+    assert sign_flip_p_value(np.arange(1.0, MAX_EXACT_SETTINGS + 1)) == 2.0**-MAX_EXACT_SETTINGS
 
 
 def wilson(hits: int, n: int) -> Interval:
@@ -229,7 +231,7 @@ def test_mover_without_correlation_is_newcombes_interval(case):
     from statsmodels.stats.proportion import confint_proportions_2indep
 
     hits_a, n_a, hits_b, n_b = case
-    found = mover(wilson(hits_a, n_a), wilson(hits_b, n_b))
+    found = mover_interval(wilson(hits_a, n_a), wilson(hits_b, n_b))
     low, high = confint_proportions_2indep(
         hits_a, n_a, hits_b, n_b, method="newcomb", compare="diff"
     )
@@ -239,21 +241,21 @@ def test_mover_without_correlation_is_newcombes_interval(case):
 
 def test_correlation_narrows_the_interval():
     a, b = wilson(12, 20), wilson(8, 20)
-    widths = [(one := mover(a, b, rho)).high - one.low for rho in (0.0, 0.5, 0.9)]
+    widths = [(one := mover_interval(a, b, rho)).high - one.low for rho in (0.0, 0.5, 0.9)]
     assert widths == sorted(widths, reverse=True)
 
 
 def test_correlation_is_shrunk_by_the_settings_that_carry_it():
     """Four of one size count as four, n − 1 / n + 1 = 3/5; two with nearly all count as two."""
     u = np.array([1.0, -1.0, 1.0, -1.0])
-    assert effective_settings(u, u) == pytest.approx(4)
+    assert effective_number_of_settings(u, u) == pytest.approx(4)
     assert shrunk_correlation(u, u) == pytest.approx(3 / 5)
     assert shrunk_correlation(u, -u) == pytest.approx(-3 / 5)
     assert shrunk_correlation(u, np.zeros(4)) == 0.0
     two = np.array([1.0, -1.0, *[0.001, -0.001] * 50])
     assert shrunk_correlation(two, two) == pytest.approx(1 / 3, abs=1e-3)
-    assert effective_settings(u, np.zeros(4)) == pytest.approx(4)
-    assert effective_settings(np.zeros(4), np.zeros(4)) == 0.0
+    assert effective_number_of_settings(u, np.zeros(4)) == pytest.approx(4)
+    assert effective_number_of_settings(np.zeros(4), np.zeros(4)) == 0.0
 
 
 @pytest.mark.long
@@ -303,7 +305,7 @@ def test_a_plan_for_many_pairs_has_the_power_it_promises(n_pairs):
 
 def test_a_pilots_variance_is_raised():
     """χ² of 19 degrees of freedom at .2 is 13.716."""
-    assert cautious_variance(1.0, 19) == pytest.approx(19 / 13.716, rel=1e-4)
+    assert upper_bound_of_variance(1.0, 19) == pytest.approx(19 / 13.716, rel=1e-4)
 
 
 def test_a_pilot_has_the_degrees_of_freedom_of_its_sum_of_squares():
@@ -332,7 +334,12 @@ def test_games_that_two_states_share_raise_no_more_alarms(n_old: int, n_new: int
     is_alarm = np.zeros((n_old + 1, n_new + 1))
     for old, new in itertools.product(range(0, n_old + 1, n_old // 20), range(n_new + 1)):
         after = RateEstimate((old + new) / (n_old + n_new), n_old + n_new)
-        is_alarm[old, new] = p_of(z_at(after, RateEstimate(old / n_old, n_old), 0.0, tie)) <= 0.05
+        is_alarm[old, new] = (
+            two_sided_p_value(
+                z_where_interval_reaches(after, RateEstimate(old / n_old, n_old), 0.0, tie)
+            )
+            <= 0.05
+        )
     for rate in (0.02, 0.1, 0.3, 0.5, 0.84, 0.95):
         counted = np.arange(0, n_old + 1, n_old // 20)
         of_old = binom.pmf(counted, n_old, rate)

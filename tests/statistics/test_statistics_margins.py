@@ -9,18 +9,20 @@ import pytest
 from hypothesis import assume, given, strategies as st
 
 from pipeline.statistics.comparison import (
-    Part,
     RateEstimate,
-    difference,
+    TermRate,
     equivalence_p_value,
     minimum_detectable_drop,
     p_above,
+    wilson_difference_interval,
 )
 from pipeline.statistics.pairs import PAIRED, UNPAIRED, pairwise_differences
 
 NORMAL = NormalDist()
 _PARTS = st.lists(
-    st.builds(Part, st.floats(0.01, 1), st.floats(0, 1), st.floats(1, 500)), min_size=1, max_size=3
+    st.builds(TermRate, st.floats(0.01, 1), st.floats(0, 1), st.floats(1, 500)),
+    min_size=1,
+    max_size=3,
 )
 
 
@@ -42,7 +44,7 @@ def test_a_difference_is_above_a_bound_where_the_one_sided_interval_is(a, b, bou
     """Schuirmann's two one-sided tests at a level are an interval at 1 − 2 × the level."""
     p = p_above(a, b, bound, rho)
     assume(abs(p - level) > 1e-6)
-    low = difference(a, b, NORMAL.inv_cdf(1 - level), rho).low
+    low = wilson_difference_interval(a, b, NORMAL.inv_cdf(1 - level), rho).low
     assert (p < level) is (low > bound)
 
 
@@ -50,7 +52,7 @@ def test_a_difference_is_above_a_bound_where_the_one_sided_interval_is(a, b, bou
 def test_models_are_alike_where_the_interval_is_within_the_margin(a, b, margin, rho, level):
     p = equivalence_p_value(a, b, margin, rho)
     assume(abs(p - level) > 1e-6)
-    found = difference(a, b, NORMAL.inv_cdf(1 - level), rho)
+    found = wilson_difference_interval(a, b, NORMAL.inv_cdf(1 - level), rho)
     assert (p < level) is (-margin < found.low and found.high < margin)
 
 
@@ -71,7 +73,9 @@ def test_the_fall_that_is_seen_is_the_smallest(margin, correlation):
         after = rate - fall
         own, other = after * (1 - after) / n, rate * (1 - rate) / n
         error = (own + other - 2 * correlation * (own * other) ** 0.5) ** 0.5
-        high = difference(RateEstimate(after, n), RateEstimate(rate, n), z, correlation).high
+        high = wilson_difference_interval(
+            RateEstimate(after, n), RateEstimate(rate, n), z, correlation
+        ).high
         if high + 0.8416212 * error < -margin:
             break
     found = minimum_detectable_drop(
@@ -99,7 +103,7 @@ def test_a_fall_is_that_of_the_value_where_ranges_differ():
         one.range * (one.rate * (1 - one.rate) / 100) ** 0.5
         for one in (after, RateEstimate(0.8, 100))
     ]
-    high = difference(after, RateEstimate(0.8, 100), NORMAL.inv_cdf(0.95)).high
+    high = wilson_difference_interval(after, RateEstimate(0.8, 100), NORMAL.inv_cdf(0.95)).high
     assert high + NORMAL.inv_cdf(0.8) * np.hypot(*errors) == pytest.approx(-0.05)
 
 

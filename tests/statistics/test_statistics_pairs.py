@@ -9,14 +9,21 @@ from exact_ends import exact_ends
 from hypothesis import given, strategies as st
 from polars.testing import assert_frame_equal
 
-from pipeline.statistics.comparison import Interval, RateEstimate, difference, mover, p_of, z_at
+from pipeline.statistics.comparison import (
+    Interval,
+    RateEstimate,
+    mover_interval,
+    two_sided_p_value,
+    wilson_difference_interval,
+    z_where_interval_reaches,
+)
 from pipeline.statistics.pairs import (
-    LEAST_PAIRED,
+    MIN_SHARE_PAIRED,
     MOVED_HIGH,
     MOVED_LOW,
     MOVER_METHOD,
-    NEXT_TO_0,
     PAIRED,
+    SMALLEST_NONZERO_END,
     UNPAIRED,
     pairwise_differences,
     pilot_data,
@@ -77,7 +84,11 @@ def test_who_replayed_is_decided_by_items():
     assert [row["is_replayed"] for row in found.values()] == [True, False]
     assert found[2]["p_value"] == 2**-8
     one, other, correlation = rates_from_basis(found[3]["basis"])
-    assert found[3]["p_value"] == p_of(z_at(one, other, 0.0, correlation)) > 0.05
+    assert (
+        found[3]["p_value"]
+        == two_sided_p_value(z_where_interval_reaches(one, other, 0.0, correlation))
+        > 0.05
+    )
 
 
 @pytest.mark.parametrize(("games_of_a", "is_replayed"), [(60, True), (12, False), (None, False)])
@@ -118,7 +129,11 @@ def test_few_settings_of_a_term_do_not_tell_apart_by_signs_alone():
     ]
     found = compared(*sums)
     one, other, correlation = rates_from_basis(found["basis"])
-    assert found["p_value"] == p_of(z_at(one, other, 0.0, correlation)) > 0.01
+    assert (
+        found["p_value"]
+        == two_sided_p_value(z_where_interval_reaches(one, other, 0.0, correlation))
+        > 0.01
+    )
     assert found["is_replayed"] is False
     assert found["ci_method"] == MOVER_METHOD
 
@@ -127,7 +142,7 @@ def test_equal_values_have_no_difference():
     """1/5 + 2/5 is not 3/5 to the last digit."""
     a, b = RateEstimate((1 / 5 + 2 / 5) / 2, 10.0), RateEstimate(3 / 5 / 2, 10.0)
     assert a.rate != b.rate
-    assert difference(a, b, Z).value == 0.0
+    assert wilson_difference_interval(a, b, Z).value == 0.0
 
 
 def test_a_setting_weighs_by_what_both_counted_in_it():
@@ -148,7 +163,7 @@ def test_the_interval_is_movers_where_it_agrees_with_p():
     u = [np.square(np.array(hits) - np.mean(hits)) for hits in (hits_a, hits_b)]
     n = 1 / float((np.mean([one / one.sum() for one in u], axis=0) ** 2).sum())
     rho = float(np.corrcoef(hits_a, hits_b)[0, 1]) * (n - 1) / (n + 1)
-    expected = mover(exact(0.6, 20), exact(0.45, 20), rho)
+    expected = mover_interval(exact(0.6, 20), exact(0.45, 20), rho)
     found = compared(a, b)
     assert (found["difference"], found["ci_low"], found["ci_high"]) == pytest.approx(
         tuple(expected)
@@ -184,13 +199,13 @@ def test_interval_and_p_value_agree_where_nothing_is_paired():
     assert set(found["method"]) == {UNPAIRED}
     is_apart = (found["ci_low"] > 0) | (found["ci_high"] < 0)
     assert (is_apart == (found["p_value"] <= 0.05)).all()
-    is_moved = pl.col("ci_low").is_in([0.0, NEXT_TO_0])
+    is_moved = pl.col("ci_low").is_in([0.0, SMALLEST_NONZERO_END])
     moved = found.filter(is_moved)
     assert 0 < moved.height < 0.02 * found.height
     assert set(moved["ci_method"]) == {MOVED_LOW}
     assert set(found.filter(~is_moved)["ci_method"]) == {MOVER_METHOD}
     turned = all_compared(sums, [pair[::-1] for pair in pairs])
-    of_high = turned.filter(pl.col("ci_high").is_in([0.0, -NEXT_TO_0]))
+    of_high = turned.filter(pl.col("ci_high").is_in([0.0, -SMALLEST_NONZERO_END]))
     assert set(of_high["ci_method"]) == {MOVED_HIGH}
     assert of_high.height == moved.height
 
@@ -200,10 +215,10 @@ def test_too_little_in_common_is_unpaired():
     a = sums_of("a", {str(n): (n % 2, 1) for n in range(20)})
     b = sums_of("b", {str(n): (n % 2, 1) for n in range(11, 31)})
     found = compared(a, b)
-    assert found["share_paired"] == 9 / 20 < LEAST_PAIRED
+    assert found["share_paired"] == 9 / 20 < MIN_SHARE_PAIRED
     assert found["method"] == UNPAIRED
     assert (found["difference"], found["ci_low"], found["ci_high"]) == pytest.approx(
-        tuple(mover(exact(0.5, 20), exact(0.5, 20)))
+        tuple(mover_interval(exact(0.5, 20), exact(0.5, 20)))
     )
     apart = compared(a, sums_of("b", {"x": (1, 1)}))
     assert (apart["share_paired"], apart["n_settings"]) == (0.0, 0)
@@ -226,7 +241,7 @@ def test_other_pairs_change_nothing(monkeypatch):
     together = all_compared(sums, pairs)
     assert_frame_equal(together, pl.concat(all_compared(sums, [pair]) for pair in pairs))
     assert together.select("one", "other").rows() == pairs
-    monkeypatch.setattr("pipeline.statistics.pairs.MOST_CELLS", 1)
+    monkeypatch.setattr("pipeline.statistics.pairs.MAX_CELLS_PER_BATCH", 1)
     assert_frame_equal(together, all_compared(sums, pairs))
     assert all_compared(sums, []).is_empty()
 
@@ -244,7 +259,7 @@ def test_correlations_are_those_of_the_comparisons(monkeypatch):
     by_term = pl.concat(sums).group_by("model", "term")
     terms = by_term.agg(weight=pl.lit(1.0), counted=pl.col("c").sum())
     for most in (2_000_000, 1):
-        monkeypatch.setattr("pipeline.statistics.pairs.MOST_CELLS", most)
+        monkeypatch.setattr("pipeline.statistics.pairs.MAX_CELLS_PER_BATCH", most)
         found = pilot_data(pl.concat(sums), terms, pairs)
         assert [(one.n_settings, one.correlation) for one in found] == expected
     assert expected[2] == (0, 0.0)

@@ -1,7 +1,7 @@
 -- finds: a document that was last refused, but is missing from quarantine
 -- severity: error
 -- by: location
-WITH last AS (
+WITH last_documents AS (
     SELECT
         source || '/' || path AS location,
         max(ingest_id) AS ingest_id,
@@ -10,24 +10,25 @@ WITH last AS (
     FROM documents
     GROUP BY source || '/' || path
 ),
-lacking AS (
+missing_documents AS (
     SELECT location, ingest_id, is_unread
-    FROM last
+    FROM last_documents
     WHERE status = 'quarantined'
         AND NOT EXISTS (
             FROM quarantine
-            WHERE quarantine.source || '/' || quarantine.path = last.location
+            WHERE quarantine.source || '/' || quarantine.path = last_documents.location
                 AND quarantine.game_id IS NULL
         )
 )
--- What could not be opened, and could be later, is not seen itself any more: what is in it is.
+-- An archive that could not be opened and could be opened later has no later row itself; the documents
+-- inside it have.
 SELECT location, ingest_id
-FROM lacking
+FROM missing_documents
 WHERE NOT is_unread OR NOT EXISTS (
-    FROM last AS inside
-    WHERE inside.ingest_id > lacking.ingest_id
+    FROM last_documents AS inside
+    WHERE inside.ingest_id > missing_documents.ingest_id
         AND (
-            starts_with(inside.location, rtrim(lacking.location, '/') || '/')
-            OR starts_with(inside.location, lacking.location || '#')
+            starts_with(inside.location, rtrim(missing_documents.location, '/') || '/')
+            OR starts_with(inside.location, missing_documents.location || '#')
         )
 )

@@ -1,8 +1,8 @@
 -- finds: an ingest that counted fewer documents than documents has of it, or other games
 -- severity: error
 -- by: lake
--- A document that is as it was is counted and has no row.
-WITH counted AS (
+-- An unchanged document is counted by the ingest, but has no row.
+WITH document_counts AS (
     SELECT
         ingest_id,
         count(*) AS documents,
@@ -21,7 +21,7 @@ SELECT
     n_ingested + n_replacing + n_unchanged + n_duplicate + n_quarantined + n_ignored AS n_summed,
     coalesce(documents, 0) AS n_rows
 FROM ingests
-FULL JOIN counted USING (ingest_id)
+FULL JOIN document_counts USING (ingest_id)
 WHERE n_documents IS DISTINCT FROM n_summed
     OR n_ingested <> coalesce(ingested, 0)
     OR n_replacing <> coalesce(replacing, 0)

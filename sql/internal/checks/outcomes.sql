@@ -3,7 +3,7 @@
 -- by: game
 SELECT game_id, is_finished, outcome, is_win, win_credit
 FROM games
--- A game in which nobody is tested has no result.
+-- A game without a tested player has no result.
 LEFT JOIN (SELECT game_id, is_win, win_credit, TRUE AS has_result FROM results) AS results
     USING (game_id)
 WHERE is_finished <> (outcome IS NOT NULL)

@@ -1,8 +1,8 @@
 -- finds: games with the same setting_id, but with different settings
 -- severity: error
 -- by: lake
--- Older versions wrote whole numbers from 2^53 as floats, such as 1e16, so these are not compared.
-WITH written AS (
+-- Older versions wrote integers from 2^53 on as floats, such as 1e16, so large numbers are not compared.
+WITH settings_without_large_numbers AS (
     SELECT
         setting_id,
         setting,
@@ -10,6 +10,6 @@ WITH written AS (
     FROM games
 )
 SELECT setting_id, min(setting) AS setting, max(setting) AS other_setting
-FROM written
+FROM settings_without_large_numbers
 GROUP BY setting_id
 HAVING min(compared) <> max(compared)

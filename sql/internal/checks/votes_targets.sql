@@ -22,7 +22,7 @@ LEFT JOIN eliminations
     AND votes.target_seat = eliminations.seat
     AND eliminations.round + CAST(NOT eliminations.is_before_vote AS INTEGER) <= votes.round
 WHERE (votes.target_seat IS NOT NULL AND votes.target IS DISTINCT FROM accused.player)
-    -- Both are null of a vote of which nobody knows whom it is for.
+    -- `is_correct` and `is_valid` are null if the target of the vote is unknown.
     OR coalesce(votes.is_correct <> coalesce(roles.is_sought, FALSE), votes.target IS NOT NULL)
     OR coalesce(
         votes.is_valid

@@ -1,4 +1,4 @@
--- The documents that new games are read from: of those that hold the same game, the first.
+-- The documents from which new games are read: the first of the documents that hold the same game.
 SELECT min(source_order) AS source_order
 FROM new_games
 WHERE game_index IS NOT NULL OR game_id IN (SELECT game_id FROM unindexed WHERE is_new)

@@ -1,4 +1,5 @@
--- The documents decoded whose game is not taken from them: another holds it, or the lake has it.
+-- The decoded documents whose game is not read from them, because another document holds it or the lake has
+-- it.
 SELECT seen.source_order
 FROM seen
 ANTI JOIN chosen_documents ON seen.source_order = chosen_documents.source_order

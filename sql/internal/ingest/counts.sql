@@ -1,6 +1,6 @@
--- How many documents have each status, their bytes, and how many of them do not name their model and are known
--- by bytes that were given one before; of new games the votes that only a text tells, and how many of these
--- it does not decide; and how many duplicates are of interchange JSON without a number.
+-- Number and bytes of the documents by status; how many of them do not name their model and are known by
+-- bytes that an earlier ingest assigned a model to; the votes of new games that only a text states, and how
+-- many of them are undecided; and how many duplicates are interchange JSON without a game index.
 SELECT
     status,
     count(*) AS n_documents,

@@ -1,4 +1,4 @@
--- What is in quarantine of the documents seen, of earlier ingests as well, without bytes.
+-- The quarantine rows of the documents that were seen, also from earlier ingests, without the bytes.
 SELECT staying.*
 FROM staying
 SEMI JOIN resolved

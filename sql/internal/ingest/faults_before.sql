@@ -1,4 +1,4 @@
--- What is in quarantine of the documents recalled that were refused, bytes and all.
+-- The quarantine rows, with the bytes, of recalled documents that were rejected.
 SELECT quarantine.* EXCLUDE (ingest_id)
 FROM quarantine
 SEMI JOIN (FROM recalled WHERE status = 'quarantined') AS refused

@@ -1,14 +1,14 @@
--- Other locations that may hold a game that a location seen held, and seems not to hold any more.
-WITH replaced AS (
+-- Other locations that may hold a game which a location held before and does not seem to hold any more.
+WITH replaced_bytes AS (
     SELECT last_here.sha256
     FROM last_here
     INNER JOIN seen ON last_here.location = seen.location
     WHERE seen.found IN ('game', 'known') AND seen.game_id <> last_here.game_id
 ),
-of_replaced AS (
+locations_with_same_bytes AS (
     SELECT DISTINCT source || '/' || path AS location
     FROM documents
-    WHERE sha256 IN (FROM replaced)
+    WHERE sha256 IN (FROM replaced_bytes)
 )
-FROM of_replaced
+FROM locations_with_same_bytes
 ANTI JOIN seen USING (location)

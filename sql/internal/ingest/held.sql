@@ -1,5 +1,5 @@
--- The games of the lake that each location holds: those that its last bytes are now. What is to be read
--- again is no game to compare with, but it is held until other bytes come.
+-- The games that each location holds according to its last bytes. A game that has to be read again is not
+-- picked for comparison, but the location holds it until it has other bytes.
 SELECT
     last_seen.location,
     coalesce(same.game_id, lowest.game_id) AS game_id,

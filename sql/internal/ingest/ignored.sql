@@ -1,4 +1,4 @@
--- Why documents were ignored, the most frequent reasons first, each with the first of its documents.
+-- The reasons for which documents were ignored, the most frequent first, each with its first document.
 SELECT reason, count(*) AS n_documents, arg_min(location, source_order) AS example
 FROM resolved
 WHERE status = 'ignored'

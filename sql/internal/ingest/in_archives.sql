@@ -1,13 +1,13 @@
--- Of ${documents} those that are in one of ${archives} as the same ingest saw it, with its number.
--- A file of lines has a prefix that ends in `#`, then comes the line's number; a file beside it can be called
--- `a.jsonl#x.json`, or `a.jsonl#1`, which is passed over. Any other prefix ends in `/`, or is empty where the
--- archive is the source, and what is in the archive comes after it in the order of paths.
-WITH lines AS (
+-- The rows of ${documents} that are in one of ${archives} as the same ingest saw it, with the archive's
+-- number. A file of lines has a prefix that ends in `#`, followed by the number of the line. A file beside
+-- it can be called `a.jsonl#x.json`, or `a.jsonl#1`, which is ignored. Any other prefix ends in `/`, or is
+-- empty if the archive is the source; the documents in the archive follow the prefix in the order of paths.
+WITH line_documents AS (
     SELECT *, regexp_extract(path, '(?s)^(.*#)[0-9]+\z', 1) AS prefix
     FROM ${documents}
     WHERE sha256 IS NOT NULL OR status = 'quarantined'
 ),
-members AS (
+archive_members AS (
     SELECT documents.*, archives.prefix, archives.number
     FROM ${documents} AS documents
     ASOF JOIN (FROM ${archives} WHERE NOT ends_with(prefix, '#')) AS archives
@@ -15,11 +15,11 @@ members AS (
         AND documents.source = archives.source
         AND documents.path >= archives.prefix
 )
-SELECT lines.* EXCLUDE (prefix), archives.number
-FROM lines
+SELECT line_documents.* EXCLUDE (prefix), archives.number
+FROM line_documents
 INNER JOIN (FROM ${archives} WHERE ends_with(prefix, '#')) AS archives
-    ON lines.ingest_id = archives.ingest_id
-    AND lines.source = archives.source
-    AND lines.prefix = archives.prefix
+    ON line_documents.ingest_id = archives.ingest_id
+    AND line_documents.source = archives.source
+    AND line_documents.prefix = archives.prefix
 UNION ALL BY NAME
-SELECT * EXCLUDE (prefix) FROM members WHERE starts_with(path, prefix)
+SELECT * EXCLUDE (prefix) FROM archive_members WHERE starts_with(path, prefix)

@@ -1,5 +1,5 @@
--- Of each of ${locations} the last documents of the lake with a game in them. An archive can have several
--- under one name: the location holds them all, and `is_picked` is the one that others are compared with.
+-- The last documents with a game that the lake has for each of ${locations}. An archive can contain several
+-- members of one name: the location holds the games of all, and `is_picked` marks the one for comparison.
 SELECT
     source || '/' || path AS location,
     game_id,

@@ -1,32 +1,39 @@
--- The games that stay although the location where each was found holds another now, and where they are: in
--- a document seen, the first of several, else where the lake saw it last.
-WITH here AS (
+-- The games that stay in the lake although their location holds another game now, and their new location:
+-- the first document that was seen with the game, otherwise the location where the lake saw it last.
+WITH seen_games AS (
     SELECT location, game_id, source, path, source_order FROM resolved WHERE game_id IS NOT NULL
 ),
-left_behind AS (
+relocated_games AS (
     SELECT held.location, held.game_id
     FROM held
-    SEMI JOIN here ON held.location = here.location
-    ANTI JOIN here AS same ON held.location = same.location AND held.game_id = same.game_id
+    SEMI JOIN seen_games ON held.location = seen_games.location
+    ANTI JOIN seen_games AS still_held
+        ON held.location = still_held.location AND held.game_id = still_held.game_id
     ANTI JOIN superseded ON held.game_id = superseded.game_id
 ),
-places AS (
+new_locations AS (
     SELECT game_id, source, path, source_order
-    FROM here
-    WHERE game_id IN (SELECT game_id FROM left_behind)
+    FROM seen_games
+    WHERE game_id IN (SELECT game_id FROM relocated_games)
     UNION ALL
-    SELECT elsewhere.game_id, documents.source, documents.path, NULL AS source_order
-    FROM (FROM held ANTI JOIN here USING (location)) AS elsewhere
-    INNER JOIN documents ON elsewhere.location = documents.source || '/' || documents.path
-    WHERE elsewhere.game_id IN (SELECT game_id FROM left_behind)
+    SELECT held_at_unseen_locations.game_id, documents.source, documents.path, NULL AS source_order
+    FROM (FROM held ANTI JOIN seen_games USING (location)) AS held_at_unseen_locations
+    INNER JOIN documents ON held_at_unseen_locations.location = documents.source || '/' || documents.path
+    WHERE held_at_unseen_locations.game_id IN (SELECT game_id FROM relocated_games)
 )
 SELECT
-    places.game_id,
-    first(places.source ORDER BY source_order NULLS LAST, places.source, places.path) AS source,
-    first(places.path ORDER BY source_order NULLS LAST, places.source, places.path) AS path
-FROM places
-INNER JOIN left_behind ON places.game_id = left_behind.game_id
+    new_locations.game_id,
+    first(
+        new_locations.source
+        ORDER BY source_order NULLS LAST, new_locations.source, new_locations.path
+    ) AS source,
+    first(
+        new_locations.path
+        ORDER BY source_order NULLS LAST, new_locations.source, new_locations.path
+    ) AS path
+FROM new_locations
+INNER JOIN relocated_games ON new_locations.game_id = relocated_games.game_id
 INNER JOIN lake_games
-    ON left_behind.game_id = lake_games.game_id
-    AND left_behind.location = lake_games.source || '/' || lake_games.path
-GROUP BY places.game_id
+    ON relocated_games.game_id = lake_games.game_id
+    AND relocated_games.location = lake_games.source || '/' || lake_games.path
+GROUP BY new_locations.game_id

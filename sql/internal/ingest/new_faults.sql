@@ -1,5 +1,6 @@
--- The faults of documents that are not in quarantine as they are now. Of a game that only a part was refused
--- of, all can be refused when it is read again: it stays, and so does what is said of its part.
+-- The errors of documents that are not in the quarantine in this form yet. If a game of which only a part
+-- was rejected is rejected completely when it is read again, the game and the quarantine row of its part
+-- stay.
 SELECT own.*
 FROM own_faults AS own
 ANTI JOIN staying

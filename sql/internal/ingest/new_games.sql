@@ -1,4 +1,4 @@
--- A row for each document decoded whose own game the lake does not have.
+-- One row for each decoded document whose own game the lake does not have.
 SELECT
     source_order,
     game_id,

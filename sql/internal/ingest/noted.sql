@@ -1,5 +1,5 @@
--- The archives read that are to be noted: those that are not known as they are, and those in which a document
--- is not as it was.
+-- The archives to be recorded: those that were read and are new or changed, and those in which a document
+-- has changed.
 SELECT archives_read.*
 FROM archives_read
 WHERE NOT is_known

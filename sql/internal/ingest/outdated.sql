@@ -1,8 +1,8 @@
--- What leaves the quarantine, the rows about the whole of a version of a document or those about parts of
--- its game: its game is taken out; or all of it was
--- refused and their location was seen without it; or they are an archive, a file of lines or a folder
--- that could not be read, and could be now: of such only what is in it is seen.
-WITH refused AS (
+-- The quarantine rows to be removed, for a whole version of a document or for parts of its game: if the
+-- game is removed; if the document was rejected and its location no longer has these bytes; or if an
+-- archive, file of lines or folder could not be read and can be read now, in which case only its contents
+-- are seen.
+WITH rejected_documents AS (
     SELECT before.location, before.sha256
     FROM before
     ANTI JOIN own_faults AS own
@@ -11,25 +11,25 @@ WITH refused AS (
         AND own.game_id IS NULL
     WHERE before.game_id IS NULL
 ),
-unread AS (
-    FROM refused WHERE sha256 IS NULL
+unread_containers AS (
+    FROM rejected_documents WHERE sha256 IS NULL
 ),
--- Of all documents, so only where there is something to look for.
-opened AS (
+-- This reads all documents, so it is done only if a container is searched.
+opened_containers AS (
     SELECT DISTINCT regexp_extract(location, '(?s).*[/#]') AS location
     FROM resolved
-    WHERE EXISTS (FROM unread)
+    WHERE EXISTS (FROM unread_containers)
 )
 SELECT before.location, before.sha256, unnest([TRUE, FALSE]) AS is_whole
 FROM before
 SEMI JOIN superseded USING (game_id)
 UNION
-SELECT refused.location, refused.sha256, TRUE AS is_whole
-FROM refused
+SELECT rejected_documents.location, rejected_documents.sha256, TRUE AS is_whole
+FROM rejected_documents
 SEMI JOIN resolved USING (location)
 UNION
-SELECT unread.location, unread.sha256, TRUE AS is_whole
-FROM unread
-SEMI JOIN opened
-    ON starts_with(opened.location, rtrim(unread.location, '/') || '/')
-    OR opened.location = unread.location || '#'
+SELECT unread_containers.location, unread_containers.sha256, TRUE AS is_whole
+FROM unread_containers
+SEMI JOIN opened_containers
+    ON starts_with(opened_containers.location, rtrim(unread_containers.location, '/') || '/')
+    OR opened_containers.location = unread_containers.location || '#'

@@ -1,4 +1,5 @@
--- The faults found now, without bytes, of documents that are no copy: a copy has those of its game.
+-- The errors found by this ingest, without the bytes, for documents that are not copies; a copy has the
+-- errors of its game.
 SELECT own_faults.*
 FROM faults_without_raw AS own_faults
 SEMI JOIN (FROM resolved WHERE is_chosen OR found = 'quarantined') AS own

@@ -1,4 +1,4 @@
--- The rows that an ingest adds to the quarantine, bytes and all.
+-- The rows that an ingest adds to the quarantine, with the bytes.
 SELECT CAST(${ingest_id} AS BIGINT) AS ingest_id, whole.* EXCLUDE (location)
 FROM faults_with_raw AS whole
 SEMI JOIN new_faults

@@ -1,6 +1,6 @@
--- Every document seen: its game, whether that is read from it, and what became of it. `own_id` is the
--- id of the game that the document itself holds, `is_lost` says that its known game is gone.
-WITH placed AS (
+-- Every document that was seen: its game, whether the game is read from it, and its status. `own_id` is the
+-- id of the game that the document itself holds; `is_lost` says that the lake has lost a game it knew.
+WITH documents_with_game AS (
     SELECT
         seen.* RENAME (game_id AS own_id),
         seen.found = 'game' AND copies.source_order IS NULL AS is_chosen,
@@ -17,18 +17,21 @@ WITH placed AS (
         AND seen.assigned_model IS NOT DISTINCT FROM lowest.assigned_model
 )
 SELECT
-    placed.* REPLACE (coalesce(placed.format, lake_games.format) AS format),
-    placed.found = 'known'
+    documents_with_game.* REPLACE (coalesce(documents_with_game.format, lake_games.format) AS format),
+    documents_with_game.found = 'known'
         AND lake_games.game_id IS NULL
-        AND (placed.game_index IS NOT NULL OR placed.game_id IS NULL) AS is_lost,
+        AND (documents_with_game.game_index IS NOT NULL OR documents_with_game.game_id IS NULL) AS is_lost,
     CASE
-        WHEN placed.game_id IS NULL THEN placed.found
-        WHEN held.game_id = placed.game_id THEN 'unchanged'
-        WHEN NOT placed.is_chosen THEN 'duplicate'
+        WHEN documents_with_game.game_id IS NULL THEN documents_with_game.found
+        WHEN held.game_id = documents_with_game.game_id THEN 'unchanged'
+        WHEN NOT documents_with_game.is_chosen THEN 'duplicate'
         WHEN held.game_id IS NOT NULL THEN 'replacing'
         ELSE 'ingested'
     END AS status
-FROM placed
+FROM documents_with_game
 LEFT JOIN held
-    ON placed.game_id IS NOT NULL AND held.is_picked AND placed.location = held.location
-LEFT JOIN lake_games ON placed.found = 'known' AND placed.game_id = lake_games.game_id
+    ON documents_with_game.game_id IS NOT NULL
+    AND held.is_picked
+    AND documents_with_game.location = held.location
+LEFT JOIN lake_games
+    ON documents_with_game.found = 'known' AND documents_with_game.game_id = lake_games.game_id

@@ -1,4 +1,4 @@
--- The documents that were read or recalled; of those refused, some are known from before.
+-- The documents that were read or recalled; some of the rejected ones are known from an earlier ingest.
 SELECT
     found.* REPLACE (
         CASE WHEN earlier.game_id IS NULL THEN found.found ELSE 'known' END AS found,

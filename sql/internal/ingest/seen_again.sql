@@ -1,5 +1,5 @@
--- What was recalled as a worker tells of it that knows all of its games. Nobody's first copy is among
--- these documents, so it does not matter which of them comes first.
+-- The recalled documents in the form in which a worker that knows all of their games would report them.
+-- They contain no first copy of a game, so their order does not matter.
 SELECT
     CAST(-1 AS BIGINT) AS source_order,
     source,

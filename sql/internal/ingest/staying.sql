@@ -1,4 +1,4 @@
--- The rows of the quarantine that stay in it.
+-- The quarantine rows that are kept.
 SELECT before.*
 FROM before
 ANTI JOIN outdated

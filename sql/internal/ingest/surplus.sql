@@ -1,4 +1,4 @@
--- The games, by worker, that were decoded for no document that bears one.
+-- The games, by worker, that were decoded although no document is stored with them.
 SELECT DISTINCT worker, own_id AS game_id
 FROM resolved
 ANTI JOIN (SELECT worker, game_id FROM resolved WHERE is_chosen) AS chosen

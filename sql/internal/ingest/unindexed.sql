@@ -1,6 +1,6 @@
--- The game that bytes without an index are: of all games of these bytes one of the lake, of these the
--- one with the lowest index, and one without only if there is no other.
-WITH asked_for AS (
+-- The game of bytes without a game index: of all games with these bytes one of the lake first, then the one
+-- with the lowest index; a game without an index only if there is no other.
+WITH bytes_without_index AS (
     SELECT sha256 FROM seen WHERE game_index IS NULL AND found IN ('game', 'known')
     UNION ALL
     SELECT sha256 FROM last_seen WHERE game_index IS NULL
@@ -12,7 +12,7 @@ candidates AS (
 )
 SELECT sha256, assigned_model, game_id, is_new
 FROM candidates
-WHERE sha256 IN (FROM asked_for)
+WHERE sha256 IN (FROM bytes_without_index)
 QUALIFY row_number() OVER (
     PARTITION BY sha256, assigned_model ORDER BY is_new, game_index NULLS LAST
 ) = 1

@@ -1,5 +1,6 @@
--- The numbers of archives that have to be read: a document of theirs could not be read then and may be now,
--- holds a game that the lake does not have, or was refused and the lake does not say what is wrong with it.
+-- The numbers of the archives that have to be read, because one of their documents could not be read and
+-- may be readable now, holds a game that the lake does not have, or was rejected without a reason in the
+-- lake.
 SELECT number FROM inside WHERE sha256 IS NULL AND status = 'quarantined'
 UNION
 SELECT number FROM inside ANTI JOIN lake_games USING (game_id) WHERE game_id IS NOT NULL

@@ -61,7 +61,7 @@ SELECT
     system,
     model,
     coalesce(game_type, 'all') AS game_type,
-    -- The script fails as a whole where it cannot read the choice of one game.
+    -- The published script stops with an error if it cannot read the choice of one game.
     CASE WHEN count(hit) = count(*) THEN sum(hit) / count(*) END AS value,
     coalesce(sum(hit), 0) AS hits,
     count(*) AS counted,

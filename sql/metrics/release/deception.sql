@@ -17,7 +17,7 @@ WITH attempts AS (
                 ELSE outcome_code = 1
             END AS DOUBLE
         ) AS hit,
-        -- The first of the games with the same flag stands for all of them.
+        -- Only the first of the games with the same flag is counted.
         side = 'hidden'
             OR row_number() OVER (
                 PARTITION BY system, model, side, outcome_code

@@ -15,7 +15,8 @@ WITH attempts AS (
             WHEN win_credit = 0 THEN 'lost'
             WHEN win_credit > 0 THEN 'shared'
         END AS what,
-        -- The script reads one run: a file for each number. Over several, 20 games mean nothing.
+        -- The published script reads one run, with one file per number. For several runs, its fixed 20
+        -- games have no meaning.
         CASE
             WHEN game_type NOT IN ('chameleon', 'undercover')
                 OR min(game_id) OVER (PARTITION BY system, model, competition, game_index)
@@ -53,8 +54,8 @@ SELECT
     'all' AS game_type,
     CASE
         WHEN count(hit) < count(*) THEN NULL
-        -- The script fails without a game of one of the other three. Sums of shares differ in a last
-        -- digit: without rounding, equal models would not tie.
+        -- The published script stops with an error without a game of one of the other three. Rounding
+        -- removes the error of the sums, so that equal models tie.
         WHEN count(DISTINCT CASE
             WHEN game_type NOT IN ('chameleon', 'undercover') THEN competition
         END) = 3 THEN round(sum(hit / n_expected) / 7, 12)
