@@ -125,7 +125,7 @@ def test_a_reason_says_which_of_the_two_has_what():
 
 
 def test_too_many_groups_are_refused(monkeypatch):
-    monkeypatch.setattr("pipeline.reports.compare.differences.MOST_GROUPS", 1)
+    monkeypatch.setattr("pipeline.reports.compare.differences.MAX_GROUPS", 1)
     with pytest.raises(UsageError, match="`role` has 2 groups: all pairs of at most 1"):
         contrast(roles_lake(), "A", "role")
     with pytest.raises(UsageError, match="release has no groups of a model"):
