@@ -64,7 +64,7 @@ class LakeWithMethods(stored.StoredLake):
     diff_games = differences.diff_games
     completeness = complete.completeness
     readability = complete.readability
-    missing = of_games.missing_games
+    missing = of_games.missing
     audit = audits.audit
     findings = audits.findings
     game = game_transcripts.transcript
@@ -139,7 +139,7 @@ class LakeWithMethods(stored.StoredLake):
         >>> lake.schema("votes").select("column", "type", "is_nullable").rows()[0]
         ('game_id', 'string', False)
         """
-        return contracts.table_columns(names)
+        return contracts.schema(names)
 
     @lake_method
     def verify(self, *, limit: int = DEFAULT_LIMIT) -> Verification:

@@ -149,7 +149,7 @@ COMMON_OPTIONS: Mapping[str, ParameterSpec] = {
     ),
     "model": repeatable_option_spec("MODEL", "Only this model", "models"),
     "metric": repeatable_option_spec("METRIC", "Only this metric", "metrics"),
-    "game_type": repeatable_option_spec("TYPE", "Only this game type", "games.names"),
+    "game_type": repeatable_option_spec("TYPE", "Only this game type", "games.game_type_names"),
     "where": option_spec(
         "SQL",
         "Only rows that meet this condition, such as \"role = 'civilian' AND round > 1\", or "

@@ -11,19 +11,19 @@ from pipeline.plugins import entry_points, package_name
 
 PARTS = (
     *(
-        "acts",
+        "action_tables",
         "archives",
         "column",
         "errors",
         "events",
         "formats",
-        "game",
+        "game_record",
         "games",
         "ingest",
         "lake",
     ),
-    *("plugins", "processes", "provenance", "sqlfiles", "stores"),
-    *("thoughts", "version", "vocabulary", "warehouse"),
+    *("plugins", "processes", "provenance", "sql_files", "stores"),
+    *("thinking_text", "version", "vocabulary", "warehouse"),
 )
 """The parts of this package that `pipeline.ingest` imports, as a test checks.
 

@@ -171,13 +171,13 @@ class Files(StoredLake):
     contract_version = str(VERSION)
     states: ClassVar = dict.fromkeys(TABLES)
 
-    def sizes(self, table: str) -> dict[str, int]:
-        return {file.name: file.n_bytes for file in self.folder(table).files()}
+    def file_sizes_bytes(self, table: str) -> dict[str, int]:
+        return {file.name: file.n_bytes for file in self.table_folder(table).list_files()}
 
-    def counts(self, table: str) -> dict[str, int]:
+    def row_counts_by_file(self, table: str) -> dict[str, int]:
         return {
-            name: pl.scan_parquet(str(self.folder(table) / name)).collect().height
-            for name in self.sizes(table)
+            name: pl.scan_parquet(str(self.table_folder(table) / name)).collect().height
+            for name in self.file_sizes_bytes(table)
         }
 
     @property
@@ -210,10 +210,10 @@ def lake_of(folder: Path, tables: Mapping[str, pl.DataFrame], n_files: int = 1) 
     lake = Files(folder.resolve())
     known = {"games": games_of(tables), "roles": registered_roles()}
     for name, rows in (known | tables).items():
-        lake.folder(name).make()
+        lake.table_folder(name).create_folder()
         size = -(-rows.height // n_files)
         for start in range(0, rows.height, size or 1):
-            writer = TableWriter(lake.folder(name), name)
+            writer = TableWriter(lake.table_folder(name), name)
             writer.write(rows.slice(start, size))
             writer.close()
     return lake

@@ -44,7 +44,7 @@ def public() -> Iterator[tuple[str, object]]:
                 for name, one in vars(base).items():
                     if name[0] != "_" and (callable(one) or isinstance(one, property)):
                         yield f"{kind.__name__}.{name}", one
-    for name in ("plot_metric", "plot_profile", "plot_differences", "plot_columns", "svg"):
+    for name in ("plot_metric", "plot_profile", "plot_differences", "plot_columns", "chart_to_svg"):
         yield f"plots.{name}", getattr(plots, name)
 
 

@@ -149,7 +149,7 @@ def test_the_floats_of_a_column_have_the_same_decimals() -> None:
 
 
 def test_printable_text_has_no_control_characters() -> None:
-    assert terminal.printable("a\x1b[2J\tb\r\n\x9b\u202e\u200bé") == (
+    assert terminal.escape_unprintable("a\x1b[2J\tb\r\n\x9b\u202e\u200bé") == (
         "a\\x1b[2J\\tb\\r\n\\x9b\\u202e\\u200bé"
     )
 

@@ -13,30 +13,30 @@ from pipeline import plots
 from pipeline.api import Lake
 
 # What `>>> lake` and the like stand for: see `sample`.
-CHARTS = ("plot_metric", "plot_profile", "plot_differences", "plot_columns", "svg")
+CHARTS = ("plot_metric", "plot_profile", "plot_differences", "plot_columns", "chart_to_svg")
 # These need a file, take long, or are of the storage beneath: nobody begins with them.
 WITHOUT = {
     *(
         "write_catalog",
         "with_metric_file",
         "report",
-        "by_system",
-        "counts",
+        "split_by_system",
+        "row_counts_by_file",
         "damage",
-        "delta",
+        "delta_table",
         "file_schema",
     ),
     *(
-        "files",
-        "folder",
-        "has_others",
+        "table_files",
+        "table_folder",
+        "is_shared_by_systems",
         "is_behind",
-        "is_mixed",
+        "has_rows_of_other_systems",
         "is_newest",
         "latest_version",
-        "may_have_type",
+        "may_have_game_type",
     ),
-    *("of_one_system", "once", "sizes"),
+    *("for_single_system", "cached", "file_sizes_bytes"),
 }
 
 

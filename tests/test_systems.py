@@ -120,7 +120,7 @@ def test_files_of_one_system_are_not_asked(place: Path) -> None:
     both, maintained = opened(place, "both"), opened(place, "maintained")
     of_magic = both.for_single_system()
     assert (of_magic.system, of_magic.has_rows_of_other_systems("votes")) == ("magic", False)
-    assert set(of_magic.table_files("votes")) < set(both.files("votes"))
+    assert set(of_magic.table_files("votes")) < set(both.table_files("votes"))
     assert maintained.for_single_system().has_rows_of_other_systems("games")
     assert opened(place, "magic").for_single_system().has_rows_of_other_systems("games") is False
 
@@ -234,42 +234,49 @@ DOORS: dict[str, Callable[[Lake], pl.DataFrame]] = {
 # What gives no rows, and what is made of the doors above.
 NO_DOORS = {
     *(
-        "by_system",
+        "split_by_system",
         "connect",
         "contract_version",
-        "counts",
+        "row_counts_by_file",
         "damage",
-        "delta",
+        "delta_table",
         "file_schema",
-        "files",
+        "table_files",
     ),
     *(
-        "folder",
+        "table_folder",
         "game_types",
-        "has_others",
+        "is_shared_by_systems",
         "ingest_id",
         "is_behind",
-        "once",
-        "is_mixed",
+        "cached",
+        "has_rows_of_other_systems",
         "is_newest",
         "last_ingest",
     ),
-    *("latest_version", "may_have_type", "of_one_system", "of_system", "own_tables", "path"),
+    *(
+        "latest_version",
+        "may_have_game_type",
+        "for_single_system",
+        "for_system",
+        "existing_tables",
+        "path",
+    ),
     "roles",
     *(
-        "sizes",
+        "file_sizes_bytes",
         "state",
         "states",
         "system",
         "systems",
         "unknown_tables",
-        "unknown_types",
-        "redeclared_types",
+        "unknown_game_types",
+        "changed_game_types",
     ),
     *("plot_compare", "plot_metric", "plot_profile", "plot_radar", "report", "schema", "verify"),
     *("with_metric", "with_metric_file", "write_catalog", "page", "table"),
-    *("acting_names", "joined_names", "stored", "with_names"),
-    *("failures", "seen_as", "with_failures"),
+    *("used_names", "describe_merged_names", "stored", "with_names"),
+    *("failures", "view_options", "with_failures"),
 }
 
 

@@ -640,7 +640,8 @@ def _check_known(
             if not _strangers(lake.for_system(system).table("players"), strangers):
                 raise OtherSystemError(
                     f"no game of {_listed(strangers)} in {lake.system}, but in {system}",
-                    f"choose that system, with `--system {system}` or `lake.for_system({system!r})`",
+                    f"choose that system, with `--system {system}` or "
+                    f"`lake.for_system({system!r})`",
                 )
         if alone := [name for name in strangers if name.rpartition("@")[2] in lake.systems]:
             raise UsageError(

@@ -443,7 +443,7 @@ MISSING_COLUMNS: Mapping[str, column.Column] = {
 
 
 @per_system(MISSING_COLUMNS, has_edition=False)
-def missing_games(
+def missing(
     lake: StoredLake,
     *,
     model: str | Sequence[str] | None = None,

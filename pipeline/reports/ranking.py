@@ -81,7 +81,7 @@ def leaderboard(
     ] = None,
     game_type: Annotated[
         str | None,
-        option_spec("TYPE", "Only this game type.", suggested="games.names"),
+        option_spec("TYPE", "Only this game type.", suggested="games.game_type_names"),
     ] = None,
     where: str | None = None,
     by: str | Sequence[str] | None = None,

@@ -167,7 +167,7 @@ def _bind_checked_arguments(
 def _check_value(parameter: Parameter, value: Any) -> Any:
     """Return the value in the parameter's type; raise UsageError if it is invalid."""
     name, value_type, is_repeatable, _, spec = parameter
-    if spec.suggested == "games.names":
+    if spec.suggested == "games.game_type_names":
         if isinstance(value, str | list) and value in (ALL_GAME_TYPES, [ALL_GAME_TYPES]):
             return parameter.default
         check_words("game type", as_list(value), games.game_type_names())

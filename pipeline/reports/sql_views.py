@@ -225,7 +225,7 @@ _COLUMN_LIST_SCHEMA: dict[str, pl.DataType | DataTypeClass] = {
 }
 
 
-def table_columns(names: Sequence[str]) -> pl.DataFrame:
+def schema(names: Sequence[str]) -> pl.DataFrame:
     """Return one row for each column of the given tables or views.
 
     Args:

@@ -294,7 +294,7 @@ def _make_views(
     map_tables(lake.file_sizes_bytes, tables)  # opened here, several at once; below they are known
     files = _shown(connection, lake)
     for table in tables:
-        create_lake_view(connection, lake, table, files.of)
+        create_lake_view(connection, lake, table, files.register_table)
     for name, view in needed.items():
         if isinstance(view, ComputedView):
             file = files.computed(f"{name}.json", partial(_json_lines, view, lake))

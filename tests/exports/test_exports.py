@@ -122,7 +122,7 @@ def test_a_failure_leaves_nothing(
         raise OSError(28, "No space left on device")
 
     for place in ("battles", "dataset", "inspect_scout"):
-        monkeypatch.setattr(f"pipeline.exports.{place}.parquet", full)
+        monkeypatch.setattr(f"pipeline.exports.{place}.write_parquet", full)
     monkeypatch.setattr("pipeline.exports.battles.iter_csv", full)
     monkeypatch.setattr("pipeline.exports.every_eval_ever.write_json", full)
     with pytest.raises(PipelineError, match="cannot be written: No space left on device"):

@@ -16,7 +16,7 @@ from pipeline.ingest import ingest
 from pipeline.pages import content, csv_parts, fragment, parameters
 from pipeline.pages.content import ROWS
 from pipeline.pages.templating import page_link
-from pipeline.reports.games import missing_games
+from pipeline.reports.games import missing
 from pipeline.simulate import simulate
 
 KEY = ("model", "competition", "game_index", "setting_id")
@@ -135,15 +135,15 @@ def test_pages_lose_no_row(lake: Lake) -> None:
         parts.append(shown.rows)
         after = shown.after
     assert len(parts) > 1
-    assert pl.concat(parts).equals(missing_games(lake))
+    assert pl.concat(parts).equals(missing(lake))
     counts = shown.competitions
-    assert sum(counts.values()) == missing_games(lake)["n_missing"].sum()
+    assert sum(counts.values()) == missing(lake)["n_missing"].sum()
     for name, n in counts.items():
         asked = parameters("missing", {"competition": name})
         whole = pl.concat(csv_parts("missing", lake, asked))
         assert whole["n_missing"].sum() == n
         assert content("missing", lake, asked).rows.height == min(whole.height, ROWS)
-        assert lake.missing(competition=name).equals(missing_games(lake).filter(competition=name))
+        assert lake.missing(competition=name).equals(missing(lake).filter(competition=name))
     with pytest.raises(UsageError, match="no competition chess"):
         lake.missing(competition="chess")
 
@@ -161,9 +161,7 @@ def test_pages_in_any_order_lose_no_row(lake: Lake) -> None:
         by = list(dict.fromkeys([column, *KEY]))
         down = [order == "down", *[False] * (len(by) - 1)]
         assert len(parts) > 1
-        assert pl.concat(parts).equals(
-            missing_games(lake).sort(by, descending=down, nulls_last=True)
-        )
+        assert pl.concat(parts).equals(missing(lake).sort(by, descending=down, nulls_last=True))
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,9 @@ def test_what_steers_a_terminal_or_hides_is_written_out() -> None:
     for sign in sorted(steering()):
         shown = "\n" if sign == "\n" else sign.encode("unicode_escape").decode()
         for before, after in ("ab", "模型", "  ", ("", "")):
-            assert terminal.printable(f"{before}{sign}{after}") == f"{before}{shown}{after}"
+            assert (
+                terminal.escape_unprintable(f"{before}{sign}{after}") == f"{before}{shown}{after}"
+            )
 
 
 def test_nothing_hides_behind_signs_that_are_joined() -> None:
@@ -80,7 +82,9 @@ def test_nothing_hides_behind_signs_that_are_joined() -> None:
         "❤\ufe0f\ufe01",
         "ب\u200cb",
     ):
-        assert r"\u200" in terminal.printable(text) or r"\ufe0" in terminal.printable(text)
+        assert r"\u200" in terminal.escape_unprintable(
+            text
+        ) or r"\ufe0" in terminal.escape_unprintable(text)
 
 
 def test_other_text_is_left_alone() -> None:
@@ -88,7 +92,7 @@ def test_other_text_is_left_alone() -> None:
         "Zoë said: “¿qué?” – 你好, नमस्ते, क्\u200dष, می\u200cخواهم, שלום, 한국어, "
         "👩\u200d💻, ❤\ufe0f\u200d🔥, ❤\ufe0f, 1\ufe0f\u20e3"
     )
-    assert terminal.printable(text) == text
+    assert terminal.escape_unprintable(text) == text
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ from pipeline.reports.compare import compare
 from pipeline.reports.compare.differences import SCHEMA
 from pipeline.reports.completeness import completeness, readability
 from pipeline.reports.diff import diff, diff_games
-from pipeline.reports.games import missing_games
+from pipeline.reports.games import missing
 from pipeline.reports.plan import plan
 from pipeline.reports.ranking import leaderboard
 from pipeline.vocabulary import EDITIONS
@@ -242,7 +242,7 @@ def test_lost_games_of_replayed_settings_are_missing(case):
             model: list(counts) for model, counts in lacking.items()
         }
         assert set(rows.filter("is_complete")["n_missing"]) <= {0}
-    by_model = missing_games(lake).group_by("model").agg(pl.col("n_missing").sum())
+    by_model = missing(lake).group_by("model").agg(pl.col("n_missing").sum())
     assert dict(by_model.iter_rows()) == {model: n for model, (n, _) in lacking.items()}
     notes = [
         *build_result_table("completeness", games).notes,
@@ -302,17 +302,17 @@ def test_missing_settings_are_named_with_what_was_fixed_in_them(tmp_path):
     )
     lake = lake_of(tmp_path, {"results": results(MISSING), "games": games})
     columns = ["model", "setting_id", "game_index", "n_unfinished", "paths", "multiplier"]
-    assert missing_games(lake).select(columns).rows() == [
+    assert missing(lake).select(columns).rows() == [
         ("lacking", f"f{2:031x}", 0, 1, ["7.json"], 3.0),
         ("lacking", f"f{3:031x}", 0, 0, [], 4.5),
     ]
-    assert missing_games(lake, model="whole").is_empty()
-    assert missing_games(lake, competition="cost_sharing").is_empty()
-    of_one = missing_games(lake, competition=["public_good", "cost_sharing"])
-    assert of_one.equals(missing_games(lake))
-    assert missing_games(lake, competition=[]).is_empty()
+    assert missing(lake, model="whole").is_empty()
+    assert missing(lake, competition="cost_sharing").is_empty()
+    of_one = missing(lake, competition=["public_good", "cost_sharing"])
+    assert of_one.equals(missing(lake))
+    assert missing(lake, competition=[]).is_empty()
     with pytest.raises(UsageError, match="no competition public_goods: did you mean"):
-        missing_games(lake, competition="public_goods")
+        missing(lake, competition="public_goods")
     counts = (
         completeness(lake).group_by("model").agg((pl.col("expected") - pl.col("finished")).sum())
     )
@@ -322,10 +322,10 @@ def test_missing_settings_are_named_with_what_was_fixed_in_them(tmp_path):
 def test_models_are_asked_for_by_name(tmp_path):
     lake = lake_with(tmp_path, MISSING)
     assert completeness(lake, model="lacking")["expected"].to_list() == [4]
-    for ask in (completeness, readability, missing_games):
+    for ask in (completeness, readability, missing):
         assert ask(lake, model="lacking").equals(ask(lake, model=["lacking"]))
     assert set(readability(lake, model="lacking")["model"]) == {"lacking"}
-    for ask in (completeness, readability, missing_games):
+    for ask in (completeness, readability, missing):
         with pytest.raises(UsageError, match="no game of nobody"):
             ask(lake, model="nobody")
 

@@ -17,7 +17,7 @@ from pipeline.metrics.registry import MISSING_COLUMNS
 from pipeline.render import build_result_table
 from pipeline.reports.compare import compare
 from pipeline.reports.completeness import completeness, readability
-from pipeline.reports.games import missing_games
+from pipeline.reports.games import missing
 from pipeline.reports.ranking import leaderboard
 
 CIVILIAN, HIDDEN = "undercover_as_civilian", "undercover_as_undercover"
@@ -155,7 +155,7 @@ def check(games: list[Played], expected: int | None = None) -> Numbers:
     if expected is None:
         listed = defaultdict(int)
         for model, competition, n in (
-            missing_games(lake).select("model", "competition", "n_missing").rows()
+            missing(lake).select("model", "competition", "n_missing").rows()
         ):
             listed[model, competition] += n
         assert listed == {key: n for key, (n, _, _) in numbers.items() if n}

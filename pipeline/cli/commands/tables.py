@@ -96,7 +96,7 @@ def schema(
     from pipeline.cli import output
     from pipeline.events.contracts import TABLES, VERSION
     from pipeline.render import build_result_table
-    from pipeline.reports.sql_views import describe_row, find_views, table_columns as contracts_of
+    from pipeline.reports.sql_views import describe_row, find_views, schema as contracts_of
 
     wanted = list(dict.fromkeys(table or TABLES))
     contracts = contracts_of(wanted)
