@@ -130,7 +130,9 @@ def test_the_values_are_those_of_python(lake: Lake, edition: str) -> None:
 def test_a_lake_without_a_game_has_the_same_columns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipeline.catalog.all_views", computed_views)  # to make the others takes long
+    monkeypatch.setattr(
+        "pipeline.catalog.all_views", computed_views
+    )  # to make the others takes long
     create_lake(tmp_path / "lake")
     empty = pipeline.open_lake(tmp_path / "lake")
     rebuild_catalog(tmp_path / "lake")

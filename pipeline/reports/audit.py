@@ -231,8 +231,8 @@ def _check_kinds_and_columns(by: Sequence[str], kinds: Sequence[str]) -> None:
     allowed_columns = (*_PLAYER_COLUMNS, *_GAME_COLUMNS)
     if unknown_columns := [name for name in by if name not in allowed_columns]:
         raise UsageError(
-            f"cannot group by {', '.join(unknown_columns)}: "
+            f"no column {', '.join(unknown_columns)} to group by: "
             f"{suggest_names(unknown_columns, allowed_columns)}"
         )
     if len(set(by)) < len(by):
-        raise UsageError(f"each column can be named only once in `by`, not {', '.join(by)}")
+        raise UsageError(f"you cannot group by the same column twice: {', '.join(by)}")

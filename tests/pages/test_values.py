@@ -199,7 +199,7 @@ def test_plan(opened: Lake, given: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"other": ""}, "name two models, or none"),
+        ({"other": ""}, "specify two models, or none"),
         ({"model": "nobody"}, "no game of nobody"),
         ({"other": "sim-delta"}, "named twice"),
         ({"power": "2"}, "the power must be less than 1"),

@@ -12,11 +12,11 @@ from pipeline.reports.transcript_items import (
     Action,
     TranscriptItem,
     describe_hit,
-    hit_sign,
     format_action,
     format_action_lines,
-    round_starts,
+    hit_sign,
     player_table,
+    round_starts,
     transcript_items as parts_of,
 )
 
@@ -223,7 +223,9 @@ def test_what_acts_of_a_message_share_is_said_once() -> None:
     assert format_action_lines([first, other], "P1") == [
         ("proposals", "A: share 0.2500; B: share 0.7500, last proposal")
     ]
-    assert format_action_lines([first], "P2") == [("proposals", "P1 A: share 0.2500, last proposal")]
+    assert format_action_lines([first], "P2") == [
+        ("proposals", "P1 A: share 0.2500, last proposal")
+    ]
 
 
 def test_a_round_begins_once() -> None:

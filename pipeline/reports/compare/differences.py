@@ -58,7 +58,7 @@ def check_pairs(pairs: Sequence[object]) -> None:
             case [str(model), str(other_model)] if model != other_model:
                 pair_counts[tuple(sorted((model, other_model)))] += 1
             case [str(model), str()]:
-                raise UsageError(f"the pair names {model} twice: specify two different models")
+                raise UsageError(f"{model} is named twice: specify two different models")
             case _:
                 # For example a single name, or a list of pairs passed as one argument.
                 raise UsageError(
