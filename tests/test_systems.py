@@ -635,7 +635,7 @@ def test_models_of_two_systems_are_compared_unpaired(with_lab: Lake) -> None:
     types = dict(rows.select("metric", "game_types").iter_rows())
     assert types["win_rate"] == ["chameleon", "undercover"]
     assert types["rationality"] == []
-    said = "of the game types that both systems play: chameleon, undercover"
+    said = "only game types that both systems play are counted: chameleon, undercover"
     presented = build_result_table("compare", rows)
     forms = presented.text(), presented.markdown(), presented.latex(), presented.html()
     assert [said in form for form in forms] == [True] * 4
@@ -674,10 +674,10 @@ def test_the_page_compares_models_of_two_systems(with_lab: Lake) -> None:
     same = ["metric", "difference", "ci_low", "ci_high", "verdict"]
     there = rows.filter(pl.col("metric").is_in(shown.rows["metric"].implode()))
     assert shown.rows.select(same).equals(there.select(same), null_equal=True)
-    assert "unpaired, for two systems: a difference is of the model and of how it was asked" in (
+    assert "unpaired, because of two systems: a difference combines model and prompts" in (
         shown.notes
     )
-    assert "of the game types that both systems play: chameleon" in shown.notes
+    assert "only game types that both systems play are counted: chameleon" in shown.notes
     assert (shown.faults, shown.system, shown.apart.height) == ({}, "", 0)
     text = fragment("compare", shown, parameters("compare", {}), lambda *_, **__: "#")
     assert "Games of" not in text
