@@ -414,13 +414,15 @@ def test_lakes_are_compared_in_one_system(place: Path) -> None:
     assert (moved["difference"].drop_nulls() == 0).all()
     assert moved["n_new"].sum() == 0
     assert opened(place, "magic").diff_games(place / "both").is_empty()
-    apart = r"a diff is of one system: .*both has games of chatarena, and .*magic of magic"
+    apart = (
+        r"a diff compares lakes of one system: .*both has games of chatarena, but .*magic of magic"
+    )
     with pytest.raises(UsageError, match=apart):
         opened(place, "both").for_system("chatarena").diff(opened(place, "magic"))
     both = opened(place, "both")
     of_chatarena = both.for_system("chatarena")
     assert set(both.diff(of_chatarena)["model"]) == {OTHER, SHARED_MODEL}
-    with pytest.raises(UsageError, match=r"has games of magic, and .*both of chatarena"):
+    with pytest.raises(UsageError, match=r"has games of magic, but .*both of chatarena"):
         both.for_system("magic").diff(of_chatarena)
 
 

@@ -318,10 +318,7 @@ def _describe_counts(
     small_samples = [f"thin: {', '.join(term_texts)}"] if term_texts else []
     missing_competitions = row.get(estimate.lacks or "") or ()
     competition_texts = (
-        [
-            "lacks competitions that other models have: "
-            f"{_escape_text(', '.join(missing_competitions))}"
-        ]
+        [f"lacks what other models have: {_escape_text(', '.join(missing_competitions))}"]
         if missing_competitions
         else []
     )

@@ -20,7 +20,6 @@ _INLINE_SYNTAX = re.compile(
 )
 # Characters with a meaning only at the beginning of a line: headings and lists.
 _LINE_START_SYNTAX = re.compile(r"^(\d*)([#+.)-])")
-_ESCAPED_LINE_START = r"\1\\\2"
 
 
 def table(shown: Table, more_tables: Iterable[Table] = ()) -> Iterator[str]:
@@ -47,9 +46,7 @@ def table(shown: Table, more_tables: Iterable[Table] = ()) -> Iterator[str]:
 def items(notes: Iterable[str]) -> str:
     """Format notes as a Markdown list; return an empty string without notes."""
     texts = (escape_markdown(escape_to_one_line(note)) for note in notes)
-    list_items = "".join(
-        f"- {_LINE_START_SYNTAX.sub(_ESCAPED_LINE_START, text)}\n" for text in texts
-    )
+    list_items = "".join("- " + _LINE_START_SYNTAX.sub(r"\1\\\2", text) + "\n" for text in texts)
     return f"\n{list_items}" if list_items else ""
 
 
